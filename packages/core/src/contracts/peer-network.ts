@@ -1,0 +1,98 @@
+/**
+ * How a node reaches its peers: declared here because `cluster` uses it and `rpc` implements it, and the
+ * two never import each other (design.md section 3).
+ */
+import type { CallContext, ShardId, ShardReplica } from './shard-replica.ts'
+
+/** Who a peer says it is, proven by the cluster secret. */
+export interface PeerIdentity {
+  /** Node name, unique in the cluster, for instance `node1@127.0.0.1`. */
+  readonly node: string
+  /** Address of its cluster listener, `host:port`. */
+  readonly address: string
+  /** The cluster it belongs to; null: not admitted anywhere yet. */
+  readonly clusterId: string | null
+}
+
+/** One entry of the replicated log. `payload` is opaque to the log. */
+export interface LogEntry {
+  readonly index: number
+  readonly term: number
+  readonly kind: 'command' | 'configuration' | 'noop'
+  readonly payload: Uint8Array
+}
+
+/** Voters and learners as of one log index. */
+export interface VotingConfiguration { readonly voters: readonly string[]; readonly learners: readonly string[] }
+
+/** Messages of the consensus core (Ongaro & Ousterhout 2014; pre-vote: Ongaro's thesis 9.6). One way, may be lost, duplicated or late. */
+export type RaftMessage = { readonly from: string; readonly to: string; readonly term: number } & (
+  | { readonly type: 'vote-request'; readonly lastIndex: number; readonly lastTerm: number; readonly preVote: boolean }
+  | { readonly type: 'vote-reply'; readonly granted: boolean; readonly preVote: boolean }
+  | { readonly type: 'append'; readonly previousIndex: number; readonly previousTerm: number; readonly commit: number; readonly entries: readonly LogEntry[]; readonly round: number }
+  | { readonly type: 'append-reply'; readonly success: boolean; readonly matchIndex: number; readonly conflictIndex: number; readonly round: number }
+  | { readonly type: 'snapshot'; readonly index: number; readonly snapshotTerm: number; readonly configuration: VotingConfiguration; readonly state: Uint8Array; readonly round: number }
+)
+
+export type ProposeReply =
+  /** The command was applied at `index`; `result` is what the state machine answered, JSON. */
+  | { readonly kind: 'applied'; readonly index: number; readonly result: unknown }
+  /** This node does not lead; `leader` may be null while nobody does. */
+  | { readonly kind: 'not-leader'; readonly leader: string | null }
+  /** No majority within the deadline. The command may still be applied later. */
+  | { readonly kind: 'timeout' }
+
+export interface PeerStatus {
+  readonly node: string
+  readonly address: string
+  readonly clusterId: string | null
+  /** True when its own disk says it was never admitted to any cluster. */
+  readonly fresh: boolean
+  readonly leader: string | null
+}
+
+export interface JoinRequest { readonly node: string; readonly address: string; readonly zone: string | null }
+export type JoinReply =
+  | { readonly kind: 'admitted'; readonly clusterId: string }
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'try-later'; readonly leader: string | null }
+
+/** Closed set of questions that one node's HTTP API asks another node (`/_node/{name}/...`, `_active_tasks`). */
+export const nodeQuestions = ['stats', 'system', 'prometheus', 'versions', 'active-tasks', 'config'] as const
+export type NodeQuestion = (typeof nodeQuestions)[number]
+
+/** What a node offers its peers besides shard replicas. A guest (not admitted) may only call `status` and `join`. */
+export interface ControlPeer {
+  sendRaft(message: RaftMessage): void
+  status(context: CallContext): Promise<PeerStatus>
+  join(request: JoinRequest, context: CallContext): Promise<JoinReply>
+  /** `command` is JSON. */
+  propose(command: unknown, context: CallContext): Promise<ProposeReply>
+  ask(question: NodeQuestion, argument: unknown, context: CallContext): Promise<unknown>
+}
+
+export interface PeerHandlers {
+  /** The part of this node that answers `ControlPeer` calls; `from` is the caller's proven identity. */
+  control(from: PeerIdentity): ControlPeer
+  /** The local replica, or undefined when it is not hosted here. */
+  replica(shard: ShardId): ShardReplica | undefined
+}
+
+/** Links to every peer, kept up with backoff. One per node. */
+export interface PeerNetwork {
+  /** Opens the listener and begins to answer. Rejects when the address cannot be bound. */
+  start(handlers: PeerHandlers): Promise<void>
+  /** Ends links, fails calls in flight with `closed`; resolves when nothing is left open. */
+  stop(): Promise<void>
+  /** The addresses to keep a link with (members and seeds, without this node); others are closed. */
+  setPeers(addresses: readonly string[]): void
+  /** Announces a new identity (after admission); links shake hands again. */
+  setIdentity(identity: PeerIdentity): void
+  /** Peers with an open, authenticated link now. */
+  connected(): readonly PeerIdentity[]
+  /** Called when a link opens or the last link to a node closes. Returns an unsubscribe function. */
+  onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void
+  /** A stub for the node: calls reject with `unreachable` while no link is open. */
+  control(node: string): ControlPeer
+  replica(node: string, shard: ShardId): ShardReplica
+}

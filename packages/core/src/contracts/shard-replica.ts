@@ -1,0 +1,264 @@
+/**
+ * The contract where `shard`, `rpc` and `cluster` meet (design.md section 3): one replica of one shard.
+ * The engine implements it on a store; the remote stub implements it over the wire; the coordinator and
+ * anti-entropy use it without knowing which one they hold. Its conformance suite lies beside it
+ * (`shard-replica-suite.ts`), and every implementation runs it.
+ */
+
+/** Inclusive range of the 32-bit hash space, `0 <= begin <= end <= 0xffffffff`. */
+export interface HashRange { readonly begin: number; readonly end: number }
+
+/** One shard of one incarnation of a database: a re-created name is another incarnation. */
+export interface ShardId { readonly incarnation: string; readonly range: HashRange }
+
+/** Budget and cancellation of one call. */
+export interface CallContext {
+  /** Milliseconds this call may take; afterwards it rejects with `ReplicaError('timeout')`. */
+  readonly timeoutMs: number
+  /** Aborts the call (and at the far end, the work) early. */
+  readonly signal?: AbortSignal
+  /** The request id that logs on every node carry. */
+  readonly requestId?: string
+}
+
+/** A revision's ancestry as in `_revisions`: `ids[0]` is the hash at generation `start`, then its parents. */
+export interface RevisionPath { readonly start: number; readonly ids: readonly string[] }
+
+/** One leaf of a revision tree. `revision` is `{generation}-{hash}`. */
+export interface Leaf { readonly revision: string; readonly deleted: boolean }
+
+/** A revision with its content, as it travels between replicas. */
+export interface DocumentRevision {
+  readonly id: string
+  readonly path: RevisionPath
+  readonly deleted: boolean
+  /** UTF-8 JSON object text without members that start with an underscore; `{}` when empty. Never re-serialised. */
+  readonly body: Uint8Array
+}
+
+/** An interactive edit: the deciding replica checks for conflict and makes the new revision. */
+export interface DocumentEdit {
+  readonly id: string
+  /** The revision the client edits, or null when it named none. */
+  readonly parent: string | null
+  readonly deleted: boolean
+  readonly body: Uint8Array
+  /**
+   * Hash of the new revision computed for exactly `parent` (null: a first revision), so that the replica
+   * parses nothing. When the edit revives a tombstone the replica computes the hash anew from `body`.
+   */
+  readonly revisionHash: string
+}
+
+export type EditOutcome =
+  | { readonly kind: 'updated'; readonly path: RevisionPath }
+  | { readonly kind: 'conflict' }
+
+export interface UpdateDocumentsRequest {
+  readonly edits: readonly DocumentEdit[]
+  /** Longest branch that is kept (`_revs_limit`). */
+  readonly revsLimit: number
+  /** Decide even when this replica is still catching up with its peers (no other replica would). */
+  readonly force?: boolean
+}
+
+/** `declined`: the replica is catching up after an absence, ask the next one (design.md section 4). Nothing was written. */
+export type UpdateDocumentsReply =
+  | { readonly kind: 'decided'; readonly outcomes: readonly EditOutcome[] }
+  | { readonly kind: 'declined' }
+
+export interface StoreRevisionsRequest {
+  readonly revisions: readonly DocumentRevision[]
+  readonly locals?: readonly LocalDocument[]
+  readonly revsLimit: number
+  /**
+   * Anti-entropy only: with this batch the target has everything that the source replica of that history
+   * had up to `sequence`. Written atomically with the batch; never lowers what is recorded.
+   */
+  readonly checkpoint?: ReplicaCheckpoint
+}
+
+/** How far one replica has seen another's changes. `history` names one life of one replica's store. */
+export interface ReplicaCheckpoint { readonly history: string; readonly sequence: number }
+
+export interface OpenDocumentRequest {
+  readonly id: string
+  /** Send the winner's body. */
+  readonly body: boolean
+  /** Send every branch with the availability of bodies. */
+  readonly tree: boolean
+}
+
+/** One branch of a tree: root-most last, like `RevisionPath`. */
+export interface Branch {
+  readonly path: RevisionPath
+  readonly deleted: boolean
+  /** For each entry of `path.ids`, whether the body is still stored. */
+  readonly available: readonly boolean[]
+  /** For each entry of `path.ids`, whether that revision is itself a tombstone. */
+  readonly tombstones: readonly boolean[]
+}
+
+export interface DocumentSnapshot {
+  /** Winner first, then in descending order of (not deleted, generation, hash). Never empty. */
+  readonly leaves: readonly Leaf[]
+  /** This replica's sequence of the document's last change. */
+  readonly sequence: number
+  readonly body?: Uint8Array
+  readonly tree?: readonly Branch[]
+}
+
+export interface OpenRevisionsRequest {
+  readonly id: string
+  /** Named revisions in this order, or every leaf, winner first. */
+  readonly revisions: readonly string[] | 'leaves'
+  /** Replace each named revision by the leaves that descend from it. */
+  readonly latest: boolean
+}
+
+export type OpenedRevision =
+  | { readonly kind: 'found'; readonly revision: DocumentRevision }
+  | { readonly kind: 'missing'; readonly revision: string }
+
+export interface RevisionsDiff {
+  readonly id: string
+  readonly missing: readonly string[]
+  readonly possibleAncestors: readonly string[]
+}
+
+/** Bound of a scan by document id (byte order of UTF-8). */
+export interface IdBound { readonly id: string; readonly inclusive: boolean }
+
+export interface ScanDocumentsRequest {
+  /** First and last in the direction of the scan. */
+  readonly start?: IdBound
+  readonly end?: IdBound
+  readonly descending: boolean
+  readonly limit?: number
+  readonly body: boolean
+  /** Also give all leaves (`conflicts=true`). */
+  readonly leaves: boolean
+}
+
+/** A live document (tombstones are not listed). */
+export interface DocumentRow {
+  readonly id: string
+  readonly revision: string
+  readonly body?: Uint8Array
+  readonly leaves?: readonly Leaf[]
+}
+
+export interface ScanChangesRequest {
+  /** Rows with a sequence greater than this (descending: all rows from the newest). */
+  readonly since: number
+  readonly descending: boolean
+  readonly limit?: number
+  readonly body: boolean
+  /** Anti-entropy: also list local documents. */
+  readonly locals: boolean
+}
+
+export interface ChangeRow {
+  readonly sequence: number
+  readonly id: string
+  /** All leaves, winner first; empty for a local document. */
+  readonly leaves: readonly Leaf[]
+  readonly body?: Uint8Array
+  readonly local?: true
+}
+
+/** A local document. Merged between replicas by the greater `stamp`, then `revision`, then body bytes. */
+export interface LocalDocument {
+  /** Without the `_local/` prefix. */
+  readonly id: string
+  /** N of `0-N`. */
+  readonly revision: number
+  /** Milliseconds of the deciding replica's clock, always greater than the stamp that it replaces. */
+  readonly stamp: number
+  /** null: deleted. */
+  readonly body: Uint8Array | null
+}
+
+export interface UpdateLocalDocumentRequest {
+  readonly id: string
+  /** N of `0-N`. */
+  readonly revision: number
+  readonly body: Uint8Array | null
+  /** Deleting: fail with `missing` when there is nothing to delete. */
+  readonly mustExist: boolean
+}
+
+export type UpdateLocalDocumentReply =
+  | { readonly kind: 'updated'; readonly document: LocalDocument }
+  | { readonly kind: 'missing' }
+
+export interface ScanLocalDocumentsRequest {
+  readonly start?: IdBound
+  readonly end?: IdBound
+  readonly descending: boolean
+  readonly limit?: number
+}
+
+export interface ReplicaInfo {
+  /** Names this life of this replica's store: random, new when the store is. */
+  readonly history: string
+  /** Newest committed sequence. */
+  readonly sequence: number
+  readonly documentCount: number
+  readonly deletedCount: number
+  readonly purgeSequence: number
+  /** Bytes; `file` on disk (approximate), `active` live encoded data, `external` live JSON. */
+  readonly sizes: { readonly file: number; readonly active: number; readonly external: number }
+  /** What this replica has seen of others: history -> sequence. */
+  readonly seen: Readonly<Record<string, number>>
+  /** True after an absence, until its peers' changes have been fetched. */
+  readonly catchingUp: boolean
+}
+
+/** Digest of the leaves of the documents whose id hashes into one of equally many buckets. */
+export type DigestBuckets = readonly string[]
+
+export interface DocumentLeaves { readonly id: string; readonly leaves: readonly Leaf[] }
+
+/**
+ * One replica of one shard. Every promise that confirms a write resolves only after the write is durable
+ * (fsync'ed). Failures reject with `ReplicaError`; per-document outcomes are values. Scans are pages;
+ * stopping early (`return`) releases everything at both ends.
+ */
+export interface ShardReplica {
+  openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null>
+  openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]>
+  updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply>
+  storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void>
+  diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly RevisionsDiff[]>
+  scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncIterable<readonly DocumentRow[]>
+  /** Live documents with an id before `before` (byte order), or all when absent. */
+  countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number>
+  scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]>
+  openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]>
+  updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply>
+  scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]>
+  replicaInfo(context: CallContext): Promise<ReplicaInfo>
+  digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets>
+  scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]>
+}
+
+export type ReplicaErrorCode =
+  | 'unreachable' // no link to the node, or it broke during the call: the outcome of a write is unknown
+  | 'timeout' // no answer within the deadline: the outcome of a write is unknown
+  | 'cancelled' // the caller's signal
+  | 'not_hosted' // that node has no such replica (yet, or any more)
+  | 'overloaded' // a bounded queue is full: nothing was done, try later
+  | 'storage' // the disk failed or is full: nothing of this call was acknowledged
+  | 'closed' // the replica or its node is shutting down
+  | 'protocol' // the peer broke the protocol
+
+/** Why a call on a replica failed as a whole. */
+export class ReplicaError extends Error {
+  readonly code: ReplicaErrorCode
+  constructor(code: ReplicaErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = 'ReplicaError'
+    this.code = code
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * The one registry of errors that a client can see: name, HTTP status and default reason (api.md A0.4).
+ * Rendered in one place (`http/error-rendering`). Per-document outcomes are values, not throws.
+ */
+
+interface ErrorEntry { readonly status: number; readonly error: string; readonly reason?: string }
+
+export const errorRegistry = {
+  bad_request: { status: 400, error: 'bad_request' },
+  invalid_json: { status: 400, error: 'bad_request', reason: 'invalid UTF-8 JSON' },
+  not_an_object: { status: 400, error: 'bad_request', reason: 'Request body must be a JSON object' },
+  missing_body: { status: 400, error: 'bad_request', reason: 'Missing request body' },
+  invalid_url_encoding: { status: 400, error: 'bad_request', reason: 'invalid_url_encoding' },
+  invalid_rev_format: { status: 400, error: 'bad_request', reason: 'Invalid rev format' },
+  query_parse_error: { status: 400, error: 'query_parse_error' },
+  illegal_database_name: { status: 400, error: 'illegal_database_name' },
+  database_name_too_long: { status: 400, error: 'database_name_too_long' },
+  illegal_docid: { status: 400, error: 'illegal_docid' },
+  illegal_partition: { status: 400, error: 'illegal_partition' },
+  doc_validation: { status: 400, error: 'doc_validation' },
+  unauthorized: { status: 401, error: 'unauthorized' },
+  not_server_admin: { status: 401, error: 'unauthorized', reason: 'You are not a server admin.' },
+  forbidden: { status: 403, error: 'forbidden' },
+  missing: { status: 404, error: 'not_found', reason: 'missing' },
+  deleted: { status: 404, error: 'not_found', reason: 'deleted' },
+  database_missing: { status: 404, error: 'not_found', reason: 'Database does not exist.' },
+  not_found: { status: 404, error: 'not_found' },
+  method_not_allowed: { status: 405, error: 'method_not_allowed' },
+  not_acceptable: { status: 406, error: 'not_acceptable' },
+  conflict: { status: 409, error: 'conflict', reason: 'Document update conflict.' },
+  gone: { status: 410, error: 'gone' },
+  file_exists: { status: 412, error: 'file_exists', reason: 'The database could not be created, the file already exists.' },
+  missing_stub: { status: 412, error: 'missing_stub' },
+  nodedown: { status: 412, error: 'nodedown' },
+  too_large: { status: 413, error: 'too_large', reason: 'the request entity is too large' },
+  document_too_large: { status: 413, error: 'document_too_large' },
+  too_long: { status: 414, error: 'too_long', reason: 'the request uri is too long' },
+  bad_content_type: { status: 415, error: 'bad_content_type' },
+  expectation_failed: { status: 417, error: 'expectation_failed' },
+  too_many_requests: { status: 429, error: 'too_many_requests' },
+  internal_server_error: { status: 500, error: 'internal_server_error' },
+  unknown_error: { status: 500, error: 'unknown_error' },
+  timeout: { status: 500, error: 'timeout', reason: 'The request could not be processed in a reasonable amount of time.' },
+  not_implemented: { status: 501, error: 'not_implemented', reason: 'this feature is not yet implemented' },
+  service_unavailable: { status: 503, error: 'service unavailable', reason: 'Nodes are unable to service this request due to overloading or maintenance mode.' },
+  insufficient_storage: { status: 507, error: 'insufficient_storage' },
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorName = keyof typeof errorRegistry
+
+/** An error that a client sees as status, `error` and `reason`. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly error: string
+  readonly reason: string
+  /** Extra response headers, such as Allow or Retry-After. */
+  readonly headers: Readonly<Record<string, string>>
+
+  /**
+   * @param name entry of the registry
+   * @param reason replaces the entry's default reason; name the value, the limit and the way out
+   */
+  constructor(name: ErrorName, reason?: string, options: { headers?: Record<string, string>; cause?: unknown } = {}) {
+    const entry: ErrorEntry = errorRegistry[name]
+    super(reason ?? entry.reason ?? entry.error, { cause: options.cause })
+    this.name = 'ApiError'
+    this.status = entry.status
+    this.error = entry.error
+    this.reason = this.message
+    this.headers = options.headers ?? {}
+  }
+}

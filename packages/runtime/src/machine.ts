@@ -1,0 +1,13 @@
+/** What can be asked about the process and its machine, and slow cryptography (which in production runs on the thread pool). */
+export interface Machine {
+  /** Seconds since this node's process started. */
+  uptime(): number
+  memory(): { readonly residentBytes: number; readonly heapUsedBytes: number; readonly heapTotalBytes: number; readonly externalBytes: number }
+  /** Open file descriptors, or null where the system does not tell. */
+  openFiles(): number | null
+  /** Seconds of event-loop delay since the last call: mean and 99th percentile. */
+  eventLoopDelay(): { readonly mean: number; readonly p99: number }
+  versions(): Readonly<Record<string, string>>
+  /** RFC 8018 PBKDF2. */
+  pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: 'sha1' | 'sha256'): Promise<Uint8Array>
+}

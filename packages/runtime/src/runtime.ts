@@ -1,0 +1,24 @@
+/**
+ * Every effect a node has, as one value (design.md section 8). Production code receives a `Runtime` and
+ * touches nothing else: no Date, timers, Math.random, node:fs, sockets or module-level state. A simulated
+ * crash revokes the value: whoever still holds it can do nothing more.
+ */
+import type { Clock } from './clock.ts'
+import type { Random } from './random.ts'
+import type { Storage } from './storage/storage.ts'
+import type { Network } from './network/network.ts'
+import type { HttpListener } from './http/http-listener.ts'
+import type { Log } from './log/log.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import type { Machine } from './machine.ts'
+
+export interface Runtime {
+  readonly clock: Clock
+  readonly random: Random
+  readonly storage: Storage
+  readonly network: Network
+  readonly http: HttpListener
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly machine: Machine
+}

@@ -1,0 +1,78 @@
+/**
+ * Ordered key-value stores with durable batches (design.md section 5). Keys and values are bytes, keys in
+ * byte order. `storage-level` is LevelDB on disk, `storage-memory` the double with simulated crashes; both
+ * run `storage-suite`.
+ */
+export interface Storage {
+  /** Opens (or creates) the store of that name. Names are `[a-z0-9-]+`. One opener at a time. */
+  open(name: string, options?: StoreOptions): Promise<Store>
+}
+
+export interface StoreOptions {
+  /** Bytes buffered before a table is written; default 16 MiB. */
+  readonly writeBufferBytes?: number
+  /** Bytes of block cache; default 16 MiB. */
+  readonly cacheBytes?: number
+}
+
+export interface Range {
+  /** Inclusive lower bound. */
+  readonly gte: Uint8Array
+  /** Exclusive upper bound. */
+  readonly lt: Uint8Array
+}
+
+export type StoreEntry = readonly [key: Uint8Array, value: Uint8Array]
+
+/** Collects the operations of one atomic write. */
+export interface WriteBatch {
+  put(key: Uint8Array, value: Uint8Array): void
+  delete(key: Uint8Array): void
+}
+
+export interface Store {
+  /** Point read on the calling thread. */
+  getSync(key: Uint8Array): Uint8Array | undefined
+  /** Several keys at one crossing to the thread pool; results in key order of the request. */
+  getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]>
+  /**
+   * Atomic and durable write: resolves after fsync. Group commit: calls made while one is in flight are
+   * written together by the next, in the order of the calls. `fill` runs synchronously, once.
+   * Once a write has failed, every write queued behind it fails too (`StorageError`), so that what was
+   * computed on top of it never lands; later calls are tried afresh.
+   * @throws StorageError `overloaded` when the queue is full, `closed`, `full` or `io`
+   */
+  write(fill: (batch: WriteBatch) => void): Promise<void>
+  /** Pages of entries in key order; `values: false` gives empty values. Reads a snapshot as of the call. */
+  iterate(range: Range, options?: IterateOptions): StoreIterator
+  /** Deletes a range; durable when resolved. Not atomic, safe to repeat. */
+  clear(range: Range): Promise<void>
+  /** Approximate bytes on disk of a range. */
+  approximateSize(range: Range): Promise<number>
+  /** Rewrites a range to reclaim space; slow, in the background of the store. */
+  compact(range: Range): Promise<void>
+  close(): Promise<void>
+}
+
+export interface IterateOptions {
+  readonly reverse?: boolean
+  readonly limit?: number
+  readonly values?: boolean
+}
+
+export interface StoreIterator {
+  /** Up to `count` entries, empty at the end. */
+  next(count: number): Promise<StoreEntry[]>
+  close(): Promise<void>
+}
+
+export type StorageErrorCode = 'overloaded' | 'closed' | 'full' | 'io' | 'corrupt' | 'locked'
+
+export class StorageError extends Error {
+  readonly code: StorageErrorCode
+  constructor(code: StorageErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = 'StorageError'
+    this.code = code
+  }
+}
