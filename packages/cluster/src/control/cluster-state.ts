@@ -1,0 +1,66 @@
+/**
+ * What the control plane holds (design.md section 1): the value that the replicated log builds. Plain JSON,
+ * never changed in place: `apply` (state-machine.ts) gives a new value and shares what did not change.
+ */
+import type { HashRange } from '@sectional/core'
+
+export interface ClusterState {
+  readonly clusterId: string
+  /** Last applied log index; also the epoch that answers and shard maps carry. */
+  readonly index: number
+  readonly nodes: Readonly<Record<string, NodeRecord>>
+  readonly databases: ReadonlyMap<string, DatabaseRecord>
+  /** Cluster-wide settings, such as the session secret; `section/key` -> text. */
+  readonly settings: Readonly<Record<string, string>>
+}
+
+export interface NodeRecord {
+  readonly name: string
+  /** Cluster listener, `host:port`. */
+  readonly address: string
+  readonly zone: string | null
+}
+
+export interface DatabaseRecord {
+  readonly name: string
+  /** New for every creation: a re-created name never meets its old data. */
+  readonly incarnation: string
+  readonly partitioned: boolean
+  /** Wanted replicas of each shard; fewer stand in `shards` while fewer nodes exist. */
+  readonly n: number
+  /** Ranges in ascending order, covering the hash space. */
+  readonly shards: readonly ShardRecord[]
+  readonly security: DatabaseSecurity
+  readonly revsLimit: number
+  readonly purgedInfosLimit: number
+  /** `_auto_purge`: empty object when unset. */
+  readonly autoPurge: Readonly<Record<string, unknown>>
+}
+
+export interface ShardRecord {
+  readonly range: HashRange
+  /** In the order in which they are asked to decide edits. */
+  readonly replicas: readonly ReplicaRecord[]
+}
+
+export interface ReplicaRecord {
+  readonly node: string
+  /**
+   * A replica that was added later and still fetches the documents: it receives writes and anti-entropy,
+   * but counts towards no quorum until it is filled.
+   */
+  readonly filling: boolean
+}
+
+/** The `_security` object as its client wrote it. */
+export type DatabaseSecurity = Readonly<Record<string, unknown>>
+
+/** The replicas that quorums count. */
+export function activeReplicas(shard: ShardRecord): readonly ReplicaRecord[] {
+  return shard.replicas.filter(replica => !replica.filling)
+}
+
+/** A majority of `count`: the default of r and w. */
+export function majority(count: number): number {
+  return Math.floor(count / 2) + 1
+}

@@ -1,0 +1,126 @@
+/**
+ * What a node does for one client request, as a table of contents: each verb has a file of its own beside
+ * this one. `http` knows documents only through this.
+ */
+import type { Branch, Leaf, LocalDocument, OpenedRevision, RevisionsDiff } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+
+export interface RequestContext {
+  readonly requestId: string
+  /** Aborts when the client is gone. */
+  readonly signal: AbortSignal
+}
+
+/** r of one read; undefined: a majority. Values above n can never be met, below 1 act as 1. */
+export interface ReadOptions { readonly r?: number }
+/** w of one write; undefined: a majority. */
+export interface WriteOptions { readonly w?: number }
+
+export interface OpenDocumentOptions extends ReadOptions {
+  /** Send every branch (`revs`, `revs_info`). */
+  readonly tree?: boolean
+  /** false: only the leaves. */
+  readonly body?: boolean
+}
+
+/** The winner of the merged answers. */
+export interface OpenedDocument {
+  /** Winner first. */
+  readonly leaves: readonly Leaf[]
+  readonly sequence: number
+  /** The winner's; absent when not asked for, or when its body was lost. */
+  readonly body?: Uint8Array
+  readonly tree?: readonly Branch[]
+}
+
+/** An edit as the client wrote it. */
+export interface DocumentWrite {
+  readonly id: string
+  /** The revision that the edit replaces, or null. */
+  readonly parent: string | null
+  readonly deleted: boolean
+  /** JSON object text without special members. */
+  readonly body: Uint8Array
+  /** MD5 of the edit made on `parent` (core `revisionHash`). */
+  readonly revisionHash: string
+}
+
+/** A revision given with its history (`new_edits=false`). */
+export interface ReplicatedWrite {
+  readonly id: string
+  readonly path: { readonly start: number; readonly ids: readonly string[] }
+  readonly deleted: boolean
+  readonly body: Uint8Array
+}
+
+/** `accepted`: durable on at least one replica, but on fewer than w (202). */
+export type WriteOutcome =
+  | { readonly kind: 'written'; readonly revision: string; readonly accepted: boolean }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'error'; readonly error: string; readonly reason: string; readonly status: number }
+
+export interface ListDocumentsOptions {
+  /** First and last in the direction of the list; both inclusive unless said. */
+  readonly start?: { readonly id: string; readonly inclusive: boolean }
+  readonly end?: { readonly id: string; readonly inclusive: boolean }
+  readonly descending: boolean
+  readonly skip: number
+  readonly limit: number | null
+  readonly body: boolean
+  readonly leaves: boolean
+  /** Ask only the shard of this partition. */
+  readonly partition?: string
+}
+
+export interface ListedDocument {
+  readonly id: string
+  readonly revision: string
+  readonly body?: Uint8Array
+  readonly leaves?: readonly Leaf[]
+}
+
+export interface DocumentList {
+  /** Live documents in the database (or the partition). */
+  readonly total: number
+  /** Position of the first row. */
+  readonly offset: number
+  readonly rows: AsyncIterable<readonly ListedDocument[]>
+}
+
+export interface DatabaseInfo {
+  readonly updateSequence: string
+  readonly purgeSequence: string
+  readonly documentCount: number
+  readonly deletedCount: number
+  readonly sizes: { readonly file: number; readonly active: number; readonly external: number }
+}
+
+export type LocalWriteOutcome =
+  | { readonly kind: 'written'; readonly revision: number; readonly accepted: boolean }
+  | { readonly kind: 'missing' }
+
+/**
+ * Every verb throws ApiError when too few replicas answer: `internal_server_error` ("No DB shards could be
+ * opened.") when none does, `service_unavailable` with Retry-After when all that answered are overloaded.
+ */
+export interface Coordinator {
+  openDocument(db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: RequestContext): Promise<OpenedDocument | null>
+  /** `revisions: 'leaves'` of an unknown document: null. */
+  openRevisions(db: DatabaseRecord, id: string, request: { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions, context: RequestContext): Promise<readonly OpenedRevision[] | null>
+  /** One outcome per write, in order; the same id twice is processed in order. */
+  updateDocuments(db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: RequestContext): Promise<readonly WriteOutcome[]>
+  /** One outcome per revision, in order. */
+  storeRevisions(db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: RequestContext): Promise<readonly WriteOutcome[]>
+  diffRevisions(db: DatabaseRecord, requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: RequestContext): Promise<readonly RevisionsDiff[]>
+  listDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: RequestContext): Promise<DocumentList>
+  /** Leaves (and the winner's body) of each id, null for unknown ones, in order. One replica answers each. */
+  openDocuments(db: DatabaseRecord, ids: readonly string[], options: { readonly body: boolean }, context: RequestContext): Promise<readonly (OpenedDocument | null)[]>
+  /** id without `_local/`. */
+  openLocalDocument(db: DatabaseRecord, id: string, options: ReadOptions, context: RequestContext): Promise<LocalDocument | null>
+  /** `revision` is N of the new `0-N`; `body: null` deletes. */
+  updateLocalDocument(db: DatabaseRecord, write: { readonly id: string; readonly revision: number; readonly body: Uint8Array | null; readonly mustExist: boolean }, options: WriteOptions, context: RequestContext): Promise<LocalWriteOutcome>
+  listLocalDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: RequestContext): Promise<{ readonly rows: AsyncIterable<readonly LocalDocument[]> }>
+  databaseInfo(db: DatabaseRecord, context: RequestContext): Promise<DatabaseInfo>
+  /** Starts one pass of anti-entropy for every pair of replicas (`_sync_shards`). */
+  synchronize(db: DatabaseRecord): void
+}
