@@ -1,0 +1,3 @@
+export * from './control/cluster-state.ts'
+export * from './control/control-plane.ts'
+export * from './coordinator/coordinator.ts'

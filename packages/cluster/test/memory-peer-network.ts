@@ -1,0 +1,282 @@
+/**
+ * A double of core's `PeerNetwork` for tests inside one process. `PeerHub` is the wire: it delivers after
+ * `delayMs` of the given clock, and tests cut, silence and heal it. Values are copied on the way, as a real
+ * wire does. Two nodes have a link when both are started, one lists the other's address, and their clusters
+ * agree (or one of them has none yet).
+ */
+import { ReplicaError } from '@sectional/core'
+import type {
+  CallContext, ControlPeer, JoinReply, JoinRequest, NodeQuestion, PeerHandlers, PeerIdentity, PeerNetwork, PeerStatus, ProposeReply,
+  RaftMessage, ShardId, ShardReplica,
+} from '@sectional/core'
+import type { Clock, Timer } from '@sectional/runtime'
+
+export interface PeerHubOptions {
+  readonly clock: Clock
+  /** One way, milliseconds. Default 1. */
+  readonly delayMs?: number
+  /** Decides the fate of each one-way consensus message: how many copies arrive. Default 1. */
+  readonly raftCopies?: (message: RaftMessage) => number
+}
+
+interface Link { readonly a: MemoryPeerNetwork; readonly b: MemoryPeerNetwork; readonly identities: readonly [PeerIdentity, PeerIdentity]; readonly pending: Set<() => void>; open: boolean }
+
+export class PeerHub {
+  readonly clock: Clock
+  readonly delayMs: number
+  readonly raftCopies: (message: RaftMessage) => number
+  private readonly networks: MemoryPeerNetwork[] = []
+  private links: Link[] = []
+  private readonly cuts = new Set<string>()
+  private readonly silences = new Set<string>()
+  private refreshTimer: Timer | undefined
+
+  constructor(options: PeerHubOptions) {
+    this.clock = options.clock
+    this.delayMs = options.delayMs ?? 1
+    this.raftCopies = options.raftCopies ?? (() => 1)
+  }
+
+  /** A network for one node; a restarted node takes a new one. */
+  attach(identity: PeerIdentity): MemoryPeerNetwork {
+    return new MemoryPeerNetwork(this, identity)
+  }
+
+  /** Breaks the link between two nodes (names) and keeps it broken; calls in flight fail as `unreachable`. */
+  cut(a: string, b: string): void { this.cuts.add(pairKey(a, b)); this.refreshNow() }
+
+  /** Cuts every link between the two groups. */
+  partition(left: readonly string[], right: readonly string[]): void {
+    for (const a of left) for (const b of right) this.cuts.add(pairKey(a, b))
+    this.refreshNow()
+  }
+
+  /** Nothing passes between two nodes any more, though both still count the link as open. */
+  silence(a: string, b: string): void { this.silences.add(pairKey(a, b)) }
+
+  /** Undoes every cut and silence. */
+  heal(): void { this.cuts.clear(); this.silences.clear(); this.scheduleRefresh() }
+
+  silenced(a: string, b: string): boolean { return this.silences.has(pairKey(a, b)) }
+
+  opened(network: MemoryPeerNetwork): void { this.networks.push(network); this.scheduleRefresh() }
+
+  closed(network: MemoryPeerNetwork): void {
+    const at = this.networks.indexOf(network)
+    if (at >= 0) this.networks.splice(at, 1)
+    this.refreshNow()
+  }
+
+  /** Drops the links of a node whose identity changed; they open again with the new one. */
+  reshake(network: MemoryPeerNetwork): void {
+    for (const link of this.links) if (link.a === network || link.b === network) this.closeLink(link)
+    this.links = this.links.filter(link => link.open)
+    this.scheduleRefresh()
+  }
+
+  linksOf(network: MemoryPeerNetwork): readonly { readonly peer: PeerIdentity; readonly remote: MemoryPeerNetwork; readonly self: PeerIdentity; readonly link: Link }[] {
+    return this.links.filter(link => link.open && (link.a === network || link.b === network)).map(link => link.a === network
+      ? { peer: link.identities[1], remote: link.b, self: link.identities[0], link }
+      : { peer: link.identities[0], remote: link.a, self: link.identities[1], link })
+  }
+
+  isBound(address: string): boolean { return this.networks.some(network => network.identity.address === address) }
+
+  scheduleRefresh(): void {
+    if (this.refreshTimer) return
+    this.refreshTimer = this.clock.setTimer(this.delayMs, () => { this.refreshTimer = undefined; this.refreshNow() })
+  }
+
+  private refreshNow(): void {
+    for (const link of this.links) if (!this.mayLink(link.a, link.b)) this.closeLink(link)
+    this.links = this.links.filter(link => link.open)
+    for (const [at, a] of this.networks.entries()) {
+      for (const b of this.networks.slice(at + 1)) {
+        if (!this.mayLink(a, b) || this.links.some(link => link.a === a && link.b === b)) continue
+        const link: Link = { a, b, identities: [a.identity, b.identity], pending: new Set(), open: true }
+        this.links.push(link)
+        a.notify(link.identities[1], true)
+        b.notify(link.identities[0], true)
+      }
+    }
+  }
+
+  private mayLink(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean {
+    if (!this.networks.includes(a) || !this.networks.includes(b)) return false
+    if (this.cuts.has(pairKey(a.identity.node, b.identity.node))) return false
+    if (!a.wants(b.identity.address) && !b.wants(a.identity.address)) return false
+    const left = a.identity.clusterId
+    const right = b.identity.clusterId
+    return left === null || right === null || left === right
+  }
+
+  private closeLink(link: Link): void {
+    if (!link.open) return
+    link.open = false
+    for (const fail of [...link.pending]) fail()
+    link.a.notify(link.identities[1], false)
+    link.b.notify(link.identities[0], false)
+  }
+}
+
+export class MemoryPeerNetwork implements PeerNetwork {
+  identity: PeerIdentity
+  private readonly hub: PeerHub
+  private handlers: PeerHandlers | undefined
+  private peers: readonly string[] = []
+  private readonly listeners = new Set<(peer: PeerIdentity, up: boolean) => void>()
+
+  constructor(hub: PeerHub, identity: PeerIdentity) {
+    this.hub = hub
+    this.identity = identity
+  }
+
+  start(handlers: PeerHandlers): Promise<void> {
+    if (this.hub.isBound(this.identity.address)) return Promise.reject(new Error(`address in use: ${this.identity.address}`))
+    this.handlers = handlers
+    this.hub.opened(this)
+    return Promise.resolve()
+  }
+
+  stop(): Promise<void> {
+    this.hub.closed(this)
+    this.handlers = undefined
+    this.listeners.clear()
+    return Promise.resolve()
+  }
+
+  setPeers(addresses: readonly string[]): void { this.peers = [...addresses]; this.hub.scheduleRefresh() }
+
+  setIdentity(identity: PeerIdentity): void { this.identity = identity; this.hub.reshake(this) }
+
+  connected(): readonly PeerIdentity[] { return this.hub.linksOf(this).map(({ peer }) => peer) }
+
+  onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void {
+    this.listeners.add(listener)
+    return () => { this.listeners.delete(listener) }
+  }
+
+  control(node: string): ControlPeer {
+    return {
+      sendRaft: message => this.sendRaft(node, message),
+      status: context => this.call<PeerStatus>(node, context, (peer, inner) => peer.status(inner)),
+      join: (request: JoinRequest, context) => this.call<JoinReply>(node, context, (peer, inner) => peer.join(structuredClone(request), inner)),
+      propose: (command, context) => this.call<ProposeReply>(node, context, (peer, inner) => peer.propose(structuredClone(command), inner)),
+      ask: (question: NodeQuestion, argument, context) => this.call<unknown>(node, context, (peer, inner) => peer.ask(question, structuredClone(argument), inner)),
+    }
+  }
+
+  replica(node: string, shard: ShardId): ShardReplica {
+    const call = <T>(context: CallContext, run: (replica: ShardReplica, inner: CallContext) => Promise<T>): Promise<T> =>
+      this.exchange(node, context, (remote, _self, inner) => run(remote.hostedReplica(shard), inner))
+    const scan = <T>(context: CallContext, run: (replica: ShardReplica, inner: CallContext) => AsyncIterable<readonly T[]>): AsyncIterable<readonly T[]> =>
+      this.pages(node, context, inner => run(this.remoteReplica(node, shard), inner))
+    return {
+      openDocument: (request, context) => call(context, (replica, inner) => replica.openDocument(structuredClone(request), inner)),
+      openRevisions: (requests, context) => call(context, (replica, inner) => replica.openRevisions(structuredClone(requests), inner)),
+      updateDocuments: (request, context) => call(context, (replica, inner) => replica.updateDocuments(structuredClone(request), inner)),
+      storeRevisions: (request, context) => call(context, (replica, inner) => replica.storeRevisions(structuredClone(request), inner)),
+      diffRevisions: (requests, context) => call(context, (replica, inner) => replica.diffRevisions(structuredClone(requests), inner)),
+      scanDocuments: (request, context) => scan(context, (replica, inner) => replica.scanDocuments(structuredClone(request), inner)),
+      countDocuments: (request, context) => call(context, (replica, inner) => replica.countDocuments(structuredClone(request), inner)),
+      scanChanges: (request, context) => scan(context, (replica, inner) => replica.scanChanges(structuredClone(request), inner)),
+      openLocalDocuments: (ids, context) => call(context, (replica, inner) => replica.openLocalDocuments([...ids], inner)),
+      updateLocalDocument: (request, context) => call(context, (replica, inner) => replica.updateLocalDocument(structuredClone(request), inner)),
+      scanLocalDocuments: (request, context) => scan(context, (replica, inner) => replica.scanLocalDocuments(structuredClone(request), inner)),
+      replicaInfo: context => call(context, (replica, inner) => replica.replicaInfo(inner)),
+      digestDocuments: (buckets, context) => call(context, (replica, inner) => replica.digestDocuments(buckets, inner)),
+      scanDigestBucket: (count, bucket, context) => scan(context, (replica, inner) => replica.scanDigestBucket(count, bucket, inner)),
+    }
+  }
+
+  wants(address: string): boolean { return this.peers.includes(address) }
+
+  notify(peer: PeerIdentity, up: boolean): void {
+    for (const listener of [...this.listeners]) listener(peer, up)
+  }
+
+  answering(from: PeerIdentity): ControlPeer {
+    if (!this.handlers) throw new ReplicaError('closed', `${this.identity.node} is stopped`)
+    return this.handlers.control(from)
+  }
+
+  hostedReplica(shard: ShardId): ShardReplica {
+    const replica = this.handlers?.replica(shard)
+    if (!replica) throw new ReplicaError('not_hosted', `${this.identity.node} does not host the shard`)
+    return replica
+  }
+
+  private remoteReplica(node: string, shard: ShardId): ShardReplica {
+    const to = this.linkTo(node)
+    if (!to) throw new ReplicaError('unreachable', `no link to ${node}`)
+    return to.remote.hostedReplica(shard)
+  }
+
+  private linkTo(node: string) { return this.hub.linksOf(this).find(({ peer }) => peer.node === node) }
+
+  private sendRaft(node: string, message: RaftMessage): void {
+    const to = this.linkTo(node)
+    if (!to || this.hub.silenced(this.identity.node, node)) return
+    const copy = structuredClone(message)
+    for (let left = this.hub.raftCopies(message); left > 0; left -= 1) {
+      this.hub.clock.setTimer(this.hub.delayMs, () => { if (to.link.open) to.remote.answering(to.self).sendRaft(copy) })
+    }
+  }
+
+  private call<T>(node: string, context: CallContext, run: (peer: ControlPeer, inner: CallContext) => Promise<T>): Promise<T> {
+    return this.exchange(node, context, (remote, self, inner) => run(remote.answering(self), inner))
+  }
+
+  /** One request and its answer: each way takes the delay; fails on deadline, abort or a broken link. */
+  private exchange<T>(node: string, context: CallContext, run: (remote: MemoryPeerNetwork, self: PeerIdentity, inner: CallContext) => Promise<T>): Promise<T> {
+    const to = this.linkTo(node)
+    if (!to) return Promise.reject(new ReplicaError('unreachable', `no link to ${node}`))
+    if (context.signal?.aborted) return Promise.reject(new ReplicaError('cancelled', 'cancelled'))
+    const { clock, delayMs } = this.hub
+    const lost = (): boolean => this.hub.silenced(this.identity.node, node)
+    return new Promise<T>((resolve, reject) => {
+      const abort = new AbortController()
+      const timers: Timer[] = []
+      const settle = (finish: () => void): void => {
+        to.link.pending.delete(broken)
+        context.signal?.removeEventListener('abort', cancelled)
+        for (const timer of timers) timer.cancel()
+        finish()
+      }
+      const fail = (error: unknown): void => settle(() => { abort.abort(); reject(error) })
+      const broken = (): void => fail(new ReplicaError('unreachable', `link to ${node} broke`))
+      const cancelled = (): void => fail(new ReplicaError('cancelled', 'cancelled'))
+      const answer = (finish: () => void): void => {
+        if (!lost()) timers.push(clock.setTimer(delayMs, () => settle(finish)))
+      }
+      to.link.pending.add(broken)
+      context.signal?.addEventListener('abort', cancelled, { once: true })
+      timers.push(clock.setTimer(context.timeoutMs, () => fail(new ReplicaError('timeout', `${node} did not answer within ${context.timeoutMs} ms`))))
+      if (lost()) return
+      timers.push(clock.setTimer(delayMs, () => {
+        const inner: CallContext = { ...context, signal: abort.signal }
+        const work = (async () => run(to.remote, to.self, inner))()
+        work.then(value => { const copy = structuredClone(value); answer(() => resolve(copy)) }, error => answer(() => reject(error)))
+      }))
+    })
+  }
+
+  /** A remote scan: every page is one exchange. */
+  private async *pages<T>(node: string, context: CallContext, open: (inner: CallContext) => AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
+    let iterator: AsyncIterator<readonly T[]> | undefined
+    try {
+      for (;;) {
+        const page = await this.exchange(node, context, (_remote, _self, inner) => {
+          iterator ??= open({ ...context, signal: inner.signal })[Symbol.asyncIterator]()
+          return iterator.next()
+        })
+        if (page.done) return
+        yield page.value
+      }
+    } finally {
+      await iterator?.return?.()
+    }
+  }
+}
+
+function pairKey(a: string, b: string): string { return a < b ? `${a}|${b}` : `${b}|${a}` }
