@@ -1,0 +1,29 @@
+/** What is fixed while the process runs. Settings that act on the next request are read through `HttpSettings`. */
+export interface HttpOptions {
+  /** Requests worked on at once; more are answered 503 with Retry-After. */
+  readonly concurrentRequestsMax: number
+  /** Bytes of one request body, after decompression (413 above). `chttpd/max_http_request_size` may lower it. */
+  readonly bodyBytesMax: number
+  /** Bytes of all request bodies held at once; more are answered 503 with Retry-After. */
+  readonly bufferedBodyBytesMax: number
+  /** Documents accepted with `batch=ok` and not yet written; beyond that a `batch=ok` write is awaited. */
+  readonly batchedDocumentsMax: number
+  /** Verified credentials kept in memory. */
+  readonly credentialsMax: number
+  /** Password verifications (PBKDF2) at once; each occupies one thread of the pool. */
+  readonly passwordChecksMax: number
+  /** Level of the line written for each request. */
+  readonly requestLog: 'info' | 'debug' | 'none'
+}
+
+const mebibyte = 1024 * 1024
+
+export const defaultHttpOptions: HttpOptions = Object.freeze({
+  concurrentRequestsMax: 4096,
+  bodyBytesMax: 128 * mebibyte,
+  bufferedBodyBytesMax: 256 * mebibyte,
+  batchedDocumentsMax: 1000,
+  credentialsMax: 10_000,
+  passwordChecksMax: 2,
+  requestLog: 'debug',
+})
