@@ -1,0 +1,39 @@
+/**
+ * When a write may be answered, without a network. Only durable copies on active replicas count; a failure
+ * never ends the wait early (api.md B2).
+ */
+import { quorumSize } from './read-quorum.ts'
+
+export interface WriteQuorum {
+  /** w of this write. More than `replicas` can never be met. */
+  readonly needed: number
+  /** Active replicas, reachable or not. */
+  readonly replicas: number
+  readonly durable: number
+  readonly failed: number
+}
+
+/** `accepted`: every replica has replied, at least one copy is durable, but fewer than w (202). */
+export type WriteVerdict = 'waiting' | 'met' | 'accepted' | 'failed'
+
+/**
+ * @param active replicas that count (filling ones do not)
+ * @param w as the client gave it: below 1 acts as 1, above `active` is never met; undefined: a majority
+ */
+export function writeQuorum(active: number, w: number | undefined): WriteQuorum {
+  return { needed: quorumSize(active, w), replicas: active, durable: 0, failed: 0 }
+}
+
+export function withDurable(quorum: WriteQuorum): WriteQuorum {
+  return { ...quorum, durable: quorum.durable + 1 }
+}
+
+export function withFailedWrite(quorum: WriteQuorum): WriteQuorum {
+  return { ...quorum, failed: quorum.failed + 1 }
+}
+
+export function writeVerdict({ needed, replicas, durable, failed }: WriteQuorum): WriteVerdict {
+  if (durable >= needed) return 'met'
+  if (durable + failed < replicas) return 'waiting'
+  return durable > 0 ? 'accepted' : 'failed'
+}
