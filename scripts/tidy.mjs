@@ -71,7 +71,9 @@ function readSource(root, path) {
   const text = readFileSync(join(root, path), 'utf8')
   const [, packageName, part] = /^packages\/([^/]+)\/([^/]+)\//.exec(path) ?? []
   const code = blank(text)
-  return { path, text, code, packageName, isSource: part === 'src', imports: importsOf(text, code) }
+  // A contract's conformance suite lies beside the contract and is a test all the same.
+  const isSource = part === 'src' && !path.endsWith('-suite.ts')
+  return { path, text, code, packageName, isSource, imports: importsOf(text, code) }
 }
 
 /** Specifiers with the imported names (`*` for a namespace or a side effect), found where the blanked code shows an import. */

@@ -1,0 +1,26 @@
+/** Server administrators (`[admins]`, api.md A4.6): nobody's password stays in plain text. */
+import type { LiveConfiguration } from './live-configuration.ts'
+import { ConfigurationError } from './settings.ts'
+
+const adminSection = 'admins'
+
+/**
+ * Replaces every plain-text password by its hash, in the files too.
+ * @param hash gives the text that CouchDB keeps, `-pbkdf2:sha256-{key},{salt},{iterations}`
+ * @param isHash whether a text is one of CouchDB's hash forms
+ * @throws ConfigurationError when there is no administrator
+ */
+export async function prepareAdministrators(
+  configuration: LiveConfiguration,
+  isHash: (text: string) => boolean,
+  hash: (password: string) => Promise<string>,
+): Promise<readonly string[]> {
+  const admins = [...configuration.settings().get(adminSection) ?? []].filter(([, password]) => password !== '')
+  if (admins.length === 0) {
+    throw new ConfigurationError('No administrator is configured, so nobody could use this node. Add a section [admins] with a line NAME = PASSWORD to local.ini (the password is replaced by its hash), or set SECTIONAL_ADMINS__NAME=PASSWORD.')
+  }
+  for (const [name, password] of admins) {
+    if (!isHash(password)) await configuration.replace(adminSection, name, await hash(password))
+  }
+  return admins.map(([name]) => name)
+}

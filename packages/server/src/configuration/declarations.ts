@@ -1,0 +1,84 @@
+/** Every option of a node, once: what it means, its default, its type and when a change acts (api.md C). */
+import { addressOption, choiceOption, flagOption, integerOption, listOption, textOption, type Option } from './option.ts'
+
+const mebibyte = 1024 * 1024
+const bytesMax = 2 ** 46
+export const secretLengthMin = 32
+
+export const declarations = {
+  node: {
+    name: textOption({ default: 'node1@127.0.0.1', effect: 'restart', help: 'Name of this node, unique in its cluster and fixed for the life of its data.' }),
+    zone: textOption({ default: '', effect: 'restart', help: 'Zone that this node stands in.' }),
+  },
+  cluster: {
+    seedlist: listOption({ default: '', effect: 'restart', help: 'Cluster addresses (host:port) of nodes to form or join a cluster with, the same list on every node. Empty: a cluster of one.' }),
+    secret: textOption({ default: '', effect: 'restart', secret: true, help: `What the nodes of one cluster prove to each other: at least ${secretLengthMin} characters, the same on every node. Needed as soon as seedlist names another node.` }),
+    bind_address: textOption({ default: '127.0.0.1', effect: 'restart', help: 'Where the cluster listener accepts other nodes.' }),
+    port: integerOption({ default: '15984', min: 0, max: 65535, effect: 'restart', help: 'Port of the cluster listener.' }),
+    advertised_address: addressOption({ default: '', effect: 'restart', help: 'host:port under which other nodes reach the cluster listener. Empty: bind_address and port.' }),
+    q: integerOption({ default: '8', min: 1, max: 256, effect: 'live', help: 'Shards of a new database.' }),
+    n: integerOption({ default: '3', min: 1, max: 32, effect: 'live', help: 'Replicas of each shard of a new database; fewer stand while fewer nodes exist.' }),
+  },
+  couchdb: {
+    database_dir: textOption({ default: './data', effect: 'restart', help: 'Folder of the node\'s data, relative to the folder of its configuration.' }),
+    maintenance_mode: choiceOption({ default: 'false', choices: ['false', 'true', 'nolb'], effect: 'live', help: 'true and nolb: /_up answers 404, so that a load balancer leaves the node out.' }),
+    max_document_size: integerOption({ default: '8000000', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one document without its attachments.' }),
+    max_document_id_length: integerOption({ default: 'infinity', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of a document id.' }),
+    default_security: choiceOption({ default: 'admin_only', choices: ['admin_only', 'admin_local', 'everyone'], effect: 'live', help: 'Who may use a new database before its _security is set.' }),
+  },
+  chttpd: {
+    bind_address: textOption({ default: '127.0.0.1', effect: 'restart', help: 'Where the HTTP API listens.' }),
+    port: integerOption({ default: '5984', min: 0, max: 65535, effect: 'restart', help: 'Port of the HTTP API.' }),
+    max_http_request_size: integerOption({ default: '4294967296', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one request body; limits/body_bytes holds too.' }),
+    max_uri_length: integerOption({ default: 'infinity', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Characters of a request target; longer ones get 414.' }),
+    max_db_number_for_dbs_info_req: integerOption({ default: '100', min: 0, max: 1_000_000, effect: 'live', help: 'Databases in one POST _dbs_info.' }),
+    admin_only_all_dbs: flagOption({ default: 'true', effect: 'live', help: 'Only administrators may list databases.' }),
+    require_valid_user: flagOption({ default: 'false', effect: 'live', help: 'Refuse every anonymous request.' }),
+    require_valid_user_except_for_up: flagOption({ default: 'false', effect: 'live', help: 'Let anonymous requests to /_up through all the same.' }),
+    decode_plus_to_space: flagOption({ default: 'true', effect: 'live', help: 'Read + as a blank in database names and document ids of a path.' }),
+    json_default_type: textOption({ default: 'text/plain;charset=utf-8', effect: 'live', help: 'Content type of JSON for clients whose Accept does not name application/json.' }),
+    server_header_versions: flagOption({ default: 'true', effect: 'live', help: 'Put versions into the Server header.' }),
+  },
+  chttpd_auth: {
+    iterations: integerOption({ default: '600000', min: 1, max: 1_000_000_000, effect: 'live', help: 'Rounds of PBKDF2 for passwords hashed from now on.' }),
+    authentication_db: textOption({ default: '_users', effect: 'live', help: 'Database of the users, as GET /_session names it.' }),
+  },
+  uuids: {
+    max_count: integerOption({ default: '1000', min: 1, max: 100_000, effect: 'live', help: 'Largest count of GET /_uuids.' }),
+  },
+  log: {
+    level: choiceOption({ default: 'info', choices: ['debug', 'info', 'warn', 'error', 'silent'], effect: 'restart', help: 'Least serious lines that are logged, as JSON to standard output.' }),
+    requests: choiceOption({ default: 'debug', choices: ['info', 'debug', 'none'], effect: 'restart', help: 'Level of the line written for each request.' }),
+  },
+  limits: {
+    concurrent_requests: integerOption({ default: '4096', min: 1, max: 1_000_000, effect: 'restart', help: 'Requests worked on at once; more get 503 with Retry-After.' }),
+    body_bytes: integerOption({ default: String(128 * mebibyte), min: 1024, max: 2 ** 31, effect: 'restart', help: 'Bytes of one request body after decompression; more get 413.' }),
+    buffered_body_bytes: integerOption({ default: String(256 * mebibyte), min: 1024, max: 2 ** 40, effect: 'restart', help: 'Bytes of all request bodies held at once; more get 503 with Retry-After.' }),
+    batched_documents: integerOption({ default: '1000', min: 0, max: 1_000_000, effect: 'restart', help: 'Documents accepted with batch=ok and not yet written.' }),
+    credentials: integerOption({ default: '10000', min: 0, max: 10_000_000, effect: 'restart', help: 'Verified credentials kept in memory.' }),
+    password_checks: integerOption({ default: '2', min: 1, max: 64, effect: 'restart', help: 'Password checks at once.' }),
+    shutdown_grace_ms: integerOption({ default: '5000', min: 0, max: 600_000, effect: 'restart', help: 'Milliseconds that running requests may take to end when the node stops.' }),
+  },
+} as const
+
+/** Sections whose keys are made by the administrator; every other unknown section or key is kept and has no effect. */
+export const openSections = { admins: 'Server administrators: name = password. Plain text is replaced by its hash when the node starts.' } as const
+
+export type Declarations = typeof declarations
+
+/** Parsed values of one section. */
+export type SectionOptions<Section extends keyof Declarations> = {
+  readonly [Key in keyof Declarations[Section]]: Declarations[Section][Key] extends Option<infer Value> ? Value : never
+}
+
+/** Parsed values of every option. */
+export type Options = { readonly [Section in keyof Declarations]: SectionOptions<Section> }
+
+export interface DeclaredOption { readonly section: string; readonly key: string; readonly option: Option<unknown> }
+
+export const declaredOptions: readonly DeclaredOption[] = Object.entries(declarations).flatMap(([section, keys]) =>
+  Object.entries(keys).map(([key, option]) => ({ section, key, option })))
+
+export function findOption(section: string, key: string): Option<unknown> | undefined {
+  return declaredOptions.find(declared => declared.section === section && declared.key === key)?.option
+}

@@ -1,0 +1,109 @@
+/** The node's configuration while it runs: what the HTTP API reads and changes. */
+import { ApiError } from '@sectional/core'
+import type { Configuration, ConfigurationSections } from '@sectional/http'
+import { editIni, fitsIni, parseIni } from './ini-file.ts'
+import { layerSettings, settingProblem, type IniFile, type Settings } from './settings.ts'
+
+/** Where the INI files lie: on disk in production, in memory in tests and the simulator. */
+export interface ConfigurationFiles {
+  /** In the order in which they count; the last one receives what the API writes. */
+  read(): Promise<readonly IniFile[]>
+  /** Replaces one file; durable when resolved. */
+  write(file: IniFile): Promise<void>
+}
+
+export class LiveConfiguration implements Configuration {
+  readonly #files: ConfigurationFiles
+  readonly #environment: Readonly<Record<string, string | undefined>>
+  #defaults: Settings
+  #settings: Map<string, Map<string, string>>
+  #sections: ConfigurationSections | undefined
+  /** Writes to the file happen one after the other. */
+  #lastWrite: Promise<void> = Promise.resolve()
+
+  private constructor(files: ConfigurationFiles, environment: Readonly<Record<string, string | undefined>>, contents: readonly IniFile[]) {
+    this.#files = files
+    this.#environment = environment
+    this.#defaults = layerSettings(contents.filter(file => file.shipped), {})
+    this.#settings = copyOf(layerSettings(contents, environment))
+  }
+
+  static async load(files: ConfigurationFiles, environment: Readonly<Record<string, string | undefined>>): Promise<LiveConfiguration> {
+    return new LiveConfiguration(files, environment, await files.read())
+  }
+
+  settings(): Settings {
+    return this.#settings
+  }
+
+  sections(): ConfigurationSections {
+    this.#sections ??= Object.fromEntries([...this.#settings].filter(([, keys]) => keys.size > 0).map(([section, keys]) => [section, Object.fromEntries(keys)]))
+    return this.#sections
+  }
+
+  get(section: string, key: string): string | undefined {
+    return this.#settings.get(section)?.get(key)
+  }
+
+  async set(section: string, key: string, value: string, options: { readonly persist: boolean }): Promise<void> {
+    const problem = settingProblem(section, key, value)
+    if (problem !== null) throw new ApiError('bad_request', `${section}/${key}: ${problem}`)
+    if (!fitsIni(section, key, value)) {
+      throw new ApiError('bad_request', `${section}/${key} cannot be kept in a configuration file: it has a line break, a ";" after a blank, or a name that reads otherwise`)
+    }
+    if (options.persist) await this.#persist(section, key, value)
+    this.#put(section, key, value)
+  }
+
+  async delete(section: string, key: string, options: { readonly persist: boolean }): Promise<void> {
+    if (options.persist) await this.#persist(section, key, null)
+    this.#put(section, key, this.#defaults.get(section)?.get(key))
+  }
+
+  async reload(): Promise<void> {
+    await this.#lastWrite
+    const contents = await this.#files.read()
+    this.#defaults = layerSettings(contents.filter(file => file.shipped), {})
+    this.#settings = copyOf(layerSettings(contents, this.#environment))
+    this.#sections = undefined
+  }
+
+  #put(section: string, key: string, value: string | undefined): void {
+    const keys = this.#settings.get(section) ?? new Map<string, string>()
+    if (value === undefined) keys.delete(key)
+    else keys.set(key, value)
+    this.#settings.set(section, keys)
+    this.#sections = undefined
+  }
+
+  /**
+   * Replaces a value wherever it stands in a file, so that no file keeps the old one (a password in plain text).
+   * A value that came from the environment is replaced in memory only.
+   */
+  async replace(section: string, key: string, value: string): Promise<void> {
+    await this.#edit(file => parseIni(file.text).get(section)?.has(key) ? editIni(file.text, section, key, value) : file.text)
+    this.#put(section, key, value)
+  }
+
+  /** A value goes into the last file; a removal out of every file, or an earlier one would bring it back. */
+  #persist(section: string, key: string, value: string | null): Promise<void> {
+    return this.#edit((file, isLast) => value === null || isLast ? editIni(file.text, section, key, value) : file.text)
+  }
+
+  #edit(change: (file: IniFile, isLast: boolean) => string): Promise<void> {
+    const write = this.#lastWrite.then(async () => {
+      const files = (await this.#files.read()).filter(file => !file.shipped)
+      for (const file of files) {
+        const text = change(file, file === files.at(-1))
+        if (text !== file.text) await this.#files.write({ name: file.name, text })
+      }
+    })
+    // The caller sees the failure; the next write is tried afresh.
+    this.#lastWrite = write.catch(() => undefined)
+    return write
+  }
+}
+
+function copyOf(settings: Settings): Map<string, Map<string, string>> {
+  return new Map([...settings].map(([section, keys]) => [section, new Map(keys)]))
+}

@@ -1,0 +1,162 @@
+import { readFileSync } from 'node:fs'
+import { ApiError } from '@sectional/core'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { prepareAdministrators } from '../src/configuration/administrators.ts'
+import { renderDefaultIni, renderOptionTables } from '../src/configuration/default-ini.ts'
+import { editIni, fitsIni, parseIni } from '../src/configuration/ini-file.ts'
+import { LiveConfiguration, type ConfigurationFiles } from '../src/configuration/live-configuration.ts'
+import { nodeOptions } from '../src/configuration/node-options.ts'
+import { ConfigurationError, layerSettings, type IniFile } from '../src/configuration/settings.ts'
+
+const secret = 's'.repeat(32)
+
+function file(text: string, name = 'local.ini'): IniFile {
+  return { name, text }
+}
+
+class MemoryFiles implements ConfigurationFiles {
+  contents: IniFile[]
+  constructor(...contents: IniFile[]) { this.contents = contents }
+  async read() { return this.contents }
+  async write(changed: IniFile) { this.contents = this.contents.map(content => content.name === changed.name ? { ...content, text: changed.text } : content) }
+}
+
+async function refusal(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(() => { throw new Error('it was not refused') }, (error: Error) => error)
+}
+
+describe('INI files', () => {
+  it('read values as written, without trailing comments', () => {
+    const text = '; head\n[a]\nkey=v # kept; kept too ; comment\n  spaced   =  "q" \nwith=equals = 1\n[a.b]\nx = \n'
+    expect(parseIni(text)).to.deep.equal(new Map([
+      ['a', new Map([['key', 'v # kept; kept too'], ['spaced', '"q"'], ['with=equals', '1']])],
+      ['a.b', new Map([['x', '']])],
+    ]))
+  })
+
+  it('are edited in place and keep their comments', () => {
+    const text = '[a]\n; why\nx = 1\n\n[b]\ny = 2\n'
+    expect(editIni(text, 'a', 'x', '3')).to.equal('[a]\n; why\nx = 3\n\n[b]\ny = 2\n')
+    expect(editIni(text, 'a', 'z', '3')).to.equal('[a]\n; why\nx = 1\nz = 3\n\n[b]\ny = 2\n')
+    expect(editIni(text, 'c', 'z', '3')).to.equal('[a]\n; why\nx = 1\n\n[b]\ny = 2\n\n[c]\nz = 3\n')
+    expect(editIni(text, 'b', 'y', null)).to.equal('[a]\n; why\nx = 1\n\n[b]\n')
+    expect(editIni('', 'a', 'x', '1')).to.equal('[a]\nx = 1\n')
+  })
+
+  it('give back whatever they can hold after any series of edits', () => {
+    const word = fc.string({ minLength: 1, maxLength: 6, unit: fc.constantFrom(...'ab =;#"\\[]. \t') }).map(text => text.trim())
+    fc.assert(fc.property(fc.array(fc.tuple(word, word, fc.option(word))), edits => {
+      const expected = new Map<string, Map<string, string>>()
+      let text = '; comment\n'
+      for (const [section, key, value] of edits) {
+        if (!fitsIni(section, key, value ?? '')) continue
+        text = editIni(text, section, key, value)
+        if (value === null) expected.get(section)?.delete(key)
+        else expected.set(section, (expected.get(section) ?? new Map()).set(key, value))
+      }
+      expect(parseIni(text)).to.deep.equal(expected)
+    }))
+  })
+})
+
+describe('settings', () => {
+  it('are layered: defaults, files in order, environment', () => {
+    const settings = layerSettings([file('[cluster]\nq = 2\nn = 2\n'), file('[cluster]\nq = 3\n', 'local.d/a.ini')], { SECTIONAL_CLUSTER__N: '1', SECTIONAL_ADMINS__Anna: 'x', SECTIONAL_HOME: '/x', PATH: '/y' })
+    expect(settings.get('cluster')?.get('q')).to.equal('3')
+    expect(settings.get('cluster')?.get('n')).to.equal('1')
+    expect(settings.get('admins')?.get('Anna')).to.equal('x')
+    expect(settings.get('chttpd')?.get('port')).to.equal('5984')
+  })
+
+  it('that are wrong are refused with section, key, value and what is allowed', () => {
+    const settings = layerSettings([file('[chttpd]\nport = 70000\n[log]\nlevel = loud\n')], {})
+    expect(() => nodeOptions(settings)).to.throw(ConfigurationError,
+      '[chttpd] port = "70000": only an integer from 0 to 65535 is allowed; default "5984"\n[log] level = "loud": only debug, info, warn, error, silent are allowed; default "info"')
+  })
+
+  it('become frozen options', () => {
+    const options = nodeOptions(layerSettings([file(`[cluster]\nseedlist = a:1, b:2\nsecret = ${secret}\n[node]\nname = n@h\n`)], {}))
+    expect(options.cluster).to.deep.equal({ listen: { host: '127.0.0.1', port: 15984 }, advertised: '127.0.0.1:15984', seeds: ['a:1', 'b:2'], secret })
+    expect(options.name).to.equal('n@h')
+    expect(Object.isFrozen(options) && Object.isFrozen(options.cluster)).to.equal(true)
+  })
+
+  it('need a long secret as soon as the cluster has another node', () => {
+    const options = (text: string) => () => nodeOptions(layerSettings([file(`[cluster]\n${text}`)], {}))
+    expect(options('seedlist = a:1\n')).to.throw('[cluster] secret has 0 characters')
+    expect(options('secret = short\n')).to.throw('[cluster] secret has 5 characters')
+    expect(options('seedlist = 127.0.0.1:15984\n')().cluster.secret).to.equal(null)
+  })
+
+  it('need an address that others can dial', () => {
+    const settings = layerSettings([file(`[cluster]\nbind_address = 0.0.0.0\nseedlist = a:1\nsecret = ${secret}\n`)], {})
+    expect(() => nodeOptions(settings)).to.throw('[cluster] advertised_address is empty')
+  })
+
+  it('are documented as declared: run scripts/generate-configuration.mjs', () => {
+    expect(readFileSync(new URL('../default.ini', import.meta.url), 'utf8')).to.equal(renderDefaultIni())
+    expect(readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')).to.contain(renderOptionTables())
+    expect(() => nodeOptions(layerSettings([file(renderDefaultIni())], {}))).not.to.throw()
+  })
+})
+
+describe('the live configuration', () => {
+  it('writes changes to the last file and shows them at once', async () => {
+    const files = new MemoryFiles(file('[cluster]\nq = 2\n'), file('; notes\n[x]\n', 'local.d/z.ini'))
+    const configuration = await LiveConfiguration.load(files, {})
+    await configuration.set('cluster', 'q', '4', { persist: true })
+    expect(configuration.get('cluster', 'q')).to.equal('4')
+    expect(configuration.sections().cluster?.q).to.equal('4')
+    expect(files.contents.map(content => content.text)).to.deep.equal(['[cluster]\nq = 2\n', '; notes\n[x]\n\n[cluster]\nq = 4\n'])
+  })
+
+  it('forgets what was not persisted at a reload', async () => {
+    const configuration = await LiveConfiguration.load(new MemoryFiles(file('[x]\na = 1\n')), {})
+    await configuration.set('x', 'a', '2', { persist: false })
+    await configuration.set('x', 'b', '3', { persist: false })
+    expect(configuration.sections().x).to.deep.equal({ a: '2', b: '3' })
+    await configuration.reload()
+    expect(configuration.sections().x).to.deep.equal({ a: '1' })
+  })
+
+  it('deletes out of every file, back to the default', async () => {
+    const files = new MemoryFiles({ ...file('[cluster]\nq = 8\n', 'default.ini'), shipped: true }, file('[cluster]\nq = 2\n'), file('[cluster]\nq = 3\n', 'local.d/z.ini'))
+    const configuration = await LiveConfiguration.load(files, {})
+    await configuration.delete('cluster', 'q', { persist: true })
+    expect(configuration.get('cluster', 'q')).to.equal('8')
+    expect(files.contents.map(content => content.text)).to.deep.equal(['[cluster]\nq = 8\n', '[cluster]\n', '[cluster]\n'])
+  })
+
+  it('refuses values that the next start or a file could not take', async () => {
+    const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
+    for (const [key, value] of [['q', '0'], ['note', 'a\nb'], ['note', 'a ;b']] as const) {
+      expect(await refusal(configuration.set('cluster', key, value, { persist: true }))).to.be.instanceOf(ApiError)
+    }
+  })
+
+  it('keeps concurrent changes', async () => {
+    const files = new MemoryFiles(file(''))
+    const configuration = await LiveConfiguration.load(files, {})
+    await Promise.all(Array.from({ length: 20 }, (_, index) => configuration.set('x', `k${index}`, 'v', { persist: true })))
+    expect(parseIni(files.contents[0]!.text).get('x')?.size).to.equal(20)
+  })
+})
+
+describe('administrators', () => {
+  const isHash = (text: string) => text.startsWith('-')
+  const hash = async (password: string) => `-${password.length}`
+
+  it('lose their plain-text password in every file that has it', async () => {
+    const files = new MemoryFiles(file('[admins]\nanna = pa#ss\n'), file('[x]\n', 'local.d/z.ini'))
+    const configuration = await LiveConfiguration.load(files, { SECTIONAL_ADMINS__BERT: 'abc' })
+    expect(await prepareAdministrators(configuration, isHash, hash)).to.deep.equal(['anna', 'bert'])
+    expect(files.contents.map(content => content.text)).to.deep.equal(['[admins]\nanna = -5\n', '[x]\n'])
+    expect(configuration.sections().admins).to.deep.equal({ anna: '-5', bert: '-3' })
+  })
+
+  it('must exist', async () => {
+    const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
+    expect(await refusal(prepareAdministrators(configuration, isHash, hash))).to.be.instanceOf(ConfigurationError)
+  })
+})
