@@ -1,3 +1,8 @@
 export * from './contracts/shard-replica.ts'
 export * from './contracts/peer-network.ts'
 export * from './errors.ts'
+export * from './revisions/revision-id.ts'
+export * from './revisions/revision-tree.ts'
+export type { RevisionNode } from './revisions/revision-tree-codec.ts'
+export { revisionHash } from './revisions/revision-hash.ts'
+export type { AttachmentDigest, HashedEdit } from './revisions/revision-hash.ts'

@@ -1,0 +1,337 @@
+/**
+ * JSON in Erlang's external term format (https://www.erlang.org/doc/apps/erts/erl_ext_dist.html), written straight
+ * from JSON bytes: what CouchDB hashes to name a revision (api.md B1). Objects are `{[{Name, Value}, ..]}` in
+ * stored order, strings UTF-8 binaries, numbers with a point or an exponent doubles, others exact integers.
+ */
+
+const SMALL_INTEGER = 97
+const INTEGER = 98
+const ATOM = 100
+const SMALL_TUPLE = 104
+const NIL = 106
+const STRING = 107
+const LIST = 108
+const BINARY = 109
+const SMALL_BIG = 110
+const LARGE_BIG = 111
+const NEW_FLOAT = 70
+
+/** Longest list of bytes that has the short form. */
+const STRING_LENGTH_MAX = 65_535
+/** Integers with more digits are hashed as text: turning them into binary costs more than their exactness is worth. */
+const INTEGER_DIGITS_MAX = 10_000
+/** Decimal digits that always fit a double exactly. */
+const SAFE_DIGITS = 15
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const COMMA = 0x2c
+const MINUS = 0x2d
+
+/** Grows a buffer and appends terms to it. The JSON must be valid; broken JSON throws RangeError. */
+export class ExternalTermWriter {
+  #out: Buffer
+  #end = 0
+  #json: Uint8Array = EMPTY
+  #at = 0
+
+  constructor(capacity: number) {
+    this.#out = Buffer.allocUnsafe(capacity)
+  }
+
+  bytes(): Buffer {
+    return this.#out.subarray(0, this.#end)
+  }
+
+  /** Appends bytes as they are. */
+  raw(...values: number[]): void {
+    this.#reserve(values.length)
+    for (const value of values) this.#out[this.#end++] = value
+  }
+
+  listHeader(length: number): void {
+    if (length === 0) return this.raw(NIL)
+    this.#reserve(5)
+    this.#out[this.#end] = LIST
+    this.#end = this.#out.writeUInt32BE(length, this.#end + 1)
+  }
+
+  listEnd(): void {
+    this.raw(NIL)
+  }
+
+  tupleHeader(arity: number): void {
+    this.raw(SMALL_TUPLE, arity)
+  }
+
+  atom(name: string): void {
+    this.raw(ATOM, 0, name.length, ...Buffer.from(name, 'latin1'))
+  }
+
+  binary(value: Uint8Array): void {
+    this.#reserve(5 + value.length)
+    this.#binaryHeader(value.length)
+    this.#out.set(value, this.#end)
+    this.#end += value.length
+  }
+
+  integer(value: number): void {
+    this.#reserve(16)
+    if (value >= 0 && value <= 255) {
+      this.#out[this.#end++] = SMALL_INTEGER
+      this.#out[this.#end++] = value
+    } else if (value >= -0x80000000 && value <= 0x7fffffff) {
+      this.#out[this.#end++] = INTEGER
+      this.#end = this.#out.writeInt32BE(value, this.#end)
+    } else {
+      this.#big(BigInt(value))
+    }
+  }
+
+  /** Appends one JSON value. */
+  json(text: Uint8Array): void {
+    this.#json = text
+    this.#at = 0
+    this.#value()
+    this.#skipSpace()
+    if (this.#at !== text.length) throw new RangeError('bytes behind the JSON value')
+  }
+
+  #reserve(length: number): void {
+    if (this.#end + length <= this.#out.length) return
+    const grown = Buffer.allocUnsafe(Math.max(this.#out.length * 2, this.#end + length))
+    this.#out.copy(grown, 0, 0, this.#end)
+    this.#out = grown
+  }
+
+  #binaryHeader(length: number): void {
+    this.#out[this.#end++] = BINARY
+    this.#out[this.#end++] = length >>> 24
+    this.#out[this.#end++] = length >>> 16
+    this.#out[this.#end++] = length >>> 8
+    this.#out[this.#end++] = length
+  }
+
+  #skipSpace(): number {
+    const json = this.#json
+    let code = json[this.#at]
+    while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) code = json[++this.#at]
+    return code ?? 0
+  }
+
+  /** True when the value was an integer from 0 to 255. */
+  #value(): boolean {
+    const code = this.#skipSpace()
+    switch (code) {
+      case QUOTE: this.#string(); return false
+      case OPEN_BRACE: this.#object(); return false
+      case OPEN_BRACKET: this.#array(); return false
+      case 0x74: this.#word('true'); return false
+      case 0x66: this.#word('false'); return false
+      case 0x6e: this.#word('null'); return false
+      default: return this.#number(code)
+    }
+  }
+
+  #word(word: string): void {
+    this.#at += word.length
+    this.atom(word)
+  }
+
+  #array(): void {
+    this.#reserve(6)
+    const start = this.#end
+    this.#end += 5
+    let length = 0
+    let bytesOnly = true
+    this.#at++
+    if (this.#skipSpace() === CLOSE_BRACKET) {
+      this.#at++
+      this.#out[start] = NIL
+      this.#end = start + 1
+      return
+    }
+    for (;;) {
+      if (!this.#value()) bytesOnly = false
+      length++
+      const code = this.#skipSpace()
+      this.#at++
+      if (code === CLOSE_BRACKET) break
+      if (code !== COMMA) throw new RangeError('broken JSON array')
+    }
+    if (bytesOnly && length <= STRING_LENGTH_MAX) {
+      this.#toString(start, length)
+      return
+    }
+    this.#out[start] = LIST
+    this.#out.writeUInt32BE(length, start + 1)
+    this.listEnd()
+  }
+
+  /** Rewrites `length` small integers behind a list header as STRING_EXT, which Erlang prefers. */
+  #toString(start: number, length: number): void {
+    const out = this.#out
+    out[start] = STRING
+    out.writeUInt16BE(length, start + 1)
+    let from = start + 6
+    let to = start + 3
+    for (let i = 0; i < length; i++, from += 2) out[to++] = out[from]!
+    this.#end = to
+  }
+
+  #object(): void {
+    this.#reserve(8)
+    this.#out[this.#end++] = SMALL_TUPLE
+    this.#out[this.#end++] = 1
+    const start = this.#end
+    this.#end += 5
+    let length = 0
+    this.#at++
+    if (this.#skipSpace() === CLOSE_BRACE) {
+      this.#at++
+      this.#out[start] = NIL
+      this.#end = start + 1
+      return
+    }
+    for (;;) {
+      this.#reserve(2)
+      this.#out[this.#end++] = SMALL_TUPLE
+      this.#out[this.#end++] = 2
+      if (this.#skipSpace() !== QUOTE) throw new RangeError('broken JSON object')
+      this.#string()
+      this.#skipSpace()
+      this.#at++ // the colon
+      this.#value()
+      length++
+      const code = this.#skipSpace()
+      this.#at++
+      if (code === CLOSE_BRACE) break
+      if (code !== COMMA) throw new RangeError('broken JSON object')
+    }
+    this.#out[start] = LIST
+    this.#out.writeUInt32BE(length, start + 1)
+    this.listEnd()
+  }
+
+  #string(): void {
+    const json = this.#json
+    const start = this.#at + 1
+    let end = start
+    let code = json[end]
+    while (code !== QUOTE && code !== BACKSLASH) {
+      if (code === undefined) throw new RangeError('broken JSON string')
+      code = json[++end]
+    }
+    if (code === BACKSLASH) return this.#escapedString(start)
+    const length = end - start
+    this.#reserve(5 + length)
+    this.#binaryHeader(length)
+    if (length > 64) {
+      this.#out.set(json.subarray(start, end), this.#end)
+      this.#end += length
+    } else {
+      const out = this.#out
+      let to = this.#end
+      for (let i = start; i < end; i++) out[to++] = json[i]!
+      this.#end = to
+    }
+    this.#at = end + 1
+  }
+
+  #escapedString(start: number): void {
+    let end = start
+    while (this.#json[end] !== QUOTE) {
+      end += this.#json[end] === BACKSLASH ? 2 : 1
+      if (end >= this.#json.length) throw new RangeError('broken JSON string')
+    }
+    const text = Buffer.from(this.#json.buffer, this.#json.byteOffset + start - 1, end - start + 2).toString('utf8')
+    this.binary(encodeUtf8(JSON.parse(text) as string))
+    this.#at = end + 1
+  }
+
+  #number(first: number): boolean {
+    const json = this.#json
+    const start = this.#at
+    let at = first === MINUS ? start + 1 : start
+    const digits = at
+    let value = 0
+    let code = json[at]
+    while (code !== undefined && code >= 48 && code <= 57) {
+      value = value * 10 + code - 48
+      code = json[++at]
+    }
+    const length = at - digits
+    if (length === 0) throw new RangeError('broken JSON value')
+    if (code === 0x2e || code === 0x65 || code === 0x45) {
+      while (code !== undefined && ((code >= 48 && code <= 57) || code === 0x2e || code === 0x65 || code === 0x45 || code === MINUS || code === 0x2b)) code = json[++at]
+      this.#float(Number(this.#latin1(start, at)))
+      this.#at = at
+      return false
+    }
+    this.#at = at
+    if (length <= SAFE_DIGITS) {
+      if (first === MINUS) value = 0 - value
+      this.integer(value)
+      return value >= 0 && value <= 255
+    }
+    if (length > INTEGER_DIGITS_MAX) this.binary(json.subarray(start, at))
+    else this.#big(BigInt(this.#latin1(start, at)))
+    return false
+  }
+
+  #latin1(start: number, end: number): string {
+    return Buffer.from(this.#json.buffer, this.#json.byteOffset + start, end - start).toString('latin1')
+  }
+
+  #float(value: number): void {
+    this.#reserve(9)
+    this.#out[this.#end] = NEW_FLOAT
+    this.#end = this.#out.writeDoubleBE(value, this.#end + 1)
+  }
+
+  #big(value: bigint): void {
+    const negative = value < 0n
+    const magnitude = negative ? -value : value
+    if (magnitude <= 0x7fffffffn) return this.integer(Number(value))
+    const hex = magnitude.toString(16)
+    const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex').reverse()
+    this.#reserve(6 + bytes.length)
+    if (bytes.length <= 255) {
+      this.raw(SMALL_BIG, bytes.length, negative ? 1 : 0)
+    } else {
+      this.#out[this.#end] = LARGE_BIG
+      this.#end = this.#out.writeUInt32BE(bytes.length, this.#end + 1)
+      this.raw(negative ? 1 : 0)
+    }
+    this.#out.set(bytes, this.#end)
+    this.#end += bytes.length
+  }
+}
+
+const EMPTY = new Uint8Array(0)
+
+/**
+ * UTF-8, with lone surrogates as three bytes each (WTF-8, https://simonsapin.github.io/wtf-8/): documents that
+ * differ only in them must not share a revision, as they would with U+FFFD.
+ */
+function encodeUtf8(text: string): Buffer {
+  if (text.isWellFormed()) return Buffer.from(text, 'utf8')
+  const parts: Buffer[] = []
+  let from = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code < 0xd800 || code > 0xdfff) continue
+    if (code < 0xdc00 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
+      i++
+      continue
+    }
+    parts.push(Buffer.from(text.slice(from, i), 'utf8'), Buffer.from([0xed, 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)]))
+    from = i + 1
+  }
+  parts.push(Buffer.from(text.slice(from), 'utf8'))
+  return Buffer.concat(parts)
+}

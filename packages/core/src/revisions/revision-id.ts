@@ -1,0 +1,84 @@
+/**
+ * Revision ids: `{generation}-{hash}`. The hash is usually the 32 hex digits of an MD5 and stands for its 16
+ * bytes; any other text (replication and test suites send them) is kept as it is and stands for its UTF-8 bytes.
+ */
+import type { Leaf } from '../contracts/shard-replica.ts'
+import { ApiError } from '../errors.ts'
+
+export interface Revision { readonly generation: number; readonly hash: string }
+
+/** Longest hash text, in UTF-16 units. */
+export const REVISION_HASH_LENGTH_MAX = 1024
+
+const HEX_HASH_LENGTH = 32
+
+/** @throws ApiError `invalid_rev_format` */
+export function parseRevision(text: unknown): Revision {
+  const revision = typeof text === 'string' ? readRevision(text) : null
+  if (revision === null) throw new ApiError('invalid_rev_format')
+  return revision
+}
+
+/** Like `parseRevision`, with null for what is not a revision. */
+export function readRevision(text: string): Revision | null {
+  const dash = text.indexOf('-')
+  if (dash < 1) return null
+  let generation = 0
+  for (let i = 0; i < dash; i++) {
+    const digit = text.charCodeAt(i) - 48
+    if (digit < 0 || digit > 9) return null
+    generation = generation * 10 + digit
+  }
+  if (!Number.isSafeInteger(generation)) return null
+  const hash = normalizeRevisionHash(text.slice(dash + 1))
+  return hash === null ? null : { generation, hash }
+}
+
+/** Lower-case hex for an MD5, other texts unchanged; null: empty, too long, or not representable in UTF-8. */
+export function normalizeRevisionHash(text: string): string | null {
+  if (isHexHash(text)) return text
+  if (text.length === 0 || text.length > REVISION_HASH_LENGTH_MAX || !text.isWellFormed()) return null
+  const lower = text.length === HEX_HASH_LENGTH ? text.toLowerCase() : text
+  return isHexHash(lower) ? lower : text
+}
+
+export function formatRevision(revision: Revision): string {
+  return `${revision.generation}-${revision.hash}`
+}
+
+/** True for 32 lower-case hex digits. */
+export function isHexHash(hash: string): boolean {
+  if (hash.length !== HEX_HASH_LENGTH) return false
+  for (let i = 0; i < HEX_HASH_LENGTH; i++) {
+    const code = hash.charCodeAt(i)
+    if (code < 48 || code > 102 || (code > 57 && code < 97)) return false
+  }
+  return true
+}
+
+/** The bytes that a hash stands for: what is ordered, hashed and stored. */
+export function revisionHashBytes(hash: string): Buffer {
+  return isHexHash(hash) ? Buffer.from(hash, 'hex') : Buffer.from(hash, 'utf8')
+}
+
+/** Byte order of two hashes. */
+export function compareRevisionHashes(a: string, b: string): number {
+  if (a === b) return 0
+  if (isHexHash(a) && isHexHash(b)) return a < b ? -1 : 1
+  // A text whose UTF-8 happens to be the 16 bytes of a hex hash is another revision: order it behind.
+  return Buffer.compare(revisionHashBytes(a), revisionHashBytes(b)) || (isHexHash(a) ? -1 : 1)
+}
+
+/** Ascending by generation, then by hash bytes. Both must be well-formed. */
+export function compareRevisions(a: string, b: string): number {
+  if (a === b) return 0
+  const left = parseRevision(a)
+  const right = parseRevision(b)
+  return left.generation - right.generation || compareRevisionHashes(left.hash, right.hash)
+}
+
+/** Winner first: live before deleted, then the higher generation, then the greater hash. */
+export function compareLeaves(a: Leaf, b: Leaf): number {
+  if (a.deleted !== b.deleted) return a.deleted ? 1 : -1
+  return compareRevisions(b.revision, a.revision)
+}

@@ -1,0 +1,303 @@
+/**
+ * The revision tree of one document: what makes concurrent edits safe.
+ *
+ * Every edit names the revision that it replaces, so the revisions of a document form a tree. A leaf is a
+ * current version; several leaves are a conflict; a deleted leaf is a tombstone. The winner is the leaf that is
+ * greatest in (not deleted, generation, hash bytes): each replica finds the same one without talking to others.
+ *
+ * A tree is a set of nodes keyed by (generation, hash), each with links to its parents one generation below.
+ * Merging a path is the *union* of nodes and links, and union is commutative, associative and idempotent: whatever
+ * order edits arrive in, and however often, replicas end with the same tree. Joining "at the deepest shared
+ * node", a new branch when nothing is shared, and reconnecting a cut-off root when its ancestors become known
+ * are all just union. An honest revision has one parent, since its hash covers it; ids that lie about their
+ * parents (short ids of test suites) may bring a second one, which union must keep, or the result would depend
+ * on order. Ancestry then follows the greatest parent hash.
+ *
+ * Stemming keeps the last `limit` revisions of each branch. It is the one step that is not a union: a replica
+ * that has forgotten an ancestor sees an old revision of it as a new branch. CouchDB behaves the same; the cure
+ * is a limit that exceeds the longest divergence.
+ *
+ * Nodes remember where their body is stored (`bodyKey`, the engine's number). Content is stored only with a
+ * revision that was new: sending a known revision again never replaces what is there. The only thing that a
+ * repeated inner revision adds is the knowledge that it was a tombstone.
+ *
+ * Trees are immutable. Reads decode a tree per document, so a single branch (the usual case) is decoded no
+ * further than its leaf until somebody asks for ancestors (`revision-tree-codec.ts`).
+ */
+import type { Branch, Leaf, RevisionPath } from '../contracts/shard-replica.ts'
+import { compareRevisionHashes, readRevision } from './revision-id.ts'
+import { decodeTree, encodeTree } from './revision-tree-codec.ts'
+import type { RevisionNode, TreeSource } from './revision-tree-codec.ts'
+
+export interface LeafInfo { readonly deleted: boolean; readonly bodyKey: number | null }
+
+/** What a merge did with the revision at the path's end. */
+export type MergeResult =
+  | 'new-leaf' // it extends an existing leaf, or is the first of the document
+  | 'new-branch' // it is a leaf beside others: a conflict
+  | 'internal' // it was known (leaf or ancestor): its content must not be stored again
+
+export interface MergedTree {
+  /** The same object when nothing was learned. */
+  readonly tree: RevisionTree
+  readonly result: MergeResult
+}
+
+export type EditDecision =
+  | { readonly kind: 'conflict' }
+  /** The revision to extend; null: a first revision. */
+  | { readonly kind: 'extend'; readonly parent: string | null }
+
+export class RevisionTree {
+  static readonly empty: RevisionTree = RevisionTree.#from([])
+
+  readonly #source: TreeSource
+  #nodes: readonly RevisionNode[] | null = null
+  #byRevision: Map<string, RevisionNode> | null = null
+  #leafNodes: readonly RevisionNode[] | null
+
+  private constructor(source: TreeSource) {
+    this.#source = source
+    this.#leafNodes = source.leaf === null ? null : [source.leaf]
+  }
+
+  static #from(nodes: readonly RevisionNode[]): RevisionTree {
+    return new RevisionTree({ leaf: null, nodes: () => nodes })
+  }
+
+  /** @throws RangeError when the bytes are not a tree */
+  static decode(bytes: Uint8Array): RevisionTree {
+    return new RevisionTree(decodeTree(bytes))
+  }
+
+  encode(): Uint8Array {
+    return encodeTree(this.nodes())
+  }
+
+  /** All nodes, ascending by (generation, hash). */
+  nodes(): readonly RevisionNode[] {
+    return this.#nodes ??= this.#source.nodes()
+  }
+
+  get isEmpty(): boolean {
+    return this.#source.leaf === null && this.nodes().length === 0
+  }
+
+  /** Winner first. */
+  leafNodes(): readonly RevisionNode[] {
+    return this.#leafNodes ??= findLeaves(this.nodes())
+  }
+
+  /** Winner first. */
+  leaves(): Leaf[] {
+    return this.leafNodes().map(node => ({ revision: revisionOf(node), deleted: node.deleted }))
+  }
+
+  /** @throws RangeError when the tree is empty */
+  winner(): RevisionNode {
+    const winner = this.leafNodes()[0]
+    if (winner === undefined) throw new RangeError('an empty tree has no winner')
+    return winner
+  }
+
+  /** The node of a revision in normal form (`formatRevision`). */
+  node(revision: string): RevisionNode | undefined {
+    const leaf = this.#source.leaf
+    if (leaf !== null && revisionOf(leaf) === revision) return leaf
+    this.#byRevision ??= new Map(this.nodes().map(node => [revisionOf(node), node]))
+    return this.#byRevision.get(revision)
+  }
+
+  has(revision: string): boolean {
+    return this.node(revision) !== undefined
+  }
+
+  isLeaf(revision: string): boolean {
+    return this.leafNodes().some(node => revisionOf(node) === revision)
+  }
+
+  /** Ancestry of a known revision, newest first, as far as it is kept. */
+  path(revision: string): RevisionPath | null {
+    const node = this.node(revision)
+    return node === undefined ? null : { start: node.generation, ids: this.#ancestry(node).map(entry => entry.hash) }
+  }
+
+  #ancestry(node: RevisionNode): RevisionNode[] {
+    const line = [node]
+    for (let next = this.#parent(node); next !== undefined; next = this.#parent(next)) line.push(next)
+    return line
+  }
+
+  #parent(node: RevisionNode): RevisionNode | undefined {
+    const hash = node.parents[0]
+    return hash === undefined ? undefined : this.node(`${node.generation - 1}-${hash}`)
+  }
+
+  /** One branch per leaf, winner first. */
+  branches(): Branch[] {
+    return this.leafNodes().map(leaf => {
+      const line = this.#ancestry(leaf)
+      return {
+        path: { start: leaf.generation, ids: line.map(node => node.hash) },
+        deleted: leaf.deleted,
+        available: line.map(node => node.bodyKey !== null),
+        tombstones: line.map(node => node.deleted),
+      }
+    })
+  }
+
+  /** Adds a revision with its ancestry; see the head of this file. */
+  merge(path: RevisionPath, leaf: LeafInfo): MergedTree {
+    const head = path.ids[0]
+    if (head === undefined || path.start - path.ids.length + 1 < 0) throw new RangeError('a path needs one revision per generation')
+    const revision = `${path.start}-${head}`
+    if (path.ids.length === 1 && this.isEmpty) {
+      return { tree: RevisionTree.#from([newNode(path, 0, leaf)]), result: 'new-leaf' }
+    }
+    const known = this.node(revision)
+    const leavesBefore = new Set(this.leafNodes())
+    let extendsLeaf = leavesBefore.size === 0
+    const changed = new Map<string, RevisionNode>()
+    for (let i = 0; i < path.ids.length; i++) {
+      const key = `${path.start - i}-${path.ids[i]}`
+      const node = this.node(key)
+      if (node === undefined) {
+        changed.set(key, newNode(path, i, i === 0 ? leaf : { deleted: false, bodyKey: null }))
+        continue
+      }
+      if (leavesBefore.has(node)) extendsLeaf = true
+      const parents = withParent(node.parents, path.ids[i + 1])
+      const deleted = node.deleted || (i === 0 && leaf.deleted && !leavesBefore.has(node))
+      if (parents !== node.parents || deleted !== node.deleted) changed.set(key, { ...node, parents, deleted })
+    }
+    const result = known !== undefined ? 'internal' : extendsLeaf ? 'new-leaf' : 'new-branch'
+    return { tree: changed.size === 0 ? this : this.#replacing(changed), result }
+  }
+
+  #replacing(changed: ReadonlyMap<string, RevisionNode>): RevisionTree {
+    const kept = this.nodes().filter(node => !changed.has(revisionOf(node)))
+    return RevisionTree.#from([...kept, ...changed.values()].sort(compareNodes))
+  }
+
+  /**
+   * Whether an interactive edit may be made, and on what (api.md B1, F1): a named parent must be a live leaf;
+   * no parent creates the document or revives it on its winning tombstone.
+   */
+  decideEdit(parent: string | null, deleted: boolean): EditDecision {
+    if (parent !== null) {
+      const leaf = this.leafNodes().find(node => revisionOf(node) === parent)
+      return leaf === undefined || leaf.deleted ? { kind: 'conflict' } : { kind: 'extend', parent }
+    }
+    if (this.isEmpty) return { kind: 'extend', parent: null }
+    const winner = this.winner()
+    return winner.deleted && !deleted ? { kind: 'extend', parent: revisionOf(winner) } : { kind: 'conflict' }
+  }
+
+  /** Keeps the last `limit` (1 or more) revisions of each branch; the same object when nothing is cut. */
+  stem(limit: number): RevisionTree {
+    const nodes = this.nodes()
+    if (nodes.length <= limit) return this
+    const kept = new Set<RevisionNode>()
+    // Breadth first from all leaves at once: a node is kept by its nearest leaf, and visited once.
+    let level: readonly RevisionNode[] = this.leafNodes()
+    for (let depth = 0; depth < limit && level.length > 0; depth++) {
+      const next: RevisionNode[] = []
+      for (const node of level) {
+        if (kept.has(node)) continue
+        kept.add(node)
+        for (const hash of node.parents) {
+          const parent = this.node(`${node.generation - 1}-${hash}`)
+          if (parent !== undefined) next.push(parent)
+        }
+      }
+      level = next
+    }
+    if (kept.size === nodes.length) return this
+    return RevisionTree.#from(nodes.filter(node => kept.has(node)).map(node => {
+      const parents = node.parents.filter(hash => {
+        const parent = this.node(`${node.generation - 1}-${hash}`)
+        return parent !== undefined && kept.has(parent)
+      })
+      return parents.length === node.parents.length ? node : { ...node, parents }
+    }))
+  }
+
+  /** Forgets the bodies of revisions that are no leaves (compaction); the same object when there are none. */
+  releaseInnerBodies(): { readonly tree: RevisionTree; readonly released: readonly number[] } {
+    const leaves = new Set(this.leafNodes())
+    const released: number[] = []
+    const nodes = this.nodes().map(node => {
+      if (node.bodyKey === null || leaves.has(node)) return node
+      released.push(node.bodyKey)
+      return { ...node, bodyKey: null }
+    })
+    return { tree: released.length === 0 ? this : RevisionTree.#from(nodes), released }
+  }
+
+  /** Where bodies of this tree are stored. */
+  bodyKeys(): number[] {
+    return this.nodes().flatMap(node => node.bodyKey === null ? [] : [node.bodyKey])
+  }
+
+  /** Those of the revisions that the tree does not have, in their order. */
+  missing(revisions: readonly string[]): string[] {
+    return revisions.filter(revision => !this.has(revision))
+  }
+
+  /** Leaves (tombstones too) of a lower generation than the highest missing revision, ascending. */
+  possibleAncestors(missing: readonly string[]): string[] {
+    const highest = Math.max(-1, ...missing.map(revision => readRevision(revision)?.generation ?? -1))
+    return this.leafNodes().filter(node => node.generation < highest).sort(compareNodes).map(revisionOf)
+  }
+
+  /** Leaves that descend from a revision (a leaf from itself), winner first; empty when it is unknown. */
+  latest(revision: string): string[] {
+    const node = this.node(revision)
+    if (node === undefined) return []
+    const reached = new Set([node])
+    for (const candidate of this.nodes()) {
+      if (candidate.generation <= node.generation) continue
+      for (const hash of candidate.parents) {
+        const parent = this.node(`${candidate.generation - 1}-${hash}`)
+        if (parent !== undefined && reached.has(parent)) reached.add(candidate)
+      }
+    }
+    return this.leafNodes().filter(leaf => leaf === node || reached.has(leaf)).map(revisionOf)
+  }
+}
+
+export function revisionOf(node: RevisionNode): string {
+  return `${node.generation}-${node.hash}`
+}
+
+function newNode(path: RevisionPath, index: number, leaf: LeafInfo): RevisionNode {
+  const parent = path.ids[index + 1]
+  return {
+    generation: path.start - index,
+    hash: path.ids[index]!,
+    deleted: leaf.deleted,
+    bodyKey: leaf.bodyKey,
+    parents: parent === undefined ? NO_PARENTS : [parent],
+  }
+}
+
+const NO_PARENTS: readonly string[] = Object.freeze([])
+
+function withParent(parents: readonly string[], parent: string | undefined): readonly string[] {
+  if (parent === undefined || parents.includes(parent)) return parents
+  return [...parents, parent].sort((a, b) => compareRevisionHashes(b, a))
+}
+
+function compareNodes(a: RevisionNode, b: RevisionNode): number {
+  return a.generation - b.generation || compareRevisionHashes(a.hash, b.hash)
+}
+
+function findLeaves(nodes: readonly RevisionNode[]): readonly RevisionNode[] {
+  if (nodes.length === 1) return nodes
+  const parents = new Set<string>()
+  for (const node of nodes) for (const hash of node.parents) parents.add(`${node.generation - 1}-${hash}`)
+  return nodes.filter(node => !parents.has(revisionOf(node))).sort((a, b) => {
+    if (a.deleted !== b.deleted) return a.deleted ? 1 : -1
+    return compareNodes(b, a)
+  })
+}
