@@ -17,6 +17,8 @@ export const errorRegistry = {
   database_name_too_long: { status: 400, error: 'database_name_too_long' },
   illegal_docid: { status: 400, error: 'illegal_docid' },
   illegal_partition: { status: 400, error: 'illegal_partition' },
+  invalid_design_doc: { status: 400, error: 'invalid_design_doc' },
+  modification_not_allowed: { status: 400, error: 'modification_not_allowed', reason: 'This config variable is read-only' },
   doc_validation: { status: 400, error: 'doc_validation' },
   unauthorized: { status: 401, error: 'unauthorized' },
   not_server_admin: { status: 401, error: 'unauthorized', reason: 'You are not a server admin.' },
