@@ -1,0 +1,219 @@
+import type { Clock } from '../clock.ts'
+import { MemoryConnection } from './connection-memory.ts'
+import type { NetworkFaults, Wires } from './connection-memory.ts'
+import type { Connection, Network, NetworkAddress, NetworkListener } from './network.ts'
+
+/** Frames larger than this end the connection, as in `network-ws`. */
+export const defaultMaxFrameBytes = 16 * 1024 * 1024
+const firstFreePort = 20000
+
+export interface MemoryNetworkOptions {
+  /** Times delays and connection attempts that nobody answers; without one neither is possible. */
+  readonly clock?: Clock
+  readonly maxFrameBytes?: number
+}
+
+/** The wires between the nodes of one process. */
+export class MemoryNetworkHub implements Wires {
+  readonly clock: Clock | undefined
+  readonly maxFrameBytes: number
+  readonly #listeners = new Map<string, MemoryListener>()
+  readonly #connections = new Set<MemoryConnection>()
+  readonly #cuts = new Set<string>()
+  #faults: NetworkFaults = {}
+  #nextPort = firstFreePort
+
+  constructor(options: MemoryNetworkOptions = {}) {
+    this.clock = options.clock
+    this.maxFrameBytes = options.maxFrameBytes ?? defaultMaxFrameBytes
+  }
+
+  get faults(): NetworkFaults {
+    return this.#faults
+  }
+
+  setFaults(faults: NetworkFaults): void {
+    this.#faults = faults
+  }
+
+  /** The network as the node of that name sees it. */
+  network(node: string): MemoryNetwork {
+    return new MemoryNetwork(this, node)
+  }
+
+  /**
+   * Nodes of different groups no longer reach each other: attempts hang until they time out, frames wait
+   * until `heal`, as with a cable pulled. With `reset` open connections between the groups die at once.
+   */
+  partition(groups: readonly (readonly string[])[], options: { readonly reset?: boolean } = {}): void {
+    for (const [index, group] of groups.entries()) {
+      for (const other of groups.slice(index + 1)) {
+        for (const a of group) for (const b of other) this.#cuts.add(pair(a, b))
+      }
+    }
+    if (options.reset === true) this.kill((a, b) => this.isCut(a, b))
+  }
+
+  /** Ends every partition; frames that waited travel on. */
+  heal(): void {
+    this.#cuts.clear()
+    for (const connection of [...this.#connections]) connection.flush()
+  }
+
+  /** Kills the open connections whose two nodes match. */
+  kill(matches: (a: string, b: string) => boolean): void {
+    for (const connection of [...this.#connections]) {
+      if (matches(connection.from, connection.to) || matches(connection.to, connection.from)) connection.breakLink('connection reset (simulated)')
+    }
+  }
+
+  /** Connections open now, counted once for both ends. */
+  get openConnections(): number {
+    return [...this.#connections].filter(connection => connection.isOpen).length / 2
+  }
+
+  isCut(a: string, b: string): boolean {
+    return this.#cuts.has(pair(a, b))
+  }
+
+  /** @internal */
+  bind(node: string, address: NetworkAddress, onConnection: (connection: MemoryConnection) => void): MemoryListener {
+    const port = address.port === 0 ? this.#freePort(address.host) : address.port
+    const bound = { host: address.host, port }
+    if (this.#listeners.has(key(bound))) throw new Error(`${key(bound)} is in use: another node listens there`)
+    const listener = new MemoryListener(node, bound, onConnection, () => { this.#listeners.delete(key(bound)) })
+    this.#listeners.set(key(bound), listener)
+    return listener
+  }
+
+  /** @internal */
+  listenerAt(address: NetworkAddress): MemoryListener | undefined {
+    return this.#listeners.get(key(address))
+  }
+
+  /** @internal */
+  link(from: string, listener: MemoryListener): [MemoryConnection, MemoryConnection] {
+    const near = new MemoryConnection(this, from, listener.node, key(listener.address))
+    const far = new MemoryConnection(this, listener.node, from, `${from}:0`)
+    near.peer = far
+    far.peer = near
+    this.#connections.add(near).add(far)
+    return [near, far]
+  }
+
+  /** @internal */
+  forget(connection: MemoryConnection): void {
+    this.#connections.delete(connection)
+  }
+
+  #freePort(host: string): number {
+    while (this.#listeners.has(key({ host, port: this.#nextPort }))) this.#nextPort++
+    return this.#nextPort++
+  }
+}
+
+export class MemoryNetwork implements Network {
+  readonly #hub: MemoryNetworkHub
+  readonly #node: string
+  readonly #listeners = new Set<MemoryListener>()
+  readonly #connections = new Set<MemoryConnection>()
+  readonly #attempts = new Set<(error: Error) => void>()
+  #revoked = false
+
+  constructor(hub: MemoryNetworkHub, node: string) {
+    this.#hub = hub
+    this.#node = node
+  }
+
+  async listen(address: NetworkAddress, onConnection: (connection: Connection) => void): Promise<NetworkListener> {
+    this.#assertUsable()
+    const listener = this.#hub.bind(this.#node, address, connection => {
+      this.#keep(connection)
+      onConnection(connection)
+    })
+    this.#listeners.add(listener)
+    return listener
+  }
+
+  connect(address: NetworkAddress, options: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      this.#assertUsable()
+      options.signal?.throwIfAborted()
+      const finish = (act: () => void): void => {
+        timer?.cancel()
+        options.signal?.removeEventListener('abort', abort)
+        if (this.#attempts.delete(fail)) act()
+      }
+      const fail = (error: Error): void => finish(() => reject(error))
+      const abort = (): void => fail(new Error(`connecting to ${key(address)} was aborted`))
+      const timer = this.#hub.clock?.setTimer(options.timeoutMs, () => fail(new Error(`${key(address)} did not answer within ${options.timeoutMs} ms`)))
+      options.signal?.addEventListener('abort', abort, { once: true })
+      this.#attempts.add(fail)
+      queueMicrotask(() => {
+        const listener = this.#hub.listenerAt(address)
+        if (listener === undefined) return fail(new Error(`nobody listens at ${key(address)}`))
+        if (this.#hub.isCut(this.#node, listener.node)) {
+          if (this.#hub.clock === undefined) fail(new Error(`${key(address)} is cut off (simulated)`))
+          return
+        }
+        finish(() => resolve(this.#open(listener)))
+      })
+    })
+  }
+
+  /** The process is gone: listeners and connections end, without a word to their owner. */
+  revoke(): void {
+    this.#revoked = true
+    for (const fail of [...this.#attempts]) fail(new Error('the network was revoked'))
+    for (const listener of this.#listeners) listener.stop()
+    for (const connection of [...this.#connections]) connection.abandon('the process at the other end is gone')
+    this.#listeners.clear()
+    this.#connections.clear()
+  }
+
+  #open(listener: MemoryListener): Connection {
+    const [near, far] = this.#hub.link(this.#node, listener)
+    this.#keep(near)
+    listener.onConnection(far)
+    return near
+  }
+
+  #keep(connection: MemoryConnection): void {
+    this.#connections.add(connection)
+    connection.onEnd = () => { this.#connections.delete(connection) }
+  }
+
+  #assertUsable(): void {
+    if (this.#revoked) throw new Error('the network was revoked')
+  }
+}
+
+class MemoryListener implements NetworkListener {
+  readonly node: string
+  readonly address: NetworkAddress
+  readonly onConnection: (connection: MemoryConnection) => void
+  readonly #unbind: () => void
+
+  constructor(node: string, address: NetworkAddress, onConnection: (connection: MemoryConnection) => void, unbind: () => void) {
+    this.node = node
+    this.address = address
+    this.onConnection = onConnection
+    this.#unbind = unbind
+  }
+
+  stop(): void {
+    this.#unbind()
+  }
+
+  async close(): Promise<void> {
+    this.stop()
+  }
+}
+
+function key(address: NetworkAddress): string {
+  return `${address.host}:${address.port}`
+}
+
+function pair(a: string, b: string): string {
+  return a < b ? `${a} ${b}` : `${b} ${a}`
+}

@@ -1,0 +1,228 @@
+import { StorageError } from './storage.ts'
+import type { IterateOptions, Range, Store, StoreIterator, WriteBatch } from './storage.ts'
+
+/** A group that holds this many operations or bytes takes no further call; a single call may go beyond. */
+export const groupOperationsMax = 8192
+export const groupBytesMax = 4 * 1024 * 1024
+/** Waiting operations or bytes from which on `write` answers `overloaded`. */
+export const queuedOperationsMax = 128 * 1024
+export const queuedBytesMax = 64 * 1024 * 1024
+
+/** What one durable batch writes: `values[i]` belongs to `keys[i]`, null deletes. */
+export interface BatchOperations {
+  readonly keys: readonly Uint8Array[]
+  readonly values: readonly (Uint8Array | null)[]
+  readonly bytes: number
+}
+
+/** What became of one group: for metrics. */
+export interface GroupObservation { readonly writes: number; readonly operations: number; readonly bytes: number; readonly failed: boolean }
+
+interface Waiter { readonly resolve: () => void; readonly reject: (error: unknown) => void }
+
+class WriteGroup implements WriteBatch, BatchOperations {
+  readonly keys: Uint8Array[] = []
+  readonly values: (Uint8Array | null)[] = []
+  readonly waiters: Waiter[] = []
+  bytes = 0
+
+  put(key: Uint8Array, value: Uint8Array): void {
+    this.keys.push(key)
+    this.values.push(value)
+    this.bytes += key.length + value.length
+  }
+
+  delete(key: Uint8Array): void {
+    this.keys.push(key)
+    this.values.push(null)
+    this.bytes += key.length
+  }
+
+  isFull(): boolean {
+    return this.keys.length >= groupOperationsMax || this.bytes >= groupBytesMax
+  }
+
+  /** Takes back what was added behind the mark. */
+  truncate(length: number, bytes: number): void {
+    this.keys.length = length
+    this.values.length = length
+    this.bytes = bytes
+  }
+}
+
+/**
+ * A store that writes in groups: what is asked for while one durable batch is in flight goes out together as
+ * the next. Implementations give the methods that begin with an underscore; those need not check arguments
+ * or whether the store is open, and may reject with anything that `_toStorageError` understands.
+ */
+export abstract class GroupCommitStore implements Store {
+  readonly #pause: (callback: () => void) => void
+  readonly #observe: ((group: GroupObservation) => void) | undefined
+  readonly #queue: WriteGroup[] = []
+  #queuedOperations = 0
+  #queuedBytes = 0
+  #closedBy: StorageError | undefined
+  #closing: Promise<void> | undefined
+  #drained: Promise<void> | undefined
+  #mustRecover = false
+
+  /**
+   * @param pause calls back soon; what is written until then joins the group that is about to go out
+   */
+  constructor(pause: (callback: () => void) => void, observe?: (group: GroupObservation) => void) {
+    this.#pause = pause
+    this.#observe = observe
+  }
+
+  protected abstract _getSync(key: Uint8Array): Uint8Array | undefined
+  protected abstract _getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]>
+  /** Atomic; durable when it resolves. Never called while another one is in flight. */
+  protected abstract _writeDurable(operations: BatchOperations): Promise<void>
+  protected abstract _iterate(range: Range, options: IterateOptions): StoreIterator
+  protected abstract _clear(range: Range): Promise<void>
+  protected abstract _approximateSize(range: Range): Promise<number>
+  protected abstract _compact(range: Range): Promise<void>
+  protected abstract _close(): Promise<void>
+  /** Called before the first batch after a failed one: makes the store fit to take batches again. */
+  protected abstract _recover(): Promise<void>
+  protected abstract _toStorageError(error: unknown): StorageError
+
+  getSync(key: Uint8Array): Uint8Array | undefined {
+    this.#assertOpen()
+    try {
+      return this._getSync(key)
+    } catch (error) {
+      throw this._toStorageError(error)
+    }
+  }
+
+  async getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+    this.#assertOpen()
+    if (keys.length === 0) return []
+    return await this.#mapped(this._getMany(keys))
+  }
+
+  write(fill: (batch: WriteBatch) => void): Promise<void> {
+    if (this.#closedBy !== undefined) return Promise.reject(this.#closedBy)
+    if (this.#queuedOperations >= queuedOperationsMax || this.#queuedBytes >= queuedBytesMax) {
+      return Promise.reject(new StorageError('overloaded', `${this.#queuedOperations} operations (${this.#queuedBytes} bytes) wait to be written; ` +
+        `the limits are ${queuedOperationsMax} and ${queuedBytesMax}`))
+    }
+    const group = this.#openGroup()
+    const length = group.keys.length
+    const bytes = group.bytes
+    try {
+      fill(group)
+    } catch (error) {
+      group.truncate(length, bytes)
+      if (group.waiters.length === 0) this.#queue.pop()
+      return Promise.reject(error)
+    }
+    this.#queuedOperations += group.keys.length - length
+    this.#queuedBytes += group.bytes - bytes
+    return new Promise((resolve, reject) => {
+      group.waiters.push({ resolve, reject })
+      this.#drained ??= this.#drain()
+    })
+  }
+
+  iterate(range: Range, options: IterateOptions = {}): StoreIterator {
+    this.#assertOpen()
+    try {
+      return this._iterate(range, options)
+    } catch (error) {
+      throw this._toStorageError(error)
+    }
+  }
+
+  async clear(range: Range): Promise<void> {
+    this.#assertOpen()
+    await this.#mapped(this._clear(range))
+  }
+
+  async approximateSize(range: Range): Promise<number> {
+    this.#assertOpen()
+    return await this.#mapped(this._approximateSize(range))
+  }
+
+  async compact(range: Range): Promise<void> {
+    this.#assertOpen()
+    await this.#mapped(this._compact(range))
+  }
+
+  /** Waits for the writes that were accepted; refuses new ones at once. */
+  close(): Promise<void> {
+    this.#closedBy ??= new StorageError('closed', 'the store is closed')
+    this.#closing ??= (this.#drained ?? Promise.resolve()).then(() => this.#mapped(this._close()))
+    return this.#closing
+  }
+
+  /** Refuses everything from now on and fails what waits: the end of a simulated crash or a revoked runtime. */
+  protected abandon(error: StorageError): void {
+    this.#closedBy = error
+    this.#closing ??= Promise.resolve()
+    this.#failQueue(error)
+  }
+
+  #openGroup(): WriteGroup {
+    const last = this.#queue.at(-1)
+    if (last !== undefined && !last.isFull()) return last
+    const group = new WriteGroup()
+    this.#queue.push(group)
+    return group
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#queue.length > 0) {
+      await new Promise<void>(resolve => this.#pause(resolve))
+      const group = this.#queue.shift()
+      if (group === undefined) break
+      this.#queuedOperations -= group.keys.length
+      this.#queuedBytes -= group.bytes
+      const failure = await this.#writeGroup(group)
+      this.#observe?.({ writes: group.waiters.length, operations: group.keys.length, bytes: group.bytes, failed: failure !== undefined })
+      if (failure === undefined) {
+        for (const waiter of group.waiters) waiter.resolve()
+      } else {
+        for (const waiter of group.waiters) waiter.reject(failure)
+        this.#failQueue(failure)
+      }
+    }
+    this.#drained = undefined
+  }
+
+  async #writeGroup(group: WriteGroup): Promise<StorageError | undefined> {
+    try {
+      if (this.#mustRecover) {
+        await this._recover()
+        this.#mustRecover = false
+      }
+      if (group.keys.length > 0) await this._writeDurable(group)
+      return undefined
+    } catch (error) {
+      this.#mustRecover = true
+      return this._toStorageError(error)
+    }
+  }
+
+  #failQueue(error: StorageError): void {
+    const groups = this.#queue.splice(0)
+    this.#queuedOperations = 0
+    this.#queuedBytes = 0
+    for (const group of groups) {
+      for (const waiter of group.waiters) waiter.reject(error)
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#closedBy !== undefined) throw this.#closedBy
+  }
+
+  async #mapped<T>(promise: Promise<T>): Promise<T> {
+    try {
+      return await promise
+    } catch (error) {
+      throw this._toStorageError(error)
+    }
+  }
+}

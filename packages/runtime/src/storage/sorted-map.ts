@@ -1,0 +1,162 @@
+import type { StoreEntry } from './storage.ts'
+
+/** A chunk that grows beyond this is halved. */
+const chunkEntriesMax = 128
+
+interface Chunk {
+  /** The map's version that may still change this chunk in place. */
+  readonly version: number
+  readonly keys: Uint8Array[]
+  readonly values: Uint8Array[]
+}
+
+/**
+ * Bytes to bytes in byte order, with snapshots in O(1): a list of sorted chunks, copied chunk by chunk when a
+ * snapshot still shows the old ones. Operations cost O(log n) plus the length of a chunk and of the list.
+ */
+export class SortedMap {
+  #version = 0
+  #chunksVersion = 0
+  #chunks: Chunk[] = []
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    const chunk = this.#chunks[chunkAt(this.#chunks, key)]
+    if (chunk === undefined) return undefined
+    const index = lowerBound(chunk.keys, key)
+    return isKeyAt(chunk, index, key) ? chunk.values[index] : undefined
+  }
+
+  set(key: Uint8Array, value: Uint8Array): void {
+    if (this.#chunks.length === 0) {
+      this.#size = 1
+      return this.#replace(0, 0, [{ version: this.#version, keys: [key], values: [value] }])
+    }
+    const at = chunkAt(this.#chunks, key)
+    const chunk = this.#own(at)
+    const index = lowerBound(chunk.keys, key)
+    if (isKeyAt(chunk, index, key)) {
+      chunk.values[index] = value
+      return
+    }
+    chunk.keys.splice(index, 0, key)
+    chunk.values.splice(index, 0, value)
+    this.#size++
+    if (chunk.keys.length > chunkEntriesMax) this.#split(at, index === chunk.keys.length - 1)
+  }
+
+  delete(key: Uint8Array): void {
+    const at = chunkAt(this.#chunks, key)
+    const found = this.#chunks[at]
+    if (found === undefined) return
+    const index = lowerBound(found.keys, key)
+    if (!isKeyAt(found, index, key)) return
+    this.#size--
+    if (found.keys.length === 1) return this.#replace(at, 1, [])
+    const chunk = this.#own(at)
+    chunk.keys.splice(index, 1)
+    chunk.values.splice(index, 1)
+  }
+
+  /** The entries as of now, whatever is written later. */
+  snapshot(): SortedSnapshot {
+    this.#version++
+    return new SortedSnapshot(this.#chunks)
+  }
+
+  /** Halves a chunk; in a run of ascending keys the left one stays nearly full. */
+  #split(at: number, ascending: boolean): void {
+    const { keys, values } = this.#own(at)
+    const middle = ascending ? keys.length - 1 : keys.length >> 1
+    const right: Chunk = { version: this.#version, keys: keys.splice(middle), values: values.splice(middle) }
+    this.#replace(at + 1, 0, [right])
+  }
+
+  #replace(at: number, count: number, chunks: Chunk[]): void {
+    this.#ownList().splice(at, count, ...chunks)
+  }
+
+  #own(at: number): Chunk {
+    const chunk = this.#chunks[at] as Chunk
+    if (chunk.version === this.#version) return chunk
+    const copy: Chunk = { version: this.#version, keys: chunk.keys.slice(), values: chunk.values.slice() }
+    this.#ownList()[at] = copy
+    return copy
+  }
+
+  #ownList(): Chunk[] {
+    if (this.#chunksVersion !== this.#version) {
+      this.#chunks = this.#chunks.slice()
+      this.#chunksVersion = this.#version
+    }
+    return this.#chunks
+  }
+}
+
+/** A position is a chunk and an index in it; the entry it names may lie in a later chunk. */
+export class SortedSnapshot {
+  readonly #chunks: readonly Chunk[]
+
+  constructor(chunks: readonly Chunk[]) {
+    this.#chunks = chunks
+  }
+
+  /** Entries of [gte, lt) in order. */
+  * ascending(gte: Uint8Array, lt: Uint8Array): Generator<StoreEntry, void, undefined> {
+    const start = chunkAt(this.#chunks, gte)
+    for (let at = start; at < this.#chunks.length; at++) {
+      const { keys, values } = this.#chunks[at] as Chunk
+      for (let index = at === start ? lowerBound(keys, gte) : 0; index < keys.length; index++) {
+        const key = keys[index] as Uint8Array
+        if (Buffer.compare(key, lt) >= 0) return
+        yield [key, values[index] as Uint8Array]
+      }
+    }
+  }
+
+  /** Entries of [gte, lt) from the last to the first. */
+  * descending(gte: Uint8Array, lt: Uint8Array): Generator<StoreEntry, void, undefined> {
+    const start = Math.min(chunkAt(this.#chunks, lt), this.#chunks.length - 1)
+    for (let at = start; at >= 0; at--) {
+      const { keys, values } = this.#chunks[at] as Chunk
+      for (let index = (at === start ? lowerBound(keys, lt) : keys.length) - 1; index >= 0; index--) {
+        const key = keys[index] as Uint8Array
+        if (Buffer.compare(key, gte) < 0) return
+        yield [key, values[index] as Uint8Array]
+      }
+    }
+  }
+}
+
+/** The last chunk that begins at or before the key, else the first. */
+function chunkAt(chunks: readonly Chunk[], key: Uint8Array): number {
+  let low = 0
+  let high = chunks.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (Buffer.compare((chunks[middle] as Chunk).keys[0] as Uint8Array, key) <= 0) low = middle + 1
+    else high = middle
+  }
+  return Math.max(0, low - 1)
+}
+
+/** The first index whose key is at or after the given one. */
+function lowerBound(keys: readonly Uint8Array[], key: Uint8Array): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (Buffer.compare(keys[middle] as Uint8Array, key) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function isKeyAt(chunk: Chunk, index: number, key: Uint8Array): boolean {
+  const found = chunk.keys[index]
+  return found !== undefined && Buffer.compare(found, key) === 0
+}

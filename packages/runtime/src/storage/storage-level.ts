@@ -1,0 +1,182 @@
+import { mkdir, open as openFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { ClassicLevel } from 'classic-level'
+import type { Iterator as ClassicIterator } from 'classic-level'
+import { GroupCommitStore } from './group-commit-store.ts'
+import type { BatchOperations, GroupObservation } from './group-commit-store.ts'
+import { checkStoreName, StorageError } from './storage.ts'
+import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
+
+type Level = ClassicLevel<Uint8Array, Uint8Array>
+type LevelIterator = ClassicIterator<Level, Uint8Array, Uint8Array>
+
+const defaultBufferBytes = 16 * 1024 * 1024
+/** LevelDB keeps this many tables open; a table takes up to `tableBytes`. */
+const openFilesMax = 500
+const tableBytes = 8 * 1024 * 1024
+/** A page of an iterator ends after the entry that goes beyond this many bytes. */
+const pageBytesMax = 1024 * 1024
+const emptyBytes = new Uint8Array(0)
+
+export interface LevelStorageOptions {
+  /** Where each store gets a folder of its own. */
+  readonly directory: string
+  readonly observe?: (store: string, group: GroupObservation) => void
+}
+
+/** Stores as LevelDB databases below one directory. */
+export class LevelStorage implements Storage {
+  readonly #options: LevelStorageOptions
+
+  constructor(options: LevelStorageOptions) {
+    this.#options = options
+  }
+
+  async open(name: string, options: StoreOptions = {}): Promise<Store> {
+    checkStoreName(name)
+    const { directory, observe } = this.#options
+    const location = join(directory, name)
+    try {
+      await mkdir(location, { recursive: true })
+      const db: Level = new ClassicLevel(location, {
+        keyEncoding: 'view',
+        valueEncoding: 'view',
+        writeBufferSize: options.writeBufferBytes ?? defaultBufferBytes,
+        cacheSize: options.cacheBytes ?? defaultBufferBytes,
+        maxOpenFiles: openFilesMax,
+        maxFileSize: tableBytes,
+      })
+      await db.open()
+      await syncDirectory(directory)
+      await syncDirectory(dirname(directory))
+      return new LevelStore(db, observe && (group => observe(name, group)))
+    } catch (error) {
+      throw openError(error, location)
+    }
+  }
+}
+
+class LevelStore extends GroupCommitStore {
+  readonly #db: Level
+
+  constructor(db: Level, observe?: (group: GroupObservation) => void) {
+    super(setImmediate, observe)
+    this.#db = db
+  }
+
+  protected override _getSync(key: Uint8Array): Uint8Array | undefined {
+    return this.#db.getSync(key)
+  }
+
+  protected override _getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+    return this.#db.getMany(keys as Uint8Array[])
+  }
+
+  protected override async _writeDurable({ keys, values }: BatchOperations): Promise<void> {
+    const batch = this.#db.batch()
+    for (const [index, key] of keys.entries()) {
+      const value = values[index] ?? null
+      if (value === null) batch.del(key)
+      else batch.put(key, value)
+    }
+    await batch.write({ sync: true })
+  }
+
+  protected override _iterate(range: Range, { reverse = false, limit = -1, values = true }: IterateOptions): StoreIterator {
+    return new LevelStoreIterator(this.#db.iterator({ gte: range.gte, lt: range.lt, reverse, limit, values, highWaterMarkBytes: pageBytesMax }), values)
+  }
+
+  /**
+   * LevelDB writes the deletions without fsync, and a later fsync covers the current log file only; flushing
+   * the memory table (which any compaction does first) puts them into synced tables whatever log they were in.
+   */
+  protected override async _clear({ gte, lt }: Range): Promise<void> {
+    await this.#db.clear({ gte, lt })
+    await this.#db.compactRange(gte, gte)
+  }
+
+  protected override _approximateSize({ gte, lt }: Range): Promise<number> {
+    return this.#db.approximateSize(gte, lt)
+  }
+
+  protected override _compact({ gte, lt }: Range): Promise<void> {
+    return this.#db.compactRange(gte, lt)
+  }
+
+  protected override _close(): Promise<void> {
+    return this.#db.close()
+  }
+
+  /**
+   * A failed append leaves a torn record in LevelDB's log, and records written behind it would be unreadable
+   * when the log is replayed; after a failed fsync LevelDB refuses all writes. Reopening starts a new log.
+   */
+  protected override async _recover(): Promise<void> {
+    await this.#db.close()
+    await this.#db.open()
+  }
+
+  protected override _toStorageError(error: unknown): StorageError {
+    return toStorageError(error)
+  }
+}
+
+class LevelStoreIterator implements StoreIterator {
+  readonly #iterator: LevelIterator
+  readonly #values: boolean
+
+  constructor(iterator: LevelIterator, values: boolean) {
+    this.#iterator = iterator
+    this.#values = values
+  }
+
+  async next(count: number): Promise<StoreEntry[]> {
+    try {
+      const entries = await this.#iterator.nextv(count)
+      return this.#values ? entries : entries.map(([key]) => [key, emptyBytes])
+    } catch (error) {
+      throw toStorageError(error)
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#iterator.close()
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await openFile(path, 'r')
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
+
+function openError(error: unknown, location: string): StorageError {
+  const mapped = toStorageError(error)
+  if (mapped.code === 'locked') {
+    return new StorageError('locked', `${location} is in use by another process (or opened twice): stop it, or give this node a data directory of its own`, { cause: error })
+  }
+  if (mapped.code === 'corrupt') {
+    return new StorageError('corrupt', `${location} is damaged: ${mapped.message}. Move it away and start again: the node fetches its documents from the other replicas`, { cause: error })
+  }
+  return new StorageError(mapped.code, `${location} cannot be opened: ${mapped.message}`, { cause: error })
+}
+
+/** LevelDB gives a class of error and the system's text; the cause carries the code when opening failed. */
+function toStorageError(error: unknown): StorageError {
+  if (error instanceof StorageError) return error
+  const codes: string[] = []
+  let message = ''
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    codes.push(String((at as NodeJS.ErrnoException).code ?? ''))
+    message = at.message
+  }
+  const code = codes.includes('LEVEL_LOCKED') ? 'locked'
+    : codes.includes('LEVEL_CORRUPTION') ? 'corrupt'
+    : codes.includes('ENOSPC') || /No space left on device|Disk quota exceeded/i.test(message) ? 'full'
+    : codes.includes('LEVEL_DATABASE_NOT_OPEN') || codes.includes('LEVEL_ITERATOR_NOT_OPEN') ? 'closed'
+    : 'io'
+  return new StorageError(code, message || String(error), { cause: error })
+}

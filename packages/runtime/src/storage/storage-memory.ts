@@ -1,0 +1,224 @@
+import type { Clock } from '../clock.ts'
+import { GroupCommitStore } from './group-commit-store.ts'
+import type { BatchOperations } from './group-commit-store.ts'
+import { SortedMap } from './sorted-map.ts'
+import { checkStoreName, StorageError } from './storage.ts'
+import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator } from './storage.ts'
+
+/** How a simulated disk misbehaves. Asked once per batch, in the order of the batches. */
+export interface DiskFaults {
+  /** Milliseconds until a batch is synced; 0 or absent: within the microtasks of the turn. Needs a clock. */
+  readonly syncDelayMs?: (store: string) => number
+  /** Fails the batch: nothing of it is written. */
+  readonly failWrite?: (store: string) => 'full' | 'io' | undefined
+  /** At a crash: whether the batch in flight reached the disk (wholly) nevertheless. Absent: it is lost. */
+  readonly keepUnsynced?: (store: string) => boolean
+}
+
+/** What survives a crash: the synced contents of every store, and who has which open. */
+export class MemoryDisk {
+  readonly #stores = new Map<string, SortedMap>()
+  readonly #openers = new Map<string, MemoryStore>()
+  readonly #clock: Clock | undefined
+  #faults: DiskFaults = {}
+
+  /** @param clock times delayed syncs; without one every batch is synced within the turn */
+  constructor(clock?: Clock) {
+    this.#clock = clock
+  }
+
+  get faults(): DiskFaults {
+    return this.#faults
+  }
+
+  setFaults(faults: DiskFaults): void {
+    this.#faults = faults
+  }
+
+  /** The next batch of any store fails; then the faults set before apply again. */
+  failNextWrite(code: 'full' | 'io'): void {
+    const faults = this.#faults
+    this.#faults = { ...faults, failWrite: () => { this.#faults = faults; return code } }
+  }
+
+  /** @internal */
+  attach(name: string): MemoryStore {
+    if (this.#openers.has(name)) throw new StorageError('locked', `the store ${name} is open already: close it first`)
+    let data = this.#stores.get(name)
+    if (data === undefined) this.#stores.set(name, data = new SortedMap())
+    const store = new MemoryStore(name, data, this, this.#clock)
+    this.#openers.set(name, store)
+    return store
+  }
+
+  /** @internal */
+  detach(name: string, store: MemoryStore): void {
+    if (this.#openers.get(name) === store) this.#openers.delete(name)
+  }
+}
+
+/**
+ * One process's use of a disk. After `crash` it is dead for good; another `MemoryStorage` on the same disk
+ * finds what had been synced.
+ */
+export class MemoryStorage implements Storage {
+  readonly disk: MemoryDisk
+  readonly #stores = new Set<MemoryStore>()
+  #crashed = false
+
+  constructor(disk: MemoryDisk = new MemoryDisk()) {
+    this.disk = disk
+  }
+
+  async open(name: string): Promise<Store> {
+    checkStoreName(name)
+    if (this.#crashed) throw new StorageError('closed', 'this storage was revoked')
+    const store = this.disk.attach(name)
+    this.#stores.add(store)
+    return store
+  }
+
+  /** Power failure: unsynced batches are lost, handles are dead. Returns the storage of the process that starts next. */
+  crash(): MemoryStorage {
+    this.#crashed = true
+    for (const store of this.#stores) store.crash()
+    this.#stores.clear()
+    return new MemoryStorage(this.disk)
+  }
+}
+
+class MemoryStore extends GroupCommitStore {
+  readonly #name: string
+  readonly #data: SortedMap
+  readonly #disk: MemoryDisk
+  readonly #clock: Clock | undefined
+  #crashed = false
+  /** The batch that is not synced yet. */
+  #inFlight: { readonly operations: BatchOperations; readonly settle: (error?: StorageError) => void } | undefined
+
+  constructor(name: string, data: SortedMap, disk: MemoryDisk, clock: Clock | undefined) {
+    super(queueMicrotask)
+    this.#name = name
+    this.#data = data
+    this.#disk = disk
+    this.#clock = clock
+  }
+
+  crash(): void {
+    if (this.#crashed) return
+    this.#crashed = true
+    const error = new StorageError('closed', `the store ${this.#name} was revoked`)
+    const lost = this.#inFlight
+    if (lost !== undefined && this.#disk.faults.keepUnsynced?.(this.#name) === true) this.#apply(lost.operations)
+    this.abandon(error)
+    lost?.settle(error)
+    this.#disk.detach(this.#name, this)
+  }
+
+  protected override _getSync(key: Uint8Array): Uint8Array | undefined {
+    return this.#data.get(key)
+  }
+
+  protected override async _getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+    return keys.map(key => this.#data.get(key))
+  }
+
+  protected override _writeDurable(operations: BatchOperations): Promise<void> {
+    const failure = this.#disk.faults.failWrite?.(this.#name)
+    const delayMs = this.#disk.faults.syncDelayMs?.(this.#name) ?? 0
+    return new Promise((resolve, reject) => {
+      const settle = (error?: StorageError): void => {
+        this.#inFlight = undefined
+        timer?.cancel()
+        if (error === undefined) resolve()
+        else reject(error)
+      }
+      const land = (): void => {
+        if (this.#crashed) return
+        if (failure === undefined) this.#apply(operations)
+        settle(failure && new StorageError(failure, failure === 'full' ? 'No space left on device (simulated)' : 'Input/output error (simulated)'))
+      }
+      this.#inFlight = { operations, settle }
+      const timer = delayMs > 0 ? this.#clock?.setTimer(delayMs, land) : undefined
+      if (timer === undefined) queueMicrotask(land)
+    })
+  }
+
+  protected override _iterate(range: Range, { reverse = false, limit = Infinity, values = true }: IterateOptions): StoreIterator {
+    const snapshot = this.#data.snapshot()
+    const entries = reverse ? snapshot.descending(range.gte, range.lt) : snapshot.ascending(range.gte, range.lt)
+    return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, values, () => this.#assertAlive())
+  }
+
+  protected override async _clear(range: Range): Promise<void> {
+    for (const [key] of this.#data.snapshot().ascending(range.gte, range.lt)) this.#data.delete(key)
+  }
+
+  protected override async _approximateSize(range: Range): Promise<number> {
+    let bytes = 0
+    for (const [key, value] of this.#data.snapshot().ascending(range.gte, range.lt)) bytes += key.length + value.length
+    return bytes
+  }
+
+  protected override async _compact(): Promise<void> {}
+
+  protected override async _close(): Promise<void> {
+    this.#crashed = true
+    this.#disk.detach(this.#name, this)
+  }
+
+  protected override async _recover(): Promise<void> {
+    this.#assertAlive()
+  }
+
+  protected override _toStorageError(error: unknown): StorageError {
+    return error instanceof StorageError ? error : new StorageError('io', String(error), { cause: error })
+  }
+
+  #apply({ keys, values }: BatchOperations): void {
+    for (const [index, key] of keys.entries()) {
+      const value = values[index] ?? null
+      if (value === null) this.#data.delete(key)
+      else this.#data.set(new Uint8Array(key), new Uint8Array(value))
+    }
+  }
+
+  #assertAlive(): void {
+    if (this.#crashed) throw new StorageError('closed', `the store ${this.#name} is closed`)
+  }
+}
+
+const emptyBytes = new Uint8Array(0)
+
+class MemoryStoreIterator implements StoreIterator {
+  readonly #entries: Generator<StoreEntry, void, undefined>
+  readonly #values: boolean
+  readonly #assertAlive: () => void
+  #left: number
+  #closed = false
+
+  constructor(entries: Generator<StoreEntry, void, undefined>, limit: number, values: boolean, assertAlive: () => void) {
+    this.#entries = entries
+    this.#left = limit
+    this.#values = values
+    this.#assertAlive = assertAlive
+  }
+
+  async next(count: number): Promise<StoreEntry[]> {
+    if (this.#closed) throw new StorageError('closed', 'the iterator is closed')
+    this.#assertAlive()
+    const page: StoreEntry[] = []
+    while (page.length < count && this.#left > 0) {
+      const next = this.#entries.next()
+      if (next.done === true) break
+      this.#left--
+      page.push(this.#values ? next.value : [next.value[0], emptyBytes])
+    }
+    return page
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#entries.return()
+  }
+}

@@ -1,0 +1,304 @@
+/** What every `Storage` promises; each implementation runs it (under mocha). Exported as `@sectional/runtime/storage-suite`. */
+import assert from 'node:assert/strict'
+import { queuedBytesMax } from './group-commit-store.ts'
+import { StorageError } from './storage.ts'
+import type { Range, Storage, Store, StoreEntry, StoreIterator } from './storage.ts'
+
+export interface StorageSuiteOptions {
+  /** A storage without any store in it. */
+  readonly create: () => Promise<Storage>
+  /** Removes what `create` made; every store is closed by then. */
+  readonly destroy: (storage: Storage) => Promise<void>
+}
+
+const everything: Range = { gte: bytes(''), lt: new Uint8Array(8).fill(255) }
+
+/** The storage under test, and one store of it that is open. */
+class Fixture {
+  readonly #options: StorageSuiteOptions
+  #storage: Storage | undefined
+  #store: Store | undefined
+
+  constructor(options: StorageSuiteOptions) {
+    this.#options = options
+  }
+
+  get storage(): Storage {
+    assert(this.#storage)
+    return this.#storage
+  }
+
+  get store(): Store {
+    assert(this.#store)
+    return this.#store
+  }
+
+  async setUp(): Promise<void> {
+    this.#storage = await this.#options.create()
+    this.#store = await this.#storage.open('documents')
+  }
+
+  async tearDown(): Promise<void> {
+    await this.store.close()
+    await this.#options.destroy(this.storage)
+  }
+
+  async reopen(): Promise<void> {
+    await this.store.close()
+    this.#store = await this.storage.open('documents')
+  }
+
+  puts(entries: readonly (readonly [string, string])[]): Promise<void> {
+    return this.store.write(batch => {
+      for (const [key, value] of entries) batch.put(bytes(key), bytes(value))
+    })
+  }
+
+  list(): Promise<string[]> {
+    return drain(this.store.iterate(everything))
+  }
+}
+
+export function storageSuite(name: string, options: StorageSuiteOptions): void {
+  describe(`${name} as a storage`, () => {
+    const fixture = new Fixture(options)
+    beforeEach(() => fixture.setUp())
+    afterEach(() => fixture.tearDown())
+    describe('point reads', () => pointReads(fixture))
+    describe('writes', () => writes(fixture))
+    describe('group commit', () => groupCommit(fixture))
+    describe('closing', () => closing(fixture))
+    describe('iteration', () => iteration(fixture))
+    describe('iterators', () => iterators(fixture))
+    describe('ranges', () => ranges(fixture))
+    describe('names', () => names(fixture))
+  })
+}
+
+function pointReads(fixture: Fixture): void {
+  it('find what was written and nothing else', async () => {
+    await fixture.puts([['a', '1'], ['b', '']])
+    assert.equal(text(fixture.store.getSync(bytes('a'))), '1')
+    assert.equal(text(fixture.store.getSync(bytes('b'))), '')
+    assert.equal(fixture.store.getSync(bytes('c')), undefined)
+  })
+
+  it('answer several keys in the order of the request', async () => {
+    await fixture.puts([['a', '1'], ['b', '2']])
+    const values = await fixture.store.getMany(['b', 'x', 'a', 'b'].map(bytes))
+    assert.deepEqual(values.map(value => value && text(value)), ['2', undefined, '1', '2'])
+    assert.deepEqual(await fixture.store.getMany([]), [])
+  })
+
+  it('keep every byte of keys and values', async () => {
+    const all = Uint8Array.from({ length: 256 }, (_, index) => index)
+    await fixture.store.write(batch => batch.put(all, all))
+    assert.equal(Buffer.compare(fixture.store.getSync(all) as Uint8Array, all), 0)
+  })
+
+  it('take keys that are views into larger buffers', async () => {
+    const large = bytes('xxkeyvaluexx')
+    await fixture.store.write(batch => batch.put(large.subarray(2, 5), large.subarray(5, 10)))
+    assert.equal(text(fixture.store.getSync(bytes('key'))), 'value')
+    assert.equal(text(fixture.store.getSync(large.subarray(2, 5))), 'value')
+  })
+}
+
+function writes(fixture: Fixture): void {
+  it('apply the operations of one batch in order', async () => {
+    await fixture.store.write(batch => {
+      batch.put(bytes('a'), bytes('1'))
+      batch.put(bytes('b'), bytes('1'))
+      batch.put(bytes('a'), bytes('2'))
+      batch.delete(bytes('b'))
+    })
+    assert.deepEqual(await fixture.list(), ['a=2'])
+  })
+
+  it('last when the store is closed and opened again', async () => {
+    await fixture.puts([['a', '1'], ['b', '2']])
+    await fixture.store.write(batch => batch.delete(bytes('a')))
+    await fixture.reopen()
+    assert.deepEqual(await fixture.list(), ['b=2'])
+  })
+
+  it('run fill once, at the call', async () => {
+    let runs = 0
+    const written = fixture.store.write(() => { runs++ })
+    assert.equal(runs, 1)
+    await written
+    assert.equal(runs, 1)
+  })
+}
+
+function groupCommit(fixture: Fixture): void {
+  it('applies concurrent calls in the order of the calls', async () => {
+    const calls = Array.from({ length: 100 }, (_, index) => fixture.puts([['counter', String(index)], [`k${index}`, '']]))
+    await Promise.all(calls)
+    assert.equal(text(fixture.store.getSync(bytes('counter'))), '99')
+    assert.equal((await fixture.list()).length, 101)
+  })
+
+  it('rejects with what fill throws, writing nothing of that call and all of its neighbours', async () => {
+    const before = fixture.puts([['before', '']])
+    const broken = fixture.store.write(batch => {
+      batch.put(bytes('broken'), bytes(''))
+      throw new RangeError('no')
+    })
+    const after = fixture.puts([['after', '']])
+    await assert.rejects(broken, RangeError)
+    await Promise.all([before, after])
+    assert.deepEqual(await fixture.list(), ['after=', 'before='])
+  })
+
+  it('answers overloaded when too much waits, and recovers', async () => {
+    const value = new Uint8Array(queuedBytesMax / 4)
+    const calls = Array.from({ length: 8 }, () => outcome(fixture.store.write(batch => batch.put(bytes('large'), value))))
+    assert.deepEqual(await Promise.all(calls), [...Array(4).fill('done'), ...Array(4).fill('overloaded')])
+    await fixture.puts([['small', '']])
+  })
+}
+
+function closing(fixture: Fixture): void {
+  it('finishes accepted writes first', async () => {
+    const written = Promise.all(Array.from({ length: 50 }, (_, index) => fixture.puts([[`k${index}`, '']])))
+    await fixture.reopen()
+    await written
+    assert.equal((await fixture.list()).length, 50)
+  })
+
+  it('refuses everything afterwards', async () => {
+    const closed = fixture.store
+    await fixture.reopen()
+    assert.equal(await outcome(closed.write(() => {})), 'closed')
+    assert.equal(await outcome(closed.getMany([bytes('a')])), 'closed')
+    assert.equal(await outcome(closed.clear(everything)), 'closed')
+    assert.throws(() => closed.getSync(bytes('a')), StorageError)
+    assert.throws(() => closed.iterate(everything), StorageError)
+    await closed.close()
+  })
+}
+
+const unsortedKeys = ['a', 'aa', 'b', 'b\u0000', 'c', '\u00e4', 'z']
+const sortedKeys = ['a', 'aa', 'b', 'b\u0000', 'c', 'z', '\u00e4']
+
+function iteration(fixture: Fixture): void {
+  beforeEach(() => fixture.puts(unsortedKeys.map(key => [key, `${key}!`])))
+
+  it('gives entries in byte order, both ways', async () => {
+    const all = sortedKeys.map(key => `${key}=${key}!`)
+    assert.deepEqual(await fixture.list(), all)
+    assert.deepEqual(await drain(fixture.store.iterate(everything, { reverse: true })), all.toReversed())
+  })
+
+  it('includes the lower bound and excludes the upper', async () => {
+    const range = { gte: bytes('aa'), lt: bytes('c') }
+    assert.deepEqual(await drain(fixture.store.iterate(range, { values: false })), ['aa=', 'b=', 'b\u0000='])
+    assert.deepEqual(await drain(fixture.store.iterate(range, { values: false, reverse: true })), ['b\u0000=', 'b=', 'aa='])
+    assert.deepEqual(await drain(fixture.store.iterate({ gte: bytes('b'), lt: bytes('b') })), [])
+    assert.deepEqual(await drain(fixture.store.iterate({ gte: bytes('c'), lt: bytes('b') })), [])
+  })
+
+  it('stops at the limit', async () => {
+    assert.deepEqual(await drain(fixture.store.iterate(everything, { limit: 2, values: false })), ['a=', 'aa='])
+    assert.deepEqual(await drain(fixture.store.iterate(everything, { limit: 0 })), [])
+  })
+
+  it('reads the store as of the call', async () => {
+    const iterator = fixture.store.iterate(everything)
+    await fixture.store.write(batch => {
+      batch.put(bytes('0'), bytes('new'))
+      batch.put(bytes('a'), bytes('changed'))
+      batch.delete(bytes('z'))
+    })
+    assert.deepEqual(await drain(iterator), sortedKeys.map(key => `${key}=${key}!`))
+    assert.deepEqual((await fixture.list()).slice(0, 2), ['0=new', 'a=changed'])
+  })
+}
+
+function iterators(fixture: Fixture): void {
+  beforeEach(() => fixture.puts(unsortedKeys.map(key => [key, ''])))
+
+  it('give pages of at most the asked count, and empty ones at the end', async () => {
+    const iterator = fixture.store.iterate(everything, { values: false })
+    const seen: string[] = []
+    for (let page = await iterator.next(3); page.length > 0; page = await iterator.next(3)) {
+      assert(page.length <= 3)
+      seen.push(...page.map(([key]) => text(key)))
+    }
+    assert.deepEqual(seen, sortedKeys)
+    assert.deepEqual(await iterator.next(3), [])
+    await iterator.close()
+  })
+
+  it('can be closed before their end, twice, and refuse to go on', async () => {
+    const iterator = fixture.store.iterate(everything)
+    await iterator.next(1)
+    await iterator.close()
+    await iterator.close()
+    assert.equal(await outcome(iterator.next(1)), 'closed')
+  })
+}
+
+function ranges(fixture: Fixture): void {
+  it('are cleared with nothing else, durably', async () => {
+    await fixture.puts(['a', 'b1', 'b2', 'c'].map(key => [key, '']))
+    await fixture.store.clear({ gte: bytes('b'), lt: bytes('c') })
+    await fixture.store.clear({ gte: bytes('b'), lt: bytes('c') })
+    assert.deepEqual(await fixture.list(), ['a=', 'c='])
+    await fixture.reopen()
+    assert.deepEqual(await fixture.list(), ['a=', 'c='])
+  })
+
+  it('have an estimated size, and keep their contents when compacted', async () => {
+    await fixture.puts(Array.from({ length: 50 }, (_, index) => [`k${index}`, 'x'.repeat(100)]))
+    await fixture.store.compact(everything)
+    assert(await fixture.store.approximateSize(everything) > 0)
+    assert.equal(await fixture.store.approximateSize({ gte: bytes('x'), lt: bytes('y') }), 0)
+    assert.equal((await fixture.list()).length, 50)
+  })
+}
+
+function names(fixture: Fixture): void {
+  it('keep stores apart', async () => {
+    const other = await fixture.storage.open('indexes')
+    await fixture.puts([['a', '1']])
+    assert.equal(other.getSync(bytes('a')), undefined)
+    await other.close()
+  })
+
+  it('belong to one opener until it closes', async () => {
+    assert.equal(await outcome(fixture.storage.open('documents')), 'locked')
+    await fixture.reopen()
+  })
+
+  it('cannot leave the directory', async () => {
+    for (const bad of ['', '..', 'a/b', 'A', 'a'.repeat(65)]) await assert.rejects(fixture.storage.open(bad), TypeError)
+  })
+}
+
+function bytes(value: string): Uint8Array {
+  return new TextEncoder().encode(value)
+}
+
+function text(value: Uint8Array | undefined): string {
+  return new TextDecoder().decode(value)
+}
+
+async function drain(iterator: StoreIterator): Promise<string[]> {
+  const entries: StoreEntry[] = []
+  for (let page = await iterator.next(2); page.length > 0; page = await iterator.next(2)) entries.push(...page)
+  await iterator.close()
+  return entries.map(([key, value]) => `${text(key)}=${text(value)}`)
+}
+
+/** `done`, or the code of the error. */
+async function outcome(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise
+    return 'done'
+  } catch (error) {
+    if (error instanceof StorageError) return error.code
+    throw error
+  }
+}

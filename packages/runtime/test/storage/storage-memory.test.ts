@@ -1,0 +1,76 @@
+import { expect } from 'chai'
+import { ManualClock } from '../../src/clock-manual.ts'
+import { MemoryDisk, MemoryStorage } from '../../src/storage/storage-memory.ts'
+import { storageSuite } from '../../src/storage/storage-suite.ts'
+
+storageSuite('MemoryStorage', { create: async () => new MemoryStorage(), destroy: async () => {} })
+
+const key = (name: string): Uint8Array => Buffer.from(name)
+
+describe('a simulated crash', () => {
+  it('loses the batch in flight and all behind it, and keeps what was synced', async () => {
+    const clock = new ManualClock()
+    const storage = new MemoryStorage(new MemoryDisk(clock))
+    const store = await storage.open('documents')
+    await store.write(batch => batch.put(key('synced'), key('')))
+    storage.disk.setFaults({ syncDelayMs: () => 5 })
+    const inFlight = outcome(store.write(batch => batch.put(key('in-flight'), key(''))))
+    await clock.advance(1)
+    const queued = outcome(store.write(batch => batch.put(key('queued'), key(''))))
+    const after = storage.crash()
+    expect([await inFlight, await queued]).to.deep.equal(['closed', 'closed'])
+    const reopened = await after.open('documents')
+    expect(reopened.getSync(key('synced'))).to.not.equal(undefined)
+    expect(reopened.getSync(key('in-flight'))).to.equal(undefined)
+    expect(reopened.getSync(key('queued'))).to.equal(undefined)
+    expect(clock.pendingTimers).to.equal(0)
+  })
+
+  it('may keep the batch in flight, wholly', async () => {
+    const clock = new ManualClock()
+    const storage = new MemoryStorage(new MemoryDisk(clock))
+    const store = await storage.open('documents')
+    storage.disk.setFaults({ syncDelayMs: () => 5, keepUnsynced: () => true })
+    const writes = ['a', 'b'].map(name => outcome(store.write(batch => batch.put(key(name), key('')))))
+    await clock.advance(1)
+    const reopened = await storage.crash().open('documents')
+    expect(await Promise.all(writes)).to.deep.equal(['closed', 'closed'])
+    expect(reopened.getSync(key('a'))).to.not.equal(undefined)
+    expect(reopened.getSync(key('b'))).to.not.equal(undefined)
+  })
+
+  it('leaves dead handles behind', async () => {
+    const storage = new MemoryStorage()
+    const store = await storage.open('documents')
+    await store.write(batch => batch.put(key('a'), key('')))
+    const iterator = store.iterate({ gte: key('a'), lt: key('b') })
+    storage.crash()
+    expect(await outcome(iterator.next(1))).to.equal('closed')
+    expect(await outcome(store.write(() => {}))).to.equal('closed')
+    expect(await outcome(storage.open('documents'))).to.equal('closed')
+    expect(() => store.getSync(key('a'))).to.throw('revoked')
+  })
+})
+
+describe('a failing disk', () => {
+  it('fails the batch and every write queued behind it, then takes new ones', async () => {
+    const clock = new ManualClock()
+    const storage = new MemoryStorage(new MemoryDisk(clock))
+    const store = await storage.open('documents')
+    storage.disk.setFaults({ syncDelayMs: () => 5 })
+    storage.disk.failNextWrite('full')
+    const first = outcome(store.write(batch => batch.put(key('a'), key(''))))
+    await clock.advance(1)
+    const second = outcome(store.write(batch => batch.put(key('b'), key(''))))
+    await clock.advance(10)
+    expect([await first, await second]).to.deep.equal(['full', 'full'])
+    const third = outcome(store.write(batch => batch.put(key('c'), key(''))))
+    await clock.advance(10)
+    expect(await third).to.equal('written')
+    expect(['a', 'b', 'c'].filter(name => store.getSync(key(name)) !== undefined)).to.deep.equal(['c'])
+  })
+})
+
+function outcome(promise: Promise<unknown>): Promise<string> {
+  return promise.then(() => 'written', error => error.code)
+}
