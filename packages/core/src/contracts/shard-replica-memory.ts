@@ -1,0 +1,255 @@
+/**
+ * A `ShardReplica` in maps, for tests of the layers above and as the dumb version that engines are compared with.
+ * Nothing is durable; every call answers from what the maps hold at that moment.
+ */
+import { createHash } from 'node:crypto'
+import { documentHash } from '../sharding/hash-ring.ts'
+import { revisionHash } from '../revisions/revision-hash.ts'
+import { parseRevision } from '../revisions/revision-id.ts'
+import { RevisionTree } from '../revisions/revision-tree.ts'
+import type {
+  CallContext, ChangeRow, DigestBuckets, DocumentEdit, DocumentLeaves, DocumentRevision, DocumentRow, DocumentSnapshot, EditOutcome, IdBound,
+  LocalDocument, OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaInfo, RevisionsDiff, ScanChangesRequest,
+  ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
+  UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+} from './shard-replica.ts'
+import { ReplicaError } from './shard-replica.ts'
+
+export interface MemoryShardReplicaOptions {
+  /** Names this life of the replica. */
+  readonly history: string
+  /** Milliseconds for the stamps of local documents. Default: a counter. */
+  readonly now?: () => number
+  /** Default false: ids are hashed whole. Only digests depend on it. */
+  readonly partitioned?: boolean
+  /** Called after each change, as an engine tells its node. */
+  readonly onCommit?: () => void
+}
+
+interface StoredDocument { readonly tree: RevisionTree; readonly sequence: number }
+interface StoredLocal { readonly document: LocalDocument; readonly sequence: number }
+
+const pageRows = 100
+
+export class MemoryShardReplica implements ShardReplica {
+  /** While true, `updateDocuments` declines unless it is forced. */
+  catchingUp = false
+  readonly #options: MemoryShardReplicaOptions
+  readonly #documents = new Map<string, StoredDocument>()
+  readonly #bodies = new Map<number, Uint8Array>()
+  readonly #locals = new Map<string, StoredLocal>()
+  readonly #seen = new Map<string, number>()
+  #sequence = 0
+  #bodyKey = 0
+  #ticks = 0
+
+  constructor(options: MemoryShardReplicaOptions) {
+    this.#options = options
+  }
+
+  async openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null> {
+    check(context)
+    const stored = this.#documents.get(request.id)
+    if (stored === undefined) return null
+    const { tree, sequence } = stored
+    const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
+    return { leaves: tree.leaves(), sequence, ...(body && { body }), ...(request.tree && { tree: tree.branches() }) }
+  }
+
+  async openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
+    check(context)
+    return requests.map(({ id, revisions, latest }) => {
+      const tree = this.#tree(id)
+      const wanted = revisions === 'leaves' ? tree.leaves().map(leaf => leaf.revision)
+        : latest ? [...new Set(revisions.flatMap(revision => tree.has(revision) ? tree.latest(revision) : [revision]))] : revisions
+      return wanted.map(revision => this.#open(id, tree, revision))
+    })
+  }
+
+  async updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
+    check(context)
+    if (this.catchingUp && !request.force) return { kind: 'declined' }
+    const outcomes = request.edits.map(edit => this.#edit(edit, request.revsLimit))
+    if (outcomes.some(outcome => outcome.kind === 'updated')) this.#options.onCommit?.()
+    return { kind: 'decided', outcomes }
+  }
+
+  async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
+    check(context)
+    const before = this.#sequence
+    for (const revision of request.revisions) this.#merge(revision, request.revsLimit)
+    for (const local of request.locals ?? []) {
+      const stored = this.#locals.get(local.id)?.document
+      if (stored === undefined || compareLocals(local, stored) > 0) this.#putLocal(local)
+    }
+    const { checkpoint } = request
+    if (checkpoint !== undefined) this.#seen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#seen.get(checkpoint.history) ?? 0))
+    if (this.#sequence > before) this.#options.onCommit?.()
+  }
+
+  async diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly RevisionsDiff[]> {
+    check(context)
+    return requests.map(({ id, revisions }) => {
+      const tree = this.#tree(id)
+      const missing = tree.missing(revisions)
+      return { id, missing, possibleAncestors: missing.length === 0 ? [] : tree.possibleAncestors(missing) }
+    })
+  }
+
+  scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncIterable<readonly DocumentRow[]> {
+    const rows = this.#live().filter(([id]) => inSpan(id, request)).map(([id, { tree }]): DocumentRow => {
+      const leaves = tree.leaves()
+      const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
+      return { id, revision: leaves[0]!.revision, ...(body && { body }), ...(request.leaves && { leaves }) }
+    })
+    return pages(request.descending ? rows.reverse() : rows, request.limit, context)
+  }
+
+  async countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number> {
+    check(context)
+    const { before, descending } = request
+    if (before === undefined) return this.#live().length
+    return this.#live().filter(([id]) => !inSpan(id, { start: before, descending })).length
+  }
+
+  scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]> {
+    const rows: ChangeRow[] = []
+    for (const [id, { tree, sequence }] of this.#documents) {
+      const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
+      if (request.descending || sequence > request.since) rows.push({ sequence, id, leaves: tree.leaves(), ...(body && { body }) })
+    }
+    if (request.locals) {
+      for (const [id, { sequence }] of this.#locals) {
+        if (request.descending || sequence > request.since) rows.push({ sequence, id, leaves: [], local: true })
+      }
+    }
+    rows.sort((a, b) => request.descending ? b.sequence - a.sequence : a.sequence - b.sequence)
+    return pages(rows, request.limit, context)
+  }
+
+  async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
+    check(context)
+    return ids.map(id => this.#locals.get(id)?.document ?? null)
+  }
+
+  async updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {
+    check(context)
+    const { id, revision, body, mustExist } = request
+    const stored = this.#locals.get(id)?.document
+    if (mustExist && (stored === undefined || stored.body === null)) return { kind: 'missing' }
+    const now = this.#options.now?.() ?? ++this.#ticks
+    const document: LocalDocument = { id, revision, body, stamp: Math.max(now, (stored?.stamp ?? 0) + 1) }
+    this.#putLocal(document)
+    this.#options.onCommit?.()
+    return { kind: 'updated', document }
+  }
+
+  scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]> {
+    const rows = [...this.#locals.values()].map(stored => stored.document).filter(local => local.body !== null && inSpan(local.id, request))
+    rows.sort((a, b) => request.descending ? compareBytes(b.id, a.id) : compareBytes(a.id, b.id))
+    return pages(rows, request.limit, context)
+  }
+
+  async replicaInfo(context: CallContext): Promise<ReplicaInfo> {
+    check(context)
+    const documentCount = this.#live().length
+    const bytes = [...this.#bodies.values()].reduce((sum, body) => sum + body.length, 0)
+    return {
+      history: this.#options.history, sequence: this.#sequence, documentCount, deletedCount: this.#documents.size - documentCount,
+      purgeSequence: 0, sizes: { file: bytes, active: bytes, external: bytes }, seen: Object.fromEntries(this.#seen), catchingUp: this.catchingUp,
+    }
+  }
+
+  async digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets> {
+    check(context)
+    return Array.from({ length: bucketCount }, (_, bucket) => {
+      const hash = createHash('md5')
+      for (const entry of this.#bucket(bucketCount, bucket)) hash.update(JSON.stringify(entry))
+      return hash.digest('hex')
+    })
+  }
+
+  scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]> {
+    return pages(this.#bucket(bucketCount, bucket), undefined, context)
+  }
+
+  #bucket(bucketCount: number, bucket: number): DocumentLeaves[] {
+    return [...this.#documents].filter(([id]) => documentHash(id, this.#options.partitioned ?? false) % bucketCount === bucket)
+      .map(([id, { tree }]) => ({ id, leaves: tree.leaves() })).sort((a, b) => compareBytes(a.id, b.id))
+  }
+
+  #tree(id: string): RevisionTree {
+    return this.#documents.get(id)?.tree ?? RevisionTree.empty
+  }
+
+  #body(key: number | null): Uint8Array | undefined {
+    return key === null ? undefined : this.#bodies.get(key)
+  }
+
+  /** In byte order of the id. */
+  #live(): [string, StoredDocument][] {
+    return [...this.#documents].filter(([, { tree }]) => !tree.winner().deleted).sort(([a], [b]) => compareBytes(a, b))
+  }
+
+  #open(id: string, tree: RevisionTree, revision: string): OpenedRevision {
+    const node = tree.node(revision)
+    const body = node && this.#body(node.bodyKey)
+    if (node === undefined || body === undefined) return { kind: 'missing', revision }
+    return { kind: 'found', revision: { id, path: tree.path(revision)!, deleted: node.deleted, body } }
+  }
+
+  #edit(edit: DocumentEdit, revsLimit: number): EditOutcome {
+    const tree = this.#tree(edit.id)
+    const decision = tree.decideEdit(edit.parent, edit.deleted)
+    if (decision.kind === 'conflict') return decision
+    const { parent } = decision
+    const hash = parent === edit.parent ? edit.revisionHash : revisionHash({ deleted: edit.deleted, parent, body: edit.body })
+    const above = parent === null ? { start: 0, ids: [] } : tree.path(parent)!
+    const path = { start: (parent === null ? 0 : parseRevision(parent).generation) + 1, ids: [hash, ...above.ids] }
+    this.#merge({ id: edit.id, path, deleted: edit.deleted, body: edit.body }, revsLimit)
+    return { kind: 'updated', path: this.#tree(edit.id).path(`${path.start}-${hash}`)! }
+  }
+
+  #merge({ id, path, deleted, body }: DocumentRevision, revsLimit: number): void {
+    const before = this.#tree(id)
+    const bodyKey = ++this.#bodyKey
+    const { tree, result } = before.merge(path, { deleted, bodyKey })
+    if (tree === before) return
+    if (result !== 'internal') this.#bodies.set(bodyKey, body)
+    this.#documents.set(id, { tree: tree.stem(revsLimit), sequence: ++this.#sequence })
+  }
+
+  #putLocal(document: LocalDocument): void {
+    this.#locals.set(document.id, { document, sequence: ++this.#sequence })
+  }
+}
+
+/** Which of two versions of a local document stands: greater stamp, then revision, then body bytes (deleted least). */
+function compareLocals(a: LocalDocument, b: LocalDocument): number {
+  return a.stamp - b.stamp || a.revision - b.revision || Buffer.compare(a.body ?? Buffer.alloc(0), b.body ?? Buffer.alloc(0))
+}
+
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
+function inSpan(id: string, { start, end, descending }: { readonly start?: IdBound; readonly end?: IdBound; readonly descending: boolean }): boolean {
+  const direction = descending ? -1 : 1
+  const behind = (bound: IdBound, sign: number): boolean => {
+    const order = compareBytes(id, bound.id) * sign * direction
+    return order > 0 || (order === 0 && bound.inclusive)
+  }
+  return (start === undefined || behind(start, 1)) && (end === undefined || behind(end, -1))
+}
+
+function check(context: CallContext): void {
+  if (context.signal?.aborted) throw new ReplicaError('cancelled', 'the caller has cancelled the call')
+}
+
+async function* pages<Row>(rows: readonly Row[], limit: number | undefined, context: CallContext): AsyncGenerator<readonly Row[]> {
+  const end = Math.min(rows.length, limit ?? rows.length)
+  for (let at = 0; at < end; at += pageRows) {
+    check(context)
+    yield rows.slice(at, Math.min(end, at + pageRows))
+  }
+}
