@@ -1,0 +1,152 @@
+/**
+ * One document out of JSON: the body, and the members that start with an underscore (api.md A5.2).
+ *
+ * The body is kept as bytes and never parsed again on the way back to a client, so it must say exactly what the
+ * client said. Nearly always JSON.stringify of the parsed value does; where it would not (`needsExactText`), the
+ * text is compacted without going through JavaScript values.
+ *
+ * Lone surrogates (`"\ud800"`), which UTF-8 cannot represent, stay escapes in the body: they come back as they
+ * went in. Ids and revision ids with them are refused.
+ */
+import type { RevisionPath } from '../contracts/shard-replica.ts'
+import { ApiError } from '../errors.ts'
+import { formatRevision, normalizeRevisionHash, parseRevision } from '../revisions/revision-id.ts'
+import { exactMembers, formatMembers, needsExactText } from './exact-text.ts'
+import { isJsonObject, type JsonInput, type JsonObject, readJson } from './json-text.ts'
+
+export interface ParsedDocument {
+  /** `_id`, a string but not yet checked (`checkDocumentId`); null when absent. */
+  readonly id: string | null
+  /** The revision that the document names: `_revisions`' newest, else `_rev`, in normal form. */
+  readonly revision: string | null
+  /** Its ancestry, newest first; a path of one where only `_rev` was given. */
+  readonly path: RevisionPath | null
+  readonly deleted: boolean
+  /** `_attachments` when it has members. */
+  readonly attachments: JsonObject | null
+  /** Compact JSON object in stored member order, UTF-8. */
+  readonly body: Buffer
+}
+
+/** Special members that are what the server says of a document: dropped when a client sends them back. */
+const IGNORED_MEMBERS: ReadonlySet<string> = new Set(['_revs_info', '_local_seq', '_conflicts', '_deleted_conflicts'])
+/** Special members that are stored like others. */
+const KEPT_MEMBERS: ReadonlySet<string> = new Set([
+  '_access', '_replication_id', '_replication_state', '_replication_state_time', '_replication_state_reason', '_replication_stats',
+])
+
+const UNDERSCORE = 0x5f
+
+/**
+ * Parses the JSON of one document.
+ *
+ * @throws ApiError `invalid_json`, `bad_request` (not an object, too deep), `illegal_docid` (`_id` no string),
+ *   `invalid_rev_format`, `doc_validation`
+ */
+export function parseDocument(input: Uint8Array | string): ParsedDocument {
+  const json = readJson(input)
+  return readDocument(json, needsExactText(json.text))
+}
+
+/** The document of a parsed JSON text; `exact`: do not go through the value. */
+export function readDocument(json: JsonInput, exact: boolean): ParsedDocument {
+  return exact ? readExactDocument(json) : readDocumentValue(json.value)
+}
+
+/** The document of a value that JSON.stringify writes as it was written. */
+export function readDocumentValue(value: unknown): ParsedDocument {
+  if (!isJsonObject(value)) throw new ApiError('bad_request', 'Document must be a JSON object')
+  const special = new SpecialMembers()
+  const body: Record<string, unknown> = {}
+  for (const name in value) {
+    if (name.charCodeAt(0) !== UNDERSCORE || !special.take(name, value[name])) body[name] = value[name]
+  }
+  return special.document(JSON.stringify(special.any ? body : value))
+}
+
+function readExactDocument(json: JsonInput): ParsedDocument {
+  if (!isJsonObject(json.value)) throw new ApiError('bad_request', 'Document must be a JSON object')
+  const special = new SpecialMembers()
+  const members = exactMembers(json.text)
+  for (const name of members.keys()) {
+    if (name.charCodeAt(0) === UNDERSCORE && special.take(name, json.value[name])) members.delete(name)
+  }
+  return special.document(formatMembers(members))
+}
+
+/** Collects and checks what starts with an underscore. */
+class SpecialMembers {
+  /** Some member does not belong to the body. */
+  any = false
+  #id: string | null = null
+  #named: RevisionPath | null = null
+  #revisions: RevisionPath | null = null
+  #deleted = false
+  #attachments: JsonObject | null = null
+
+  /** False when the member belongs to the body. */
+  take(name: string, value: unknown): boolean {
+    if (KEPT_MEMBERS.has(name)) return false
+    this.any = true
+    switch (name) {
+      case '_id':
+        if (typeof value !== 'string') throw new ApiError('illegal_docid', 'Document id must be a string')
+        this.#id = value
+        break
+      case '_rev':
+        this.#named = namedRevision(value)
+        break
+      case '_revisions':
+        this.#revisions = revisionHistory(value)
+        break
+      case '_deleted':
+        if (typeof value !== 'boolean') throw badMember(name)
+        this.#deleted = value
+        break
+      case '_attachments':
+        if (!isJsonObject(value)) throw badMember(name)
+        this.#attachments = Object.keys(value).length === 0 ? null : value
+        break
+      default:
+        if (!IGNORED_MEMBERS.has(name)) throw badMember(name)
+    }
+    return true
+  }
+
+  document(body: string): ParsedDocument {
+    const path = this.#revisions ?? this.#named
+    return {
+      id: this.#id,
+      revision: path === null ? null : formatRevision({ generation: path.start, hash: path.ids[0]! }),
+      path,
+      deleted: this.#deleted,
+      attachments: this.#attachments,
+      body: Buffer.from(body, 'utf8'),
+    }
+  }
+}
+
+function badMember(name: string): ApiError {
+  return new ApiError('doc_validation', `Bad special document member: ${name}`)
+}
+
+function namedRevision(value: unknown): RevisionPath {
+  const revision = parseRevision(value)
+  return { start: revision.generation, ids: [revision.hash] }
+}
+
+/** `{start, ids}`; null without ids. */
+function revisionHistory(value: unknown): RevisionPath | null {
+  if (!isJsonObject(value)) throw badMember('_revisions')
+  const { start, ids } = value
+  if (typeof start !== 'number' || !Number.isSafeInteger(start)) throw new ApiError('doc_validation', "_revisions.start isn't an integer.")
+  if (!Array.isArray(ids)) throw new ApiError('doc_validation', "_revisions.ids isn't a array.")
+  if (ids.length > start + 1) throw new ApiError('doc_validation', `_revisions.ids has ${ids.length} entries, more than generations up to _revisions.start ${start}`)
+  const hashes = ids.map((id: unknown) => {
+    if (typeof id !== 'string') throw new ApiError('doc_validation', "RevId isn't a string")
+    const hash = normalizeRevisionHash(id)
+    if (hash === null) throw new ApiError('invalid_rev_format')
+    return hash
+  })
+  return hashes.length === 0 ? null : { start, ids: hashes }
+}

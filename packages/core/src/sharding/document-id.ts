@@ -1,0 +1,60 @@
+/** Which document ids a client may use (api.md A5.2, A5.10). */
+import { ApiError } from '../errors.ts'
+
+export interface DocumentIdRules {
+  readonly partitioned: boolean
+  /** Longest id in bytes of UTF-8; undefined: no limit. */
+  readonly maxLength?: number
+}
+
+export const DESIGN_PREFIX = '_design/'
+export const LOCAL_PREFIX = '_local/'
+
+/**
+ * Checks an id that a client names (in a URL or a member) and returns it.
+ *
+ * @throws ApiError `illegal_docid` or `illegal_partition`
+ */
+export function checkDocumentId(id: unknown, rules: DocumentIdRules): string {
+  if (typeof id !== 'string') throw new ApiError('illegal_docid', 'Document id must be a string')
+  if (id === '') throw new ApiError('illegal_docid', 'Document id must not be empty')
+  if (!id.isWellFormed()) throw new ApiError('illegal_docid', 'Document id must be valid UTF-8')
+  if (rules.maxLength !== undefined && Buffer.byteLength(id) > rules.maxLength) throw new ApiError('illegal_docid', 'Document id is too long')
+  if (id.startsWith('_')) checkReservedId(id)
+  else if (rules.partitioned) checkPartitionedId(id)
+  return id
+}
+
+function checkReservedId(id: string): void {
+  if (id === DESIGN_PREFIX || id === LOCAL_PREFIX) throw new ApiError('illegal_docid', `Illegal document id \`${id}\``)
+  if (!id.startsWith(DESIGN_PREFIX) && !id.startsWith(LOCAL_PREFIX)) {
+    throw new ApiError('illegal_docid', 'Only reserved document ids may start with underscore.')
+  }
+}
+
+function checkPartitionedId(id: string): void {
+  const colon = id.indexOf(':')
+  if (colon === -1) throw new ApiError('illegal_docid', 'Doc id must be of form partition:id')
+  checkPartition(id.slice(0, colon))
+  if (colon === id.length - 1) throw new ApiError('illegal_docid', 'Document id must not be empty')
+}
+
+/**
+ * Checks the name of a partition.
+ *
+ * @throws ApiError `illegal_partition`
+ */
+export function checkPartition(partition: string): void {
+  if (partition === '') throw new ApiError('illegal_partition', 'Partition must not be empty')
+  if (partition.startsWith('_')) throw new ApiError('illegal_partition', 'Partition must not start with an underscore')
+  if (partition.includes(':')) throw new ApiError('illegal_partition', 'Cannot have a colon in the partition')
+  if (!partition.isWellFormed()) throw new ApiError('illegal_partition', 'Partition must be valid UTF-8')
+}
+
+export function isDesignId(id: string): boolean {
+  return id.startsWith(DESIGN_PREFIX)
+}
+
+export function isLocalId(id: string): boolean {
+  return id.startsWith(LOCAL_PREFIX)
+}

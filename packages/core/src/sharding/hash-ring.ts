@@ -1,0 +1,81 @@
+/** The ring of document hashes and its ranges (api.md E1). */
+import { crc32 } from 'node:zlib'
+import type { HashRange } from '../contracts/shard-replica.ts'
+
+/** Size of the hash space. */
+const RING_SIZE = 0x1_0000_0000
+const HASH_MAX = 0xffff_ffff
+
+/** Most shards of one database. */
+export const SHARD_COUNT_MAX = 1024
+
+/**
+ * CRC-32 of the id's UTF-8 bytes; in a partitioned database of the partition, so that a partition lives in one
+ * shard. Ids that start with an underscore have no partition.
+ */
+export function documentHash(id: string, partitioned: boolean): number {
+  return crc32(partitioned ? partitionOf(id) ?? id : id)
+}
+
+/** Hash of a partition's name: where all its documents are. */
+export function partitionHash(partition: string): number {
+  return crc32(partition)
+}
+
+/** The part before the first colon; null without one, and for ids that start with an underscore. */
+export function partitionOf(id: string): string | null {
+  const colon = id.indexOf(':')
+  return colon === -1 || id.startsWith('_') ? null : id.slice(0, colon)
+}
+
+/** Splits the ring into `count` ranges; the last one takes the remainder. */
+export function shardRanges(count: number): HashRange[] {
+  if (!Number.isInteger(count) || count < 1 || count > SHARD_COUNT_MAX) throw new RangeError(`shard count ${count} is not within 1 and ${SHARD_COUNT_MAX}`)
+  const step = Math.floor(RING_SIZE / count)
+  return Array.from({ length: count }, (_, i) => ({ begin: i * step, end: i === count - 1 ? HASH_MAX : (i + 1) * step - 1 }))
+}
+
+export function rangeContains(range: HashRange, hash: number): boolean {
+  return hash >= range.begin && hash <= range.end
+}
+
+/** Ascending by begin, then by end. */
+export function compareRanges(a: HashRange, b: HashRange): number {
+  return a.begin - b.begin || a.end - b.end
+}
+
+/** `00000000-7fffffff`. */
+export function formatRange(range: HashRange): string {
+  return `${hex(range.begin)}-${hex(range.end)}`
+}
+
+function hex(hash: number): string {
+  return hash.toString(16).padStart(8, '0')
+}
+
+/** @throws RangeError when the text is not a range */
+export function parseRange(text: string): HashRange {
+  const match = /^([0-9a-f]{8})-([0-9a-f]{8})$/.exec(text)
+  const range = match === null ? null : { begin: parseInt(match[1]!, 16), end: parseInt(match[2]!, 16) }
+  if (range === null || range.begin > range.end) throw new RangeError(`not a hash range: ${text}`)
+  return range
+}
+
+/**
+ * Index of the range that holds a hash, by bisection.
+ *
+ * @param ranges ascending, without gaps or overlaps, as `shardRanges` gives them
+ * @returns -1 when no range holds it
+ */
+export function findRange(ranges: readonly HashRange[], hash: number): number {
+  let low = 0
+  let high = ranges.length - 1
+  while (low <= high) {
+    const middle = (low + high) >>> 1
+    const range = ranges[middle]!
+    if (hash < range.begin) high = middle - 1
+    else if (hash > range.end) low = middle + 1
+    else return middle
+  }
+  return -1
+}
