@@ -1,0 +1,160 @@
+/**
+ * The leader's half of the consensus core: sends the log to every member and counts how far it has come.
+ * Owned by `RaftCore`, which makes one for each term it leads.
+ */
+import type { RaftMessage, VotingConfiguration } from '@sectional/core'
+import { majorityOf, majorityReached } from './quorum-math.ts'
+import { Progress } from './progress.ts'
+import type { RaftLog } from './raft-log.ts'
+import type { RaftOptions, RaftSnapshot } from './raft-work.ts'
+
+/** What it may see of the core, and how it sends. */
+export interface ReplicationHost {
+  readonly id: string
+  readonly term: number
+  readonly commit: number
+  readonly log: RaftLog
+  readonly options: RaftOptions
+  readonly snapshot: RaftSnapshot
+  send(message: RaftMessage): void
+}
+
+/** A learner that lags by no more than this may vote. */
+const caughtUpEntries = 64
+
+export class LogReplication {
+  /** Rises with each broadcast; answers name it, so that a majority of answers dates this leader's authority. */
+  round = 1
+  private readonly host: ReplicationHost
+  private readonly followers = new Map<string, Progress>()
+  private configuration: VotingConfiguration
+  private ownMatch = 0
+
+  constructor(host: ReplicationHost, configuration: VotingConfiguration) {
+    this.host = host
+    this.configuration = configuration
+    this.setConfiguration(configuration, false)
+  }
+
+  /** Starts to send to new members (`active`: believed to be up) and forgets those that left. */
+  setConfiguration(configuration: VotingConfiguration, active: boolean): void {
+    this.configuration = configuration
+    const members = [...configuration.voters, ...configuration.learners].filter(node => node !== this.host.id)
+    for (const node of [...this.followers.keys()]) if (!members.includes(node)) this.followers.delete(node)
+    for (const node of members) {
+      if (this.followers.has(node)) continue
+      this.round += 1
+      this.followers.set(node, new Progress(this.host.log.lastIndex + 1, this.round, active))
+    }
+  }
+
+  progress(node: string): Progress | undefined { return this.followers.get(node) }
+
+  /** This node's own log is on disk up to `index`. */
+  persistedSelf(index: number): void { this.ownMatch = index }
+
+  /** The greatest index that a majority of voters has on disk. */
+  majorityMatch(): number { return majorityReached(this.configuration.voters, voter => this.matchOf(voter)) }
+
+  /** The newest round that a majority of voters has answered; a leader without a vote waits for a majority of the others. */
+  majorityRound(): number {
+    return majorityReached(this.configuration.voters, voter => voter === this.host.id ? this.round : this.followers.get(voter)?.round ?? 0)
+  }
+
+  matchOf(node: string): number { return node === this.host.id ? this.ownMatch : this.followers.get(node)?.match ?? 0 }
+
+  caughtUp(node: string): boolean {
+    const follower = this.followers.get(node)
+    return follower !== undefined && follower.active && follower.state === 'replicate' && follower.match + caughtUpEntries >= this.host.log.lastIndex
+  }
+
+  /** Whether a majority of voters answered since the last check; begins the next period. */
+  checkQuorum(): boolean {
+    const active = this.configuration.voters.filter(voter => voter === this.host.id || this.followers.get(voter)?.active === true).length
+    for (const follower of this.followers.values()) follower.active = false
+    return active >= majorityOf(this.configuration.voters.length)
+  }
+
+  /** Sends what each follower lacks. */
+  broadcast(): void {
+    for (const node of this.followers.keys()) this.sendEntries(node)
+  }
+
+  /** Tells every follower the commit index at once. */
+  broadcastCommit(): void {
+    this.round += 1
+    for (const [node, follower] of this.followers) {
+      follower.commitSent(this.round, this.host.commit)
+      if (!this.sendEntries(node)) this.sendEmpty(node, follower)
+    }
+  }
+
+  /** One empty message to each follower: keeps authority, shows lost messages, carries the commit index. */
+  heartbeat(): void {
+    this.round += 1
+    for (const [node, follower] of this.followers) {
+      follower.commitSent(this.round, this.host.commit)
+      if (follower.state === 'snapshot') this.resendSnapshot(node, follower)
+      this.sendEmpty(node, follower)
+    }
+  }
+
+  /** Handles one answer. True: a follower's log grew. */
+  answered(message: RaftMessage & { readonly type: 'append-reply' }): boolean {
+    const follower = this.followers.get(message.from)
+    if (!follower?.answered(message.round, message.success ? message.matchIndex : 0)) return false
+    if (!message.success) {
+      if (follower.refused(message.matchIndex, message.conflictIndex)) this.sendEntries(message.from)
+      return false
+    }
+    const grew = follower.accepted(message.matchIndex)
+    this.sendEntries(message.from)
+    return grew
+  }
+
+  /** Sends entries while the follower's window has room. False: nothing was sent. */
+  private sendEntries(node: string): boolean {
+    const follower = this.followers.get(node)
+    const { options, log } = this.host
+    let sent = false
+    while (follower && !follower.paused && follower.state !== 'snapshot' && follower.next <= log.lastIndex && follower.inflight.length < options.maxAppendsInFlight) {
+      const previousTerm = log.term(follower.next - 1)
+      if (previousTerm === undefined) return this.sendSnapshot(node, follower)
+      const entries = log.page(follower.next, options.maxEntriesPerAppend, options.maxBytesPerAppend)
+      this.host.send({
+        type: 'append', from: this.host.id, to: node, term: this.host.term, previousIndex: follower.next - 1, previousTerm,
+        commit: this.host.commit, entries, round: this.round,
+      })
+      sent = true
+      if (follower.state === 'probe') { follower.paused = true; break }
+      follower.next += entries.length
+      follower.inflight.push(follower.next - 1)
+    }
+    return sent
+  }
+
+  private sendEmpty(node: string, follower: Progress): void {
+    const previousTerm = follower.state === 'snapshot' ? undefined : this.host.log.term(follower.next - 1)
+    this.host.send({
+      type: 'append', from: this.host.id, to: node, term: this.host.term, entries: [], round: this.round,
+      // A follower that waits for a snapshot is only told what it can check: that this leader lives.
+      previousIndex: previousTerm === undefined ? 0 : follower.next - 1,
+      previousTerm: previousTerm ?? 0,
+      commit: previousTerm === undefined ? Math.min(follower.match, this.host.commit) : this.host.commit,
+    })
+    if (previousTerm === undefined && follower.state !== 'snapshot') this.sendSnapshot(node, follower)
+  }
+
+  private sendSnapshot(node: string, follower: Progress): boolean {
+    if (!follower.active) return false
+    const { index, term, configuration, state } = this.host.snapshot
+    follower.becomeSnapshot(index)
+    this.host.send({ type: 'snapshot', from: this.host.id, to: node, term: this.host.term, index, snapshotTerm: term, configuration, state, round: this.round })
+    return true
+  }
+
+  private resendSnapshot(node: string, follower: Progress): void {
+    follower.snapshotTicks += 1
+    if (follower.snapshotTicks >= this.host.options.snapshotResendHeartbeats) this.sendSnapshot(node, follower)
+  }
+}

@@ -1,0 +1,99 @@
+/** What a leader knows about one follower. */
+
+/** Commit indexes on their way to one follower that are remembered until it answers. */
+const maxCommitsInFlight = 256
+
+export class Progress {
+  /** The follower's log equals ours up to here. */
+  match = 0
+  /** Next entry to send. */
+  next: number
+  /**
+   * probe: one message at a time, to find where the logs agree. replicate: entries flow, optimistically.
+   * snapshot: waiting for the answer to one.
+   */
+  state: 'probe' | 'replicate' | 'snapshot' = 'probe'
+  /** Probing, and a message is out. */
+  paused = false
+  /** Answered since the last check of the quorum. */
+  active: boolean
+  /** Newest round that it answered. */
+  round: number
+  /** Commit index that it surely knows. */
+  knownCommit = 0
+  /** Index of the snapshot on its way. */
+  pendingSnapshot = 0
+  snapshotTicks = 0
+  /** Last index of each message with entries that is under way. */
+  readonly inflight: number[] = []
+  /** Answers to older rounds are about an earlier membership of the same name. */
+  private readonly firstRound: number
+  private readonly commits: { readonly round: number; readonly commit: number }[] = []
+
+  constructor(next: number, round: number, active: boolean) {
+    this.next = next
+    this.firstRound = round
+    this.round = round - 1
+    this.active = active
+  }
+
+  /**
+   * Any answer in this term; `holds`: how far the follower's log is right (0: it refused).
+   * False: the answer is not about this membership.
+   */
+  answered(round: number, holds: number): boolean {
+    if (round < this.firstRound) return false
+    this.active = true
+    this.round = Math.max(this.round, round)
+    for (let sent = this.commits[0]; sent !== undefined && sent.round <= round && sent.commit <= holds; sent = this.commits[0]) {
+      this.knownCommit = sent.commit
+      this.commits.shift()
+    }
+    return true
+  }
+
+  /** Notes that messages of `round` and later carry at least `commit`. */
+  commitSent(round: number, commit: number): void {
+    this.commits.push({ round, commit })
+    if (this.commits.length > maxCommitsInFlight) this.commits.shift()
+  }
+
+  /** The follower holds everything up to `index`. True when that is news. */
+  accepted(index: number): boolean {
+    while (this.inflight[0] !== undefined && this.inflight[0] <= index) this.inflight.shift()
+    const news = index > this.match
+    if (news) this.match = index
+    this.next = Math.max(this.next, index + 1)
+    this.paused = false
+    if (this.state === 'probe' || (this.state === 'snapshot' && this.match >= this.pendingSnapshot)) this.becomeReplicate()
+    return news
+  }
+
+  /** The follower refused `rejected` as previous entry. False: an old answer that says nothing new. */
+  refused(rejected: number, conflictIndex: number): boolean {
+    if (this.state === 'snapshot') return false
+    if (this.state === 'replicate' ? rejected <= this.match : rejected !== this.next - 1) return false
+    this.becomeProbe(Math.max(this.match + 1, Math.min(rejected, conflictIndex)))
+    return true
+  }
+
+  becomeProbe(next: number): void {
+    this.state = 'probe'
+    this.next = next
+    this.paused = false
+    this.inflight.length = 0
+  }
+
+  becomeSnapshot(index: number): void {
+    this.state = 'snapshot'
+    this.pendingSnapshot = index
+    this.snapshotTicks = 0
+    this.inflight.length = 0
+  }
+
+  private becomeReplicate(): void {
+    this.state = 'replicate'
+    this.next = this.match + 1
+    this.inflight.length = 0
+  }
+}

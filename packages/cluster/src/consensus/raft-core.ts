@@ -1,0 +1,412 @@
+/**
+ * The consensus core: Raft (Ongaro & Ousterhout 2014; section numbers are those of Ongaro's thesis) as a pure
+ * state machine. A message or a tick goes in, a batch of work comes out; the driver does the work. No I/O, no
+ * clock, no randomness of its own.
+ *
+ * The contract with the driver, which carries all of safety's need for disks:
+ *   1. `takeWork()`; send `messages` at once (they promise nothing that is not yet on disk),
+ *   2. make `persist` durable in one atomic write, then call `persisted(work)`,
+ *   3. restore and apply `restore` and `committed`, then send `messagesAfterPersist`,
+ *   4. start again while `hasWork()`. Messages and ticks may come in between at any time.
+ *
+ * Beyond the paper's basic protocol: pre-vote (9.6) so that a node that was cut off does not disturb when it
+ * returns, check-quorum (6.2) so that a leader that lost its majority steps down, reads confirmed by a round
+ * of heartbeats (6.4), membership changes of one node at a time (4.1) that take effect when appended, and only
+ * once an entry of the leader's own term is committed (the correction to 4.1 of 2015).
+ */
+import type { LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
+import { changeConfiguration, decodeConfiguration, encodeConfiguration } from './configuration.ts'
+import type { ConfigurationChange } from './configuration.ts'
+import { LogReplication } from './log-replication.ts'
+import { tallyVotes } from './quorum-math.ts'
+import type { RaftLog } from './raft-log.ts'
+import type { HardState, RaftOptions, RaftSnapshot, RaftWork, Refusal, Role } from './raft-work.ts'
+
+export interface RaftStart {
+  readonly id: string
+  readonly hardState: HardState
+  readonly log: RaftLog
+  readonly snapshot: RaftSnapshot
+  readonly options: RaftOptions
+  /** A fraction in [0, 1). */
+  readonly random: () => number
+}
+
+const maxPendingReads = 1024
+
+export class RaftCore {
+  readonly id: string
+  readonly log: RaftLog
+  readonly options: RaftOptions
+  role: Role = 'follower'
+  leader: string | null = null
+  term: number
+  vote: string | null
+  commit: number
+  snapshot: RaftSnapshot
+  private readonly random: () => number
+  private configurations: { readonly index: number; readonly configuration: VotingConfiguration }[]
+  private replication: LogReplication | null = null
+  private readonly votes = new Map<string, boolean>()
+  private electionElapsed = 0
+  private heartbeatElapsed = 0
+  private electionTimeout = 0
+  private reads: { readonly id: number; readonly index: number; readonly round: number }[] = []
+
+  private messages: RaftMessage[] = []
+  private promises: RaftMessage[] = []
+  private readsDone: { readonly id: number; readonly index: number | null }[] = []
+  private restore: RaftSnapshot | null = null
+  private hardStateChanged = false
+  private unstableFrom: number
+  private stableIndex: number
+  private handedOut: number
+  private savedCommit: number
+
+  constructor(start: RaftStart) {
+    this.id = start.id
+    this.log = start.log
+    this.options = start.options
+    this.random = start.random
+    this.snapshot = start.snapshot
+    this.term = start.hardState.term
+    this.vote = start.hardState.vote
+    this.commit = Math.max(start.hardState.commit, start.snapshot.index)
+    this.savedCommit = this.commit
+    if (this.commit > this.log.lastIndex) throw new Error(`raft: commit index ${this.commit} is beyond the log's end ${this.log.lastIndex}`)
+    this.unstableFrom = this.log.lastIndex + 1
+    this.stableIndex = this.log.lastIndex
+    this.handedOut = start.snapshot.index
+    this.configurations = [{ index: start.snapshot.index, configuration: start.snapshot.configuration }]
+    for (const entry of this.log.slice(start.snapshot.index + 1, this.log.lastIndex)) this.noteConfiguration(entry)
+    this.drawElectionTimeout()
+  }
+
+  get configuration(): VotingConfiguration {
+    return this.configurations.at(-1)?.configuration ?? this.snapshot.configuration
+  }
+
+  tick(): void {
+    if (this.commit > this.savedCommit) this.hardStateChanged = true
+    this.electionElapsed += 1
+    if (this.role === 'leader') return this.tickLeader()
+    if (this.electionElapsed >= this.electionTimeout && this.mayCampaign()) this.campaign(true)
+  }
+
+  step(message: RaftMessage): void {
+    if (message.term > this.term && !this.acceptHigherTerm(message)) return
+    if (message.term < this.term && !(message.type === 'vote-request' && message.preVote)) return this.answerStale(message)
+    switch (message.type) {
+      case 'vote-request': return this.handleVoteRequest(message)
+      case 'vote-reply': return this.handleVoteReply(message)
+      case 'append': return this.handleAppend(message)
+      case 'snapshot': return this.handleSnapshot(message)
+      case 'append-reply': return this.handleAppendReply(message)
+    }
+  }
+
+  /** Appends a command; its fate is known when `index` is applied: committed if the entry there has this `term`. */
+  propose(payload: Uint8Array): { readonly index: number; readonly term: number } | Refusal {
+    if (this.role !== 'leader') return 'not-leader'
+    if (this.log.lastIndex - this.commit >= this.options.maxUncommittedEntries) return 'busy'
+    return this.appendOwn('command', payload)
+  }
+
+  /** `busy`: another change, or this term's first entry, is not committed yet. @throws Error when the change makes no sense */
+  proposeConfiguration(change: ConfigurationChange): { readonly index: number; readonly term: number } | Refusal {
+    if (this.role !== 'leader') return 'not-leader'
+    const last = this.configurations.at(-1)
+    if ((last && last.index > this.commit) || this.log.term(this.commit) !== this.term) return 'busy'
+    return this.appendOwn('configuration', encodeConfiguration(changeConfiguration(this.configuration, change)))
+  }
+
+  /** Asks up to which index a read must wait to see all that was decided before now; answered in `reads`. */
+  readIndex(id: number): void {
+    const leads = this.role === 'leader' && this.replication !== null && this.reads.length < maxPendingReads
+    if (!leads || this.log.term(this.commit) !== this.term) { this.readsDone.push({ id, index: null }); return }
+    this.replication?.heartbeat()
+    this.reads.push({ id, index: this.commit, round: this.replication?.round ?? 0 })
+    this.confirmReads()
+  }
+
+  /** Forgets entries up to `keepAfter`, which the snapshot (of applied state) covers. */
+  compact(snapshot: RaftSnapshot, keepAfter: number): void {
+    if (snapshot.index > this.handedOut) throw new Error(`raft: snapshot at ${snapshot.index} of a state applied to ${this.handedOut}`)
+    if (snapshot.index <= this.snapshot.index) return
+    this.snapshot = snapshot
+    const newest = this.configurations.findLastIndex(entry => entry.index <= snapshot.index)
+    this.configurations.splice(0, newest)
+    if (keepAfter > this.log.baseIndex) this.log.compact(Math.min(keepAfter, snapshot.index))
+  }
+
+  /** The configuration as of an applied index, for its snapshot. */
+  configurationAt(index: number): VotingConfiguration {
+    return this.configurations.findLast(entry => entry.index <= index)?.configuration ?? this.snapshot.configuration
+  }
+
+  /** Leading: whether a learner has (nearly) the whole log. */
+  caughtUp(node: string): boolean { return this.replication?.caughtUp(node) ?? false }
+
+  /** Leading: how far a member's log is known to equal this one. */
+  matchOf(node: string): number { return this.replication?.matchOf(node) ?? 0 }
+
+  /** Leading: the commit index that a member surely has. */
+  knownCommitOf(node: string): number { return node === this.id ? this.commit : this.replication?.progress(node)?.knownCommit ?? 0 }
+
+  hasWork(): boolean {
+    return this.messages.length > 0 || this.promises.length > 0 || this.readsDone.length > 0 || this.hardStateChanged
+      || this.restore !== null || this.unstableFrom <= this.log.lastIndex || this.handedOut < Math.min(this.commit, this.stableIndex)
+  }
+
+  takeWork(): RaftWork {
+    const entries = this.log.slice(this.unstableFrom, this.log.lastIndex)
+    const mustPersist = this.hardStateChanged || entries.length > 0 || this.restore !== null
+    const applyTo = Math.min(this.commit, this.stableIndex)
+    const work: RaftWork = {
+      messages: this.messages,
+      messagesAfterPersist: this.promises,
+      persist: mustPersist
+        ? { hardState: { term: this.term, vote: this.vote, commit: this.commit }, snapshot: this.restore, entries, lastIndex: this.log.lastIndex, lastTerm: this.log.lastTerm }
+        : null,
+      restore: this.restore,
+      committed: this.log.slice(this.handedOut + 1, applyTo),
+      reads: this.readsDone,
+    }
+    if (mustPersist) this.savedCommit = this.commit
+    this.handedOut = Math.max(this.handedOut, applyTo)
+    this.unstableFrom = this.log.lastIndex + 1
+    this.messages = []
+    this.promises = []
+    this.readsDone = []
+    this.restore = null
+    this.hardStateChanged = false
+    return work
+  }
+
+  /** The work's `persist` is on disk. */
+  persisted(work: RaftWork): void {
+    if (!work.persist) return
+    const { lastIndex, lastTerm, hardState } = work.persist
+    if (this.log.term(lastIndex) === lastTerm) this.stableIndex = Math.max(this.stableIndex, lastIndex)
+    this.replication?.persistedSelf(this.stableIndex)
+    if (this.role === 'leader') this.advanceCommit()
+    if (this.role === 'candidate' && hardState.term === this.term && hardState.vote === this.id) this.recordVote(this.id, true)
+  }
+
+  // Elections
+
+  private campaign(preVote: boolean): void {
+    this.role = preVote ? 'pre-candidate' : 'candidate'
+    this.leader = null
+    this.replication = null
+    this.votes.clear()
+    this.electionElapsed = 0
+    this.drawElectionTimeout()
+    if (!preVote) this.setTerm(this.term + 1, this.id)
+    const { lastIndex, lastTerm } = this.log
+    for (const voter of this.configuration.voters) {
+      if (voter === this.id) continue
+      this.promises.push({ type: 'vote-request', from: this.id, to: voter, term: preVote ? this.term + 1 : this.term, lastIndex, lastTerm, preVote })
+    }
+    // A real vote for oneself counts once it is on disk (`persisted`): a crash must not let this term vote again.
+    if (preVote) this.recordVote(this.id, true)
+  }
+
+  /**
+   * A voter; also one whose removal is in its log but not committed: it may be the only one whose log is long
+   * enough to win, and then commits its own removal (4.2.2).
+   */
+  private mayCampaign(): boolean {
+    return this.configurations.some(({ configuration }, at) =>
+      (this.configurations[at + 1]?.index ?? Infinity) > this.commit && configuration.voters.includes(this.id))
+  }
+
+  private handleVoteRequest(message: RaftMessage & { readonly type: 'vote-request' }): void {
+    const free = this.vote === message.from || (this.vote === null && this.leader === null) || (message.preVote && message.term > this.term)
+    const granted = message.term >= this.term && free && this.log.isUpToDate(message.lastIndex, message.lastTerm)
+    if (granted && !message.preVote) { this.electionElapsed = 0; this.setTerm(this.term, message.from) }
+    this.promises.push({ type: 'vote-reply', from: this.id, to: message.from, term: granted ? message.term : this.term, granted, preVote: message.preVote })
+  }
+
+  private handleVoteReply(message: RaftMessage & { readonly type: 'vote-reply' }): void {
+    if (this.role !== (message.preVote ? 'pre-candidate' : 'candidate')) return
+    this.recordVote(message.from, message.granted)
+  }
+
+  private recordVote(voter: string, granted: boolean): void {
+    if (!this.votes.has(voter)) this.votes.set(voter, granted)
+    const result = tallyVotes(this.configuration.voters, this.votes)
+    if (result === 'lost') this.becomeFollower(this.term, null)
+    else if (result === 'won' && this.role === 'pre-candidate') this.campaign(false)
+    else if (result === 'won') this.becomeLeader()
+  }
+
+  private becomeLeader(): void {
+    this.role = 'leader'
+    this.leader = this.id
+    this.electionElapsed = 0
+    this.heartbeatElapsed = 0
+    this.replication = new LogReplication(this, this.configuration)
+    this.replication.persistedSelf(this.stableIndex)
+    this.appendOwn('noop', new Uint8Array(0))
+  }
+
+  private becomeFollower(term: number, leader: string | null): void {
+    if (term > this.term) this.setTerm(term, null)
+    this.role = 'follower'
+    this.leader = leader
+    this.replication = null
+    this.electionElapsed = 0
+    this.drawElectionTimeout()
+    for (const read of this.reads) this.readsDone.push({ id: read.id, index: null })
+    this.reads = []
+  }
+
+  /** False: the message is to be ignored, because this node hears from a leader. */
+  private acceptHigherTerm(message: RaftMessage): boolean {
+    if (message.type === 'vote-request') {
+      if (this.leader !== null && this.electionElapsed < this.options.electionTicks) return false
+      if (message.preVote) return true
+    }
+    if (message.type === 'vote-reply' && message.preVote && message.granted) return true
+    this.becomeFollower(message.term, message.type === 'append' || message.type === 'snapshot' ? message.from : null)
+    return true
+  }
+
+  /** Tells a leader of an earlier term that its term is over. */
+  private answerStale(message: RaftMessage): void {
+    if (message.type !== 'append' && message.type !== 'snapshot') return
+    this.promises.push({ type: 'append-reply', from: this.id, to: message.from, term: this.term, success: false, matchIndex: 0, conflictIndex: 0, round: message.round })
+  }
+
+  // Following
+
+  private handleAppend(message: RaftMessage & { readonly type: 'append' }): void {
+    this.follow(message.from)
+    const reply = { type: 'append-reply', from: this.id, to: message.from, term: this.term, round: message.round } as const
+    // What is committed here equals every later leader's log, so it need not be compared.
+    if (message.previousIndex < this.commit && message.previousIndex + message.entries.length <= this.commit) {
+      this.promises.push({ ...reply, success: true, matchIndex: this.commit, conflictIndex: 0 })
+      return
+    }
+    if (message.previousIndex >= this.commit && this.log.term(message.previousIndex) !== message.previousTerm) {
+      this.promises.push({ ...reply, success: false, matchIndex: message.previousIndex, conflictIndex: Math.max(this.commit + 1, this.log.conflictIndex(message.previousIndex)) })
+      return
+    }
+    this.appendReceived(message.entries)
+    const matchIndex = message.previousIndex + message.entries.length
+    this.commit = Math.max(this.commit, Math.min(message.commit, matchIndex))
+    this.promises.push({ ...reply, success: true, matchIndex, conflictIndex: 0 })
+  }
+
+  private appendReceived(entries: readonly LogEntry[]): void {
+    for (const entry of entries) {
+      if (entry.index <= this.commit) continue
+      const present = this.log.term(entry.index)
+      if (present === entry.term) continue
+      if (present !== undefined) this.truncate(entry.index)
+      this.log.append(entry)
+      this.noteConfiguration(entry)
+    }
+  }
+
+  private truncate(index: number): void {
+    if (index <= this.commit) throw new Error(`raft: asked to drop committed entry ${index} (commit index ${this.commit})`)
+    this.log.truncate(index)
+    this.unstableFrom = Math.min(this.unstableFrom, index)
+    this.stableIndex = Math.min(this.stableIndex, index - 1)
+    while ((this.configurations.at(-1)?.index ?? 0) >= index) this.configurations.pop()
+  }
+
+  private handleSnapshot(message: RaftMessage & { readonly type: 'snapshot' }): void {
+    this.follow(message.from)
+    const reply = { type: 'append-reply', from: this.id, to: message.from, term: this.term, success: true, conflictIndex: 0, round: message.round } as const
+    if (message.index > this.commit && this.log.term(message.index) === message.snapshotTerm) {
+      this.commit = message.index
+    } else if (message.index > this.commit) {
+      this.snapshot = { index: message.index, term: message.snapshotTerm, configuration: message.configuration, state: message.state }
+      this.log.reset(message.index, message.snapshotTerm)
+      this.configurations = [{ index: message.index, configuration: message.configuration }]
+      this.commit = message.index
+      this.handedOut = message.index
+      this.unstableFrom = message.index + 1
+      // Nothing may be applied beyond the snapshot before the disk has it.
+      this.stableIndex = message.index
+      this.restore = this.snapshot
+    }
+    this.promises.push({ ...reply, matchIndex: this.commit })
+  }
+
+  private follow(leader: string): void {
+    if (this.role === 'leader') throw new Error(`raft: two leaders in term ${this.term}: ${this.id} and ${leader}`)
+    if (this.role !== 'follower') this.becomeFollower(this.term, leader)
+    this.leader = leader
+    this.electionElapsed = 0
+  }
+
+  // Leading
+
+  private tickLeader(): void {
+    if (this.electionElapsed >= this.options.electionTicks) {
+      this.electionElapsed = 0
+      if (this.replication?.checkQuorum() === false) return this.becomeFollower(this.term, null)
+    }
+    this.heartbeatElapsed += 1
+    if (this.heartbeatElapsed < this.options.heartbeatTicks) return
+    this.heartbeatElapsed = 0
+    this.replication?.heartbeat()
+  }
+
+  private handleAppendReply(message: RaftMessage & { readonly type: 'append-reply' }): void {
+    if (this.replication?.answered(message)) this.advanceCommit()
+    this.confirmReads()
+  }
+
+  private appendOwn(kind: LogEntry['kind'], payload: Uint8Array): { readonly index: number; readonly term: number } {
+    const entry: LogEntry = { index: this.log.lastIndex + 1, term: this.term, kind, payload }
+    this.log.append(entry)
+    this.noteConfiguration(entry)
+    this.replication?.broadcast()
+    return { index: entry.index, term: entry.term }
+  }
+
+  /** Only an entry of the leader's own term is committed by counting (3.6.2); those before it follow. */
+  private advanceCommit(): void {
+    const index = this.replication?.majorityMatch() ?? 0
+    if (index <= this.commit || this.log.term(index) !== this.term) return
+    this.commit = index
+    this.replication?.broadcastCommit()
+    const configuration = this.configurations.at(-1)
+    if (configuration && configuration.index <= this.commit && !configuration.configuration.voters.includes(this.id)) this.becomeFollower(this.term, null)
+  }
+
+  private confirmReads(): void {
+    const round = this.replication?.majorityRound() ?? 0
+    while (this.reads[0] !== undefined && this.reads[0].round <= round) {
+      const read = this.reads.shift()
+      if (read) this.readsDone.push({ id: read.id, index: read.index })
+    }
+  }
+
+  // Shared
+
+  send(message: RaftMessage): void { this.messages.push(message) }
+
+  private noteConfiguration(entry: LogEntry): void {
+    if (entry.kind !== 'configuration') return
+    const configuration = decodeConfiguration(entry.payload)
+    this.configurations.push({ index: entry.index, configuration })
+    this.replication?.setConfiguration(configuration, true)
+  }
+
+  private setTerm(term: number, vote: string | null): void {
+    if (term === this.term && vote === this.vote) return
+    this.term = term
+    this.vote = vote
+    this.hardStateChanged = true
+  }
+
+  private drawElectionTimeout(): void {
+    this.electionTimeout = this.options.electionTicks + Math.floor(this.random() * this.options.electionTicks)
+  }
+}

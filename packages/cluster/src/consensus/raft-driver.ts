@@ -1,0 +1,337 @@
+/**
+ * Does the consensus core's work: disk before promises, entries applied in order, snapshots, ticks. One per
+ * node. All state that matters is in the core and the store; this holds who waits for what.
+ */
+import { ReplicaError } from '@sectional/core'
+import type { CallContext, LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
+import { sleep, StorageError } from '@sectional/runtime'
+import type { Clock, Counter, Gauge, Histogram, Log, Metrics, Random, Store, Timer } from '@sectional/runtime'
+import type { ConfigurationChange } from './configuration.ts'
+import { RaftCore } from './raft-core.ts'
+import { defaultRaftOptions } from './raft-work.ts'
+import type { RaftOptions, RaftSnapshot, RaftWork, Refusal } from './raft-work.ts'
+import { RaftStorage } from './raft-storage.ts'
+import { Waiters } from './waiters.ts'
+
+/** What the log drives. Everything is synchronous and deterministic. */
+export interface ReplicatedStateMachine {
+  /** @throws Error when the entry makes no sense: this node then stops, before its state differs from others */
+  apply(entry: LogEntry): unknown
+  /** The state after the last applied entry. */
+  snapshot(): Uint8Array
+  /** Starts anew from a snapshot; index 0 with no bytes is the empty state. */
+  restore(snapshot: RaftSnapshot): void
+  /** Called after a batch of `apply`, and after `restore`. */
+  settled(): void
+}
+
+export interface RaftDriverOptions {
+  readonly raft: RaftOptions
+  /** Milliseconds of one tick: with the default options, heartbeats every 200 ms and elections after 1 to 2 s. */
+  readonly tickMs: number
+  /** Applied entries between two snapshots. */
+  readonly snapshotEntries: number
+  /** Entries that stay in the log behind a snapshot, so that a follower that is briefly away needs none. */
+  readonly trailingEntries: number
+  readonly maxPendingProposals: number
+  /** Milliseconds until a failed write is tried again. */
+  readonly storageRetryMs: number
+}
+
+export const defaultRaftDriverOptions: RaftDriverOptions = {
+  raft: defaultRaftOptions, tickMs: 100, snapshotEntries: 1000, trailingEntries: 200, maxPendingProposals: 1024, storageRetryMs: 1000,
+}
+
+export interface RaftDriverParts {
+  readonly node: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly store: Store
+  readonly machine: ReplicatedStateMachine
+  readonly options: RaftDriverOptions
+  readonly send: (message: RaftMessage) => void
+  /** Role, leader or configuration may be different now. */
+  readonly onChange: () => void
+  /** A broken invariant: this node's consensus has stopped for good. */
+  readonly onFatal: (error: Error) => void
+}
+
+export type ProposalOutcome =
+  | { readonly kind: 'applied'; readonly index: number; readonly result: unknown }
+  | { readonly kind: 'not-leader' }
+  | { readonly kind: 'timeout' }
+
+interface Proposal { readonly term: number; readonly startedAt: number; readonly settle: (outcome: ProposalOutcome) => void }
+
+export class RaftDriver {
+  private readonly parts: RaftDriverParts
+  private readonly storage: RaftStorage
+  private readonly core: RaftCore
+  private readonly stopping = new AbortController()
+  private readonly proposals = new Map<number, Proposal>()
+  private readonly reads = new Map<number, (index: number | null) => void>()
+  private readonly appliedWaiters: Waiters
+  private readonly spreadWaiters: Waiters
+  private readonly gauges: { readonly term: Gauge; readonly leads: Gauge; readonly applied: Gauge }
+  private readonly commitSeconds: Histogram
+  private readonly elections: Counter
+  private nextRead = 1
+  private appliedIndex: number
+  private tickTimer: Timer | undefined
+  private pump: Promise<void> = Promise.resolve()
+  private pumping = false
+  private seen = ''
+
+  private constructor(parts: RaftDriverParts, storage: RaftStorage, core: RaftCore) {
+    this.parts = parts
+    this.storage = storage
+    this.core = core
+    this.appliedIndex = core.snapshot.index
+    this.appliedWaiters = new Waiters(parts.clock)
+    this.spreadWaiters = new Waiters(parts.clock)
+    const { metrics } = parts
+    this.gauges = {
+      term: metrics.gauge('sectional_consensus_term', 'Term of the metadata log'),
+      leads: metrics.gauge('sectional_consensus_leader', '1 while this node leads the metadata log'),
+      applied: metrics.gauge('sectional_consensus_applied_index', 'Last entry of the metadata log that this node applied'),
+    }
+    this.commitSeconds = metrics.histogram('sectional_consensus_commit_seconds', 'From proposal to application on the leader')
+    this.elections = metrics.counter('sectional_consensus_elections_total', 'Elections won by this node')
+  }
+
+  /** Reads the store, brings the state machine to what was committed, and starts to tick. */
+  static async open(parts: RaftDriverParts): Promise<RaftDriver> {
+    const storage = new RaftStorage(parts.store)
+    const { hardState, snapshot, log } = await storage.load()
+    const core = new RaftCore({ id: parts.node, hardState, snapshot, log, options: parts.options.raft, random: () => parts.random.fraction() })
+    parts.machine.restore(snapshot)
+    const driver = new RaftDriver(parts, storage, core)
+    await driver.run()
+    driver.scheduleTick()
+    return driver
+  }
+
+  get leader(): string | null { return this.core.leader }
+  get leads(): boolean { return this.core.role === 'leader' }
+  get term(): number { return this.core.term }
+  get applied(): number { return this.appliedIndex }
+  get configuration(): VotingConfiguration { return this.core.configuration }
+
+  step(message: RaftMessage): void {
+    if (this.stopping.signal.aborted) return
+    this.guarded(() => this.core.step(message))
+  }
+
+  /**
+   * Proposes a command; `not-leader`: this node does not lead, or stopped leading before the outcome was known.
+   * @throws ReplicaError `overloaded` when too many wait
+   */
+  propose(payload: Uint8Array, context: CallContext): Promise<ProposalOutcome> {
+    if (this.stopping.signal.aborted) return Promise.resolve({ kind: 'not-leader' })
+    if (this.proposals.size >= this.parts.options.maxPendingProposals) return Promise.reject(new ReplicaError('overloaded', 'too many proposals wait for the metadata log'))
+    const placed = this.core.propose(payload)
+    if (placed === 'not-leader') return Promise.resolve({ kind: 'not-leader' })
+    if (placed === 'busy') return Promise.reject(new ReplicaError('overloaded', 'the metadata log has too many undecided entries'))
+    const { clock } = this.parts
+    const outcome = new Promise<ProposalOutcome>(resolve => {
+      const timer = clock.setTimer(context.timeoutMs, () => settle({ kind: 'timeout' }))
+      const settle = (outcome: ProposalOutcome): void => {
+        timer.cancel()
+        this.proposals.delete(placed.index)
+        resolve(outcome)
+      }
+      this.proposals.set(placed.index, { term: placed.term, startedAt: clock.monotonic(), settle })
+    })
+    void this.run()
+    return outcome
+  }
+
+  /** Starts a change of membership. @throws Error when it makes no sense */
+  changeConfiguration(change: ConfigurationChange): Refusal | 'started' {
+    const placed = this.core.proposeConfiguration(change)
+    if (typeof placed === 'string') return placed
+    void this.run()
+    return 'started'
+  }
+
+  /** The index to which a read must wait to see all that was decided before now; null: this node does not (surely) lead. */
+  readIndex(timeoutMs: number): Promise<number | null> {
+    const id = this.nextRead
+    this.nextRead += 1
+    const answer = new Promise<number | null>(resolve => {
+      const timer = this.parts.clock.setTimer(timeoutMs, () => settle(null))
+      const settle = (index: number | null): void => { timer.cancel(); this.reads.delete(id); resolve(index) }
+      this.reads.set(id, settle)
+    })
+    this.guarded(() => this.core.readIndex(id))
+    return answer
+  }
+
+  /** Resolves when this node has applied `index`; false: not within `timeoutMs`. */
+  waitApplied(index: number, timeoutMs: number): Promise<boolean> {
+    return this.appliedWaiters.wait(() => this.appliedIndex >= index, timeoutMs)
+  }
+
+  /** Leading: resolves when all `nodes()` (asked again each time) know that `index` is committed. */
+  waitSpread(index: number, nodes: () => readonly string[], timeoutMs: number): Promise<boolean> {
+    return this.spreadWaiters.wait(() => !this.leads || nodes().every(node => this.core.knownCommitOf(node) >= index), timeoutMs)
+  }
+
+  /** Looks again whether what `waitSpread` callers wait for is there (links changed). */
+  checkSpread(): void { this.spreadWaiters.check() }
+
+  caughtUp(node: string): boolean { return this.core.caughtUp(node) }
+  matchOf(node: string): number { return this.core.matchOf(node) }
+
+  async stop(): Promise<void> {
+    if (!this.stopping.signal.aborted) this.halt()
+    await this.pump
+  }
+
+  private halt(): void {
+    this.stopping.abort()
+    this.tickTimer?.cancel()
+    for (const proposal of [...this.proposals.values()]) proposal.settle({ kind: 'not-leader' })
+    for (const settle of [...this.reads.values()]) settle(null)
+    this.appliedWaiters.stop()
+    this.spreadWaiters.stop()
+  }
+
+  private scheduleTick(): void {
+    if (this.stopping.signal.aborted) return
+    this.tickTimer = this.parts.clock.setTimer(this.parts.options.tickMs, () => { this.scheduleTick(); this.guarded(() => this.core.tick()) })
+  }
+
+  private guarded(input: () => void): void {
+    try {
+      input()
+    } catch (error) {
+      return this.fail(error)
+    }
+    void this.run()
+  }
+
+  private fail(error: unknown): void {
+    const cause = error instanceof Error ? error : new Error(String(error))
+    this.parts.log.error({ err: cause }, 'consensus stopped: an invariant is broken')
+    this.halt()
+    this.parts.onFatal(cause)
+  }
+
+  /** Works until nothing is left to do; one at a time. */
+  private run(): Promise<void> {
+    if (!this.pumping) this.pump = this.workAll()
+    return this.pump
+  }
+
+  private async workAll(): Promise<void> {
+    this.pumping = true
+    try {
+      while (this.moreWork()) await this.work(this.core.takeWork())
+    } catch (error) {
+      this.fail(error)
+    } finally {
+      this.pumping = false
+    }
+  }
+
+  private moreWork(): boolean {
+    if (this.stopping.signal.aborted) return false
+    this.noteRole()
+    this.spreadWaiters.check()
+    return this.core.hasWork()
+  }
+
+  private async work(work: RaftWork): Promise<void> {
+    for (const message of work.messages) this.parts.send(message)
+    if (work.persist) {
+      const { persist } = work
+      if (!await this.retryWrite(() => this.storage.write(persist))) return
+      this.core.persisted(work)
+    }
+    this.applyWork(work)
+    for (const message of work.messagesAfterPersist) this.parts.send(message)
+    await this.takeSnapshot()
+  }
+
+  private applyWork(work: RaftWork): void {
+    if (work.restore) {
+      this.parts.machine.restore(work.restore)
+      this.appliedIndex = work.restore.index
+      this.parts.log.info({ index: work.restore.index }, 'took over a snapshot of the cluster metadata')
+    }
+    for (const entry of work.committed) {
+      const result = this.parts.machine.apply(entry)
+      this.appliedIndex = entry.index
+      this.settleProposal(entry, result)
+    }
+    if (work.restore || work.committed.length > 0) this.parts.machine.settled()
+    for (const { id, index } of work.reads) this.reads.get(id)?.(index)
+    this.gauges.applied.set(this.appliedIndex)
+    this.appliedWaiters.check()
+  }
+
+  private settleProposal(entry: LogEntry, result: unknown): void {
+    const proposal = this.proposals.get(entry.index)
+    if (!proposal) return
+    if (proposal.term !== entry.term) return proposal.settle({ kind: 'not-leader' })
+    this.commitSeconds.observe((this.parts.clock.monotonic() - proposal.startedAt) / 1000)
+    proposal.settle({ kind: 'applied', index: entry.index, result })
+  }
+
+  private async takeSnapshot(): Promise<void> {
+    const { snapshotEntries, trailingEntries } = this.parts.options
+    if (this.appliedIndex - this.core.snapshot.index < snapshotEntries) return
+    const index = this.appliedIndex
+    const snapshot: RaftSnapshot = { index, term: this.termOf(index), configuration: this.core.configurationAt(index), state: this.parts.machine.snapshot() }
+    const baseIndex = Math.max(this.core.log.baseIndex, index - trailingEntries)
+    if (!await this.retryWrite(() => this.storage.writeSnapshot(snapshot, { index: baseIndex, term: this.termOf(baseIndex) }))) return
+    this.core.compact(snapshot, baseIndex)
+  }
+
+  private termOf(index: number): number {
+    const term = this.core.log.term(index)
+    if (term === undefined) throw new Error(`raft: the log does not hold ${index}`)
+    return term
+  }
+
+  /** Nothing is promised before the disk has it, so a failing disk only makes this node silent. False: stopping. */
+  private async retryWrite(write: () => Promise<void>): Promise<boolean> {
+    while (!this.stopping.signal.aborted) {
+      try {
+        await write()
+        return !this.stopping.signal.aborted
+      } catch (error) {
+        if (!(error instanceof StorageError)) throw error
+        if (this.stopping.signal.aborted || error.code === 'closed') return false
+        this.parts.log.error({ err: error }, 'the cluster metadata cannot be written; trying again')
+        await sleep(this.parts.clock, this.parts.options.storageRetryMs, this.stopping.signal)
+      }
+    }
+    return false
+  }
+
+  private noteRole(): void {
+    const { role, leader, term, configuration } = this.core
+    const now = JSON.stringify([role, leader, term, configuration])
+    if (now === this.seen) return
+    this.seen = now
+    this.gauges.term.set(term)
+    const led = this.leads
+    this.gauges.leads.set(led ? 1 : 0)
+    if (led) this.noteLeading(term)
+    else for (const proposal of [...this.proposals.values()]) proposal.settle({ kind: 'not-leader' })
+    this.parts.log.debug({ role, leader, term, configuration }, 'consensus role')
+    this.parts.onChange()
+  }
+
+  private ledTerm = 0
+  private noteLeading(term: number): void {
+    if (term === this.ledTerm) return
+    this.ledTerm = term
+    this.elections.add()
+    this.parts.log.info({ term, voters: this.core.configuration.voters }, 'this node leads the cluster metadata')
+  }
+}
