@@ -8,9 +8,9 @@ import { stringEnd } from './json-text.ts'
 
 /**
  * A number token that may not survive: 16 or more digits, an exponent, a fraction that ends in 0 or starts with
- * six zeros. It follows a structural character, so that most digits inside strings do not count.
+ * six zeros. It stands between structural characters, so that most digits inside strings (times!) do not count.
  */
-const RISKY_NUMBER = /[:,[\s](-?(?:[0-9]{16}|[0-9]+\.[0-9]*(?:0(?![0-9])|[eE])|[0-9]+[eE]|[0-9.]{17}|0\.0{6})[0-9.eE+-]*)/
+const RISKY_NUMBER = /[:,[\s](-?(?:[0-9]{16}|[0-9]+\.[0-9]*(?:0(?![0-9])|[eE])|[0-9]+[eE]|[0-9.]{17}|0\.0{6})[0-9.eE+-]*)(?=[\s,}\]])/
 /** A member name that JavaScript would move to the front, perhaps written with escapes. */
 const INTEGER_NAME = /"(?:0|[1-9][0-9]{0,9})"\s*:|\\u003[0-9]/
 

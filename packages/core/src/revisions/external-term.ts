@@ -31,6 +31,10 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const COMMA = 0x2c
 const MINUS = 0x2d
+const PLUS = 0x2b
+const POINT = 0x2e
+
+const POWERS_OF_TEN: readonly number[] = Array.from({ length: SAFE_DIGITS + 1 }, (_, i) => 10 ** i)
 
 /** Grows a buffer and appends terms to it. The JSON must be valid; broken JSON throws RangeError. */
 export class ExternalTermWriter {
@@ -69,7 +73,14 @@ export class ExternalTermWriter {
   }
 
   atom(name: string): void {
-    this.raw(ATOM, 0, name.length, ...Buffer.from(name, 'latin1'))
+    this.#reserve(3 + name.length)
+    const out = this.#out
+    let end = this.#end
+    out[end++] = ATOM
+    out[end++] = 0
+    out[end++] = name.length
+    for (let i = 0; i < name.length; i++) out[end++] = name.charCodeAt(i)
+    this.#end = end
   }
 
   binary(value: Uint8Array): void {
@@ -256,31 +267,53 @@ export class ExternalTermWriter {
   #number(first: number): boolean {
     const json = this.#json
     const start = this.#at
-    let at = first === MINUS ? start + 1 : start
-    const digits = at
+    const digitsAt = first === MINUS ? start + 1 : start
+    let at = digitsAt
     let value = 0
     let code = json[at]
     while (code !== undefined && code >= 48 && code <= 57) {
       value = value * 10 + code - 48
       code = json[++at]
     }
-    const length = at - digits
-    if (length === 0) throw new RangeError('broken JSON value')
-    if (code === 0x2e || code === 0x65 || code === 0x45) {
-      while (code !== undefined && ((code >= 48 && code <= 57) || code === 0x2e || code === 0x65 || code === 0x45 || code === MINUS || code === 0x2b)) code = json[++at]
-      this.#float(Number(this.#latin1(start, at)))
-      this.#at = at
+    const digits = at - digitsAt
+    if (digits === 0) throw new RangeError('broken JSON value')
+    this.#at = at
+    if (code === POINT || code === 0x65 || code === 0x45) {
+      this.#fraction(start, digitsAt, value, digits)
       return false
     }
-    this.#at = at
-    if (length <= SAFE_DIGITS) {
+    if (digits <= SAFE_DIGITS) {
       if (first === MINUS) value = 0 - value
       this.integer(value)
       return value >= 0 && value <= 255
     }
-    if (length > INTEGER_DIGITS_MAX) this.binary(json.subarray(start, at))
+    if (digits > INTEGER_DIGITS_MAX) this.binary(json.subarray(start, at))
     else this.#big(BigInt(this.#latin1(start, at)))
     return false
+  }
+
+  /** The rest of a number with a point or an exponent, of which `digits` digits worth `value` are read. */
+  #fraction(start: number, digitsAt: number, value: number, digits: number): void {
+    const json = this.#json
+    const point = this.#at
+    let at = point + 1
+    let code = json[at]
+    if (json[point] === POINT) {
+      while (code !== undefined && code >= 48 && code <= 57) {
+        value = value * 10 + code - 48
+        code = json[++at]
+      }
+      const decimals = at - point - 1
+      if (code !== 0x65 && code !== 0x45 && digits + decimals <= SAFE_DIGITS) {
+        // Two exact doubles: their quotient is the nearest double (Clinger 1990).
+        this.#at = at
+        const magnitude = value / POWERS_OF_TEN[decimals]!
+        return this.#float(digitsAt > start ? -magnitude : magnitude)
+      }
+    }
+    while (code !== undefined && ((code >= 48 && code <= 57) || code === 0x65 || code === 0x45 || code === MINUS || code === PLUS)) code = json[++at]
+    this.#at = at
+    this.#float(Number(this.#latin1(start, at)))
   }
 
   #latin1(start: number, end: number): string {
