@@ -1,0 +1,5 @@
+export { ShardHost } from './shard-host.ts'
+export type { ShardRuntime } from './shard-host.ts'
+export { ShardEngine } from './shard-engine.ts'
+export { verifyShard } from './shard-verify.ts'
+export type { ShardVerification } from './shard-verify.ts'

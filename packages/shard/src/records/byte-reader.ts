@@ -1,0 +1,50 @@
+import { DamagedRecordError } from './damaged-record.ts'
+
+/** Reads what `ByteWriter` wrote. Throws DamagedRecordError beyond the end. */
+export class ByteReader {
+  readonly #bytes: Buffer
+  #offset: number
+
+  constructor(bytes: Uint8Array, offset = 0) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    this.#offset = offset
+  }
+
+  byte(): number {
+    const value = this.#bytes[this.#offset++]
+    if (value === undefined) throw new DamagedRecordError('a record ends too early')
+    return value
+  }
+
+  integer(): number {
+    let value = 0
+    for (let factor = 1; factor <= 0x80 ** 7; factor *= 0x80) {
+      const next = this.byte()
+      value += (next & 0x7f) * factor
+      if (next < 0x80) return value
+    }
+    throw new DamagedRecordError('a number in a record is too long')
+  }
+
+  text(): string {
+    const start = this.#advance(this.integer())
+    return this.#bytes.toString('utf8', start, this.#offset)
+  }
+
+  hex(byteLength: number): string {
+    const start = this.#advance(byteLength)
+    return this.#bytes.toString('hex', start, this.#offset)
+  }
+
+  /** What is left. */
+  rest(): Uint8Array {
+    return this.#bytes.subarray(this.#offset)
+  }
+
+  #advance(byteLength: number): number {
+    const start = this.#offset
+    if (start + byteLength > this.#bytes.length) throw new DamagedRecordError('a record ends too early')
+    this.#offset = start + byteLength
+    return start
+  }
+}

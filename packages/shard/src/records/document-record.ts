@@ -1,0 +1,75 @@
+import { RevisionTree } from '@sectional/core'
+import type { ByteWriter } from './byte-writer.ts'
+import { ByteReader } from './byte-reader.ts'
+import { checkSeal, DamagedRecordError, sealBytes, sealRecord } from './damaged-record.ts'
+import { readLeaves, writeLeaves } from './stored-leaves.ts'
+import type { StoredLeaf } from './stored-leaves.ts'
+
+const format = 1
+
+/**
+ * A document: the leaves in front, which is all that most calls need, and the revision tree behind them,
+ * decoded when it is asked for.
+ */
+export class DocumentRecord {
+  /** Sequence of the last change. */
+  readonly sequence: number
+  /** Winner first. */
+  readonly leaves: readonly [StoredLeaf, ...StoredLeaf[]]
+  /** Bytes of the record as stored; 0 before it is encoded. */
+  readonly encodedBytes: number
+  #tree: RevisionTree | undefined
+  readonly #treeBytes: Uint8Array | undefined
+
+  private constructor(sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], encodedBytes: number, tree: RevisionTree | Uint8Array) {
+    this.sequence = sequence
+    this.leaves = leaves
+    this.encodedBytes = encodedBytes
+    if (tree instanceof Uint8Array) this.#treeBytes = tree
+    else this.#tree = tree
+  }
+
+  /**
+   * Encodes a record that is about to be written.
+   * @param writer one that reserves `sealBytes`
+   */
+  static encode(writer: ByteWriter, sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], tree: RevisionTree): { readonly record: DocumentRecord; readonly bytes: Uint8Array } {
+    writer.byte(format)
+    writer.integer(sequence)
+    writeLeaves(writer, leaves)
+    writer.bytes(tree.encode())
+    const bytes = sealRecord(writer.finish())
+    return { record: new DocumentRecord(sequence, leaves, bytes.length, tree), bytes }
+  }
+
+  /** @throws DamagedRecordError */
+  static decode(id: string, bytes: Uint8Array): DocumentRecord {
+    checkSeal(bytes, `the record of document ${id}`)
+    const reader = new ByteReader(bytes, sealBytes)
+    const found = reader.byte()
+    if (found !== format) throw new DamagedRecordError(`the record of document ${id} has format ${found}; this version reads ${format}`)
+    const sequence = reader.integer()
+    const leaves = readLeaves(reader)
+    return new DocumentRecord(sequence, leaves, bytes.length, reader.rest())
+  }
+
+  get tree(): RevisionTree {
+    return this.#tree ??= RevisionTree.decode(this.#treeBytes ?? new Uint8Array(0))
+  }
+
+  get winner(): StoredLeaf {
+    return this.leaves[0]
+  }
+
+  /** Whether every leaf is a tombstone. */
+  get deleted(): boolean {
+    return this.leaves[0].deleted
+  }
+
+  /** Bytes of the leaves' JSON. */
+  get bodyBytes(): number {
+    let total = 0
+    for (const leaf of this.leaves) total += leaf.bodyBytes
+    return total
+  }
+}

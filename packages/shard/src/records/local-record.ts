@@ -1,0 +1,37 @@
+import type { LocalDocument } from '@sectional/core'
+import { ByteWriter } from './byte-writer.ts'
+import { ByteReader } from './byte-reader.ts'
+import { checkSeal, sealBytes, sealRecord } from './damaged-record.ts'
+
+/** A local document, and its place in the changes log. Tombstones (`body: null`) are kept, so that replicas agree. */
+export interface LocalRecord extends LocalDocument { readonly sequence: number }
+
+const deletedFlag = 1
+
+export function encodeLocal(record: LocalRecord): Uint8Array {
+  const writer = new ByteWriter(sealBytes)
+  writer.byte(record.body === null ? deletedFlag : 0)
+  writer.integer(record.sequence)
+  writer.integer(record.stamp)
+  writer.integer(record.revision)
+  if (record.body !== null) writer.bytes(record.body)
+  return sealRecord(writer.finish())
+}
+
+export function decodeLocal(id: string, bytes: Uint8Array): LocalRecord {
+  checkSeal(bytes, `local document ${id}`)
+  const reader = new ByteReader(bytes, sealBytes)
+  const flags = reader.byte()
+  const sequence = reader.integer()
+  const stamp = reader.integer()
+  const revision = reader.integer()
+  return { id, sequence, stamp, revision, body: (flags & deletedFlag) === 0 ? reader.rest() : null }
+}
+
+/** Whether `left` replaces `right` when replicas differ: the greater stamp, then revision, then body bytes; a tombstone is least. */
+export function supersedesLocal(left: LocalDocument, right: LocalDocument): boolean {
+  if (left.stamp !== right.stamp) return left.stamp > right.stamp
+  if (left.revision !== right.revision) return left.revision > right.revision
+  if (left.body === null || right.body === null) return left.body !== null && right.body === null
+  return Buffer.compare(left.body, right.body) > 0
+}

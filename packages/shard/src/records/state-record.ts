@@ -1,0 +1,47 @@
+import { ByteWriter } from './byte-writer.ts'
+import { ByteReader } from './byte-reader.ts'
+import { checkSeal, DamagedRecordError, sealBytes, sealRecord } from './damaged-record.ts'
+
+/** What a replica counts; written with every batch. */
+export interface ReplicaState {
+  /** Sequence of the last change. */
+  readonly sequence: number
+  readonly documentCount: number
+  readonly deletedCount: number
+  readonly purgeSequence: number
+  /** Bytes of document records, their leaves' bodies, and local documents. */
+  readonly activeBytes: number
+  /** Bytes of the leaves' JSON. */
+  readonly externalBytes: number
+}
+
+export const emptyState: ReplicaState = { sequence: 0, documentCount: 0, deletedCount: 0, purgeSequence: 0, activeBytes: 0, externalBytes: 0 }
+
+const format = 1
+
+export function encodeState(state: ReplicaState): Uint8Array {
+  const writer = new ByteWriter(sealBytes)
+  writer.byte(format)
+  writer.integer(state.sequence)
+  writer.integer(state.documentCount)
+  writer.integer(state.deletedCount)
+  writer.integer(state.purgeSequence)
+  writer.integer(state.activeBytes)
+  writer.integer(state.externalBytes)
+  return sealRecord(writer.finish())
+}
+
+export function decodeState(bytes: Uint8Array): ReplicaState {
+  checkSeal(bytes, 'the state of a replica')
+  const reader = new ByteReader(bytes, sealBytes)
+  const found = reader.byte()
+  if (found !== format) throw new DamagedRecordError(`the state of a replica has format ${found}; this version reads ${format}`)
+  return {
+    sequence: reader.integer(),
+    documentCount: reader.integer(),
+    deletedCount: reader.integer(),
+    purgeSequence: reader.integer(),
+    activeBytes: reader.integer(),
+    externalBytes: reader.integer(),
+  }
+}

@@ -1,0 +1,54 @@
+import type { Leaf } from '@sectional/core'
+import { DamagedRecordError } from './damaged-record.ts'
+import type { ByteReader } from './byte-reader.ts'
+import type { ByteWriter } from './byte-writer.ts'
+
+/** A leaf as the document record and the changes log keep it. */
+export interface StoredLeaf {
+  readonly revision: string
+  readonly deleted: boolean
+  /** Where its body lies. */
+  readonly bodySequence: number
+  /** Bytes of JSON. */
+  readonly bodyBytes: number
+}
+
+const deletedFlag = 1
+const hexHashFlag = 2
+const hexHash = /^[0-9a-f]{32}$/
+const hashBytes = 16
+
+/** Winner first. Hashes that are not MD5 in lower-case hex are kept as they are. */
+export function writeLeaves(writer: ByteWriter, leaves: readonly StoredLeaf[]): void {
+  writer.integer(leaves.length)
+  for (const leaf of leaves) {
+    const dash = leaf.revision.indexOf('-')
+    const hash = leaf.revision.slice(dash + 1)
+    const isHex = hexHash.test(hash)
+    writer.byte((leaf.deleted ? deletedFlag : 0) | (isHex ? hexHashFlag : 0))
+    writer.integer(Number(leaf.revision.slice(0, dash)))
+    if (isHex) writer.hex(hash)
+    else writer.text(hash)
+    writer.integer(leaf.bodySequence)
+    writer.integer(leaf.bodyBytes)
+  }
+}
+
+export function readLeaves(reader: ByteReader): [StoredLeaf, ...StoredLeaf[]] {
+  const count = reader.integer()
+  const leaves: StoredLeaf[] = []
+  for (let index = 0; index < count; index++) {
+    const flags = reader.byte()
+    const generation = reader.integer()
+    const hash = (flags & hexHashFlag) === 0 ? reader.text() : reader.hex(hashBytes)
+    leaves.push({ revision: `${generation}-${hash}`, deleted: (flags & deletedFlag) !== 0, bodySequence: reader.integer(), bodyBytes: reader.integer() })
+  }
+  const [winner, ...others] = leaves
+  if (winner === undefined) throw new DamagedRecordError('a document record has no leaf')
+  return [winner, ...others]
+}
+
+/** As the contract shows them. */
+export function asLeaves(leaves: readonly StoredLeaf[]): Leaf[] {
+  return leaves.map(({ revision, deleted }) => ({ revision, deleted }))
+}

@@ -1,0 +1,127 @@
+import type { ShardId } from '@sectional/core'
+import { formatRange, parseRange } from '@sectional/core'
+import type { Random, Store, WriteBatch } from '@sectional/runtime'
+import { StorageError } from '@sectional/runtime'
+import { directoryKeys, prefixMax } from './key-layout.ts'
+
+/** Where a shard lies in the store. */
+export interface DirectoryEntry {
+  readonly shard: ShardId
+  /** Key prefix; given out once in the life of a store. */
+  readonly prefix: number
+  /** Names this life of this replica. */
+  readonly history: string
+}
+
+interface StoredEntry { readonly prefix: number; readonly history: string }
+
+const format = 1
+const historyBytes = 16
+const pageEntries = 1000
+
+/** Names a shard among those of one node. */
+export function shardName(shard: ShardId): string {
+  return `${shard.incarnation}\0${formatRange(shard.range)}`
+}
+
+function parseShardName(name: string): ShardId {
+  const end = name.lastIndexOf('\0')
+  return { incarnation: name.slice(0, end), range: parseRange(name.slice(end + 1)) }
+}
+
+/**
+ * Which shards a store holds, under which key prefixes; durable. A prefix is never given out again, so the
+ * keys of a dropped shard may be cleared at leisure, and again after a crash, while its name is in use anew.
+ */
+export class ShardDirectory {
+  readonly #store: Store
+  readonly #random: Random
+  readonly #entries = new Map<string, DirectoryEntry>()
+  readonly #dropped = new Set<number>()
+  #nextPrefix = 1
+
+  private constructor(store: Store, random: Random) {
+    this.#store = store
+    this.#random = random
+  }
+
+  static async open(store: Store, random: Random): Promise<ShardDirectory> {
+    const directory = new ShardDirectory(store, random)
+    await directory.#load()
+    return directory
+  }
+
+  get(name: string): DirectoryEntry | undefined {
+    return this.#entries.get(name)
+  }
+
+  entries(): IterableIterator<DirectoryEntry> {
+    return this.#entries.values()
+  }
+
+  /** Prefixes whose keys wait to be cleared. */
+  dropped(): readonly number[] {
+    return [...this.#dropped]
+  }
+
+  /** Durable when resolved. */
+  async add(shard: ShardId): Promise<DirectoryEntry> {
+    if (this.#nextPrefix > prefixMax) throw new StorageError('full', `all ${prefixMax} shard prefixes of this store are used up: move the node's data to a fresh one`)
+    const entry: DirectoryEntry = { shard, prefix: this.#nextPrefix++, history: Buffer.from(this.#random.bytes(historyBytes)).toString('hex') }
+    const name = shardName(shard)
+    await this.#store.write(batch => {
+      putJson(batch, directoryKeys.shard(name), { prefix: entry.prefix, history: entry.history } satisfies StoredEntry)
+      putJson(batch, directoryKeys.nextPrefix(), this.#nextPrefix)
+    })
+    this.#entries.set(name, entry)
+    return entry
+  }
+
+  /** Forgets the name at once; the keys are to be cleared afterwards. Durable when resolved. */
+  async drop(name: string, { prefix }: DirectoryEntry): Promise<void> {
+    await this.#store.write(batch => {
+      batch.delete(directoryKeys.shard(name))
+      batch.put(directoryKeys.dropped(prefix), new Uint8Array(0))
+    })
+    this.#entries.delete(name)
+    this.#dropped.add(prefix)
+  }
+
+  /** The keys of dropped shards are gone. */
+  async reclaimed(prefixes: readonly number[]): Promise<void> {
+    await this.#store.write(batch => {
+      for (const prefix of prefixes) batch.delete(directoryKeys.dropped(prefix))
+    })
+    for (const prefix of prefixes) this.#dropped.delete(prefix)
+  }
+
+  async #load(): Promise<void> {
+    const found = readJson<number>(this.#store.getSync(directoryKeys.format()))
+    if (found === undefined) await this.#store.write(batch => putJson(batch, directoryKeys.format(), format))
+    else if (found !== format) throw new StorageError('corrupt', `the store has format ${found}; this version reads ${format}`)
+    this.#nextPrefix = readJson<number>(this.#store.getSync(directoryKeys.nextPrefix())) ?? 1
+    for await (const [key, value] of this.#scan(directoryKeys.shards())) {
+      const shard = parseShardName(directoryKeys.shardName(key))
+      const { prefix, history } = readJson<StoredEntry>(value)!
+      this.#entries.set(shardName(shard), { shard, prefix, history })
+    }
+    for await (const [key] of this.#scan(directoryKeys.allDropped())) this.#dropped.add(directoryKeys.droppedPrefix(key))
+  }
+
+  async *#scan(range: ReturnType<typeof directoryKeys.shards>): AsyncGenerator<readonly [Uint8Array, Uint8Array]> {
+    const iterator = this.#store.iterate(range)
+    try {
+      for (let page = await iterator.next(pageEntries); page.length > 0; page = await iterator.next(pageEntries)) yield* page
+    } finally {
+      await iterator.close()
+    }
+  }
+}
+
+function putJson(batch: WriteBatch, key: Uint8Array, value: unknown): void {
+  batch.put(key, Buffer.from(JSON.stringify(value)))
+}
+
+function readJson<T>(bytes: Uint8Array | undefined): T | undefined {
+  return bytes === undefined ? undefined : JSON.parse(Buffer.from(bytes).toString('utf8')) as T
+}

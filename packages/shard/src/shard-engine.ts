@@ -1,0 +1,170 @@
+import type {
+  CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
+  OpenRevisionsRequest, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId, ShardReplica,
+  StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+} from '@sectional/core'
+import { ReplicaError } from '@sectional/core'
+import type { Clock, Store } from '@sectional/runtime'
+import { checkCall, toReplicaError, withinDeadline } from './call-guard.ts'
+import { ShardKeys } from './key-layout.ts'
+import type { DirectoryEntry } from './shard-directory.ts'
+import { ShardRecords } from './shard-records.ts'
+import { ShardWriter } from './shard-writer.ts'
+import type { WriteMetrics } from './shard-writer.ts'
+import { scanChanges } from './verbs/changes-scan.ts'
+import { digestDocuments, scanDigestBucket } from './verbs/digest.ts'
+import { openDocument } from './verbs/document-open.ts'
+import { countDocuments } from './verbs/documents-count.ts'
+import { scanDocuments } from './verbs/documents-scan.ts'
+import { decideEdits } from './verbs/documents-update.ts'
+import { decideLocalUpdate, openLocalDocuments, scanLocalDocuments } from './verbs/local-documents.ts'
+import { replicaInfo } from './verbs/replica-info.ts'
+import { diffRevisions } from './verbs/revisions-diff.ts'
+import { openRevisions } from './verbs/revisions-open.ts'
+import { decideRevisions } from './verbs/revisions-store.ts'
+
+/** What the engines of one node share. */
+export interface EngineResources {
+  readonly store: Store
+  readonly clock: Clock
+  readonly metrics: WriteMetrics
+}
+
+/**
+ * One replica of one shard on the node's store. Holds no file, timer or cache of its own: an idle engine is a
+ * few small objects. Point reads answer from the calling thread; scans give pages of bounded size and let
+ * other work in between, and `timeoutMs` bounds the wait for each page, not the reader's pace.
+ */
+export class ShardEngine implements ShardReplica {
+  readonly shard: ShardId
+  readonly records: ShardRecords
+  readonly #history: string
+  readonly #clock: Clock
+  readonly #writer: ShardWriter
+  #catchingUp = false
+  #refusal: ReplicaError | undefined
+
+  constructor({ store, clock, metrics }: EngineResources, { shard, prefix, history }: DirectoryEntry) {
+    this.shard = shard
+    this.#history = history
+    this.#clock = clock
+    this.records = new ShardRecords(store, new ShardKeys(prefix))
+    this.#writer = new ShardWriter(this.records, metrics, () => this.#assertOpen())
+  }
+
+  /** While true, `updateDocuments` declines unless it is forced. */
+  setCatchingUp(catchingUp: boolean): void {
+    this.#catchingUp = catchingUp
+  }
+
+  /** From now on every call, and the next page of every scan, rejects with `refusal`. */
+  refuse(refusal: ReplicaError): void {
+    this.#refusal ??= refusal
+  }
+
+  openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null> {
+    return this.#call(context, () => openDocument(this.records, request))
+  }
+
+  openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
+    return this.#call(context, () => openRevisions(this.records, requests))
+  }
+
+  updateDocuments({ edits, revsLimit, force }: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
+    return this.#call<UpdateDocumentsReply>(context, () => {
+      if (this.#catchingUp && force !== true) return { kind: 'declined' }
+      return this.#writer.write(edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, edits, revsLimit) }))
+    })
+  }
+
+  storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
+    return this.#call(context, () => this.#writer.write(request.revisions.map(revision => revision.id), draft => decideRevisions(draft, request)))
+  }
+
+  diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly RevisionsDiff[]> {
+    return this.#call(context, () => diffRevisions(this.records, requests))
+  }
+
+  scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncGenerator<readonly DocumentRow[]> {
+    return this.#pages(context, () => scanDocuments(this.records, request))
+  }
+
+  countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number> {
+    return this.#call(context, () => countDocuments(this.records, this.#writer.committed(), request))
+  }
+
+  scanChanges(request: ScanChangesRequest, context: CallContext): AsyncGenerator<readonly ChangeRow[]> {
+    return this.#pages(context, () => scanChanges(this.records, request))
+  }
+
+  openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
+    return this.#call(context, () => openLocalDocuments(this.records, ids))
+  }
+
+  updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {
+    return this.#call(context, () => this.#writer.write([], draft => decideLocalUpdate(draft, request, this.#clock.now())))
+  }
+
+  scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncGenerator<readonly LocalDocument[]> {
+    return this.#pages(context, () => scanLocalDocuments(this.records, request))
+  }
+
+  replicaInfo(context: CallContext): Promise<ReplicaInfo> {
+    return this.#call(context, () => {
+      const identity = { history: this.#history, catchingUp: this.#catchingUp }
+      return replicaInfo(this.records, identity, () => this.#writer.committed())
+    })
+  }
+
+  digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets> {
+    return this.#call(context, () => digestDocuments(this.records, bucketCount))
+  }
+
+  scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncGenerator<readonly DocumentLeaves[]> {
+    return this.#pages(context, () => scanDigestBucket(this.records, bucketCount, bucket))
+  }
+
+  #assertOpen(): void {
+    if (this.#refusal !== undefined) throw this.#refusal
+  }
+
+  /** What answers at once costs no timer. */
+  async #call<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
+    try {
+      checkCall(context)
+      this.#assertOpen()
+      const answer = work()
+      if (!(answer instanceof Promise)) return answer
+      const value = await withinDeadline(this.#clock, context, answer)
+      // A dropped shard's keys vanish while they are read.
+      this.#assertOpen()
+      return value
+    } catch (error) {
+      throw this.#refusal ?? toReplicaError(error)
+    }
+  }
+
+  async *#pages<Row>(context: CallContext, scan: () => AsyncGenerator<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+    const pages = scan()
+    let waiting = false
+    try {
+      for (;;) {
+        checkCall(context)
+        this.#assertOpen()
+        waiting = true
+        const next = await withinDeadline(this.#clock, context, pages.next())
+        waiting = false
+        this.#assertOpen()
+        if (next.done) return
+        yield next.value
+      }
+    } catch (error) {
+      throw this.#refusal ?? toReplicaError(error)
+    } finally {
+      const closed = pages.return(undefined)
+      // A read that has outlived its deadline closes when it ends; its failure was already answered by the deadline.
+      if (waiting) closed.catch(() => {})
+      else await closed
+    }
+  }
+}

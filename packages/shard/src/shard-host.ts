@@ -1,0 +1,211 @@
+import type { ShardId } from '@sectional/core'
+import { ReplicaError } from '@sectional/core'
+import type { Clock, Log, Metrics, Random, Storage, Store, StoreOptions } from '@sectional/runtime'
+import { toReplicaError } from './call-guard.ts'
+import { prefixMax, ShardKeys } from './key-layout.ts'
+import { ShardDirectory, shardName } from './shard-directory.ts'
+import { ShardEngine } from './shard-engine.ts'
+import type { WriteMetrics } from './shard-writer.ts'
+
+const storeName = 'documents'
+/** Below, the space of a cleared range is left to LevelDB's own compactions. */
+const compactedBytesMin = 4 * 1024 * 1024
+const commitDocumentsBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+
+/** The part of `Runtime` that the engines use. */
+export interface ShardRuntime {
+  readonly storage: Storage
+  readonly clock: Clock
+  readonly random: Random
+  readonly metrics: Metrics
+  readonly log: Log
+}
+
+/**
+ * The shards that one node holds, in one store. Hosting a shard costs an entry in the directory; its engine
+ * is made when it is first asked for.
+ */
+export class ShardHost {
+  readonly #runtime: ShardRuntime
+  readonly #store: Store
+  readonly #directory: ShardDirectory
+  readonly #metrics: WriteMetrics
+  readonly #engines = new Map<string, ShardEngine>()
+  readonly #creating = new Map<string, Promise<ShardEngine>>()
+  readonly #dropping = new Map<string, Promise<void>>()
+  #reclaiming: Promise<void> | undefined
+  #closing: Promise<void> | undefined
+
+  private constructor(runtime: ShardRuntime, store: Store, directory: ShardDirectory) {
+    this.#runtime = runtime
+    this.#store = store
+    this.#directory = directory
+    this.#metrics = writeMetrics(runtime.metrics, store)
+  }
+
+  /**
+   * Opens the node's document store and goes on clearing what was dropped before.
+   * @throws StorageError
+   */
+  static async open(runtime: ShardRuntime, options?: StoreOptions): Promise<ShardHost> {
+    const store = await runtime.storage.open(storeName, options)
+    let directory
+    try {
+      directory = await ShardDirectory.open(store, runtime.random)
+    } catch (error) {
+      await store.close()
+      throw error
+    }
+    const host = new ShardHost(runtime, store, directory)
+    host.#reclaim()
+    return host
+  }
+
+  list(): ShardId[] {
+    return Array.from(this.#directory.entries(), entry => entry.shard)
+  }
+
+  /** The engine of a hosted shard. */
+  replica(shard: ShardId): ShardEngine | undefined {
+    const name = shardName(shard)
+    const engine = this.#engines.get(name)
+    if (engine !== undefined || this.#closing !== undefined || this.#dropping.has(name)) return engine
+    const entry = this.#directory.get(name)
+    if (entry === undefined) return undefined
+    const created = new ShardEngine({ store: this.#store, clock: this.#runtime.clock, metrics: this.#metrics }, entry)
+    this.#engines.set(name, created)
+    return created
+  }
+
+  /** @throws ReplicaError `not_hosted`, `closed` */
+  async open(shard: ShardId): Promise<ShardEngine> {
+    if (this.#closing !== undefined) throw closed()
+    const engine = this.replica(shard)
+    if (engine === undefined) throw new ReplicaError('not_hosted', `this node holds no replica of ${describe(shard)}`)
+    return engine
+  }
+
+  /**
+   * Hosts a shard, empty at first; the one that is there when it is hosted already. Durable when resolved.
+   * @throws ReplicaError `closed`, `overloaded`, `storage`
+   */
+  create(shard: ShardId): Promise<ShardEngine> {
+    const name = shardName(shard)
+    let creating = this.#creating.get(name)
+    if (creating === undefined) {
+      creating = this.#create(name, shard).finally(() => this.#creating.delete(name))
+      this.#creating.set(name, creating)
+    }
+    return creating
+  }
+
+  async #create(name: string, shard: ShardId): Promise<ShardEngine> {
+    await this.#dropping.get(name)
+    if (this.#closing === undefined && this.#directory.get(name) === undefined) await this.#directory.add(shard).catch(rethrow)
+    return await this.open(shard)
+  }
+
+  /**
+   * Refuses the shard's calls at once and forgets it; durable when resolved. Its space is reclaimed in the
+   * background, and after a restart. Nothing happens when it is not hosted.
+   * @throws ReplicaError `closed`, `overloaded`, `storage`
+   */
+  drop(shard: ShardId): Promise<void> {
+    const name = shardName(shard)
+    let dropping = this.#dropping.get(name)
+    if (dropping === undefined) {
+      dropping = this.#drop(name, shard).finally(() => this.#dropping.delete(name))
+      this.#dropping.set(name, dropping)
+    }
+    return dropping
+  }
+
+  async #drop(name: string, shard: ShardId): Promise<void> {
+    await this.#creating.get(name)
+    if (this.#closing !== undefined) throw closed()
+    const entry = this.#directory.get(name)
+    if (entry === undefined) return
+    const engine = this.#engines.get(name)
+    this.#engines.delete(name)
+    engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(shard)} was dropped`))
+    // Writes that were staged before are ahead of this one in the store's queue.
+    await this.#directory.drop(name, entry).catch(rethrow)
+    this.#reclaim()
+  }
+
+  /** Waits until the space of every shard dropped so far is reclaimed. */
+  async reclaimed(): Promise<void> {
+    while (this.#reclaiming !== undefined) await this.#reclaiming
+  }
+
+  /** Refuses calls from now on, lets accepted writes finish and closes the store. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    for (const engine of this.#engines.values()) engine.refuse(closed())
+    await Promise.allSettled([...this.#creating.values(), ...this.#dropping.values()])
+    await this.#reclaiming
+    await this.#store.close()
+  }
+
+  #reclaim(): void {
+    if (this.#directory.dropped().length === 0) return
+    this.#reclaiming ??= this.#reclaimDropped().finally(() => {
+      this.#reclaiming = undefined
+    })
+  }
+
+  /** What fails here is tried again at the next drop and at the next start. */
+  async #reclaimDropped(): Promise<void> {
+    try {
+      for (let dropped = this.#directory.dropped(); dropped.length > 0; dropped = this.#directory.dropped()) {
+        for (const run of runs(dropped)) {
+          if (this.#closing !== undefined) return
+          const range = ShardKeys.shards(run[0], run.at(-1) ?? run[0])
+          const bytes = await this.#store.approximateSize(range)
+          await this.#store.clear(range)
+          await this.#directory.reclaimed(run)
+          if (bytes >= compactedBytesMin) await this.#store.compact(range)
+        }
+      }
+    } catch (error) {
+      this.#runtime.log.warn({ error: String(error) }, 'the space of dropped shards could not be reclaimed; this is tried again later')
+    }
+  }
+}
+
+/** Neighbouring prefixes together: clearing a range flushes the store's memory, and databases drop all their shards. */
+function runs(prefixes: readonly number[]): [number, ...number[]][] {
+  const found: [number, ...number[]][] = []
+  for (const prefix of prefixes.toSorted((a, b) => a - b)) {
+    const last = found.at(-1)
+    if (last !== undefined && last.at(-1) === prefix - 1) last.push(prefix)
+    else found.push([prefix])
+  }
+  return found
+}
+
+function rethrow(error: unknown): never {
+  throw toReplicaError(error)
+}
+
+function closed(): ReplicaError {
+  return new ReplicaError('closed', 'the node is shutting down')
+}
+
+function describe(shard: ShardId): string {
+  return shardName(shard).replace('\0', ' ')
+}
+
+function writeMetrics(metrics: Metrics, store: Store): WriteMetrics {
+  const bytes = metrics.gauge('sectional_shard_storage_bytes', 'Approximate bytes of the document store on disk.')
+  metrics.onCollect(async () => bytes.set(await store.approximateSize(ShardKeys.shards(1, prefixMax))))
+  return {
+    commits: metrics.counter('sectional_shard_commits_total', 'Calls that wrote to a shard and became durable.'),
+    documents: metrics.counter('sectional_shard_documents_written_total', 'Documents written, counted once for each replica and call.'),
+    commitDocuments: metrics.histogram('sectional_shard_commit_documents', 'Documents in one durable call.', [], commitDocumentsBuckets),
+  }
+}

@@ -1,0 +1,83 @@
+import type { Store, StoreEntry } from '@sectional/runtime'
+import type { ShardKeys } from './key-layout.ts'
+import { furtherChunkKeys, joinBody } from './records/body-record.ts'
+import { DamagedRecordError } from './records/damaged-record.ts'
+import { DocumentRecord } from './records/document-record.ts'
+import { decodeLocal } from './records/local-record.ts'
+import type { LocalRecord } from './records/local-record.ts'
+import { decodeState, emptyState } from './records/state-record.ts'
+import type { ReplicaState } from './records/state-record.ts'
+
+/** The committed records of one shard, decoded and checked. */
+export class ShardRecords {
+  readonly store: Store
+  readonly keys: ShardKeys
+
+  constructor(store: Store, keys: ShardKeys) {
+    this.store = store
+    this.keys = keys
+  }
+
+  state(): ReplicaState {
+    const bytes = this.store.getSync(this.keys.state())
+    return bytes === undefined ? emptyState : decodeState(bytes)
+  }
+
+  document(id: string): DocumentRecord | undefined {
+    const bytes = this.store.getSync(this.keys.document(id))
+    return bytes === undefined ? undefined : DocumentRecord.decode(id, bytes)
+  }
+
+  async documents(ids: readonly string[]): Promise<(DocumentRecord | undefined)[]> {
+    const found = await this.store.getMany(ids.map(id => this.keys.document(id)))
+    return found.map((bytes, index) => bytes === undefined ? undefined : DocumentRecord.decode(ids[index]!, bytes))
+  }
+
+  /** At once where it is one record, as nearly all are. @throws DamagedRecordError when it is gone */
+  body(sequence: number): Uint8Array | Promise<Uint8Array> {
+    const first = this.store.getSync(this.keys.body(sequence))
+    if (first === undefined) throw lostBody(sequence)
+    return this.#whole(sequence, first)
+  }
+
+  async bodies(sequences: readonly number[]): Promise<Uint8Array[]> {
+    const found = await this.store.getMany(sequences.map(sequence => this.keys.body(sequence)))
+    const bodies: Uint8Array[] = []
+    for (const [index, first] of found.entries()) {
+      const sequence = sequences[index]!
+      if (first === undefined) throw lostBody(sequence)
+      bodies.push(await this.#whole(sequence, first))
+    }
+    return bodies
+  }
+
+  localDocument(id: string): LocalRecord | undefined {
+    const bytes = this.store.getSync(this.keys.localDocument(id))
+    return bytes === undefined ? undefined : decodeLocal(id, bytes)
+  }
+
+  /** What was recorded of another replica's changes, or 0. */
+  checkpoint(history: string): number {
+    return decodeCheckpoint(this.store.getSync(this.keys.checkpoint(history)))
+  }
+
+  #whole(sequence: number, first: Uint8Array): Uint8Array | Promise<Uint8Array> {
+    const further = furtherChunkKeys(this.keys, sequence, first)
+    return further.length === 0 ? joinBody(sequence, first, []) : this.store.getMany(further).then(chunks => joinBody(sequence, first, chunks))
+  }
+}
+
+export function encodeCheckpoint(sequence: number): Uint8Array {
+  return Buffer.from(String(sequence))
+}
+
+export function decodeCheckpoint(bytes: StoreEntry[1] | undefined): number {
+  if (bytes === undefined) return 0
+  const sequence = Number(Buffer.from(bytes).toString('latin1'))
+  if (!Number.isSafeInteger(sequence)) throw new DamagedRecordError('a checkpoint is damaged: not an integer')
+  return sequence
+}
+
+function lostBody(sequence: number): DamagedRecordError {
+  return new DamagedRecordError(`the body at sequence ${sequence} is missing`)
+}

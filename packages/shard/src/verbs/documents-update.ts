@@ -1,0 +1,26 @@
+import type { DocumentEdit, EditOutcome } from '@sectional/core'
+import { readRevision, revisionHash, RevisionTree } from '@sectional/core'
+import type { WriteDraft } from '../write-draft.ts'
+import { inIdOrder } from './id-order.ts'
+
+/** One outcome per edit, in their order; edits of one document apply one after the other. */
+export function decideEdits(draft: WriteDraft, edits: readonly DocumentEdit[], revsLimit: number): EditOutcome[] {
+  const outcomes = new Array<EditOutcome>(edits.length)
+  for (const index of inIdOrder(edits)) outcomes[index] = decideEdit(draft, edits[index]!, revsLimit)
+  return outcomes
+}
+
+function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number): EditOutcome {
+  const { id, deleted, body } = edit
+  const before = draft.document(id)?.tree ?? RevisionTree.empty
+  const decision = before.decideEdit(edit.parent, deleted)
+  if (decision.kind === 'conflict') return decision
+  const { parent } = decision
+  // Reviving a tombstone: the caller hashed a first revision and could not know the parent.
+  const hash = parent === edit.parent ? edit.revisionHash : revisionHash({ deleted, parent, body })
+  const ancestor = parent === null ? null : readRevision(parent)
+  const path = ancestor === null ? { start: 1, ids: [hash] } : { start: ancestor.generation + 1, ids: [hash, ancestor.hash] }
+  const tree = before.merge(path, { deleted, bodyKey: draft.nextSequence }).tree.stem(revsLimit)
+  draft.putRevision(id, tree, body)
+  return { kind: 'updated', path: ancestor === null ? path : tree.path(`${path.start}-${hash}`) ?? path }
+}

@@ -1,0 +1,41 @@
+import type { OpenedRevision, OpenRevisionsRequest } from '@sectional/core'
+import { revisionOf } from '@sectional/core'
+import type { DocumentRecord } from '../records/document-record.ts'
+import type { ShardRecords } from '../shard-records.ts'
+
+/** No entry for 'leaves' of an unknown document. A revision whose body is gone is missing. */
+export async function openRevisions(records: ShardRecords, requests: readonly OpenRevisionsRequest[]): Promise<OpenedRevision[][]> {
+  const documents = await records.documents(requests.map(request => request.id))
+  const located = requests.map((request, index) => locate(documents[index], request))
+  const bodies = await records.bodies(located.flat().flatMap(entry => entry.kind === 'found' ? [entry.bodySequence] : []))
+  let next = 0
+  return located.map(entries => entries.map((entry): OpenedRevision => {
+    if (entry.kind === 'missing') return entry
+    const { id, path, deleted } = entry
+    return { kind: 'found', revision: { id, path, deleted, body: bodies[next++]! } }
+  }))
+}
+
+type Located =
+  | { readonly kind: 'missing'; readonly revision: string }
+  | { readonly kind: 'found'; readonly id: string; readonly path: { readonly start: number; readonly ids: readonly string[] }; readonly deleted: boolean; readonly bodySequence: number }
+
+function locate(document: DocumentRecord | undefined, { id, revisions, latest }: OpenRevisionsRequest): Located[] {
+  if (document === undefined) return revisions === 'leaves' ? [] : revisions.map(revision => ({ kind: 'missing', revision }))
+  const { tree } = document
+  const named = revisions === 'leaves' ? tree.leafNodes().map(revisionOf) : latest ? newest(document, revisions) : revisions
+  return named.map((revision): Located => {
+    const node = tree.node(revision)
+    const path = tree.path(revision)
+    if (node === undefined || node.bodyKey === null || path === null) return { kind: 'missing', revision }
+    return { kind: 'found', id, path, deleted: node.deleted, bodySequence: node.bodyKey }
+  })
+}
+
+/** Each leaf once; unknown revisions stay. */
+function newest({ tree }: DocumentRecord, revisions: readonly string[]): string[] {
+  return [...new Set(revisions.flatMap(revision => {
+    const leaves = tree.latest(revision)
+    return leaves.length === 0 ? [revision] : leaves
+  }))]
+}
