@@ -1,0 +1,108 @@
+/** `sectional cluster`: a whole cluster on this machine, in the foreground. What scripts/start runs. */
+import { get } from 'node:http'
+import { createServer } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { resolve } from 'node:path'
+import { prepareCluster, type Administrator, type ClusterPlan, type PlannedNode } from './cluster-folder.ts'
+import { StartError, UsageError, integerFlag, parseFlags } from './flags.ts'
+import { NodeProcess } from './node-process.ts'
+
+export const clusterUsage = `  sectional cluster        runs a cluster of nodes on this machine until Ctrl-C
+    --nodes 1|3|5          number of nodes (default: as many as the data has, else 3); more than before: the new ones join
+    --port PORT            HTTP port of the first node, the others follow (default 5984)
+    --admin NAME:PASSWORD  administrator instead of "admin" with a generated password
+    --data FOLDER          where data, configuration and logs are kept (default ./data)
+    --fresh                forget what the folder holds`
+
+const portMax = 55_000
+const pollMs = 100
+const requestMsMax = 1000
+/** After this the start is reported as slow; waiting goes on. */
+const slowStartMs = 30_000
+
+export async function runCluster(words: readonly string[]): Promise<number> {
+  const flags = parseFlags(words, {
+    nodes: { type: 'string' }, port: { type: 'string' }, admin: { type: 'string' }, data: { type: 'string' }, fresh: { type: 'boolean' },
+  })
+  if (flags.nodes !== undefined && !['1', '3', '5'].includes(flags.nodes)) throw new UsageError(`--nodes ${flags.nodes}: only 1, 3 and 5 are allowed`)
+  const plan = await prepareCluster(resolve(flags.data ?? 'data'), {
+    nodes: flags.nodes === undefined ? null : Number(flags.nodes),
+    port: integerFlag('port', flags.port ?? '5984', 1, portMax),
+    administrator: flags.admin === undefined ? null : parseAdministrator(flags.admin),
+    fresh: flags.fresh ?? false,
+  })
+  await checkPorts(plan.nodes)
+
+  const stopAsked = stopSignal()
+  const nodes = plan.nodes.map(node => new NodeProcess(node, line => console.error(line)))
+  for (const node of nodes) node.start()
+  await announceWhenReady(plan, stopAsked)
+  await stopAsked.promise
+  console.log('Stopping the nodes ...')
+  await Promise.all(nodes.map(node => node.stop()))
+  console.log('Stopped.')
+  return 0
+}
+
+function parseAdministrator(text: string): Administrator {
+  const colon = text.indexOf(':')
+  const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
+  if (colon < 1 || password === '' || /[\s=;\]]/.test(name) || /[\r\n]|^\s|\s$|\s;/.test(password) || /^-(pbkdf2|hashed)/.test(password)) {
+    throw new UsageError('--admin: NAME:PASSWORD is wanted, a name without blanks, "=", ";" and "]", and a password without line breaks and blanks around it')
+  }
+  return { name, password }
+}
+
+interface StopSignal { readonly promise: Promise<void>; readonly asked: boolean }
+
+function stopSignal(): StopSignal {
+  const state = { asked: false, promise: Promise.resolve() }
+  state.promise = new Promise(resolve => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => { state.asked = true; resolve() })
+  })
+  return state
+}
+
+async function checkPorts(nodes: readonly PlannedNode[]): Promise<void> {
+  const busy: number[] = []
+  for (const port of nodes.flatMap(node => [node.httpPort, node.clusterPort])) if (!await isFree(port)) busy.push(port)
+  if (busy.length > 0) throw new StartError(`Port ${busy.join(', ')} on 127.0.0.1 is in use: stop what listens there, or choose others by --port (a new cluster's ports follow it).`)
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => error.code === 'EADDRINUSE' ? resolve(false) : reject(new StartError(`Port ${port}: ${error.message}`)))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}
+
+async function announceWhenReady({ administrator, nodes }: ClusterPlan, stop: StopSignal): Promise<void> {
+  const startedAt = performance.now()
+  const waiting = new Set(nodes)
+  let slow = false
+  while (waiting.size > 0 && !stop.asked) {
+    for (const node of waiting) if (await isUp(node)) waiting.delete(node)
+    if (!slow && performance.now() - startedAt > slowStartMs && waiting.size > 0) {
+      slow = true
+      console.error(`Still waiting for ${[...waiting].map(node => `${node.name} (log: ${node.logFile})`).join(', ')}`)
+    }
+    await Promise.race([pause(pollMs), stop.promise])
+  }
+  if (stop.asked) return
+  console.log(`Sectional is ready (${((performance.now() - startedAt) / 1000).toFixed(1)} s):`)
+  for (const node of nodes) console.log(`  ${node.name.padEnd(18)} http://127.0.0.1:${node.httpPort}`)
+  console.log(`Administrator: ${administrator.name}   password: ${administrator.password}`)
+  console.log('Ctrl-C stops it; the data stays.')
+}
+
+function isUp(node: PlannedNode): Promise<boolean> {
+  return new Promise(resolve => {
+    const request = get({ host: '127.0.0.1', port: node.httpPort, path: '/_up', timeout: requestMsMax, agent: false }, response => {
+      response.resume()
+      resolve(response.statusCode === 200)
+    })
+    request.on('timeout', () => request.destroy())
+    request.on('error', () => resolve(false))
+  })
+}

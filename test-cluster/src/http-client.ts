@@ -1,0 +1,70 @@
+/** The smallest client that a test needs: JSON in, status and JSON out. */
+import { Agent, request } from 'node:http'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Parsed JSON, or the text when it is none. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any
+}
+
+export interface RequestOptions {
+  readonly json?: unknown
+  /** null: anonymous. */
+  readonly auth?: string | null
+  readonly timeoutMs?: number
+}
+
+const timeoutMsDefault = 30_000
+
+export class HttpClient {
+  readonly #agent: Agent
+  readonly port: number
+  readonly #auth: string
+
+  constructor(port: number, auth: string, socketsMax = 64) {
+    this.port = port
+    this.#auth = auth
+    this.#agent = new Agent({ keepAlive: true, maxSockets: socketsMax })
+  }
+
+  get url(): string {
+    return `http://${this.#auth}@127.0.0.1:${this.port}`
+  }
+
+  /** Rejects when there is no whole answer: the connection broke, or nothing came in time. */
+  send(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+    const body = options.json === undefined ? undefined : JSON.stringify(options.json)
+    const headers: Record<string, string> = { accept: 'application/json' }
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    const auth = options.auth === undefined ? this.#auth : options.auth
+    if (auth !== null) headers.authorization = `Basic ${Buffer.from(auth).toString('base64')}`
+    return new Promise((resolve, reject) => {
+      const outgoing = request({ host: '127.0.0.1', port: this.port, method, path, headers, agent: this.#agent }, incoming => {
+        const chunks: Buffer[] = []
+        incoming.on('data', chunk => chunks.push(chunk))
+        incoming.on('error', reject)
+        incoming.on('end', () => {
+          if (!incoming.complete) return reject(new Error(`${method} ${path}: the answer was cut off`))
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: parse(Buffer.concat(chunks).toString()) })
+        })
+      })
+      outgoing.setTimeout(options.timeoutMs ?? timeoutMsDefault, () => outgoing.destroy(new Error(`${method} ${path}: no answer in time`)))
+      outgoing.on('error', reject)
+      outgoing.end(body)
+    })
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

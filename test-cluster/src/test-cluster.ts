@@ -1,0 +1,157 @@
+/**
+ * A cluster of real processes on loopback, in ten words: start, stop, crash, pause, continue, partition, heal,
+ * write, read, converge.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { freePorts } from './free-ports.ts'
+import type { Answer } from './http-client.ts'
+import { LinkProxy } from './link-proxy.ts'
+import { TestNode } from './test-node.ts'
+
+const pollMs = 50
+const readyMsMax = 30_000
+const convergeMsMax = 60_000
+
+export interface TestClusterOptions {
+  readonly nodes: number
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+export class TestCluster {
+  readonly nodes: readonly TestNode[]
+  readonly #folder: string
+  readonly #proxies: readonly LinkProxy[]
+  /** Group of each node by number while partitioned. */
+  #groups: ReadonlyMap<number, number> | undefined
+
+  private constructor(options: TestClusterOptions, ports: readonly number[]) {
+    this.#folder = mkdtempSync(join(tmpdir(), 'sectional-cluster-'))
+    const numbers = Array.from({ length: options.nodes }, (_, index) => index + 1)
+    const portsOf = (number: number) => ports.slice((number - 1) * 3, number * 3) as [number, number, number]
+    const secret = 'a secret that only this test knows, long enough'
+    this.nodes = numbers.map(number => {
+      const [httpPort, clusterPort, advertisedPort] = portsOf(number)
+      const seedPorts = numbers.map(other => portsOf(other)[2])
+      return new TestNode({ number, folder: join(this.#folder, `node${number}`), httpPort, clusterPort, advertisedPort, seedPorts, secret, settings: options.settings })
+    })
+    this.#proxies = numbers.map(number => new LinkProxy({
+      listenPort: portsOf(number)[2],
+      targetPort: portsOf(number)[1],
+      processIds: () => new Map(this.nodes.flatMap(node => node.processId === undefined ? [] : [[node.number, node.processId]])),
+      mayPass: source => this.#groups === undefined || this.#groups.get(source) === this.#groups.get(number),
+    }))
+  }
+
+  /** Processes, folders and proxies of a cluster that has not started yet. */
+  static async prepare(options: TestClusterOptions): Promise<TestCluster> {
+    const cluster = new TestCluster(options, await freePorts(options.nodes * 3))
+    for (const proxy of cluster.#proxies) await proxy.open()
+    return cluster
+  }
+
+  /** A cluster whose nodes all answer. */
+  static async start(options: TestClusterOptions): Promise<TestCluster> {
+    const cluster = await TestCluster.prepare(options)
+    for (const node of cluster.nodes) node.start()
+    try {
+      await cluster.ready()
+    } catch (error) {
+      await cluster.close()
+      throw error
+    }
+    return cluster
+  }
+
+  node(number: number): TestNode {
+    return this.nodes[number - 1]!
+  }
+
+  /** Waits until the given nodes (default: those that run) answer `/_up` with 200. */
+  async ready(numbers: readonly number[] = this.nodes.filter(node => node.running).map(node => node.number)): Promise<void> {
+    await Promise.all(numbers.map(number => eventually(`node${number} to be up`, readyMsMax, async () => {
+      const node = this.node(number)
+      if (!node.running) throw new Error(`it has ended:\n${node.log().split('\n').slice(-5).join('\n')}`)
+      const { status, body } = await node.http.send('GET', '/_up', { timeoutMs: 2000 })
+      if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`)
+    })))
+  }
+
+  /** Links between nodes of different groups carry nothing from now on. */
+  partition(...groups: readonly (readonly number[])[]): void {
+    this.#groups = new Map(groups.flatMap((group, index) => group.map(number => [number, index] as const)))
+    for (const proxy of this.#proxies) proxy.update()
+  }
+
+  heal(): void {
+    this.#groups = undefined
+    for (const proxy of this.#proxies) proxy.update()
+  }
+
+  /** PUT through one node; the answer as it came. */
+  write(number: number, database: string, id: string, document: object): Promise<Answer> {
+    return this.node(number).http.send('PUT', `/${database}/${encodeURIComponent(id)}`, { json: document })
+  }
+
+  read(number: number, database: string, id: string, query = ''): Promise<Answer> {
+    return this.node(number).http.send('GET', `/${database}/${encodeURIComponent(id)}${query}`)
+  }
+
+  /** Waits until all replicas of every shard hold the same documents, revision trees and all. Resolves with what they hold. */
+  async converge(database: string): Promise<readonly ReplicaReport[]> {
+    return eventually(`the replicas of ${database} to be equal`, convergeMsMax, async () => {
+      const reports = (await Promise.all(this.nodes.map(node => this.replicas(node.number, database)))).flat()
+      const byRange = Map.groupBy(reports, report => report.range)
+      for (const [range, replicas] of byRange) {
+        const contents = new Set(replicas.map(({ document_count, deleted_count, digest }) => JSON.stringify([document_count, deleted_count, digest])))
+        if (contents.size > 1) throw new Error(`${range}: ${[...contents].join(' / ')}`)
+      }
+      return reports
+    })
+  }
+
+  /** The replicas of a database that one node holds. */
+  async replicas(number: number, database: string): Promise<readonly ReplicaReport[]> {
+    const { status, body } = await this.node(number).http.send('GET', `/_node/_local/_replicas/${database}`)
+    if (status !== 200) throw new Error(`_replicas of node${number}: ${status} ${JSON.stringify(body)}`)
+    return body.replicas
+  }
+
+  /** Ends every process and removes every file; the logs are shown when `keepLogs` says that the test failed. */
+  async close(showLogs = false): Promise<void> {
+    for (const node of this.nodes) {
+      node.continue()
+      await node.crash()
+      node.http.close()
+      if (showLogs) console.error(`--- ${node.name}\n${node.log().split('\n').slice(-20).join('\n')}`)
+    }
+    for (const proxy of this.#proxies) await proxy.close()
+    rmSync(this.#folder, { recursive: true })
+  }
+}
+
+export interface ReplicaReport {
+  readonly range: string
+  readonly node: string
+  readonly history: string
+  readonly sequence: number
+  readonly document_count: number
+  readonly deleted_count: number
+  /** Of every document's leaves. */
+  readonly digest: string
+}
+
+/** Polls until the check passes; then gives its result, or fails with the last reason. */
+export async function eventually<Result>(what: string, msMax: number, check: () => Promise<Result>): Promise<Result> {
+  const startedAt = performance.now()
+  for (;;) {
+    try {
+      return await check()
+    } catch (error) {
+      if (performance.now() - startedAt > msMax) throw new Error(`waited ${msMax / 1000} s for ${what}: ${(error as Error).message}`, { cause: error })
+    }
+    await pause(pollMs)
+  }
+}

@@ -1,0 +1,114 @@
+/** One real node: a child process with a folder of its own. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdirSync, openSync, closeSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { HttpClient } from './http-client.ts'
+
+const command = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url))
+
+export const administrator = 'admin:cluster-test'
+/** Few rounds: tests check thousands of requests, not passwords. */
+const passwordRounds = 10
+
+export interface TestNodeOptions {
+  readonly number: number
+  readonly folder: string
+  readonly httpPort: number
+  readonly clusterPort: number
+  /** Port that the other nodes dial: a proxy's. */
+  readonly advertisedPort: number
+  readonly seedPorts: readonly number[]
+  readonly secret: string
+  /** Further settings, `section/key` -> value. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+export class TestNode {
+  readonly number: number
+  readonly name: string
+  readonly http: HttpClient
+  readonly #options: TestNodeOptions
+  #child: ChildProcess | undefined
+  #exited: Promise<void> = Promise.resolve()
+
+  constructor(options: TestNodeOptions) {
+    this.#options = options
+    this.number = options.number
+    this.name = `node${options.number}@127.0.0.1`
+    this.http = new HttpClient(options.httpPort, administrator)
+    mkdirSync(options.folder, { recursive: true })
+    writeFileSync(join(options.folder, 'local.ini'), this.#ini())
+  }
+
+  /** Where others find its cluster listener. */
+  get seed(): string {
+    return `127.0.0.1:${this.#options.advertisedPort}`
+  }
+
+  get processId(): number | undefined {
+    return this.#child?.pid
+  }
+
+  get running(): boolean {
+    return this.#child !== undefined
+  }
+
+  /** Starts the process; readiness is the cluster's affair. */
+  start(): void {
+    if (this.#child) throw new Error(`${this.name} runs already`)
+    const log = openSync(this.logFile, 'a')
+    const child = spawn(process.execPath, [command, 'node', '--config', this.#options.folder], { stdio: ['ignore', log, log] })
+    closeSync(log)
+    this.#child = child
+    this.#exited = new Promise(resolve => child.once('exit', () => { this.#child = undefined; resolve() }))
+  }
+
+  /** SIGTERM: the node ends in order. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM')
+  }
+
+  /** SIGKILL: the process is gone between two instructions. */
+  async crash(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  /** SIGSTOP: the process stands still, its connections stay open. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP')
+  }
+
+  continue(): void {
+    this.#child?.kill('SIGCONT')
+  }
+
+  get logFile(): string {
+    return join(this.#options.folder, 'node.log')
+  }
+
+  log(): string {
+    return readFileSync(this.logFile, 'utf8')
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    this.#child?.kill(signal)
+    await this.#exited
+  }
+
+  #ini(): string {
+    const { httpPort, clusterPort, advertisedPort, seedPorts, secret, settings = {} } = this.#options
+    const values: Record<string, string> = {
+      'node/name': this.name,
+      'chttpd/port': String(httpPort),
+      'chttpd_auth/iterations': String(passwordRounds),
+      'cluster/port': String(clusterPort),
+      'cluster/advertised_address': `127.0.0.1:${advertisedPort}`,
+      'cluster/seedlist': seedPorts.map(port => `127.0.0.1:${port}`).join(','),
+      'cluster/secret': secret,
+      'admins/admin': administrator.split(':')[1]!,
+      ...settings,
+    }
+    return Object.entries(values).map(([name, value]) => `[${name.split('/')[0]}]\n${name.split('/')[1]} = ${value}\n`).join('')
+  }
+}
