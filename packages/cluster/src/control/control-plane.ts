@@ -1,5 +1,5 @@
 /** The control plane as the coordinator, anti-entropy and the HTTP layer see it. */
-import type { NodeQuestion } from '@sectional/core'
+import type { HashRange, NodeQuestion } from '@sectional/core'
 import type { ClusterState, DatabaseRecord, DatabaseSecurity } from './cluster-state.ts'
 
 export interface ControlPlane {
@@ -24,8 +24,17 @@ export interface ControlPlane {
   setSecurity(name: string, security: DatabaseSecurity): Promise<void>
   setDatabaseOption(name: string, option: DatabaseOption): Promise<void>
   setSetting(section: string, key: string, value: string | null): Promise<void>
-  /** Removes a member that was emptied or is lost. */
+  /** Removes a member that was emptied or is lost. @throws ApiError `not_found` when it is no member */
   removeNode(node: string): Promise<void>
+  /** Anti-entropy says so once a filling replica has what its peers had: from then on quorums count it. Repeating is harmless. */
+  replicaFilled(incarnation: string, range: HashRange, node: string): Promise<void>
+
+  /**
+   * For a name that `state()` does not list, before a client hears 404: asks the leader whether this node has
+   * missed its creation, waits for it (at most about a second, and not at all while no leader is in reach) and
+   * looks again. Calls are merged, so that a flood of wrong names costs the leader little.
+   */
+  confirmAbsent(name: string): Promise<DatabaseRecord | undefined>
 
   /**
    * Asks another member (or this one).

@@ -1,0 +1,116 @@
+/**
+ * The closed set of changes that the replicated log carries. A malformed or unknown command is refused before
+ * the log; one inside the log means that this node runs older code than the leader, and stops it.
+ */
+import type { HashRange } from '@sectional/core'
+import type { DatabaseSecurity } from './cluster-state.ts'
+import type { DatabaseOption } from './control-plane.ts'
+
+/** JSON bytes of one command, most of all of a `_security` object. */
+export const maxCommandBytes = 1024 * 1024
+/** Shards of one database. */
+export const maxShards = 256
+const maxNameLength = 1024
+
+export type CommandBody =
+  | { readonly type: 'create-database'; readonly name: string; readonly incarnation: string; readonly q: number; readonly n: number; readonly partitioned: boolean; readonly seed: number }
+  | { readonly type: 'delete-database'; readonly name: string; readonly incarnation: string }
+  | { readonly type: 'set-security'; readonly name: string; readonly incarnation: string; readonly security: DatabaseSecurity }
+  | { readonly type: 'set-database-option'; readonly name: string; readonly incarnation: string; readonly option: DatabaseOption }
+  | { readonly type: 'set-setting'; readonly section: string; readonly key: string; readonly value: string | null }
+  /** `fresh`: the node's disk is empty, whatever a node of that name had before is gone. */
+  | { readonly type: 'admit-node'; readonly node: string; readonly address: string; readonly zone: string | null; readonly fresh: boolean }
+  /** The node's disk is known to be lost, it will come back empty: until it is admitted anew it neither votes nor counts. */
+  | { readonly type: 'forget-node'; readonly node: string }
+  | { readonly type: 'remove-node'; readonly node: string }
+  | { readonly type: 'replica-filled'; readonly incarnation: string; readonly range: HashRange; readonly node: string }
+  /** Adds the replicas that these databases lack and for which there are nodes now. */
+  | { readonly type: 'extend-databases'; readonly names: readonly string[] }
+
+/** `id` is random: a command that is proposed again after a lost answer is applied once. */
+export type Command = CommandBody & { readonly id: string }
+
+/** What the state machine answers. */
+export type CommandResult =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'exists' }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** Not decided by the log: the leader must finish something first. */
+  | { readonly kind: 'later' }
+
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
+}
+
+type Check = (value: unknown) => boolean
+
+const text: Check = value => typeof value === 'string' && value.length > 0 && value.length <= maxNameLength
+const flag: Check = value => typeof value === 'boolean'
+const object: Check = value => typeof value === 'object' && value !== null && !Array.isArray(value)
+const whole = (least: number, most: number): Check => value => Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most
+const orNull = (check: Check): Check => value => value === null || check(value)
+const anyText: Check = value => typeof value === 'string'
+const names: Check = value => Array.isArray(value) && value.every(text)
+
+const schemas: { readonly [Type in CommandBody['type']]: Readonly<Record<Exclude<keyof Extract<CommandBody, { type: Type }>, 'type'>, Check>> } = {
+  'create-database': { name: text, incarnation: text, q: whole(1, maxShards), n: whole(1, Number.MAX_SAFE_INTEGER), partitioned: flag, seed: whole(0, 0xffffffff) },
+  'delete-database': { name: text, incarnation: text },
+  'set-security': { name: text, incarnation: text, security: object },
+  'set-database-option': { name: text, incarnation: text, option: isDatabaseOption },
+  'set-setting': { section: text, key: text, value: orNull(anyText) },
+  'admit-node': { node: text, address: isAddress, zone: orNull(text), fresh: flag },
+  'forget-node': { node: text },
+  'remove-node': { node: text },
+  'replica-filled': { incarnation: text, range: isRange, node: text },
+  'extend-databases': { names },
+}
+
+/** @throws CommandError that names the member at fault */
+export function checkCommand(value: unknown): Command {
+  if (!object(value)) throw new CommandError('a command is a JSON object')
+  const members = value as Record<string, unknown>
+  const type = members['type']
+  const schema = typeof type === 'string' && Object.hasOwn(schemas, type) ? schemas[type as CommandBody['type']] as Readonly<Record<string, Check>> : undefined
+  if (!schema) throw new CommandError(`unknown command ${JSON.stringify(type)?.slice(0, 100)}`)
+  if (!text(members['id'])) throw new CommandError(`${String(type)}: bad id`)
+  for (const [name, check] of Object.entries(schema)) if (!check(members[name])) throw new CommandError(`${String(type)}: bad ${name}`)
+  const unknown = Object.keys(members).find(name => name !== 'type' && name !== 'id' && !Object.hasOwn(schema, name))
+  if (unknown !== undefined) throw new CommandError(`${String(type)}: unknown member ${unknown.slice(0, 100)}`)
+  return members as unknown as Command
+}
+
+/** @throws CommandError when it is malformed or larger than `maxCommandBytes` */
+export function encodeCommand(command: Command): Uint8Array {
+  const bytes = new TextEncoder().encode(JSON.stringify(checkCommand(command)))
+  if (bytes.length > maxCommandBytes) throw new CommandError(`${command.type}: ${bytes.length} bytes, the limit is ${maxCommandBytes}`)
+  return bytes
+}
+
+/** @throws CommandError */
+export function decodeCommand(bytes: Uint8Array): Command {
+  return checkCommand(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
+}
+
+/** `host:port`, IPv6 hosts in brackets. */
+export function isAddress(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length > maxNameLength) return false
+  const match = /^(?:[^\s:\[\]]+|\[[0-9a-fA-F:.%\w]+\]):(\d{1,5})$/.exec(value)
+  return match !== null && Number(match[1]) <= 65535
+}
+
+function isDatabaseOption(value: unknown): boolean {
+  if (!object(value)) return false
+  const [entry, ...more] = Object.entries(value as object)
+  if (!entry || more.length > 0) return false
+  const [name, content] = entry
+  if (name === 'autoPurge') return object(content)
+  return (name === 'revsLimit' || name === 'purgedInfosLimit') && whole(1, Number.MAX_SAFE_INTEGER)(content)
+}
+
+function isRange(value: unknown): boolean {
+  if (!object(value)) return false
+  const { begin, end } = value as { begin?: unknown; end?: unknown }
+  return whole(0, 0xffffffff)(begin) && whole(0, 0xffffffff)(end) && (begin as number) <= (end as number) && Object.keys(value as object).length === 2
+}
+

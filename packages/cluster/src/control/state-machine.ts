@@ -1,0 +1,147 @@
+/**
+ * The cluster's metadata as a deterministic state machine: the same commands in the same order give the same
+ * state on every node. No clock, no randomness: what must be random travels in the command.
+ */
+import { compareRanges } from '@sectional/core'
+import type { ClusterState, DatabaseRecord, NodeRecord } from './cluster-state.ts'
+import type { Command, CommandResult } from './commands.ts'
+import { extendDatabase, fillReplica, placeShards, refillNode, removeFromDatabase } from './placement.ts'
+
+/** Commands whose outcome is remembered, so that one proposed twice is applied once. */
+const recentCommands = 1024
+const defaultLimit = 1000
+
+/** What the log builds: what everyone may read, and what only the control plane needs. */
+export interface ControlState extends ClusterState {
+  /** Members whose disk is known to be lost. */
+  readonly lost: readonly string[]
+  readonly recent: readonly RecentCommand[]
+}
+
+export interface RecentCommand { readonly id: string; readonly result: CommandResult }
+
+export interface Applied { readonly state: ControlState; readonly result: CommandResult }
+
+type Of<Type extends Command['type']> = Extract<Command, { type: Type }>
+
+const done: CommandResult = { kind: 'done' }
+const missing: CommandResult = { kind: 'missing' }
+
+export function initialState(clusterId: string): ControlState {
+  return { clusterId, index: 0, nodes: {}, databases: new Map(), settings: {}, lost: [], recent: [] }
+}
+
+/** Applies the command at log index `index`. */
+export function applyCommand(before: ControlState, index: number, command: Command): Applied {
+  const known = before.recent.find(({ id }) => id === command.id)
+  if (known) return { state: { ...before, index }, result: known.result }
+  const { state, result } = dispatch(before, command)
+  const recent = [...before.recent.slice(1 - recentCommands), { id: command.id, result }]
+  return { state: { ...state, index, recent }, result }
+}
+
+function dispatch(state: ControlState, command: Command): Applied {
+  switch (command.type) {
+    case 'create-database': return createDatabase(state, command)
+    case 'delete-database': return deleteDatabase(state, command)
+    case 'set-security': return changeDatabase(state, command, database => ({ ...database, security: command.security }))
+    case 'set-database-option': return changeDatabase(state, command, database => ({ ...database, ...command.option }))
+    case 'set-setting': return setSetting(state, command)
+    case 'admit-node': return admitNode(state, command)
+    case 'forget-node': return forgetNode(state, command)
+    case 'remove-node': return removeNode(state, command)
+    case 'replica-filled': return replicaFilled(state, command)
+    case 'extend-databases': return extendDatabases(state, command)
+  }
+}
+
+function createDatabase(state: ControlState, { name, incarnation, q, n, partitioned, seed }: Of<'create-database'>): Applied {
+  const present = state.databases.get(name)
+  if (present) return { state, result: present.incarnation === incarnation ? done : { kind: 'exists' } }
+  const usable = usableMembers(state)
+  if (Object.keys(usable).length === 0) return { state, result: { kind: 'refused', reason: 'no member can hold a replica now' } }
+  const database: DatabaseRecord = {
+    name, incarnation, partitioned, n, shards: placeShards(usable, { q, n, seed }),
+    security: {}, revsLimit: defaultLimit, purgedInfosLimit: defaultLimit, autoPurge: {},
+  }
+  return { state: withDatabase(state, database), result: done }
+}
+
+function deleteDatabase(state: ControlState, { name, incarnation }: Of<'delete-database'>): Applied {
+  if (state.databases.get(name)?.incarnation !== incarnation) return { state, result: missing }
+  const databases = new Map(state.databases)
+  databases.delete(name)
+  return { state: { ...state, databases }, result: done }
+}
+
+function changeDatabase(state: ControlState, target: { readonly name: string; readonly incarnation: string }, change: (database: DatabaseRecord) => DatabaseRecord): Applied {
+  const database = state.databases.get(target.name)
+  if (database?.incarnation !== target.incarnation) return { state, result: missing }
+  return { state: withDatabase(state, change(database)), result: done }
+}
+
+function setSetting(state: ControlState, { section, key, value }: Of<'set-setting'>): Applied {
+  const { [`${section}/${key}`]: _before, ...others } = state.settings
+  return { state: { ...state, settings: value === null ? others : { ...others, [`${section}/${key}`]: value } }, result: done }
+}
+
+function admitNode(state: ControlState, { node, address, zone, fresh }: Of<'admit-node'>): Applied {
+  const member = state.nodes[node]
+  if (!member && !fresh) return { state, result: { kind: 'refused', reason: `${node} was removed from this cluster: empty its data directory to let it join as a new node` } }
+  const holder = Object.values(state.nodes).find(other => other.address === address && other.name !== node)
+  if (holder) return { state, result: { kind: 'refused', reason: `${address} is the address of ${holder.name}` } }
+  const admitted = withNode(state, { name: node, address, zone })
+  if (!member || !fresh) return { state: admitted, result: done }
+  const found = { ...admitted, lost: state.lost.filter(name => name !== node) }
+  return { state: changeAll(found, database => refillNode(database, node)), result: done }
+}
+
+function forgetNode(state: ControlState, { node }: Of<'forget-node'>): Applied {
+  if (!state.nodes[node]) return { state, result: missing }
+  if (state.lost.includes(node)) return { state, result: done }
+  const lost = { ...state, lost: [...state.lost, node].sort() }
+  return { state: changeAll(lost, database => refillNode(database, node)), result: done }
+}
+
+function removeNode(state: ControlState, { node }: Of<'remove-node'>): Applied {
+  if (!state.nodes[node]) return { state, result: missing }
+  const { [node]: _removed, ...nodes } = state.nodes
+  if (Object.keys(nodes).length === 0) return { state, result: { kind: 'refused', reason: `${node} is the cluster's last node` } }
+  const without = { ...state, nodes, lost: state.lost.filter(name => name !== node) }
+  const usable = usableMembers(without)
+  return { state: changeAll(without, database => removeFromDatabase(usable, database, node)), result: done }
+}
+
+function replicaFilled(state: ControlState, { incarnation, range, node }: Of<'replica-filled'>): Applied {
+  const database = [...state.databases.values()].find(candidate => candidate.incarnation === incarnation)
+  const replica = database?.shards.find(shard => compareRanges(shard.range, range) === 0)?.replicas.find(candidate => candidate.node === node)
+  if (!database || !replica || state.lost.includes(node)) return { state, result: missing }
+  return { state: replica.filling ? withDatabase(state, fillReplica(database, range, node)) : state, result: done }
+}
+
+function extendDatabases(state: ControlState, { names }: Of<'extend-databases'>): Applied {
+  const usable = usableMembers(state)
+  const databases = new Map(state.databases)
+  for (const name of names) {
+    const database = databases.get(name)
+    if (database) databases.set(name, extendDatabase(usable, database))
+  }
+  return { state: { ...state, databases }, result: done }
+}
+
+/** Members that can hold replicas. */
+export function usableMembers(state: ControlState): Readonly<Record<string, NodeRecord>> {
+  return Object.fromEntries(Object.entries(state.nodes).filter(([node]) => !state.lost.includes(node)))
+}
+
+function withDatabase(state: ControlState, database: DatabaseRecord): ControlState {
+  return { ...state, databases: new Map(state.databases).set(database.name, database) }
+}
+
+function withNode(state: ControlState, node: NodeRecord): ControlState {
+  return { ...state, nodes: { ...state.nodes, [node.name]: node } }
+}
+
+function changeAll(state: ControlState, change: (database: DatabaseRecord) => DatabaseRecord): ControlState {
+  return { ...state, databases: new Map([...state.databases].map(([name, database]) => [name, change(database)])) }
+}
