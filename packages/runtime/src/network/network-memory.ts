@@ -1,10 +1,9 @@
 import type { Clock } from '../clock.ts'
 import { MemoryConnection } from './connection-memory.ts'
 import type { NetworkFaults, Wires } from './connection-memory.ts'
+import { defaultMaxFrameBytes, formatAddress } from './network.ts'
 import type { Connection, Network, NetworkAddress, NetworkListener } from './network.ts'
 
-/** Frames larger than this end the connection, as in `network-ws`. */
-export const defaultMaxFrameBytes = 16 * 1024 * 1024
 const firstFreePort = 20000
 
 export interface MemoryNetworkOptions {
@@ -80,20 +79,20 @@ export class MemoryNetworkHub implements Wires {
   bind(node: string, address: NetworkAddress, onConnection: (connection: MemoryConnection) => void): MemoryListener {
     const port = address.port === 0 ? this.#freePort(address.host) : address.port
     const bound = { host: address.host, port }
-    if (this.#listeners.has(key(bound))) throw new Error(`${key(bound)} is in use: another node listens there`)
-    const listener = new MemoryListener(node, bound, onConnection, () => { this.#listeners.delete(key(bound)) })
-    this.#listeners.set(key(bound), listener)
+    if (this.#listeners.has(formatAddress(bound))) throw new Error(`${formatAddress(bound)} is in use: another node listens there`)
+    const listener = new MemoryListener(node, bound, onConnection, () => { this.#listeners.delete(formatAddress(bound)) })
+    this.#listeners.set(formatAddress(bound), listener)
     return listener
   }
 
   /** @internal */
   listenerAt(address: NetworkAddress): MemoryListener | undefined {
-    return this.#listeners.get(key(address))
+    return this.#listeners.get(formatAddress(address))
   }
 
   /** @internal */
   link(from: string, listener: MemoryListener): [MemoryConnection, MemoryConnection] {
-    const near = new MemoryConnection(this, from, listener.node, key(listener.address))
+    const near = new MemoryConnection(this, from, listener.node, formatAddress(listener.address))
     const far = new MemoryConnection(this, listener.node, from, `${from}:0`)
     near.peer = far
     far.peer = near
@@ -107,7 +106,7 @@ export class MemoryNetworkHub implements Wires {
   }
 
   #freePort(host: string): number {
-    while (this.#listeners.has(key({ host, port: this.#nextPort }))) this.#nextPort++
+    while (this.#listeners.has(formatAddress({ host, port: this.#nextPort }))) this.#nextPort++
     return this.#nextPort++
   }
 }
@@ -145,15 +144,15 @@ export class MemoryNetwork implements Network {
         if (this.#attempts.delete(fail)) act()
       }
       const fail = (error: Error): void => finish(() => reject(error))
-      const abort = (): void => fail(new Error(`connecting to ${key(address)} was aborted`))
-      const timer = this.#hub.clock?.setTimer(options.timeoutMs, () => fail(new Error(`${key(address)} did not answer within ${options.timeoutMs} ms`)))
+      const abort = (): void => fail(new Error(`connecting to ${formatAddress(address)} was aborted`))
+      const timer = this.#hub.clock?.setTimer(options.timeoutMs, () => fail(new Error(`${formatAddress(address)} did not answer within ${options.timeoutMs} ms`)))
       options.signal?.addEventListener('abort', abort, { once: true })
       this.#attempts.add(fail)
       queueMicrotask(() => {
         const listener = this.#hub.listenerAt(address)
-        if (listener === undefined) return fail(new Error(`nobody listens at ${key(address)}`))
+        if (listener === undefined) return fail(new Error(`nobody listens at ${formatAddress(address)}`))
         if (this.#hub.isCut(this.#node, listener.node)) {
-          if (this.#hub.clock === undefined) fail(new Error(`${key(address)} is cut off (simulated)`))
+          if (this.#hub.clock === undefined) fail(new Error(`${formatAddress(address)} is cut off (simulated)`))
           return
         }
         finish(() => resolve(this.#open(listener)))
@@ -208,10 +207,6 @@ class MemoryListener implements NetworkListener {
   async close(): Promise<void> {
     this.stop()
   }
-}
-
-function key(address: NetworkAddress): string {
-  return `${address.host}:${address.port}`
 }
 
 function pair(a: string, b: string): string {

@@ -8,9 +8,18 @@ export interface Network {
 
 export interface NetworkAddress { readonly host: string; readonly port: number }
 
+/** Frames larger than this end the connection unless the network was given another limit. */
+export const defaultMaxFrameBytes = 16 * 1024 * 1024
+
+/** `host:port`, IPv6 hosts in brackets. */
+export function formatAddress({ host, port }: NetworkAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
 export interface NetworkListener {
   /** The bound address (a port of 0 is replaced by the real one). */
   readonly address: NetworkAddress
+  /** Accepts no more; connections that are open live on. */
   close(): Promise<void>
 }
 

@@ -1,10 +1,11 @@
-import { mkdir, open as openFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import type { Iterator as ClassicIterator } from 'classic-level'
 import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations, GroupObservation } from './group-commit-store.ts'
 import { checkStoreName, StorageError } from './storage.ts'
+import { syncDirectory } from './sync-directory.ts'
 import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
 
 type Level = ClassicLevel<Uint8Array, Uint8Array>
@@ -141,15 +142,6 @@ class LevelStoreIterator implements StoreIterator {
 
   close(): Promise<void> {
     return this.#iterator.close()
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await openFile(path, 'r')
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
   }
 }
 

@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto'
+import { mkdir, open as openFile, opendir, readdir, rename, rm, stat } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncDirectory } from '../storage/sync-directory.ts'
+import { checkStoreName } from '../storage/storage.ts'
+import { verified } from './blob-reader.ts'
+import { blobChunkBytes, BlobError, checkBlobHash } from './blob-store.ts'
+import type { BlobRange, BlobStorage, BlobStore, BlobWriter } from './blob-store.ts'
+
+/** Unfinished blobs lie here; no hash begins with it. */
+const incomingFolder = 'incoming'
+
+/** Each store is a folder below the directory: `{first two digits of the hash}/{hash}`. */
+export class FileBlobStorage implements BlobStorage {
+  readonly #directory: string
+
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  async open(name: string): Promise<BlobStore> {
+    checkStoreName(name)
+    const root = join(this.#directory, name)
+    return await mapped(async () => {
+      await rm(join(root, incomingFolder), { recursive: true, force: true })
+      await mkdir(join(root, incomingFolder), { recursive: true })
+      await syncDirectory(this.#directory)
+      await syncDirectory(root)
+      return new FileBlobStore(root)
+    })
+  }
+}
+
+class FileBlobStore implements BlobStore {
+  readonly #root: string
+  readonly #writers = new Set<FileBlobWriter>()
+  #created = 0
+  #closed = false
+
+  constructor(root: string) {
+    this.#root = root
+  }
+
+  async create(): Promise<BlobWriter> {
+    this.#assertOpen()
+    const path = join(this.#root, incomingFolder, String(this.#created++))
+    const file = await mapped(() => openFile(path, 'wx'))
+    const writer: FileBlobWriter = new FileBlobWriter(this.#root, path, file, () => this.#writers.delete(writer))
+    this.#writers.add(writer)
+    return writer
+  }
+
+  open(hash: string, range: BlobRange = {}): AsyncIterable<Uint8Array> {
+    checkBlobHash(hash)
+    this.#assertOpen()
+    return readBlob(this.#path(hash), hash, range)
+  }
+
+  async length(hash: string): Promise<number | undefined> {
+    checkBlobHash(hash)
+    this.#assertOpen()
+    try {
+      return (await stat(this.#path(hash))).size
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw toBlobError(error)
+    }
+  }
+
+  async has(hash: string): Promise<boolean> {
+    return await this.length(hash) !== undefined
+  }
+
+  async delete(hash: string): Promise<void> {
+    checkBlobHash(hash)
+    this.#assertOpen()
+    await mapped(() => rm(this.#path(hash), { force: true }))
+  }
+
+  async* list(): AsyncGenerator<string, void, undefined> {
+    this.#assertOpen()
+    const folders = await mapped(() => readdir(this.#root))
+    for (const folder of folders.filter(name => name !== incomingFolder).sort()) {
+      const hashes: string[] = []
+      for await (const entry of await mapped(() => opendir(join(this.#root, folder)))) hashes.push(entry.name)
+      yield* hashes.sort()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const writer of [...this.#writers]) await writer.abort()
+  }
+
+  #path(hash: string): string {
+    return join(this.#root, hash.slice(0, 2), hash)
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new BlobError('closed', 'the blob store is closed')
+  }
+}
+
+class FileBlobWriter implements BlobWriter {
+  readonly #root: string
+  readonly #path: string
+  readonly #file: FileHandle
+  readonly #onEnd: () => void
+  readonly #digest = createHash('sha256')
+  #length = 0
+  #ended = false
+  /** Bytes that the hash counts may be missing in the file. */
+  #broken = false
+
+  constructor(root: string, path: string, file: FileHandle, onEnd: () => void) {
+    this.#root = root
+    this.#path = path
+    this.#file = file
+    this.#onEnd = onEnd
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    this.#assertOpen()
+    this.#broken = true
+    this.#digest.update(chunk)
+    this.#length += chunk.length
+    await mapped(async () => {
+      for (let at = 0; at < chunk.length;) at += (await this.#file.write(chunk, at)).bytesWritten
+    })
+    this.#broken = false
+  }
+
+  async finish(): Promise<{ readonly hash: string; readonly length: number }> {
+    this.#assertOpen()
+    const hash = this.#digest.digest('hex')
+    const folder = join(this.#root, hash.slice(0, 2))
+    await mapped(async () => {
+      await this.#file.sync()
+      const created = await mkdir(folder, { recursive: true })
+      await rename(this.#path, join(folder, hash))
+      await syncDirectory(folder)
+      if (created !== undefined) await syncDirectory(this.#root)
+      await this.#end()
+    })
+    return { hash, length: this.#length }
+  }
+
+  async abort(): Promise<void> {
+    if (this.#ended) return
+    await mapped(async () => {
+      await this.#end()
+      await rm(this.#path, { force: true })
+    })
+  }
+
+  async #end(): Promise<void> {
+    this.#ended = true
+    this.#onEnd()
+    await this.#file.close()
+  }
+
+  #assertOpen(): void {
+    if (this.#ended) throw new BlobError('closed', 'the blob was finished or aborted')
+    if (this.#broken) throw new BlobError('io', 'an earlier write failed or has not ended')
+  }
+}
+
+function readBlob(path: string, hash: string, range: BlobRange): AsyncIterable<Uint8Array> {
+  const whole = range.start === undefined && range.end === undefined
+  const chunks = readChunks(path, hash, Math.max(0, range.start ?? 0), range.end ?? Infinity)
+  return whole ? verified(hash, chunks) : chunks
+}
+
+async function* readChunks(path: string, hash: string, start: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
+  const file = await mapped(() => openFile(path, 'r'), hash)
+  try {
+    for (let at = start; at < end;) {
+      const wanted = Math.min(blobChunkBytes, end - at)
+      const { bytesRead, buffer } = await mapped(() => file.read(Buffer.allocUnsafe(wanted), 0, wanted, at))
+      if (bytesRead === 0) return
+      yield buffer.subarray(0, bytesRead)
+      at += bytesRead
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+async function mapped<T>(run: () => Promise<T>, hash = ''): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    throw isMissing(error) && hash !== '' ? new BlobError('missing', `there is no blob ${hash}`, { cause: error }) : toBlobError(error)
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+function toBlobError(error: unknown): BlobError {
+  if (error instanceof BlobError) return error
+  const { code, message } = error as NodeJS.ErrnoException
+  return new BlobError(code === 'ENOSPC' || code === 'EDQUOT' ? 'full' : 'io', message, { cause: error })
+}

@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto'
+import { checkStoreName } from '../storage/storage.ts'
+import { verified } from './blob-reader.ts'
+import { blobChunkBytes, BlobError, checkBlobHash } from './blob-store.ts'
+import type { BlobRange, BlobStorage, BlobStore, BlobWriter } from './blob-store.ts'
+
+/** Finished blobs by store name: what survives a crash. */
+export class MemoryBlobDisk {
+  readonly #stores = new Map<string, Map<string, Uint8Array>>()
+
+  /** @internal */
+  blobs(name: string): Map<string, Uint8Array> {
+    let blobs = this.#stores.get(name)
+    if (blobs === undefined) this.#stores.set(name, blobs = new Map())
+    return blobs
+  }
+
+  /** Changes a stored byte, as failing hardware does. */
+  damage(name: string, hash: string): void {
+    const blob = this.blobs(name).get(hash)
+    if (blob !== undefined && blob.length > 0) blob[0] = (blob[0] as number) ^ 1
+  }
+}
+
+/** One process's use of the disk; dead for good after `crash`. */
+export class MemoryBlobStorage implements BlobStorage {
+  readonly disk: MemoryBlobDisk
+  readonly #stores = new Set<MemoryBlobStore>()
+  #crashed = false
+
+  constructor(disk: MemoryBlobDisk = new MemoryBlobDisk()) {
+    this.disk = disk
+  }
+
+  async open(name: string): Promise<BlobStore> {
+    checkStoreName(name)
+    if (this.#crashed) throw new BlobError('closed', 'this storage was revoked')
+    const store = new MemoryBlobStore(this.disk.blobs(name))
+    this.#stores.add(store)
+    return store
+  }
+
+  /** Unfinished blobs are lost. Returns the storage of the process that starts next. */
+  crash(): MemoryBlobStorage {
+    this.#crashed = true
+    for (const store of this.#stores) store.revoke()
+    this.#stores.clear()
+    return new MemoryBlobStorage(this.disk)
+  }
+}
+
+class MemoryBlobStore implements BlobStore {
+  readonly #blobs: Map<string, Uint8Array>
+  #closed = false
+
+  constructor(blobs: Map<string, Uint8Array>) {
+    this.#blobs = blobs
+  }
+
+  async create(): Promise<BlobWriter> {
+    this.#assertOpen()
+    return new MemoryBlobWriter(this.#blobs, () => this.#assertOpen())
+  }
+
+  open(hash: string, range: BlobRange = {}): AsyncIterable<Uint8Array> {
+    checkBlobHash(hash)
+    this.#assertOpen()
+    const chunks = this.#read(hash, range)
+    return range.start === undefined && range.end === undefined ? verified(hash, chunks) : chunks
+  }
+
+  async length(hash: string): Promise<number | undefined> {
+    checkBlobHash(hash)
+    this.#assertOpen()
+    return this.#blobs.get(hash)?.length
+  }
+
+  async has(hash: string): Promise<boolean> {
+    return await this.length(hash) !== undefined
+  }
+
+  async delete(hash: string): Promise<void> {
+    checkBlobHash(hash)
+    this.#assertOpen()
+    this.#blobs.delete(hash)
+  }
+
+  async* list(): AsyncGenerator<string, void, undefined> {
+    this.#assertOpen()
+    yield* [...this.#blobs.keys()].sort()
+  }
+
+  async close(): Promise<void> {
+    this.revoke()
+  }
+
+  revoke(): void {
+    this.#closed = true
+  }
+
+  async* #read(hash: string, { start = 0, end = Infinity }: BlobRange): AsyncGenerator<Uint8Array, void, undefined> {
+    const blob = this.#blobs.get(hash)
+    if (blob === undefined) throw new BlobError('missing', `there is no blob ${hash}`)
+    for (let at = Math.max(0, start); at < Math.min(end, blob.length); at += blobChunkBytes) {
+      yield blob.slice(at, Math.min(at + blobChunkBytes, end, blob.length))
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new BlobError('closed', 'the blob store is closed')
+  }
+}
+
+class MemoryBlobWriter implements BlobWriter {
+  readonly #blobs: Map<string, Uint8Array>
+  readonly #assertStoreOpen: () => void
+  readonly #chunks: Uint8Array[] = []
+  #ended = false
+
+  constructor(blobs: Map<string, Uint8Array>, assertStoreOpen: () => void) {
+    this.#blobs = blobs
+    this.#assertStoreOpen = assertStoreOpen
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    this.#assertOpen()
+    this.#chunks.push(new Uint8Array(chunk))
+  }
+
+  async finish(): Promise<{ readonly hash: string; readonly length: number }> {
+    this.#assertOpen()
+    this.#ended = true
+    const blob = new Uint8Array(Buffer.concat(this.#chunks))
+    const hash = createHash('sha256').update(blob).digest('hex')
+    this.#blobs.set(hash, blob)
+    return { hash, length: blob.length }
+  }
+
+  async abort(): Promise<void> {
+    this.#ended = true
+    this.#chunks.length = 0
+  }
+
+  #assertOpen(): void {
+    this.#assertStoreOpen()
+    if (this.#ended) throw new BlobError('closed', 'the blob was finished or aborted')
+  }
+}

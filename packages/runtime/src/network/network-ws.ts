@@ -1,0 +1,150 @@
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { WebSocket, WebSocketServer } from 'ws'
+import { WebSocketConnection } from './connection-ws.ts'
+import type { Connection, Network, NetworkAddress, NetworkListener } from './network.ts'
+import { defaultMaxFrameBytes, formatAddress } from './network.ts'
+
+const path = '/sectional'
+/** Sockets that one listener keeps at a time, before and after the handshake. */
+const connectionsMax = 1024
+const handshakeMsMax = 5000
+/** How long the closing handshake may take before the socket is cut. */
+const closeMsMax = 1000
+const headerBytesMax = 8 * 1024
+
+export interface TlsIdentity {
+  /** PEM. */
+  readonly key: string
+  readonly cert: string
+  /** The authority that signs every node's certificate: peers are refused unless it signed theirs. */
+  readonly ca: string
+}
+
+export interface WebSocketNetworkOptions {
+  readonly maxFrameBytes?: number
+  /** Mutual TLS; without it links are in the clear. */
+  readonly tls?: TlsIdentity
+}
+
+/** Links as WebSockets (RFC 6455) with binary messages, over TCP or mutual TLS. */
+export class WebSocketNetwork implements Network {
+  readonly #tls: TlsIdentity | undefined
+  readonly #maxFrameBytes: number
+  readonly #listeners = new Set<WebSocketListener>()
+  readonly #connections = new Set<WebSocketConnection>()
+  readonly #attempts = new Set<(error: Error) => void>()
+  #revoked = false
+
+  constructor(options: WebSocketNetworkOptions = {}) {
+    this.#tls = options.tls
+    this.#maxFrameBytes = options.maxFrameBytes ?? defaultMaxFrameBytes
+  }
+
+  async listen(address: NetworkAddress, onConnection: (connection: Connection) => void): Promise<NetworkListener> {
+    this.#assertUsable()
+    const server = this.#tls === undefined ? createServer() : createTlsServer({ ...this.#tls, requestCert: true, rejectUnauthorized: true })
+    server.maxConnections = connectionsMax
+    server.headersTimeout = handshakeMsMax
+    server.requestTimeout = handshakeMsMax
+    server.on('request', (request, response) => {
+      request.resume()
+      response.writeHead(426, { Upgrade: 'websocket', Connection: 'close' }).end()
+    })
+    const sockets = new WebSocketServer({
+      server, path, perMessageDeflate: false, maxPayload: this.#maxFrameBytes, clientTracking: false, closeTimeout: closeMsMax,
+    } as ConstructorParameters<typeof WebSocketServer>[0])
+    sockets.on('connection', (socket, request) => {
+      const { remoteAddress = '', remotePort = 0 } = request.socket
+      onConnection(this.#keep(socket, formatAddress({ host: remoteAddress, port: remotePort })))
+    })
+    await bound(server, sockets, address)
+    const listener = new WebSocketListener(server, { host: address.host, port: (server.address() as AddressInfo).port })
+    this.#listeners.add(listener)
+    return listener
+  }
+
+  connect(address: NetworkAddress, options: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      this.#assertUsable()
+      options.signal?.throwIfAborted()
+      const name = formatAddress(address)
+      const socket = new WebSocket(`${this.#tls === undefined ? 'ws' : 'wss'}://${name}${path}`, {
+        ...this.#tls, perMessageDeflate: false, maxPayload: this.#maxFrameBytes, maxHeaderSize: headerBytesMax, closeTimeout: closeMsMax,
+        // Masks protect proxies from scripts in browsers (RFC 6455 section 10.3); between nodes they only cost time.
+        generateMask: (mask: Buffer) => { mask.fill(0) },
+      } as ConstructorParameters<typeof WebSocket>[2])
+      const settle = (): boolean => {
+        clearTimeout(timer)
+        options.signal?.removeEventListener('abort', abort)
+        return this.#attempts.delete(fail)
+      }
+      const fail = (error: Error): void => {
+        if (!settle()) return
+        socket.terminate()
+        reject(error)
+      }
+      const abort = (): void => fail(new Error(`connecting to ${name} was aborted`))
+      const timer = setTimeout(() => fail(new Error(`${name} did not answer within ${options.timeoutMs} ms`)), options.timeoutMs)
+      options.signal?.addEventListener('abort', abort, { once: true })
+      this.#attempts.add(fail)
+      socket.on('error', error => fail(new Error(`${name} cannot be reached: ${reasonOf(error)}`, { cause: error })))
+      socket.on('open', () => { if (settle()) resolve(this.#keep(socket, name)) })
+    })
+  }
+
+  /** Ends listeners, attempts and connections at once. */
+  revoke(): void {
+    this.#revoked = true
+    for (const fail of [...this.#attempts]) fail(new Error('the network was revoked'))
+    for (const listener of this.#listeners) listener.stop()
+    for (const connection of [...this.#connections]) connection.abandon('the network was revoked')
+    this.#listeners.clear()
+  }
+
+  #keep(socket: WebSocket, remoteAddress: string): WebSocketConnection {
+    const connection = new WebSocketConnection(socket, remoteAddress, this.#maxFrameBytes, ended => this.#connections.delete(ended))
+    this.#connections.add(connection)
+    return connection
+  }
+
+  #assertUsable(): void {
+    if (this.#revoked) throw new Error('the network was revoked')
+  }
+}
+
+class WebSocketListener implements NetworkListener {
+  readonly address: NetworkAddress
+  readonly #server: Server
+
+  constructor(server: Server, address: NetworkAddress) {
+    this.#server = server
+    this.address = address
+  }
+
+  /** Stops accepting and drops what has not shaken hands yet; open connections live on. */
+  stop(): void {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+
+  async close(): Promise<void> {
+    this.stop()
+  }
+}
+
+function bound(server: Server, sockets: WebSocketServer, address: NetworkAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error): void => reject(new Error(`${formatAddress(address)} cannot be bound: ${reasonOf(error)}`, { cause: error }))
+    // The WebSocket server passes the errors of the HTTP server on; each needs a listener.
+    sockets.on('error', fail)
+    server.listen(address.port, address.host, resolve)
+  })
+}
+
+/** The errors of several attempts (IPv4 and IPv6) come as one without a message. */
+function reasonOf(error: Error): string {
+  return error.message || (error as NodeJS.ErrnoException).code || error.name
+}

@@ -1,0 +1,104 @@
+import { expect } from 'chai'
+import { ManualClock } from '../../src/clock-manual.ts'
+import { MemoryNetworkHub } from '../../src/network/network-memory.ts'
+import type { MemoryNetwork } from '../../src/network/network-memory.ts'
+import type { Connection } from '../../src/network/network.ts'
+import { networkSuite } from '../../src/network/network-suite.ts'
+
+networkSuite('MemoryNetwork', {
+  create: async maxFrameBytes => {
+    const hub = new MemoryNetworkHub({ maxFrameBytes })
+    return { a: hub.network('a'), b: hub.network('b') }
+  },
+  destroy: async ({ a, b }) => {
+    (a as MemoryNetwork).revoke();
+    (b as MemoryNetwork).revoke()
+  },
+})
+
+describe('MemoryNetworkHub', () => {
+  const address = { host: 'a', port: 5986 }
+  let clock: ManualClock
+  let hub: MemoryNetworkHub
+  let heard: string[]
+  beforeEach(() => {
+    clock = new ManualClock()
+    hub = new MemoryNetworkHub({ clock })
+    heard = []
+  })
+
+  async function link(): Promise<Connection> {
+    await hub.network('a').listen(address, connection => {
+      connection.onFrame = frame => heard.push(`${clock.monotonic()}:${Buffer.from(frame)}`)
+      connection.onClose = reason => heard.push(`${clock.monotonic()}:closed, ${reason}`)
+    })
+    return await hub.network('b').connect(address, { timeoutMs: 1000 })
+  }
+
+  it('delivers after the delay, in order though a later delay is shorter', async () => {
+    const connection = await link()
+    const delays = [10, 4, 20]
+    hub.setFaults({ delayMs: () => delays.shift() ?? 0 })
+    for (const text of ['x', 'y', 'z']) connection.send(Buffer.from(text))
+    await clock.advance(9)
+    expect(heard).to.deep.equal([])
+    await clock.advance(100)
+    expect(heard).to.deep.equal(['10:x', '10:y', '20:z'])
+    expect(clock.pendingTimers).to.equal(0)
+  })
+
+  it('holds frames while nodes are apart, and delivers them when the partition heals', async () => {
+    const connection = await link()
+    hub.partition([['a'], ['b', 'c']])
+    connection.send(Buffer.from('x'))
+    connection.close('bye')
+    await clock.advance(100)
+    expect(heard).to.deep.equal([])
+    hub.heal()
+    await clock.advance(1)
+    expect(heard).to.deep.equal(['100:x', '100:closed, bye'])
+    expect(hub.openConnections).to.equal(0)
+  })
+
+  it('lets attempts across a partition time out, and leaves other pairs alone', async () => {
+    await link()
+    hub.partition([['a'], ['b']])
+    const attempt = hub.network('b').connect(address, { timeoutMs: 50 }).catch(error => error.message)
+    const other = await hub.network('c').connect(address, { timeoutMs: 50 })
+    await clock.advance(50)
+    expect(await attempt).to.equal('a:5986 did not answer within 50 ms')
+    other.send(Buffer.from('from c'))
+    await clock.advance(1)
+    expect(heard).to.deep.equal(['50:from c'])
+  })
+
+  it('kills connections by name of their nodes, or with a frame', async () => {
+    const first = await link()
+    const reasons: string[] = []
+    first.onClose = reason => reasons.push(reason)
+    first.send(Buffer.from('lost'))
+    hub.kill((from, to) => from === 'b' && to === 'a')
+    await clock.advance(1)
+    const second = await hub.network('b').connect(address, { timeoutMs: 50 })
+    second.onClose = reason => reasons.push(reason)
+    hub.setFaults({ killOnFrame: () => true })
+    second.send(Buffer.from('lost too'))
+    await clock.advance(1)
+    expect(reasons).to.deep.equal(Array(2).fill('connection reset (simulated)'))
+    expect(heard.filter(line => line.includes('lost'))).to.deep.equal([])
+  })
+
+  it('ends everything of a revoked node, silently at its own side', async () => {
+    await hub.network('a').listen(address, connection => { connection.onClose = reason => heard.push(reason) })
+    const network = hub.network('b')
+    const connection = await network.connect(address, { timeoutMs: 1000 })
+    connection.onClose = () => heard.push('own side')
+    await network.listen({ host: 'b', port: 1 }, () => {})
+    network.revoke()
+    await clock.advance(1)
+    expect(heard).to.deep.equal(['the process at the other end is gone'])
+    await hub.network('b').listen({ host: 'b', port: 1 }, () => {})
+    const refused = await network.connect(address, { timeoutMs: 1 }).catch(error => error.message)
+    expect(refused).to.equal('the network was revoked')
+  })
+})

@@ -1,0 +1,93 @@
+import { once } from 'node:events'
+import { connect as connectTcp, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { WebSocket } from 'ws'
+import type { Connection } from '../../src/network/network.ts'
+import { networkSuite } from '../../src/network/network-suite.ts'
+import { WebSocketNetwork } from '../../src/network/network-ws.ts'
+import { authority } from './certificates.ts'
+
+const create = (options: object) => async (maxFrameBytes: number) => ({ a: new WebSocketNetwork({ ...options, maxFrameBytes }), b: new WebSocketNetwork({ ...options, maxFrameBytes }) })
+const destroy = async ({ a, b }: { a: unknown; b: unknown }): Promise<void> => {
+  (a as WebSocketNetwork).revoke();
+  (b as WebSocketNetwork).revoke()
+}
+const anyPort = { host: '127.0.0.1', port: 0 }
+
+networkSuite('WebSocketNetwork', { create: create({}), destroy })
+networkSuite('WebSocketNetwork with TLS', { create: create({ tls: authority('cluster').identity }), destroy })
+
+describe('WebSocketNetwork', () => {
+  let network: WebSocketNetwork
+  beforeEach(() => { network = new WebSocketNetwork() })
+  afterEach(() => network.revoke())
+
+  it('gives up on a peer that accepts and does not answer', async () => {
+    const mute = createServer().listen(0, '127.0.0.1')
+    await once(mute, 'listening')
+    const address = { host: '127.0.0.1', port: (mute.address() as AddressInfo).port }
+    const error: Error = await network.connect(address, { timeoutMs: 20 }).catch(error => error)
+    expect(error.message).to.equal(`127.0.0.1:${address.port} did not answer within 20 ms`)
+    mute.close()
+  })
+
+  it('answers plain HTTP with 426 and survives garbage', async () => {
+    const listener = await network.listen(anyPort, () => {})
+    const response = await fetch(`http://127.0.0.1:${listener.address.port}/`)
+    expect(response.status).to.equal(426)
+    const socket = connectTcp(listener.address.port, '127.0.0.1')
+    socket.end('\u0000\u0001 garbage\r\n\r\n')
+    socket.resume()
+    await once(socket, 'close')
+    const reachable = await network.connect(listener.address, { timeoutMs: 1000 })
+    reachable.close('enough')
+  })
+
+  it('closes on a text frame', async () => {
+    const accepted = Promise.withResolvers<Connection>()
+    const listener = await network.listen(anyPort, accepted.resolve)
+    const socket = new WebSocket(`ws://127.0.0.1:${listener.address.port}/sectional`)
+    await once(socket, 'open')
+    const connection = await accepted.promise
+    const reason = new Promise(resolve => { connection.onClose = resolve })
+    connection.onFrame = () => expect.fail('a text frame was delivered')
+    socket.send('text')
+    expect((await once(socket, 'close'))[0]).to.equal(1003)
+    expect(await reason).to.equal('the peer sent a text frame')
+  })
+
+  it('refuses a peer whose certificate another authority signed, or that has none', async () => {
+    const secure = new WebSocketNetwork({ tls: authority('cluster').identity })
+    const stranger = new WebSocketNetwork({ tls: authority('stranger').identity })
+    const accepted: unknown[] = []
+    const listener = await secure.listen(anyPort, connection => accepted.push(connection))
+    for (const caller of [stranger, network]) {
+      const error: Error = await caller.connect(listener.address, { timeoutMs: 2000 }).then(() => new Error('connected'), error => error)
+      expect(error.message).to.match(/cannot be reached/)
+    }
+    const withoutCertificate = new WebSocket(`wss://127.0.0.1:${listener.address.port}/sectional`, { ca: authority('cluster').identity.ca })
+    const [failure] = await once(withoutCertificate, 'error')
+    expect(failure).to.be.instanceOf(Error)
+    expect(accepted).to.have.length(0)
+    secure.revoke()
+    stranger.revoke()
+  })
+
+  it('falls silent at this end when it is revoked, and closes at the other', async () => {
+    const other = new WebSocketNetwork()
+    const heard: string[] = []
+    const closed = new Promise<void>(resolve => {
+      void other.listen(anyPort, connection => { connection.onClose = () => resolve() }).then(async listener => {
+        const connection = await network.connect(listener.address, { timeoutMs: 1000 })
+        connection.onClose = reason => heard.push(reason)
+        network.revoke()
+      })
+    })
+    await closed
+    other.revoke()
+    expect(heard).to.deep.equal([])
+    const refused: Error = await network.connect({ host: '127.0.0.1', port: 1 }, { timeoutMs: 100 }).catch(error => error)
+    expect(refused.message).to.equal('the network was revoked')
+  })
+})
