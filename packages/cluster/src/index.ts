@@ -1,3 +1,8 @@
 export * from './control/cluster-state.ts'
 export * from './control/control-plane.ts'
 export * from './coordinator/coordinator.ts'
+export { createCoordinator } from './coordinator/coordinator-node.ts'
+export type { CoordinatorNode, CoordinatorParts } from './coordinator/coordinator-node.ts'
+export { defaultCoordinatorOptions } from './coordinator/coordinator-options.ts'
+export type { CoordinatorOptions } from './coordinator/coordinator-options.ts'
+export type { ReplicaDirectory } from './coordinator/replica-directory.ts'

@@ -45,8 +45,12 @@ export function readVerdict({ needed, replicas, answered, failed }: ReadQuorum):
   return answered > 0 ? 'degraded' : 'failed'
 }
 
-/** How many more replicas to ask now, when `asked` were asked already. */
-export function readersToAsk({ needed, replicas, answered, failed }: ReadQuorum, asked: number): number {
-  const open = asked - answered - failed
-  return Math.max(0, Math.min(needed - answered - open, replicas - asked))
+/**
+ * How many more replicas to ask now.
+ *
+ * @param asked replicas asked so far
+ * @param hopeful those of them that may still answer in good time
+ */
+export function readersToAsk({ needed, replicas, answered }: ReadQuorum, asked: number, hopeful: number): number {
+  return Math.max(0, Math.min(needed - answered - hopeful, replicas - asked))
 }

@@ -1,0 +1,82 @@
+/** The coordinator of one node, as a table of contents: one file an operation beside this one. */
+import type { ShardId } from '@sectional/core'
+import type { Runtime } from '@sectional/runtime'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { BackgroundWork, NodeWindow } from './background-work.ts'
+import { CoordinatorMetrics } from './coordinator-metrics.ts'
+import { defaultCoordinatorOptions } from './coordinator-options.ts'
+import type { CoordinatorOptions } from './coordinator-options.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { Coordinator } from './coordinator.ts'
+import { databaseInfo } from './database-info.ts'
+import { openDocument } from './document-open.ts'
+import { storeRevisions } from './document-store.ts'
+import { updateDocuments } from './document-update.ts'
+import { listDocuments } from './documents-list.ts'
+import { openDocuments } from './documents-open.ts'
+import { openLocalDocument } from './local-document-open.ts'
+import { updateLocalDocument } from './local-document-update.ts'
+import { listLocalDocuments } from './local-documents-list.ts'
+import { ReadRepair } from './read-repair.ts'
+import { ReplicaAccess } from './replica-access.ts'
+import type { ReplicaDirectory } from './replica-directory.ts'
+import { ReplicaHealth } from './replica-health.ts'
+import { diffRevisions } from './revisions-diff.ts'
+import { openRevisions } from './revisions-open.ts'
+
+export interface CoordinatorParts {
+  readonly runtime: Runtime
+  /** Only its name is used: every verb brings its database record. */
+  readonly control: { readonly node: string }
+  readonly replicas: ReplicaDirectory
+  readonly options?: Partial<CoordinatorOptions>
+  /** Told when a replica failed to store what others confirmed (`AntiEntropy.reportMissed`). */
+  readonly onMissed?: (shard: ShardId, node: string) => void
+  /** Starts passes for every pair of replicas (`AntiEntropy.synchronize`). */
+  readonly onSynchronize?: (db: DatabaseRecord) => void
+}
+
+export interface CoordinatorNode extends Coordinator {
+  /** Ends repairs and resolves when no write of a finished request is under way any more. */
+  stop(): Promise<void>
+  /** Calls that go on after their requests were answered. */
+  readonly backgroundCalls: number
+}
+
+export function createCoordinator({ runtime, control, replicas, options, onMissed, onSynchronize }: CoordinatorParts): CoordinatorNode {
+  const bounds: CoordinatorOptions = { ...defaultCoordinatorOptions, ...options }
+  const readHealth = new ReplicaHealth(runtime.clock, bounds.suspectMs)
+  const decisionHealth = new ReplicaHealth(runtime.clock, bounds.suspectMs)
+  const repairs = new ReadRepair(() => scope)
+  const scope: CoordinatorScope = {
+    runtime,
+    options: bounds,
+    access: new ReplicaAccess(control.node, replicas, { reads: readHealth, decisions: decisionHealth }),
+    readHealth,
+    decisionHealth,
+    metrics: new CoordinatorMetrics(runtime.metrics),
+    background: new BackgroundWork(),
+    stores: new NodeWindow(bounds.nodeStoresMax, bounds.nodeStoreBytesMax),
+    repairs,
+    reportMissed: onMissed ?? (() => {}),
+  }
+  return {
+    openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),
+    openRevisions: (db, id, request, context) => openRevisions(scope, db, id, request, context),
+    updateDocuments: (db, writes, request, context) => updateDocuments(scope, db, writes, request, context),
+    storeRevisions: (db, writes, request, context) => storeRevisions(scope, db, writes, request, context),
+    diffRevisions: (db, requests, context) => diffRevisions(scope, db, requests, context),
+    listDocuments: (db, request, context) => listDocuments(scope, db, request, context),
+    openDocuments: (db, ids, request, context) => openDocuments(scope, db, ids, request, context),
+    openLocalDocument: (db, id, request, context) => openLocalDocument(scope, db, id, request, context),
+    updateLocalDocument: (db, write, request, context) => updateLocalDocument(scope, db, write, request, context),
+    listLocalDocuments: (db, request, context) => listLocalDocuments(scope, db, request, context),
+    databaseInfo: (db, context) => databaseInfo(scope, db, context),
+    synchronize: db => onSynchronize?.(db),
+    stop: () => {
+      repairs.stop()
+      return scope.background.idle()
+    },
+    get backgroundCalls() { return scope.background.running },
+  }
+}

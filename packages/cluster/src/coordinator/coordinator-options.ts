@@ -1,0 +1,54 @@
+/** Bounds of the coordinator. Milliseconds, counts and bytes. */
+export interface CoordinatorOptions {
+  /** One whole call on a replica where nothing shorter applies. */
+  readonly requestTimeoutMs: number
+  /** One attempt to read from a replica; afterwards the read ends with what others answered. */
+  readonly readTimeoutMs: number
+  /** A reader that is silent for so long is doubled by the next one. */
+  readonly readHedgeMs: number
+  /** One replica's time to decide an edit before the next one is asked. */
+  readonly decisionTimeoutMs: number
+  /** One replica's time to make decided revisions durable. */
+  readonly storeTimeoutMs: number
+  /** Wait for one page of a scan before another replica takes over. */
+  readonly scanPageTimeoutMs: number
+  /** A whole scan, however slowly its reader takes the rows. */
+  readonly scanTimeoutMs: number
+  /** A node that let a call time out is asked last for so long. */
+  readonly suspectMs: number
+  /** Edits or revisions in one call on a replica. */
+  readonly batchDocumentsMax: number
+  /** Body bytes in one call on a replica; a single larger document travels alone. */
+  readonly batchBytesMax: number
+  /** Stores under way to one node, beyond which it is left to anti-entropy. */
+  readonly nodeStoresMax: number
+  readonly nodeStoreBytesMax: number
+  /** Calls that one request keeps under way at a time. */
+  readonly requestCallsMax: number
+  /** Documents being repaired at a time, and waiting to be. */
+  readonly repairsRunningMax: number
+  readonly repairsQueuedMax: number
+  /** Rows of one page that a list hands on. */
+  readonly listPageRows: number
+}
+
+const MiB = 1024 * 1024
+
+export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
+  requestTimeoutMs: 60_000,
+  readTimeoutMs: 10_000,
+  readHedgeMs: 250,
+  decisionTimeoutMs: 5_000,
+  storeTimeoutMs: 15_000,
+  scanPageTimeoutMs: 10_000,
+  scanTimeoutMs: 24 * 3_600_000,
+  suspectMs: 5_000,
+  batchDocumentsMax: 500,
+  batchBytesMax: 4 * MiB,
+  nodeStoresMax: 2_048,
+  nodeStoreBytesMax: 64 * MiB,
+  requestCallsMax: 64,
+  repairsRunningMax: 8,
+  repairsQueuedMax: 1_000,
+  listPageRows: 500,
+})

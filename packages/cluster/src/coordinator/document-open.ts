@@ -1,0 +1,36 @@
+import type { OpenedRevision } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { quorumSize } from '../quorum/read-quorum.ts'
+import { readCall } from './coordinator-scope.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { OpenDocumentOptions, OpenedDocument, RequestContext } from './coordinator.ts'
+import { fetchRevisions, readDocument } from './document-read.ts'
+import { asReplicaError, shardFailure } from './replica-failures.ts'
+
+/** The winner of a document as r replicas know it; differing replicas are repaired in the background. */
+export async function openDocument(
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: RequestContext,
+): Promise<OpenedDocument | null> {
+  const place = scope.access.placeOf(db, id)
+  const call = readCall(scope, context)
+  const body = options.body !== false
+  const tree = options.tree === true
+  const local = scope.access.loneLocal(place)
+  if (local !== undefined) {
+    scope.metrics.read(quorumSize(1, options.r) > 1 ? 'degraded' : 'local')
+    try {
+      return await local.openDocument({ id, body, tree }, call)
+    } catch (error) {
+      throw shardFailure([asReplicaError(error)])
+    }
+  }
+  const read = await readDocument(scope, db, place, id, { r: options.r, body, tree }, call)
+  if (read === null) return null
+  const { leaves, sequence } = read
+  const winnerBody = body ? read.body ?? bodyOf((await fetchRevisions(scope, read.peers, id, [leaves[0]!.revision], read.peers.length, call)).opened[0]) : undefined
+  return { leaves, sequence, ...(winnerBody && { body: winnerBody }), ...(tree && { tree: read.tree }) }
+}
+
+function bodyOf(opened: OpenedRevision | undefined): Uint8Array | undefined {
+  return opened?.kind === 'found' ? opened.revision.body : undefined
+}

@@ -1,0 +1,30 @@
+import type { ApiError } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { ReplicatedWrite, RequestContext, WriteOptions, WriteOutcome } from './coordinator.ts'
+import { errorOutcome } from './document-update.ts'
+import { shardFailure } from './replica-failures.ts'
+import { distributeRevisions } from './revisions-distribution.ts'
+import { batchByShard } from './shard-batches.ts'
+
+/** Revisions that bring their history (`new_edits=false`): nothing to decide, all replicas merge them at once. */
+export async function storeRevisions(
+  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: RequestContext,
+): Promise<readonly WriteOutcome[]> {
+  const outcomes = new Array<WriteOutcome>(writes.length)
+  const failures: ApiError[] = []
+  await Promise.all(batchByShard(scope.access, db, writes, scope.options).map(async ({ place, batches }) => {
+    for (const { items, indexes } of batches) {
+      const { verdict, errors } = await distributeRevisions(scope, place, { revisions: items, revsLimit: db.revsLimit }, null, options.w, context)
+      const failure = verdict === 'failed' ? shardFailure(errors) : undefined
+      if (failure !== undefined) failures.push(failure)
+      indexes.forEach((index, i) => {
+        const { path } = items[i]!
+        outcomes[index] = failure !== undefined ? errorOutcome(failure)
+          : { kind: 'written', revision: `${path.start}-${path.ids[0]}`, accepted: verdict === 'accepted' }
+      })
+    }
+  }))
+  if (failures.length > 0 && outcomes.every(outcome => outcome.kind === 'error')) throw failures[0]!
+  return outcomes
+}

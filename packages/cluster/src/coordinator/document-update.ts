@@ -1,0 +1,91 @@
+import { ApiError } from '@sectional/core'
+import type { DocumentEdit, DocumentRevision, EditOutcome } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { quorumSize } from '../quorum/read-quorum.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import { writeCall } from './coordinator-scope.ts'
+import type { DocumentWrite, RequestContext, WriteOptions, WriteOutcome } from './coordinator.ts'
+import { decideEdits } from './edit-decision.ts'
+import type { ShardPlace } from './replica-access.ts'
+import { asReplicaError, shardFailure } from './replica-failures.ts'
+import { distributeRevisions } from './revisions-distribution.ts'
+import { batchByShard } from './shard-batches.ts'
+import type { ShardBatch } from './shard-batches.ts'
+
+/** Interactive edits: decided once per shard, then sent to the other replicas. One outcome per write, in order. */
+export async function updateDocuments(
+  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: RequestContext,
+): Promise<readonly WriteOutcome[]> {
+  const [only] = writes
+  if (writes.length === 1) {
+    const place = scope.access.placeOf(db, only!.id)
+    if (scope.access.loneLocal(place) !== undefined) return updateAlone(scope, db, place, writes, options, context)
+  }
+  const outcomes = new Array<WriteOutcome>(writes.length)
+  const failures: ApiError[] = []
+  await Promise.all(batchByShard(scope.access, db, writes, scope.options).map(async ({ place, batches }) => {
+    const distributions: Promise<void>[] = []
+    for (const batch of batches) {
+      // One batch after the other, so that the same id twice is decided in order; distribution overlaps.
+      const decided = await decideBatch(scope, db, place, batch, options, context, outcomes, failures)
+      if (decided !== undefined) distributions.push(decided.distributed)
+    }
+    await Promise.all(distributions)
+  }))
+  if (failures.length > 0 && outcomes.every(outcome => outcome.kind === 'error')) throw failures[0]!
+  return outcomes
+}
+
+/** The only replica is here: it decides, and that is all. */
+async function updateAlone(
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: RequestContext,
+): Promise<readonly WriteOutcome[]> {
+  try {
+    const replica = scope.access.loneLocal(place)!
+    const reply = await replica.updateDocuments({ edits, revsLimit: db.revsLimit, force: true }, writeCall(scope.options.requestTimeoutMs, context))
+    if (reply.kind === 'declined') throw new ApiError('internal_server_error', 'No DB shards could be opened.')
+    const accepted = quorumSize(1, options.w) > 1
+    scope.metrics.write(accepted ? 'accepted' : 'met')
+    return reply.outcomes.map(outcome => writeOutcome(outcome, accepted))
+  } catch (error) {
+    throw error instanceof ApiError ? error : shardFailure([asReplicaError(error)])
+  }
+}
+
+/** Fills in the outcomes of one batch: at once where it failed or conflicts, otherwise when `distributed` resolves. */
+async function decideBatch(
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, batch: ShardBatch<DocumentWrite>, options: WriteOptions,
+  context: RequestContext, outcomes: WriteOutcome[], failures: ApiError[],
+): Promise<{ readonly distributed: Promise<void> } | undefined> {
+  let decided
+  try {
+    decided = await decideEdits(scope, db, place, batch.items, context)
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    failures.push(error)
+    for (const index of batch.indexes) outcomes[index] = errorOutcome(error)
+    return undefined
+  }
+  const revisions: DocumentRevision[] = []
+  decided.outcomes.forEach((outcome, i) => {
+    const { id, deleted, body } = batch.items[i]!
+    if (outcome.kind === 'updated') revisions.push({ id, path: outcome.path, deleted, body })
+    outcomes[batch.indexes[i]!] = writeOutcome(outcome, false)
+  })
+  if (revisions.length === 0) return undefined
+  const distribution = distributeRevisions(scope, place, { revisions, revsLimit: db.revsLimit }, decided.decider, options.w, context)
+  const distributed = distribution.then(({ verdict }) => {
+    if (verdict === 'met') return
+    decided.outcomes.forEach((outcome, i) => { outcomes[batch.indexes[i]!] = writeOutcome(outcome, true) })
+  })
+  return { distributed }
+}
+
+function writeOutcome(outcome: EditOutcome, accepted: boolean): WriteOutcome {
+  if (outcome.kind === 'conflict') return outcome
+  return { kind: 'written', revision: `${outcome.path.start}-${outcome.path.ids[0]}`, accepted }
+}
+
+export function errorOutcome({ error, reason, status }: ApiError): WriteOutcome {
+  return { kind: 'error', error, reason, status }
+}

@@ -1,0 +1,69 @@
+import type { IdBound } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { mapBounded } from './bounded-parallel.ts'
+import { readCall } from './coordinator-scope.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { DocumentList, ListDocumentsOptions, ListedDocument, RequestContext } from './coordinator.ts'
+import { compareIds } from './id-order.ts'
+import type { ShardPlace } from './replica-access.ts'
+import { askOne } from './reply-collection.ts'
+import { mergeRows } from './row-merge.ts'
+import { scanShard } from './shard-scan.ts'
+
+/** What to list in each shard, first and last in the direction of the list. */
+interface ListSpan {
+  readonly places: readonly ShardPlace[]
+  readonly start?: IdBound
+  readonly end?: IdBound
+  /** Bounds of the partition in the direction of the list. */
+  readonly partition?: { readonly first: IdBound; readonly last: IdBound }
+}
+
+/**
+ * Documents in byte order of their ids, merged from one replica of each shard. `rows` scans when it is read;
+ * its first page fails where the list as a whole does.
+ */
+export async function listDocuments(
+  scope: CoordinatorScope, db: DatabaseRecord, options: ListDocumentsOptions, context: RequestContext,
+): Promise<DocumentList> {
+  const span = listSpan(scope, db, options)
+  const count = async (before: IdBound | undefined): Promise<number> => {
+    const request = { descending: options.descending, ...(before && { before }) }
+    const counts = await mapBounded(span.places, scope.options.requestCallsMax, place =>
+      askOne(scope, place, peer => peer.replica.countDocuments(request, readCall(scope, context))))
+    return counts.reduce((sum, each) => sum + each, 0)
+  }
+  const { partition } = span
+  const [all, aboveStart, abovePartition] = await Promise.all([
+    count(partition && { id: partition.last.id, inclusive: !partition.last.inclusive }),
+    span.start === undefined ? 0 : count(span.start),
+    partition === undefined ? 0 : count(partition.first),
+  ])
+  const total = all - abovePartition
+  return { total, offset: Math.min(total, aboveStart - abovePartition + options.skip), rows: listRows(scope, span, options, context) }
+}
+
+function listRows(scope: CoordinatorScope, span: ListSpan, options: ListDocumentsOptions, context: RequestContext): AsyncIterable<readonly ListedDocument[]> {
+  const { descending, skip, limit, body, leaves } = options
+  const { start, end } = span
+  const shardLimit = limit === null ? undefined : skip + limit
+  const bounds = { descending, ...(start && { start }), ...(end && { end }), ...(shardLimit !== undefined && { limit: shardLimit }) }
+  const sources = limit === 0 ? [] : span.places.map(place =>
+    scanShard(scope, place, bounds, (replica, rest, call) => replica.scanDocuments({ ...rest, body, leaves }, call), context))
+  return mergeRows(sources, { descending, skip, limit, pageRows: scope.options.listPageRows })
+}
+
+function listSpan(scope: CoordinatorScope, db: DatabaseRecord, { start, end, descending, partition }: ListDocumentsOptions): ListSpan {
+  if (partition === undefined) return { places: scope.access.places(db), start, end }
+  // ';' follows ':' in byte order.
+  const lowest: IdBound = { id: `${partition}:`, inclusive: true }
+  const beyond: IdBound = { id: `${partition};`, inclusive: false }
+  const [first, last] = descending ? [beyond, lowest] : [lowest, beyond]
+  const sign = descending ? -1 : 1
+  return {
+    places: [scope.access.placeOf(db, `${partition}:`)],
+    start: start !== undefined && compareIds(start.id, first.id) * sign > 0 ? start : first,
+    end: end !== undefined && compareIds(end.id, last.id) * sign < 0 ? end : last,
+    partition: { first, last },
+  }
+}

@@ -1,0 +1,15 @@
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { mapBounded } from './bounded-parallel.ts'
+import { readCall } from './coordinator-scope.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { OpenedDocument, RequestContext } from './coordinator.ts'
+import { askOne } from './reply-collection.ts'
+
+/** Many documents, each from one replica, in order. */
+export function openDocuments(
+  scope: CoordinatorScope, db: DatabaseRecord, ids: readonly string[], { body }: { readonly body: boolean }, context: RequestContext,
+): Promise<readonly (OpenedDocument | null)[]> {
+  const call = readCall(scope, context)
+  return mapBounded(ids, scope.options.requestCallsMax, id =>
+    askOne(scope, scope.access.placeOf(db, id), peer => peer.replica.openDocument({ id, body, tree: false }, call)))
+}

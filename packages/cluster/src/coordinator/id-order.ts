@@ -1,0 +1,15 @@
+/** Order of two ids by the bytes of their UTF-8. It differs from the order of UTF-16 units where surrogates meet U+E000 and above. */
+export function compareIds(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const left = a.charCodeAt(i)
+    const right = b.charCodeAt(i)
+    if (left === right) continue
+    if (left >= 0xd800 && right >= 0xd800) {
+      const leftPair = left <= 0xdfff
+      if (leftPair !== right <= 0xdfff) return leftPair ? 1 : -1
+    }
+    return left - right
+  }
+  return a.length - b.length
+}

@@ -1,0 +1,55 @@
+import type { LocalDocument } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { readCall, writeCall } from './coordinator-scope.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { ReadOptions, RequestContext } from './coordinator.ts'
+import type { Peer, ShardPlace } from './replica-access.ts'
+import { asReplicaError } from './replica-failures.ts'
+import { collectReplies } from './reply-collection.ts'
+import type { Reply } from './reply-collection.ts'
+
+/** Local documents are placed by their whole id. */
+export function localPlace(scope: CoordinatorScope, db: DatabaseRecord, id: string): ShardPlace {
+  return scope.access.placeOf(db, `_local/${id}`)
+}
+
+/** The version with the greatest stamp of r replicas. */
+export async function openLocalDocument(
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, options: ReadOptions, context: RequestContext,
+): Promise<LocalDocument | null> {
+  const place = localPlace(scope, db, id)
+  const call = readCall(scope, context)
+  const { replies } = await collectReplies(scope, place, options.r, async peer => (await peer.replica.openLocalDocuments([id], call))[0] ?? null)
+  const newest = newestLocal(replies.map(reply => reply.value))
+  if (newest === null) return null
+  repairLaggards(scope, db, replies, newest, context)
+  return newest.body === null ? null : newest
+}
+
+/** Greatest stamp, then revision, then body bytes; deleted is least. */
+export function newestLocal(documents: readonly (LocalDocument | null)[]): LocalDocument | null {
+  return documents.reduce((best, each) => best === null || (each !== null && compareLocals(each, best) > 0) ? each : best, null)
+}
+
+function compareLocals(a: LocalDocument, b: LocalDocument): number {
+  return a.stamp - b.stamp || a.revision - b.revision || Buffer.compare(a.body ?? none, b.body ?? none)
+}
+
+const none = Buffer.alloc(0)
+
+function repairLaggards(
+  scope: CoordinatorScope, db: DatabaseRecord, replies: readonly Reply<LocalDocument | null>[], newest: LocalDocument, context: RequestContext,
+): void {
+  for (const { peer, value } of replies) {
+    if (value !== null && compareLocals(value, newest) === 0) continue
+    if (!scope.stores.enter(peer.node, newest.body?.length ?? 0)) return scope.metrics.repair('dropped')
+    scope.background.track(storeLocal(scope, db, peer, newest, context).then(() => scope.metrics.repair('repaired'), (error: unknown) => {
+      scope.metrics.repair('failed')
+      scope.runtime.log.warn({ db: db.name, node: peer.node, code: asReplicaError(error).code }, 'repair of a local document failed; anti-entropy will try again')
+    }).finally(() => scope.stores.leave(peer.node, newest.body?.length ?? 0)))
+  }
+}
+
+export function storeLocal(scope: CoordinatorScope, db: DatabaseRecord, peer: Peer, local: LocalDocument, context: RequestContext): Promise<void> {
+  return peer.replica.storeRevisions({ revisions: [], locals: [local], revsLimit: db.revsLimit }, writeCall(scope.options.storeTimeoutMs, context))
+}

@@ -1,0 +1,57 @@
+import type { ReplicaError, UpdateLocalDocumentReply, UpdateLocalDocumentRequest } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { readCall, writeCall } from './coordinator-scope.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { LocalWriteOutcome, RequestContext, WriteOptions } from './coordinator.ts'
+import { localPlace, newestLocal, storeLocal } from './local-document-open.ts'
+import type { Peer, ShardPlace } from './replica-access.ts'
+import { asReplicaError, shardFailure } from './replica-failures.ts'
+import { collectReplies } from './reply-collection.ts'
+import { distributeRevisions } from './revisions-distribution.ts'
+
+/** The first reachable replica stamps the new version, the others receive it. The last writer wins. */
+export async function updateLocalDocument(
+  scope: CoordinatorScope, db: DatabaseRecord, write: UpdateLocalDocumentRequest, options: WriteOptions, context: RequestContext,
+): Promise<LocalWriteOutcome> {
+  const place = localPlace(scope, db, write.id)
+  const errors: ReplicaError[] = []
+  for (const [index, peer] of scope.access.deciders(place).entries()) {
+    try {
+      // Whoever is not asked as a rule may hold an old version, whose stamp is no floor for the new one.
+      if (index > 0) await refresh(scope, db, place, peer, write.id, context)
+      const reply = await stamp(scope, db, place, peer, write, context)
+      scope.decisionHealth.answered(peer.node)
+      if (reply.kind === 'missing') return reply
+      const { verdict } = await distributeRevisions(scope, place, { revisions: [], locals: [reply.document], revsLimit: db.revsLimit }, peer, options.w, context)
+      return { kind: 'written', revision: reply.document.revision, accepted: verdict !== 'met' }
+    } catch (error) {
+      const failure = asReplicaError(error)
+      errors.push(failure)
+      if (failure.code === 'timeout') scope.decisionHealth.silent(peer.node)
+    }
+  }
+  throw shardFailure(errors)
+}
+
+/** A replica that finds nothing to delete may lag: it is brought up to date and asked again, once. */
+async function stamp(
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, write: UpdateLocalDocumentRequest, context: RequestContext,
+): Promise<UpdateLocalDocumentReply> {
+  const call = writeCall(scope.options.decisionTimeoutMs, context)
+  const reply = await peer.replica.updateLocalDocument(write, call)
+  if (reply.kind !== 'missing' || !await refresh(scope, db, place, peer, write.id, context)) return reply
+  return peer.replica.updateLocalDocument(write, call)
+}
+
+/** True when the replica learned a newer version from the others. */
+async function refresh(scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, id: string, context: RequestContext): Promise<boolean> {
+  if (place.activeCount === 1) return false
+  const call = readCall(scope, context)
+  const open = async (from: Peer) => (await from.replica.openLocalDocuments([id], call))[0] ?? null
+  const { replies } = await collectReplies(scope, place, undefined, open)
+  const newest = newestLocal(replies.map(reply => reply.value))
+  const own = await open(peer)
+  if (newest === null || newest.stamp <= (own?.stamp ?? -Infinity)) return false
+  await storeLocal(scope, db, peer, newest, context)
+  return true
+}

@@ -1,0 +1,108 @@
+import { documentHash, findRange } from '@sectional/core'
+import type { HashRange, ShardId, ShardReplica } from '@sectional/core'
+import { activeReplicas } from '../control/cluster-state.ts'
+import type { DatabaseRecord, ReplicaRecord, ShardRecord } from '../control/cluster-state.ts'
+import type { ReplicaDirectory } from './replica-directory.ts'
+import type { ReplicaHealth } from './replica-health.ts'
+
+/** One replica of one shard, as somebody to ask. */
+export interface Peer {
+  readonly node: string
+  readonly local: boolean
+  /** Counts towards quorums. */
+  readonly active: boolean
+  readonly replica: ShardReplica
+}
+
+/** One shard of one database with the places of its replicas. */
+export interface ShardPlace {
+  readonly id: ShardId
+  readonly record: ShardRecord
+  readonly activeCount: number
+}
+
+interface ShardMap { readonly places: readonly ShardPlace[]; readonly ranges: readonly HashRange[] }
+
+/** Which replicas to ask for what, and in which order. */
+export class ReplicaAccess {
+  readonly node: string
+  readonly #directory: ReplicaDirectory
+  readonly #readHealth: ReplicaHealth
+  readonly #decisionHealth: ReplicaHealth
+  readonly #maps = new WeakMap<DatabaseRecord, ShardMap>()
+
+  /** Slow reads do not move decisions: a second decider costs conflicts, a second reader nothing. */
+  constructor(node: string, directory: ReplicaDirectory, health: { readonly reads: ReplicaHealth; readonly decisions: ReplicaHealth }) {
+    this.node = node
+    this.#directory = directory
+    this.#readHealth = health.reads
+    this.#decisionHealth = health.decisions
+  }
+
+  places(db: DatabaseRecord): readonly ShardPlace[] {
+    return this.#map(db).places
+  }
+
+  #map(db: DatabaseRecord): ShardMap {
+    const known = this.#maps.get(db)
+    if (known !== undefined) return known
+    const places = db.shards.map(record => ({
+      id: { incarnation: db.incarnation, range: record.range }, record, activeCount: activeReplicas(record).length,
+    }))
+    const map = { places, ranges: db.shards.map(record => record.range) }
+    this.#maps.set(db, map)
+    return map
+  }
+
+  /** The place of a document; of a local document with its `_local/` prefix. */
+  placeOf(db: DatabaseRecord, id: string): ShardPlace {
+    const { places, ranges } = this.#map(db)
+    return places[findRange(ranges, documentHash(id, db.partitioned))]!
+  }
+
+  /** Reachable active replicas to read from: this node's, then the others in the map's order, silent nodes last. */
+  readers(place: ShardPlace): readonly Peer[] {
+    return this.#order(place, true)
+  }
+
+  /** Reachable active replicas in the order in which they are asked to decide: the map's, silent nodes last. */
+  deciders(place: ShardPlace): readonly Peer[] {
+    return this.#order(place, false)
+  }
+
+  /** This node's replica when it is the only one of its shard: no quorum to gather. */
+  loneLocal(place: ShardPlace): ShardReplica | undefined {
+    const { replicas } = place.record
+    return replicas.length === 1 && replicas[0]!.node === this.node ? this.#directory.replica(this.node, place.id) : undefined
+  }
+
+  /** Every replica, filling ones included, reachable or not. */
+  peers(place: ShardPlace): readonly Peer[] {
+    return place.record.replicas.map(record => this.#peer(record, place))
+  }
+
+  isReachable(node: string): boolean {
+    return node === this.node || this.#directory.isConnected(node)
+  }
+
+  #order(place: ShardPlace, forReading: boolean): Peer[] {
+    const health = forReading ? this.#readHealth : this.#decisionHealth
+    const trusted: Peer[] = []
+    const suspects: Peer[] = []
+    for (const record of place.record.replicas) {
+      const local = record.node === this.node
+      if (record.filling || (!local && !this.#directory.isConnected(record.node))) continue
+      const peer = this.#peer(record, place)
+      if (local && forReading) trusted.unshift(peer)
+      else if (health.isSuspect(record.node)) suspects.push(peer)
+      else trusted.push(peer)
+    }
+    return suspects.length === 0 ? trusted : [...trusted, ...suspects]
+  }
+
+  #peer(record: ReplicaRecord, place: ShardPlace): Peer {
+    return {
+      node: record.node, local: record.node === this.node, active: !record.filling, replica: this.#directory.replica(record.node, place.id),
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import type { Clock } from '@sectional/runtime'
+
+/**
+ * Nodes that let a call wait too long while their link is open (stopped processes, hung disks): they are asked
+ * last until they answer or a while has passed. A hint for the order of questions, nothing more.
+ */
+export class ReplicaHealth {
+  readonly #clock: Clock
+  readonly #suspectMs: number
+  readonly #suspectUntil = new Map<string, number>()
+
+  constructor(clock: Clock, suspectMs: number) {
+    this.#clock = clock
+    this.#suspectMs = suspectMs
+  }
+
+  silent(node: string): void {
+    this.#suspectUntil.set(node, this.#clock.monotonic() + this.#suspectMs)
+  }
+
+  answered(node: string): void {
+    if (this.#suspectUntil.size > 0) this.#suspectUntil.delete(node)
+  }
+
+  isSuspect(node: string): boolean {
+    if (this.#suspectUntil.size === 0) return false
+    const until = this.#suspectUntil.get(node)
+    if (until === undefined) return false
+    if (this.#clock.monotonic() < until) return true
+    this.#suspectUntil.delete(node)
+    return false
+  }
+}

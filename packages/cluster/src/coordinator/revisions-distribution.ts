@@ -1,0 +1,76 @@
+import { ReplicaError } from '@sectional/core'
+import type { StoreRevisionsRequest } from '@sectional/core'
+import { withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../quorum/write-quorum.ts'
+import { writeCall } from './coordinator-scope.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { RequestContext } from './coordinator.ts'
+import type { Peer, ShardPlace } from './replica-access.ts'
+import { asReplicaError } from './replica-failures.ts'
+
+export interface Distribution {
+  /** `accepted`: durable somewhere, but on fewer than w replicas after all have replied. */
+  readonly verdict: 'met' | 'accepted' | 'failed'
+  readonly errors: readonly ReplicaError[]
+}
+
+/**
+ * Sends decided revisions to every replica but the one that has them already. Resolves as soon as w copies are
+ * durable; the rest goes on as background work. Filling replicas receive and do not count.
+ *
+ * @param decider the replica that made the revisions durable when it decided; null: none has them yet
+ * @param w as the client gave it
+ */
+export function distributeRevisions(
+  scope: CoordinatorScope, place: ShardPlace, request: StoreRevisionsRequest, decider: Peer | null, w: number | undefined, context: RequestContext,
+): Promise<Distribution> {
+  return new Promise(resolve => {
+    const errors: ReplicaError[] = []
+    let quorum = writeQuorum(place.activeCount, w)
+    if (decider !== null) quorum = withDurable(quorum)
+    let settled = false
+    const settle = (): void => {
+      const verdict = writeVerdict(quorum)
+      if (settled || verdict === 'waiting') return
+      settled = true
+      scope.metrics.write(verdict)
+      resolve({ verdict, errors })
+    }
+    for (const peer of scope.access.peers(place)) {
+      if (peer.node === decider?.node) continue
+      scope.background.track(storeOn(scope, place, peer, request, context).then(error => {
+        if (error !== null) errors.push(error)
+        if (peer.active) quorum = error === null ? withDurable(quorum) : withFailedWrite(quorum)
+        settle()
+      }))
+    }
+    settle()
+  })
+}
+
+/** Null when the replica has the revisions on disk. */
+async function storeOn(scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: RequestContext): Promise<ReplicaError | null> {
+  const bytes = requestBytes(request)
+  try {
+    if (!scope.access.isReachable(peer.node)) throw new ReplicaError('unreachable', `no link to ${peer.node}`)
+    if (!scope.stores.enter(peer.node, bytes)) throw new ReplicaError('overloaded', `too many writes under way to ${peer.node}`)
+    try {
+      await peer.replica.storeRevisions(request, writeCall(scope.options.storeTimeoutMs, context))
+    } finally {
+      scope.stores.leave(peer.node, bytes)
+    }
+    scope.decisionHealth.answered(peer.node)
+    return null
+  } catch (error) {
+    const failure = asReplicaError(error)
+    if (failure.code === 'timeout') scope.decisionHealth.silent(peer.node)
+    scope.reportMissed(place.id, peer.node)
+    return failure
+  }
+}
+
+function requestBytes(request: StoreRevisionsRequest): number {
+  let bytes = 0
+  for (const revision of request.revisions) bytes += revision.body.length
+  for (const local of request.locals ?? []) bytes += local.body?.length ?? 0
+  return bytes
+}

@@ -1,0 +1,91 @@
+import { compareIds } from './id-order.ts'
+
+export interface RowMergeOptions {
+  readonly descending: boolean
+  readonly skip: number
+  readonly limit: number | null
+  /** Rows of one page handed on. */
+  readonly pageRows: number
+}
+
+interface Cursor<Row> { page: readonly Row[]; at: number; readonly source: AsyncIterator<readonly Row[]> }
+
+/**
+ * Merges sources that are each in order of their ids into one order, by a heap of their next rows. Ends every
+ * source, whether the rows were read to the end or not.
+ */
+export async function* mergeRows<Row extends { readonly id: string }>(
+  sources: readonly AsyncIterable<readonly Row[]>[], { descending, skip, limit, pageRows }: RowMergeOptions,
+): AsyncGenerator<readonly Row[]> {
+  const before = (a: Cursor<Row>, b: Cursor<Row>): boolean => {
+    const order = compareIds(a.page[a.at]!.id, b.page[b.at]!.id)
+    return descending ? order > 0 : order < 0
+  }
+  const cursors = sources.map((source): Cursor<Row> => ({ page: [], at: 0, source: source[Symbol.asyncIterator]() }))
+  try {
+    const filled = await settleAll(cursors.map(fill))
+    const heap = cursors.filter((_, i) => filled[i])
+    for (let i = (heap.length >> 1) - 1; i >= 0; i--) sink(heap, i, before)
+    let toSkip = skip
+    let rest = limit ?? Infinity
+    let out: Row[] = []
+    while (heap.length > 0 && rest > 0) {
+      const top = heap[0]!
+      const row = top.page[top.at++]!
+      if (toSkip > 0) toSkip--
+      else {
+        out.push(row)
+        rest--
+        if (out.length >= pageRows) {
+          yield out
+          out = []
+        }
+      }
+      if (top.at >= top.page.length && !await fill(top)) {
+        const last = heap.pop()!
+        if (heap.length > 0) heap[0] = last
+      }
+      if (heap.length > 1) sink(heap, 0, before)
+    }
+    if (out.length > 0) yield out
+  } finally {
+    await Promise.allSettled(cursors.map(cursor => cursor.source.return?.()))
+  }
+}
+
+/** Like `Promise.all`, but waits for the others before it rejects. */
+async function settleAll<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(promises)
+  return settled.map(each => {
+    if (each.status === 'rejected') throw each.reason
+    return each.value
+  })
+}
+
+/** False at the source's end. */
+async function fill<Row>(cursor: Cursor<Row>): Promise<boolean> {
+  for (;;) {
+    const next = await cursor.source.next()
+    if (next.done) return false
+    if (next.value.length === 0) continue
+    cursor.page = next.value
+    cursor.at = 0
+    return true
+  }
+}
+
+function sink<Row>(heap: Cursor<Row>[], from: number, before: (a: Cursor<Row>, b: Cursor<Row>) => boolean): void {
+  let at = from
+  for (;;) {
+    const left = 2 * at + 1
+    const right = left + 1
+    let first = at
+    if (left < heap.length && before(heap[left]!, heap[first]!)) first = left
+    if (right < heap.length && before(heap[right]!, heap[first]!)) first = right
+    if (first === at) return
+    const moved = heap[at]!
+    heap[at] = heap[first]!
+    heap[first] = moved
+    at = first
+  }
+}
