@@ -1,0 +1,17 @@
+/** What Node's own HTTP server does at best: reads the request, answers a constant. Prints its port. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+const bytes = Number(process.argv[2])
+const constant = Buffer.from(JSON.stringify({ text: 'x'.repeat(bytes) }))
+const created = Buffer.from('{"ok":true,"id":"x","rev":"1-0123456789abcdef0123456789abcdef"}\n')
+
+const server = createServer((request, response) => {
+  request.resume()
+  request.on('end', () => {
+    const body = request.method === 'GET' ? constant : created
+    response.writeHead(request.method === 'GET' ? 200 : 201, { 'Content-Type': 'application/json', 'Content-Length': body.length })
+    response.end(body)
+  })
+})
+server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port))

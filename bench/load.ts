@@ -1,0 +1,111 @@
+/**
+ * Load generator, a process of its own: keeps a fixed number of raw keep-alive connections busy with one request
+ * each and counts complete answers. Started by run.ts with a job as JSON argument; prints a LoadResult as JSON.
+ */
+import { connect } from 'node:net'
+
+export interface LoadJob {
+  readonly kind: 'get' | 'put' | 'bulk'
+  readonly ports: readonly number[]
+  readonly connections: number
+  readonly seconds: number
+  readonly database: string
+  /** get: documents that exist, named `doc-0` and so on. */
+  readonly documents: number
+  /** put, bulk: makes ids of different jobs differ. */
+  readonly tag: string
+  /** bulk: documents in one request. */
+  readonly batch: number
+  readonly bodyBytes: number
+  readonly auth: string
+  /** Ends after so many requests, if that is earlier. */
+  readonly requestsMax?: number
+}
+
+export interface LoadResult {
+  readonly requests: number
+  readonly seconds: number
+  /** Answers with another status than 200 or 201: status -> count. */
+  readonly failures: Readonly<Record<string, number>>
+  readonly latencyMs: { readonly p50: number; readonly p99: number; readonly max: number }
+}
+
+const job = JSON.parse(process.argv[2]!) as LoadJob
+const filler = 'x'.repeat(Math.max(0, job.bodyBytes - 60))
+const authorization = `Basic ${Buffer.from(job.auth).toString('base64')}`
+let sequence = 0
+
+function documentBody(number: number): string {
+  return `{"number":${number},"name":"document ${number}","text":"${filler}"}`
+}
+
+function nextRequest(): string {
+  const head = `Host: bench\r\nAuthorization: ${authorization}\r\nAccept: application/json\r\n`
+  if (job.kind === 'get') return `GET /${job.database}/doc-${Math.floor(Math.random() * job.documents)} HTTP/1.1\r\n${head}\r\n`
+  if (job.kind === 'put') {
+    const number = sequence++
+    const body = documentBody(number)
+    return `PUT /${job.database}/${job.tag}-${number} HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  }
+  const docs = Array.from({ length: job.batch }, () => {
+    const number = sequence++
+    return `{"_id":"${job.tag}-${number}",${documentBody(number).slice(1)}`
+  })
+  const body = `{"docs":[${docs.join(',')}]}`
+  return `POST /${job.database}/_bulk_docs HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+}
+
+/** Bytes of the first complete answer in the buffer and its status, or null. */
+function completeAnswer(buffer: Buffer): { length: number; status: string } | null {
+  const headEnd = buffer.indexOf('\r\n\r\n')
+  if (headEnd < 0) return null
+  const head = buffer.latin1Slice(0, headEnd)
+  const status = head.slice(9, 12)
+  const announced = /\r\ncontent-length: (\d+)/i.exec(head)
+  if (announced) {
+    const length = headEnd + 4 + Number(announced[1])
+    return buffer.length >= length ? { length, status } : null
+  }
+  if (!/\r\ntransfer-encoding: chunked/i.test(head)) return { length: headEnd + 4, status }
+  const end = buffer.indexOf('\r\n0\r\n\r\n', headEnd)
+  return end < 0 ? null : { length: end + 7, status }
+}
+
+const latencies: number[] = []
+const failures: Record<string, number> = {}
+const startedAt = performance.now()
+const endsAt = startedAt + job.seconds * 1000
+let sent = 0
+
+function keepBusy(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let buffer: Buffer = Buffer.alloc(0)
+    let sentAt = 0
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    const next = () => {
+      if (performance.now() >= endsAt || sent >= (job.requestsMax ?? Infinity)) return void socket.end(() => resolve())
+      sent++
+      sentAt = performance.now()
+      socket.write(nextRequest())
+    }
+    socket.on('connect', next)
+    socket.on('error', reject)
+    socket.on('data', chunk => {
+      buffer = buffer.length === 0 ? chunk : Buffer.concat([buffer, chunk])
+      const answer = completeAnswer(buffer)
+      if (!answer) return
+      buffer = buffer.subarray(answer.length)
+      if (answer.status === '200' || answer.status === '201') latencies.push(performance.now() - sentAt)
+      else failures[answer.status] = (failures[answer.status] ?? 0) + 1
+      next()
+    })
+    socket.on('close', () => resolve())
+  })
+}
+
+await Promise.all(Array.from({ length: job.connections }, (_, index) => keepBusy(job.ports[index % job.ports.length]!)))
+const seconds = (performance.now() - startedAt) / 1000
+latencies.sort((a, b) => a - b)
+const percentile = (share: number) => Number((latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0).toFixed(2))
+const result: LoadResult = { requests: latencies.length, seconds, failures, latencyMs: { p50: percentile(0.5), p99: percentile(0.99), max: percentile(1) } }
+console.log(JSON.stringify(result))
