@@ -1,0 +1,34 @@
+/**
+ * What every `ShardReplica` promises; each implementation runs it under mocha. Exported as
+ * `@sectional/core/shard-replica-suite`.
+ */
+import { callCases, convergenceCases } from './shard-replica-suite/convergence.ts'
+import { editCases, replicatedCases, tombstoneCases } from './shard-replica-suite/edits.ts'
+import { localDocumentCases } from './shard-replica-suite/local-documents.ts'
+import { readCases } from './shard-replica-suite/reads.ts'
+import { type MakeReplica, ReplicaFixture } from './shard-replica-suite/replica-fixture.ts'
+import { changeScanCases, documentScanCases } from './shard-replica-suite/scans.ts'
+
+export type { MakeReplica, OpenedReplica } from './shard-replica-suite/replica-fixture.ts'
+
+/**
+ * @param name of the implementation
+ * @param makeReplica opens a replica without documents; called once per test and again where a test compares
+ *   two replicas. `close` must leave nothing behind.
+ */
+export function shardReplicaSuite(name: string, makeReplica: MakeReplica): void {
+  describe(`shard replica: ${name}`, () => {
+    const fixture = new ReplicaFixture(makeReplica)
+    beforeEach(() => fixture.setUp())
+    afterEach(() => fixture.tearDown())
+    editCases(fixture)
+    tombstoneCases(fixture)
+    replicatedCases(fixture)
+    readCases(fixture)
+    documentScanCases(fixture)
+    changeScanCases(fixture)
+    localDocumentCases(fixture)
+    convergenceCases(fixture)
+    callCases(fixture)
+  })
+}
