@@ -1,0 +1,15 @@
+/** Writes src/schema/schema-text.ts from the .proto files: `node packages/rpc/proto/embed.ts`. A test holds the two equal. */
+import { readFileSync, writeFileSync } from 'node:fs'
+
+/** The module's source, given each file's text. */
+export function embedSchema(read: (file: string) => string): string {
+  const files = ['link.proto', 'shard.proto', 'control.proto']
+  const quoted = files.map(file => `  ${JSON.stringify(file)}: ${'`'}${read(file).replace(/[\\`$]/g, '\\$&')}${'`'},\n`)
+  return '/** The text of proto/*.proto, which is the source: this copy exists because nothing outside `runtime` reads files.\n'
+    + ' * Made by proto/embed.ts; do not edit. */\n'
+    + `export const schemaText = {\n${quoted.join('')}} as const\n`
+}
+
+if (import.meta.main) {
+  writeFileSync(new URL('../src/schema/schema-text.ts', import.meta.url), embedSchema(file => readFileSync(new URL(file, import.meta.url), 'utf8')))
+}

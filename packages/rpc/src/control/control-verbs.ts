@@ -1,0 +1,91 @@
+/** Every verb of `ControlPeer` that answers, as it travels (proto/control.proto). */
+import { nodeQuestions } from '@sectional/core'
+import type { JoinReply, JoinRequest, NodeQuestion, PeerStatus, ProposeReply } from '@sectional/core'
+import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
+import { asBuffer, count, ProtocolError } from '../schema/schema.ts'
+import type { Verb } from '../schema/verb.ts'
+
+/** `undefined` is no bytes. */
+function encodeJson(value: unknown, payload: PayloadWriter): void {
+  if (value !== undefined) payload.add(Buffer.from(JSON.stringify(value)))
+}
+
+function decodeJson(payload: PayloadReader): unknown {
+  const text = asBuffer(payload.rest()).toString('utf8')
+  if (text === '') return undefined
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new ProtocolError('the payload is not JSON', { cause: error })
+  }
+}
+
+export const status: Verb<void, PeerStatus> = {
+  name: 'status',
+  encodeRequest: () => ({}),
+  decodeRequest: () => undefined,
+  encodeReply: reply => reply,
+  decodeReply: message => ({
+    node: message.node,
+    address: message.address,
+    clusterId: message.clusterId,
+    fresh: message.fresh,
+    leader: message.leader,
+  }),
+}
+
+export const join: Verb<JoinRequest, JoinReply> = {
+  name: 'join',
+  encodeRequest: request => request,
+  decodeRequest: message => ({ node: message.node, address: message.address, zone: message.zone }),
+  encodeReply: reply => {
+    switch (reply.kind) {
+      case 'admitted': return { admitted: reply.clusterId }
+      case 'refused': return { refused: reply.reason }
+      case 'try-later': return { tryLater: { leader: reply.leader } }
+    }
+  },
+  decodeReply: message => {
+    switch (message.kind) {
+      case 'admitted': return { kind: 'admitted', clusterId: message.admitted }
+      case 'refused': return { kind: 'refused', reason: message.refused }
+      case 'tryLater': return { kind: 'try-later', leader: message.tryLater.leader }
+      default: throw new ProtocolError('a join reply of no known kind')
+    }
+  },
+}
+
+export const propose: Verb<unknown, ProposeReply> = {
+  name: 'propose',
+  encodeRequest: (command, payload) => { encodeJson(command, payload); return {} },
+  decodeRequest: (_message, payload) => decodeJson(payload),
+  encodeReply: (reply, payload) => {
+    switch (reply.kind) {
+      case 'applied': encodeJson(reply.result, payload); return { applied: { index: reply.index } }
+      case 'not-leader': return { notLeader: { leader: reply.leader } }
+      case 'timeout': return { timeout: {} }
+    }
+  },
+  decodeReply: (message, payload) => {
+    switch (message.kind) {
+      case 'applied': return { kind: 'applied', index: count(message.applied.index, 'index'), result: decodeJson(payload) }
+      case 'notLeader': return { kind: 'not-leader', leader: message.notLeader.leader }
+      case 'timeout': return { kind: 'timeout' }
+      default: throw new ProtocolError('a propose reply of no known kind')
+    }
+  },
+}
+
+export interface AskRequest { readonly question: NodeQuestion; readonly argument: unknown }
+
+export const ask: Verb<AskRequest, unknown> = {
+  name: 'ask',
+  encodeRequest: ({ question, argument }, payload) => { encodeJson(argument, payload); return { question } },
+  decodeRequest: (message, payload) => {
+    const question = nodeQuestions.find(known => known === message.question)
+    if (question === undefined) throw new ProtocolError('an unknown question')
+    return { question, argument: decodeJson(payload) }
+  },
+  encodeReply: (answer, payload) => { encodeJson(answer, payload); return {} },
+  decodeReply: (_message, payload) => decodeJson(payload),
+}

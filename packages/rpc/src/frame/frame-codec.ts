@@ -1,0 +1,186 @@
+/**
+ * Frames of an open link (DESIGN.md has the drawing):
+ *
+ *   frame    = kind u8 | body | tag (16 bytes)
+ *   packed   (kind 1): body = record, one or more
+ *   fragment (kind 2): body = next bytes of one record that is longer than a frame
+ *   last     (kind 3): the same, and the record is complete
+ *   record   = header length u32 | payload length u32 | header (protobuf Message) | payload
+ *
+ * Integers are big-endian. The tag is the first 16 bytes of HMAC-SHA256 under the direction's key over a
+ * 64-bit frame counter (not sent) and the frame: a frame cannot be forged, changed, replayed, dropped or
+ * put into another connection without ending the link.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { asBuffer, ProtocolError } from '../schema/schema.ts'
+
+/** A message with its header still encoded. */
+export interface RawMessage {
+  readonly header: Uint8Array
+  readonly payload: Uint8Array
+}
+
+/** A message on its way out: the payload in pieces that are copied once, into the frame. */
+export interface OutgoingMessage {
+  readonly header: Uint8Array
+  readonly payload: readonly Uint8Array[]
+  /** Of header and payload. */
+  readonly bytes: number
+}
+
+export interface FrameLimits {
+  readonly frameBytes: number
+  readonly maxMessageBytes: number
+}
+
+const kindPacked = 1
+const kindFragment = 2
+const kindLast = 3
+const kindBytes = 1
+const tagBytes = 16
+const recordHeadBytes = 8
+/** What a frame adds to its body. */
+export const frameOverheadBytes = kindBytes + tagBytes
+
+class FrameSeal {
+  readonly #key: Uint8Array
+  readonly #counter = Buffer.alloc(8)
+  #frames = 0n
+
+  constructor(key: Uint8Array) { this.#key = key }
+
+  /** The tag of the next frame in this direction. */
+  next(covered: Uint8Array): Buffer {
+    this.#counter.writeBigUInt64BE(this.#frames++)
+    return createHmac('sha256', this.#key).update(this.#counter).update(covered).digest().subarray(0, tagBytes)
+  }
+}
+
+/** Turns messages into sealed frames. */
+export class FrameEncoder {
+  readonly #seal: FrameSeal
+  readonly #limits: FrameLimits
+
+  constructor(key: Uint8Array, limits: FrameLimits) {
+    this.#seal = new FrameSeal(key)
+    this.#limits = limits
+  }
+
+  /** Calls `send` once per frame, with as many messages in each as fit. */
+  encode(messages: readonly OutgoingMessage[], send: (frame: Uint8Array) => void): void {
+    let start = 0
+    let bodyBytes = 0
+    for (const [index, message] of messages.entries()) {
+      const recordBytes = recordHeadBytes + message.bytes
+      if (index > start && bodyBytes + recordBytes > this.#limits.frameBytes) {
+        send(this.#packed(messages.slice(start, index), bodyBytes))
+        start = index
+        bodyBytes = 0
+      }
+      bodyBytes += recordBytes
+      if (recordBytes > this.#limits.frameBytes) {
+        this.#fragments(message, send)
+        start = index + 1
+        bodyBytes = 0
+      }
+    }
+    if (start < messages.length) send(this.#packed(start === 0 ? messages : messages.slice(start), bodyBytes))
+  }
+
+  #packed(messages: readonly OutgoingMessage[], bodyBytes: number): Uint8Array {
+    const frame = Buffer.allocUnsafe(kindBytes + bodyBytes + tagBytes)
+    frame[0] = kindPacked
+    let offset = kindBytes
+    for (const message of messages) offset = writeRecord(message, frame, offset)
+    return this.#sealed(frame)
+  }
+
+  #fragments(message: OutgoingMessage, send: (frame: Uint8Array) => void): void {
+    const record = Buffer.allocUnsafe(recordHeadBytes + message.bytes)
+    writeRecord(message, record, 0)
+    for (let from = 0; from < record.length; from += this.#limits.frameBytes) {
+      const piece = record.subarray(from, from + this.#limits.frameBytes)
+      const frame = Buffer.allocUnsafe(frameOverheadBytes + piece.length)
+      frame[0] = from + piece.length === record.length ? kindLast : kindFragment
+      frame.set(piece, kindBytes)
+      send(this.#sealed(frame))
+    }
+  }
+
+  #sealed(frame: Buffer): Uint8Array {
+    const end = frame.length - tagBytes
+    frame.set(this.#seal.next(frame.subarray(0, end)), end)
+    return frame
+  }
+}
+
+function writeRecord(message: OutgoingMessage, target: Buffer, start: number): number {
+  target.writeUInt32BE(message.header.length, start)
+  target.writeUInt32BE(message.bytes - message.header.length, start + 4)
+  target.set(message.header, start + recordHeadBytes)
+  let offset = start + recordHeadBytes + message.header.length
+  for (const chunk of message.payload) {
+    target.set(chunk, offset)
+    offset += chunk.length
+  }
+  return offset
+}
+
+/** Checks sealed frames and gives back their messages, as views of the frame. */
+export class FrameDecoder {
+  readonly #seal: FrameSeal
+  readonly #limits: FrameLimits
+  #fragments: Uint8Array[] = []
+  #fragmentBytes = 0
+
+  constructor(key: Uint8Array, limits: FrameLimits) {
+    this.#seal = new FrameSeal(key)
+    this.#limits = limits
+  }
+
+  /** @throws ProtocolError; afterwards the link must end, since the frame counter is out of step */
+  decode(bytes: Uint8Array): RawMessage[] {
+    const frame = asBuffer(bytes)
+    if (frame.length <= frameOverheadBytes) throw new ProtocolError('a frame is too short')
+    if (frame.length > this.#limits.frameBytes + frameOverheadBytes) throw new ProtocolError(`a frame of ${frame.length} bytes is over the limit`)
+    const end = frame.length - tagBytes
+    if (!timingSafeEqual(this.#seal.next(frame.subarray(0, end)), frame.subarray(end))) throw new ProtocolError('a frame has a wrong tag')
+    const body = frame.subarray(kindBytes, end)
+    switch (frame[0]) {
+      case kindPacked: return this.#records(body)
+      case kindFragment: this.#keep(body); return []
+      case kindLast: this.#keep(body); return this.#joined()
+      default: throw new ProtocolError(`a frame of unknown kind ${frame[0]}`)
+    }
+  }
+
+  #keep(body: Uint8Array): void {
+    this.#fragmentBytes += body.length
+    if (this.#fragmentBytes > this.#limits.maxMessageBytes + recordHeadBytes) throw new ProtocolError('a message in fragments is over the limit')
+    this.#fragments.push(body)
+  }
+
+  #joined(): RawMessage[] {
+    const body = Buffer.concat(this.#fragments, this.#fragmentBytes)
+    this.#fragments = []
+    this.#fragmentBytes = 0
+    const messages = this.#records(body)
+    if (messages.length !== 1) throw new ProtocolError('fragments hold more than one message')
+    return messages
+  }
+
+  #records(body: Buffer): RawMessage[] {
+    const messages: RawMessage[] = []
+    let offset = 0
+    while (offset < body.length) {
+      if (body.length - offset < recordHeadBytes) throw new ProtocolError('a record is cut off')
+      const headerStart = offset + recordHeadBytes
+      const payloadStart = headerStart + body.readUInt32BE(offset)
+      const end = payloadStart + body.readUInt32BE(offset + 4)
+      if (end > body.length) throw new ProtocolError('a record is cut off')
+      messages.push({ header: body.subarray(headerStart, payloadStart), payload: body.subarray(payloadStart, end) })
+      offset = end
+    }
+    return messages
+  }
+}

@@ -1,0 +1,182 @@
+import { ReplicaError } from '@sectional/core'
+import type { CallContext, ReplicaErrorCode, ShardId } from '@sectional/core'
+import type { Clock, Timer } from '@sectional/runtime'
+import type { OutgoingMessage } from '../frame/frame-codec.ts'
+import type { Outbox } from '../frame/outbox.ts'
+import type { RpcLimits } from '../limits.ts'
+import type { RpcMetrics } from '../rpc-metrics.ts'
+import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
+import { messageHeaderType, ProtocolError, required } from '../schema/schema.ts'
+import type { WireMessage } from '../schema/schema.ts'
+import type { Verb } from '../schema/verb.ts'
+import { encodeShard } from '../shard/document-codec.ts'
+
+/** A call or stream that waits for messages of the peer. */
+export interface Exchange {
+  readonly verb: string
+  /** @throws ProtocolError when the message is not one that this exchange waits for */
+  receive(content: string, message: WireMessage, payload: PayloadReader): void
+  fail(error: ReplicaError): void
+}
+
+/** Longest delay a timer takes; longer deadlines are as good as none. */
+const maxTimerMs = 2 ** 31 - 1
+
+export function timerMs(timeoutMs: number): number { return Math.min(timeoutMs, maxTimerMs) }
+
+const replicaErrorCodes: ReadonlySet<string> = new Set<ReplicaErrorCode>(
+  ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'overloaded', 'storage', 'closed', 'protocol'])
+
+/** The peer's answer to a call that failed there. */
+export function failureError(failure: WireMessage): ReplicaError {
+  return replicaErrorCodes.has(failure.code)
+    ? new ReplicaError(failure.code as ReplicaErrorCode, failure.reason)
+    : new ReplicaError('protocol', `the peer failed with the unknown code ${failure.code}: ${failure.reason}`)
+}
+
+export function encodeMessage(header: object, payload: PayloadWriter | undefined): OutgoingMessage {
+  const encoded = messageHeaderType.encode(header)
+  return { header: encoded, payload: payload?.chunks ?? [], bytes: encoded.length + (payload?.bytes ?? 0) }
+}
+
+export interface CallsOutOptions {
+  readonly peerNode: string
+  readonly outbox: Outbox
+  readonly clock: Clock
+  readonly limits: RpcLimits
+  readonly metrics: RpcMetrics
+  /** Nothing waits for an answer any more. */
+  readonly onIdle: () => void
+}
+
+/** The calls of this node on one link, by id. */
+export class CallsOut {
+  readonly options: CallsOutOptions
+  readonly #exchanges = new Map<number, Exchange>()
+  #lastId = 0
+  #closed: ReplicaError | undefined
+
+  constructor(options: CallsOutOptions) { this.options = options }
+
+  get size(): number { return this.#exchanges.size }
+
+  call<Request, Reply>(verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext): Promise<Reply> {
+    return new Promise((resolve, reject) => { new PendingCall(this, verb, shard, request, context, resolve, reject) })
+  }
+
+  /**
+   * Sends the call; its id.
+   * @throws ReplicaError when it may not begin
+   */
+  begin(exchange: Exchange, shard: ShardId | null, fields: object, payload: PayloadWriter, context: CallContext): number {
+    const { limits, outbox, peerNode } = this.options
+    if (this.#closed) throw this.#closed
+    if (context.signal?.aborted) throw new ReplicaError('cancelled', `${exchange.verb} was cancelled`)
+    if (!(context.timeoutMs > 0)) throw new ReplicaError('timeout', `no time is left for ${exchange.verb}`)
+    if (this.#exchanges.size >= limits.maxCallsOut) throw new ReplicaError('overloaded', `${limits.maxCallsOut} calls already wait for ${peerNode}`)
+    if (outbox.queuedBytes > limits.maxQueuedBytes) throw new ReplicaError('overloaded', `${outbox.queuedBytes} bytes already wait to be sent to ${peerNode}`)
+    const id = this.#nextId()
+    const call = { timeoutMs: timerMs(context.timeoutMs), requestId: context.requestId, shard: shard && encodeShard(shard), ...fields }
+    const message = encodeMessage({ id, call }, payload)
+    if (message.bytes > limits.maxMessageBytes) {
+      throw new ReplicaError('protocol', `${exchange.verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: send it in parts`)
+    }
+    this.#exchanges.set(id, exchange)
+    outbox.add(message)
+    return id
+  }
+
+  /** A message about one of this node's calls. Answers to calls that ended here meanwhile are dropped. */
+  receive(id: number, content: string, message: WireMessage, payload: PayloadReader): void {
+    this.#exchanges.get(id)?.receive(content, message, payload)
+  }
+
+  send(header: object): void { this.options.outbox.add(encodeMessage(header, undefined)) }
+
+  /** The exchange waits for nothing more. */
+  end(id: number): void {
+    if (this.#exchanges.delete(id) && this.#exchanges.size === 0) this.options.onIdle()
+  }
+
+  /** Fails what waits and whatever is begun later. */
+  close(error: ReplicaError): void {
+    this.#closed = error
+    for (const exchange of [...this.#exchanges.values()]) exchange.fail(error)
+    this.#exchanges.clear()
+  }
+
+  #nextId(): number {
+    do this.#lastId = this.#lastId === 0xffffffff ? 1 : this.#lastId + 1
+    while (this.#exchanges.has(this.#lastId))
+    return this.#lastId
+  }
+}
+
+class PendingCall<Request, Reply> implements Exchange {
+  readonly #calls: CallsOut
+  readonly #verb: Verb<Request, Reply>
+  readonly #context: CallContext
+  readonly #resolve: (reply: Reply) => void
+  readonly #reject: (error: ReplicaError) => void
+  readonly #startedMs: number
+  readonly #id: number = 0
+  readonly #timer: Timer | undefined
+
+  constructor(
+    calls: CallsOut, verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext,
+    resolve: (reply: Reply) => void, reject: (error: ReplicaError) => void,
+  ) {
+    const { clock } = calls.options
+    this.#calls = calls
+    this.#verb = verb
+    this.#context = context
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#startedMs = clock.monotonic()
+    try {
+      const payload = new PayloadWriter()
+      this.#id = calls.begin(this, shard, { [verb.name]: verb.encodeRequest(request, payload) }, payload, context)
+    } catch (error) {
+      if (!(error instanceof ReplicaError)) throw error
+      this.fail(error)
+      return
+    }
+    this.#timer = clock.setTimer(timerMs(context.timeoutMs), this.#timedOut)
+    context.signal?.addEventListener('abort', this.#aborted, { once: true })
+  }
+
+  get verb(): string { return this.#verb.name }
+
+  receive(content: string, message: WireMessage, payload: PayloadReader): void {
+    if (content === 'failure') return this.fail(failureError(message))
+    if (content !== 'reply' || message.verb !== this.#verb.name) throw new ProtocolError(`${this.#verb.name} was answered with something else`)
+    const reply = this.#verb.decodeReply(required(message[this.#verb.name], 'reply'), payload)
+    payload.finish()
+    this.#settle('ok')
+    this.#resolve(reply)
+  }
+
+  fail(error: ReplicaError): void {
+    this.#settle(error.code)
+    this.#reject(error)
+  }
+
+  #settle(outcome: string): void {
+    const { clock, metrics } = this.#calls.options
+    this.#timer?.cancel()
+    this.#context.signal?.removeEventListener('abort', this.#aborted)
+    this.#calls.end(this.#id)
+    metrics.called(this.#verb.name, outcome, (clock.monotonic() - this.#startedMs) / 1000)
+  }
+
+  readonly #timedOut = (): void => {
+    this.#giveUp(new ReplicaError('timeout', `${this.#calls.options.peerNode} did not answer ${this.#verb.name} within ${this.#context.timeoutMs} ms`))
+  }
+
+  readonly #aborted = (): void => { this.#giveUp(new ReplicaError('cancelled', `${this.#verb.name} was cancelled`)) }
+
+  #giveUp(error: ReplicaError): void {
+    this.#calls.send({ id: this.#id, cancel: {} })
+    this.fail(error)
+  }
+}

@@ -1,0 +1,201 @@
+import { ReplicaError } from '@sectional/core'
+import type { CallContext, ReplicaErrorCode } from '@sectional/core'
+import type { Clock, Log, Timer } from '@sectional/runtime'
+import type { Outbox } from '../frame/outbox.ts'
+import type { RpcLimits } from '../limits.ts'
+import type { RpcMetrics } from '../rpc-metrics.ts'
+import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
+import { ProtocolError } from '../schema/schema.ts'
+import type { WireMessage } from '../schema/schema.ts'
+import { encodeMessage } from './calls-out.ts'
+
+/** A reply or a page whose fields are ready to be encoded. */
+export interface Answer { readonly fields: object; readonly payload: PayloadWriter }
+
+/** How this node does what a peer asked for. */
+export type Work =
+  | { readonly kind: 'reply'; run(context: CallContext): Promise<Answer> }
+  | { readonly kind: 'pages'; run(context: CallContext): AsyncIterable<Answer> }
+
+export interface CallsServedOptions {
+  readonly outbox: Outbox
+  readonly clock: Clock
+  readonly limits: RpcLimits
+  readonly metrics: RpcMetrics
+  readonly log: Log
+  /** @throws ProtocolError for a malformed request, ReplicaError for one that cannot be served here */
+  readonly prepare: (call: WireMessage, payload: PayloadReader) => Work
+}
+
+/** The calls of the peer on one link, by the peer's id. */
+export class CallsServed {
+  readonly options: CallsServedOptions
+  readonly #calls = new Map<number, ServedCall>()
+  #payloadBytes = 0
+  #closed = false
+
+  constructor(options: CallsServedOptions) { this.options = options }
+
+  get size(): number { return this.#calls.size }
+
+  /** @throws ProtocolError when the id is in use */
+  begin(id: number, call: WireMessage, payload: PayloadReader): void {
+    const { limits, prepare } = this.options
+    if (this.#calls.has(id)) throw new ProtocolError(`call ${id} began twice`)
+    const verb: string = call.verb ?? 'unknown'
+    const bytes = payload.left
+    if (this.#calls.size >= limits.maxCallsServed || (this.#payloadBytes > 0 && this.#payloadBytes + bytes > limits.maxServedBytes)) {
+      return this.fail(id, verb, new ReplicaError('overloaded', 'this node already serves as many calls of its peer as it may'))
+    }
+    let work: Work
+    try {
+      if (!(call.timeoutMs > 0)) throw new ProtocolError('the deadline is no duration')
+      work = prepare(call, payload)
+    } catch (error) {
+      return this.fail(id, verb, error)
+    }
+    const served = new ServedCall(this, id, verb, call, bytes)
+    this.#calls.set(id, served)
+    this.#payloadBytes += bytes
+    void served.run(work)
+  }
+
+  cancel(id: number): void { this.#calls.get(id)?.cancel(new ReplicaError('cancelled', 'the caller gave up')) }
+
+  credit(id: number, pages: number, bytes: number): void { this.#calls.get(id)?.grant(pages, bytes) }
+
+  /** Aborts everything; nothing is answered any more. */
+  close(): void {
+    this.#closed = true
+    for (const call of [...this.#calls.values()]) call.cancel(new ReplicaError('unreachable', 'the link to the caller is gone'))
+  }
+
+  end(call: ServedCall): void {
+    this.#calls.delete(call.id)
+    this.#payloadBytes -= call.payloadBytes
+  }
+
+  /** Sends one answer, or a failure in its place when it is too large or the peer does not read. */
+  answer(id: number, verb: string, content: 'reply' | 'page', { fields, payload }: Answer): void {
+    const { outbox, limits } = this.options
+    const message = encodeMessage({ id, [content]: fields }, payload)
+    if (message.bytes > limits.maxMessageBytes) {
+      throw new ReplicaError('protocol', `the answer to ${verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: ask for it in parts`)
+    }
+    if (outbox.queuedBytes > limits.maxQueuedBytes) throw new ReplicaError('overloaded', 'the caller does not read its answers')
+    outbox.add(message)
+  }
+
+  fail(id: number, verb: string, error: unknown): void {
+    const { code, reason } = this.#describe(verb, error)
+    this.options.metrics.served(verb, code)
+    if (!this.#closed) this.options.outbox.add(encodeMessage({ id, failure: { code, reason } }, undefined))
+  }
+
+  #describe(verb: string, error: unknown): { readonly code: ReplicaErrorCode; readonly reason: string } {
+    if (error instanceof ReplicaError) return { code: error.code, reason: error.message }
+    if (error instanceof ProtocolError) {
+      this.options.log.warn({ verb, reason: error.message }, 'a peer sent a malformed request')
+      return { code: 'protocol', reason: error.message }
+    }
+    this.options.log.error({ verb, err: error }, 'a call of a peer failed unexpectedly')
+    return { code: 'storage', reason: 'an unexpected failure, see the log of that node' }
+  }
+}
+
+/** One call being served; its own context. The abort signal is made when somebody asks for it: most calls end before. */
+class ServedCall implements CallContext {
+  readonly id: number
+  readonly payloadBytes: number
+  readonly timeoutMs: number
+  readonly requestId?: string
+  readonly #calls: CallsServed
+  readonly #verb: string
+  #controller: AbortController | undefined
+  #cancelled: ReplicaError | undefined
+  #creditPages: number
+  #creditBytes: number
+  #creditWaiter: (() => void) | undefined
+  #stallTimer: Timer | undefined
+
+  constructor(calls: CallsServed, id: number, verb: string, call: WireMessage, payloadBytes: number) {
+    this.#calls = calls
+    this.id = id
+    this.#verb = verb
+    this.payloadBytes = payloadBytes
+    this.timeoutMs = call.timeoutMs
+    if (call.requestId !== null) this.requestId = call.requestId
+    this.#creditPages = calls.options.limits.streamPages
+    this.#creditBytes = calls.options.limits.streamBytes
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#cancelled) this.#controller.abort(this.#cancelled)
+    }
+    return this.#controller.signal
+  }
+
+  cancel(reason: ReplicaError): void {
+    if (this.#cancelled) return
+    this.#cancelled = reason
+    this.#controller?.abort(reason)
+    this.#wake()
+  }
+
+  grant(pages: number, bytes: number): void {
+    this.#creditPages += pages
+    this.#creditBytes += bytes
+    if (this.#hasCredit()) this.#wake()
+  }
+
+  /** Never rejects. */
+  async run(work: Work): Promise<void> {
+    try {
+      if (work.kind === 'reply') {
+        const answer = await work.run(this)
+        if (!this.#cancelled) this.#calls.answer(this.id, this.#verb, 'reply', answer)
+      } else {
+        await this.#sendPages(work.run(this))
+      }
+      this.#calls.options.metrics.served(this.#verb, this.#cancelled?.code ?? 'ok')
+    } catch (error) {
+      this.#calls.fail(this.id, this.#verb, this.#cancelled ?? error)
+    } finally {
+      this.#calls.end(this)
+    }
+  }
+
+  async #sendPages(pages: AsyncIterable<Answer>): Promise<void> {
+    for await (const page of pages) {
+      while (!this.#cancelled && !this.#hasCredit()) await this.#waitForCredit()
+      if (this.#cancelled) break
+      this.#creditPages--
+      this.#creditBytes -= page.payload.bytes
+      this.#calls.answer(this.id, this.#verb, 'page', page)
+    }
+    if (this.#cancelled) throw this.#cancelled
+    this.#calls.options.outbox.add(encodeMessage({ id: this.id, end: {} }, undefined))
+  }
+
+  #hasCredit(): boolean { return this.#creditPages > 0 && this.#creditBytes > 0 }
+
+  #waitForCredit(): Promise<void> {
+    const { clock, limits } = this.#calls.options
+    return new Promise(resolve => {
+      this.#creditWaiter = resolve
+      this.#stallTimer = clock.setTimer(limits.streamStallMs, () => {
+        this.cancel(new ReplicaError('timeout', `the reader of ${this.#verb} took nothing for ${limits.streamStallMs} ms`))
+      })
+    })
+  }
+
+  #wake(): void {
+    this.#stallTimer?.cancel()
+    this.#stallTimer = undefined
+    const waiter = this.#creditWaiter
+    this.#creditWaiter = undefined
+    waiter?.()
+  }
+}

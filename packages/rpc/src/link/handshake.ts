@@ -1,0 +1,248 @@
+/**
+ * Mutual proof of the cluster secret, as two pure machines: frame in, frame out or a decision. DESIGN.md
+ * draws it and says what it protects from. Each proof is HMAC-SHA256 under the secret over the prover's role
+ * and the exact bytes of Hello and WelcomeCore, hence over both nonces, identities and version ranges: a
+ * proof fits one connection, one side and one choice of version only.
+ */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { PeerIdentity } from '@sectional/core'
+import { handshakeType, ProtocolError, required, welcomeCoreType } from '../schema/schema.ts'
+import type { WireMessage } from '../schema/schema.ts'
+
+/** Versions of the protocol that this code speaks: the newest and, once there is one, the one before. */
+export const protocolVersions: VersionRange = Object.freeze({ min: 1, max: 1 })
+export const minSecretLength = 32
+/** Frames of a handshake are small: names and addresses. */
+export const maxHandshakeFrameBytes = 4096
+const magic = 'sectional'
+export const nonceBytes = 32
+export const instanceBytes = 16
+const maxNameLength = 512
+const maxReasonLength = 200
+
+export interface VersionRange { readonly min: number; readonly max: number }
+
+/** @throws Error that says what is wrong with the secret, never the secret */
+export function checkClusterSecret(secret: string): void {
+  if (secret.length < minSecretLength) {
+    throw new Error(`the cluster secret has ${secret.length} characters, at least ${minSecretLength} are needed: every node of the cluster must be given the same one`)
+  }
+}
+
+/** Who a node is on the wire. */
+export interface LinkIdentity extends PeerIdentity {
+  /** Random for every start of the process, 16 bytes in hex. */
+  readonly instance: string
+}
+
+export interface HandshakeOptions {
+  readonly identity: LinkIdentity
+  readonly secret: string
+  /** 32 random bytes, new for each connection. */
+  readonly nonce: Uint8Array
+  readonly versions?: VersionRange
+  /** Last word on a peer that has proven itself, for instance when it is linked already: a reason to refuse it, or null. */
+  readonly accept?: (peer: LinkIdentity) => HandshakeRefusal | null
+}
+
+/** What the two sides agree on. */
+export interface Established {
+  readonly peer: LinkIdentity
+  readonly version: number
+  readonly sendKey: Uint8Array
+  readonly receiveKey: Uint8Array
+}
+
+export interface HandshakeRefusal {
+  readonly kind: 'garbage' | 'version' | 'self' | 'cluster' | 'secret' | 'linked' | 'by-peer' | 'busy' | 'timeout'
+  /** One sentence for the log and for the other side. */
+  readonly reason: string
+}
+
+/** `send` goes out before the rest is acted on. */
+export type HandshakeStep =
+  | { readonly kind: 'continue'; readonly send: Uint8Array }
+  | { readonly kind: 'established'; readonly send?: Uint8Array; readonly result: Established }
+  | { readonly kind: 'refused'; readonly send?: Uint8Array; readonly refusal: HandshakeRefusal; readonly peer?: LinkIdentity }
+
+export interface HandshakeMachine { receive(frame: Uint8Array): HandshakeStep }
+
+class Refusal extends Error {
+  readonly kind: HandshakeRefusal['kind']
+  readonly peer: LinkIdentity | undefined
+  constructor(kind: HandshakeRefusal['kind'], message: string, peer?: LinkIdentity) {
+    super(message)
+    this.kind = kind
+    this.peer = peer
+  }
+}
+
+/** The side that connected. `hello` is the first frame. */
+export class DialingHandshake implements HandshakeMachine {
+  readonly hello: Uint8Array
+  readonly #options: HandshakeOptions
+  #established: Established | undefined
+
+  constructor(options: HandshakeOptions) {
+    this.#options = options
+    const { min, max } = options.versions ?? protocolVersions
+    this.hello = handshakeType.encode({
+      hello: { magic, minVersion: min, maxVersion: max, nonce: options.nonce, identity: encodeIdentity(options.identity) },
+    })
+  }
+
+  receive(frame: Uint8Array): HandshakeStep {
+    return guarded(() => {
+      const message = decodeStep(frame)
+      if (this.#established === undefined && message.step === 'welcome') return this.#welcomed(message.welcome)
+      if (this.#established !== undefined && message.step === 'accepted') return { kind: 'established', result: this.#established }
+      throw new Refusal('garbage', `an unexpected ${message.step ?? 'frame'} in the handshake`)
+    })
+  }
+
+  #welcomed(welcome: WireMessage): HandshakeStep {
+    const { identity, secret, versions = protocolVersions, accept } = this.#options
+    const core = welcomeCoreType.decode(welcome.core)
+    const peer = decodeIdentity(core.identity)
+    const transcript = transcriptOf(this.hello, welcome.core)
+    checkProof(proofOf(secret, 'listener', transcript), welcome.proof, peer)
+    checkNonce(core.nonce, this.#options.nonce)
+    if (core.version < versions.min || core.version > versions.max) throw new Refusal('version', `${peer.node} chose protocol version ${core.version}, which was not offered`, peer)
+    checkPeer(identity, peer)
+    const refusal = accept?.(peer)
+    if (refusal) throw new Refusal(refusal.kind, refusal.reason, peer)
+    this.#established = {
+      peer,
+      version: core.version,
+      sendKey: frameKey(secret, 'dialer frames', transcript),
+      receiveKey: frameKey(secret, 'listener frames', transcript),
+    }
+    return { kind: 'continue', send: handshakeType.encode({ proof: { proof: proofOf(secret, 'dialer', transcript) } }) }
+  }
+}
+
+/** The side that was connected to. */
+export class ListeningHandshake implements HandshakeMachine {
+  readonly #options: HandshakeOptions
+  #pending: { readonly peer: LinkIdentity; readonly transcript: Uint8Array; readonly version: number } | undefined
+
+  constructor(options: HandshakeOptions) { this.#options = options }
+
+  receive(frame: Uint8Array): HandshakeStep {
+    return guarded(() => {
+      const message = decodeStep(frame)
+      if (this.#pending === undefined && message.step === 'hello') return this.#greeted(message.hello, frame)
+      if (this.#pending !== undefined && message.step === 'proof') return this.#proven(message.proof.proof)
+      throw new Refusal('garbage', `an unexpected ${message.step ?? 'frame'} in the handshake`)
+    })
+  }
+
+  #greeted(hello: WireMessage, frame: Uint8Array): HandshakeStep {
+    const { identity, secret, nonce, versions = protocolVersions } = this.#options
+    if (hello.magic !== magic) throw new Refusal('garbage', 'this port speaks the protocol of Sectional nodes')
+    const peer = decodeIdentity(hello.identity)
+    checkNonce(hello.nonce, nonce)
+    const version = Math.min(versions.max, hello.maxVersion)
+    if (version < Math.max(versions.min, hello.minVersion)) {
+      throw new Refusal('version', `${identity.node} speaks protocol versions ${versions.min} to ${versions.max}, ${peer.node} speaks ${hello.minVersion} to ${hello.maxVersion}`, peer)
+    }
+    const core = welcomeCoreType.encode({ version, nonce, identity: encodeIdentity(identity) })
+    const transcript = transcriptOf(frame, core)
+    this.#pending = { peer, transcript, version }
+    return { kind: 'continue', send: handshakeType.encode({ welcome: { core, proof: proofOf(secret, 'listener', transcript) } }) }
+  }
+
+  #proven(proof: Uint8Array): HandshakeStep {
+    const { identity, secret, accept } = this.#options
+    const { peer, transcript, version } = required(this.#pending, 'hello')
+    checkProof(proofOf(secret, 'dialer', transcript), proof, peer)
+    checkPeer(identity, peer)
+    const refusal = accept?.(peer)
+    if (refusal) throw new Refusal(refusal.kind, refusal.reason, peer)
+    const result: Established = {
+      peer,
+      version,
+      sendKey: frameKey(secret, 'listener frames', transcript),
+      receiveKey: frameKey(secret, 'dialer frames', transcript),
+    }
+    return { kind: 'established', send: handshakeType.encode({ accepted: {} }), result }
+  }
+}
+
+/** The frame that tells the other side why the connection ends. */
+export function encodeRefused(reason: string): Uint8Array {
+  return handshakeType.encode({ refused: { reason: reason.slice(0, maxReasonLength) } })
+}
+
+function guarded(act: () => HandshakeStep): HandshakeStep {
+  try {
+    return act()
+  } catch (error) {
+    if (error instanceof Refusal) {
+      const refusal = { kind: error.kind, reason: error.message }
+      const tell = error.kind !== 'by-peer'
+      return { kind: 'refused', refusal, ...(tell && { send: encodeRefused(error.message) }), ...(error.peer && { peer: error.peer }) }
+    }
+    if (error instanceof ProtocolError) return { kind: 'refused', refusal: { kind: 'garbage', reason: error.message }, send: encodeRefused(error.message) }
+    throw error
+  }
+}
+
+function decodeStep(frame: Uint8Array): WireMessage {
+  if (frame.length > maxHandshakeFrameBytes) throw new ProtocolError('a handshake frame is over the limit')
+  const message = handshakeType.decode(frame)
+  if (message.step === 'refused') throw new Refusal('by-peer', printable(message.refused.reason, maxReasonLength))
+  return message
+}
+
+function encodeIdentity(identity: LinkIdentity): object {
+  const { node, address, clusterId, instance } = identity
+  return { node, address, clusterId, instance: Buffer.from(instance, 'hex') }
+}
+
+function decodeIdentity(message: WireMessage | null): LinkIdentity {
+  const { node, address, clusterId, instance } = required(message, 'identity')
+  for (const text of [node, address, clusterId ?? 'none']) {
+    if (text === '' || text !== printable(text, maxNameLength)) throw new ProtocolError('an identity that is no plain text')
+  }
+  if (instance.length !== instanceBytes) throw new ProtocolError('an instance of a wrong length')
+  return { node, address, clusterId, instance: Buffer.from(instance).toString('hex') }
+}
+
+/** What a stranger wrote, fit for a log line. */
+function printable(text: string, maxLength: number): string {
+  return text.slice(0, maxLength).replace(/[^\x20-\x7e]/g, '?')
+}
+
+function checkNonce(theirs: Uint8Array, ours: Uint8Array): void {
+  if (theirs.length !== nonceBytes) throw new ProtocolError('a nonce of a wrong length')
+  if (timingSafeEqual(theirs, ours)) throw new Refusal('garbage', 'the nonce was reflected')
+}
+
+function checkProof(expected: Uint8Array, given: Uint8Array, peer: LinkIdentity): void {
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
+    throw new Refusal('secret', `the cluster secrets differ: ${peer.node} did not prove that it holds the one used here`, peer)
+  }
+}
+
+function checkPeer(self: PeerIdentity, peer: LinkIdentity): void {
+  if (peer.node === self.node) throw new Refusal('self', `both ends are named ${self.node}: this is the node itself, or two nodes have one name`, peer)
+  if (peer.clusterId !== null && self.clusterId !== null && peer.clusterId !== self.clusterId) {
+    throw new Refusal('cluster', `${self.node} belongs to cluster ${self.clusterId}, ${peer.node} to cluster ${peer.clusterId}`, peer)
+  }
+}
+
+function transcriptOf(hello: Uint8Array, welcomeCore: Uint8Array): Uint8Array {
+  const lengths = Buffer.alloc(8)
+  lengths.writeUInt32BE(hello.length, 0)
+  lengths.writeUInt32BE(welcomeCore.length, 4)
+  return createHash('sha256').update(lengths).update(hello).update(welcomeCore).digest()
+}
+
+function proofOf(secret: string, role: 'dialer' | 'listener', transcript: Uint8Array): Uint8Array {
+  return createHmac('sha256', secret).update(`sectional ${role} proof\0`).update(transcript).digest()
+}
+
+function frameKey(secret: string, label: 'dialer frames' | 'listener frames', transcript: Uint8Array): Uint8Array {
+  return createHmac('sha256', secret).update(`sectional ${label}\0`).update(transcript).digest()
+}

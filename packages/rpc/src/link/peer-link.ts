@@ -1,0 +1,189 @@
+import { ReplicaError } from '@sectional/core'
+import type { CallContext, RaftMessage, ReplicaErrorCode, ShardId } from '@sectional/core'
+import type { Clock, Connection, Log, Timer } from '@sectional/runtime'
+import { decodeRaft, encodeRaft } from '../control/raft-codec.ts'
+import { FrameDecoder, FrameEncoder } from '../frame/frame-codec.ts'
+import type { RawMessage } from '../frame/frame-codec.ts'
+import { Outbox } from '../frame/outbox.ts'
+import type { RpcLimits } from '../limits.ts'
+import type { RpcMetrics } from '../rpc-metrics.ts'
+import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
+import { messageHeaderType, ProtocolError } from '../schema/schema.ts'
+import type { WireMessage } from '../schema/schema.ts'
+import type { StreamVerb, Verb } from '../schema/verb.ts'
+import { CallsOut, encodeMessage } from './calls-out.ts'
+import { CallsServed } from './calls-served.ts'
+import type { Work } from './calls-served.ts'
+import type { Established, LinkIdentity } from './handshake.ts'
+import { ScanReader } from './scan-reader.ts'
+
+/** What this node offers on its links. */
+export interface LinkService {
+  /** @throws ProtocolError, ReplicaError (see `CallsServedOptions.prepare`) */
+  prepare(peer: LinkIdentity, call: WireMessage, payload: PayloadReader): Work
+  receiveRaft(peer: LinkIdentity, message: RaftMessage): void
+}
+
+export interface PeerLinkOptions {
+  readonly connection: Connection
+  readonly established: Established
+  /** True: this node connected. */
+  readonly dialed: boolean
+  readonly clock: Clock
+  readonly limits: RpcLimits
+  readonly metrics: RpcMetrics
+  readonly log: Log
+  readonly service: LinkService
+  /** Something changed that may let this link or another go (`retire`). */
+  readonly onQuiet: (link: PeerLink) => void
+  /** Called once, when nothing more is sent or received. */
+  readonly onClosed: (link: PeerLink, reason: string) => void
+}
+
+/** One open, authenticated connection. Calls go both ways on it. */
+export class PeerLink {
+  readonly peer: LinkIdentity
+  readonly dialed: boolean
+  readonly #options: PeerLinkOptions
+  readonly #outbox: Outbox
+  readonly #decoder: FrameDecoder
+  readonly #callsOut: CallsOut
+  readonly #callsServed: CallsServed
+  #heartbeat: Timer
+  #lastReceivedMs: number
+  #lastTickMs: number
+  #retireSent = false
+  #retireReceived = false
+  #closed = false
+
+  constructor(options: PeerLinkOptions) {
+    const { connection, established, clock, limits, metrics, log, service } = options
+    this.#options = options
+    this.peer = established.peer
+    this.dialed = options.dialed
+    this.#outbox = new Outbox(connection, new FrameEncoder(established.sendKey, limits), clock, metrics)
+    this.#decoder = new FrameDecoder(established.receiveKey, limits)
+    const outbox = this.#outbox
+    this.#callsOut = new CallsOut({ peerNode: this.peer.node, outbox, clock, limits, metrics, onIdle: () => options.onQuiet(this) })
+    this.#callsServed = new CallsServed({
+      outbox, clock, limits, metrics, log, prepare: (call, payload) => service.prepare(this.peer, call, payload),
+    })
+    this.#lastReceivedMs = this.#lastTickMs = clock.monotonic()
+    this.#heartbeat = clock.setTimer(limits.heartbeatMs, this.#tick)
+  }
+
+  get queuedBytes(): number { return this.#outbox.queuedBytes }
+
+  /** False once closed, or once both ends have said that they begin nothing more here. */
+  get usable(): boolean { return !this.#closed && !this.#retired }
+
+  call<Request, Reply>(verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext): Promise<Reply> {
+    return this.#callsOut.call(verb, shard, request, context)
+  }
+
+  scan<Request, Row>(verb: StreamVerb<Request, Row>, shard: ShardId, request: Request, context: CallContext): AsyncIterator<readonly Row[]> {
+    return new ScanReader(this.#callsOut, verb, shard, request, context)
+  }
+
+  /** Sends, or drops the message when too much waits already: consensus sends it again. */
+  sendRaft(message: RaftMessage): void {
+    const { limits, metrics, log } = this.#options
+    if (this.#closed || this.#outbox.queuedBytes > limits.maxRaftQueuedBytes) return metrics.raftDropped()
+    const payload = new PayloadWriter()
+    const outgoing = encodeMessage({ raft: encodeRaft(message, payload) }, payload)
+    if (outgoing.bytes > limits.maxMessageBytes) {
+      log.error({ peer: this.peer.node, type: message.type, bytes: outgoing.bytes, limitBytes: limits.maxMessageBytes }, 'a consensus message is over the limit and cannot be sent')
+      return metrics.raftDropped()
+    }
+    this.#outbox.add(outgoing)
+  }
+
+  /** One frame of the connection. Never throws: whatever is wrong with it ends the link. */
+  receive(frame: Uint8Array): void {
+    if (this.#closed) return
+    this.#lastReceivedMs = this.#options.clock.monotonic()
+    try {
+      const messages = this.#decoder.decode(frame)
+      this.#options.metrics.received(messages.length, frame.length)
+      for (const message of messages) {
+        if (!this.#closed) this.#dispatch(message)
+      }
+    } catch (error) {
+      const reason = error instanceof ProtocolError ? error.message : 'a frame could not be handled'
+      this.#options.log.error({ peer: this.peer.node, reason, ...(!(error instanceof ProtocolError) && { err: error }) }, 'a peer broke the protocol: the link is closed')
+      this.close(`protocol: ${reason}`, 'protocol')
+    }
+  }
+
+  /**
+   * Called when a better link to the same node is open: the side that dialed says that it begins no more
+   * calls here as soon as none is open, the other side answers likewise, then the link closes.
+   */
+  retire(): void {
+    if (this.#closed || this.#retireSent || this.#callsOut.size > 0) return
+    if (!this.dialed && !this.#retireReceived) return
+    this.#retireSent = true
+    this.#outbox.add(encodeMessage({ retire: {} }, undefined))
+  }
+
+  /** Sends what waits, fails the calls in flight with `code` and aborts those being served. */
+  close(reason: string, code: ReplicaErrorCode = 'unreachable'): void {
+    if (this.#closed) return
+    this.#outbox.flush()
+    this.#options.connection.close(reason)
+    this.connectionClosed(reason, code)
+  }
+
+  /** The connection ended by itself. */
+  connectionClosed(reason: string, code: ReplicaErrorCode = 'unreachable'): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#heartbeat.cancel()
+    this.#outbox.close()
+    this.#callsServed.close()
+    this.#callsOut.close(new ReplicaError(code, `the link to ${this.peer.node} closed: ${reason}`))
+    this.#options.onClosed(this, reason)
+  }
+
+  get #retired(): boolean { return this.#retireSent && this.#retireReceived }
+
+  #dispatch(raw: RawMessage): void {
+    const message = messageHeaderType.decode(raw.header)
+    const content: string | undefined = message.content
+    const payload = new PayloadReader(raw.payload)
+    switch (content) {
+      case 'call': return this.#callsServed.begin(message.id, message.call, payload)
+      case 'cancel': return this.#callsServed.cancel(message.id)
+      case 'credit': return this.#callsServed.credit(message.id, message.credit.pages, message.credit.bytes)
+      case 'reply': case 'failure': case 'page': case 'end': return this.#callsOut.receive(message.id, content, message[content], payload)
+      case 'raft': return this.#receiveRaft(message.raft, payload)
+      case 'heartbeat': return
+      case 'retire': return this.#receiveRetire()
+      default: throw new ProtocolError('a message of no known content')
+    }
+  }
+
+  #receiveRaft(wire: WireMessage, payload: PayloadReader): void {
+    const message = decodeRaft(wire, payload)
+    payload.finish()
+    this.#options.service.receiveRaft(this.peer, message)
+  }
+
+  #receiveRetire(): void {
+    this.#retireReceived = true
+    if (this.dialed && this.#retired) return this.close('a better link is open')
+    this.#options.onQuiet(this)
+  }
+
+  readonly #tick = (): void => {
+    const { clock, limits } = this.#options
+    const nowMs = clock.monotonic()
+    // When this process itself stood still, what the peer sent meanwhile has not been read yet.
+    if (nowMs - this.#lastTickMs > 2 * limits.heartbeatMs) this.#lastReceivedMs = nowMs
+    this.#lastTickMs = nowMs
+    if (nowMs - this.#lastReceivedMs > limits.silenceMs) return this.close(`nothing was heard for ${limits.silenceMs} ms`)
+    if (!this.#outbox.active) this.#outbox.add(encodeMessage({ heartbeat: {} }, undefined))
+    this.#outbox.active = false
+    this.#heartbeat = clock.setTimer(limits.heartbeatMs, this.#tick)
+  }
+}

@@ -1,0 +1,266 @@
+import type { PeerIdentity, ReplicaErrorCode } from '@sectional/core'
+import type { Connection, Log, Runtime } from '@sectional/runtime'
+import type { RpcLimits } from '../limits.ts'
+import type { RpcMetrics } from '../rpc-metrics.ts'
+import { Dialer } from './dialer.ts'
+import { DialingHandshake, ListeningHandshake, nonceBytes } from './handshake.ts'
+import type { Established, HandshakeOptions, HandshakeRefusal, LinkIdentity } from './handshake.ts'
+import { HandshakeRun } from './handshake-run.ts'
+import { NodeLinks } from './node-links.ts'
+import { PeerLink } from './peer-link.ts'
+import type { LinkService } from './peer-link.ts'
+import { RefusalLog } from './refusal-log.ts'
+
+/** More links to one node than two are a fault of that node. */
+const maxLinksPerNode = 4
+
+export interface PeerLinksOptions {
+  readonly runtime: Runtime
+  readonly log: Log
+  readonly limits: RpcLimits
+  readonly metrics: RpcMetrics
+  readonly secret: string
+  readonly identity: LinkIdentity
+  readonly service: LinkService
+}
+
+type ChangeListener = (peer: PeerIdentity, up: boolean) => void
+
+/** Every connection of one node with its peers, from the first byte to the last. */
+export class PeerLinks {
+  readonly #options: PeerLinksOptions
+  readonly #refusals: RefusalLog
+  readonly #dialers = new Map<string, Dialer>()
+  /** Who answered at an address at last. */
+  readonly #nodeAt = new Map<string, string>()
+  readonly #handshakes = new Set<HandshakeRun>()
+  readonly #nodes = new Map<string, NodeLinks>()
+  readonly #announced = new Map<string, PeerIdentity>()
+  readonly #listeners = new Set<ChangeListener>()
+  #identity: LinkIdentity
+  #incomingHandshakes = 0
+  #openConnections = 0
+  #stopped = false
+  #onAllClosed: (() => void) | undefined
+
+  constructor(options: PeerLinksOptions) {
+    this.#options = options
+    this.#identity = options.identity
+    this.#refusals = new RefusalLog(options.log, options.runtime.clock)
+  }
+
+  /** The link for new calls to a node. */
+  best(node: string): PeerLink | undefined { return this.#nodes.get(node)?.best() }
+
+  connected(): readonly PeerIdentity[] { return [...this.#announced.values()] }
+
+  get stopped(): boolean { return this.#stopped }
+
+  get linkCount(): number { return [...this.#nodes.values()].reduce((sum, node) => sum + node.count, 0) }
+
+  get queuedBytes(): number { return this.#allLinks().reduce((sum, link) => sum + link.queuedBytes, 0) }
+
+  onChange(listener: ChangeListener): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  setPeers(addresses: readonly string[]): void {
+    if (this.#stopped) return
+    const wanted = new Set(addresses)
+    wanted.delete(this.#identity.address)
+    for (const [address, dialer] of [...this.#dialers]) {
+      if (wanted.has(address)) continue
+      this.#dialers.delete(address)
+      void dialer.stop()
+      for (const link of this.#linksAt(address)) link.close('it is no peer any more')
+      this.#nodeAt.delete(address)
+    }
+    for (const address of wanted) {
+      if (this.#dialers.has(address)) continue
+      const dialer = this.#makeDialer(address)
+      this.#dialers.set(address, dialer)
+      dialer.dial()
+    }
+  }
+
+  setIdentity({ node, address, clusterId }: PeerIdentity): void {
+    if (this.#stopped) return
+    const before = this.#identity
+    if (node === before.node && address === before.address && clusterId === before.clusterId) return
+    this.#identity = { node, address, clusterId, instance: before.instance }
+    this.#closeAll('its identity changed', 'unreachable')
+    for (const dialer of this.#dialers.values()) {
+      dialer.reset()
+      dialer.dial()
+    }
+  }
+
+  /** A connection that somebody made to this node. */
+  accept(connection: Connection): void {
+    const { limits, metrics } = this.#options
+    if (this.#stopped || this.#incomingHandshakes >= limits.maxUnauthenticated) {
+      metrics.refused('busy')
+      this.#refusals.warn('busy', { remote: connection.remoteAddress, limit: limits.maxUnauthenticated }, 'a connection was refused: too many have not finished their handshake')
+      return connection.close('busy')
+    }
+    this.#incomingHandshakes++
+    const machine = new ListeningHandshake({ ...this.#handshakeOptions(), accept: peer => this.#acceptIncoming(peer) })
+    const over = (): void => { this.#incomingHandshakes-- }
+    this.#shakeHands({
+      connection, machine,
+      onEstablished: established => { over(); return this.#open(connection, established, undefined) },
+      onFailed: (refusal, peer) => { over(); this.#report(refusal, peer, { remote: connection.remoteAddress }) },
+    })
+  }
+
+  /** Resolves when no connection and no timer is left. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    const attempts = [...this.#dialers.values()].map(dialer => dialer.stop())
+    this.#dialers.clear()
+    this.#closeAll('this node is stopping', 'closed')
+    await Promise.all(attempts)
+    if (this.#openConnections > 0) await new Promise<void>(resolve => { this.#onAllClosed = resolve })
+    this.#listeners.clear()
+  }
+
+  #makeDialer(address: string): Dialer {
+    const { runtime, limits } = this.#options
+    return new Dialer({
+      address, limits,
+      network: runtime.network,
+      clock: runtime.clock,
+      random: runtime.random,
+      wanted: () => this.#linksAt(address).every(link => !link.usable),
+      onConnection: (connection, done) => { this.#dialed(address, connection, done) },
+      onFailed: (error, nextAttemptMs) => {
+        const reason = error instanceof Error ? error.message : String(error)
+        this.#refusals.warn(`dial ${address}`, { address, reason, nextAttemptMs: Math.round(nextAttemptMs) }, 'a peer cannot be reached')
+      },
+    })
+  }
+
+  #dialed(address: string, connection: Connection, done: (lifetimeMs: number) => void): void {
+    const { clock } = this.#options.runtime
+    const machine = new DialingHandshake({ ...this.#handshakeOptions(), accept: peer => this.#acceptDialed(peer, address) })
+    this.#shakeHands({
+      connection, machine, first: machine.hello,
+      onEstablished: established => {
+        const openedMs = clock.monotonic()
+        this.#refusals.forget(`dial ${address}`)
+        return this.#open(connection, established, () => { done(clock.monotonic() - openedMs) })
+      },
+      onFailed: (refusal, peer) => {
+        this.#report(refusal, peer, { address })
+        if (refusal.kind === 'self' && peer?.instance === this.#identity.instance) void this.#dialers.get(address)?.stop()
+        done(0)
+      },
+    })
+  }
+
+  #handshakeOptions(): HandshakeOptions {
+    const { secret, runtime } = this.#options
+    return { identity: this.#identity, secret, nonce: runtime.random.bytes(nonceBytes) }
+  }
+
+  #shakeHands(options: Pick<ConstructorParameters<typeof HandshakeRun>[0], 'connection' | 'machine' | 'first' | 'onEstablished' | 'onFailed'>): void {
+    const { runtime, limits } = this.#options
+    this.#openConnections++
+    const run: HandshakeRun = new HandshakeRun({
+      ...options,
+      clock: runtime.clock,
+      timeoutMs: limits.handshakeTimeoutMs,
+      onEstablished: result => { this.#handshakes.delete(run); return options.onEstablished(result) },
+      onFailed: (refusal, peer) => { this.#handshakes.delete(run); options.onFailed(refusal, peer) },
+      onConnectionClosed: () => { if (--this.#openConnections === 0) this.#onAllClosed?.() },
+    })
+    this.#handshakes.add(run)
+  }
+
+  #acceptIncoming(peer: LinkIdentity): HandshakeRefusal | null {
+    const links = this.#nodes.get(peer.node)
+    if (links && links.count >= maxLinksPerNode && links.identity?.instance === peer.instance) {
+      return { kind: 'busy', reason: `${peer.node} has ${links.count} links to ${this.#identity.node} already` }
+    }
+    return null
+  }
+
+  #acceptDialed(peer: LinkIdentity, address: string): HandshakeRefusal | null {
+    this.#nodeAt.set(address, peer.node)
+    const linked = this.#nodes.get(peer.node)?.all().some(link => link.usable && sameIdentity(link.peer, peer))
+    return linked ? { kind: 'linked', reason: `${peer.node} and ${this.#identity.node} are linked already` } : null
+  }
+
+  #open(connection: Connection, established: Established, onClosed: (() => void) | undefined): PeerLink {
+    const { runtime, limits, metrics, service, log } = this.#options
+    const { peer } = established
+    for (const older of this.#nodes.get(peer.node)?.all() ?? []) {
+      if (!sameIdentity(older.peer, peer)) older.close(`${peer.node} came back with a new ${older.peer.instance === peer.instance ? 'identity' : 'process'}`)
+    }
+    const links = this.#nodes.get(peer.node) ?? new NodeLinks(this.#identity.node)
+    this.#nodes.set(peer.node, links)
+    const link = new PeerLink({
+      connection, established, limits, metrics, log, service,
+      dialed: onClosed !== undefined,
+      clock: runtime.clock,
+      onQuiet: () => { links.retireOthers() },
+      onClosed: (closed, reason) => { this.#closed(closed, links, reason); onClosed?.() },
+    })
+    links.add(link)
+    metrics.links.set(this.linkCount)
+    log.info({ peer: peer.node, address: peer.address, cluster: peer.clusterId, dialed: link.dialed, version: established.version }, 'a link opened')
+    this.#refusals.forget(`peer ${peer.node}`)
+    if (!this.#announced.has(peer.node)) this.#announce({ node: peer.node, address: peer.address, clusterId: peer.clusterId }, true)
+    links.retireOthers()
+    return link
+  }
+
+  #closed(link: PeerLink, links: NodeLinks, reason: string): void {
+    const { log, metrics } = this.#options
+    const { node } = link.peer
+    links.remove(link)
+    log.info({ peer: node, dialed: link.dialed, reason }, 'a link closed')
+    if (links.count === 0 && this.#nodes.get(node) === links) {
+      this.#nodes.delete(node)
+      const identity = this.#announced.get(node)
+      if (identity) this.#announce(identity, false)
+    }
+    metrics.links.set(this.linkCount)
+    for (const [address, dialer] of this.#dialers) {
+      if (address === link.peer.address || this.#nodeAt.get(address) === node) dialer.resume()
+    }
+  }
+
+  #announce(peer: PeerIdentity, up: boolean): void {
+    if (up) this.#announced.set(peer.node, peer)
+    else this.#announced.delete(peer.node)
+    for (const listener of [...this.#listeners]) listener(peer, up)
+  }
+
+  #report(refusal: HandshakeRefusal, peer: LinkIdentity | undefined, where: { readonly address?: string; readonly remote?: string }): void {
+    const { log, metrics } = this.#options
+    metrics.refused(refusal.kind)
+    const fields = { ...where, peer: peer?.node, cause: refusal.kind, reason: refusal.reason }
+    const self = refusal.kind === 'self' && peer?.instance === this.#identity.instance
+    if (this.#stopped || refusal.kind === 'linked' || self) return log.debug(fields, 'a handshake opened no link')
+    const key = peer ? `peer ${peer.node}` : `${refusal.kind} ${where.address ?? where.remote?.replace(/:\d+$/, '')}`
+    this.#refusals.warn(key, fields, refusal.kind === 'by-peer' ? 'a peer refused the handshake' : 'a peer was refused')
+  }
+
+  #linksAt(address: string): readonly PeerLink[] {
+    const node = this.#nodeAt.get(address)
+    return this.#allLinks().filter(link => link.peer.address === address || link.peer.node === node)
+  }
+
+  #allLinks(): readonly PeerLink[] { return [...this.#nodes.values()].flatMap(links => links.all()) }
+
+  #closeAll(reason: string, code: ReplicaErrorCode): void {
+    for (const run of [...this.#handshakes]) run.cancel({ kind: 'busy', reason })
+    for (const link of this.#allLinks()) link.close(reason, code)
+  }
+}
+
+function sameIdentity(a: LinkIdentity, b: LinkIdentity): boolean {
+  return a.node === b.node && a.address === b.address && a.clusterId === b.clusterId && a.instance === b.instance
+}

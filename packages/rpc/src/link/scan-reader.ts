@@ -1,0 +1,154 @@
+import { ReplicaError } from '@sectional/core'
+import type { CallContext, ShardId } from '@sectional/core'
+import type { Timer } from '@sectional/runtime'
+import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
+import { ProtocolError, required } from '../schema/schema.ts'
+import type { WireMessage } from '../schema/schema.ts'
+import type { StreamVerb } from '../schema/verb.ts'
+import { failureError, timerMs } from './calls-out.ts'
+import type { CallsOut, Exchange } from './calls-out.ts'
+
+interface Waiter<Row> {
+  resolve(result: IteratorResult<readonly Row[]>): void
+  reject(error: ReplicaError): void
+}
+
+interface KeptPage<Row> { readonly rows: readonly Row[]; readonly bytes: number }
+
+/**
+ * The reading end of a stream. The call is sent by the first `next`. Pages that came are kept until they
+ * are taken, at most the window; taking one grants its credit. The context's timeout bounds the wait for
+ * each page, not the whole scan, so that a slow reader is no error.
+ */
+export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], undefined>, Exchange {
+  readonly #calls: CallsOut
+  readonly #streamVerb: StreamVerb<Request, Row>
+  readonly #shard: ShardId
+  readonly #request: Request
+  readonly #context: CallContext
+  #state: 'new' | 'open' | 'ended' = 'new'
+  #id = 0
+  #startedMs = 0
+  #pages: KeptPage<Row>[] = []
+  #keptBytes = 0
+  #error: ReplicaError | undefined
+  #waiter: Waiter<Row> | undefined
+  #timer: Timer | undefined
+
+  constructor(calls: CallsOut, verb: StreamVerb<Request, Row>, shard: ShardId, request: Request, context: CallContext) {
+    this.#calls = calls
+    this.#streamVerb = verb
+    this.#shard = shard
+    this.#request = request
+    this.#context = context
+  }
+
+  get verb(): string { return this.#streamVerb.name }
+
+  next(): Promise<IteratorResult<readonly Row[], undefined>> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiter) throw new Error(`next was called while the previous next of ${this.verb} waits`)
+      if (this.#state === 'new') this.#open()
+      const page = this.#pages.shift()
+      if (page) {
+        this.#keptBytes -= page.bytes
+        if (this.#state === 'open') this.#calls.send({ id: this.#id, credit: { pages: 1, bytes: page.bytes } })
+        return resolve({ done: false, value: page.rows })
+      }
+      if (this.#error) {
+        const error = this.#error
+        this.#error = undefined
+        return reject(error)
+      }
+      if (this.#state === 'ended') return resolve({ done: true, value: undefined })
+      this.#waiter = { resolve, reject }
+      this.#timer = this.#calls.options.clock.setTimer(timerMs(this.#context.timeoutMs), this.#timedOut)
+    })
+  }
+
+  /** Ends the scan here and at the far end, also while a `next` waits. */
+  async return(): Promise<IteratorResult<readonly Row[], undefined>> {
+    if (this.#state === 'open') {
+      this.#calls.send({ id: this.#id, cancel: {} })
+      this.#finish('returned')
+    }
+    this.#state = 'ended'
+    this.#pages = []
+    this.#error = undefined
+    this.#wake()
+    return { done: true, value: undefined }
+  }
+
+  receive(content: string, message: WireMessage, payload: PayloadReader): void {
+    switch (content) {
+      case 'page': return this.#received(message, payload)
+      case 'end': this.#finish('ok'); return this.#wake()
+      case 'failure': return this.fail(failureError(message))
+      default: throw new ProtocolError(`${this.verb} was answered with something else`)
+    }
+  }
+
+  fail(error: ReplicaError): void {
+    this.#finish(error.code)
+    this.#error = error
+    this.#wake()
+  }
+
+  #open(): void {
+    const { clock } = this.#calls.options
+    this.#startedMs = clock.monotonic()
+    this.#state = 'open'
+    try {
+      const fields = { [this.verb]: this.#streamVerb.encodeRequest(this.#request) }
+      this.#id = this.#calls.begin(this, this.#shard, fields, new PayloadWriter(), this.#context)
+      this.#context.signal?.addEventListener('abort', this.#aborted, { once: true })
+    } catch (error) {
+      if (!(error instanceof ReplicaError)) throw error
+      this.fail(error)
+    }
+  }
+
+  #received(message: WireMessage, payload: PayloadReader): void {
+    const { streamPages, streamBytes } = this.#calls.options.limits
+    if (this.#pages.length >= streamPages || this.#keptBytes >= streamBytes) throw new ProtocolError(`${this.verb} went over its credit`)
+    if (message.rows !== this.#streamVerb.rows) throw new ProtocolError(`${this.verb} was answered with rows of another kind`)
+    const bytes = payload.left
+    const wireRows: readonly WireMessage[] = required(message[this.#streamVerb.rows], 'rows').rows
+    const rows = wireRows.map(row => this.#streamVerb.decodeRow(row, payload))
+    payload.finish()
+    this.#pages.push({ rows, bytes })
+    this.#keptBytes += bytes
+    this.#wake()
+  }
+
+  /** Gives the waiting `next` what there is now. */
+  #wake(): void {
+    const waiter = this.#waiter
+    if (!waiter) return
+    this.#waiter = undefined
+    this.#timer?.cancel()
+    this.#timer = undefined
+    this.next().then(waiter.resolve, waiter.reject)
+  }
+
+  #finish(outcome: string): void {
+    if (this.#state !== 'open') return
+    const { clock, metrics } = this.#calls.options
+    this.#state = 'ended'
+    this.#context.signal?.removeEventListener('abort', this.#aborted)
+    this.#calls.end(this.#id)
+    metrics.called(this.verb, outcome, (clock.monotonic() - this.#startedMs) / 1000)
+  }
+
+  readonly #timedOut = (): void => {
+    this.#giveUp(new ReplicaError('timeout', `${this.#calls.options.peerNode} sent no page of ${this.verb} within ${this.#context.timeoutMs} ms`))
+  }
+
+  readonly #aborted = (): void => { this.#giveUp(new ReplicaError('cancelled', `${this.verb} was cancelled`)) }
+
+  #giveUp(error: ReplicaError): void {
+    this.#calls.send({ id: this.#id, cancel: {} })
+    this.#pages = []
+    this.fail(error)
+  }
+}

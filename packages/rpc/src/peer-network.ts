@@ -1,0 +1,150 @@
+import { ReplicaError } from '@sectional/core'
+import type { CallContext, ControlPeer, PeerHandlers, PeerIdentity, PeerNetwork, RaftMessage, ShardId, ShardReplica } from '@sectional/core'
+import type { Log, NetworkAddress, NetworkListener, Runtime } from '@sectional/runtime'
+import { ControlClient } from './control/control-client.ts'
+import { guestVerbs, prepareControlCall } from './control/control-service.ts'
+import { defaultLimits } from './limits.ts'
+import type { RpcLimits } from './limits.ts'
+import type { Work } from './link/calls-served.ts'
+import { checkClusterSecret, instanceBytes } from './link/handshake.ts'
+import type { LinkIdentity } from './link/handshake.ts'
+import type { LinkService, PeerLink } from './link/peer-link.ts'
+import { PeerLinks } from './link/peer-links.ts'
+import { RpcMetrics } from './rpc-metrics.ts'
+import type { PayloadReader } from './schema/payload.ts'
+import { ProtocolError } from './schema/schema.ts'
+import type { WireMessage } from './schema/schema.ts'
+import type { StreamVerb, Verb } from './schema/verb.ts'
+import { RemoteReplica } from './shard/remote-replica.ts'
+import type { Caller } from './shard/remote-replica.ts'
+import { prepareShardCall } from './shard/shard-service.ts'
+
+export interface PeerNetworkOptions {
+  readonly runtime: Runtime
+  readonly identity: PeerIdentity
+  /** Where the cluster listener binds; `identity.address` is where others reach it. */
+  readonly listen: NetworkAddress
+  /** The same on every node of the cluster, at least 32 characters. */
+  readonly secret: string
+  readonly limits?: Partial<RpcLimits>
+  readonly log: Log
+}
+
+/** A `PeerNetwork` that knows where it listens. */
+export interface ListeningPeerNetwork extends PeerNetwork {
+  /** The bound address, once started. */
+  readonly listening: NetworkAddress | undefined
+}
+
+/**
+ * The node's links with its peers over `runtime.network`.
+ * @throws Error when the secret is too short
+ */
+export function createPeerNetwork(options: PeerNetworkOptions): ListeningPeerNetwork {
+  checkClusterSecret(options.secret)
+  return new LinkedPeerNetwork(options)
+}
+
+class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
+  readonly #options: PeerNetworkOptions
+  readonly #limits: RpcLimits
+  readonly #metrics: RpcMetrics
+  readonly #links: PeerLinks
+  #handlers: PeerHandlers | undefined
+  #listener: NetworkListener | undefined
+
+  constructor(options: PeerNetworkOptions) {
+    const { runtime, secret, log, identity: { node, address, clusterId } } = options
+    this.#options = options
+    this.#limits = Object.freeze({ ...defaultLimits, ...options.limits })
+    this.#metrics = new RpcMetrics(runtime.metrics)
+    const instance = Buffer.from(runtime.random.bytes(instanceBytes)).toString('hex')
+    this.#links = new PeerLinks({
+      runtime, log, secret,
+      limits: this.#limits,
+      metrics: this.#metrics,
+      identity: { node, address, clusterId, instance },
+      service: this,
+    })
+    runtime.metrics.onCollect(() => { this.#metrics.queuedBytes.set(this.#links.queuedBytes) })
+  }
+
+  get listening(): NetworkAddress | undefined { return this.#listener?.address }
+
+  async start(handlers: PeerHandlers): Promise<void> {
+    this.#handlers = handlers
+    this.#listener = await this.#options.runtime.network.listen(this.#options.listen, connection => { this.#links.accept(connection) })
+  }
+
+  async stop(): Promise<void> {
+    const listenerClosed = this.#listener?.close()
+    await this.#links.stop()
+    await listenerClosed
+  }
+
+  setPeers(addresses: readonly string[]): void { this.#links.setPeers(addresses) }
+
+  setIdentity(identity: PeerIdentity): void { this.#links.setIdentity(identity) }
+
+  connected(): readonly PeerIdentity[] { return this.#links.connected() }
+
+  onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void { return this.#links.onChange(listener) }
+
+  control(node: string): ControlPeer {
+    return new ControlClient(this.#caller(node), message => { this.#sendRaft(node, message) })
+  }
+
+  replica(node: string, shard: ShardId): ShardReplica { return new RemoteReplica(this.#caller(node), shard) }
+
+  prepare(peer: LinkIdentity, call: WireMessage, payload: PayloadReader): Work {
+    const handlers = this.#handlers
+    if (!handlers) throw new ReplicaError('closed', 'this node is starting')
+    if (peer.clusterId === null && !guestVerbs.has(call.verb)) {
+      throw new ReplicaError('protocol', `${peer.node} was not admitted to a cluster: it may only ask for ${[...guestVerbs].join(' and ')}`)
+    }
+    const work = prepareShardCall(call, payload, shard => handlers.replica(shard), this.#limits.pageBytes)
+      ?? prepareControlCall(call, payload, () => handlers.control(peer))
+    if (!work) throw new ProtocolError('an unknown verb')
+    return work
+  }
+
+  receiveRaft(peer: LinkIdentity, message: RaftMessage): void {
+    if (peer.clusterId === null) {
+      return this.#options.log.warn({ peer: peer.node, type: message.type }, 'a consensus message of a node that was not admitted was dropped')
+    }
+    this.#handlers?.control(peer).sendRaft(message)
+  }
+
+  #caller(node: string): Caller {
+    const link = (): PeerLink => {
+      const best = this.#links.best(node)
+      if (best) return best
+      throw this.#links.stopped
+        ? new ReplicaError('closed', 'this node is stopping')
+        : new ReplicaError('unreachable', `no link to ${node} is open`)
+    }
+    return {
+      call: async <Request, Reply>(verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext) => (
+        link().call(verb, shard, request, context)),
+      scan: <Request, Row>(verb: StreamVerb<Request, Row>, shard: ShardId, request: Request, context: CallContext) => ({
+        [Symbol.asyncIterator]: () => {
+          try {
+            return link().scan(verb, shard, request, context)
+          } catch (error) {
+            return failedIterator<readonly Row[]>(error)
+          }
+        },
+      }),
+    }
+  }
+
+  #sendRaft(node: string, message: RaftMessage): void {
+    const link = this.#links.best(node)
+    if (link) link.sendRaft(message)
+    else this.#metrics.raftDropped()
+  }
+}
+
+function failedIterator<T>(error: unknown): AsyncIterator<T> {
+  return { next: () => Promise.reject(error), return: async () => ({ done: true, value: undefined }) }
+}

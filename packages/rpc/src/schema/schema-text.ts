@@ -1,0 +1,476 @@
+/** The text of proto/*.proto, which is the source: this copy exists because nothing outside `runtime` reads files.
+ * Made by proto/embed.ts; do not edit. */
+export const schemaText = {
+  "link.proto": `// What travels on a link between two nodes. A frame holds one or more messages (DESIGN.md has the drawing);
+// a message is a \`Message\` header followed by raw payload bytes, which the header's \`*_length\` fields
+// partition in the order in which they stand. Sequences, stamps and log indexes are \`double\`: exact up to
+// 2^53, which is also their limit everywhere else.
+syntax = "proto3";
+package sectional;
+
+// ---- Handshake: one message a frame, before anything else. -------------------------------------------
+
+message Identity {
+  string node = 1;
+  string address = 2;
+  // Absent: the node was not admitted to a cluster yet.
+  optional string cluster_id = 3;
+  // Random for every start of the process: tells a restarted node from a second link.
+  bytes instance = 4;
+}
+
+// Dialing side -> listening side.
+message Hello {
+  string magic = 1;
+  uint32 min_version = 2;
+  uint32 max_version = 3;
+  bytes nonce = 4;
+  Identity identity = 5;
+}
+
+// Listening side -> dialing side. \`core\` is an encoded WelcomeCore, kept as bytes because the proof covers them.
+message Welcome {
+  bytes core = 1;
+  bytes proof = 2;
+}
+
+message WelcomeCore {
+  uint32 version = 1;
+  bytes nonce = 2;
+  Identity identity = 3;
+}
+
+// Dialing side -> listening side.
+message Proof { bytes proof = 1; }
+
+// Listening side -> dialing side: the link is open.
+message Accepted {}
+
+// Either side, and then it closes. One plain sentence, never a secret.
+message Refused { string reason = 1; }
+
+message Handshake {
+  oneof step {
+    Hello hello = 1;
+    Welcome welcome = 2;
+    Proof proof = 3;
+    Accepted accepted = 4;
+    Refused refused = 5;
+  }
+}
+
+// ---- Messages of an open link. -----------------------------------------------------------------------
+
+message Message {
+  // Of the call, chosen by the caller; 0 where there is no call.
+  uint32 id = 1;
+  oneof content {
+    Call call = 2;
+    Reply reply = 3;
+    Failure failure = 4;
+    Cancel cancel = 5;
+    Page page = 6;
+    Credit credit = 7;
+    End end = 8;
+    Heartbeat heartbeat = 9;
+    Retire retire = 10;
+    Raft raft = 11;
+  }
+}
+
+message Call {
+  // What is left of the caller's deadline.
+  double timeout_ms = 1;
+  optional string request_id = 2;
+  // Of shard verbs.
+  Shard shard = 3;
+  oneof verb {
+    OpenDocument open_document = 10;
+    OpenRevisions open_revisions = 11;
+    UpdateDocuments update_documents = 12;
+    StoreRevisions store_revisions = 13;
+    DiffRevisions diff_revisions = 14;
+    ScanDocuments scan_documents = 15;
+    CountDocuments count_documents = 16;
+    ScanChanges scan_changes = 17;
+    OpenLocalDocuments open_local_documents = 18;
+    UpdateLocalDocument update_local_document = 19;
+    ScanLocalDocuments scan_local_documents = 20;
+    ReplicaInfo replica_info = 21;
+    DigestDocuments digest_documents = 22;
+    ScanDigestBucket scan_digest_bucket = 23;
+    Status status = 40;
+    Join join = 41;
+    Propose propose = 42;
+    Ask ask = 43;
+  }
+}
+
+message Reply {
+  oneof verb {
+    OpenDocumentReply open_document = 10;
+    OpenRevisionsReply open_revisions = 11;
+    UpdateDocumentsReply update_documents = 12;
+    StoreRevisionsReply store_revisions = 13;
+    DiffRevisionsReply diff_revisions = 14;
+    CountDocumentsReply count_documents = 16;
+    OpenLocalDocumentsReply open_local_documents = 18;
+    UpdateLocalDocumentReply update_local_document = 19;
+    ReplicaInfoReply replica_info = 21;
+    DigestDocumentsReply digest_documents = 22;
+    StatusReply status = 40;
+    JoinReply join = 41;
+    ProposeReply propose = 42;
+    AskReply ask = 43;
+  }
+}
+
+// The call failed as a whole; \`code\` is a ReplicaErrorCode.
+message Failure {
+  string code = 1;
+  string reason = 2;
+}
+
+// Caller -> callee: nobody waits for the answer any more.
+message Cancel {}
+
+// One page of a stream.
+message Page {
+  oneof rows {
+    DocumentRows documents = 1;
+    ChangeRows changes = 2;
+    LocalRows locals = 3;
+    LeavesRows leaves = 4;
+  }
+}
+
+// Caller -> callee: so much of the stream's window is free again.
+message Credit {
+  uint32 pages = 1;
+  uint32 bytes = 2;
+}
+
+// The stream is complete.
+message End {}
+
+message Heartbeat {}
+
+// "I begin no more calls on this link": sent when a better link to the same node is open.
+message Retire {}
+`,
+  "shard.proto": `// Verbs of core's \`ShardReplica\`, field by field. \`*_length\` names bytes of the payload.
+syntax = "proto3";
+package sectional;
+
+message Shard {
+  string incarnation = 1;
+  uint32 begin = 2;
+  uint32 end = 3;
+}
+
+message Path {
+  uint32 start = 1;
+  repeated string ids = 2;
+}
+
+message Leaf {
+  string revision = 1;
+  bool deleted = 2;
+}
+
+message Bound {
+  string id = 1;
+  bool inclusive = 2;
+}
+
+message Revision {
+  string id = 1;
+  Path path = 2;
+  bool deleted = 3;
+  uint32 body_length = 4;
+}
+
+message Local {
+  string id = 1;
+  double revision = 2;
+  double stamp = 3;
+  // Absent: deleted.
+  optional uint32 body_length = 4;
+}
+
+message OpenDocument {
+  string id = 1;
+  bool body = 2;
+  bool tree = 3;
+}
+message OpenDocumentReply {
+  // Absent: no such document.
+  Snapshot snapshot = 1;
+}
+message Snapshot {
+  repeated Leaf leaves = 1;
+  double sequence = 2;
+  optional uint32 body_length = 3;
+  Tree tree = 4;
+}
+message Tree { repeated Branch branches = 1; }
+message Branch {
+  Path path = 1;
+  bool deleted = 2;
+  repeated bool available = 3;
+  repeated bool tombstones = 4;
+}
+
+message OpenRevisions { repeated OpenRevisionsItem items = 1; }
+message OpenRevisionsItem {
+  string id = 1;
+  // False: every leaf.
+  bool named = 2;
+  repeated string revisions = 3;
+  bool latest = 4;
+}
+message OpenRevisionsReply { repeated OpenedRevisions items = 1; }
+message OpenedRevisions { repeated OpenedRevision revisions = 1; }
+message OpenedRevision {
+  oneof kind {
+    Revision found = 1;
+    string missing = 2;
+  }
+}
+
+message Edit {
+  string id = 1;
+  optional string parent = 2;
+  bool deleted = 3;
+  string revision_hash = 4;
+  uint32 body_length = 5;
+}
+message UpdateDocuments {
+  repeated Edit edits = 1;
+  uint32 revs_limit = 2;
+  bool force = 3;
+}
+message UpdateDocumentsReply {
+  // The replica is catching up; nothing was written and there are no outcomes.
+  bool declined = 1;
+  repeated EditOutcome outcomes = 2;
+}
+message EditOutcome {
+  // Absent: conflict.
+  Path updated = 1;
+}
+
+message Checkpoint {
+  string history = 1;
+  double sequence = 2;
+}
+message StoreRevisions {
+  repeated Revision revisions = 1;
+  repeated Local locals = 2;
+  uint32 revs_limit = 3;
+  Checkpoint checkpoint = 4;
+}
+message StoreRevisionsReply {}
+
+message DiffRevisions { repeated DiffRevisionsItem items = 1; }
+message DiffRevisionsItem {
+  string id = 1;
+  repeated string revisions = 2;
+}
+message DiffRevisionsReply { repeated RevisionsDiff items = 1; }
+message RevisionsDiff {
+  string id = 1;
+  repeated string missing = 2;
+  repeated string possible_ancestors = 3;
+}
+
+message ScanDocuments {
+  Bound start = 1;
+  Bound end = 2;
+  bool descending = 3;
+  optional uint32 limit = 4;
+  bool body = 5;
+  bool leaves = 6;
+}
+message DocumentRows { repeated DocumentRow rows = 1; }
+message DocumentRow {
+  string id = 1;
+  string revision = 2;
+  optional uint32 body_length = 3;
+  Leaves leaves = 4;
+}
+message Leaves { repeated Leaf leaves = 1; }
+
+message CountDocuments {
+  Bound before = 1;
+  bool descending = 2;
+}
+message CountDocumentsReply { double count = 1; }
+
+message ScanChanges {
+  double since = 1;
+  bool descending = 2;
+  optional uint32 limit = 3;
+  bool body = 4;
+  bool locals = 5;
+}
+message ChangeRows { repeated ChangeRow rows = 1; }
+message ChangeRow {
+  double sequence = 1;
+  string id = 2;
+  repeated Leaf leaves = 3;
+  optional uint32 body_length = 4;
+  bool local = 5;
+}
+
+message OpenLocalDocuments { repeated string ids = 1; }
+message OpenLocalDocumentsReply { repeated FoundLocal items = 1; }
+// Without a document: not found.
+message FoundLocal { Local document = 1; }
+message UpdateLocalDocument {
+  string id = 1;
+  double revision = 2;
+  optional uint32 body_length = 3;
+  bool must_exist = 4;
+}
+message UpdateLocalDocumentReply {
+  // Absent: missing.
+  Local updated = 1;
+}
+message ScanLocalDocuments {
+  Bound start = 1;
+  Bound end = 2;
+  bool descending = 3;
+  optional uint32 limit = 4;
+}
+message LocalRows { repeated Local rows = 1; }
+
+message ReplicaInfo {}
+message ReplicaInfoReply {
+  string history = 1;
+  double sequence = 2;
+  double document_count = 3;
+  double deleted_count = 4;
+  double purge_sequence = 5;
+  double file_bytes = 6;
+  double active_bytes = 7;
+  double external_bytes = 8;
+  repeated Checkpoint seen = 9;
+  bool catching_up = 10;
+}
+
+message DigestDocuments { uint32 bucket_count = 1; }
+message DigestDocumentsReply { repeated string buckets = 1; }
+message ScanDigestBucket {
+  uint32 bucket_count = 1;
+  uint32 bucket = 2;
+}
+message LeavesRows { repeated DocumentLeaves rows = 1; }
+message DocumentLeaves {
+  string id = 1;
+  repeated Leaf leaves = 2;
+}
+`,
+  "control.proto": `// Verbs of core's \`ControlPeer\`. \`*_length\` names bytes of the payload.
+syntax = "proto3";
+package sectional;
+
+message Status {}
+message StatusReply {
+  string node = 1;
+  string address = 2;
+  optional string cluster_id = 3;
+  bool fresh = 4;
+  optional string leader = 5;
+}
+
+message Join {
+  string node = 1;
+  string address = 2;
+  optional string zone = 3;
+}
+message JoinReply {
+  oneof kind {
+    // The cluster's id.
+    string admitted = 1;
+    // The reason.
+    string refused = 2;
+    TryLater try_later = 3;
+  }
+}
+message TryLater { optional string leader = 1; }
+
+// The payload is the command as JSON.
+message Propose {}
+message ProposeReply {
+  oneof kind {
+    // The payload is the result as JSON; empty when there is none.
+    Applied applied = 1;
+    NotLeader not_leader = 2;
+    TimedOut timeout = 3;
+  }
+}
+message Applied { double index = 1; }
+message NotLeader { optional string leader = 1; }
+message TimedOut {}
+
+// The payload is the argument as JSON, empty when there is none; the reply's payload likewise.
+message Ask { string question = 1; }
+message AskReply {}
+
+// One-way; may be lost.
+message Raft {
+  string from = 1;
+  string to = 2;
+  double term = 3;
+  oneof type {
+    VoteRequest vote_request = 4;
+    VoteReply vote_reply = 5;
+    Append append = 6;
+    AppendReply append_reply = 7;
+    InstallSnapshot snapshot = 8;
+  }
+}
+message VoteRequest {
+  double last_index = 1;
+  double last_term = 2;
+  bool pre_vote = 3;
+}
+message VoteReply {
+  bool granted = 1;
+  bool pre_vote = 2;
+}
+message Append {
+  double previous_index = 1;
+  double previous_term = 2;
+  double commit = 3;
+  repeated Entry entries = 4;
+  double round = 5;
+}
+message Entry {
+  enum Kind {
+    command = 0;
+    configuration = 1;
+    noop = 2;
+  }
+  double index = 1;
+  double term = 2;
+  Kind kind = 3;
+  uint32 payload_length = 4;
+}
+message AppendReply {
+  bool success = 1;
+  double match_index = 2;
+  double conflict_index = 3;
+  double round = 4;
+}
+message InstallSnapshot {
+  double index = 1;
+  double snapshot_term = 2;
+  repeated string voters = 3;
+  repeated string learners = 4;
+  // The payload is the state.
+  double round = 5;
+}
+`,
+} as const

@@ -1,0 +1,68 @@
+import protobuf from 'protobufjs'
+import { schemaText } from './schema-text.ts'
+
+/** A decoded message. protobufjs has checked the type of each field; absent optional fields and submessages read as null. */
+export type WireMessage = Readonly<Record<string, any>>
+
+/** One type of the closed set in proto/. */
+export interface MessageType {
+  encode(message: object): Uint8Array
+  /** @throws ProtocolError when the bytes are not such a message */
+  decode(bytes: Uint8Array): WireMessage
+}
+
+/** The peer broke the protocol; the text is short and safe to log and to send. */
+export class ProtocolError extends Error {
+  override readonly name = 'ProtocolError'
+}
+
+function load(): protobuf.Root {
+  const root = new protobuf.Root()
+  for (const [file, text] of Object.entries(schemaText)) {
+    root.filename = file
+    protobuf.parse(text, root)
+  }
+  root.resolveAll()
+  return root
+}
+
+function messageType(root: protobuf.Root, name: string): MessageType {
+  const type = root.lookupType(`sectional.${name}`)
+  return {
+    encode: message => type.encode(message).finish(),
+    decode: bytes => {
+      try {
+        return type.decode(asBuffer(bytes))
+      } catch (error) {
+        throw new ProtocolError(`malformed ${name}`, { cause: error })
+      }
+    },
+  }
+}
+
+/** The same memory as a Buffer, which protobufjs reads fastest. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+const root = load()
+export const handshakeType = messageType(root, 'Handshake')
+export const welcomeCoreType = messageType(root, 'WelcomeCore')
+export const messageHeaderType = messageType(root, 'Message')
+
+/** @throws ProtocolError when a submessage that must be there is not */
+export function required<T>(value: T | null | undefined, name: string): T {
+  if (value === null || value === undefined) throw new ProtocolError(`${name} is missing`)
+  return value
+}
+
+/** A whole number from 0 to 2^53 - 1 (`double` on the wire). @throws ProtocolError */
+export function count(value: unknown, name: string): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw new ProtocolError(`${name} is not a count`)
+  return value
+}
+
+/** An optional `uint32`; what the caller leaves out, or cannot be written, is no limit. */
+export function optionalLimit(limit: number | undefined): number | undefined {
+  return limit === undefined || limit > 0xffffffff ? undefined : limit
+}

@@ -1,0 +1,89 @@
+/** Every verb of `ShardReplica` that answers with pages, as it travels (proto/shard.proto). */
+import type {
+  ChangeRow, DocumentLeaves, DocumentRow, LocalDocument, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest,
+} from '@sectional/core'
+import { count, optionalLimit } from '../schema/schema.ts'
+import type { WireMessage } from '../schema/schema.ts'
+import type { StreamVerb } from '../schema/verb.ts'
+import { decodeBound, decodeLeaves, decodeLocal, encodeLocal } from './document-codec.ts'
+
+function decodeSpan(message: WireMessage): ScanLocalDocumentsRequest {
+  const start = decodeBound(message.start)
+  const end = decodeBound(message.end)
+  return {
+    ...(start && { start }),
+    ...(end && { end }),
+    descending: message.descending,
+    ...(message.limit !== null && { limit: message.limit }),
+  }
+}
+
+export const scanDocuments: StreamVerb<ScanDocumentsRequest, DocumentRow> = {
+  name: 'scanDocuments',
+  rows: 'documents',
+  encodeRequest: request => ({ ...request, limit: optionalLimit(request.limit) }),
+  decodeRequest: message => ({ ...decodeSpan(message), body: message.body, leaves: message.leaves }),
+  encodeRow: (row, payload) => ({
+    id: row.id,
+    revision: row.revision,
+    bodyLength: payload.addOptional(row.body),
+    leaves: row.leaves && { leaves: row.leaves },
+  }),
+  decodeRow: (message, payload) => {
+    const body = payload.takeOptional(message.bodyLength)
+    return {
+      id: message.id,
+      revision: message.revision,
+      ...(body && { body }),
+      ...(message.leaves && { leaves: decodeLeaves(message.leaves.leaves) }),
+    }
+  },
+}
+
+export const scanChanges: StreamVerb<ScanChangesRequest, ChangeRow> = {
+  name: 'scanChanges',
+  rows: 'changes',
+  encodeRequest: request => ({ ...request, limit: optionalLimit(request.limit) }),
+  decodeRequest: message => ({
+    since: count(message.since, 'since'),
+    descending: message.descending,
+    ...(message.limit !== null && { limit: message.limit }),
+    body: message.body,
+    locals: message.locals,
+  }),
+  encodeRow: (row, payload) => ({
+    sequence: row.sequence,
+    id: row.id,
+    leaves: row.leaves,
+    bodyLength: payload.addOptional(row.body),
+    local: row.local,
+  }),
+  decodeRow: (message, payload) => {
+    const body = payload.takeOptional(message.bodyLength)
+    return {
+      sequence: count(message.sequence, 'sequence'),
+      id: message.id,
+      leaves: decodeLeaves(message.leaves),
+      ...(body && { body }),
+      ...(message.local && { local: true as const }),
+    }
+  },
+}
+
+export const scanLocalDocuments: StreamVerb<ScanLocalDocumentsRequest, LocalDocument> = {
+  name: 'scanLocalDocuments',
+  rows: 'locals',
+  encodeRequest: request => ({ ...request, limit: optionalLimit(request.limit) }),
+  decodeRequest: decodeSpan,
+  encodeRow: encodeLocal,
+  decodeRow: decodeLocal,
+}
+
+export const scanDigestBucket: StreamVerb<{ readonly bucketCount: number; readonly bucket: number }, DocumentLeaves> = {
+  name: 'scanDigestBucket',
+  rows: 'leaves',
+  encodeRequest: request => request,
+  decodeRequest: message => ({ bucketCount: message.bucketCount, bucket: message.bucket }),
+  encodeRow: row => row,
+  decodeRow: message => ({ id: message.id, leaves: decodeLeaves(message.leaves) }),
+}

@@ -1,0 +1,203 @@
+/** Every verb of `ShardReplica` that answers once, as it travels (proto/shard.proto). */
+import type {
+  DigestBuckets, DocumentEdit, DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
+  OpenRevisionsRequest, ReplicaInfo, RevisionsDiff, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
+  UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+} from '@sectional/core'
+import { count, ProtocolError } from '../schema/schema.ts'
+import type { WireMessage } from '../schema/schema.ts'
+import type { PayloadReader } from '../schema/payload.ts'
+import type { Verb } from '../schema/verb.ts'
+import {
+  decodeBound, decodeBranch, decodeCheckpoint, decodeLeaves, decodeLocal, decodePath, decodeRevision, encodeLocal, encodeRevision,
+} from './document-codec.ts'
+
+export const openDocument: Verb<OpenDocumentRequest, DocumentSnapshot | null> = {
+  name: 'openDocument',
+  encodeRequest: request => request,
+  decodeRequest: message => ({ id: message.id, body: message.body, tree: message.tree }),
+  encodeReply: (snapshot, payload) => snapshot === null ? {} : {
+    snapshot: {
+      leaves: snapshot.leaves,
+      sequence: snapshot.sequence,
+      bodyLength: payload.addOptional(snapshot.body),
+      tree: snapshot.tree && { branches: snapshot.tree },
+    },
+  },
+  decodeReply: (message, payload) => message.snapshot === null ? null : decodeSnapshot(message.snapshot, payload),
+}
+
+function decodeSnapshot(message: WireMessage, payload: PayloadReader): DocumentSnapshot {
+  if (message.leaves.length === 0) throw new ProtocolError('a document without leaves')
+  const body = payload.takeOptional(message.bodyLength)
+  return {
+    leaves: decodeLeaves(message.leaves),
+    sequence: count(message.sequence, 'sequence'),
+    ...(body && { body }),
+    ...(message.tree && { tree: message.tree.branches.map(decodeBranch) }),
+  }
+}
+
+export const openRevisions: Verb<readonly OpenRevisionsRequest[], readonly (readonly OpenedRevision[])[]> = {
+  name: 'openRevisions',
+  encodeRequest: requests => ({
+    items: requests.map(({ id, revisions, latest }) => (
+      revisions === 'leaves' ? { id, named: false, latest } : { id, named: true, revisions, latest })),
+  }),
+  decodeRequest: message => message.items.map((item: WireMessage) => (
+    { id: item.id, revisions: item.named ? [...item.revisions] : 'leaves', latest: item.latest })),
+  encodeReply: (items, payload) => ({
+    items: items.map(opened => ({
+      revisions: opened.map(one => (
+        one.kind === 'found' ? { found: encodeRevision(one.revision, payload) } : { missing: one.revision })),
+    })),
+  }),
+  decodeReply: (message, payload) => message.items.map(
+    (item: WireMessage) => item.revisions.map((one: WireMessage) => decodeOpenedRevision(one, payload))),
+}
+
+function decodeOpenedRevision(message: WireMessage, payload: PayloadReader): OpenedRevision {
+  switch (message.kind) {
+    case 'found': return { kind: 'found', revision: decodeRevision(message.found, payload) }
+    case 'missing': return { kind: 'missing', revision: message.missing }
+    default: throw new ProtocolError('an opened revision of no known kind')
+  }
+}
+
+export const updateDocuments: Verb<UpdateDocumentsRequest, UpdateDocumentsReply> = {
+  name: 'updateDocuments',
+  encodeRequest: ({ edits, revsLimit, force }, payload) => ({
+    edits: edits.map(edit => ({
+      id: edit.id,
+      parent: edit.parent,
+      deleted: edit.deleted,
+      revisionHash: edit.revisionHash,
+      bodyLength: payload.add(edit.body),
+    })),
+    revsLimit,
+    force,
+  }),
+  decodeRequest: (message, payload) => ({
+    edits: message.edits.map((edit: WireMessage): DocumentEdit => ({
+      id: edit.id,
+      parent: edit.parent,
+      deleted: edit.deleted,
+      revisionHash: edit.revisionHash,
+      body: payload.take(edit.bodyLength),
+    })),
+    revsLimit: message.revsLimit,
+    ...(message.force && { force: true }),
+  }),
+  encodeReply: reply => reply.kind === 'declined'
+    ? { declined: true }
+    : { outcomes: reply.outcomes.map(outcome => outcome.kind === 'updated' ? { updated: outcome.path } : {}) },
+  decodeReply: message => message.declined ? { kind: 'declined' } : {
+    kind: 'decided',
+    outcomes: message.outcomes.map((outcome: WireMessage): EditOutcome => (
+      outcome.updated === null ? { kind: 'conflict' } : { kind: 'updated', path: decodePath(outcome.updated) })),
+  },
+}
+
+export const storeRevisions: Verb<StoreRevisionsRequest, void> = {
+  name: 'storeRevisions',
+  encodeRequest: ({ revisions, locals, revsLimit, checkpoint }, payload) => ({
+    revisions: revisions.map(revision => encodeRevision(revision, payload)),
+    locals: locals?.map(local => encodeLocal(local, payload)),
+    revsLimit,
+    checkpoint,
+  }),
+  decodeRequest: (message, payload) => ({
+    revisions: message.revisions.map((revision: WireMessage) => decodeRevision(revision, payload)),
+    ...(message.locals.length > 0 && { locals: message.locals.map((local: WireMessage) => decodeLocal(local, payload)) }),
+    revsLimit: message.revsLimit,
+    ...(message.checkpoint && { checkpoint: decodeCheckpoint(message.checkpoint) }),
+  }),
+  encodeReply: () => ({}),
+  decodeReply: () => undefined,
+}
+
+export const diffRevisions: Verb<readonly { readonly id: string; readonly revisions: readonly string[] }[], readonly RevisionsDiff[]> = {
+  name: 'diffRevisions',
+  encodeRequest: items => ({ items }),
+  decodeRequest: message => message.items.map((item: WireMessage) => ({ id: item.id, revisions: [...item.revisions] })),
+  encodeReply: items => ({ items }),
+  decodeReply: message => message.items.map((item: WireMessage): RevisionsDiff => (
+    { id: item.id, missing: [...item.missing], possibleAncestors: [...item.possibleAncestors] })),
+}
+
+export const countDocuments: Verb<{ readonly before?: IdBound; readonly descending: boolean }, number> = {
+  name: 'countDocuments',
+  encodeRequest: request => request,
+  decodeRequest: message => {
+    const before = decodeBound(message.before)
+    return { ...(before && { before }), descending: message.descending }
+  },
+  encodeReply: documents => ({ count: documents }),
+  decodeReply: message => count(message.count, 'count'),
+}
+
+export const openLocalDocuments: Verb<readonly string[], readonly (LocalDocument | null)[]> = {
+  name: 'openLocalDocuments',
+  encodeRequest: ids => ({ ids }),
+  decodeRequest: message => [...message.ids],
+  encodeReply: (documents, payload) => ({
+    items: documents.map(document => document === null ? {} : { document: encodeLocal(document, payload) }),
+  }),
+  decodeReply: (message, payload) => message.items.map(
+    (item: WireMessage) => item.document === null ? null : decodeLocal(item.document, payload)),
+}
+
+export const updateLocalDocument: Verb<UpdateLocalDocumentRequest, UpdateLocalDocumentReply> = {
+  name: 'updateLocalDocument',
+  encodeRequest: ({ id, revision, body, mustExist }, payload) => ({ id, revision, bodyLength: payload.addOptional(body), mustExist }),
+  decodeRequest: (message, payload) => ({
+    id: message.id,
+    revision: count(message.revision, 'local revision'),
+    body: payload.takeOptional(message.bodyLength) ?? null,
+    mustExist: message.mustExist,
+  }),
+  encodeReply: (reply, payload) => reply.kind === 'missing' ? {} : { updated: encodeLocal(reply.document, payload) },
+  decodeReply: (message, payload) => message.updated === null
+    ? { kind: 'missing' }
+    : { kind: 'updated', document: decodeLocal(message.updated, payload) },
+}
+
+export const replicaInfo: Verb<void, ReplicaInfo> = {
+  name: 'replicaInfo',
+  encodeRequest: () => ({}),
+  decodeRequest: () => undefined,
+  encodeReply: info => ({
+    history: info.history,
+    sequence: info.sequence,
+    documentCount: info.documentCount,
+    deletedCount: info.deletedCount,
+    purgeSequence: info.purgeSequence,
+    fileBytes: info.sizes.file,
+    activeBytes: info.sizes.active,
+    externalBytes: info.sizes.external,
+    seen: Object.entries(info.seen).map(([history, sequence]) => ({ history, sequence })),
+    catchingUp: info.catchingUp,
+  }),
+  decodeReply: message => ({
+    history: message.history,
+    sequence: count(message.sequence, 'sequence'),
+    documentCount: count(message.documentCount, 'document count'),
+    deletedCount: count(message.deletedCount, 'deleted count'),
+    purgeSequence: count(message.purgeSequence, 'purge sequence'),
+    sizes: {
+      file: count(message.fileBytes, 'file size'),
+      active: count(message.activeBytes, 'active size'),
+      external: count(message.externalBytes, 'external size'),
+    },
+    seen: Object.fromEntries(message.seen.map(decodeCheckpoint).map(({ history, sequence }: { history: string; sequence: number }) => [history, sequence])),
+    catchingUp: message.catchingUp,
+  }),
+}
+
+export const digestDocuments: Verb<number, DigestBuckets> = {
+  name: 'digestDocuments',
+  encodeRequest: bucketCount => ({ bucketCount }),
+  decodeRequest: message => message.bucketCount,
+  encodeReply: buckets => ({ buckets }),
+  decodeReply: message => [...message.buckets],
+}
