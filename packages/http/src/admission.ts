@@ -1,0 +1,52 @@
+/** Bounds what the node holds at once: requests and the bytes of their bodies. Above, clients get 503 and may retry. */
+import { ApiError } from '@sectional/core'
+import type { RequestContext } from './request-context.ts'
+
+const retryAfter = { 'Retry-After': '1' }
+
+export class Admission {
+  readonly #requestsMax: number
+  readonly #bytesMax: number
+  #requests = 0
+  #bytes = 0
+  #closed = false
+  #onIdle: (() => void) | null = null
+
+  constructor(requestsMax: number, bytesMax: number) {
+    this.#requestsMax = requestsMax
+    this.#bytesMax = bytesMax
+  }
+
+  get requests(): number { return this.#requests }
+  get bufferedBytes(): number { return this.#bytes }
+
+  /** False: the request must be answered 503. Every `true` is paired with one `leave`. */
+  enter(): boolean {
+    if (this.#closed || this.#requests >= this.#requestsMax) return false
+    this.#requests++
+    return true
+  }
+
+  leave(request: RequestContext | null): void {
+    if (request !== null) this.#bytes -= request.reservedBytes
+    this.#requests--
+    if (this.#requests === 0) this.#onIdle?.()
+  }
+
+  /** @throws ApiError `service_unavailable` when the bytes do not fit now */
+  reserveBody(request: RequestContext, bytes: number): void {
+    if (this.#bytes + bytes > this.#bytesMax) throw overloaded('request bodies')
+    this.#bytes += bytes
+    request.reservedBytes += bytes
+  }
+
+  /** Refuses new requests; resolves when the running ones have ended. */
+  async close(): Promise<void> {
+    this.#closed = true
+    if (this.#requests > 0) await new Promise<void>(resolve => { this.#onIdle = resolve })
+  }
+}
+
+export function overloaded(what: string): ApiError {
+  return new ApiError('service_unavailable', `This node is handling as many ${what} as it can; try again shortly.`, { headers: retryAfter })
+}

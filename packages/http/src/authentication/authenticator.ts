@@ -1,0 +1,103 @@
+/**
+ * Turns an Authorization header into a user. Verifying a password costs about 100 ms of a thread, so the
+ * outcome is kept under a keyed hash of the header, and counts only as long as the stored hash of that
+ * administrator is the one it was verified against.
+ */
+import { hash } from 'node:crypto'
+import { ApiError } from '@sectional/core'
+import type { Machine, Random } from '@sectional/runtime'
+import { overloaded } from '../admission.ts'
+import { BoundedMap } from '../bounded-map.ts'
+import type { Configuration } from '../configuration.ts'
+import { parseAdminHash, verifyAdminPassword } from './admin-password.ts'
+import { parseBasicCredentials, type BasicCredentials } from './basic-credentials.ts'
+import { anonymous, type User } from './user.ts'
+
+const iterationsMaxDefault = 1_000_000_000
+const waitingChecksMax = 100
+const keyBytes = 32
+
+interface Verified { readonly name: string; readonly storedHash: string; readonly user: User | null }
+
+export class Authenticator {
+  readonly #configuration: Configuration
+  readonly #machine: Machine
+  readonly #checksMax: number
+  readonly #key: string
+  readonly #verified: BoundedMap<string, Verified>
+  readonly #running = new Map<string, Promise<User | null>>()
+  readonly #waiting: (() => void)[] = []
+  #checks = 0
+
+  constructor(configuration: Configuration, machine: Machine, random: Random, limits: { readonly credentialsMax: number; readonly passwordChecksMax: number }) {
+    this.#configuration = configuration
+    this.#machine = machine
+    this.#checksMax = limits.passwordChecksMax
+    this.#key = Buffer.from(random.bytes(keyBytes)).toString('hex')
+    this.#verified = new BoundedMap(limits.credentialsMax)
+  }
+
+  /**
+   * The user, at once when the credentials are known.
+   * @throws ApiError `unauthorized` for a wrong name or password, `bad_request` for a malformed header
+   */
+  authenticate(authorization: string | undefined): User | Promise<User> {
+    if (authorization === undefined) return anonymous
+    const fingerprint = hash('sha256', this.#key + authorization, 'base64')
+    const known = this.#verified.get(fingerprint)
+    if (known !== undefined && this.#configuration.get('admins', known.name) === known.storedHash) return known.user ?? refuse()
+    const credentials = parseBasicCredentials(authorization)
+    return credentials === null ? anonymous : this.#check(fingerprint, credentials)
+  }
+
+  async #check(fingerprint: string, credentials: BasicCredentials): Promise<User> {
+    const running = this.#running.get(fingerprint)
+    if (running !== undefined) return await running ?? refuse()
+    const check = this.#verify(fingerprint, credentials)
+    this.#running.set(fingerprint, check)
+    try {
+      return await check ?? refuse()
+    } finally {
+      this.#running.delete(fingerprint)
+    }
+  }
+
+  async #verify(fingerprint: string, { name, password }: BasicCredentials): Promise<User | null> {
+    const storedHash = this.#configuration.get('admins', name)
+    const parsed = storedHash === undefined ? null : parseAdminHash(storedHash)
+    if (storedHash === undefined || parsed === null) return null
+    await this.#begin()
+    try {
+      const right = await verifyAdminPassword(password, parsed, this.#machine, this.#iterationsMax())
+      const user: User | null = right ? { name, roles: ['_admin'], admin: true, handler: 'default' } : null
+      this.#verified.set(fingerprint, { name, storedHash, user })
+      return user
+    } finally {
+      this.#end()
+    }
+  }
+
+  #iterationsMax(): number {
+    const text = this.#configuration.get('chttpd_auth', 'max_iterations')
+    return text !== undefined && /^\d{1,12}$/.test(text) ? Number(text) : iterationsMaxDefault
+  }
+
+  async #begin(): Promise<void> {
+    if (this.#checks < this.#checksMax) {
+      this.#checks++
+      return
+    }
+    if (this.#waiting.length >= waitingChecksMax) throw overloaded('password checks')
+    await new Promise<void>(resolve => { this.#waiting.push(resolve) })
+  }
+
+  #end(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#checks--
+    else next()
+  }
+}
+
+function refuse(): never {
+  throw new ApiError('unauthorized', 'Name or password is incorrect.')
+}

@@ -1,0 +1,23 @@
+/** The Basic authentication scheme (RFC 7617), read as CouchDB reads it. */
+import { ApiError } from '@sectional/core'
+
+export interface BasicCredentials { readonly name: string; readonly password: string }
+
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+const scheme = /^basic\s+/i
+
+/**
+ * null: no Basic credentials, or those that mean "logged out" (`_:_`, or no colon).
+ * @throws ApiError `bad_request` when the value is not Base64
+ */
+export function parseBasicCredentials(authorization: string): BasicCredentials | null {
+  const prefix = scheme.exec(authorization)
+  if (prefix === null) return null
+  const encoded = authorization.slice(prefix[0].length).trim()
+  if (encoded === '') return null
+  if (!base64.test(encoded)) throw new ApiError('bad_request', 'Authorization header has invalid base64 value')
+  const text = Buffer.from(encoded, 'base64').toString('utf8')
+  const colon = text.indexOf(':')
+  if (colon < 0 || text === '_:_') return null
+  return { name: text.slice(0, colon), password: text.slice(colon + 1) }
+}

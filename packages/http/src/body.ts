@@ -1,0 +1,76 @@
+/** Request bodies: size, content coding, content type, JSON. */
+import { gunzipSync } from 'node:zlib'
+import { ApiError, parseJson, parseJsonObject, type JsonObject } from '@sectional/core'
+import { BodyTooLargeError } from '@sectional/runtime'
+
+import type { RequestContext } from './request-context.ts'
+import type { Services } from './services.ts'
+
+/** The whole body, decoded from gzip when the client says so. Counted against the node's budget until the request ends. */
+export async function readBody(request: RequestContext, services: Services): Promise<Uint8Array> {
+  const limit = Math.min(services.options.bodyBytesMax, services.settings.requestBytesMax)
+  const startedAt = services.runtime.clock.monotonic()
+  const bytes = await receive(request, services, limit)
+  request.bodyTimeMs += services.runtime.clock.monotonic() - startedAt
+  return decodeContent(request, services, bytes, limit)
+}
+
+async function receive(request: RequestContext, services: Services, limit: number): Promise<Uint8Array> {
+  const { exchange } = request
+  const announced = exchange.headers['content-length']
+  if (announced !== undefined) {
+    const length = Number(announced)
+    if (length > limit) throw new ApiError('too_large')
+    services.admission.reserveBody(request, length)
+    try {
+      return await exchange.readBody(limit)
+    } catch (error) {
+      throw error instanceof BodyTooLargeError ? new ApiError('too_large', undefined, { cause: error }) : error
+    }
+  }
+  if (exchange.headers['transfer-encoding'] === undefined) return emptyBody
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of exchange.body) {
+    length += chunk.length
+    if (length > limit) throw new ApiError('too_large')
+    services.admission.reserveBody(request, chunk.length)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const emptyBody = new Uint8Array(0)
+
+function decodeContent(request: RequestContext, services: Services, bytes: Uint8Array, limit: number): Uint8Array {
+  const coding = request.exchange.headers['content-encoding']
+  if (coding === undefined || coding === 'identity') return bytes
+  if (coding !== 'gzip') throw new ApiError('bad_content_type', `${coding} is not a supported content encoding.`)
+  let inflated: Uint8Array
+  try {
+    inflated = gunzipSync(bytes, { maxOutputLength: limit })
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw new ApiError('too_large', undefined, { cause: error })
+    throw new ApiError('bad_request', 'Request body is not properly gzipped.', { cause: error })
+  }
+  services.admission.reserveBody(request, inflated.length)
+  return inflated
+}
+
+/** @throws ApiError `bad_content_type` unless the body is announced as JSON; an absent type counts as wrong */
+export function requireJsonType(request: RequestContext): void {
+  const type = request.exchange.headers['content-type']
+  if (type === 'application/json') return
+  const name = type?.split(';', 1)[0]?.trim().toLowerCase()
+  if (name !== 'application/json') throw new ApiError('bad_content_type', 'Content-Type must be application/json')
+}
+
+/** Any JSON value, whatever the content type says. */
+export async function readJson(request: RequestContext, services: Services): Promise<unknown> {
+  return parseJson(await readBody(request, services))
+}
+
+/** @throws ApiError when the body is no JSON object */
+export async function readJsonObject(request: RequestContext, services: Services): Promise<JsonObject> {
+  return parseJsonObject(await readBody(request, services))
+}

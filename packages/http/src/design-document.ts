@@ -1,0 +1,77 @@
+/** The shape of a design document (api.md A7.1), as far as it can be judged without running its functions. */
+import { ApiError, isJsonObject, parseJson, type JsonObject } from '@sectional/core'
+import type { DatabaseRecord } from '@sectional/cluster'
+
+const memberTypes: Readonly<Record<string, readonly string[]>> = {
+  language: ['string'],
+  options: ['object'],
+  views: ['object'],
+  filters: ['object'],
+  updates: ['object'],
+  shows: ['object'],
+  lists: ['object'],
+  indexes: ['object'],
+  rewrites: ['array', 'string'],
+  validate_doc_update: ['string', 'object'],
+}
+/** Members whose values are sources of functions. */
+const functionMembers = ['filters', 'updates', 'shows', 'lists']
+const builtInReduces = new Set(['_sum', '_count', '_stats', '_approx_count_distinct'])
+const ranked = /^_(?:top|bottom)_(\d+)$/
+const rankMax = 100
+
+/** @throws ApiError `invalid_design_doc` */
+export function checkDesignDocument(body: Uint8Array, database: DatabaseRecord): void {
+  const design = parseJson(body) as JsonObject
+  for (const [member, types] of Object.entries(memberTypes)) {
+    if (design[member] !== undefined) requireType(member, design[member], types)
+  }
+  for (const member of functionMembers) checkFunctions(member, design[member])
+  checkViews(design)
+  const options = design['options']
+  if (isJsonObject(options) && options['partitioned'] !== undefined) {
+    requireType('options.partitioned', options['partitioned'], ['boolean'])
+    if (options['partitioned'] === true && !database.partitioned) throw invalid('partitioned option cannot be true in a non-partitioned database.')
+  }
+}
+
+function checkFunctions(member: string, functions: unknown): void {
+  if (!isJsonObject(functions)) return
+  for (const [name, source] of Object.entries(functions)) requireType(`${member}.${name}`, source, ['string'])
+}
+
+function checkViews(design: JsonObject): void {
+  const views = design['views']
+  if (!isJsonObject(views)) return
+  const mapTypes = design['language'] === 'query' ? ['object'] : ['string']
+  for (const [name, view] of Object.entries(views)) {
+    requireType(`views.${name}`, view, ['object'])
+    if (name === 'lib') continue
+    const { map, reduce } = view as JsonObject
+    if (map === undefined) throw invalid(`View \`${name}\` must contain map function`)
+    requireType(`views.${name}.map`, map, mapTypes)
+    if (reduce === undefined) continue
+    requireType(`views.${name}.reduce`, reduce, ['string'])
+    checkBuiltInReduce(reduce as string)
+  }
+}
+
+function checkBuiltInReduce(reduce: string): void {
+  if (!reduce.startsWith('_') || builtInReduces.has(reduce)) return
+  const rank = ranked.exec(reduce)
+  if (rank === null) throw invalid(`\`${reduce}\` is not a supported reduce function.`)
+  if (Number(rank[1]) < 1 || Number(rank[1]) > rankMax) throw invalid(`rank value must be between 1 and ${rankMax}`)
+}
+
+function requireType(path: string, value: unknown, types: readonly string[]): void {
+  if (!types.includes(typeOf(value))) throw invalid(`\`${path}\` field must have ${types.join(' or ')} type`)
+}
+
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array'
+  return value === null ? 'null' : typeof value
+}
+
+function invalid(reason: string): ApiError {
+  return new ApiError('invalid_design_doc', reason)
+}

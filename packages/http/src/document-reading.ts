@@ -1,0 +1,128 @@
+/** One revision of a document with what a reader asked to know about it. */
+import { ApiError, formatRevision, parseRevision, spliceDocument, type Branch, type Leaf, type RevisionPath } from '@sectional/core'
+import type { Query } from './query.ts'
+import type { RequestContext } from './request-context.ts'
+import type { Services } from './services.ts'
+
+/** The flags of api.md A5.4: active only with the exact text `true`. */
+export interface ReadFlags {
+  readonly revs: boolean
+  readonly revsInfo: boolean
+  readonly localSeq: boolean
+  readonly conflicts: boolean
+  readonly deletedConflicts: boolean
+  readonly latest: boolean
+}
+
+export const noFlags: ReadFlags = Object.freeze({
+  revs: false, revsInfo: false, localSeq: false, conflicts: false, deletedConflicts: false, latest: false,
+})
+
+export function readFlags(query: Query): ReadFlags {
+  if (query.isEmpty) return noFlags
+  const meta = query.flag('meta')
+  return {
+    revs: query.flag('revs'),
+    revsInfo: meta || query.flag('revs_info'),
+    localSeq: query.flag('local_seq'),
+    conflicts: meta || query.flag('conflicts'),
+    deletedConflicts: meta || query.flag('deleted_conflicts'),
+    latest: query.flag('latest'),
+  }
+}
+
+/** What is known of a revision before it is written out. */
+export interface ShownRevision {
+  readonly id: string
+  readonly revision: string
+  readonly deleted: boolean
+  readonly body: Uint8Array
+  readonly path?: RevisionPath
+  /** The document's leaves, branches and sequence, where a flag asks for them. */
+  readonly leaves?: readonly Leaf[]
+  readonly tree?: readonly Branch[]
+  readonly sequence?: number
+}
+
+export interface ShownDocument { readonly json: Buffer; /** The answer carries more than the revision: no ETag. */ readonly hasMeta: boolean }
+
+/** The JSON of a revision, special members in the order of api.md A5.2. */
+export function showRevision(shown: ShownRevision, flags: ReadFlags): ShownDocument {
+  const members: string[] = []
+  if (shown.deleted) members.push('"_deleted":true')
+  if (flags.revs && shown.path !== undefined) members.push(`"_revisions":${JSON.stringify({ start: shown.path.start, ids: shown.path.ids })}`)
+  const plain = members.length
+  if (flags.revsInfo && shown.tree !== undefined) members.push(`"_revs_info":${JSON.stringify(revisionsInfo(shown.tree, shown.revision))}`)
+  if (flags.localSeq && shown.sequence !== undefined) members.push(`"_local_seq":"${shown.sequence}"`)
+  if (flags.conflicts) pushLosers(members, '_conflicts', shown.leaves, false)
+  if (flags.deletedConflicts) pushLosers(members, '_deleted_conflicts', shown.leaves, true)
+  const json = spliceDocument({ id: shown.id, revision: shown.revision, body: shown.body, extra: members.join(',') })
+  return { json, hasMeta: members.length > plain }
+}
+
+function pushLosers(members: string[], name: string, leaves: readonly Leaf[] | undefined, deleted: boolean): void {
+  if (leaves === undefined || leaves.length < 2) return
+  const losers = leaves.slice(1).filter(leaf => leaf.deleted === deleted).map(leaf => leaf.revision)
+  if (losers.length > 0) members.push(`"${name}":${JSON.stringify(losers)}`)
+}
+
+function revisionsInfo(tree: readonly Branch[], revision: string): { rev: string; status: string }[] {
+  const { generation, hash } = parseRevision(revision)
+  for (const { path, available, tombstones } of tree) {
+    const from = path.start - generation
+    if (path.ids[from] !== hash) continue
+    return path.ids.slice(from).map((id, offset) => ({
+      rev: formatRevision({ generation: generation - offset, hash: id }),
+      status: tombstones[from + offset] ? 'deleted' : available[from + offset] ? 'available' : 'missing',
+    }))
+  }
+  return []
+}
+
+/** The ancestry of a revision, out of the tree. */
+export function pathOf(tree: readonly Branch[] | undefined, revision: string): RevisionPath | undefined {
+  const { generation, hash } = parseRevision(revision)
+  for (const { path } of tree ?? []) {
+    const from = path.start - generation
+    if (path.ids[from] === hash) return { start: generation, ids: path.ids.slice(from) }
+  }
+  return undefined
+}
+
+/**
+ * The winner.
+ * @throws ApiError `missing` or `deleted`
+ */
+export async function openWinner(
+  id: string, flags: ReadFlags, options: { readonly r?: number; readonly tombstone?: boolean }, request: RequestContext, services: Services,
+): Promise<ShownRevision> {
+  const tree = flags.revs || flags.revsInfo
+  const opened = await services.coordinator.openDocument(request.database, id, { tree, r: options.r }, request)
+  if (opened === null) throw new ApiError('missing')
+  const winner = opened.leaves[0]!
+  if (winner.deleted && options.tombstone !== true) throw new ApiError('deleted')
+  if (opened.body === undefined) throw new ApiError('missing')
+  return {
+    id, revision: winner.revision, deleted: winner.deleted, body: opened.body,
+    path: flags.revs ? pathOf(opened.tree, winner.revision) : undefined,
+    leaves: opened.leaves, tree: opened.tree, sequence: opened.sequence,
+  }
+}
+
+/**
+ * A named revision, tombstones too.
+ * @throws ApiError `missing`
+ */
+export async function openRevision(
+  id: string, revision: string, flags: ReadFlags, r: number | undefined, request: RequestContext, services: Services,
+): Promise<ShownRevision> {
+  const { coordinator } = services
+  const found = await coordinator.openRevisions(request.database, id, { revisions: [revision], latest: flags.latest, r }, request)
+  const first = found?.[0]
+  if (first === undefined || first.kind === 'missing') throw new ApiError('missing')
+  const { path, deleted, body } = first.revision
+  const shown: ShownRevision = { id, revision: formatRevision({ generation: path.start, hash: path.ids[0]! }), deleted, body, path }
+  if (!flags.revsInfo && !flags.localSeq && !flags.conflicts && !flags.deletedConflicts) return shown
+  const whole = await coordinator.openDocument(request.database, id, { tree: flags.revsInfo, body: false, r }, request)
+  return { ...shown, leaves: whole?.leaves, tree: whole?.tree, sequence: whole?.sequence }
+}

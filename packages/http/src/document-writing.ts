@@ -1,0 +1,78 @@
+/** From a client's JSON to a write, and from the outcome of a write to an answer. */
+import {
+  ApiError, checkDocumentId, errorRegistry, formatRevision, parseRevision, revisionHash,
+  type DocumentIdRules, type ErrorName, type ParsedDocument,
+} from '@sectional/core'
+import type { DatabaseRecord, DocumentWrite, WriteOutcome } from '@sectional/cluster'
+import { checkDesignDocument } from './design-document.ts'
+import type { RequestContext } from './request-context.ts'
+import type { Services } from './services.ts'
+
+export const designPrefix = '_design/'
+export const localPrefix = '_local/'
+
+/** Databases whose documents the server itself acts on; writing them unprocessed would keep passwords in plain text. */
+const managedDatabases = new Set(['_users', '_replicator'])
+
+export function documentIdRules(database: DatabaseRecord, services: Services): DocumentIdRules {
+  const max = services.settings.documentIdBytesMax
+  return max === Infinity ? { partitioned: database.partitioned } : { partitioned: database.partitioned, maxLength: max }
+}
+
+/**
+ * Checks that hold for every document that a client writes, whatever the endpoint.
+ * @throws ApiError
+ */
+export function checkWrittenDocument(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): void {
+  if (document.body.length > services.settings.documentBytesMax) throw new ApiError('document_too_large', document.id ?? '')
+  if (document.attachments !== null) throw new ApiError('not_implemented', 'Attachments in documents are not available in this version.')
+  if (managedDatabases.has(database.name) && !id.startsWith(designPrefix)) {
+    throw new ApiError('not_implemented', `Writing documents to ${database.name} is not available in this version.`)
+  }
+  if (id.startsWith(designPrefix) && !document.deleted) checkDesignDocument(document.body, database)
+}
+
+/** The revision that a request names in the document, the query and If-Match, which must agree; null: none. */
+export function namedRevision(request: RequestContext, documentRevision: string | null): string | null {
+  const inQuery = request.query.get('rev')
+  const header = request.header('if-match')
+  if (inQuery === undefined && header === undefined) return documentRevision
+  const queried = inQuery === undefined ? null : formatRevision(parseRevision(inQuery))
+  if (queried !== null && documentRevision !== null && queried !== documentRevision) {
+    throw new ApiError('bad_request', 'Document rev from request body and query string have different values')
+  }
+  const named = documentRevision ?? queried
+  if (header === undefined) return named
+  const matched = formatRevision(parseRevision(header.trim().replace(/^"(.*)"$/, '$1')))
+  if (named !== null && named !== matched) throw new ApiError('bad_request', 'Document rev and etag have different values')
+  return matched
+}
+
+export function documentWrite(id: string, parent: string | null, deleted: boolean, body: Uint8Array): DocumentWrite {
+  return { id, parent, deleted, body, revisionHash: revisionHash({ deleted, parent, body }) }
+}
+
+/**
+ * The written revision.
+ * @throws ApiError for a conflict and for what the coordinator could not do
+ */
+export function requireWritten(outcome: WriteOutcome): { readonly revision: string; readonly accepted: boolean } {
+  switch (outcome.kind) {
+    case 'written': return outcome
+    case 'conflict': throw new ApiError('conflict')
+    case 'error': throw new ApiError(registryName(outcome.error, outcome.status), outcome.reason)
+  }
+}
+
+function registryName(error: string, status: number): ErrorName {
+  for (const [name, entry] of Object.entries(errorRegistry)) {
+    if (entry.error === error && entry.status === status) return name as ErrorName
+  }
+  return 'internal_server_error'
+}
+
+/** The id of a document as posted: given, or made here. */
+export function postedId(document: ParsedDocument, database: DatabaseRecord, services: Services): string {
+  const id = document.id ?? services.uuids.next()
+  return checkDocumentId(id, documentIdRules(database, services))
+}

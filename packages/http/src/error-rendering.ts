@@ -1,0 +1,63 @@
+/** The one place where errors become answers. */
+import { crc32 } from 'node:zlib'
+import { ApiError, ReplicaError } from '@sectional/core'
+import { BodyTooLargeError } from '@sectional/runtime'
+import { sendJson } from './response.ts'
+import type { RequestContext } from './request-context.ts'
+import type { Services } from './services.ts'
+
+export function renderError(request: RequestContext, services: Services, thrown: unknown): void {
+  if (request.exchange.headersSent) return breakOff(request, services, thrown)
+  const error = toApiError(thrown)
+  if (error.status >= 500 && error.status !== 501 && error.status !== 503) report(request, services, thrown)
+  const headers: Record<string, string> = { ...error.headers }
+  if (error.status === 401) challenge(request, services, headers)
+  const body: Record<string, unknown> = { error: error.error, reason: error.reason }
+  if (error.error === 'unknown_error') body['ref'] = crc32(stackOf(thrown))
+  sendJson(request, services, error.status, body, headers)
+}
+
+/** The client sees a truncated body, never one that ends well. */
+function breakOff(request: RequestContext, services: Services, thrown: unknown): void {
+  const writer = request.writer
+  request.writer = null
+  writer?.abort()
+  if (!request.signal.aborted) report(request, services, thrown)
+}
+
+function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown
+  if (thrown instanceof BodyTooLargeError) return new ApiError('too_large', undefined, { cause: thrown })
+  if (thrown instanceof ReplicaError) return fromReplica(thrown)
+  return new ApiError('unknown_error', 'The request failed inside the server; its log has the details under this request id.', { cause: thrown })
+}
+
+function fromReplica(error: ReplicaError): ApiError {
+  switch (error.code) {
+    case 'overloaded':
+    case 'closed':
+      return new ApiError('service_unavailable', undefined, { headers: { 'Retry-After': '1' }, cause: error })
+    case 'timeout':
+      return new ApiError('timeout', undefined, { cause: error })
+    default:
+      return new ApiError('internal_server_error', 'No DB shards could be opened.', { cause: error })
+  }
+}
+
+/** CouchDB sends no challenge of its own accord, so that browsers do not ask for a password. */
+function challenge(request: RequestContext, services: Services, headers: Record<string, string>): void {
+  const { settings } = services
+  const wanted = request.header('x-couchdb-www-authenticate') ?? settings.wwwAuthenticate
+    ?? (settings.requireValidUser ? 'Basic realm="server"' : undefined)
+  if (wanted !== undefined) headers['WWW-Authenticate'] = wanted
+}
+
+function report(request: RequestContext, services: Services, thrown: unknown): void {
+  services.runtime.log.error({ requestId: request.requestId, route: request.route, error: stackOf(thrown) }, 'request failed')
+}
+
+function stackOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown)
+  const cause = thrown.cause === undefined ? '' : `\ncaused by ${stackOf(thrown.cause)}`
+  return `${thrown.stack ?? thrown.message}${cause}`
+}

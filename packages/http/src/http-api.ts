@@ -1,0 +1,127 @@
+/** The pipeline of a request: admission, request id, authentication, route and access, handler, rendering, accounting. */
+import type { ControlPlane, Coordinator } from '@sectional/cluster'
+import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
+import { Admission, overloaded } from './admission.ts'
+import { Authenticator } from './authentication/authenticator.ts'
+import { BatchWriter } from './batch-writer.ts'
+import type { Configuration } from './configuration.ts'
+import { dispatch, type Routes } from './dispatch.ts'
+import { renderError } from './error-rendering.ts'
+import type { HttpOptions } from './http-options.ts'
+import { HttpSettings } from './http-settings.ts'
+import type { NodeInformation } from './node-information.ts'
+import type { RequestContext } from './request-context.ts'
+import { RequestMetrics } from './request-metrics.ts'
+import { readRequest, requestIdOf, unreadableRequest } from './request-target.ts'
+import { createRoutes } from './route-table.ts'
+import type { Services } from './services.ts'
+import { RequestIdGenerator, UuidGenerator } from './uuid-generator.ts'
+
+export interface HttpApiParts {
+  readonly runtime: Runtime
+  readonly control: ControlPlane
+  readonly coordinator: Coordinator
+  readonly configuration: Configuration
+  readonly nodeInformation: NodeInformation
+  readonly options: HttpOptions
+}
+
+export interface HttpApi {
+  /** To be given to the listener. */
+  readonly handler: HttpHandler
+  /** Answers new requests 503; resolves when the running ones and the batched writes have ended. */
+  stop(): Promise<void>
+}
+
+export function createHttpApi(parts: HttpApiParts): HttpApi {
+  const { runtime, options, configuration } = parts
+  const admission = new Admission(options.concurrentRequestsMax, options.bufferedBodyBytesMax)
+  const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax)
+  const services: Services = {
+    ...parts,
+    settings: new HttpSettings(configuration),
+    admission,
+    authenticator: new Authenticator(configuration, runtime.machine, runtime.random, options),
+    batches,
+    uuids: new UuidGenerator(runtime.random),
+  }
+  const pipeline = new Pipeline(services, createRoutes())
+  return {
+    handler: exchange => { pipeline.start(exchange) },
+    stop: async () => {
+      await admission.close()
+      await batches.drain()
+    },
+  }
+}
+
+class Pipeline {
+  readonly #services: Services
+  readonly #routes: Routes
+  readonly #requestIds: RequestIdGenerator
+  readonly #metrics: RequestMetrics
+
+  constructor(services: Services, routes: Routes) {
+    this.#services = services
+    this.#routes = routes
+    this.#requestIds = new RequestIdGenerator(services.runtime.random)
+    this.#metrics = new RequestMetrics(services.runtime.metrics, services.admission)
+  }
+
+  start(exchange: HttpExchange): void {
+    const services = this.#services
+    const startedAt = services.runtime.clock.monotonic()
+    const requestId = requestIdOf(exchange, this.#requestIds)
+    if (!services.admission.enter()) {
+      const request = unreadableRequest(exchange, requestId, startedAt)
+      this.#render(request, overloaded('requests'))
+      this.#account(request)
+      return
+    }
+    void this.#run(exchange, requestId, startedAt)
+  }
+
+  /** Never rejects: whatever is thrown becomes an answer. */
+  async #run(exchange: HttpExchange, requestId: string, startedAt: number): Promise<void> {
+    const services = this.#services
+    let request: RequestContext | null = null
+    try {
+      request = readRequest(exchange, requestId, services.settings, startedAt)
+      const user = services.authenticator.authenticate(exchange.headers['authorization'])
+      request.user = user instanceof Promise ? await user : user
+      await dispatch(this.#routes, request, services)
+    } catch (error) {
+      request ??= unreadableRequest(exchange, requestId, startedAt)
+      this.#render(request, error)
+    }
+    services.admission.leave(request)
+    this.#account(request)
+  }
+
+  #render(request: RequestContext, error: unknown): void {
+    try {
+      renderError(request, this.#services, error)
+    } catch (failure) {
+      this.#services.runtime.log.warn({ requestId: request.requestId, error: String(failure) }, 'an error could not be answered')
+    }
+  }
+
+  #account(request: RequestContext): void {
+    const { clock, log } = this.#services.runtime
+    const seconds = (clock.monotonic() - request.startedAt) / 1000
+    this.#metrics.observe(request, seconds)
+    const level = this.#services.options.requestLog
+    if (level === 'none') return
+    const { exchange } = request
+    log[level]({
+      requestId: request.requestId, peer: exchange.remoteAddress, user: request.user.name, method: exchange.method,
+      path: withoutQuery(exchange.target), route: request.route, status: request.status, ms: Math.round(seconds * 1e6) / 1000,
+    }, 'request')
+  }
+}
+
+/** Queries may carry keys and selectors of documents; the log shows paths only. */
+function withoutQuery(target: string): string {
+  const mark = target.indexOf('?')
+  return mark < 0 ? target : target.slice(0, mark)
+}

@@ -1,0 +1,51 @@
+/** Settings that act on the next request, read from the configuration each time. */
+import type { Configuration } from './configuration.ts'
+
+export class HttpSettings {
+  readonly #configuration: Configuration
+
+  constructor(configuration: Configuration) {
+    this.#configuration = configuration
+  }
+
+  text(section: string, key: string, fallback: string): string {
+    return this.#configuration.get(section, key) ?? fallback
+  }
+
+  flag(section: string, key: string, fallback: boolean): boolean {
+    const text = this.#configuration.get(section, key)
+    return text === undefined ? fallback : text === 'true'
+  }
+
+  /** `infinity` and text that is no number of at least 0 give no limit and the fallback respectively. */
+  integer(section: string, key: string, fallback: number): number {
+    const text = this.#configuration.get(section, key)
+    if (text === undefined) return fallback
+    if (text === 'infinity') return Infinity
+    return /^\d{1,15}$/.test(text) ? Number(text) : fallback
+  }
+
+  /** Bytes of a document without its attachments. */
+  get documentBytesMax(): number { return this.integer('couchdb', 'max_document_size', 8_000_000) }
+  /** Bytes of a document id. */
+  get documentIdBytesMax(): number { return this.integer('couchdb', 'max_document_id_length', Infinity) }
+  get requestBytesMax(): number { return this.integer('chttpd', 'max_http_request_size', 4_294_967_296) }
+  get uriLengthMax(): number { return this.integer('chttpd', 'max_uri_length', Infinity) }
+  get plusIsSpace(): boolean { return this.flag('chttpd', 'decode_plus_to_space', true) }
+  get databasesInfoMax(): number { return this.integer('chttpd', 'max_db_number_for_dbs_info_req', 100) }
+  get adminOnlyAllDatabases(): boolean { return this.flag('chttpd', 'admin_only_all_dbs', true) }
+  get requireValidUser(): boolean { return this.flag('chttpd', 'require_valid_user', false) }
+  get requireValidUserExceptForUp(): boolean { return this.flag('chttpd', 'require_valid_user_except_for_up', false) }
+  get wwwAuthenticate(): string | undefined { return this.#configuration.get('chttpd', 'WWW-Authenticate') }
+  /** Content type of JSON for clients that do not ask for `application/json`. */
+  get jsonDefaultType(): string { return this.text('chttpd', 'json_default_type', 'text/plain;charset=utf-8') }
+  get serverHeaderVersions(): boolean { return this.flag('chttpd', 'server_header_versions', true) }
+  get preferMinimal(): string | undefined { return this.#configuration.get('chttpd', 'prefer_minimal') }
+  get uuidsMax(): number { return this.integer('uuids', 'max_count', 1000) }
+  get maintenanceMode(): string { return this.text('couchdb', 'maintenance_mode', 'false') }
+  get shardsPerDatabase(): number { return this.integer('cluster', 'q', 8) }
+  get replicasPerShard(): number { return this.integer('cluster', 'n', 3) }
+  get defaultSecurity(): string { return this.text('couchdb', 'default_security', 'admin_only') }
+  get passwordIterations(): number { return this.integer('chttpd_auth', 'iterations', 600_000) }
+  get authenticationDatabase(): string { return this.text('chttpd_auth', 'authentication_db', '_users') }
+}

@@ -1,0 +1,57 @@
+/** Ranges of document ids in byte order: what a list's keys come down to. */
+import type { IdBound } from '@sectional/core'
+import { compareBytes } from './database-names.ts'
+import type { ListParameters } from './list-parameters.ts'
+
+/** `low` and `high` in ascending order, whatever the list's direction; absent: unbounded. */
+export interface IdRange { readonly low?: IdBound; readonly high?: IdBound }
+
+/** null: no id can match. Keys that are no texts sort before every id. */
+export function requestedRange({ start, end, descending, inclusiveEnd }: ListParameters): IdRange | null {
+  const first = start === undefined ? undefined : bound(start.key, true)
+  const last = end === undefined ? undefined : bound(end.key, inclusiveEnd)
+  const [low, high] = descending ? [last, first] : [first, last]
+  if (high === null) return null
+  return { ...(low === null || low === undefined ? {} : { low }), ...(high === undefined ? {} : { high }) }
+}
+
+/** null: before every id. */
+function bound(key: unknown, inclusive: boolean): IdBound | null {
+  return typeof key === 'string' ? { id: key, inclusive } : null
+}
+
+/** What both ranges hold; null: nothing. */
+export function intersect(one: IdRange, other: IdRange): IdRange | null {
+  const low = tighter(one.low, other.low, 1)
+  const high = tighter(one.high, other.high, -1)
+  if (low !== undefined && high !== undefined) {
+    const order = compareBytes(low.id, high.id)
+    if (order > 0 || (order === 0 && !(low.inclusive && high.inclusive))) return null
+  }
+  return { ...(low === undefined ? {} : { low }), ...(high === undefined ? {} : { high }) }
+}
+
+function tighter(one: IdBound | undefined, other: IdBound | undefined, sign: 1 | -1): IdBound | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  const order = compareBytes(one.id, other.id) * sign
+  if (order === 0) return one.inclusive ? other : one
+  return order > 0 ? one : other
+}
+
+export function rangeHolds(range: IdRange, id: string): boolean {
+  const { low, high } = range
+  if (low !== undefined) {
+    const order = compareBytes(id, low.id)
+    if (order < 0 || (order === 0 && !low.inclusive)) return false
+  }
+  if (high === undefined) return true
+  const order = compareBytes(id, high.id)
+  return order < 0 || (order === 0 && high.inclusive)
+}
+
+/** The range as first and last of a list in that direction. */
+export function directed(range: IdRange, descending: boolean): { readonly start?: IdBound; readonly end?: IdBound } {
+  const { low, high } = range
+  const [start, end] = descending ? [high, low] : [low, high]
+  return { ...(start === undefined ? {} : { start }), ...(end === undefined ? {} : { end }) }
+}

@@ -1,0 +1,76 @@
+/**
+ * A JSON answer written piece by piece. Short ones leave as one response with a Content-Length, so that an
+ * error before `chunkBytes` still becomes a proper error answer; longer ones become a chunked stream.
+ */
+import type { HttpBodyWriter, HttpHeaders } from '@sectional/runtime'
+import { openStream, send } from './response.ts'
+import type { RequestContext } from './request-context.ts'
+import type { Services } from './services.ts'
+
+const initialBytes = 4 * 1024
+const chunkBytes = 64 * 1024
+
+export class JsonWriter {
+  readonly #request: RequestContext
+  readonly #services: Services
+  readonly #status: number
+  readonly #headers: HttpHeaders
+  #buffer = Buffer.allocUnsafe(initialBytes)
+  #length = 0
+  #stream: HttpBodyWriter | null = null
+
+  constructor(request: RequestContext, services: Services, status: number, headers: HttpHeaders) {
+    this.#request = request
+    this.#services = services
+    this.#status = status
+    this.#headers = headers
+  }
+
+  text(text: string): void {
+    this.#ensure(text.length * 3)
+    this.#length += this.#buffer.write(text, this.#length)
+  }
+
+  bytes(bytes: Uint8Array): void {
+    this.#ensure(bytes.length)
+    this.#buffer.set(bytes, this.#length)
+    this.#length += bytes.length
+  }
+
+  /** To be awaited between rows: sends a full chunk and waits for the client to take it. */
+  flushFull(): Promise<void> | undefined {
+    return this.#length < chunkBytes ? undefined : this.#flush()
+  }
+
+  async end(): Promise<void> {
+    if (this.#stream === null) {
+      send(this.#request, this.#services, this.#status, this.#headers, this.#buffer.subarray(0, this.#length))
+      return
+    }
+    if (this.#length > 0) await this.#flush()
+    this.#stream.end()
+    this.#request.writer = null
+  }
+
+  async #flush(): Promise<void> {
+    this.#stream ??= openStream(this.#request, this.#services, this.#status, this.#headers)
+    const chunk = this.#buffer.subarray(0, this.#length)
+    this.#buffer = Buffer.allocUnsafe(chunkBytes + initialBytes)
+    this.#length = 0
+    await this.#stream.write(chunk)
+  }
+
+  #ensure(bytes: number): void {
+    const needed = this.#length + bytes
+    if (needed <= this.#buffer.length) return
+    const grown = Buffer.allocUnsafe(Math.max(needed, Math.min(this.#buffer.length * 4, chunkBytes + initialBytes)))
+    grown.set(this.#buffer.subarray(0, this.#length))
+    this.#buffer = grown
+  }
+}
+
+/** Headers alone, for HEAD on an answer that would be written piece by piece. */
+export function endHead(request: RequestContext, services: Services, headers: HttpHeaders): void {
+  openStream(request, services, 200, headers).end()
+  request.writer = null
+}

@@ -1,0 +1,102 @@
+/** Parameters of `_all_docs`, `_design_docs` and `_local_docs`, from the query string and the body (api.md A5.8). */
+import { ApiError, isJsonObject, parseJson, parseJsonObject, type JsonObject } from '@sectional/core'
+import { nonNegativeInteger, strictBoolean, type Query } from './query.ts'
+
+export interface ListParameters {
+  readonly keys: readonly unknown[] | null
+  /** Any JSON; absent: unbounded. */
+  readonly start?: { readonly key: unknown }
+  readonly end?: { readonly key: unknown }
+  readonly inclusiveEnd: boolean
+  readonly descending: boolean
+  readonly skip: number
+  readonly limit: number | null
+  readonly includeDocs: boolean
+  readonly conflicts: boolean
+  readonly updateSequence: boolean
+}
+
+/** Values before they are checked together. */
+interface Draft {
+  keys?: unknown
+  key?: { readonly key: unknown }
+  start?: { readonly key: unknown }
+  end?: { readonly key: unknown }
+  inclusiveEnd: boolean
+  descending: boolean
+  skip: number
+  limit: number | null
+  includeDocs: boolean
+  conflicts: boolean
+  updateSequence: boolean
+}
+
+const jsonParameters = new Set(['key', 'keys', 'startkey', 'start_key', 'endkey', 'end_key'])
+
+function emptyDraft(): Draft {
+  return { inclusiveEnd: true, descending: false, skip: 0, limit: null, includeDocs: false, conflicts: false, updateSequence: false }
+}
+
+/** Parameters of a GET, or of a POST whose body the query string overrides (`keys` come from the body first). */
+export function listParameters(query: Query, body: JsonObject | null): ListParameters {
+  const draft = emptyDraft()
+  applyMembers(draft, body)
+  applyQuery(draft, query)
+  const keysInBody = body?.['keys']
+  if (keysInBody !== undefined) draft.keys = keysInBody
+  return finish(draft, keysInBody === undefined ? 'parameter' : 'body member')
+}
+
+/** One of the `queries`: its own members win over the query string. */
+export function listQueryParameters(query: Query, member: unknown): ListParameters {
+  if (!isJsonObject(member)) throw new ApiError('bad_request', '`queries` must be an array of objects.')
+  const draft = emptyDraft()
+  applyQuery(draft, query)
+  applyMembers(draft, member)
+  if (member['keys'] !== undefined) draft.keys = member['keys']
+  return finish(draft, 'body member')
+}
+
+/** @throws ApiError when the body has no array `queries` */
+export function listQueries(bytes: Uint8Array): readonly unknown[] {
+  const { queries } = parseJsonObject(bytes)
+  if (queries === undefined) throw new ApiError('bad_request', 'POST body must include `queries` parameter.')
+  if (!Array.isArray(queries)) throw new ApiError('bad_request', '`queries` member must be an array.')
+  return queries
+}
+
+function applyQuery(draft: Draft, query: Query): void {
+  for (const [name, text] of query.entries()) apply(draft, name, jsonParameters.has(name) ? parseJson(text) : text)
+}
+
+function applyMembers(draft: Draft, body: JsonObject | null): void {
+  if (body === null) return
+  for (const [name, value] of Object.entries(body)) apply(draft, name, value)
+}
+
+function apply(draft: Draft, name: string, value: unknown): void {
+  switch (name) {
+    case 'key': draft.key = { key: value }; break
+    case 'keys': draft.keys = value; break
+    case 'startkey': case 'start_key': draft.start = { key: value }; break
+    case 'endkey': case 'end_key': draft.end = { key: value }; break
+    case 'inclusive_end': draft.inclusiveEnd = strictBoolean(value); break
+    case 'descending': draft.descending = strictBoolean(value); break
+    case 'include_docs': draft.includeDocs = strictBoolean(value); break
+    case 'conflicts': draft.conflicts = strictBoolean(value); break
+    case 'update_seq': draft.updateSequence = strictBoolean(value); break
+    case 'skip': draft.skip = nonNegativeInteger(value); break
+    case 'limit': draft.limit = nonNegativeInteger(value); break
+    default: break
+  }
+}
+
+function finish(draft: Draft, place: 'parameter' | 'body member'): ListParameters {
+  const { keys, key, ...rest } = draft
+  if (keys !== undefined && !Array.isArray(keys)) throw new ApiError('bad_request', `\`keys\` ${place} must be an array.`)
+  if (keys !== undefined && (key !== undefined || draft.start !== undefined || draft.end !== undefined)) {
+    throw new ApiError('query_parse_error', '`keys` is incompatible with `key`, `start_key` and `end_key`')
+  }
+  if (key !== undefined) return { ...rest, keys: null, start: key, end: key, inclusiveEnd: true }
+  return { ...rest, keys: (keys as readonly unknown[] | undefined) ?? null }
+}

@@ -1,0 +1,48 @@
+/** The rows of a list with CouchDB's framing: `\r\n` between rows, members of the head in their order. */
+import type { JsonWriter } from './json-writer.ts'
+
+export interface ListHead {
+  readonly total: number | null
+  readonly offset: number | null
+  /** Present when asked for; null with `keys`. */
+  readonly updateSequence?: string | null
+}
+
+export class ListWriter {
+  readonly #writer: JsonWriter
+  #rows = 0
+
+  constructor(writer: JsonWriter, head: ListHead) {
+    this.#writer = writer
+    const sequence = head.updateSequence === undefined ? '' : `,"update_seq":${JSON.stringify(head.updateSequence)}`
+    writer.text(`{"total_rows":${head.total},"offset":${head.offset}${sequence},"rows":[\r\n`)
+  }
+
+  /** @param doc undefined: no member `doc`; null: a tombstone's */
+  row(id: string, revision: string, deleted: boolean, doc: Uint8Array | null | undefined): Promise<void> | undefined {
+    const key = JSON.stringify(id)
+    this.#begin()
+    this.#writer.text(`{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${deleted ? ',"deleted":true}' : '}'}`)
+    if (doc !== undefined) {
+      this.#writer.text(',"doc":')
+      if (doc === null) this.#writer.text('null')
+      else this.#writer.bytes(doc)
+    }
+    this.#writer.text('}')
+    return this.#writer.flushFull()
+  }
+
+  unknownKey(key: unknown): Promise<void> | undefined {
+    this.#begin()
+    this.#writer.text(JSON.stringify({ key, error: 'not_found' }))
+    return this.#writer.flushFull()
+  }
+
+  end(): void {
+    this.#writer.text('\r\n]}')
+  }
+
+  #begin(): void {
+    if (this.#rows++ > 0) this.#writer.text(',\r\n')
+  }
+}

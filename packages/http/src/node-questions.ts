@@ -1,0 +1,87 @@
+/**
+ * The questions that one node's HTTP API asks about a node: answered here for this node, sent over the
+ * control link for another. Both ends are in this file, so that they agree.
+ */
+import { ApiError, type NodeQuestion, isJsonObject } from '@sectional/core'
+import type { ControlPlane } from '@sectional/cluster'
+import type { Configuration } from './configuration.ts'
+import type { NodeInformation } from './node-information.ts'
+
+/** Argument of the question `config`. Answers are JSON: the sections, one section, or a value and null where there is none. */
+export type ConfigurationQuestion =
+  | { readonly action: 'sections' }
+  | { readonly action: 'section'; readonly section: string }
+  | { readonly action: 'get'; readonly section: string; readonly key: string }
+  /** Answers the previous value. */
+  | { readonly action: 'set'; readonly section: string; readonly key: string; readonly value: string; readonly persist: boolean }
+  /** Answers the previous value. */
+  | { readonly action: 'delete'; readonly section: string; readonly key: string; readonly persist: boolean }
+  | { readonly action: 'reload' }
+
+interface Asking { readonly control: ControlPlane; readonly nodeInformation: NodeInformation; readonly configuration: Configuration }
+
+/**
+ * @param node a member's name, or `_local`
+ * @throws ApiError `not_found` for no member, `nodedown` for one without a link
+ */
+export async function askNode(asking: Asking, node: string, question: NodeQuestion, argument: unknown): Promise<unknown> {
+  const { control } = asking
+  if (node === '_local' || node === control.node) return answerNodeQuestion(asking, question, argument)
+  const members = control.state()?.nodes ?? {}
+  if (!Object.hasOwn(members, node)) throw new ApiError('not_found', `no such node: ${node}`)
+  if (!control.connectedNodes().includes(node)) throw new ApiError('nodedown', `${node} is down`)
+  return control.ask(node, question, argument)
+}
+
+/** This node's answer: also what `ControlPeer.ask` returns to a peer. The result is JSON. */
+export async function answerNodeQuestion(
+  { nodeInformation, configuration }: Omit<Asking, 'control'>, question: NodeQuestion, argument: unknown,
+): Promise<unknown> {
+  switch (question) {
+    case 'stats': return nodeInformation.statistics()
+    case 'system': return nodeInformation.system()
+    case 'prometheus': return nodeInformation.prometheus()
+    case 'versions': return nodeInformation.versions()
+    case 'active-tasks': return nodeInformation.activeTasks()
+    case 'config': return answerConfiguration(configuration, checkQuestion(argument))
+  }
+}
+
+async function answerConfiguration(configuration: Configuration, question: ConfigurationQuestion): Promise<unknown> {
+  switch (question.action) {
+    case 'sections': return configuration.sections()
+    case 'section': return ownSection(configuration, question.section)
+    case 'get': return configuration.get(question.section, question.key) ?? null
+    case 'reload':
+      await configuration.reload()
+      return null
+    case 'set':
+    case 'delete': {
+      const previous = configuration.get(question.section, question.key) ?? null
+      const { section, key, persist } = question
+      if (question.action === 'set') await configuration.set(section, key, question.value, { persist })
+      else if (previous !== null) await configuration.delete(section, key, { persist })
+      return previous
+    }
+  }
+}
+
+function ownSection(configuration: Configuration, name: string): unknown {
+  const sections = configuration.sections()
+  return Object.hasOwn(sections, name) ? sections[name] : {}
+}
+
+/** A peer's argument is checked like any input. */
+function checkQuestion(argument: unknown): ConfigurationQuestion {
+  if (isJsonObject(argument)) {
+    const { action, section, key, value, persist } = argument
+    if (action === 'sections' || action === 'reload') return { action }
+    if (action === 'section' && typeof section === 'string') return { action, section }
+    if (typeof section === 'string' && typeof key === 'string') {
+      if (action === 'get') return { action, section, key }
+      if (action === 'delete' && typeof persist === 'boolean') return { action, section, key, persist }
+      if (action === 'set' && typeof value === 'string' && typeof persist === 'boolean') return { action, section, key, value, persist }
+    }
+  }
+  throw new ApiError('bad_request', 'not a question about the configuration')
+}

@@ -1,0 +1,67 @@
+/** Query parameters. Unknown ones are ignored; of a repeated one the last counts. */
+import { ApiError, parseJson } from '@sectional/core'
+import { decodeText } from './request-path.ts'
+
+
+export class Query {
+  static readonly empty = new Query(new Map())
+  readonly #values: ReadonlyMap<string, string>
+
+  constructor(values: ReadonlyMap<string, string>) {
+    this.#values = values
+  }
+
+  /** @throws ApiError `invalid_url_encoding` */
+  static parse(search: string): Query {
+    if (search === '') return Query.empty
+    const values = new Map<string, string>()
+    for (const pair of search.split('&')) {
+      if (pair === '') continue
+      const equals = pair.indexOf('=')
+      if (equals < 0) values.set(decodeText(pair, true), '')
+      else values.set(decodeText(pair.slice(0, equals), true), decodeText(pair.slice(equals + 1), true))
+    }
+    return new Query(values)
+  }
+
+  get isEmpty(): boolean { return this.#values.size === 0 }
+  get(name: string): string | undefined { return this.#values.get(name) }
+  has(name: string): boolean { return this.#values.has(name) }
+  names(): Iterable<string> { return this.#values.keys() }
+  entries(): Iterable<[string, string]> { return this.#values.entries() }
+
+  /** Document dialect: only the exact text `true` counts. */
+  flag(name: string): boolean { return this.#values.get(name) === 'true' }
+
+  /** A JSON value, or undefined when the parameter is absent. */
+  json(name: string): unknown {
+    const text = this.#values.get(name)
+    return text === undefined ? undefined : parseJson(text)
+  }
+
+  /** `r` and `w`: text that is no integer silently means the default. */
+  quorum(name: 'r' | 'w'): number | undefined {
+    const text = this.#values.get(name)
+    return text !== undefined && /^-?\d{1,9}$/.test(text) ? Number(text) : undefined
+  }
+}
+
+/**
+ * View dialect.
+ * @throws ApiError `query_parse_error` for anything but true and false
+ */
+export function strictBoolean(value: unknown): boolean {
+  switch (value) {
+    case true: case 'true': return true
+    case false: case 'false': return false
+    default: throw new ApiError('query_parse_error', `Invalid boolean parameter: ${JSON.stringify(value)}`)
+  }
+}
+
+/** @throws ApiError `query_parse_error` for anything but an integer of at least 0 */
+export function nonNegativeInteger(value: unknown): number {
+  const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value
+  if (typeof number !== 'number' || !Number.isSafeInteger(number)) throw new ApiError('query_parse_error', `Invalid value for integer: ${JSON.stringify(value)}`)
+  if (number < 0) throw new ApiError('query_parse_error', `Invalid value for positive integer: ${JSON.stringify(value)}`)
+  return number
+}

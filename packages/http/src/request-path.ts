@@ -1,0 +1,55 @@
+/** Splitting a request target. The split on `/` comes before decoding, so that `%2F` stays inside a segment. */
+import { ApiError } from '@sectional/core'
+
+const plus = /\+/g
+const wellFormedEscapes = /^(?:[^%]|%[0-9A-Fa-f]{2})*$/
+
+export interface Target { readonly path: string; readonly search: string }
+
+/** Path and query of a request target in origin form (`/path?query`) or absolute form (`http://host/path`). */
+export function splitTarget(target: string): Target {
+  let text = target
+  if (!text.startsWith('/')) {
+    const scheme = text.indexOf('://')
+    const slash = scheme < 0 ? -1 : text.indexOf('/', scheme + 3)
+    text = slash < 0 ? '/' : text.slice(slash)
+  }
+  const mark = text.indexOf('?')
+  return mark < 0 ? { path: text, search: '' } : { path: text.slice(0, mark), search: text.slice(mark + 1) }
+}
+
+/**
+ * Decoded segments; empty ones (doubled and trailing slashes) vanish.
+ * @throws ApiError `invalid_url_encoding` for an escape that cannot be decoded
+ */
+export function splitPath(path: string, plusIsSpace: boolean): string[] {
+  const segments: string[] = []
+  let begin = 1
+  while (begin <= path.length) {
+    let end = path.indexOf('/', begin)
+    if (end < 0) end = path.length
+    if (end > begin) segments.push(decodeText(path.slice(begin, end), plusIsSpace))
+    begin = end + 1
+  }
+  return segments
+}
+
+/**
+ * Percent-decodes one segment or query part.
+ * @throws ApiError `invalid_url_encoding`, or `bad_request` when the bytes are not UTF-8
+ */
+export function decodeText(raw: string, plusIsSpace: boolean): string {
+  const text = plusIsSpace && raw.includes('+') ? raw.replace(plus, ' ') : raw
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch (error) {
+    if (wellFormedEscapes.test(text)) throw new ApiError('illegal_docid', 'Document id must be valid UTF-8', { cause: error })
+    throw new ApiError('invalid_url_encoding', undefined, { cause: error })
+  }
+}
+
+/** Encodes one path segment for a Location header as CouchDB does: `:` stays, quotes and parentheses do not. */
+export function encodeSegment(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]|%3A/g, match => match === '%3A' ? ':' : `%${match.charCodeAt(0).toString(16).toUpperCase()}`)
+}

@@ -1,0 +1,120 @@
+/** Answers: headers that all share, JSON, 304, streams. */
+import type { HttpBodyWriter, HttpHeaders } from '@sectional/runtime'
+import { encodeSegment } from './request-path.ts'
+import type { RequestContext } from './request-context.ts'
+import type { Services } from './services.ts'
+
+/**
+ * `application/json` for clients that ask for it anywhere in Accept; for all others what the specification
+ * gives as default (api.md D3), switchable by `chttpd/json_default_type`.
+ */
+export function jsonContentType(accept: string | undefined, defaultType: string): string {
+  switch (accept) {
+    case undefined:
+    case '*/*':
+      return defaultType
+    case 'application/json':
+      return 'application/json'
+    default:
+      return accept.toLowerCase().includes('application/json') ? 'application/json' : defaultType
+  }
+}
+
+/** Headers of every answer, and those of JSON. */
+export function jsonHeaders(request: RequestContext, services: Services): HttpHeaders {
+  return {
+    'Server': serverProduct(services),
+    'Content-Type': jsonContentType(request.exchange.headers['accept'], services.settings.jsonDefaultType),
+    'Cache-Control': 'must-revalidate',
+    'X-Couch-Request-ID': request.requestId,
+    'X-CouchDB-Body-Time': bodyTime(request),
+  }
+}
+
+/** Headers of every answer. */
+export function plainHeaders(request: RequestContext, services: Services): HttpHeaders {
+  return { 'Server': serverProduct(services), 'X-Couch-Request-ID': request.requestId, 'X-CouchDB-Body-Time': bodyTime(request) }
+}
+
+function bodyTime(request: RequestContext): string {
+  return request.bodyTimeMs === 0 ? '0' : String(Math.round(request.bodyTimeMs))
+}
+
+function serverProduct(services: Services): string {
+  return services.settings.serverHeaderVersions ? `Sectional/${services.nodeInformation.version}` : 'Sectional'
+}
+
+/** @param body JSON text or bytes without the final newline */
+export function sendJsonText(request: RequestContext, services: Services, status: number, body: string | Uint8Array, extra?: HttpHeaders): void {
+  const headers = jsonHeaders(request, services)
+  if (extra !== undefined) Object.assign(headers, extra)
+  send(request, services, status, headers, typeof body === 'string' ? `${body}\n` : withNewline(body))
+}
+
+export function sendJson(request: RequestContext, services: Services, status: number, value: unknown, extra?: HttpHeaders): void {
+  sendJsonText(request, services, status, JSON.stringify(value), extra)
+}
+
+export function sendNotModified(request: RequestContext, services: Services, etag: string): void {
+  send(request, services, 304, { ...plainHeaders(request, services), 'ETag': etag }, '')
+}
+
+export function sendRedirect(request: RequestContext, services: Services, status: number, location: string): void {
+  send(request, services, status, { ...plainHeaders(request, services), 'Location': location }, '')
+}
+
+export function send(request: RequestContext, services: Services, status: number, headers: HttpHeaders, body: string | Uint8Array): void {
+  request.status = status
+  request.exchange.send(status, request.exchange.headers['prefer'] === undefined ? headers : preferred(request, services, headers), body)
+}
+
+/** Opens a chunked answer; errors from here on break the connection. */
+export function openStream(request: RequestContext, services: Services, status: number, headers: HttpHeaders): HttpBodyWriter {
+  request.status = status
+  const writer = request.exchange.stream(status, preferred(request, services, headers))
+  request.writer = writer
+  return writer
+}
+
+function withNewline(bytes: Uint8Array): Uint8Array {
+  const line = Buffer.allocUnsafe(bytes.length + 1)
+  line.set(bytes)
+  line[bytes.length] = 0x0a
+  return line
+}
+
+const minimalHeaders = 'Cache-Control, Content-Length, Content-Range, Content-Type, ETag, Server, Transfer-Encoding, Vary'
+const minimalPreference = /(?:^|,)\s*return=minimal\s*(?:,|;|$)/i
+
+/** `Prefer: return=minimal` (RFC 7240) leaves only the listed headers. */
+function preferred(request: RequestContext, services: Services, headers: HttpHeaders): HttpHeaders {
+  const preference = request.exchange.headers['prefer']
+  if (preference === undefined || !minimalPreference.test(preference)) return headers
+  const kept = new Set((services.settings.preferMinimal ?? minimalHeaders).split(',').map(name => name.trim().toLowerCase()))
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => kept.has(name.toLowerCase())))
+}
+
+/** True when If-None-Match lists the tag. Weak prefixes are stripped; `*` is nothing special. */
+export function matchesTag(request: RequestContext, etag: string): boolean {
+  const header = request.exchange.headers['if-none-match']
+  if (header === undefined) return false
+  if (header === etag) return true
+  return header.split(',').some(tag => tag.trim().replace(/^W\//, '') === etag)
+}
+
+/** Absolute URL of a path, as the client sees this server. */
+export function location(request: RequestContext, ...segments: string[]): string {
+  return origin(request) + segments.map(segment => `/${encodeSegment(segment)}`).join('')
+}
+
+export function origin(request: RequestContext): string {
+  const { headers, encrypted } = request.exchange
+  const secure = headers['x-forwarded-ssl'] === 'on' || headers['x-forwarded-proto'] === 'https'
+    || (encrypted && headers['x-forwarded-proto'] === undefined)
+  const host = headers['x-forwarded-host'] ?? headers['host'] ?? 'localhost'
+  return `${secure ? 'https' : 'http'}://${host}`
+}
+
+export function documentTag(revision: string): string {
+  return `"${revision}"`
+}

@@ -1,0 +1,210 @@
+/** Every path of the API (api.md A2), with the methods it has, who may use it, and what answers. */
+import { ApiError } from '@sectional/core'
+import type { Routes } from './dispatch.ts'
+import type { Access, Handler, Resource } from './resource.ts'
+import { Router } from './router.ts'
+import { findNoAttachment } from './routes/attachment.ts'
+import { postBulkDocuments } from './routes/bulk-docs.ts'
+import { postBulkGet } from './routes/bulk-get.ts'
+import { getClusterSetup, postClusterSetup } from './routes/cluster-setup.ts'
+import {
+  getAutoPurge, getPurgedInfosLimit, getRevisionsLimit, getSecurity, putAutoPurge, putPurgedInfosLimit, putRevisionsLimit, putSecurity,
+} from './routes/database-options.ts'
+import { deleteDatabase, getDatabase, putDatabase } from './routes/database.ts'
+import { getAllDatabases, getDatabasesInformation, postDatabasesInformation } from './routes/databases.ts'
+import { listAllDocuments, listDesignDocuments, listPartition, queryAllDocuments, queryDesignDocuments } from './routes/document-list.ts'
+import { getDocument } from './routes/document-open.ts'
+import { copyDocument, copyLocalDocument, deleteDocument, postDocument, postDocumentForm, putDocument } from './routes/document-update.ts'
+import { listLocalDocuments, queryLocalDocuments } from './routes/local-document-list.ts'
+import { deleteLocalDocument, getLocalDocument, putLocalDocument, refuseLocalAttachment, refuseLocalName } from './routes/local-document.ts'
+import {
+  deleteConfigurationValue, getConfiguration, getConfigurationSection, getConfigurationValue, putConfigurationValue, reloadConfiguration,
+} from './routes/node-configuration.ts'
+import { getNode, getPrometheus, getStatistics, getSystem, getVersions, refuseIncompletePath } from './routes/node.ts'
+import { missingFeature, notImplemented } from './routes/not-implemented.ts'
+import { postMissingRevisions, postRevisionsDiff } from './routes/revisions-diff.ts'
+import { getActiveTasks, getGreeting, getIcon, getMembership, getUp, getUuids } from './routes/server.ts'
+import { getSession } from './routes/session.ts'
+import { getShardOfDocument, getShards, postEnsureFullCommit, postSynchronizeShards } from './routes/shards.ts'
+
+function resource(name: string, access: Access, allow: string, methods: Readonly<Record<string, Handler>>): Resource {
+  return { name, access, allow, methods }
+}
+
+export function createRoutes(): Routes {
+  return {
+    server: router(serverResources()),
+    database: router(databaseResources()),
+    databaseRoot: resource('database', 'member', 'DELETE,GET,HEAD,POST', {
+      GET: getDatabase, PUT: putDatabase, DELETE: deleteDatabase, POST: postDocument,
+    }),
+  }
+}
+
+function router(resources: Readonly<Record<string, Resource>>): Router<Resource> {
+  const tree = new Router<Resource>()
+  for (const [pattern, entry] of Object.entries(resources)) tree.add(pattern, entry)
+  return tree
+}
+
+function serverResources(): Readonly<Record<string, Resource>> {
+  return {
+    '/': resource('root', 'public', 'GET,HEAD', { GET: getGreeting }),
+    '/favicon.ico': resource('favicon', 'public', 'GET,HEAD', { GET: getIcon }),
+    '/_up': resource('up', 'public', 'GET,HEAD', { GET: getUp }),
+    '/_uuids': resource('uuids', 'public', 'GET', { GET: getUuids }),
+    '/_session': resource('session', 'public', 'GET,HEAD,POST,DELETE', {
+      GET: getSession, POST: notImplemented('Cookie sessions are'), DELETE: notImplemented('Cookie sessions are'),
+    }),
+    '/_all_dbs': resource('all-databases', 'database-list', 'GET,HEAD', { GET: getAllDatabases }),
+    '/_dbs_info': resource('databases-info', 'database-list', 'GET,HEAD,POST', { GET: getDatabasesInformation, POST: postDatabasesInformation }),
+    '/_membership': resource('membership', 'server-admin', 'GET', { GET: getMembership }),
+    '/_active_tasks': resource('active-tasks', 'server-admin', 'GET,HEAD', { GET: getActiveTasks }),
+    '/_cluster_setup': resource('cluster-setup', 'server-admin', 'GET,POST', { GET: getClusterSetup, POST: postClusterSetup }),
+    '/_replicate': missingFeature('replicate', 'authenticated', 'POST', 'Replication is'),
+    '/_scheduler/jobs': missingFeature('scheduler', 'server-admin', 'GET,HEAD', 'Replication is'),
+    '/_scheduler/jobs/{id}': missingFeature('scheduler', 'server-admin', 'GET,HEAD', 'Replication is'),
+    '/_scheduler/docs': missingFeature('scheduler', 'server-admin', 'GET,HEAD', 'Replication is'),
+    '/_scheduler/docs/{path...}': missingFeature('scheduler', 'server-admin', 'GET,HEAD', 'Replication is'),
+    '/_db_updates': missingFeature('db-updates', 'server-admin', 'GET', 'The feed of database events is'),
+    '/_reload_query_servers': missingFeature('reload-query-servers', 'server-admin', 'POST', 'Query servers are'),
+    '/_search_analyze': missingFeature('search-analyze', 'server-admin', 'GET,POST', 'Text search is'),
+    '/_nouveau_analyze': missingFeature('nouveau-analyze', 'server-admin', 'GET,POST', 'Text search is'),
+    '/_reshard': missingFeature('reshard', 'server-admin', 'GET,HEAD', 'Resharding is'),
+    '/_reshard/state': missingFeature('reshard', 'server-admin', 'GET,HEAD,PUT', 'Resharding is'),
+    '/_reshard/jobs': missingFeature('reshard', 'server-admin', 'GET,HEAD,POST', 'Resharding is'),
+    '/_reshard/jobs/{id}': missingFeature('reshard', 'server-admin', 'GET,HEAD,DELETE', 'Resharding is'),
+    '/_reshard/jobs/{id}/state': missingFeature('reshard', 'server-admin', 'GET,HEAD,PUT', 'Resharding is'),
+    ...nodeResources(),
+  }
+}
+
+function nodeResources(): Readonly<Record<string, Resource>> {
+  return {
+    '/_node': resource('node', 'server-admin', 'GET', { '*': refuseIncompletePath }),
+    '/_node/{node}': resource('node', 'server-admin', 'GET', { GET: getNode }),
+    '/_node/{node}/_versions': resource('node-versions', 'server-admin', 'GET', { GET: getVersions }),
+    '/_node/{node}/_stats': resource('node-stats', 'metrics', 'GET', { GET: getStatistics }),
+    '/_node/{node}/_stats/{path...}': resource('node-stats', 'metrics', 'GET', { GET: getStatistics }),
+    '/_node/{node}/_system': resource('node-system', 'metrics', 'GET', { GET: getSystem }),
+    '/_node/{node}/_prometheus': resource('node-prometheus', 'metrics', 'GET', { GET: getPrometheus }),
+    '/_node/{node}/_config': resource('node-config', 'server-admin', 'GET', { GET: getConfiguration }),
+    '/_node/{node}/_config/_reload': resource('node-config', 'server-admin', 'POST', { POST: reloadConfiguration }),
+    '/_node/{node}/_config/{section}': resource('node-config', 'server-admin', 'GET', { GET: getConfigurationSection }),
+    '/_node/{node}/_config/{section}/{key}': resource('node-config', 'server-admin', 'GET,PUT,DELETE', {
+      GET: getConfigurationValue, PUT: putConfigurationValue, DELETE: deleteConfigurationValue,
+    }),
+    '/_node/{node}/_restart': missingFeature('node-restart', 'server-admin', 'POST', 'Restarting a node over HTTP is'),
+    '/_node/{node}/_smoosh/status': missingFeature('node-smoosh', 'server-admin', 'GET', 'The compaction daemon is'),
+  }
+}
+
+function databaseResources(): Readonly<Record<string, Resource>> {
+  return {
+    '/_all_docs': resource('all-docs', 'member', 'GET,HEAD,POST', { GET: listAllDocuments, POST: listAllDocuments }),
+    '/_all_docs/queries': resource('all-docs-queries', 'member', 'POST', { POST: queryAllDocuments }),
+    '/_design_docs': resource('design-docs', 'member', 'GET,HEAD,POST', { GET: listDesignDocuments, POST: listDesignDocuments }),
+    '/_design_docs/queries': resource('design-docs-queries', 'member', 'POST', { POST: queryDesignDocuments }),
+    '/_local_docs': resource('local-docs', 'member', 'GET,HEAD,POST', { GET: listLocalDocuments, POST: listLocalDocuments }),
+    '/_local_docs/queries': resource('local-docs-queries', 'member', 'POST', { POST: queryLocalDocuments }),
+    '/_bulk_docs': resource('bulk-docs', 'member', 'POST', { POST: postBulkDocuments }),
+    '/_bulk_get': resource('bulk-get', 'member', 'POST', { POST: postBulkGet }),
+    '/_revs_diff': resource('revs-diff', 'member', 'POST', { POST: postRevisionsDiff }),
+    '/_missing_revs': resource('missing-revs', 'member', 'POST', { POST: postMissingRevisions }),
+    '/_security': resource('security', 'member', 'PUT,GET', { GET: getSecurity, PUT: putSecurity }),
+    '/_revs_limit': resource('revs-limit', 'member', 'PUT,GET', { GET: getRevisionsLimit, PUT: putRevisionsLimit }),
+    '/_purged_infos_limit': resource('purged-infos-limit', 'server-admin', 'GET,PUT', { GET: getPurgedInfosLimit, PUT: putPurgedInfosLimit }),
+    '/_auto_purge': resource('auto-purge', 'member', 'GET,PUT', { GET: getAutoPurge, PUT: putAutoPurge }),
+    '/_shards': resource('shards', 'member', 'GET', { GET: getShards }),
+    '/_shards/{id}': resource('shards', 'member', 'GET', { GET: getShardOfDocument }),
+    '/_sync_shards': resource('sync-shards', 'server-admin', 'POST', { POST: postSynchronizeShards }),
+    '/_ensure_full_commit': resource('ensure-full-commit', 'member', 'POST', { POST: postEnsureFullCommit }),
+    '/_temp_view': resource('temp-view', 'member', 'POST', { '*': refuseTemporaryView }),
+    ...partitionResources(),
+    ...documentResources(),
+    ...laterDatabaseResources(),
+  }
+}
+
+function partitionResources(): Readonly<Record<string, Resource>> {
+  return {
+    '/_partition': resource('partition', 'member', 'GET', { '*': refusePartitionPath }),
+    '/_partition/{partition}': missingFeature('partition', 'member', 'GET', 'The size of a partition is'),
+    '/_partition/{partition}/_all_docs': resource('partition-all-docs', 'member', 'GET,HEAD,POST', { GET: listPartition, POST: listPartition }),
+    '/_partition/{partition}/_find': missingFeature('partition-find', 'member', 'POST', 'Find is'),
+    '/_partition/{partition}/_explain': missingFeature('partition-explain', 'member', 'POST', 'Find is'),
+    '/_partition/{partition}/_design/{name}/_view/{view}': missingFeature('partition-view', 'member', 'GET,POST,HEAD', 'Views are'),
+    '/_partition/{path...}': resource('partition', 'member', 'GET', { '*': refuseUnknownPath }),
+  }
+}
+
+function documentResources(): Readonly<Record<string, Resource>> {
+  const documentMethods = 'DELETE,GET,HEAD,POST,PUT,COPY'
+  const document = resource('document', 'member', documentMethods, {
+    GET: getDocument, PUT: putDocument, DELETE: deleteDocument, COPY: copyDocument, POST: postDocumentForm,
+  })
+  const attachment = resource('attachment', 'member', 'DELETE,GET,HEAD,PUT', {
+    GET: findNoAttachment, DELETE: findNoAttachment, PUT: notImplemented('Attachments are'),
+  })
+  const idPrefix = '_design/'
+  return {
+    '/{id}': document,
+    '/{id}/{attachment...}': attachment,
+    '/_design/{name}': { ...document, name: 'design-document', idPrefix },
+    '/_design/{name}/{attachment...}': { ...attachment, idPrefix },
+    '/_local': resource('local-document', 'member', documentMethods, { '*': refuseLocalName }),
+    '/_local/{name}': resource('local-document', 'member', documentMethods, {
+      GET: getLocalDocument, PUT: putLocalDocument, DELETE: deleteLocalDocument, COPY: copyLocalDocument, POST: postDocumentForm,
+    }),
+    '/_local/{name}/{attachment...}': resource('local-document', 'member', 'DELETE,GET,HEAD,PUT', { '*': refuseLocalAttachment }),
+  }
+}
+
+/** Endpoints of the specification that later versions bring. */
+function laterDatabaseResources(): Readonly<Record<string, Resource>> {
+  return {
+    '/_changes': missingFeature('changes', 'member', 'GET,POST,HEAD', 'The changes feed is'),
+    '/_find': missingFeature('find', 'member', 'POST', 'Find is'),
+    '/_explain': missingFeature('explain', 'member', 'POST', 'Find is'),
+    '/_index': missingFeature('index', 'member', 'GET,POST', 'Find is'),
+    '/_index/_bulk_delete': missingFeature('index', 'member', 'POST', 'Find is'),
+    '/_index/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
+    '/_index/_design/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
+    '/_purge': missingFeature('purge', 'server-admin', 'POST', 'Purging is'),
+    '/_purged_infos': missingFeature('purged-infos', 'member', 'GET', 'Purging is'),
+    '/_compact': missingFeature('compact', 'maintenance', 'POST', 'Compaction on request is'),
+    '/_compact/{design}': missingFeature('compact', 'maintenance', 'POST', 'Compaction on request is'),
+    '/_view_cleanup': missingFeature('view-cleanup', 'maintenance', 'POST', 'The clean-up of view indexes is'),
+    '/_search_cleanup': missingFeature('search-cleanup', 'server-admin', 'POST', 'Text search is'),
+    '/_nouveau_cleanup': missingFeature('nouveau-cleanup', 'server-admin', 'POST', 'Text search is'),
+    '/_time_seq': missingFeature('time-seq', 'member', 'GET,DELETE', 'The map from times to sequences is'),
+    '/_design/{name}/_info': missingFeature('design-info', 'member', 'GET', 'Views are'),
+    '/_design/{name}/_view/{view}': missingFeature('view', 'member', 'GET,POST,HEAD', 'Views are'),
+    '/_design/{name}/_view/{view}/queries': missingFeature('view', 'member', 'POST', 'Views are'),
+    '/_design/{name}/_show/{path...}': anyMethod('show', 'Show functions are'),
+    '/_design/{name}/_list/{path...}': anyMethod('list', 'List functions are'),
+    '/_design/{name}/_update/{path...}': anyMethod('update', 'Update functions are'),
+    '/_design/{name}/_rewrite/{path...}': anyMethod('rewrite', 'Rewrites are'),
+    '/_design/{name}/_search/{index}': missingFeature('search', 'member', 'GET,POST', 'Text search is'),
+    '/_design/{name}/_search_info/{index}': missingFeature('search', 'member', 'GET', 'Text search is'),
+    '/_design/{name}/_search_disk_size/{index}': missingFeature('search', 'member', 'GET', 'Text search is'),
+    '/_design/{name}/_nouveau/{index}': missingFeature('nouveau', 'member', 'GET, POST', 'Text search is'),
+    '/_design/{name}/_nouveau_info/{index}': missingFeature('nouveau', 'member', 'GET', 'Text search is'),
+  }
+}
+
+function anyMethod(name: string, what: string): Resource {
+  return resource(name, 'member', 'GET,HEAD,POST,PUT,DELETE', { '*': notImplemented(what) })
+}
+
+function refuseTemporaryView(): void {
+  throw new ApiError('gone', 'Temporary views are not supported in CouchDB')
+}
+
+function refusePartitionPath(): void {
+  throw new ApiError('bad_request', 'invalid_partition_req')
+}
+
+function refuseUnknownPath(): void {
+  throw new ApiError('missing')
+}

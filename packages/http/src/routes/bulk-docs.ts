@@ -1,0 +1,122 @@
+/** `_bulk_docs`: many writes in one request, each with its own outcome (api.md A5.6). */
+import { ApiError, formatRevision, parseBulkDocuments, type ParsedDocument } from '@sectional/core'
+import type { DocumentWrite, ReplicatedWrite, WriteOutcome } from '@sectional/cluster'
+import { isDatabaseAdmin } from '../authorization.ts'
+import { readBody, requireJsonType } from '../body.ts'
+import { mapBounded } from '../bounded-concurrency.ts'
+import { checkWrittenDocument, designPrefix, documentWrite, localPrefix, postedId } from '../document-writing.ts'
+import { sendJson } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+import { localRevision, updateLocal } from './local-document.ts'
+
+const localConcurrency = 8
+
+interface Item { readonly id: string; readonly document: ParsedDocument }
+
+type Row =
+  | { readonly ok: true; readonly id: string; readonly rev: string; readonly accepted?: true }
+  | { readonly id: string; readonly rev?: string; readonly error: string; readonly reason: string }
+
+export async function postBulkDocuments(request: RequestContext, services: Services): Promise<void> {
+  requireJsonType(request)
+  const bulk = parseBulkDocuments(await readBody(request, services))
+  const { database } = request
+  const items = bulk.documents.map(document => ({ id: postedId(document, database, services), document }))
+  for (const { id, document } of items) if (!id.startsWith(localPrefix)) checkWrittenDocument(id, document, database, services)
+  if (bulk.members['all_or_nothing'] === true) return refuseAllOrNothing(items, request, services)
+  const w = writeQuorum(bulk.members['w'], request)
+  const outcomes = bulk.newEdits ? await updateAll(items, w, request, services) : await storeAll(items, w, request, services)
+  const rows = outcomes.map((outcome, index) => row(items[index]!, outcome, bulk.newEdits))
+  sendJson(request, services, statusOf(outcomes), bulk.newEdits ? rows : rows.filter(item => !('ok' in item)))
+}
+
+/** The query counts before the body. */
+function writeQuorum(inBody: unknown, request: RequestContext): number | undefined {
+  return request.query.quorum('w') ?? (typeof inBody === 'number' && Number.isInteger(inBody) ? inBody : undefined)
+}
+
+async function updateAll(items: readonly Item[], w: number | undefined, request: RequestContext, services: Services): Promise<readonly WriteOutcome[]> {
+  return split(items, request, services, async rest => {
+    const writes: DocumentWrite[] = rest.map(({ id, document }) => documentWrite(id, document.revision, document.deleted, document.body))
+    return services.coordinator.updateDocuments(request.database, writes, { w }, request)
+  })
+}
+
+async function storeAll(items: readonly Item[], w: number | undefined, request: RequestContext, services: Services): Promise<readonly WriteOutcome[]> {
+  for (const { id, document } of items) {
+    if (document.path === null && !id.startsWith(localPrefix)) {
+      throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
+    }
+  }
+  return split(items, request, services, async rest => {
+    const writes: ReplicatedWrite[] = rest.map(({ id, document }) => ({ id, path: document.path!, deleted: document.deleted, body: document.body }))
+    return services.coordinator.storeRevisions(request.database, writes, { w }, request)
+  })
+}
+
+/** Takes out local documents and refused design documents, writes the rest together, and puts the outcomes in order. */
+async function split(
+  items: readonly Item[], request: RequestContext, services: Services, write: (rest: readonly Item[]) => Promise<readonly WriteOutcome[]>,
+): Promise<readonly WriteOutcome[]> {
+  const { database, user } = request
+  const outcomes: WriteOutcome[] = new Array<WriteOutcome>(items.length)
+  const rest: number[] = []
+  const locals: number[] = []
+  const mayDesign = isDatabaseAdmin(user, database)
+  for (const [index, { id }] of items.entries()) {
+    if (id.startsWith(localPrefix)) locals.push(index)
+    else if (mayDesign || !id.startsWith(designPrefix)) rest.push(index)
+    else outcomes[index] = refusedDesign(user.name)
+  }
+  const writing = rest.length === 0 ? Promise.resolve([]) : write(rest.map(index => items[index]!))
+  const [written] = await Promise.all([writing, mapBounded(locals, localConcurrency, async index => {
+    outcomes[index] = await writeLocal(items[index]!, request, services)
+  })])
+  for (const [position, index] of rest.entries()) outcomes[index] = written[position]!
+  return outcomes
+}
+
+function refusedDesign(name: string | null): WriteOutcome {
+  return name === null
+    ? { kind: 'error', error: 'unauthorized', reason: 'You are not a db or server admin.', status: 401 }
+    : { kind: 'error', error: 'forbidden', reason: 'You are not a db or server admin.', status: 403 }
+}
+
+async function writeLocal({ id, document }: Item, request: RequestContext, services: Services): Promise<WriteOutcome> {
+  try {
+    const { revision, accepted } = await updateLocal(id.slice(localPrefix.length), document.revision, document, request, services, request)
+    return { kind: 'written', revision: localRevision(revision), accepted }
+  } catch (error) {
+    if (error instanceof ApiError) return { kind: 'error', error: error.error, reason: error.reason, status: error.status }
+    throw error
+  }
+}
+
+function row({ id, document }: Item, outcome: WriteOutcome, newEdits: boolean): Row {
+  switch (outcome.kind) {
+    case 'written': {
+      const { revision: rev, accepted } = outcome
+      return accepted ? { ok: true, id, rev, accepted: true } : { ok: true, id, rev }
+    }
+    case 'conflict': return failure(id, document, newEdits, 'conflict', 'Document update conflict.')
+    case 'error': return failure(id, document, newEdits, outcome.error, outcome.reason)
+  }
+}
+
+function failure(id: string, { path }: ParsedDocument, newEdits: boolean, error: string, reason: string): Row {
+  if (newEdits || path === null) return { id, error, reason }
+  return { id, rev: formatRevision({ generation: path.start, hash: path.ids[0]! }), error, reason }
+}
+
+function statusOf(outcomes: readonly WriteOutcome[]): number {
+  if (outcomes.some(outcome => outcome.kind === 'error' && outcome.status >= 500)) return 500
+  return outcomes.some(outcome => outcome.kind === 'written' && outcome.accepted) ? 202 : 201
+}
+
+function refuseAllOrNothing(items: readonly Item[], request: RequestContext, services: Services): void {
+  const rows = items.map(({ id, document }) => (
+    { id, rev: document.revision ?? '0', error: 'not_implemented', reason: 'all_or_nothing is not supported' }
+  ))
+  sendJson(request, services, 417, rows)
+}

@@ -1,0 +1,123 @@
+/** `_bulk_get`: many revisions in one request, as JSON or multipart (api.md A5.7). */
+import {
+  ApiError, checkDocumentId, formatRevision, isJsonObject, parseRevision, readRevision, type JsonObject, type OpenedRevision,
+} from '@sectional/core'
+import { readJsonObject, requireJsonType } from '../body.ts'
+import { mapBounded } from '../bounded-concurrency.ts'
+import { readFlags, showRevision, type ReadFlags } from '../document-reading.ts'
+import { JsonWriter } from '../json-writer.ts'
+import { acceptsMultipart, MultipartWriter } from '../multipart-writer.ts'
+import { jsonHeaders } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
+/** Documents read at once; also how many wait in memory for their turn to be written. */
+const readConcurrency = 32
+
+interface ItemError { readonly id: unknown; readonly rev: unknown; readonly error: string; readonly reason: string }
+type ItemPart = { readonly ok: Buffer } | { readonly error: ItemError }
+interface ItemResult { readonly id: unknown; readonly parts: readonly ItemPart[] }
+
+export async function postBulkGet(request: RequestContext, services: Services): Promise<void> {
+  for (const name of refusedParameters) {
+    if (request.query.has(name)) throw new ApiError('bad_request', `"${name}" query parameter is not acceptable`)
+  }
+  requireJsonType(request)
+  const { docs } = await readJsonObject(request, services)
+  if (!Array.isArray(docs)) throw new ApiError('bad_request', "Missing JSON list of 'docs'.")
+  const multipart = multipartType(request.header('accept'))
+  if (multipart === null) await sendResults(docs, request, services)
+  else await sendParts(docs, multipart, request, services)
+}
+
+/** Only where JSON is not acceptable and multipart is named. */
+function multipartType(accept: string | undefined): 'multipart/mixed' | 'multipart/related' | null {
+  if (accept === undefined || accept.includes('*/*') || accept.includes('application/json')) return null
+  if (acceptsMultipart(accept, 'multipart/mixed')) return 'multipart/mixed'
+  return acceptsMultipart(accept, 'multipart/related') ? 'multipart/related' : null
+}
+
+async function sendResults(docs: readonly unknown[], request: RequestContext, services: Services): Promise<void> {
+  const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
+  writer.text('{"results":[')
+  let first = true
+  await eachResult(docs, request, services, async ({ id, parts }) => {
+    writer.text(`${first ? '' : ','}{"id":${JSON.stringify(id)},"docs":[`)
+    first = false
+    for (const [index, part] of parts.entries()) {
+      writer.text(index === 0 ? '{' : ',{')
+      if ('ok' in part) {
+        writer.text('"ok":')
+        writer.bytes(part.ok)
+      } else {
+        writer.text(`"error":${JSON.stringify(part.error)}`)
+      }
+      writer.text('}')
+    }
+    writer.text(']}')
+    await writer.flushFull()
+  })
+  writer.text(']}\n')
+  await writer.end()
+}
+
+async function sendParts(docs: readonly unknown[], type: 'multipart/mixed' | 'multipart/related', request: RequestContext, services: Services): Promise<void> {
+  const writer = new MultipartWriter(request, services, type)
+  await eachResult(docs, request, services, async ({ parts }) => {
+    for (const part of parts) await ('ok' in part ? writer.documentPart(part.ok) : writer.errorPart(part.error))
+  })
+  await writer.end()
+}
+
+async function eachResult(docs: readonly unknown[], request: RequestContext, services: Services, take: (result: ItemResult) => Promise<void>): Promise<void> {
+  const flags = readFlags(request.query)
+  for (let begin = 0; begin < docs.length; begin += readConcurrency) {
+    const window = docs.slice(begin, begin + readConcurrency)
+    for (const result of await mapBounded(window, readConcurrency, item => readItem(item, flags, request, services))) await take(result)
+  }
+}
+
+async function readItem(item: unknown, flags: ReadFlags, request: RequestContext, services: Services): Promise<ItemResult> {
+  if (!isJsonObject(item) || Object.keys(item).length === 0) return refuse(null, null, 'bad_request', 'document must be a JSON object')
+  const { id, rev } = item
+  if (id === undefined) return refuse(null, null, 'bad_request', 'document id missed')
+  try {
+    checkDocumentId(id, { partitioned: false })
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return refuse(id, rev ?? null, error.error, error.reason)
+  }
+  const invalid = invalidMember(item)
+  if (invalid !== null) return refuse(id, invalid.value, 'bad_request', invalid.reason)
+  return openItem(id as string, rev as string | undefined, flags, request, services)
+}
+
+function invalidMember({ rev, atts_since: attachmentsSince }: JsonObject): { readonly value: unknown; readonly reason: string } | null {
+  if (rev !== undefined && (typeof rev !== 'string' || readRevision(rev) === null)) return { value: rev, reason: 'Invalid rev format' }
+  if (attachmentsSince === undefined) return null
+  const listed = Array.isArray(attachmentsSince) && attachmentsSince.every(since => typeof since === 'string' && readRevision(since) !== null)
+  return listed ? null : { value: attachmentsSince, reason: 'att_since value must be array of revs.' }
+}
+
+async function openItem(id: string, rev: string | undefined, flags: ReadFlags, request: RequestContext, services: Services): Promise<ItemResult> {
+  const { coordinator } = services
+  const revisions = rev === undefined ? 'leaves' : [formatRevision(parseRevision(rev))]
+  const r = request.query.quorum('r')
+  const opened = await coordinator.openRevisions(request.database, id, { revisions, latest: flags.latest, r }, request)
+  if (opened === null || opened.length === 0) return refuse(id, rev ?? 'undefined', 'not_found', 'missing')
+  const needsWhole = flags.revsInfo || flags.localSeq || flags.conflicts || flags.deletedConflicts
+  const whole = needsWhole ? await coordinator.openDocument(request.database, id, { tree: flags.revsInfo, body: false, r }, request) : null
+  return { id, parts: opened.map(item => part(id, item, flags, whole ?? {})) }
+}
+
+function part(id: string, item: OpenedRevision, flags: ReadFlags, whole: object): ItemPart {
+  if (item.kind === 'missing') return { error: { id, rev: item.revision, error: 'not_found', reason: 'missing' } }
+  const { path, deleted, body } = item.revision
+  const revision = formatRevision({ generation: path.start, hash: path.ids[0]! })
+  return { ok: showRevision({ ...whole, id, revision, deleted, body, path }, flags).json }
+}
+
+function refuse(id: unknown, rev: unknown, error: string, reason: string): ItemResult {
+  return { id, parts: [{ error: { id, rev, error, reason } }] }
+}

@@ -1,0 +1,86 @@
+/**
+ * `/_cluster_setup`. A Sectional cluster forms by itself (seed list and cluster secret), so this endpoint
+ * reports where it stands and creates the system databases that setup scripts wait for; it never moves nodes.
+ */
+import { ApiError, parseJson, parseJsonObject } from '@sectional/core'
+import { readBody } from '../body.ts'
+import { sendJson } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+const systemDatabases: readonly string[] = ['_users', '_replicator']
+
+export function getClusterSetup(request: RequestContext, services: Services): void {
+  const wanted = request.query.get('ensure_dbs_exist')
+  const databases = wanted === undefined ? systemDatabases : databaseNames(parseJson(wanted))
+  sendJson(request, services, 200, { state: setupState(services, databases) })
+}
+
+export async function postClusterSetup(request: RequestContext, services: Services): Promise<void> {
+  const bytes = await readBody(request, services)
+  if (bytes.length === 0) throw new ApiError('bad_request', "Missing JSON body'")
+  const body = parseJsonObject(bytes)
+  const databases = body['ensure_dbs_exist'] === undefined ? systemDatabases : databaseNames(body['ensure_dbs_exist'])
+  await perform(services, body, databases)
+  sendJson(request, services, 201, { ok: true })
+}
+
+async function perform(services: Services, body: Record<string, unknown>, databases: readonly string[]): Promise<void> {
+  const state = setupState(services, databases)
+  switch (body['action']) {
+    case 'enable_single_node':
+      if (isCluster(services)) throw new ApiError('bad_request', 'Cluster is already enabled')
+      return createDatabases(services, databases)
+    case 'enable_cluster':
+      throw new ApiError('bad_request', 'Cluster is already enabled')
+    case 'add_node':
+      return checkMember(services, body)
+    case 'finish_cluster':
+      if (state === 'cluster_finished') throw new ApiError('bad_request', 'Cluster is already finished')
+      return createDatabases(services, databases)
+    default:
+      throw new ApiError('bad_request', "Invalid Action'")
+  }
+}
+
+function setupState(services: Services, databases: readonly string[]): string {
+  const state = services.control.state()
+  const complete = state !== null && databases.every(name => state.databases.has(name))
+  if (state === null || isCluster(services)) return complete ? 'cluster_finished' : 'cluster_enabled'
+  return complete ? 'single_node_enabled' : 'single_node_disabled'
+}
+
+function isCluster(services: Services): boolean {
+  return Object.keys(services.control.state()?.nodes ?? {}).length > 1
+}
+
+async function createDatabases(services: Services, names: readonly string[]): Promise<void> {
+  const { control, settings } = services
+  for (const name of names) {
+    if (control.state()?.databases.has(name)) continue
+    try {
+      await control.createDatabase(name, { q: settings.shardsPerDatabase, n: settings.replicasPerShard, partitioned: false })
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.error !== 'file_exists') throw error
+    }
+  }
+}
+
+/** Nodes join through their own seed list; naming one that has joined is a success, so that scripts may repeat it. */
+function checkMember(services: Services, body: Record<string, unknown>): void {
+  const host = body['host']
+  const members = Object.values(services.control.state()?.nodes ?? {})
+  const joined = typeof host === 'string' && members.some(member => (
+    member.name === host || member.name.split('@')[1] === host || member.address.split(':')[0] === host
+  ))
+  if (!joined) throw new ApiError('bad_request', 'Add node failed. Invalid Host and/or Port.')
+}
+
+function databaseNames(value: unknown): readonly string[] {
+  if (!Array.isArray(value) || !value.every(name => typeof name === 'string' && systemNames.has(name))) {
+    throw new ApiError('bad_request', '`ensure_dbs_exist` must be an array of system database names.')
+  }
+  return value as string[]
+}
+
+const systemNames = new Set(['_users', '_replicator', '_global_changes'])

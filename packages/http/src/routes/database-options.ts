@@ -1,0 +1,72 @@
+/** `_security`, `_revs_limit`, `_purged_infos_limit`, `_auto_purge`: properties of a database, held by the control plane. */
+import { ApiError, isJsonObject } from '@sectional/core'
+import { checkSecurityShape, requireDatabaseAdmin } from '../authorization.ts'
+import { readJson, readJsonObject } from '../body.ts'
+import { sendJson } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+const limitMax = 2 ** 31 - 1
+
+export function getSecurity(request: RequestContext, services: Services): void {
+  sendJson(request, services, 200, request.database.security)
+}
+
+export async function putSecurity(request: RequestContext, services: Services): Promise<void> {
+  requireDatabaseAdmin(request.user, request.database)
+  const security = await readJsonObject(request, services)
+  checkSecurityShape(security)
+  if (request.database.name === '_users' && !services.settings.flag('couchdb', 'users_db_security_editable', false)) {
+    throw new ApiError('forbidden', "You can't edit the security object of the user database.")
+  }
+  await services.control.setSecurity(request.database.name, security)
+  sendJson(request, services, 200, { ok: true })
+}
+
+export function getRevisionsLimit(request: RequestContext, services: Services): void {
+  sendJson(request, services, 200, request.database.revsLimit)
+}
+
+export async function putRevisionsLimit(request: RequestContext, services: Services): Promise<void> {
+  requireDatabaseAdmin(request.user, request.database)
+  const revsLimit = await readJson(request, services)
+  if (!isLimit(revsLimit)) throw new ApiError('bad_request', '`revs_limit` must be positive integer')
+  await services.control.setDatabaseOption(request.database.name, { revsLimit })
+  sendJson(request, services, 200, { ok: true })
+}
+
+export function getPurgedInfosLimit(request: RequestContext, services: Services): void {
+  sendJson(request, services, 200, request.database.purgedInfosLimit)
+}
+
+export async function putPurgedInfosLimit(request: RequestContext, services: Services): Promise<void> {
+  const purgedInfosLimit = await readJson(request, services)
+  if (!isLimit(purgedInfosLimit)) throw new ApiError('bad_request', '`purged_infos_limit` must be positive integer')
+  await services.control.setDatabaseOption(request.database.name, { purgedInfosLimit })
+  sendJson(request, services, 200, { ok: true })
+}
+
+function isLimit(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= limitMax
+}
+
+export function getAutoPurge(request: RequestContext, services: Services): void {
+  sendJson(request, services, 200, request.database.autoPurge)
+}
+
+/** `{n}_{unit}`; weekdays, which CouchDB's scheduler knows elsewhere, are no units. */
+const timeToLive = /^\d{1,9}_(?:sec|second|min|minute|hour|day|week|mon|month|year)s?$/
+
+export async function putAutoPurge(request: RequestContext, services: Services): Promise<void> {
+  requireDatabaseAdmin(request.user, request.database)
+  const autoPurge = await readJson(request, services)
+  if (!isJsonObject(autoPurge)) throw new ApiError('bad_request', 'malformed auto purge body')
+  for (const [name, value] of Object.entries(autoPurge)) {
+    if (name !== 'deleted_document_ttl') throw new ApiError('bad_request', 'invalid auto purge property')
+    if (value !== 'infinity' && (typeof value !== 'string' || !timeToLive.test(value))) {
+      throw new ApiError('bad_request', 'deleted_document_ttl must be a valid string')
+    }
+  }
+  await services.control.setDatabaseOption(request.database.name, { autoPurge })
+  sendJson(request, services, 202, { ok: true })
+}

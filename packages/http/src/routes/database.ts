@@ -1,0 +1,91 @@
+/** `/{db}`: create, describe, delete. Documents are posted to it too: `document-update`. */
+import { ApiError, checkDatabaseName } from '@sectional/core'
+import { activeReplicas, majority, type DatabaseRecord } from '@sectional/cluster'
+import { location, sendJson } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+/** Version of the record format that CouchDB 3.5 reports. */
+const diskFormatVersion = 8
+const shardsMax = 256
+const replicasMax = 16
+
+/** Constant for the life of a database, as replicators require; the specification's value (api.md D5). */
+export const instanceStartTime = '0'
+
+export async function getDatabase(request: RequestContext, services: Services): Promise<void> {
+  sendJson(request, services, 200, await databaseInformation(request.database, request, services))
+}
+
+export async function databaseInformation(database: DatabaseRecord, request: RequestContext, services: Services): Promise<object> {
+  const info = await services.coordinator.databaseInfo(database, request)
+  const quorum = majority(replicaCount(database))
+  return {
+    instance_start_time: instanceStartTime,
+    db_name: database.name,
+    purge_seq: info.purgeSequence,
+    update_seq: info.updateSequence,
+    sizes: { file: info.sizes.file, external: info.sizes.external, active: info.sizes.active },
+    props: database.partitioned ? { partitioned: true } : {},
+    doc_del_count: info.deletedCount,
+    doc_count: info.documentCount,
+    disk_format_version: diskFormatVersion,
+    compact_running: false,
+    cluster: { q: database.shards.length, n: replicaCount(database), w: quorum, r: quorum },
+  }
+}
+
+function replicaCount(database: DatabaseRecord): number {
+  return database.shards.reduce((most, shard) => Math.max(most, activeReplicas(shard).length), 0)
+}
+
+export async function putDatabase(request: RequestContext, services: Services): Promise<void> {
+  const name = request.params[0]!
+  const { control, settings } = services
+  checkDatabaseName(name)
+  if (control.state()?.databases.has(name)) throw new ApiError('file_exists')
+  const q = positive(request, 'q', settings.shardsPerDatabase, shardsMax)
+  const n = positive(request, 'n', settings.replicasPerShard, replicasMax)
+  const partitioned = isPartitioned(request, name)
+  checkPlacement(request)
+  await control.createDatabase(name, { q, n, partitioned })
+  if (settings.defaultSecurity !== 'admin_only') await control.setSecurity(name, {})
+  sendJson(request, services, 201, { ok: true }, { Location: location(request, name) })
+}
+
+function positive(request: RequestContext, parameter: 'q' | 'n', fallback: number, max: number): number {
+  const text = request.query.get(parameter)
+  if (text === undefined) return fallback
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (value < 1) throw new ApiError('bad_request', `The \`${parameter}\` value should be a positive integer.`)
+  if (value > max) throw new ApiError('bad_request', `The \`${parameter}\` value should be at most ${max}.`)
+  return value
+}
+
+function isPartitioned(request: RequestContext, name: string): boolean {
+  const text = request.query.get('partitioned')
+  if (text === undefined || text === 'false') return false
+  if (text !== 'true') throw new ApiError('bad_request', 'Invalid `partitioned` parameter')
+  if (name.startsWith('_')) throw new ApiError('bad_request', 'Cannot partition a system database')
+  return true
+}
+
+const placementForm = /^[^:,]+:\d+(?:,[^:,]+:\d+)*$/
+
+function checkPlacement(request: RequestContext): void {
+  const placement = request.query.get('placement')
+  if (placement === undefined) return
+  if (!placementForm.test(placement)) throw new ApiError('bad_request', 'The `placement` value should be in a format `zone:n`.')
+  throw new ApiError('not_implemented', 'Placement by zone is not available in this version.')
+}
+
+export async function deleteDatabase(request: RequestContext, services: Services): Promise<void> {
+  const name = request.params[0]!
+  checkDatabaseName(name)
+  if (!services.control.state()?.databases.has(name)) throw new ApiError('database_missing')
+  if (request.query.has('rev')) {
+    throw new ApiError('bad_request', 'You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?')
+  }
+  const outcome = await services.control.deleteDatabase(name)
+  sendJson(request, services, outcome === 'deleted' ? 200 : 202, { ok: true })
+}

@@ -1,0 +1,166 @@
+/** `_all_docs`, `_design_docs` and `_partition/{p}/_all_docs`, with `/queries` (api.md A5.8, A5.10). */
+import { hash } from 'node:crypto'
+import { ApiError, checkPartition, parseJsonObject, spliceDocument, type Leaf } from '@sectional/core'
+import type { ListedDocument, OpenedDocument } from '@sectional/cluster'
+import { readBody, requireJsonType } from '../body.ts'
+import { directed, intersect, rangeHolds, requestedRange, type IdRange } from '../id-range.ts'
+import { endHead, JsonWriter } from '../json-writer.ts'
+import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../list-parameters.ts'
+import { ListWriter } from '../list-writer.ts'
+import { jsonHeaders, matchesTag, sendNotModified } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Handler } from '../resource.ts'
+import type { Services } from '../services.ts'
+
+/** Keys looked up in one call. */
+const keysPerLookup = 200
+
+/** The part of a database that a list shows. */
+interface Scope {
+  readonly range: IdRange
+  readonly partition?: string
+  /** Totals and offsets count only what is in the range. */
+  readonly countsRange: boolean
+}
+
+const wholeDatabase: Scope = { range: {}, countsRange: false }
+const designDocuments: Scope = {
+  range: { low: { id: '_design/', inclusive: true }, high: { id: '_design0', inclusive: false } }, countsRange: true,
+}
+
+function partitionScope(request: RequestContext): Scope {
+  const partition = request.params[0]!
+  if (!request.database.partitioned) throw new ApiError('bad_request', 'database is not partitioned')
+  checkPartition(partition)
+  const inQuery = request.query.get('partition')
+  if (inQuery !== undefined && inQuery !== partition) throw new ApiError('bad_request', 'Conflicting value for `partition` in query string')
+  return { range: { low: { id: `${partition}:`, inclusive: true }, high: { id: `${partition};`, inclusive: false } }, partition, countsRange: false }
+}
+
+export const listAllDocuments: Handler = (request, services) => list(wholeDatabase, request, services)
+export const listDesignDocuments: Handler = (request, services) => list(designDocuments, request, services)
+export const listPartition: Handler = (request, services) => list(partitionScope(request), request, services)
+export const queryAllDocuments: Handler = (request, services) => queries(wholeDatabase, request, services)
+export const queryDesignDocuments: Handler = (request, services) => queries(designDocuments, request, services)
+
+async function list(scope: Scope, request: RequestContext, services: Services): Promise<void> {
+  const body = await listBody(request, services)
+  const parameters = listParameters(request.query, body === null ? null : parseJsonObject(body))
+  const { updateSequence } = await services.coordinator.databaseInfo(request.database, request)
+  const headers = taggedHeaders(updateSequence, JSON.stringify(parameters), request, services)
+  if (headers === null) return
+  if (request.head) return endHead(request, services, headers)
+  const writer = new JsonWriter(request, services, 200, headers)
+  await writeList(writer, parameters, scope, updateSequence, request, services)
+  writer.text('\n')
+  await writer.end()
+}
+
+async function queries(scope: Scope, request: RequestContext, services: Services): Promise<void> {
+  requireJsonType(request)
+  const asked = listQueries(await readBody(request, services)).map(query => listQueryParameters(request.query, query))
+  const { updateSequence } = await services.coordinator.databaseInfo(request.database, request)
+  const headers = taggedHeaders(updateSequence, JSON.stringify(asked), request, services)
+  if (headers === null) return
+  const writer = new JsonWriter(request, services, 200, headers)
+  writer.text('{"results":[\r\n')
+  for (const [index, parameters] of asked.entries()) {
+    if (index > 0) writer.text(',\r\n')
+    await writeList(writer, parameters, scope, updateSequence, request, services)
+  }
+  writer.text('\r\n]}\n')
+  await writer.end()
+}
+
+async function listBody(request: RequestContext, services: Services): Promise<Uint8Array | null> {
+  if (request.method !== 'POST') return null
+  requireJsonType(request)
+  return readBody(request, services)
+}
+
+/** The tag of a list depends on the database's state and on what is asked; null: the client has it (304 sent). */
+function taggedHeaders(updateSequence: string, asked: string, request: RequestContext, services: Services): ReturnType<typeof jsonHeaders> | null {
+  const etag = `"${hash('md5', `${request.database.incarnation}\n${request.segments.join('/')}\n${updateSequence}\n${asked}`, 'hex')}"`
+  if (matchesTag(request, etag)) {
+    sendNotModified(request, services, etag)
+    return null
+  }
+  return { ...jsonHeaders(request, services), ETag: etag }
+}
+
+async function writeList(writer: JsonWriter, parameters: ListParameters, scope: Scope, updateSequence: string, request: RequestContext, services: Services): Promise<void> {
+  if (parameters.keys !== null) return writeKeys(writer, parameters.keys, parameters, scope, request, services)
+  const requested = requestedRange(parameters)
+  const range = requested === null ? null : intersect(requested, scope.range)
+  const { descending, skip, includeDocs, conflicts } = parameters
+  const documents = await services.coordinator.listDocuments(request.database, {
+    ...directed(range ?? scope.range, descending),
+    descending, skip,
+    limit: range === null ? 0 : parameters.limit,
+    body: includeDocs, leaves: includeDocs && conflicts, partition: scope.partition,
+  }, request)
+  const whole = scope.countsRange ? await countRange(scope.range, descending, request, services) : { total: documents.total, offset: 0 }
+  const rows = new ListWriter(writer, {
+    total: whole.total, offset: documents.offset - whole.offset, ...(parameters.updateSequence ? { updateSequence } : {}),
+  })
+  for await (const page of documents.rows) {
+    for (const document of page) {
+      const full = rows.row(document.id, document.revision, false, includeDocs ? shownDocument(document) : undefined)
+      if (full !== undefined) await full
+    }
+  }
+  rows.end()
+}
+
+/** Rows in a range, and the position of the first. */
+async function countRange(range: IdRange, descending: boolean, request: RequestContext, services: Services): Promise<{ readonly total: number; readonly offset: number }> {
+  const documents = await services.coordinator.listDocuments(request.database, {
+    ...directed(range, descending), descending, skip: 0, limit: null, body: false, leaves: false,
+  }, request)
+  let total = 0
+  for await (const page of documents.rows) total += page.length
+  return { total, offset: documents.offset }
+}
+
+async function writeKeys(writer: JsonWriter, keys: readonly unknown[], parameters: ListParameters, scope: Scope, request: RequestContext, services: Services): Promise<void> {
+  const { descending, skip, limit, includeDocs } = parameters
+  const ordered = (descending ? keys.toReversed() : keys).slice(skip, limit === null ? undefined : skip + limit)
+  const rows = new ListWriter(writer, {
+    total: await total(scope, request, services), offset: null, ...(parameters.updateSequence ? { updateSequence: null } : {}),
+  })
+  for (let begin = 0; begin < ordered.length; begin += keysPerLookup) {
+    const window = ordered.slice(begin, begin + keysPerLookup)
+    const ids = window.filter((key): key is string => typeof key === 'string' && rangeHolds(scope.range, key))
+    const opened = ids.length === 0 ? [] : await services.coordinator.openDocuments(request.database, ids, { body: includeDocs }, request)
+    const found = new Map(ids.map((id, index) => [id, opened[index] ?? null]))
+    for (const key of window) {
+      const document = typeof key === 'string' ? found.get(key) : undefined
+      await (document === undefined || document === null ? rows.unknownKey(key) : keyRow(rows, key as string, document, parameters))
+    }
+  }
+  rows.end()
+}
+
+function keyRow(rows: ListWriter, id: string, document: OpenedDocument, { includeDocs, conflicts }: ListParameters): Promise<void> | undefined {
+  const { revision, deleted } = document.leaves[0]!
+  if (!includeDocs) return rows.row(id, revision, deleted, undefined)
+  return rows.row(id, revision, deleted, deleted ? null : shownDocument({ id, revision, body: document.body, leaves: conflicts ? document.leaves : undefined }))
+}
+
+async function total(scope: Scope, request: RequestContext, services: Services): Promise<number> {
+  if (scope.countsRange) return (await countRange(scope.range, false, request, services)).total
+  const { total } = await services.coordinator.listDocuments(request.database, {
+    ...directed(scope.range, false), descending: false, skip: 0, limit: 0, body: false, leaves: false, partition: scope.partition,
+  }, request)
+  return total
+}
+
+/** null: the body was lost since. */
+function shownDocument({ id, revision, body, leaves }: ListedDocument): Uint8Array | null {
+  return body === undefined ? null : spliceDocument({ id, revision, body, extra: conflictsMember(leaves) })
+}
+
+function conflictsMember(leaves: readonly Leaf[] | undefined): string {
+  const losers = (leaves ?? []).slice(1).filter(leaf => !leaf.deleted).map(leaf => leaf.revision)
+  return losers.length === 0 ? '' : `"_conflicts":${JSON.stringify(losers)}`
+}

@@ -1,0 +1,157 @@
+/** POST, PUT, DELETE and COPY of documents. */
+import { ApiError, checkDocumentId, formatRevision, parseDocument, parseRevision, type ParsedDocument } from '@sectional/core'
+import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
+import { requireDatabaseAdmin } from '../authorization.ts'
+import { readBody, requireJsonType } from '../body.ts'
+import { noFlags, openRevision, openWinner } from '../document-reading.ts'
+import {
+  checkWrittenDocument, designPrefix, documentIdRules, documentWrite, localPrefix, namedRevision, postedId, requireWritten,
+} from '../document-writing.ts'
+import { decodeText } from '../request-path.ts'
+import { documentTag, location, sendJson, sendJsonText } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+import { openLocalBody, writeLocalDocument } from './local-document.ts'
+
+const emptyBody = Buffer.from('{}')
+
+/** One edit on its way to the coordinator. */
+interface Edit {
+  readonly id: string
+  readonly parent: string | null
+  readonly deleted: boolean
+  readonly body: Uint8Array
+}
+
+interface Written { readonly revision: string; readonly accepted: boolean }
+
+export async function putDocument(request: RequestContext, services: Services): Promise<void> {
+  const id = checkDocumentId(request.params[0]!, documentIdRules(request.database, services))
+  if (request.header('content-type')?.startsWith('multipart/related;')) {
+    throw new ApiError('not_implemented', 'Documents as multipart/related are not available in this version.')
+  }
+  if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
+  const document = parseDocument(await readBody(request, services))
+  if (document.id !== null) checkDocumentId(document.id, { partitioned: false })
+  checkWrittenDocument(id, document, request.database, services)
+  const parent = namedRevision(request, document.revision)
+  if (request.query.get('new_edits') === 'false') return putReplicated(id, document, parent, request, services)
+  const edit: Edit = { id, parent, deleted: document.deleted, body: document.body }
+  if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
+  const written = await update(edit, request, services, request)
+  answerPut(id, written, document.deleted, request, services)
+}
+
+async function putReplicated(id: string, document: ParsedDocument, named: string | null, request: RequestContext, services: Services): Promise<void> {
+  if (named === null) throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
+  const { generation, hash } = parseRevision(named)
+  const path = document.path ?? { start: generation, ids: [hash] }
+  const write = { id, path, deleted: document.deleted, body: document.body }
+  const [outcome] = await services.coordinator.storeRevisions(request.database, [write], { w: request.query.quorum('w') }, request)
+  answerPut(id, requireWritten(outcome!), document.deleted, request, services)
+}
+
+function answerPut(id: string, { revision, accepted }: Written, deleted: boolean, request: RequestContext, services: Services): void {
+  const headers = { ETag: documentTag(revision), Location: location(request, request.database.name, id) }
+  sendJsonText(request, services, accepted ? 202 : deleted ? 200 : 201, writtenBody(id, revision), headers)
+}
+
+function writtenBody(id: string, revision: string): string {
+  return `{"ok":true,"id":${JSON.stringify(id)},"rev":${JSON.stringify(revision)}}`
+}
+
+export async function postDocument(request: RequestContext, services: Services): Promise<void> {
+  requireJsonType(request)
+  const { database } = request
+  const document = parseDocument(await readBody(request, services))
+  const id = postedId(document, database, services)
+  if (id.startsWith(localPrefix)) return writeLocalDocument(id.slice(localPrefix.length), document.revision, document, request, services)
+  if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, database)
+  checkWrittenDocument(id, document, database, services)
+  const edit: Edit = { id, parent: document.revision, deleted: document.deleted, body: document.body }
+  if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
+  const { revision, accepted } = await update(edit, request, services, request)
+  const headers = { Location: location(request, database.name, id), ...(document.id === null ? {} : { ETag: documentTag(revision) }) }
+  sendJsonText(request, services, accepted ? 202 : 201, writtenBody(id, revision), headers)
+}
+
+export async function deleteDocument(request: RequestContext, services: Services): Promise<void> {
+  const id = request.params[0]!
+  const parent = namedRevision(request, null)
+  const opened = await services.coordinator.openDocument(request.database, id, { body: false }, request)
+  if (opened === null) throw new ApiError('missing')
+  if (opened.leaves[0]!.deleted) throw new ApiError('deleted')
+  if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
+  const edit: Edit = { id, parent, deleted: true, body: emptyBody }
+  if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
+  const { revision, accepted } = await update(edit, request, services, request)
+  sendJsonText(request, services, accepted ? 202 : 200, writtenBody(id, revision), { ETag: documentTag(revision) })
+}
+
+export async function copyDocument(request: RequestContext, services: Services): Promise<void> {
+  const target = copyTarget(request, services)
+  const revision = namedRevision(request, null)
+  const source = revision === null
+    ? await openWinner(request.params[0]!, noFlags, {}, request, services)
+    : await openRevision(request.params[0]!, revision, noFlags, undefined, request, services)
+  if (source.deleted) throw new ApiError('deleted')
+  await writeCopy(target, source.body, request, services)
+}
+
+export async function copyLocalDocument(request: RequestContext, services: Services): Promise<void> {
+  const target = copyTarget(request, services)
+  await writeCopy(target, await openLocalBody(request.params[0]!, request, services), request, services)
+}
+
+interface CopyTarget { readonly id: string; readonly revision: string | null }
+
+async function writeCopy(target: CopyTarget, body: Uint8Array, request: RequestContext, services: Services): Promise<void> {
+  const { id, revision: parent } = target
+  const document: ParsedDocument = { id: null, revision: parent, path: null, deleted: false, attachments: null, body: Buffer.from(body) }
+  if (id.startsWith(localPrefix)) return writeLocalDocument(id.slice(localPrefix.length), parent, document, request, services)
+  if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
+  checkWrittenDocument(id, document, request.database, services)
+  const edit: Edit = { id, parent, deleted: false, body }
+  if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
+  answerPut(id, await update(edit, request, services, request), false, request, services)
+}
+
+/** The Destination header: an encoded id with an optional `?rev=`. */
+function copyTarget(request: RequestContext, services: Services): CopyTarget {
+  const destination = request.header('destination')
+  if (destination === undefined) throw new ApiError('bad_request', 'Destination header is mandatory for COPY.')
+  if (/^https?:\/\//i.test(destination)) throw new ApiError('bad_request', 'Destination URL must be relative.')
+  const [path, query] = destination.split('?', 2) as [string, string?]
+  const id = checkDocumentId(decodeText(path, true), documentIdRules(request.database, services))
+  if (query === undefined) return { id, revision: null }
+  if (!query.startsWith('rev=')) throw new ApiError('bad_request', 'Destination may carry `?rev=` and nothing else.')
+  return { id, revision: formatRevision(parseRevision(decodeText(query.slice('rev='.length), true))) }
+}
+
+async function update(edit: Edit, request: RequestContext, services: Services, context: CoordinatorContext): Promise<Written> {
+  const write = documentWrite(edit.id, edit.parent, edit.deleted, edit.body)
+  const [outcome] = await services.coordinator.updateDocuments(request.database, [write], { w: request.query.quorum('w') }, context)
+  return requireWritten(outcome!)
+}
+
+/** `batch=ok`: 202 before the document is written; a conflict is only logged. */
+async function acceptBatched(edit: Edit, request: RequestContext, services: Services): Promise<void> {
+  await services.batches.accept(request.requestId, edit.id, async context => {
+    try {
+      await update(edit, request, services, context)
+      return null
+    } catch (error) {
+      if (error instanceof ApiError && error.status < 500) return error.reason
+      throw error
+    }
+  })
+  sendJson(request, services, 202, { ok: true, id: edit.id })
+}
+
+/** Browser form uploads (`multipart/form-data`). */
+export function postDocumentForm(request: RequestContext): void {
+  if (!request.header('content-type')?.startsWith('multipart/form-data')) {
+    throw new ApiError('bad_content_type', 'Invalid Content-Type header for form upload')
+  }
+  throw new ApiError('not_implemented', 'Form uploads are not available in this version.')
+}

@@ -1,0 +1,95 @@
+/** `_local_docs`: like `_all_docs`, without totals. No ETag: local documents do not move the update sequence. */
+import { parseJsonObject, spliceDocument, type IdBound, type LocalDocument } from '@sectional/core'
+import { readBody, requireJsonType } from '../body.ts'
+import { mapBounded } from '../bounded-concurrency.ts'
+import { localPrefix } from '../document-writing.ts'
+import { directed, intersect, requestedRange, type IdRange } from '../id-range.ts'
+import { endHead, JsonWriter } from '../json-writer.ts'
+import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../list-parameters.ts'
+import { ListWriter } from '../list-writer.ts'
+import { jsonHeaders } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+import { localRevision } from './local-document.ts'
+
+const scope: IdRange = { low: { id: localPrefix, inclusive: true }, high: { id: '_local0', inclusive: false } }
+const keyConcurrency = 16
+
+export async function listLocalDocuments(request: RequestContext, services: Services): Promise<void> {
+  if (request.method === 'POST') requireJsonType(request)
+  const body = request.method === 'POST' ? parseJsonObject(await readBody(request, services)) : null
+  const parameters = listParameters(request.query, body)
+  const headers = jsonHeaders(request, services)
+  if (request.head) return endHead(request, services, headers)
+  const writer = new JsonWriter(request, services, 200, headers)
+  await writeList(writer, parameters, request, services)
+  writer.text('\n')
+  await writer.end()
+}
+
+export async function queryLocalDocuments(request: RequestContext, services: Services): Promise<void> {
+  requireJsonType(request)
+  const asked = listQueries(await readBody(request, services)).map(query => listQueryParameters(request.query, query))
+  const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
+  writer.text('{"results":[\r\n')
+  for (const [index, parameters] of asked.entries()) {
+    if (index > 0) writer.text(',\r\n')
+    await writeList(writer, parameters, request, services)
+  }
+  writer.text('\r\n]}\n')
+  await writer.end()
+}
+
+async function writeList(writer: JsonWriter, parameters: ListParameters, request: RequestContext, services: Services): Promise<void> {
+  const { descending, skip, limit, includeDocs } = parameters
+  const rows = new ListWriter(writer, { total: null, offset: null, ...(parameters.updateSequence ? { updateSequence: null } : {}) })
+  if (parameters.keys !== null) {
+    await writeKeys(rows, parameters.keys, parameters, request, services)
+  } else {
+    const requested = requestedRange(parameters)
+    const range = requested === null ? null : intersect(requested, scope)
+    if (range !== null) {
+      const documents = await services.coordinator.listLocalDocuments(request.database, {
+        ...directed(withoutPrefix(range), descending), descending, skip, limit, body: includeDocs, leaves: false,
+      }, request)
+      for await (const page of documents.rows) {
+        for (const document of page) await localRow(rows, document, includeDocs)
+      }
+    }
+  }
+  rows.end()
+}
+
+async function writeKeys(rows: ListWriter, keys: readonly unknown[], parameters: ListParameters, request: RequestContext, services: Services): Promise<void> {
+  const { descending, skip, limit, includeDocs } = parameters
+  const ordered = (descending ? keys.toReversed() : keys).slice(skip, limit === null ? undefined : skip + limit)
+  for (let begin = 0; begin < ordered.length; begin += keyConcurrency) {
+    const window = ordered.slice(begin, begin + keyConcurrency)
+    const found = await mapBounded(window, keyConcurrency, key => open(key, request, services))
+    for (const [index, document] of found.entries()) {
+      await (document === null ? rows.unknownKey(window[index]) : localRow(rows, document, includeDocs))
+    }
+  }
+}
+
+async function open(key: unknown, request: RequestContext, services: Services): Promise<LocalDocument | null> {
+  if (typeof key !== 'string' || !key.startsWith(localPrefix)) return null
+  return services.coordinator.openLocalDocument(request.database, key.slice(localPrefix.length), {}, request)
+}
+
+function localRow(rows: ListWriter, document: LocalDocument, includeDocs: boolean): Promise<void> | undefined {
+  const id = localPrefix + document.id
+  const revision = localRevision(document.revision)
+  if (document.body === null) return rows.unknownKey(id)
+  return rows.row(id, revision, false, includeDocs ? spliceDocument({ id, revision, body: document.body }) : undefined)
+}
+
+/** The replicas know local ids without `_local/`. */
+function withoutPrefix({ low, high }: IdRange): IdRange {
+  return { ...strip('low', low), ...strip('high', high) }
+}
+
+function strip(name: 'low' | 'high', bound: IdBound | undefined): IdRange {
+  if (bound === undefined || !bound.id.startsWith(localPrefix) || bound.id === localPrefix) return {}
+  return { [name]: { id: bound.id.slice(localPrefix.length), inclusive: bound.inclusive } }
+}

@@ -1,0 +1,89 @@
+/** `/_node/{name}/_config`: api.md A4.7, F6.3. */
+import { ApiError, parseJson } from '@sectional/core'
+import { hashAdminPassword, parseAdminHash } from '../authentication/admin-password.ts'
+import { readBody } from '../body.ts'
+import { askNode, type ConfigurationQuestion } from '../node-questions.ts'
+import { sendJson } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+/** Sections that name programs and handlers: readable, but never changed over HTTP. */
+const blockedSections = new Set([
+  'daemons', 'external', 'httpd_design_handlers', 'httpd_db_handlers', 'httpd_global_handlers',
+  'native_query_servers', 'os_daemons', 'query_servers', 'feature_flags',
+])
+
+export async function getConfiguration(request: RequestContext, services: Services): Promise<void> {
+  sendJson(request, services, 200, await ask(request, services, { action: 'sections' }))
+}
+
+export async function getConfigurationSection(request: RequestContext, services: Services): Promise<void> {
+  sendJson(request, services, 200, await ask(request, services, { action: 'section', section: request.params[1]! }))
+}
+
+export async function getConfigurationValue(request: RequestContext, services: Services): Promise<void> {
+  const [, section, key] = request.params as [string, string, string]
+  sendJson(request, services, 200, known(await ask(request, services, { action: 'get', section, key })))
+}
+
+/** Answers the previous value; for an administrator, the stored hash (api.md D11). */
+export async function putConfigurationValue(request: RequestContext, services: Services): Promise<void> {
+  const [, section, key] = request.params as [string, string, string]
+  checkEditable(services, section, key)
+  const body = await readBody(request, services)
+  if (body.length === 0 && request.header('content-type') === undefined) throw new ApiError('missing_body')
+  const given = parseJson(body)
+  let value = (typeof given === 'string' ? given : JSON.stringify(given)).trim()
+  const plainPassword = section === 'admins' && !request.query.flag('raw') && parseAdminHash(value) === null
+  if (plainPassword) value = await hashAdminPassword(value, services.settings.passwordIterations, services.runtime.machine, services.runtime.random)
+  if (section === 'admins' && parseAdminHash(value) === null) {
+    throw new ApiError('bad_request', 'With raw=true the value must be a password hash, such as -pbkdf2:sha256-{key},{salt},{iterations}.')
+  }
+  const previous = await ask(request, services, { action: 'set', section, key, value, persist: persist(request) })
+  sendJson(request, services, 200, section === 'admins' ? value : previous ?? '')
+}
+
+export async function deleteConfigurationValue(request: RequestContext, services: Services): Promise<void> {
+  const [, section, key] = request.params as [string, string, string]
+  checkEditable(services, section, key)
+  sendJson(request, services, 200, known(await ask(request, services, { action: 'delete', section, key, persist: persist(request) })))
+}
+
+export async function reloadConfiguration(request: RequestContext, services: Services): Promise<void> {
+  await ask(request, services, { action: 'reload' })
+  sendJson(request, services, 200, { ok: true })
+}
+
+function ask(request: RequestContext, services: Services, question: ConfigurationQuestion): Promise<unknown> {
+  return askNode(services, request.params[0]!, 'config', question)
+}
+
+function known(value: unknown): unknown {
+  if (value === null) throw new ApiError('not_found', 'unknown_config_value')
+  return value
+}
+
+function persist(request: RequestContext): boolean {
+  return request.header('x-couch-persist') !== 'false'
+}
+
+function checkEditable(services: Services, section: string, key: string): void {
+  if (blockedSections.has(section)) throw new ApiError('forbidden', 'Config section blacklisted for modification over HTTP API.')
+  const whitelist = services.configuration.get('chttpd', 'config_whitelist')
+  if (whitelist === undefined || whitelist.trim() === '') return
+  const allowed = parseWhitelist(whitelist) ?? [{ section: 'chttpd', key: 'config_whitelist' }]
+  if (!allowed.some(entry => entry.section === section && (entry.key === '*' || entry.key === key))) {
+    throw new ApiError('modification_not_allowed')
+  }
+}
+
+const whitelistForm = /^\[\s*(?:\{[^{}]*\}\s*,?\s*)*\]$/
+const whitelistEntry = /\{\s*(?:"([^"]*)"|([\w-]+))\s*,\s*(?:"([^"]*)"|([\w-]+))\s*\}/g
+
+/** Text of the form `[{section, key}, {"section", "*"}]`; null when it is not. */
+function parseWhitelist(text: string): { section: string; key: string }[] | null {
+  if (!whitelistForm.test(text.trim())) return null
+  return [...text.matchAll(whitelistEntry)].map(([, quotedSection, section, quotedKey, key]) => (
+    { section: quotedSection ?? section ?? '', key: quotedKey ?? key ?? '' }
+  ))
+}

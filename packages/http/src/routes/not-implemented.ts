@@ -1,0 +1,15 @@
+/** Endpoints that exist in the specification and not yet here: 501 and never a made-up answer. */
+import { ApiError } from '@sectional/core'
+import type { Handler, Resource } from '../resource.ts'
+
+/** @param what completes the sentence "{what} not available in this version." */
+export function notImplemented(what: string): Handler {
+  return () => { throw new ApiError('not_implemented', `${what} not available in this version.`) }
+}
+
+/** The resource with each of its methods answering 501. */
+export function missingFeature(name: string, access: Resource['access'], allow: string, what: string): Resource {
+  const handler = notImplemented(what)
+  const methods = allow.split(',').map(method => method.trim()).filter(method => method !== 'HEAD')
+  return { name, access, allow, methods: Object.fromEntries(methods.map(method => [method, handler])) }
+}

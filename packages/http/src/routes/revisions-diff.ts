@@ -1,0 +1,35 @@
+/** `_revs_diff` and `_missing_revs`: what a replicator asks before it sends. */
+import { ApiError, parseRevision, type RevisionsDiff } from '@sectional/core'
+import { readJsonObject, requireJsonType } from '../body.ts'
+import { sendJson } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+export async function postRevisionsDiff(request: RequestContext, services: Services): Promise<void> {
+  const answer = Object.create(null) as Record<string, object>
+  for (const { id, missing, possibleAncestors } of await diff(request, services)) {
+    if (missing.length > 0) answer[id] = possibleAncestors.length > 0 ? { missing, possible_ancestors: possibleAncestors } : { missing }
+  }
+  sendJson(request, services, 200, answer)
+}
+
+export async function postMissingRevisions(request: RequestContext, services: Services): Promise<void> {
+  const answer = Object.create(null) as Record<string, readonly string[]>
+  for (const { id, missing } of await diff(request, services)) {
+    if (missing.length > 0) answer[id] = missing
+  }
+  sendJson(request, services, 200, { missing_revs: answer })
+}
+
+async function diff(request: RequestContext, services: Services): Promise<readonly RevisionsDiff[]> {
+  requireJsonType(request)
+  const asked = await readJsonObject(request, services)
+  const requests = Object.entries(asked).map(([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }))
+  return requests.length === 0 ? [] : services.coordinator.diffRevisions(request.database, requests, request)
+}
+
+function checkRevisions(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) throw new ApiError('bad_request', 'Revisions must be a JSON array of strings.')
+  for (const revision of value) parseRevision(revision)
+  return value as string[]
+}

@@ -1,0 +1,78 @@
+/** The greeting, the icon, `_up`, `_uuids`, `_membership`, `_active_tasks`. */
+import { ApiError } from '@sectional/core'
+import { askNode } from '../node-questions.ts'
+import { matchesTag, plainHeaders, send, sendJson, sendNotModified } from '../response.ts'
+import type { JsonObject } from '../node-information.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+/** The CouchDB version whose API this is; clients compare it. */
+const apiVersion = '3.5.1'
+const features = ['access-ready', 'partitioned', 'pluggable-storage-engines', 'reshard', 'scheduler']
+
+export function getGreeting(request: RequestContext, services: Services): void {
+  sendJson(request, services, 200, {
+    couchdb: 'Welcome',
+    version: apiVersion,
+    git_sha: '0000000',
+    uuid: services.control.state()?.clusterId ?? '',
+    features,
+    vendor: { name: 'Sectional', version: services.nodeInformation.version },
+  })
+}
+
+/** A 16x16 one-bit icon: three stacked bars. */
+const icon = Buffer.from('AAABAAEAEBACAAEAAQCwAAAAFgAAACgAAAAQAAAAIAAAAAEAAQAAAAAAgAAAAAAAAAAAAAAAAgAAAAAAAAD///8AlEsmAAAAAAB//gAAf/4AAH/+AAB//gAAAAAAAH/+AAB//gAAf/4AAH/+AAAAAAAAf/4AAH/+AAB//gAAf/4AAAAAAAD//wAAgAEAAIABAACAAQAAgAEAAP//AACAAQAAgAEAAIABAACAAQAA//8AAIABAACAAQAAgAEAAIABAAD//wAA', 'base64')
+
+export function getIcon(request: RequestContext, services: Services): void {
+  send(request, services, 200, {
+    ...plainHeaders(request, services), 'Content-Type': 'image/x-icon', 'Cache-Control': 'public, max-age=31536000',
+  }, icon)
+}
+
+/** Load balancers ask this: 200 only where requests for data can be answered. */
+export function getUp(request: RequestContext, services: Services): void {
+  const { settings, control, nodeInformation } = services
+  const mode = settings.maintenanceMode
+  if (mode === 'true') return sendJson(request, services, 404, { status: 'maintenance_mode' })
+  if (mode === 'nolb') return sendJson(request, services, 404, { status: 'nolb' })
+  const reason = control.unavailableReason()
+  const seeds = nodeInformation.seeds()
+  if (reason !== null) return sendJson(request, services, 404, { status: 'seeding', reason, seeds })
+  sendJson(request, services, 200, { status: 'ok', seeds })
+}
+
+export function getUuids(request: RequestContext, services: Services): void {
+  const text = request.query.get('count')
+  const count = text === undefined ? 1 : /^\d{1,9}$/.test(text) ? Number(text) : -1
+  if (count < 0) throw new ApiError('bad_request', 'count must be a positive integer')
+  if (count > services.settings.uuidsMax) throw new ApiError('bad_request', 'count parameter too large')
+  const uuids = Array.from({ length: count }, () => services.uuids.next())
+  const etag = `"${services.uuids.next()}"`
+  if (matchesTag(request, etag)) return sendNotModified(request, services, etag)
+  sendJson(request, services, 200, { uuids }, {
+    'Cache-Control': 'no-cache', 'Pragma': 'no-cache', 'Expires': 'Mon, 01 Jan 1990 00:00:00 GMT', 'ETag': etag,
+  })
+}
+
+export function getMembership(request: RequestContext, services: Services): void {
+  const { control } = services
+  const members = Object.keys(control.state()?.nodes ?? {}).sort()
+  sendJson(request, services, 200, { all_nodes: control.connectedNodes(), cluster_nodes: members })
+}
+
+/** Tasks of every node that answers, sorted by node and age. */
+export async function getActiveTasks(request: RequestContext, services: Services): Promise<void> {
+  const answers = await Promise.all(services.control.connectedNodes().map(node => tasksOf(node, request, services)))
+  sendJson(request, services, 200, answers.flat())
+}
+
+async function tasksOf(node: string, request: RequestContext, services: Services): Promise<readonly JsonObject[]> {
+  try {
+    return await askNode(services, node, 'active-tasks', null) as readonly JsonObject[]
+  } catch (error) {
+    if (node === services.control.node) throw error
+    services.runtime.log.warn({ requestId: request.requestId, node, error: String(error) }, 'a node did not tell its tasks')
+    return []
+  }
+}

@@ -1,0 +1,25 @@
+/** What route handlers work with; one value for the life of the API. */
+import type { ControlPlane, Coordinator } from '@sectional/cluster'
+import type { Runtime } from '@sectional/runtime'
+import type { Admission } from './admission.ts'
+import type { Authenticator } from './authentication/authenticator.ts'
+import type { BatchWriter } from './batch-writer.ts'
+import type { Configuration } from './configuration.ts'
+import type { HttpOptions } from './http-options.ts'
+import type { HttpSettings } from './http-settings.ts'
+import type { NodeInformation } from './node-information.ts'
+import type { UuidGenerator } from './uuid-generator.ts'
+
+export interface Services {
+  readonly runtime: Runtime
+  readonly control: ControlPlane
+  readonly coordinator: Coordinator
+  readonly configuration: Configuration
+  readonly settings: HttpSettings
+  readonly nodeInformation: NodeInformation
+  readonly options: HttpOptions
+  readonly admission: Admission
+  readonly authenticator: Authenticator
+  readonly batches: BatchWriter
+  readonly uuids: UuidGenerator
+}
