@@ -65,6 +65,7 @@ export abstract class GroupCommitStore implements Store {
   #closing: Promise<void> | undefined
   #drained: Promise<void> | undefined
   #mustRecover = false
+  #failures = 0
 
   /**
    * @param pause calls back soon; what is written until then joins the group that is about to go out
@@ -86,6 +87,10 @@ export abstract class GroupCommitStore implements Store {
   /** Called before the first batch after a failed one: makes the store fit to take batches again. */
   protected abstract _recover(): Promise<void>
   protected abstract _toStorageError(error: unknown): StorageError
+
+  get failures(): number {
+    return this.#failures
+  }
 
   getSync(key: Uint8Array): Uint8Array | undefined {
     this.#assertOpen()
@@ -184,6 +189,7 @@ export abstract class GroupCommitStore implements Store {
       if (failure === undefined) {
         for (const waiter of group.waiters) waiter.resolve()
       } else {
+        this.#failures++
         for (const waiter of group.waiters) waiter.reject(failure)
         this.#failQueue(failure)
       }

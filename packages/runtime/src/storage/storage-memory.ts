@@ -123,10 +123,11 @@ class MemoryStore extends GroupCommitStore {
     return keys.map(key => this.#data.get(key))
   }
 
-  protected override _writeDurable(operations: BatchOperations): Promise<void> {
+  protected override async _writeDurable(operations: BatchOperations): Promise<void> {
+    this.#assertAlive()
     const failure = this.#disk.faults.failWrite?.(this.#name)
     const delayMs = this.#disk.faults.syncDelayMs?.(this.#name) ?? 0
-    return new Promise((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       const settle = (error?: StorageError): void => {
         this.#inFlight = undefined
         timer?.cancel()

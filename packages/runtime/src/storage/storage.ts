@@ -43,6 +43,11 @@ export interface Store {
    * @throws StorageError `overloaded` when the queue is full, `closed`, `full` or `io`
    */
   write(fill: (batch: WriteBatch) => void): Promise<void>
+  /**
+   * How many batches have failed. Raised before the writes in them and behind them reject, so that who builds
+   * on writes in flight can tell at once, and not a microtask too late, that they will not land.
+   */
+  readonly failures: number
   /** Pages of entries in key order; `values: false` gives empty values. Reads a snapshot as of the call. */
   iterate(range: Range, options?: IterateOptions): StoreIterator
   /** Deletes a range; durable when resolved. Not atomic, safe to repeat. */
