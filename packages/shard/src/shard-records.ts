@@ -1,6 +1,6 @@
 import type { Store, StoreEntry } from '@sectional/runtime'
 import type { ShardKeys } from './key-layout.ts'
-import { furtherChunkKeys, joinBody } from './records/body-record.ts'
+import { furtherChunksOf, joinBody } from './records/body-record.ts'
 import { DamagedRecordError } from './records/damaged-record.ts'
 import { DocumentRecord } from './records/document-record.ts'
 import { decodeLocal } from './records/local-record.ts'
@@ -51,6 +51,12 @@ export class ShardRecords {
     return bodies
   }
 
+  /** Records of a body besides its first one. */
+  bodyChunks(sequence: number): number {
+    const first = this.store.getSync(this.keys.body(sequence))
+    return first === undefined ? 0 : furtherChunksOf(sequence, first)
+  }
+
   localDocument(id: string): LocalRecord | undefined {
     const bytes = this.store.getSync(this.keys.localDocument(id))
     return bytes === undefined ? undefined : decodeLocal(id, bytes)
@@ -62,8 +68,10 @@ export class ShardRecords {
   }
 
   #whole(sequence: number, first: Uint8Array): Uint8Array | Promise<Uint8Array> {
-    const further = furtherChunkKeys(this.keys, sequence, first)
-    return further.length === 0 ? joinBody(sequence, first, []) : this.store.getMany(further).then(chunks => joinBody(sequence, first, chunks))
+    const chunks = furtherChunksOf(sequence, first)
+    if (chunks === 0) return joinBody(sequence, first, [])
+    const keys = Array.from({ length: chunks }, (_, index) => this.keys.body(sequence, index + 1))
+    return this.store.getMany(keys).then(further => joinBody(sequence, first, further))
   }
 }
 

@@ -29,14 +29,15 @@ export class ShardWriter implements DraftBase {
   readonly #documents = new Map<string, DocumentRecord>()
   readonly #locals = new Map<string, LocalRecord>()
   readonly #checkpoints = new Map<string, number>()
+  readonly #largeBodies = new Map<number, number>()
   #fetched: ReadonlyMap<string, DocumentRecord | undefined> | undefined
   #staged: ReplicaState | undefined
   #committed: ReplicaState | undefined
   #last: Promise<void> | undefined
-  /** Counts the batches that ended, well or not. */
+  /** Counts batches that ended well, and failures. */
   #ended = 0
-  /** Counts failures: a batch that was staged before the last one does not touch what came after. */
-  #round = 0
+  #failuresSeen: number
+  /** Since a failure, until the store has recovered. */
   #unsettled = false
   #settling: Promise<void> | undefined
   /** Set while a draft is being decided: whether it looked at something that is not committed yet. */
@@ -44,6 +45,7 @@ export class ShardWriter implements DraftBase {
 
   constructor(records: ShardRecords, metrics: WriteMetrics, assertOpen: () => void) {
     this.#records = records
+    this.#failuresSeen = records.store.failures
     this.#metrics = metrics
     this.#assertOpen = assertOpen
   }
@@ -52,7 +54,7 @@ export class ShardWriter implements DraftBase {
   committed(): ReplicaState {
     if (this.#committed !== undefined) return this.#committed
     const state = this.#records.state()
-    if (!this.#unsettled) this.#committed = state
+    if (!this.#unsettled && this.#records.store.failures === this.#failuresSeen) this.#committed = state
     return state
   }
 
@@ -63,7 +65,7 @@ export class ShardWriter implements DraftBase {
    */
   async write<T>(ids: readonly string[], decide: (draft: WriteDraft) => T): Promise<T> {
     let fetched = ids.length > readAheadMin ? await this.#readAhead(ids) : undefined
-    while (this.#unsettled) {
+    while (this.#mustSettle()) {
       await this.#settle()
       fetched = undefined
     }
@@ -103,6 +105,10 @@ export class ShardWriter implements DraftBase {
     return pending ?? this.#records.checkpoint(history)
   }
 
+  bodyChunks(sequence: number): number {
+    return this.#largeBodies.get(sequence) ?? this.#records.bodyChunks(sequence)
+  }
+
   /** What was read is only used when no batch ended meanwhile: what is in flight is found in the maps. */
   async #readAhead(ids: readonly string[]): Promise<ReadonlyMap<string, DocumentRecord | undefined> | undefined> {
     const ended = this.#ended
@@ -120,6 +126,7 @@ export class ShardWriter implements DraftBase {
     if (filled === undefined) return done
     for (const [id, record] of filled.documents) this.#documents.set(id, record)
     for (const record of filled.locals) this.#locals.set(record.id, record)
+    for (const [sequence, chunks] of filled.largeBodies) this.#largeBodies.set(sequence, chunks)
     if (filled.checkpoint !== undefined) this.#checkpoints.set(filled.checkpoint.history, filled.checkpoint.sequence)
     this.#staged = filled.state
     this.#last = done
@@ -127,33 +134,34 @@ export class ShardWriter implements DraftBase {
   }
 
   async #finish(done: Promise<void>, filled: FilledDraft): Promise<void> {
-    const round = this.#round
-    try {
-      await done
-    } catch (error) {
-      this.#ended++
-      if (round === this.#round) this.#startAfresh()
-      throw error
-    }
+    await done
     this.#ended++
     this.#committed = filled.state
     for (const [id, record] of filled.documents) forget(this.#documents, id, record)
     for (const record of filled.locals) forget(this.#locals, record.id, record)
+    for (const sequence of filled.largeBodies.keys()) this.#largeBodies.delete(sequence)
     if (filled.checkpoint !== undefined) forget(this.#checkpoints, filled.checkpoint.history, filled.checkpoint.sequence)
     this.#metrics.commits.add()
     this.#metrics.documents.add(filled.documents.length)
     this.#metrics.commitDocuments.observe(filled.documents.length)
   }
 
-  #startAfresh(): void {
-    this.#round++
-    this.#unsettled = true
-    this.#documents.clear()
-    this.#locals.clear()
-    this.#checkpoints.clear()
-    this.#staged = undefined
-    this.#committed = undefined
-    this.#last = undefined
+  /** Forgets what was staged when a batch has failed since, whoever's it was: nothing that was in flight lands. */
+  #mustSettle(): boolean {
+    const { failures } = this.#records.store
+    if (failures !== this.#failuresSeen) {
+      this.#failuresSeen = failures
+      this.#unsettled = true
+      this.#ended++
+      this.#documents.clear()
+      this.#locals.clear()
+      this.#checkpoints.clear()
+      this.#largeBodies.clear()
+      this.#staged = undefined
+      this.#committed = undefined
+      this.#last = undefined
+    }
+    return this.#unsettled
   }
 
   /**

@@ -2,7 +2,7 @@ import type { RevisionTree } from '@sectional/core'
 import { revisionOf } from '@sectional/core'
 import type { WriteBatch } from '@sectional/runtime'
 import type { ShardKeys } from './key-layout.ts'
-import { putBody } from './records/body-record.ts'
+import { deleteBody, furtherChunks, putBody } from './records/body-record.ts'
 import { ByteWriter } from './records/byte-writer.ts'
 import { encodeChange } from './records/change-record.ts'
 import { sealBytes } from './records/damaged-record.ts'
@@ -26,6 +26,8 @@ export interface DraftBase {
   document(id: string): DocumentRecord | undefined
   localDocument(id: string): LocalRecord | undefined
   checkpoint(history: string): number
+  /** Records of a body besides its first one. */
+  bodyChunks(sequence: number): number
 }
 
 interface NewBody { readonly sequence: number; readonly body: Uint8Array }
@@ -51,6 +53,9 @@ export class WriteDraft {
   readonly #state: { -readonly [Name in keyof ReplicaState]: ReplicaState[Name] }
   readonly #documents = new Map<string, DraftDocument>()
   readonly #locals = new Map<string, { readonly base: LocalRecord | undefined; readonly record: LocalRecord }>()
+  /** Where bodies lie that go away -> their further chunks. */
+  readonly #cutBodies = new Map<number, number>()
+  readonly #largeBodies = new Map<number, number>()
   #checkpoint: { readonly history: string; readonly sequence: number } | undefined
 
   constructor(base: DraftBase, state: ReplicaState) {
@@ -83,6 +88,13 @@ export class WriteDraft {
   putRevision(id: string, tree: RevisionTree, body: Uint8Array): void {
     const document = this.#put(id, tree, body.length)
     document.bodies.push({ sequence: document.sequence, body })
+    const chunks = furtherChunks(body.length)
+    if (chunks > 0) this.#largeBodies.set(document.sequence, chunks)
+  }
+
+  /** Removes bodies whose revisions the trees of this draft have forgotten. */
+  dropBodies(sequences: readonly number[]): void {
+    for (const sequence of sequences) this.#cutBodies.set(sequence, this.#largeBodies.get(sequence) ?? this.#base.bodyChunks(sequence))
   }
 
   /** Adds ancestors of known revisions. */
@@ -128,6 +140,7 @@ export class WriteDraft {
     const changeWriter = new ByteWriter()
     const documents: [string, DocumentRecord][] = []
     for (const [id, draft] of this.#documents) documents.push([id, this.#fillDocument(batch, keys, writer, changeWriter, id, draft)])
+    for (const [sequence, chunks] of this.#cutBodies) deleteBody(batch, keys, sequence, chunks)
     const locals: LocalRecord[] = []
     for (const { base, record } of this.#locals.values()) {
       if (base !== undefined) batch.delete(keys.change(base.sequence))
@@ -138,7 +151,7 @@ export class WriteDraft {
     }
     if (this.#checkpoint !== undefined) batch.put(keys.checkpoint(this.#checkpoint.history), encodeCheckpoint(this.#checkpoint.sequence))
     if (this.size > 0) batch.put(keys.state(), encodeState(state))
-    return { state, documents, locals, checkpoint: this.#checkpoint }
+    return { state, documents, locals, largeBodies: this.#largeBodies, checkpoint: this.#checkpoint }
   }
 
   #fillDocument(batch: WriteBatch, keys: ShardKeys, writer: ByteWriter, changeWriter: ByteWriter, id: string, draft: DraftDocument): DocumentRecord {
@@ -161,6 +174,8 @@ export interface FilledDraft {
   readonly state: ReplicaState
   readonly documents: readonly (readonly [string, DocumentRecord])[]
   readonly locals: readonly LocalRecord[]
+  /** Where bodies of several records lie -> how many besides the first. */
+  readonly largeBodies: ReadonlyMap<number, number>
   readonly checkpoint: { readonly history: string; readonly sequence: number } | undefined
 }
 

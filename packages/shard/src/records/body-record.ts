@@ -20,11 +20,19 @@ export function putBody(batch: WriteBatch, keys: ShardKeys, sequence: number, bo
   }
 }
 
-/** Keys of the chunks that belong to a body besides its first record. */
-export function furtherChunkKeys(keys: ShardKeys, sequence: number, first: Uint8Array): Uint8Array[] {
+/** Chunks of a body besides its first record. */
+export function furtherChunks(bodyBytes: number): number {
+  return Math.max(0, Math.ceil(bodyBytes / bodyChunkBytes) - 1)
+}
+
+/** The same, from the first record. */
+export function furtherChunksOf(sequence: number, first: Uint8Array): number {
   if (first.length < headBytes) throw new DamagedRecordError(`the body at sequence ${sequence} is damaged: too short`)
-  const bodyBytes = readUInt32(first, 4)
-  return Array.from({ length: Math.max(0, Math.ceil(bodyBytes / bodyChunkBytes) - 1) }, (_, index) => keys.body(sequence, index + 1))
+  return furtherChunks(readUInt32(first, 4))
+}
+
+export function deleteBody(batch: WriteBatch, keys: ShardKeys, sequence: number, chunks: number): void {
+  for (let chunk = 0; chunk <= chunks; chunk++) batch.delete(keys.body(sequence, chunk))
 }
 
 /** @throws DamagedRecordError when a chunk is missing or the checksum differs */

@@ -2,6 +2,7 @@ import type { DocumentEdit, EditOutcome } from '@sectional/core'
 import { readRevision, revisionHash, RevisionTree } from '@sectional/core'
 import type { WriteDraft } from '../write-draft.ts'
 import { inIdOrder } from './id-order.ts'
+import { stem } from './stem.ts'
 
 /** One outcome per edit, in their order; edits of one document apply one after the other. */
 export function decideEdits(draft: WriteDraft, edits: readonly DocumentEdit[], revsLimit: number): EditOutcome[] {
@@ -20,7 +21,8 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number): E
   const hash = parent === edit.parent ? edit.revisionHash : revisionHash({ deleted, parent, body })
   const ancestor = parent === null ? null : readRevision(parent)
   const path = ancestor === null ? { start: 1, ids: [hash] } : { start: ancestor.generation + 1, ids: [hash, ancestor.hash] }
-  const tree = before.merge(path, { deleted, bodyKey: draft.nextSequence }).tree.stem(revsLimit)
+  const { tree, cut } = stem(before.merge(path, { deleted, bodyKey: draft.nextSequence }).tree, revsLimit)
   draft.putRevision(id, tree, body)
+  draft.dropBodies(cut)
   return { kind: 'updated', path: ancestor === null ? path : tree.path(`${path.start}-${hash}`) ?? path }
 }

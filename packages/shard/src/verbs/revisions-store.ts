@@ -3,6 +3,7 @@ import { RevisionTree } from '@sectional/core'
 import { supersedesLocal } from '../records/local-record.ts'
 import type { WriteDraft } from '../write-draft.ts'
 import { inIdOrder } from './id-order.ts'
+import { stem } from './stem.ts'
 
 /** Merges what other replicas or clusters decided: never a conflict, and no change for what is known. */
 export function decideRevisions(draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint }: StoreRevisionsRequest): void {
@@ -18,8 +19,10 @@ function mergeRevision(draft: WriteDraft, { id, path, deleted, body }: DocumentR
   const before = draft.document(id)?.tree ?? RevisionTree.empty
   const { tree: merged, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
   if (merged === before) return
-  const tree = merged.stem(revsLimit)
+  const { tree, cut } = stem(merged, revsLimit)
   if (result !== 'internal') draft.putRevision(id, tree, body)
   // A known revision may still bring ancestors; they may also be cut off again at once.
   else if (Buffer.compare(tree.encode(), before.encode()) !== 0) draft.putAncestry(id, tree)
+  else return
+  draft.dropBodies(cut)
 }
