@@ -52,8 +52,11 @@ export interface ReplicaRecord {
   readonly filling: boolean
 }
 
-/** The `_security` object as its client wrote it. */
+/** The `_security` object as its client wrote it. Empty: everybody may read and write. */
 export type DatabaseSecurity = Readonly<Record<string, unknown>>
+
+/** What a new database has, so that nobody but administrators gets in before its `_security` is set. */
+export const adminOnlySecurity: DatabaseSecurity = Object.freeze({ members: { roles: ['_admin'] }, admins: { roles: ['_admin'] } })
 
 /** The replicas that quorums count. */
 export function activeReplicas(shard: ShardRecord): readonly ReplicaRecord[] {
