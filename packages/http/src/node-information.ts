@@ -21,6 +21,8 @@ export interface NodeInformation {
   versions(): JsonObject
   /** This node's running tasks (`_active_tasks`), each with `node`, `pid`, `type`, `started_on`, `updated_on`. */
   activeTasks(): readonly JsonObject[]
+  /** `/_node/{name}/_replicas/{db}`: this node's replicas of the database, each with the digest of its documents. */
+  replicas(database: string): Promise<readonly JsonObject[]>
   /** The `seeds` member of `/_up`: node name -> state. */
   seeds(): JsonObject
 }

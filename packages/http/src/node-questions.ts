@@ -43,6 +43,7 @@ export async function answerNodeQuestion(
     case 'prometheus': return nodeInformation.prometheus()
     case 'versions': return nodeInformation.versions()
     case 'active-tasks': return nodeInformation.activeTasks()
+    case 'replicas': return nodeInformation.replicas(checkDatabase(argument))
     case 'config': return answerConfiguration(configuration, checkQuestion(argument))
   }
 }
@@ -69,6 +70,11 @@ async function answerConfiguration(configuration: Configuration, question: Confi
 function ownSection(configuration: Configuration, name: string): unknown {
   const sections = configuration.sections()
   return Object.hasOwn(sections, name) ? sections[name] : {}
+}
+
+function checkDatabase(argument: unknown): string {
+  if (typeof argument === 'string') return argument
+  throw new ApiError('bad_request', 'not the name of a database')
 }
 
 /** A peer's argument is checked like any input. */

@@ -20,7 +20,7 @@ import { deleteLocalDocument, getLocalDocument, putLocalDocument, refuseLocalAtt
 import {
   deleteConfigurationValue, getConfiguration, getConfigurationSection, getConfigurationValue, putConfigurationValue, reloadConfiguration,
 } from './routes/node-configuration.ts'
-import { getNode, getPrometheus, getStatistics, getSystem, getVersions, refuseIncompletePath } from './routes/node.ts'
+import { getNode, getPrometheus, getReplicas, getStatistics, getSystem, getVersions, refuseIncompletePath } from './routes/node.ts'
 import { missingFeature, notImplemented } from './routes/not-implemented.ts'
 import { postMissingRevisions, postRevisionsDiff } from './routes/revisions-diff.ts'
 import { getActiveTasks, getGreeting, getIcon, getMembership, getUp, getUuids } from './routes/server.ts'
@@ -88,6 +88,7 @@ function nodeResources(): Readonly<Record<string, Resource>> {
     '/_node/{node}/_stats/{path...}': resource('node-stats', 'metrics', 'GET', { GET: getStatistics }),
     '/_node/{node}/_system': resource('node-system', 'metrics', 'GET', { GET: getSystem }),
     '/_node/{node}/_prometheus': resource('node-prometheus', 'metrics', 'GET', { GET: getPrometheus }),
+    '/_node/{node}/_replicas/{db}': resource('node-replicas', 'server-admin', 'GET', { GET: getReplicas }),
     '/_node/{node}/_config': resource('node-config', 'server-admin', 'GET', { GET: getConfiguration }),
     '/_node/{node}/_config/_reload': resource('node-config', 'server-admin', 'POST', { POST: reloadConfiguration }),
     '/_node/{node}/_config/{section}': resource('node-config', 'server-admin', 'GET', { GET: getConfigurationSection }),

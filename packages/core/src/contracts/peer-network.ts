@@ -58,7 +58,7 @@ export type JoinReply =
   | { readonly kind: 'try-later'; readonly leader: string | null }
 
 /** Closed set of questions that one node's HTTP API asks another node (`/_node/{name}/...`, `_active_tasks`). */
-export const nodeQuestions = ['stats', 'system', 'prometheus', 'versions', 'active-tasks', 'config'] as const
+export const nodeQuestions = ['stats', 'system', 'prometheus', 'versions', 'active-tasks', 'config', 'replicas'] as const
 export type NodeQuestion = (typeof nodeQuestions)[number]
 
 /** What a node offers its peers besides shard replicas. A guest (not admitted) may only call `status` and `join`. */

@@ -31,6 +31,13 @@ export async function getSystem(request: RequestContext, services: Services): Pr
   sendJson(request, services, 200, await askNode(services, request.params[0]!, 'system', null))
 }
 
+/** Sectional's own: equal digests on every node mean equal revision trees. */
+export async function getReplicas(request: RequestContext, services: Services): Promise<void> {
+  const [node, database] = request.params
+  if (services.control.state()?.databases.has(database!) !== true) throw new ApiError('database_missing')
+  sendJson(request, services, 200, { replicas: await askNode(services, node!, 'replicas', database) })
+}
+
 export async function getVersions(request: RequestContext, services: Services): Promise<void> {
   sendJson(request, services, 200, await askNode(services, request.params[0]!, 'versions', null))
 }
