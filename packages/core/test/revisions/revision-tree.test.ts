@@ -1,0 +1,230 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { compareLeaves, compareRevisions, RevisionTree, type RevisionPath } from '../../src/index.ts'
+import { NaiveRevisionTree, type StoredEdit } from './naive-revision-tree.ts'
+
+function merged(...edits: (readonly [start: number, ids: string, deleted?: boolean])[]): RevisionTree {
+  let tree = RevisionTree.empty
+  for (const [start, ids, deleted = false] of edits) tree = tree.merge({ start, ids: ids.split(' ') }, { deleted, bodyKey: null }).tree
+  return tree
+}
+
+const leaf = { deleted: false, bodyKey: 7 }
+const hex = (letter: string): string => letter.repeat(32)
+
+/**
+ * Histories as honest writers make them: a hash covers its parent, so that it names it. An edit extends a known
+ * revision or starts anew, and travels with all or some of its ancestry.
+ */
+const histories: fc.Arbitrary<StoredEdit[]> = fc.array(fc.record({ parent: fc.nat(20), letter: fc.constantFrom('a', 'b', 'c'), deleted: fc.boolean(), sent: fc.integer({ min: 1, max: 6 }) }), { minLength: 1, maxLength: 14 })
+  .map(steps => {
+    const whole: RevisionPath[] = []
+    const edits = new Map<string, StoredEdit>()
+    for (const { parent, letter, deleted, sent } of steps) {
+      const from = whole[parent]
+      const path = from === undefined ? { start: 1, ids: [letter] } : { start: from.start + 1, ids: [from.ids[0] + letter, ...from.ids] }
+      whole.push(path)
+      const key = `${path.start}-${path.ids[0]}`
+      if (!edits.has(key)) edits.set(key, { path: { start: path.start, ids: path.ids.slice(0, sent) }, deleted })
+    }
+    return [...edits.values()]
+  })
+
+const shuffled = histories.chain(edits => fc.record({
+  edits: fc.constant(edits),
+  other: fc.shuffledSubarray(edits, { minLength: edits.length }),
+  again: fc.subarray(edits),
+}))
+
+function mergeAll(edits: readonly StoredEdit[]): RevisionTree {
+  let tree = RevisionTree.empty
+  for (const edit of edits) tree = tree.merge(edit.path, { deleted: edit.deleted, bodyKey: null }).tree
+  return tree
+}
+
+describe('revision tree', () => {
+  it('is the same for the same edits in any order, however often', () => {
+    fc.assert(fc.property(shuffled, ({ edits, other, again }) => {
+      const tree = mergeAll(edits)
+      expect(mergeAll([...other, ...again]).nodes()).to.deep.equal(tree.nodes())
+      expect(Buffer.compare(mergeAll(other).encode(), tree.encode())).to.equal(0)
+    }), { numRuns: 500 })
+  })
+
+  it('is the same object when nothing new is merged', () => {
+    fc.assert(fc.property(shuffled, ({ edits, again }) => {
+      const tree = mergeAll(edits)
+      for (const edit of again) expect(tree.merge(edit.path, { deleted: edit.deleted, bodyKey: 9 })).to.deep.equal({ tree, result: 'internal' })
+    }))
+  })
+
+  it('has the leaves and the winner of the naive version', () => {
+    fc.assert(fc.property(histories, edits => {
+      const naive = new NaiveRevisionTree()
+      for (const edit of edits) naive.add(edit)
+      const tree = mergeAll(edits)
+      expect(tree.leaves()).to.deep.equal(naive.leaves())
+      expect(tree.leaves()).to.deep.equal(tree.leaves().toSorted(compareLeaves))
+      expect(new Set(tree.nodes().map(node => `${node.generation}-${node.hash}`))).to.deep.equal(naive.revisions())
+    }), { numRuns: 500 })
+  })
+
+  it('survives its encoding, body keys and odd hashes included', () => {
+    fc.assert(fc.property(histories, fc.array(fc.option(fc.maxSafeNat()), { minLength: 14, maxLength: 14 }), fc.constantFrom((id: string) => id, (id: string) => Buffer.from(id.padEnd(16).slice(-16)).toString('hex'), (id: string) => `ü${id}`), (edits, keys, rename) => {
+      let tree = RevisionTree.empty
+      edits.forEach((edit, i) => {
+        tree = tree.merge({ start: edit.path.start, ids: edit.path.ids.map(rename) }, { deleted: edit.deleted, bodyKey: keys[i] ?? null }).tree
+        const decoded = RevisionTree.decode(tree.encode())
+        expect(decoded.leaves()).to.deep.equal(tree.leaves())
+        expect(decoded.nodes()).to.deep.equal(tree.nodes())
+      })
+    }), { numRuns: 200 })
+  })
+
+  it('takes 22 bytes for a first revision with a small body key', () => {
+    const { tree } = RevisionTree.empty.merge({ start: 1, ids: [hex('a')] }, { deleted: false, bodyKey: 1000 })
+    expect(tree.encode()).to.have.length(22)
+  })
+
+  it('refuses bytes that are no tree', () => {
+    for (const bytes of [[], [9], [1], [1, 1], [1, 1, 1, 0, 5], [2, 3, 1]]) expect(() => RevisionTree.decode(Uint8Array.from(bytes)).nodes()).to.throw(RangeError)
+  })
+
+  it('says whether a merge extended a leaf, made a conflict or told nothing new', () => {
+    const tree = merged([2, 'b a'])
+    expect(RevisionTree.empty.merge({ start: 2, ids: ['b', 'a'] }, leaf).result).to.equal('new-leaf')
+    expect(tree.merge({ start: 3, ids: ['c', 'b', 'a'] }, leaf).result).to.equal('new-leaf')
+    expect(tree.merge({ start: 5, ids: ['e', 'd', 'c', 'b'] }, leaf).result).to.equal('new-leaf')
+    expect(tree.merge({ start: 2, ids: ['x', 'a'] }, leaf).result).to.equal('new-branch')
+    expect(tree.merge({ start: 7, ids: ['g'] }, leaf).result).to.equal('new-branch')
+    expect(tree.merge({ start: 1, ids: ['a'] }, leaf).result).to.equal('internal')
+    expect(tree.merge({ start: 2, ids: ['b'] }, leaf).result).to.equal('internal')
+  })
+
+  it('joins at the deepest shared revision and connects a root whose ancestors become known', () => {
+    expect(merged([2, 'b a'], [4, 'd c b']).branches().map(branch => branch.path)).to.deep.equal([{ start: 4, ids: ['d', 'c', 'b', 'a'] }])
+    expect(merged([4, 'd'], [4, 'd c b'], [2, 'b a']).path('4-d')).to.deep.equal({ start: 4, ids: ['d', 'c', 'b', 'a'] })
+    expect(merged([4, 'd'], [1, 'a']).branches().map(branch => branch.path.ids)).to.deep.equal([['d'], ['a']])
+  })
+
+  it('follows the greatest parent when ids contradict each other, in any order', () => {
+    const one = merged([2, 'b a'], [2, 'b x'])
+    const two = merged([2, 'b x'], [2, 'b a'])
+    expect(one.nodes()).to.deep.equal(two.nodes())
+    expect(one.path('2-b')).to.deep.equal({ start: 2, ids: ['b', 'x'] })
+    expect(one.leaves()).to.deep.equal([{ revision: '2-b', deleted: false }])
+    expect(RevisionTree.decode(one.encode()).nodes()).to.deep.equal(one.nodes())
+  })
+
+  it('orders leaves by liveness, generation and hash bytes', () => {
+    const tree = merged([1, hex('a')], [1, hex('b')], [9, hex('0'), true], [2, hex('1')], [3, 'zz', true])
+    expect(tree.leaves().map(entry => entry.revision)).to.deep.equal([`2-${hex('1')}`, `1-${hex('b')}`, `1-${hex('a')}`, `9-${hex('0')}`, '3-zz'])
+  })
+
+  it('shows in its branches which bodies are stored and which revisions were tombstones', () => {
+    let tree = RevisionTree.empty
+    const edit = (start: number, ids: string[], deleted: boolean, bodyKey: number | null): void => {
+      tree = tree.merge({ start, ids }, { deleted, bodyKey }).tree
+    }
+    edit(1, ['a'], false, 10)
+    edit(2, ['b', 'a'], true, 11)
+    edit(4, ['d', 'c', 'b'], false, 12)
+    expect(tree.branches()).to.deep.equal([{
+      path: { start: 4, ids: ['d', 'c', 'b', 'a'] }, deleted: false, available: [true, false, true, true], tombstones: [false, false, true, false],
+    }])
+    const { tree: compacted, released } = tree.releaseInnerBodies()
+    expect(released).to.deep.equal([10, 11])
+    expect(compacted.branches()[0]?.available).to.deep.equal([true, false, false, false])
+    expect(compacted.bodyKeys()).to.deep.equal([12])
+    expect(compacted.releaseInnerBodies().tree).to.equal(compacted)
+  })
+
+  it('learns that an ancestor was a tombstone when its revision comes late, but takes no second body', () => {
+    const { tree, result } = merged([2, 'b a']).merge({ start: 1, ids: ['a'] }, { deleted: true, bodyKey: 5 })
+    expect(result).to.equal('internal')
+    expect(tree.branches()[0]).to.deep.include({ tombstones: [false, true], available: [false, false] })
+    expect(tree.merge({ start: 2, ids: ['b'] }, { deleted: true, bodyKey: 5 }).tree).to.equal(tree)
+  })
+})
+
+describe('stemming a revision tree', () => {
+  it('keeps the last revisions of each branch', () => {
+    const tree = merged([5, 'e d c b a'], [4, 'y x b'])
+    expect(tree.stem(2).branches().map(branch => branch.path)).to.deep.equal([{ start: 5, ids: ['e', 'd'] }, { start: 4, ids: ['y', 'x'] }])
+    expect(tree.stem(3).nodes().map(node => node.hash)).to.deep.equal(['b', 'c', 'x', 'd', 'y', 'e'])
+    expect(tree.stem(1).leaves()).to.deep.equal(tree.leaves())
+    expect(tree.stem(5)).to.equal(tree)
+  })
+
+  it('may cut one tree into several roots that grow on', () => {
+    const cut = merged([3, 'c b a'], [3, 'x b']).stem(1)
+    expect(cut.nodes().every(node => node.parents.length === 0)).to.equal(true)
+    expect(cut.merge({ start: 4, ids: ['d', 'c', 'b'] }, leaf).result).to.equal('new-leaf')
+  })
+
+  it('never changes the leaves, and is idempotent', () => {
+    fc.assert(fc.property(histories, fc.integer({ min: 1, max: 5 }), (edits, limit) => {
+      const tree = mergeAll(edits)
+      const cut = tree.stem(limit)
+      expect(cut.leaves()).to.deep.equal(tree.leaves())
+      expect(cut.stem(limit)).to.equal(cut)
+      for (const branch of cut.branches()) {
+        const whole = tree.path(`${branch.path.start}-${branch.path.ids[0]}`)!
+        expect(branch.path.ids.slice(0, limit)).to.deep.equal(whole.ids.slice(0, limit))
+      }
+    }))
+  })
+
+  it('cuts a thousand revisions without trouble', () => {
+    const ids = Array.from({ length: 1500 }, (_, i) => (1500 - i).toString(16).padStart(32, '0'))
+    const tree = RevisionTree.empty.merge({ start: 1500, ids }, leaf).tree.stem(1000)
+    expect(tree.path(`1500-${ids[0]}`)?.ids).to.have.length(1000)
+    expect(RevisionTree.decode(tree.encode()).winner()).to.deep.equal(tree.winner())
+  })
+})
+
+describe('questions to a revision tree', () => {
+  const tree = merged([3, 'c b a'], [2, 'x a'], [1, 'r'], [4, 's t', true])
+
+  it('finds missing revisions and their possible ancestors', () => {
+    expect(tree.missing(['3-c', '9-z', '1-a', '2-c'])).to.deep.equal(['9-z', '2-c'])
+    expect(tree.possibleAncestors(['4-z', '1-q'])).to.deep.equal(['1-r', '2-x', '3-c'])
+    expect(tree.possibleAncestors(['5-z'])).to.deep.equal(['1-r', '2-x', '3-c', '4-s'])
+    expect(tree.possibleAncestors(['1-z'])).to.deep.equal([])
+    expect(RevisionTree.empty.possibleAncestors(['9-z'])).to.deep.equal([])
+  })
+
+  it('finds the leaves that descend from a revision', () => {
+    expect(tree.latest('1-a')).to.deep.equal(['3-c', '2-x'])
+    expect(tree.latest('2-b')).to.deep.equal(['3-c'])
+    expect(tree.latest('4-s')).to.deep.equal(['4-s'])
+    expect(tree.latest('7-none')).to.deep.equal([])
+  })
+
+  it('decides edits: a live leaf, nothing yet, or the winning tombstone', () => {
+    const dead = merged([2, 'b a', true], [3, 'c b2', true])
+    expect(RevisionTree.empty.decideEdit(null, false)).to.deep.equal({ kind: 'extend', parent: null })
+    expect(RevisionTree.empty.decideEdit(null, true)).to.deep.equal({ kind: 'extend', parent: null })
+    expect(RevisionTree.empty.decideEdit('1-a', false)).to.deep.equal({ kind: 'conflict' })
+    expect(tree.decideEdit('2-x', false)).to.deep.equal({ kind: 'extend', parent: '2-x' })
+    expect(tree.decideEdit('2-x', true)).to.deep.equal({ kind: 'extend', parent: '2-x' })
+    expect(tree.decideEdit('1-a', false)).to.deep.equal({ kind: 'conflict' })
+    expect(tree.decideEdit('4-s', false)).to.deep.equal({ kind: 'conflict' })
+    expect(tree.decideEdit(null, false)).to.deep.equal({ kind: 'conflict' })
+    expect(dead.decideEdit(null, false)).to.deep.equal({ kind: 'extend', parent: '3-c' })
+    expect(dead.decideEdit(null, true)).to.deep.equal({ kind: 'conflict' })
+    expect(dead.decideEdit('3-c', false)).to.deep.equal({ kind: 'conflict' })
+  })
+
+  it('knows its nodes by revision', () => {
+    expect(tree.has('2-b')).to.equal(true)
+    expect(tree.has('2-z')).to.equal(false)
+    expect(tree.isLeaf('3-c')).to.equal(true)
+    expect(tree.isLeaf('2-b')).to.equal(false)
+    expect(tree.path('9-z')).to.equal(null)
+    expect(tree.isEmpty).to.equal(false)
+    expect(RevisionTree.empty.isEmpty).to.equal(true)
+    expect(() => RevisionTree.empty.winner()).to.throw(RangeError)
+    expect(compareRevisions(tree.leaves()[0]!.revision, '3-c')).to.equal(0)
+  })
+})

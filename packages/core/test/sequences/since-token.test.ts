@@ -1,0 +1,58 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { decodeSinceToken, encodeSinceToken, shardRanges, type SincePart } from '../../src/index.ts'
+
+const parts: SincePart[] = shardRanges(8).map((range, i) => ({ range, node: `node${i % 3}@127.0.0.1`, history: `${i}a`.repeat(8), sequence: i * 1000 }))
+
+const anyPart: fc.Arbitrary<SincePart> = fc.record({
+  range: fc.tuple(fc.nat(0xffffffff), fc.nat(0xffffffff)).map(([a, b]) => ({ begin: Math.min(a, b), end: Math.max(a, b) })),
+  node: fc.string({ maxLength: 20, unit: 'grapheme' }),
+  history: fc.oneof(fc.uuid(), fc.string({ unit: 'grapheme' }), fc.constant('00ff')),
+  sequence: fc.maxSafeNat().map(n => Math.floor(n / 1000)),
+})
+
+describe('since-tokens', () => {
+  it('come back as the vector that they were made of, led by the sum', () => {
+    const token = encodeSinceToken(parts)
+    expect(token).to.match(/^28000-A[A-Za-z0-9_-]+$/)
+    expect(decodeSinceToken(token)).to.deep.equal({ kind: 'vector', parts })
+    expect(token.length).to.be.below(260)
+  })
+
+  it('hold any ranges, overlapping ones too', () => {
+    fc.assert(fc.property(fc.array(anyPart, { maxLength: 20 }), given => {
+      const decoded = decodeSinceToken(encodeSinceToken(given))
+      expect(decoded.kind === 'vector' && new Set(decoded.parts.map(part => JSON.stringify([part.range.begin, part.range.end, part.node, part.history, part.sequence]))))
+        .to.deep.equal(new Set(given.map(part => JSON.stringify([part.range.begin, part.range.end, part.node, part.history, part.sequence]))))
+    }), { numRuns: 200 })
+  })
+
+  it('do not depend on the order of the parts', () => {
+    expect(encodeSinceToken(parts.toReversed())).to.equal(encodeSinceToken(parts))
+  })
+
+  it('are read with and without quotes and number', () => {
+    const token = encodeSinceToken(parts)
+    for (const form of [`"${token}"`, token.slice(token.indexOf('-') + 1), `"${token.slice(token.indexOf('-') + 1)}"`, token.replace(/^\d+/, '7')]) {
+      expect(decodeSinceToken(form)).to.deep.equal({ kind: 'vector', parts })
+    }
+  })
+
+  it('know the beginning and now', () => {
+    for (const zero of ['0', '"0"']) expect(decodeSinceToken(zero)).to.deep.equal({ kind: 'start' })
+    for (const now of ['now', '"now"']) expect(decodeSinceToken(now)).to.deep.equal({ kind: 'now' })
+  })
+
+  it('are malformed when they are anything else', () => {
+    for (const text of ['', '"', '7', '-1', 'tomorrow', '5-', '5-g1AAAA', 'A', '1-A', '{}', 'x'.repeat(300_000)]) expect(decodeSinceToken(text).kind, text.slice(0, 10)).to.equal('malformed')
+  })
+
+  it('are malformed when a character was changed, lost or added', () => {
+    const token = encodeSinceToken(parts)
+    fc.assert(fc.property(fc.integer({ min: token.indexOf('A'), max: token.length - 1 }), fc.constantFrom('B', 'z', '_', ''), (at, letter) => {
+      const broken = token.slice(0, at) + letter + token.slice(at + 1)
+      const decoded = decodeSinceToken(broken)
+      expect(decoded.kind === 'malformed' || JSON.stringify(decoded) === JSON.stringify(decodeSinceToken(token))).to.equal(true)
+    }))
+  })
+})
