@@ -27,9 +27,9 @@ export interface HttpExchange {
    * @throws BodyTooLargeError as soon as more than `limitBytes` arrived or were announced
    */
   readBody(limitBytes: number): Promise<Uint8Array>
-  /** The body as chunks with back-pressure; either this or `readBody`, once. */
+  /** The body as chunks with back-pressure; either this or `readBody`, once, before the response begins. */
   readonly body: AsyncIterable<Uint8Array>
-  /** A whole response at once; sets Content-Length. A HEAD response sends no body but its length. */
+  /** A whole response at once. The headers' object is not kept. Sets Content-Length. A HEAD response sends no body but its length. */
   send(status: number, headers: HttpHeaders, body: Uint8Array | string): void
   /** A chunked response. */
   stream(status: number, headers: HttpHeaders): HttpBodyWriter
@@ -46,6 +46,26 @@ export interface HttpBodyWriter {
   abort(): void
 }
 
+/** Responses that never carry a body (RFC 9110 sections 15.3.5 and 15.4.5) get no Content-Length from `send`. */
+export function hasBody(status: number): boolean {
+  return status !== 204 && status !== 304
+}
+
+/** @throws BodyTooLargeError when the Content-Length says more than the limit */
+export function assertBodyFits(contentLength: string | undefined, limitBytes: number): void {
+  if (contentLength !== undefined && Number(contentLength) > limitBytes) {
+    throw new BodyTooLargeError(`the body has ${contentLength} bytes, the limit is ${limitBytes}`)
+  }
+}
+
 export class BodyTooLargeError extends Error {
   override readonly name = 'BodyTooLargeError'
+}
+
+/** The client closed the connection before the exchange was complete. */
+export class ClientGoneError extends Error {
+  override readonly name = 'ClientGoneError'
+  constructor(options?: { cause?: unknown }) {
+    super('the client closed the connection', options)
+  }
 }

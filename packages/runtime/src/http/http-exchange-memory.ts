@@ -1,0 +1,184 @@
+import { assertBodyFits, BodyTooLargeError, ClientGoneError, hasBody } from './http-listener.ts'
+import type { HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
+
+/** A writer waits while the client has this much unread. */
+const unreadBytesMax = 64 * 1024
+
+/** A request as a client in the same process makes it. */
+export interface InjectedRequest {
+  readonly method?: string
+  readonly target: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array | string | AsyncIterable<Uint8Array>
+  readonly remoteAddress?: string
+  /** The client goes away when it aborts. */
+  readonly signal?: AbortSignal
+}
+
+/** What the client sees first. */
+export interface InjectedResponse {
+  readonly status: number
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  /** Throws `ResponseCutError` where the connection broke; stopping early is the client going away. */
+  readonly chunks: AsyncIterable<Uint8Array>
+}
+
+/** The connection broke before the response was complete. */
+export class ResponseCutError extends Error {
+  override readonly name = 'ResponseCutError'
+}
+
+/** One injected request. */
+export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
+  readonly method: string
+  readonly target: string
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly remoteAddress: string
+  readonly encrypted = false
+  /** What the client waits for. */
+  readonly response: Promise<InjectedResponse>
+  /** Resolves when the exchange is over, one way or the other. */
+  readonly ended: Promise<void>
+  readonly #request: InjectedRequest
+  readonly #controller = new AbortController()
+  readonly #unread: Uint8Array[] = []
+  readonly #head = Promise.withResolvers<InjectedResponse>()
+  readonly #end = Promise.withResolvers<void>()
+  #unreadBytes = 0
+  #bodyTaken = false
+  #state: 'waiting' | 'writing' | 'complete' | 'cut' = 'waiting'
+  #wakeReader: (() => void) | undefined
+  #wakeWriter: (() => void) | undefined
+
+  constructor(request: InjectedRequest) {
+    this.#request = request
+    this.method = request.method ?? 'GET'
+    this.target = request.target
+    this.headers = requestHeaders(request)
+    this.remoteAddress = request.remoteAddress ?? '127.0.0.1'
+    this.response = this.#head.promise
+    this.ended = this.#end.promise
+    const leave = (): void => this.cut('the client went away')
+    request.signal?.addEventListener('abort', leave, { once: true })
+    void this.ended.then(() => request.signal?.removeEventListener('abort', leave))
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  get headersSent(): boolean {
+    return this.#state !== 'waiting'
+  }
+
+  async readBody(limitBytes: number): Promise<Uint8Array> {
+    assertBodyFits(this.headers['content-length'], limitBytes)
+    const chunks: Uint8Array[] = []
+    let length = 0
+    for await (const chunk of this.body) {
+      length += chunk.length
+      if (length > limitBytes) throw new BodyTooLargeError(`the body is larger than ${limitBytes} bytes`)
+      chunks.push(chunk)
+    }
+    return new Uint8Array(Buffer.concat(chunks))
+  }
+
+  get body(): AsyncIterable<Uint8Array> {
+    return this.#iterateBody()
+  }
+
+  send(status: number, headers: HttpHeaders, body: Uint8Array | string): void {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
+    this.#begin(status, hasBody(status) ? { ...headers, 'Content-Length': String(bytes.length) } : headers)
+    if (bytes.length > 0) void this.write(new Uint8Array(bytes)).catch(() => {})
+    this.end()
+  }
+
+  stream(status: number, headers: HttpHeaders): HttpBodyWriter {
+    this.#begin(status, headers)
+    return this
+  }
+
+  async write(chunk: Uint8Array | string): Promise<void> {
+    if (this.#state !== 'writing') throw new ClientGoneError()
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    if (this.method === 'HEAD' || bytes.length === 0) return
+    this.#unread.push(new Uint8Array(bytes))
+    this.#unreadBytes += bytes.length
+    this.#wakeReader?.()
+    while (this.#unreadBytes > unreadBytesMax && this.#state === 'writing') await new Promise<void>(resolve => { this.#wakeWriter = resolve })
+    if (this.headersSent && this.#controller.signal.aborted) throw new ClientGoneError()
+  }
+
+  end(): void {
+    if (this.#state !== 'writing') return
+    this.#state = 'complete'
+    this.#wake()
+    this.#end.resolve()
+  }
+
+  abort(): void {
+    this.cut('the server cut the response')
+  }
+
+  /** Breaks the connection, unless the exchange is over. */
+  cut(reason: string): void {
+    if (this.#state === 'complete' || this.#state === 'cut') return
+    this.#state = 'cut'
+    this.#controller.abort(new ClientGoneError())
+    this.#head.reject(new ResponseCutError(reason))
+    this.#wake()
+    this.#end.resolve()
+  }
+
+  #begin(status: number, headers: HttpHeaders): void {
+    if (this.#state === 'cut') return
+    if (this.#state !== 'waiting') throw new Error('the response has begun already')
+    this.#state = 'writing'
+    const lowered = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+    this.#head.resolve({ status, headers: lowered, chunks: this.#readResponse() })
+  }
+
+  async* #readResponse(): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for (;;) {
+        const chunk = this.#unread.shift()
+        if (chunk !== undefined) {
+          this.#unreadBytes -= chunk.length
+          this.#wakeWriter?.()
+          yield chunk
+        } else if (this.#state === 'complete') return
+        else if (this.#state === 'cut') throw new ResponseCutError('the connection broke in the middle of the response')
+        else await new Promise<void>(resolve => { this.#wakeReader = resolve })
+      }
+    } finally {
+      this.cut('the client went away')
+    }
+  }
+
+  async* #iterateBody(): AsyncGenerator<Uint8Array, void, undefined> {
+    if (this.#bodyTaken) throw new Error('the body can be read once')
+    this.#bodyTaken = true
+    const { body } = this.#request
+    if (body === undefined) return
+    if (typeof body === 'string') yield new Uint8Array(Buffer.from(body))
+    else if (body instanceof Uint8Array) yield body
+    else yield* body
+    if (this.#state === 'cut') throw new ClientGoneError()
+  }
+
+  #wake(): void {
+    this.#wakeReader?.()
+    this.#wakeWriter?.()
+  }
+}
+
+function requestHeaders({ headers = {}, body }: InjectedRequest): Record<string, string> {
+  const lowered: Record<string, string> = { host: 'localhost' }
+  for (const [name, value] of Object.entries(headers)) lowered[name.toLowerCase()] = value
+  if (typeof body === 'string') lowered['content-length'] = String(Buffer.byteLength(body))
+  else if (body instanceof Uint8Array) lowered['content-length'] = String(body.length)
+  else if (body !== undefined) lowered['transfer-encoding'] = 'chunked'
+  return lowered
+}

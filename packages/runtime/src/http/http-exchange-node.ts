@@ -1,0 +1,182 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import { assertBodyFits, ClientGoneError, BodyTooLargeError, hasBody } from './http-listener.ts'
+import type { HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
+
+/** Bytes of an unwanted body that are read and thrown away, so that the client sees the answer, before it is cut off. */
+const discardedBytesMax = 16 * 1024 * 1024
+/** Bodies up to this size go out in one piece with the headers. */
+const mergedBytesMax = 16 * 1024
+
+/** What an exchange needs to know of its server. */
+export interface ExchangeServer { readonly closing: boolean }
+
+/** One request on a socket. This is the hot path: what a plain GET does not use is made on demand. */
+export class NodeHttpExchange implements HttpExchange {
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #server: ExchangeServer
+  /** The client waits for `100 Continue` before it sends the body. */
+  #expectsContinue: boolean
+  #bodyTaken = false
+  #controller: AbortController | undefined
+
+  constructor(request: IncomingMessage, response: ServerResponse, server: ExchangeServer, expectsContinue: boolean) {
+    this.#request = request
+    this.#response = response
+    this.#server = server
+    this.#expectsContinue = expectsContinue
+  }
+
+  get method(): string {
+    return this.#request.method as string
+  }
+
+  get target(): string {
+    return this.#request.url as string
+  }
+
+  get headers(): Readonly<Record<string, string | undefined>> {
+    return this.#request.headers as Record<string, string | undefined>
+  }
+
+  get remoteAddress(): string {
+    return this.#request.socket.remoteAddress ?? ''
+  }
+
+  get encrypted(): boolean {
+    return (this.#request.socket as TLSSocket).encrypted === true
+  }
+
+  get headersSent(): boolean {
+    return this.#response.headersSent
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = this.#controller = new AbortController()
+      const response = this.#response
+      const ended = (): void => { if (!response.writableFinished) controller.abort(new ClientGoneError()) }
+      if (response.closed || response.destroyed) ended()
+      else response.once('close', ended)
+    }
+    return this.#controller.signal
+  }
+
+  async readBody(limitBytes: number): Promise<Uint8Array> {
+    assertBodyFits(this.#request.headers['content-length'], limitBytes)
+    this.#takeBody()
+    return await new Promise((resolve, reject) => {
+      const request = this.#request
+      const chunks: Buffer[] = []
+      let length = 0
+      request.on('data', (chunk: Buffer) => {
+        length += chunk.length
+        if (length <= limitBytes) return void chunks.push(chunk)
+        chunks.length = 0
+        reject(new BodyTooLargeError(`the body is larger than ${limitBytes} bytes`))
+        if (length > limitBytes + discardedBytesMax) request.destroy()
+      })
+      request.on('end', () => resolve(chunks.length === 1 ? chunks[0] as Buffer : Buffer.concat(chunks)))
+      request.on('error', () => reject(new ClientGoneError()))
+      request.on('close', () => { if (!request.complete) reject(new ClientGoneError()) })
+    })
+  }
+
+  get body(): AsyncIterable<Uint8Array> {
+    return this.#iterateBody()
+  }
+
+  send(status: number, headers: HttpHeaders, body: Uint8Array | string): void {
+    const response = this.#begin(status, headers, typeof body === 'string' ? Buffer.byteLength(body) : body.length)
+    if (typeof body === 'string') response.end(body)
+    else if (body.length > mergedBytesMax) response.end(body)
+    // Node joins headers and body into one write only for strings; latin1 keeps every byte as it is.
+    else response.end(latin1(body), 'latin1')
+  }
+
+  stream(status: number, headers: HttpHeaders): HttpBodyWriter {
+    return new NodeHttpBodyWriter(this.#begin(status, headers, undefined))
+  }
+
+  #begin(status: number, headers: HttpHeaders, length: number | undefined): ServerResponse {
+    const response = this.#response
+    if (response.headersSent) throw new Error('the response has begun already')
+    const all = { ...headers } as Record<string, string | string[]>
+    if (length !== undefined && hasBody(status)) all['Content-Length'] = String(length)
+    // A client that was never told to continue may send its body or not: the next request could not be found.
+    if (this.#expectsContinue || this.#server.closing) all['Connection'] = 'close'
+    if (!this.#bodyTaken) this.#discardBody()
+    return response.writeHead(status, all)
+  }
+
+  #takeBody(): void {
+    if (this.#bodyTaken) throw new Error('the body can be read once')
+    this.#bodyTaken = true
+    if (!this.#expectsContinue) return
+    this.#expectsContinue = false
+    this.#response.writeContinue()
+  }
+
+  /** Node reads and forgets what the handler did not read; this bounds it. */
+  #discardBody(): void {
+    const { headers } = this.#request
+    if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
+    this.#bodyTaken = true
+    let length = 0
+    this.#request.on('error', () => {})
+    this.#request.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length > discardedBytesMax) this.#request.destroy()
+    })
+  }
+
+  async* #iterateBody(): AsyncGenerator<Uint8Array, void, undefined> {
+    this.#takeBody()
+    try {
+      yield* this.#request.iterator({ destroyOnReturn: false })
+    } catch (error) {
+      throw this.#request.complete ? error : new ClientGoneError({ cause: error })
+    } finally {
+      this.#bodyTaken = this.#request.complete
+    }
+  }
+}
+
+class NodeHttpBodyWriter implements HttpBodyWriter {
+  readonly #response: ServerResponse
+  #started = false
+
+  constructor(response: ServerResponse) {
+    this.#response = response
+    // Clients of slow feeds want the headers before the first row; a quick first chunk takes them along.
+    setImmediate(() => { if (!this.#started && !response.destroyed) response.flushHeaders() })
+  }
+
+  write(chunk: Uint8Array | string): Promise<void> {
+    this.#started = true
+    const response = this.#response
+    if (response.destroyed) return Promise.reject(new ClientGoneError())
+    if (response.write(chunk)) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      const drained = (): void => { response.off('close', closed); resolve() }
+      const closed = (): void => { response.off('drain', drained); reject(new ClientGoneError()) }
+      response.once('drain', drained)
+      response.once('close', closed)
+    })
+  }
+
+  end(): void {
+    this.#started = true
+    this.#response.end()
+  }
+
+  abort(): void {
+    this.#started = true
+    this.#response.destroy()
+  }
+}
+
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+}

@@ -1,0 +1,97 @@
+import { MemoryHttpExchange, ResponseCutError } from './http-exchange-memory.ts'
+import type { InjectedRequest, InjectedResponse } from './http-exchange-memory.ts'
+import type { Clock } from '../clock.ts'
+import type { HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
+
+const firstFreePort = 30000
+
+/** A response read to its end. */
+export interface WholeResponse {
+  readonly status: number
+  readonly headers: InjectedResponse['headers']
+  readonly body: Uint8Array
+}
+
+/** HTTP without sockets: requests are injected. */
+export class MemoryHttpListener implements HttpListener {
+  readonly #clock: Clock | undefined
+  readonly #servers = new Map<number, MemoryHttpServer>()
+  #nextPort = firstFreePort
+  #revoked = false
+
+  /** @param clock times the grace of `close`; without one it lasts until the running requests end */
+  constructor(clock?: Clock) {
+    this.#clock = clock
+  }
+
+  async listen(address: { readonly host: string; readonly port: number }, handler: HttpHandler): Promise<HttpServer> {
+    if (this.#revoked) throw new Error('the listener was revoked')
+    const port = address.port === 0 ? this.#nextPort++ : address.port
+    if (this.#servers.has(port)) throw new Error(`${address.host}:${port} cannot be bound: it is in use`)
+    const server = new MemoryHttpServer({ host: address.host, port }, handler, this.#clock, () => { this.#servers.delete(port) })
+    this.#servers.set(port, server)
+    return server
+  }
+
+  /**
+   * Sends a request and resolves with the head of the response.
+   * @param port of the server; absent: the first one that listens
+   * @throws ResponseCutError when nobody listens, or the connection breaks
+   */
+  async open(request: InjectedRequest, port?: number): Promise<InjectedResponse> {
+    const server = port === undefined ? this.#servers.values().next().value : this.#servers.get(port)
+    if (server === undefined) throw new ResponseCutError('nobody listens')
+    return await server.serve(request)
+  }
+
+  /** Like `open`, and reads the response to its end. */
+  async inject(request: InjectedRequest, port?: number): Promise<WholeResponse> {
+    const { status, headers, chunks } = await this.open(request, port)
+    const parts: Uint8Array[] = []
+    for await (const chunk of chunks) parts.push(chunk)
+    return { status, headers, body: new Uint8Array(Buffer.concat(parts)) }
+  }
+
+  /** Ends every server and cuts every connection at once. */
+  revoke(): void {
+    this.#revoked = true
+    for (const server of [...this.#servers.values()]) server.cut()
+  }
+}
+
+class MemoryHttpServer implements HttpServer {
+  readonly address: { readonly host: string; readonly port: number }
+  readonly #handler: HttpHandler
+  readonly #clock: Clock | undefined
+  readonly #unbind: () => void
+  readonly #running = new Set<MemoryHttpExchange>()
+
+  constructor(address: { readonly host: string; readonly port: number }, handler: HttpHandler, clock: Clock | undefined, unbind: () => void) {
+    this.address = address
+    this.#handler = handler
+    this.#clock = clock
+    this.#unbind = unbind
+  }
+
+  serve(request: InjectedRequest): Promise<InjectedResponse> {
+    if (request.signal?.aborted === true) return Promise.reject(new ResponseCutError('the client went away'))
+    const exchange = new MemoryHttpExchange(request)
+    this.#running.add(exchange)
+    void exchange.ended.then(() => this.#running.delete(exchange))
+    queueMicrotask(() => this.#handler(exchange))
+    return exchange.response
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#unbind()
+    if (graceMs <= 0) return this.cut()
+    const timer = this.#clock?.setTimer(graceMs, () => this.cut())
+    await Promise.all([...this.#running].map(exchange => exchange.ended))
+    timer?.cancel()
+  }
+
+  cut(): void {
+    this.#unbind()
+    for (const exchange of [...this.#running]) exchange.cut('the server is gone')
+  }
+}

@@ -1,0 +1,105 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { NodeHttpExchange } from './http-exchange-node.ts'
+import type { HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
+
+/** Request line and headers; keys in query strings can be long. */
+const headerBytesMax = 64 * 1024
+const headersMsMax = 30_000
+/** Longer than the usual proxy keeps its side open, so that it is the proxy that closes. */
+const idleMsMax = 75_000
+const defaultConnectionsMax = 8192
+const probeMs = 60_000
+/** While closing: how soon a connection is closed whose response had already promised to keep it open. */
+const sweepMs = 50
+
+export interface NodeHttpListenerOptions {
+  /** Sockets beyond this are closed as they come. */
+  readonly connectionsMax?: number
+  /** PEM; without it plain HTTP. */
+  readonly tls?: { readonly key: string; readonly cert: string; readonly ca?: string }
+}
+
+/** HTTP/1.1 by node:http. */
+export class NodeHttpListener implements HttpListener {
+  readonly #options: NodeHttpListenerOptions
+  readonly #servers = new Set<NodeHttpServer>()
+
+  constructor(options: NodeHttpListenerOptions = {}) {
+    this.#options = options
+  }
+
+  async listen(address: { readonly host: string; readonly port: number }, handler: HttpHandler): Promise<HttpServer> {
+    const options: ServerOptions = {
+      maxHeaderSize: headerBytesMax,
+      headersTimeout: headersMsMax,
+      // Uploads may take as long as they go on.
+      requestTimeout: 0,
+      keepAliveTimeout: idleMsMax,
+      keepAlive: true,
+      keepAliveInitialDelay: probeMs,
+    }
+    const server = this.#options.tls === undefined ? createServer(options) : createTlsServer({ ...options, ...this.#options.tls })
+    server.maxConnections = this.#options.connectionsMax ?? defaultConnectionsMax
+    const listening = new NodeHttpServer(server, address.host, handler, ended => this.#servers.delete(ended))
+    await bound(server, address)
+    this.#servers.add(listening)
+    return listening
+  }
+
+  /** Ends every server and connection at once. */
+  revoke(): void {
+    for (const server of [...this.#servers]) void server.close(0)
+  }
+}
+
+class NodeHttpServer implements HttpServer {
+  readonly #server: Server
+  readonly #host: string
+  readonly #onEnd: (server: NodeHttpServer) => void
+  #closed: Promise<void> | undefined
+  closing = false
+
+  constructor(server: Server, host: string, handler: HttpHandler, onEnd: (server: NodeHttpServer) => void) {
+    this.#server = server
+    this.#host = host
+    this.#onEnd = onEnd
+    const serve = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
+      handler(new NodeHttpExchange(request, response, this, expectsContinue))
+    }
+    server.on('request', (request, response) => serve(request, response, false))
+    server.on('checkContinue', (request, response) => serve(request, response, true))
+  }
+
+  get address(): { readonly host: string; readonly port: number } {
+    return { host: this.#host, port: (this.#server.address() as AddressInfo | null)?.port ?? 0 }
+  }
+
+  close(graceMs: number): Promise<void> {
+    this.#closed ??= this.#close(graceMs)
+    return this.#closed
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    this.closing = true
+    const ended = new Promise<void>(resolve => { this.#server.close(() => resolve()) })
+    if (graceMs <= 0) this.#server.closeAllConnections()
+    const cut = setTimeout(() => this.#server.closeAllConnections(), graceMs)
+    const sweep = setInterval(() => this.#server.closeIdleConnections(), sweepMs)
+    await ended
+    clearTimeout(cut)
+    clearInterval(sweep)
+    this.#onEnd(this)
+  }
+}
+
+function bound(server: Server, address: { readonly host: string; readonly port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new Error(`${address.host}:${address.port} cannot be bound: ${error.message}`, { cause: error }))
+    })
+    server.listen(address.port, address.host, resolve)
+  })
+}
