@@ -28,6 +28,8 @@ export interface EngineResources {
   readonly store: Store
   readonly clock: Clock
   readonly metrics: WriteMetrics
+  /** Called after each durable change of documents or local documents. */
+  readonly onCommit: (shard: ShardId) => void
 }
 
 /**
@@ -44,12 +46,12 @@ export class ShardEngine implements ShardReplica {
   #catchingUp = false
   #refusal: ReplicaError | undefined
 
-  constructor({ store, clock, metrics }: EngineResources, { shard, prefix, history }: DirectoryEntry) {
+  constructor({ store, clock, metrics, onCommit }: EngineResources, { shard, prefix, history }: DirectoryEntry) {
     this.shard = shard
     this.#history = history
     this.#clock = clock
     this.records = new ShardRecords(store, new ShardKeys(prefix))
-    this.#writer = new ShardWriter(this.records, metrics, () => this.#assertOpen())
+    this.#writer = new ShardWriter(this.records, metrics, () => this.#assertOpen(), () => onCommit(shard))
   }
 
   /** While true, `updateDocuments` declines unless it is forced. */
@@ -63,26 +65,26 @@ export class ShardEngine implements ShardReplica {
   }
 
   openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null> {
-    return this.#call(context, () => openDocument(this.records, request))
+    return this.#read(context, () => openDocument(this.records, request))
   }
 
   openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
-    return this.#call(context, () => openRevisions(this.records, requests))
+    return this.#read(context, () => openRevisions(this.records, requests))
   }
 
   updateDocuments({ edits, revsLimit, force }: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
-    return this.#call<UpdateDocumentsReply>(context, () => {
+    return this.#answer<UpdateDocumentsReply>(context, () => {
       if (this.#catchingUp && force !== true) return { kind: 'declined' }
       return this.#writer.write(edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, edits, revsLimit) }))
     })
   }
 
   storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
-    return this.#call(context, () => this.#writer.write(request.revisions.map(revision => revision.id), draft => decideRevisions(draft, request)))
+    return this.#answer(context, () => this.#writer.write(request.revisions.map(revision => revision.id), draft => decideRevisions(draft, request)))
   }
 
   diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly RevisionsDiff[]> {
-    return this.#call(context, () => diffRevisions(this.records, requests))
+    return this.#read(context, () => diffRevisions(this.records, requests))
   }
 
   scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncGenerator<readonly DocumentRow[]> {
@@ -90,7 +92,7 @@ export class ShardEngine implements ShardReplica {
   }
 
   countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number> {
-    return this.#call(context, () => countDocuments(this.records, this.#writer.committed(), request))
+    return this.#read(context, () => countDocuments(this.records, this.#writer.committed(), request))
   }
 
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncGenerator<readonly ChangeRow[]> {
@@ -98,11 +100,11 @@ export class ShardEngine implements ShardReplica {
   }
 
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
-    return this.#call(context, () => openLocalDocuments(this.records, ids))
+    return this.#read(context, () => openLocalDocuments(this.records, ids))
   }
 
   updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {
-    return this.#call(context, () => this.#writer.write([], draft => decideLocalUpdate(draft, request, this.#clock.now())))
+    return this.#answer(context, () => this.#writer.write([], draft => decideLocalUpdate(draft, request, this.#clock.now())))
   }
 
   scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncGenerator<readonly LocalDocument[]> {
@@ -110,14 +112,14 @@ export class ShardEngine implements ShardReplica {
   }
 
   replicaInfo(context: CallContext): Promise<ReplicaInfo> {
-    return this.#call(context, () => {
+    return this.#read(context, () => {
       const identity = { history: this.#history, catchingUp: this.#catchingUp }
       return replicaInfo(this.records, identity, () => this.#writer.committed())
     })
   }
 
   digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets> {
-    return this.#call(context, () => digestDocuments(this.records, bucketCount))
+    return this.#read(context, () => digestDocuments(this.records, bucketCount))
   }
 
   scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncGenerator<readonly DocumentLeaves[]> {
@@ -129,19 +131,22 @@ export class ShardEngine implements ShardReplica {
   }
 
   /** What answers at once costs no timer. */
-  async #call<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
+  async #answer<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
     try {
       checkCall(context)
       this.#assertOpen()
       const answer = work()
-      if (!(answer instanceof Promise)) return answer
-      const value = await withinDeadline(this.#clock, context, answer)
-      // A dropped shard's keys vanish while they are read.
-      this.#assertOpen()
-      return value
+      return answer instanceof Promise ? await withinDeadline(this.#clock, context, answer) : answer
     } catch (error) {
       throw this.#refusal ?? toReplicaError(error)
     }
+  }
+
+  async #read<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
+    const answer = await this.#answer(context, work)
+    // A dropped shard's keys vanish while they are read.
+    this.#assertOpen()
+    return answer
   }
 
   async *#pages<Row>(context: CallContext, scan: () => AsyncGenerator<readonly Row[]>): AsyncGenerator<readonly Row[]> {

@@ -30,6 +30,7 @@ export class ShardHost {
   readonly #store: Store
   readonly #directory: ShardDirectory
   readonly #metrics: WriteMetrics
+  readonly #commitListeners = new Set<(shard: ShardId) => void>()
   readonly #engines = new Map<string, ShardEngine>()
   readonly #creating = new Map<string, Promise<ShardEngine>>()
   readonly #dropping = new Map<string, Promise<void>>()
@@ -72,9 +73,19 @@ export class ShardHost {
     if (engine !== undefined || this.#closing !== undefined || this.#dropping.has(name)) return engine
     const entry = this.#directory.get(name)
     if (entry === undefined) return undefined
-    const created = new ShardEngine({ store: this.#store, clock: this.#runtime.clock, metrics: this.#metrics }, entry)
+    const created = new ShardEngine({ store: this.#store, clock: this.#runtime.clock, metrics: this.#metrics, onCommit: committed => this.#committed(committed) }, entry)
     this.#engines.set(name, created)
     return created
+  }
+
+  /** Calls back after each durable change of a shard's documents or local documents. Returns an unsubscribe function. */
+  onCommit(listener: (shard: ShardId) => void): () => void {
+    this.#commitListeners.add(listener)
+    return () => { this.#commitListeners.delete(listener) }
+  }
+
+  #committed(shard: ShardId): void {
+    for (const listener of this.#commitListeners) listener(shard)
   }
 
   /** @throws ReplicaError `not_hosted`, `closed` */

@@ -25,6 +25,7 @@ export class ShardWriter implements DraftBase {
   readonly #records: ShardRecords
   readonly #metrics: WriteMetrics
   readonly #assertOpen: () => void
+  readonly #onCommit: () => void
   /** What batches in flight will have written. */
   readonly #documents = new Map<string, DocumentRecord>()
   readonly #locals = new Map<string, LocalRecord>()
@@ -43,11 +44,12 @@ export class ShardWriter implements DraftBase {
   /** Set while a draft is being decided: whether it looked at something that is not committed yet. */
   #sawPending = false
 
-  constructor(records: ShardRecords, metrics: WriteMetrics, assertOpen: () => void) {
+  constructor(records: ShardRecords, metrics: WriteMetrics, assertOpen: () => void, onCommit: () => void) {
     this.#records = records
     this.#failuresSeen = records.store.failures
     this.#metrics = metrics
     this.#assertOpen = assertOpen
+    this.#onCommit = onCommit
   }
 
   /** Counters as of the last batch that ended well. */
@@ -144,6 +146,7 @@ export class ShardWriter implements DraftBase {
     this.#metrics.commits.add()
     this.#metrics.documents.add(filled.documents.length)
     this.#metrics.commitDocuments.observe(filled.documents.length)
+    if (filled.documents.length > 0 || filled.locals.length > 0) this.#onCommit()
   }
 
   /** Forgets what was staged when a batch has failed since, whoever's it was: nothing that was in flight lands. */

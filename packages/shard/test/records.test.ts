@@ -1,0 +1,75 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { RevisionTree } from '@sectional/core'
+import { MemoryStorage } from '@sectional/runtime'
+import { ShardHost } from '../src/index.ts'
+import { ByteReader } from '../src/records/byte-reader.ts'
+import { ByteWriter } from '../src/records/byte-writer.ts'
+import { decodeChange, encodeChange } from '../src/records/change-record.ts'
+import { DamagedRecordError, sealBytes } from '../src/records/damaged-record.ts'
+import { DocumentRecord } from '../src/records/document-record.ts'
+import { decodeLocal, encodeLocal } from '../src/records/local-record.ts'
+import type { StoredLeaf } from '../src/records/stored-leaves.ts'
+import { collect, context, edit, shardA, shardRuntime } from './shard-world.ts'
+
+const natural = fc.oneof(fc.nat(300), fc.maxSafeInteger().map(Math.abs))
+const hash = fc.oneof(fc.string({ minLength: 1, maxLength: 5 }), fc.constantFrom('00ff'.repeat(8), 'ABCD'.repeat(8), 'x-y', '-'))
+const leaf: fc.Arbitrary<StoredLeaf> = fc.record({ revision: fc.tuple(fc.integer({ min: 1, max: 5000 }), hash).map(([generation, text]) => `${generation}-${text}`), deleted: fc.boolean(), bodySequence: natural, bodyBytes: natural })
+const leaves = fc.array(leaf, { minLength: 1, maxLength: 4 })
+
+describe('records', () => {
+  it('bring integers, text and bytes back', () => {
+    fc.assert(fc.property(natural, fc.string(), fc.uint8Array(), (integer, text, bytes) => {
+      const writer = new ByteWriter()
+      writer.integer(integer)
+      writer.text(text)
+      writer.bytes(bytes)
+      const reader = new ByteReader(writer.finish())
+      expect(reader.integer()).to.equal(integer)
+      expect(reader.text()).to.equal(text.toWellFormed())
+      expect([...reader.rest()]).to.deep.equal([...bytes])
+    }))
+  })
+
+  it('bring changes and local documents back', () => {
+    fc.assert(fc.property(fc.string(), fc.oneof(leaves, fc.constant([])), natural, fc.option(fc.uint8Array()), (id, leaves, number, body) => {
+      expect(decodeChange(encodeChange(new ByteWriter(), { id, leaves }))).to.deep.equal({ id, leaves })
+      const local = decodeLocal(id, encodeLocal({ id, sequence: number, stamp: number, revision: number, body }))
+      expect({ ...local, body: local.body && [...local.body] }).to.deep.equal({ id, sequence: number, stamp: number, revision: number, body: body && [...body] })
+    }))
+  })
+
+  it('notice any flipped bit in a document', () => {
+    const tree = RevisionTree.empty.merge({ start: 2, ids: ['0123456789abcdef'.repeat(2), 'b'] }, { deleted: false, bodyKey: 9 }).tree
+    const { bytes } = DocumentRecord.encode(new ByteWriter(sealBytes), 9, [{ revision: `2-${'0123456789abcdef'.repeat(2)}`, deleted: false, bodySequence: 9, bodyBytes: 3 }], tree)
+    expect(DocumentRecord.decode('a', bytes).tree.leaves()).to.deep.equal(tree.leaves())
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const damaged = Uint8Array.from(bytes)
+      damaged[bit >> 3]! ^= 1 << (bit & 7)
+      expect(() => DocumentRecord.decode('a', damaged)).to.throw(DamagedRecordError)
+    }
+  })
+
+  it('answer damaged or missing bodies with a storage error, so that another replica is asked', async () => {
+    const storage = new MemoryStorage()
+    let host = await ShardHost.open(shardRuntime(storage))
+    let engine = await host.create(shardA)
+    await engine.updateDocuments({ edits: [edit('a', null, { x: 1 }), edit('b', null, { x: 2 })], revsLimit: 10 }, context)
+    const { keys } = engine.records
+    await host.close()
+    const store = await storage.open('documents')
+    const body = Buffer.from(store.getSync(keys.body(1))!)
+    body[body.length - 1]! ^= 1
+    await store.write(batch => { batch.put(keys.body(1), body); batch.delete(keys.body(2)) })
+    await store.close()
+    host = await ShardHost.open(shardRuntime(storage))
+    engine = await host.open(shardA)
+    for (const id of ['a', 'b']) {
+      const error = await engine.openDocument({ id, body: true, tree: false }, context).catch((error: unknown) => error)
+      expect(error).to.include({ code: 'storage' })
+    }
+    const error = await collect(engine.scanDocuments({ descending: false, body: true, leaves: false }, context)).catch((error: unknown) => error)
+    expect(error).to.include({ code: 'storage' })
+    await host.close()
+  })
+})

@@ -1,0 +1,153 @@
+import { expect } from 'chai'
+import { MemoryDisk, MemoryStorage } from '@sectional/runtime'
+import { ShardHost } from '../src/index.ts'
+import { directoryKeys, prefixMax, ShardKeys } from '../src/key-layout.ts'
+import { scanEntries } from '../src/verbs/entry-scan.ts'
+import { collect, context, edit, shardA, shardB, shardRuntime } from './shard-world.ts'
+
+async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(() => 'resolved', (error: { code?: string }) => error.code ?? error)
+}
+
+/** Keys that shards have in the store of a closed host. */
+async function storedKeys(storage: MemoryStorage): Promise<number> {
+  const store = await storage.open('documents')
+  const keys = await collect(scanEntries(store, ShardKeys.shards(1, prefixMax)))
+  await store.close()
+  return keys.length
+}
+
+describe('a shard host', () => {
+  it('finds its shards and their documents again after a restart', async () => {
+    const storage = new MemoryStorage()
+    const first = await ShardHost.open(shardRuntime(storage))
+    const created = await first.create(shardA)
+    await first.create(shardB)
+    await created.updateDocuments({ edits: [edit('a', null, { x: 1 })], revsLimit: 10 }, context)
+    const { history } = await created.replicaInfo(context)
+    await first.close()
+
+    const second = await ShardHost.open(shardRuntime(storage))
+    expect(second.list()).to.deep.equal([shardB, shardA])
+    const info = await (await second.open(shardA)).replicaInfo(context)
+    expect(info).to.include({ history, sequence: 1, documentCount: 1 })
+    await second.close()
+  })
+
+  it('keeps shards apart', async () => {
+    const host = await ShardHost.open(shardRuntime())
+    const a = await host.create(shardA)
+    const b = await host.create(shardB)
+    await a.updateDocuments({ edits: [edit('x', null, { in: 'a' })], revsLimit: 10 }, context)
+    expect(await b.openDocument({ id: 'x', body: true, tree: false }, context)).to.equal(null)
+    expect(await collect(b.scanChanges({ since: 0, descending: false, body: false, locals: true }, context))).to.deep.equal([])
+    await host.close()
+  })
+
+  it('gives the same engine to everyone who creates or opens a shard', async () => {
+    const host = await ShardHost.open(shardRuntime())
+    const [one, two] = await Promise.all([host.create(shardA), host.create(shardA)])
+    expect(two).to.equal(one)
+    expect(await host.create(shardA)).to.equal(one)
+    expect(await host.open(shardA)).to.equal(one)
+    expect(host.replica(shardA)).to.equal(one)
+    await host.close()
+  })
+
+  it('says that a shard is not hosted', async () => {
+    const host = await ShardHost.open(shardRuntime())
+    expect(host.replica(shardA)).to.equal(undefined)
+    expect(await rejection(host.open(shardA))).to.equal('not_hosted')
+    await host.drop(shardA)
+    await host.close()
+  })
+
+  it('refuses calls and running scans of a dropped shard, and starts a re-created one empty under another history', async () => {
+    const storage = new MemoryStorage()
+    const host = await ShardHost.open(shardRuntime(storage))
+    const engine = await host.create(shardA)
+    const edits = Array.from({ length: 1200 }, (_, index) => edit(`${index}`, null, {}))
+    await engine.updateDocuments({ edits, revsLimit: 10 }, context)
+    const { history } = await engine.replicaInfo(context)
+    const scan = engine.scanDocuments({ descending: false, body: false, leaves: false }, context)
+    await scan.next()
+
+    await host.drop(shardA)
+    expect(await rejection(engine.openDocument({ id: '1', body: true, tree: false }, context))).to.equal('not_hosted')
+    expect(await rejection(scan.next())).to.equal('not_hosted')
+    expect(host.list()).to.deep.equal([])
+
+    const fresh = await host.create(shardA)
+    expect(await fresh.replicaInfo(context)).to.include({ sequence: 0, documentCount: 0 })
+    expect((await fresh.replicaInfo(context)).history).not.to.equal(history)
+    await host.reclaimed()
+    await host.close()
+    expect(await storedKeys(storage)).to.equal(0)
+  })
+
+  it('lets writes end that were accepted before a drop, and leaves nothing of them', async () => {
+    const storage = new MemoryStorage()
+    const host = await ShardHost.open(shardRuntime(storage))
+    const engine = await host.create(shardA)
+    const writing = rejection(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context))
+    await host.drop(shardA)
+    expect(await writing).to.equal('resolved')
+    await host.reclaimed()
+    await host.close()
+    expect(await storedKeys(storage)).to.equal(0)
+  })
+
+  it('goes on clearing a dropped shard after a crash, and never gives its prefix out again', async () => {
+    let storage = new MemoryStorage(new MemoryDisk())
+    const host = await ShardHost.open(shardRuntime(storage))
+    const engine = await host.create(shardA)
+    await engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context)
+    const dropping = host.drop(shardA)
+    while (storage.disk !== undefined && host.list().length > 0) await Promise.resolve()
+    storage = storage.crash()
+    await rejection(dropping)
+    // A crash in the middle of clearing: the mark is still there.
+    const store = await storage.open('documents')
+    await store.write(batch => {
+      batch.put(directoryKeys.dropped(1), new Uint8Array(0))
+      batch.put(new ShardKeys(1).document('left over'), new Uint8Array(1))
+    })
+    await store.close()
+
+    const again = await ShardHost.open(shardRuntime(storage))
+    const fresh = await again.create(shardA)
+    expect(fresh.records.keys.prefix).to.equal(2)
+    await again.reclaimed()
+    await again.close()
+    expect(await storedKeys(storage)).to.equal(0)
+  })
+
+  it('keeps a shard whose drop failed, with everything in it', async () => {
+    const storage = new MemoryStorage()
+    const host = await ShardHost.open(shardRuntime(storage))
+    const engine = await host.create(shardA)
+    await engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context)
+    storage.disk.failNextWrite('full')
+    expect(await rejection(host.drop(shardA))).to.equal('storage')
+    expect((await (await host.open(shardA)).replicaInfo(context)).documentCount).to.equal(1)
+    await host.drop(shardA)
+    expect(host.list()).to.deep.equal([])
+    await host.reclaimed()
+    await host.close()
+  })
+
+  it('finishes accepted writes when it closes, and refuses what comes later', async () => {
+    const storage = new MemoryStorage()
+    const host = await ShardHost.open(shardRuntime(storage))
+    const engine = await host.create(shardA)
+    const accepted = engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context)
+    const closing = host.close()
+    expect((await accepted).kind).to.equal('decided')
+    await closing
+    expect(await rejection(engine.openDocument({ id: 'a', body: false, tree: false }, context))).to.equal('closed')
+    expect(await rejection(host.create(shardB))).to.equal('closed')
+    const again = await ShardHost.open(shardRuntime(storage))
+    expect((await (await again.open(shardA)).replicaInfo(context)).documentCount).to.equal(1)
+    await again.close()
+  })
+})
