@@ -138,7 +138,7 @@ export class TestWorld {
   /** What a clean stop leaves behind is nothing; returns the open connections and pending timers. */
   async stop(): Promise<{ readonly connections: number; readonly timers: number }> {
     await Promise.all(this.nodes.map(node => node.peers.stop()))
-    await this.settle()
+    await this.clock.advance(1000)
     return { connections: this.hub.openConnections, timers: this.clock.pendingTimers }
   }
 }

@@ -245,7 +245,7 @@ export class PeerLinks {
     const self = refusal.kind === 'self' && peer?.instance === this.#identity.instance
     if (this.#stopped || refusal.kind === 'linked' || self) return log.debug(fields, 'a handshake opened no link')
     const key = peer ? `peer ${peer.node}` : `${refusal.kind} ${where.address ?? where.remote?.replace(/:\d+$/, '')}`
-    this.#refusals.warn(key, fields, refusal.kind === 'by-peer' ? 'a peer refused the handshake' : 'a peer was refused')
+    this.#refusals.warn(key, fields, refusal.kind === 'by-peer' ? 'a peer refused the handshake' : 'the handshake of a peer was refused')
   }
 
   #linksAt(address: string): readonly PeerLink[] {

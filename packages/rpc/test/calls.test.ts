@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict'
+import { ReplicaError } from '@sectional/core'
+import type { CallContext, DocumentRow, RaftMessage, ShardReplica } from '@sectional/core'
+import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import { context, failure, shard, TestWorld } from './test-node.ts'
+import type { TestNode } from './test-node.ts'
+
+const lookup = { id: 'doc', body: true, tree: false }
+const scan = { descending: false, body: true, leaves: false }
+
+/** A replica whose verbs are given one by one. */
+function replicaWith(verbs: Partial<ShardReplica>): ShardReplica {
+  return Object.assign(new MemoryShardReplica({ history: 'h1' }), verbs)
+}
+
+function row(id: string, bytes: number): DocumentRow {
+  return { id, revision: '1-a', body: Buffer.alloc(bytes, 0x20) }
+}
+
+describe('calls over a link', () => {
+  let world: TestWorld
+  beforeEach(() => { world = new TestWorld() })
+  afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
+
+  async function pairServing(verbs: Partial<ShardReplica>, limits = {}): Promise<readonly [TestNode, TestNode, ShardReplica]> {
+    const [a, b] = await world.pair({ limits })
+    b.replica = replicaWith(verbs)
+    return [a, b, a.remote(b)]
+  }
+
+  it('carry the request id and the time that is left', async () => {
+    let seen: CallContext | undefined
+    const [, , remote] = await pairServing({ openDocument: async (_request, served) => { seen = served; return null } })
+    await remote.openDocument(lookup, { timeoutMs: 1234, requestId: 'r-1' })
+    assert.equal(seen?.timeoutMs, 1234)
+    assert.equal(seen?.requestId, 'r-1')
+  })
+
+  it('time out, and abort the far end', async () => {
+    let signal: AbortSignal | undefined
+    const [, , remote] = await pairServing({ openDocument: (_request, served) => { signal = served.signal; return new Promise(() => {}) } })
+    const call = failure(remote.openDocument(lookup, { timeoutMs: 300 }))
+    await world.clock.advance(299)
+    assert.equal(signal?.aborted, false)
+    await world.clock.advance(1)
+    assert.equal((await call).code, 'timeout')
+    assert.equal(signal?.aborted, true)
+  })
+
+  it('end at once when the caller cancels, and abort the far end', async () => {
+    let signal: AbortSignal | undefined
+    const [, , remote] = await pairServing({ openDocument: (_request, served) => { signal = served.signal; return new Promise(() => {}) } })
+    const controller = new AbortController()
+    const call = failure(remote.openDocument(lookup, { ...context, signal: controller.signal }))
+    await world.settle()
+    controller.abort()
+    assert.equal((await call).code, 'cancelled')
+    await world.settle()
+    assert.equal(signal?.aborted, true)
+  })
+
+  it('abort the far end when the link breaks', async () => {
+    let signal: AbortSignal | undefined
+    const [, , remote] = await pairServing({ openDocument: (_request, served) => { signal = served.signal; return new Promise(() => {}) } })
+    const call = failure(remote.openDocument(lookup, context))
+    await world.settle()
+    world.hub.kill(() => true)
+    assert.equal((await call).code, 'unreachable')
+    assert.equal(signal?.aborted, true)
+  })
+
+  it('give back every error code, and hide what is none behind the log', async () => {
+    const codes = ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'overloaded', 'storage', 'closed', 'protocol'] as const
+    let thrown: Error = new Error()
+    const [, b, remote] = await pairServing({ openDocument: async () => { throw thrown } })
+    for (const code of codes) {
+      thrown = new ReplicaError(code, `because of ${code}`)
+      const error = await failure(remote.openDocument(lookup, context))
+      assert.deepEqual([error.code, error.message], [code, `because of ${code}`])
+    }
+    thrown = new TypeError('internal details')
+    const error = await failure(remote.openDocument(lookup, context))
+    assert.equal(error.code, 'storage')
+    assert(!error.message.includes('internal details'))
+    assert.equal(b.log.find('error', /failed unexpectedly/).length, 1)
+  })
+
+  it('say not_hosted for a shard that is not there', async () => {
+    const [a] = await pairServing({})
+    const elsewhere = a.peers.replica('b', { ...shard, incarnation: 'gone' })
+    assert.equal((await failure(elsewhere.replicaInfo(context))).code, 'not_hosted')
+  })
+
+  it('are bounded on the calling side', async () => {
+    const [, , remote] = await pairServing({ openDocument: () => new Promise(() => {}) }, { maxCallsOut: 2 })
+    const controller = new AbortController()
+    const held = [1, 2].map(() => failure(remote.openDocument(lookup, { ...context, signal: controller.signal })))
+    await world.settle()
+    assert.equal((await failure(remote.openDocument(lookup, context))).code, 'overloaded')
+    controller.abort()
+    await Promise.all(held)
+  })
+
+  it('are bounded on the serving side, by number and by bytes', async () => {
+    const [, , remote] = await pairServing({ storeRevisions: () => new Promise(() => {}) }, { maxCallsServed: 2, maxServedBytes: 1500 })
+    const store = (bytes: number) => failure(remote.storeRevisions({
+      revisions: [{ id: 'doc', path: { start: 1, ids: ['a'] }, deleted: false, body: Buffer.alloc(bytes) }], revsLimit: 10,
+    }, { timeoutMs: 500 }))
+    const held = [store(1000)]
+    await world.settle()
+    assert.equal((await store(1000)).code, 'overloaded')
+    held.push(store(10))
+    await world.settle()
+    assert.equal((await store(10)).code, 'overloaded')
+    await world.clock.advance(600)
+    for (const call of held) assert.equal((await call).code, 'timeout')
+  })
+
+  it('are refused while too many bytes wait to be sent', async () => {
+    const [, , remote] = await pairServing({}, { maxQueuedBytes: 1000 })
+    const body = Buffer.alloc(2000)
+    const store = () => remote.storeRevisions({ revisions: [{ id: 'doc', path: { start: 1, ids: ['a'] }, deleted: false, body }], revsLimit: 10 }, context)
+    const first = store()
+    await Promise.resolve()
+    assert.equal((await failure(store())).code, 'overloaded')
+    await first
+  })
+
+  it('carry messages of many frames, and refuse what is over the limit before it is sent', async () => {
+    const limits = { frameBytes: 1000, maxMessageBytes: 100_000, pageBytes: 1000 }
+    const [a, b, remote] = await pairServing({}, limits)
+    const store = (bytes: number) => remote.storeRevisions({
+      revisions: [{ id: 'doc', path: { start: 1, ids: ['a'.repeat(32)] }, deleted: false, body: Buffer.from(JSON.stringify({ text: 'x'.repeat(bytes) })) }], revsLimit: 10,
+    }, context)
+    await store(90_000)
+    assert.equal((await remote.openDocument(lookup, context))?.body?.length, 90_011)
+    const error = await failure(store(100_001))
+    assert.equal(error.code, 'protocol')
+    assert.match(error.message, /a message at most 100000/)
+    b.replica = replicaWith({ openDocument: async () => ({ leaves: [{ revision: '1-a', deleted: false }], sequence: 1, body: Buffer.alloc(100_001) }) })
+    assert.match((await failure(remote.openDocument(lookup, context))).message, /ask for it in parts/)
+    assert.deepEqual(a.connected(), ['b'])
+  })
+
+  it('made in one turn of the event loop share one frame', async () => {
+    const [a, , remote] = await pairServing({})
+    const frames = () => a.metrics.values.get('sectional_rpc_frames_total out') ?? 0
+    const before = frames()
+    await Promise.all(Array.from({ length: 50 }, () => remote.openDocument(lookup, context)))
+    assert.equal(frames() - before, 1)
+    assert.equal(a.metrics.values.get('sectional_rpc_calls_total openDocument ok'), 50)
+  })
+
+  it('to a control peer carry JSON and every kind of reply', async () => {
+    const [a] = await pairServing({})
+    const control = a.peers.control('b')
+    assert.deepEqual(await control.status(context), { node: 'b', address: 'b:1', clusterId: 'c1', fresh: false, leader: null })
+    assert.deepEqual(await control.propose({ create: 'db' }, context), { kind: 'applied', index: 7, result: { command: { create: 'db' } } })
+    assert.deepEqual(await control.ask('stats', { deep: [1, null] }, context), { question: 'stats', argument: { deep: [1, null] }, from: 'a' })
+    assert.deepEqual(await control.ask('system', undefined, context), { question: 'system', from: 'a' })
+  })
+
+  it('of consensus go one way, in order, whatever their type', async () => {
+    const [a, b] = await pairServing({})
+    const address = { from: 'a', to: 'b', term: 3 }
+    const messages: RaftMessage[] = [
+      { ...address, type: 'vote-request', lastIndex: 2 ** 40, lastTerm: 2, preVote: true },
+      { ...address, type: 'vote-reply', granted: true, preVote: false },
+      {
+        ...address, type: 'append', previousIndex: 4, previousTerm: 2, commit: 3, round: 9, entries: [
+          { index: 5, term: 3, kind: 'noop', payload: new Uint8Array() },
+          { index: 6, term: 3, kind: 'command', payload: new Uint8Array([1, 2, 3]) },
+          { index: 7, term: 3, kind: 'configuration', payload: new Uint8Array([4]) },
+        ],
+      },
+      { ...address, type: 'append-reply', success: false, matchIndex: 1, conflictIndex: 2, round: 9 },
+      { ...address, type: 'snapshot', index: 8, snapshotTerm: 3, configuration: { voters: ['a', 'b'], learners: ['c'] }, state: new Uint8Array([9, 9]), round: 1 },
+    ]
+    for (const message of messages) a.peers.control('b').sendRaft(message)
+    await world.settle()
+    assert.deepEqual(b.raft.map(withPlainBytes), messages)
+  })
+
+  it('of consensus are dropped rather than queued without bound', async () => {
+    const [a, b] = await pairServing({}, { maxRaftQueuedBytes: 5000 })
+    const message: RaftMessage = { from: 'a', to: 'b', term: 1, type: 'snapshot', index: 1, snapshotTerm: 1, configuration: { voters: [], learners: [] }, state: new Uint8Array(1000), round: 1 }
+    for (let i = 0; i < 100; i++) a.peers.control('b').sendRaft(message)
+    await world.settle()
+    assert(b.raft.length >= 5 && b.raft.length <= 6)
+    assert.equal(a.metrics.values.get('sectional_rpc_raft_dropped_total'), 100 - b.raft.length)
+  })
+})
+
+describe('scans over a link', () => {
+  let world: TestWorld
+  beforeEach(() => { world = new TestWorld() })
+  afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
+
+  /** Endless pages of one row, counting what was produced and whether it was ended. */
+  function endless(bytes: number) {
+    const state = { produced: 0, ended: 0 }
+    async function* pages(): AsyncGenerator<readonly DocumentRow[]> {
+      try {
+        for (;;) yield [row(`doc${state.produced++}`, bytes)]
+      } finally {
+        state.ended++
+      }
+    }
+    return { state, verbs: { scanDocuments: pages } as Partial<ShardReplica> }
+  }
+
+  async function open(verbs: Partial<ShardReplica>, limits = {}, callContext: CallContext = context) {
+    const [a, b] = await world.pair({ limits })
+    b.replica = replicaWith(verbs)
+    return { a, b, pages: a.remote(b).scanDocuments(scan, callContext)[Symbol.asyncIterator]() }
+  }
+
+  it('stop the producer when the reader is slow: by pages', async () => {
+    const { state, verbs } = endless(10)
+    const { pages } = await open(verbs, { streamPages: 3 })
+    await pages.next()
+    await world.settle()
+    assert(state.produced <= 5, `${state.produced} pages`)
+    for (let i = 0; i < 20; i++) assert.equal((await pages.next()).value[0].id, `doc${i + 1}`)
+    await pages.return?.()
+  })
+
+  it('stop the producer when the reader is slow: by bytes', async () => {
+    const { state, verbs } = endless(1000)
+    const { pages } = await open(verbs, { streamPages: 1000, streamBytes: 3000 })
+    await pages.next()
+    await world.settle()
+    assert(state.produced <= 6, `${state.produced} pages`)
+    await pages.return?.()
+  })
+
+  it('cancel the far end when the reader stops early', async () => {
+    const { state, verbs } = endless(10)
+    const { a, b } = await open(verbs)
+    for await (const page of a.remote(b).scanDocuments(scan, context)) {
+      assert.equal(page.length, 1)
+      break
+    }
+    await world.settle()
+    assert.equal(state.ended, 1)
+  })
+
+  it('end a waiting read when the reader stops', async () => {
+    const { pages } = await open({ scanDocuments: async function* () { await new Promise(() => {}) } })
+    const waiting = pages.next()
+    await world.settle()
+    await pages.return?.()
+    assert.deepEqual(await waiting, { done: true, value: undefined })
+  })
+
+  it('end with an error when the link breaks, and end the far end', async () => {
+    const { state, verbs } = endless(10)
+    const { pages } = await open(verbs, { streamPages: 2 })
+    await pages.next()
+    await world.settle()
+    world.hub.kill(() => true)
+    await world.settle()
+    const error = await failure((async () => { while (!(await pages.next()).done); })())
+    assert.equal(error.code, 'unreachable')
+    assert.deepEqual(await pages.next(), { done: true, value: undefined })
+    assert.equal(state.ended, 1)
+  })
+
+  it('bound the wait for each page, not the time of the reader', async () => {
+    const { verbs } = endless(10)
+    const { pages } = await open(verbs, { streamPages: 1 }, { timeoutMs: 1000 })
+    for (let i = 0; i < 5; i++) {
+      await pages.next()
+      await world.clock.advance(2000)
+    }
+    await pages.return?.()
+  })
+
+  it('time out when no page comes', async () => {
+    const { pages } = await open({ scanDocuments: async function* () { await new Promise(() => {}) } }, {}, { timeoutMs: 1000 })
+    const waiting = failure(pages.next())
+    await world.clock.advance(1000)
+    assert.equal((await waiting).code, 'timeout')
+  })
+
+  it('are ended at the far end when the reader takes nothing for long', async () => {
+    const { state, verbs } = endless(10)
+    const { pages } = await open(verbs, { streamPages: 2, streamStallMs: 10_000 })
+    await pages.next()
+    await world.clock.advance(11_000)
+    assert.equal(state.ended, 1)
+    assert.equal((await failure((async () => { while (!(await pages.next()).done); })())).code, 'timeout')
+  })
+
+  it('pass the error of the far end on after the pages before it', async () => {
+    const { pages } = await open({
+      scanDocuments: async function* () {
+        yield [row('one', 10)]
+        throw new ReplicaError('storage', 'the disk is gone')
+      },
+    })
+    assert.equal((await pages.next()).value[0].id, 'one')
+    assert.equal((await failure(pages.next())).code, 'storage')
+  })
+
+  it('cut large pages into several', async () => {
+    const rows = Array.from({ length: 100 }, (_, i) => row(`doc${i}`, 100))
+    const { pages } = await open({ scanDocuments: async function* () { yield rows } }, { pageBytes: 1000 })
+    const sizes: number[] = []
+    const ids: string[] = []
+    for (let next = await pages.next(); !next.done; next = await pages.next()) {
+      sizes.push(next.value.length)
+      ids.push(...next.value.map(({ id }) => id))
+    }
+    assert.deepEqual(ids, rows.map(({ id }) => id))
+    assert(sizes.length > 10 && Math.max(...sizes) <= 10)
+  })
+
+  it('beside which other calls go on', async () => {
+    const { verbs } = endless(1000)
+    const { a, b, pages } = await open(verbs)
+    await pages.next()
+    assert.equal(await a.remote(b).countDocuments({ descending: false }, context), 0)
+    await pages.return?.()
+  })
+})
+
+function withPlainBytes(message: RaftMessage): RaftMessage {
+  if (message.type === 'append') return { ...message, entries: message.entries.map(entry => ({ ...entry, payload: new Uint8Array(entry.payload) })) }
+  return message.type === 'snapshot' ? { ...message, state: new Uint8Array(message.state) } : message
+}

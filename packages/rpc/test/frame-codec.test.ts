@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { FrameDecoder, FrameEncoder, frameOverheadBytes } from '../src/frame/frame-codec.ts'
+import type { OutgoingMessage, RawMessage } from '../src/frame/frame-codec.ts'
+import { ProtocolError } from '../src/schema/schema.ts'
+
+const key = Buffer.alloc(32, 1)
+const limits = { frameBytes: 256, maxMessageBytes: 2000 }
+
+function message(header: Uint8Array, ...payload: Uint8Array[]): OutgoingMessage {
+  return { header, payload, bytes: payload.reduce((sum, chunk) => sum + chunk.length, header.length) }
+}
+
+function framesOf(messages: readonly OutgoingMessage[], encoder = new FrameEncoder(key, limits)): Uint8Array[] {
+  const frames: Uint8Array[] = []
+  encoder.encode(messages, frame => frames.push(Buffer.from(frame)))
+  return frames
+}
+
+function text(raw: RawMessage): readonly string[] {
+  return [Buffer.from(raw.header).toString('hex'), Buffer.from(raw.payload).toString('hex')]
+}
+
+const anyMessage = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 400 }), fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 4 }))
+  .map(([header, payload]) => message(header, ...payload))
+
+describe('frames', () => {
+  it('give back the messages that went in, in order, within the frame limit', () => {
+    fc.assert(fc.property(fc.array(fc.array(anyMessage, { minLength: 1, maxLength: 8 }), { maxLength: 4 }), turns => {
+      const encoder = new FrameEncoder(key, limits)
+      const decoder = new FrameDecoder(key, limits)
+      for (const messages of turns) {
+        const frames = framesOf(messages, encoder)
+        for (const frame of frames) assert(frame.length <= limits.frameBytes + frameOverheadBytes)
+        const received = frames.flatMap(frame => decoder.decode(frame)).map(text)
+        assert.deepEqual(received, messages.map(({ header, payload }) => text({ header, payload: Buffer.concat(payload) })))
+      }
+    }))
+  })
+
+  it('pack the messages of a turn into one frame', () => {
+    const small = Array.from({ length: 10 }, (_, i) => message(Buffer.of(i), Buffer.alloc(10)))
+    assert.equal(framesOf(small).length, 1)
+  })
+
+  it('refuse messages over the limit, also in fragments that never end', () => {
+    const decoder = new FrameDecoder(key, limits)
+    const frames = framesOf([message(Buffer.of(1), Buffer.alloc(3000))])
+    assert.throws(() => frames.forEach(frame => decoder.decode(frame)), /over the limit/)
+  })
+
+  it('refuse frames over the limit', () => {
+    const [frame] = framesOf([message(Buffer.of(1), Buffer.alloc(500))], new FrameEncoder(key, { ...limits, frameBytes: 1000 }))
+    assert(frame)
+    assert.throws(() => new FrameDecoder(key, limits).decode(frame), /over the limit/)
+  })
+
+  it('refuse another key, a replayed frame, a lost frame and two exchanged frames', () => {
+    const encoder = new FrameEncoder(key, limits)
+    const [first, second] = [1, 2].map(n => framesOf([message(Buffer.of(n))], encoder)[0])
+    assert(first && second)
+    assert.throws(() => new FrameDecoder(Buffer.alloc(32, 2), limits).decode(first), /wrong tag/)
+    const replayed = new FrameDecoder(key, limits)
+    replayed.decode(first)
+    assert.throws(() => replayed.decode(first), /wrong tag/)
+    assert.throws(() => new FrameDecoder(key, limits).decode(second), /wrong tag/)
+  })
+
+  it('refuse any bytes, and any change of a valid frame', () => {
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), bytes => {
+      assert.throws(() => new FrameDecoder(key, limits).decode(bytes), ProtocolError)
+    }))
+    fc.assert(fc.property(anyMessage, fc.nat(), fc.integer({ min: 1, max: 255 }), (sent, at, change) => {
+      const [frame] = framesOf([sent])
+      assert(frame)
+      const changed = Buffer.from(frame)
+      changed.writeUInt8(changed.readUInt8(at % changed.length) ^ change, at % changed.length)
+      assert.throws(() => new FrameDecoder(key, limits).decode(changed), ProtocolError)
+    }))
+  })
+})

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import { handshakeType } from '../src/schema/schema.ts'
+import { context, failure, TestWorld } from './test-node.ts'
+
+const patience = { timeoutMs: 1000 }
+
+describe('peer links', () => {
+  let world: TestWorld
+  beforeEach(() => { world = new TestWorld() })
+  afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
+
+  it('open between every two nodes, whoever dials, and settle on one connection each', async () => {
+    const nodes = ['a', 'b', 'c'].map(name => world.node(name))
+    for (const node of nodes) await node.start(nodes)
+    await world.settle()
+    await world.clock.advance(10_000)
+    for (const node of nodes) {
+      assert.deepEqual(node.connected(), nodes.map(other => other.identity.node).filter(name => name !== node.identity.node))
+    }
+    assert.equal(world.hub.openConnections, 3)
+  })
+
+  it('settle on one connection when both dial at the same instant, and lose no call over it', async () => {
+    world.hub.setFaults({ delayMs: () => 5 })
+    const a = world.node('a')
+    const b = world.node('b')
+    await Promise.all([a.start(), b.start()])
+    a.peers.setPeers([b.identity.address])
+    b.peers.setPeers([a.identity.address])
+    const outcomes: Promise<string>[] = []
+    for (let step = 0; step < 40; step++) {
+      await world.clock.advance(2)
+      for (const [from, to] of [[a, b], [b, a]] as const) {
+        if (from.connected().length > 0) outcomes.push(from.peers.control(to.identity.node).status(context).then(() => 'ok', error => error.message))
+      }
+    }
+    await world.clock.advance(1000)
+    assert(outcomes.length > 40)
+    assert.deepEqual([...new Set(await Promise.all(outcomes))], ['ok'])
+    assert.equal(world.hub.openConnections, 1)
+    assert.deepEqual([...a.changes, ...b.changes], ['+b', '+a'])
+  })
+
+  it('come back by themselves after a break, with growing pauses', async () => {
+    const [a, b] = await world.pair()
+    world.hub.kill(() => true)
+    await world.settle()
+    assert.deepEqual(a.connected(), [])
+    await world.clock.advance(100)
+    assert.deepEqual(a.connected(), ['b'])
+    assert.deepEqual(a.changes, ['+b', '-b', '+b'])
+    assert.deepEqual(b.changes, ['+a', '-a', '+a'])
+  })
+
+  it('keep trying to reach a node that is not there, at most every backoffMaxMs', async () => {
+    const a = world.node('a')
+    const b = world.node('b')
+    await a.start([b])
+    await world.clock.advance(60_000)
+    assert.equal(a.log.find('warn', /cannot be reached/).length, 1)
+    const attempts = a.log.lines.filter(line => line.message === 'a peer cannot be reached').length
+    assert(attempts >= 60_000 / 5000 && attempts < 40, `${attempts} attempts`)
+    await b.start()
+    await world.clock.advance(5000)
+    assert.deepEqual(a.connected(), ['b'])
+  })
+
+  it('notice a silent peer and fail its calls as unreachable', async () => {
+    const [a] = await world.pair()
+    world.hub.partition([['a'], ['b']])
+    const call = failure(a.peers.control('b').status({ timeoutMs: 60_000 }))
+    await world.clock.advance(6000)
+    assert.equal((await call).code, 'unreachable')
+    assert.deepEqual(a.connected(), [])
+    world.hub.heal()
+    await world.clock.advance(10_000)
+    assert.deepEqual(a.connected(), ['b'])
+  })
+
+  it('stay up while nobody calls', async () => {
+    const [a, b] = await world.pair()
+    await world.clock.advance(120_000)
+    assert.deepEqual([...a.changes, ...b.changes], ['+b', '+a'])
+  })
+
+  it('fail what is in flight: unreachable when the link breaks, closed when this node stops', async () => {
+    const [a] = await world.pair()
+    world.hub.setFaults({ delayMs: () => 50 })
+    const broken = failure(a.peers.control('b').status(context))
+    await world.settle()
+    world.hub.kill(() => true)
+    await world.settle()
+    assert.equal((await broken).code, 'unreachable')
+    world.hub.setFaults({})
+    await world.clock.advance(200)
+    world.hub.setFaults({ delayMs: () => 50 })
+    const closed = failure(a.peers.control('b').status(context))
+    await world.settle()
+    await Promise.all([a.peers.stop(), world.clock.advance(1000)])
+    assert.equal((await closed).code, 'closed')
+    assert.equal((await failure(a.peers.control('b').status(context))).code, 'closed')
+  })
+
+  it('reject calls to nodes without a link as unreachable', async () => {
+    const [a] = await world.pair()
+    assert.equal((await failure(a.peers.control('nobody').status(context))).code, 'unreachable')
+    a.peers.control('nobody').sendRaft({ from: 'a', to: 'nobody', term: 1, type: 'vote-reply', granted: true, preVote: false })
+    assert.equal(a.metrics.values.get('sectional_rpc_raft_dropped_total'), 1)
+  })
+
+  it('shake hands again under a new identity', async () => {
+    const a = world.node('a', { clusterId: null })
+    const b = world.node('b')
+    await b.start([a])
+    await a.start([b])
+    await world.settle()
+    await world.clock.advance(1000)
+    a.peers.setIdentity({ ...a.identity, clusterId: 'c1' })
+    await world.clock.advance(1000)
+    assert.equal(b.peers.connected()[0]?.clusterId, 'c1')
+    assert.equal(world.hub.openConnections, 1)
+  })
+
+  it('close when an address is no peer any more', async () => {
+    const [a] = await world.pair()
+    a.peers.setPeers([])
+    await world.clock.advance(10_000)
+    assert.deepEqual(a.connected(), [])
+  })
+
+  it('give way to the new process of a node that came back before its old link was missed', async () => {
+    const [a, b] = await world.pair()
+    world.hub.partition([['a'], ['b']])
+    const reborn = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 99 })
+    await reborn.start([b])
+    await world.settle()
+    assert.deepEqual(b.changes, ['+a', '-a', '+a'])
+    assert.equal(b.peers.connected()[0]?.address, 'a:2')
+    world.hub.heal()
+    await a.peers.stop()
+  })
+
+  it('leave a node alone that dials itself', async () => {
+    const a = world.node('a')
+    await a.start()
+    a.peers.setPeers(['a:1', 'localhost:1'])
+    await world.clock.advance(20_000)
+    assert.deepEqual(a.connected(), [])
+  })
+})
+
+describe('strangers', () => {
+  let world: TestWorld
+  beforeEach(() => { world = new TestWorld() })
+  afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
+
+  it('with a wrong secret get no link, and both logs say why without the secret', async () => {
+    const wrong = 'w'.repeat(40)
+    const a = world.node('a', { secret: wrong })
+    const b = world.node('b')
+    await b.start()
+    await a.start([b])
+    await world.clock.advance(1000)
+    assert.deepEqual([...a.connected(), ...b.connected()], [])
+    assert.equal(a.log.find('warn', /cluster secrets differ/).length, 1)
+    assert.equal(b.log.find('warn', /cluster secrets differ/).length, 1)
+    assert(!(a.log.text + b.log.text).includes(wrong))
+  })
+
+  it('of another cluster get no link, and both logs name the clusters', async () => {
+    const a = world.node('a', { clusterId: 'c2' })
+    const b = world.node('b')
+    await b.start()
+    await a.start([b])
+    await world.clock.advance(1000)
+    assert.deepEqual([...a.connected(), ...b.connected()], [])
+    for (const node of [a, b]) assert.equal(node.log.find('warn', /cluster c1.*cluster c2|cluster c2.*cluster c1/).length, 1)
+  })
+
+  it('that say nothing are cut off after the handshake timeout', async () => {
+    const b = await world.node('b').start()
+    const silent = await world.hub.network('x').connect({ host: 'b', port: 1 }, patience)
+    let closed = ''
+    silent.onFrame = () => {}
+    silent.onClose = reason => { closed = reason }
+    await world.clock.advance(6000)
+    assert.match(closed, /handshake was not complete/)
+    assert.equal(b.log.find('warn', /handshake was not complete/).length, 1)
+  })
+
+  it('are bounded before they have proven themselves', async () => {
+    const b = await world.node('b', { limits: { maxUnauthenticated: 3 } }).start()
+    const reasons: string[] = []
+    for (let i = 0; i < 5; i++) {
+      const connection = await world.hub.network('x').connect({ host: 'b', port: 1 }, patience)
+      connection.onFrame = () => {}
+      connection.onClose = reason => { reasons.push(reason) }
+    }
+    await world.settle()
+    assert.deepEqual(reasons, ['busy', 'busy'])
+    const a = await world.node('a').start([b])
+    await world.clock.advance(20_000)
+    assert.deepEqual(a.connected(), ['b'], 'once they time out there is room again')
+  })
+
+  it('that send garbage or a huge frame are told so and cut off', async () => {
+    const b = await world.node('b').start()
+    for (const garbage of [Buffer.from('GET / HTTP/1.1\r\n'), Buffer.alloc(100_000), Buffer.alloc(0)]) {
+      const connection = await world.hub.network('x').connect({ host: 'b', port: 1 }, patience)
+      let closed = ''
+      const frames: Uint8Array[] = []
+      connection.onFrame = frame => { frames.push(frame) }
+      connection.onClose = reason => { closed = reason }
+      connection.send(garbage)
+      await world.settle()
+      assert.match(closed, /handshake/)
+      for (const frame of frames) assert(handshakeType.decode(frame).refused)
+    }
+    assert(b.log.find('warn', /handshake/).length >= 1)
+  })
+
+  it('that were not admitted may ask for status and join, and nothing else', async () => {
+    const guest = world.node('guest', { clusterId: null })
+    const member = world.node('member')
+    await member.start()
+    await guest.start([member])
+    await world.settle()
+    const control = guest.peers.control('member')
+    assert.equal((await control.status(context)).node, 'member')
+    assert.deepEqual(await control.join({ node: 'guest', address: 'guest:1', zone: null }, context), { kind: 'admitted', clusterId: 'c1' })
+    assert.equal((await failure(control.propose({}, context))).code, 'protocol')
+    assert.equal((await failure(control.ask('stats', null, context))).code, 'protocol')
+    assert.equal((await failure(guest.remote(member).replicaInfo(context))).code, 'protocol')
+    control.sendRaft({ from: 'guest', to: 'member', term: 1, type: 'vote-reply', granted: true, preVote: false })
+    await world.settle()
+    assert.deepEqual(member.raft, [])
+    assert.equal((await member.peers.control('guest').status(context)).node, 'guest')
+  })
+})
