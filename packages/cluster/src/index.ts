@@ -6,3 +6,8 @@ export type { CoordinatorNode, CoordinatorParts } from './coordinator/coordinato
 export { defaultCoordinatorOptions } from './coordinator/coordinator-options.ts'
 export type { CoordinatorOptions } from './coordinator/coordinator-options.ts'
 export type { ReplicaDirectory } from './coordinator/replica-directory.ts'
+export { AntiEntropy } from './anti-entropy/anti-entropy.ts'
+export type { AntiEntropyParts } from './anti-entropy/anti-entropy.ts'
+export { defaultAntiEntropyOptions } from './anti-entropy/anti-entropy-options.ts'
+export type { AntiEntropyOptions } from './anti-entropy/anti-entropy-options.ts'
+export type { LocalReplicas } from './anti-entropy/local-replicas.ts'

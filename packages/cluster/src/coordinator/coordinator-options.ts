@@ -12,8 +12,6 @@ export interface CoordinatorOptions {
   readonly storeTimeoutMs: number
   /** Wait for one page of a scan before another replica takes over. */
   readonly scanPageTimeoutMs: number
-  /** A whole scan, however slowly its reader takes the rows. */
-  readonly scanTimeoutMs: number
   /** A node that let a call time out is asked last for so long. */
   readonly suspectMs: number
   /** Edits or revisions in one call on a replica. */
@@ -41,7 +39,6 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   decisionTimeoutMs: 5_000,
   storeTimeoutMs: 15_000,
   scanPageTimeoutMs: 10_000,
-  scanTimeoutMs: 24 * 3_600_000,
   suspectMs: 5_000,
   batchDocumentsMax: 500,
   batchBytesMax: 4 * MiB,

@@ -1,0 +1,225 @@
+/**
+ * Keeps the replicas of this node's shards equal to their peers' (api.md E3): pushes soon after writes, when a
+ * peer comes up and on a slow clock; pulls after an absence; compares digests now and then.
+ */
+import type { PeerIdentity, ShardId } from '@sectional/core'
+import type { Runtime, Timer } from '@sectional/runtime'
+import type { ControlPlane } from '../control/control-plane.ts'
+import type { ClusterState, DatabaseRecord } from '../control/cluster-state.ts'
+import type { ReplicaDirectory } from '../coordinator/replica-directory.ts'
+import { defaultAntiEntropyOptions } from './anti-entropy-options.ts'
+import type { AntiEntropyOptions } from './anti-entropy-options.ts'
+import { AntiEntropyMetrics } from './anti-entropy-metrics.ts'
+import { CatchUp } from './catch-up.ts'
+import { HostedShards, shardKey } from './hosted-shards.ts'
+import type { HostedShard } from './hosted-shards.ts'
+import type { LocalReplicas } from './local-replicas.ts'
+import { PushSchedule } from './push-schedule.ts'
+import { SyncPasses } from './sync-passes.ts'
+import { SyncQueue } from './sync-queue.ts'
+
+export interface AntiEntropyParts {
+  readonly runtime: Runtime
+  readonly control: Pick<ControlPlane, 'node' | 'state' | 'onChange' | 'replicaFilled'>
+  readonly replicas: ReplicaDirectory
+  readonly local: LocalReplicas
+  /** Tells when links open and close (`PeerNetwork.onChange`). */
+  readonly peers: { onChange(listener: (peer: Pick<PeerIdentity, 'node'>, up: boolean) => void): () => void }
+  readonly options?: Partial<AntiEntropyOptions>
+}
+
+/** How often due pushes are looked for while any wait, and replicas of new shards while they are not open yet. */
+const tickMs = 500
+
+export class AntiEntropy {
+  readonly #parts: AntiEntropyParts
+  readonly #options: AntiEntropyOptions
+  readonly #shards: HostedShards
+  readonly #schedule: PushSchedule
+  readonly #queue: SyncQueue
+  readonly #catchUp: CatchUp
+  readonly #abort = new AbortController()
+  readonly #unsubscribe: (() => void)[] = []
+  /** Shards that the cluster state gives to this node, and that are not open here yet. */
+  readonly #awaited = new Set<string>()
+  /** Shards that were on this node's disk when it started: they may have missed writes. */
+  readonly #inherited = new Set<string>()
+  #tickTimer: Timer | undefined
+  #slowTimer: Timer | undefined
+  #digestTimer: Timer | undefined
+  #digestCursor = 0
+  #running = false
+
+  constructor(parts: AntiEntropyParts) {
+    const { runtime, control, replicas, local } = parts
+    this.#parts = parts
+    this.#options = { ...defaultAntiEntropyOptions, ...parts.options }
+    this.#shards = new HostedShards(control.node)
+    this.#schedule = new PushSchedule(this.#options)
+    const metrics = new AntiEntropyMetrics(runtime.metrics, {
+      jobs: () => this.jobs, declining: () => this.#catchUp.declining, lag: () => this.#schedule.lag(runtime.clock.monotonic()),
+    })
+    const passes = new SyncPasses({
+      runtime, replicas, local, metrics, schedule: this.#schedule, options: this.#options, signal: this.#abort.signal,
+    })
+    this.#queue = new SyncQueue(this.#options.passesMax, job => passes.run(job))
+    this.#catchUp = new CatchUp({
+      clock: runtime.clock, log: runtime.log, options: this.#options, local, queue: this.#queue,
+      isConnected: node => replicas.isConnected(node),
+      current: key => this.#shards.get(key),
+      reportFilled: ({ db, record }) => control.replicaFilled(db.incarnation, record.range, control.node),
+    })
+  }
+
+  /** Call before the node serves requests: local replicas decline to decide until they have caught up. */
+  start(): void {
+    const { control, local, peers } = this.#parts
+    this.#running = true
+    const state = control.state()
+    if (state !== null) this.#shards.update(state)
+    for (const id of local.shards()) this.#inherited.add(shardKey(id))
+    for (const { key } of this.#shards.all()) this.#awaited.add(key)
+    this.#openAwaited()
+    this.#unsubscribe.push(
+      control.onChange(changed => this.#stateChanged(changed)),
+      local.onCommit(shard => this.#committed(shard)),
+      peers.onChange((peer, up) => { if (up) this.#peerUp(peer.node); else this.#peerDown(peer.node) }),
+    )
+    for (const shard of this.#shards.all()) this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
+    this.#arm()
+    this.#armSlowClock()
+    this.#armDigests()
+  }
+
+  /** Aborts passes; resolves when none runs and no timer is left. */
+  async stop(): Promise<void> {
+    this.#running = false
+    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe()
+    for (const timer of [this.#tickTimer, this.#slowTimer, this.#digestTimer]) timer?.cancel()
+    this.#abort.abort()
+    await this.#queue.stop()
+  }
+
+  /** Passes that wait or run (`internal_replication_jobs`). */
+  get jobs(): number {
+    return this.#queue.size
+  }
+
+  /** The coordinator found that a replica did not store what others confirmed. */
+  reportMissed(shard: ShardId, node: string): void {
+    const hosted = this.#shards.get(shardKey(shard))
+    if (!this.#running || hosted === undefined || !hosted.peers.includes(node)) return
+    this.#schedule.missed(hosted.key, node, this.#now())
+    this.#arm()
+  }
+
+  /** One pass from each of the database's replicas here to each of their peers, now (`_sync_shards`). */
+  synchronize(db: DatabaseRecord): void {
+    for (const shard of this.#shards.all()) {
+      if (shard.db.incarnation !== db.incarnation) continue
+      for (const peer of shard.peers) if (this.#parts.replicas.isConnected(peer)) void this.#queue.add({ kind: 'push', shard, peer })
+    }
+  }
+
+  #stateChanged(state: ClusterState): void {
+    const { added, changed, removed } = this.#shards.update(state)
+    for (const { key } of removed) {
+      this.#awaited.delete(key)
+      this.#catchUp.disappeared(key)
+      this.#schedule.forgetShard(key)
+    }
+    for (const { key } of added) this.#awaited.add(key)
+    for (const shard of changed) {
+      this.#catchUp.changed(shard)
+      this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
+    }
+    this.#openAwaited()
+    this.#arm()
+  }
+
+  #openAwaited(): void {
+    for (const key of this.#awaited) {
+      const shard = this.#shards.get(key)
+      if (shard === undefined || this.#parts.local.replica(shard.id) === undefined) continue
+      this.#awaited.delete(key)
+      if (this.#inherited.delete(key)) this.#catchUp.started(shard)
+      else this.#catchUp.appeared(shard)
+    }
+  }
+
+  #committed(id: ShardId): void {
+    const shard = this.#shards.get(shardKey(id))
+    if (shard === undefined) return
+    this.#schedule.committed(shard.key, shard.peers, this.#now())
+    this.#arm()
+  }
+
+  #peerUp(peer: string): void {
+    for (const shard of this.#shards.all()) {
+      if (!shard.peers.includes(peer)) continue
+      this.#catchUp.peerUp(shard, peer)
+      // The peer pulls by itself when it missed something: give it the first move.
+      this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
+    }
+    this.#arm()
+  }
+
+  #peerDown(peer: string): void {
+    this.#schedule.forgetPeer(peer)
+    for (const shard of this.#shards.all()) this.#catchUp.peerDown(shard, peer)
+  }
+
+  #push(shard: HostedShard): void {
+    for (const peer of shard.peers) {
+      if (!this.#parts.replicas.isConnected(peer) || this.#schedule.isCovered(shard.key, peer)) continue
+      void this.#queue.add({ kind: 'push', shard, peer })
+    }
+  }
+
+  #arm(): void {
+    if (!this.#running || this.#tickTimer !== undefined || (!this.#schedule.anyWaiting && this.#awaited.size === 0)) return
+    this.#tickTimer = this.#parts.runtime.clock.setTimer(tickMs, () => {
+      this.#tickTimer = undefined
+      this.#openAwaited()
+      for (const key of this.#schedule.takeDue(this.#now())) {
+        const shard = this.#shards.get(key)
+        if (shard !== undefined) this.#push(shard)
+      }
+      this.#arm()
+    })
+  }
+
+  #armSlowClock(): void {
+    const { clock, random } = this.#parts.runtime
+    this.#slowTimer = clock.setTimer(this.#options.slowClockMs * (0.75 + random.fraction() / 2), () => {
+      this.#catchUp.tick()
+      for (const shard of this.#shards.all()) this.#push(shard)
+      this.#armSlowClock()
+    })
+  }
+
+  /** One pair of replicas at a time, spread over the interval; of each pair the node with the lesser name compares. */
+  #armDigests(): void {
+    const { digestIntervalMs } = this.#options
+    if (digestIntervalMs === 0) return
+    const { clock, random } = this.#parts.runtime
+    const pairs = this.#digestPairs()
+    const pauseMs = Math.max(tickMs, digestIntervalMs / Math.max(1, pairs.length))
+    this.#digestTimer = clock.setTimer(pauseMs * (0.75 + random.fraction() / 2), () => {
+      const current = this.#digestPairs()
+      const pair = current[this.#digestCursor++ % Math.max(1, current.length)]
+      if (pair === undefined || !this.#parts.replicas.isConnected(pair.peer)) return this.#armDigests()
+      void this.#queue.add({ kind: 'compare', ...pair }).then(() => { if (this.#running) this.#armDigests() })
+    })
+  }
+
+  #digestPairs(): { readonly shard: HostedShard; readonly peer: string }[] {
+    const { node } = this.#parts.control
+    return [...this.#shards.all()].flatMap(shard => shard.peers.filter(peer => node < peer).map(peer => ({ shard, peer })))
+  }
+
+  #now(): number {
+    return this.#parts.runtime.clock.monotonic()
+  }
+}
+

@@ -1,0 +1,155 @@
+/**
+ * Which local replicas must not decide edits yet, because they may have missed some: all of them after a start,
+ * and those that were cut off from a majority of their shard's replicas. A replica that stayed with the majority
+ * goes on deciding when the minority returns, or nobody would be left who is up to date.
+ *
+ * A replica has caught up when one pass from every reachable active replica is done and a majority was
+ * reachable. To decline is soft: when all replicas of a shard decline, one of them decides all the same.
+ */
+import type { Clock, Log } from '@sectional/runtime'
+import { majority } from '../control/cluster-state.ts'
+import type { AntiEntropyOptions } from './anti-entropy-options.ts'
+import type { HostedShard } from './hosted-shards.ts'
+import type { LocalReplicas } from './local-replicas.ts'
+import type { SyncQueue } from './sync-queue.ts'
+
+export interface CatchUpParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly options: Pick<AntiEntropyOptions, 'catchUpMaxMs'>
+  readonly local: LocalReplicas
+  readonly queue: SyncQueue
+  readonly isConnected: (node: string) => boolean
+  /** The shard as the cluster state has it now. */
+  readonly current: (key: string) => HostedShard | undefined
+  /** A filling replica has what its active peers had. Rejects when the cluster could not be told. */
+  readonly reportFilled: (shard: HostedShard) => Promise<void>
+}
+
+interface ShardProgress {
+  /** Peers to pull from until the replica is known to be up to date; null: it is. */
+  pulled: Set<string> | null
+  /** Monotonic time at which the replica began to decline; null: it does not. */
+  decliningSince: number | null
+}
+
+export class CatchUp {
+  readonly #parts: CatchUpParts
+  readonly #progress = new Map<string, ShardProgress>()
+
+  constructor(parts: CatchUpParts) {
+    this.#parts = parts
+  }
+
+  /** Local replicas that decline to decide. */
+  get declining(): number {
+    return [...this.#progress.values()].filter(progress => progress.decliningSince !== null).length
+  }
+
+  /** After a start: nobody knows what was missed. */
+  started(shard: HostedShard): void {
+    this.#behind(shard)
+    this.#decline(shard)
+    this.advance(shard)
+  }
+
+  /** A replica that appeared while the node runs: empty like its peers as a rule, so it declines only once it turns out to lag. */
+  appeared(shard: HostedShard): void {
+    this.#behind(shard)
+    this.advance(shard)
+  }
+
+  /** The replica's place in its shard changed: an active one may have become a filling one, or peers were added. */
+  changed(shard: HostedShard): void {
+    if (shard.filling) this.#behind(shard)
+    this.advance(shard)
+  }
+
+  disappeared(key: string): void {
+    this.#progress.delete(key)
+  }
+
+  peerUp(shard: HostedShard, peer: string): void {
+    if (!shard.activePeers.includes(peer)) return
+    const progress = this.#progress.get(shard.key)
+    if (progress === undefined || progress.pulled === null) return
+    progress.pulled.delete(peer)
+    this.#decline(shard)
+    this.advance(shard)
+  }
+
+  peerDown(shard: HostedShard, peer: string): void {
+    if (!shard.activePeers.includes(peer)) return
+    this.#progress.get(shard.key)?.pulled?.delete(peer)
+    if (!this.#reachesMajority(shard)) this.#behind(shard)
+    else this.advance(shard)
+  }
+
+  /** Looks again at everything that is not up to date: failed pulls, missed deadlines, reports that did not arrive. */
+  tick(): void {
+    const now = this.#parts.clock.monotonic()
+    for (const [key, { pulled, decliningSince }] of this.#progress) {
+      const shard = this.#parts.current(key)
+      if (shard === undefined || pulled === null) continue
+      if (decliningSince !== null && now - decliningSince >= this.#parts.options.catchUpMaxMs) {
+        this.#parts.log.warn({ db: shard.db.name, shard: key, waitedMs: now - decliningSince }, 'a replica decides edits again although it could not catch up')
+        this.#accept(shard)
+      }
+      this.advance(shard)
+    }
+  }
+
+  /** Asks for the pulls that are still needed, or ends the catch-up. */
+  advance(shard: HostedShard): void {
+    const progress = this.#progress.get(shard.key)
+    if (progress === undefined || progress.pulled === null) return
+    const { pulled } = progress
+    const reachable = shard.activePeers.filter(peer => this.#parts.isConnected(peer))
+    const wanted = reachable.filter(peer => !pulled.has(peer))
+    if (wanted.length === 0 && this.#reachesMajority(shard)) return this.#finish(shard, progress)
+    for (const peer of wanted) {
+      const onBehind = (): void => { this.#decline(shard) }
+      void this.#parts.queue.add({ kind: 'pull', shard, peer, onBehind }, true).then(succeeded => {
+        if (!succeeded || progress.pulled !== pulled || !this.#parts.isConnected(peer)) return
+        pulled.add(peer)
+        this.advance(this.#parts.current(shard.key) ?? shard)
+      })
+    }
+  }
+
+  #finish(shard: HostedShard, progress: ShardProgress): void {
+    progress.pulled = null
+    this.#accept(shard)
+    if (!shard.filling) return
+    this.#parts.reportFilled(shard).catch((error: unknown) => {
+      this.#parts.log.debug({ db: shard.db.name, shard: shard.key, error: String(error) }, 'the cluster could not be told that a replica is filled; this is tried again')
+      progress.pulled ??= new Set()
+    })
+  }
+
+  #behind(shard: HostedShard): void {
+    const progress = this.#progress.get(shard.key)
+    if (progress === undefined) this.#progress.set(shard.key, { pulled: new Set(), decliningSince: null })
+    else progress.pulled ??= new Set()
+  }
+
+  #decline(shard: HostedShard): void {
+    const progress = this.#progress.get(shard.key)
+    if (progress === undefined || progress.pulled === null || progress.decliningSince !== null || shard.activePeers.length === 0) return
+    progress.decliningSince = this.#parts.clock.monotonic()
+    this.#parts.local.setCatchingUp(shard.id, true)
+  }
+
+  #accept(shard: HostedShard): void {
+    const progress = this.#progress.get(shard.key)
+    if (progress === undefined || progress.decliningSince === null) return
+    progress.decliningSince = null
+    this.#parts.local.setCatchingUp(shard.id, false)
+  }
+
+  #reachesMajority({ activePeers, filling }: HostedShard): boolean {
+    const active = activePeers.length + (filling ? 0 : 1)
+    const reached = activePeers.filter(peer => this.#parts.isConnected(peer)).length + (filling ? 0 : 1)
+    return reached >= majority(active)
+  }
+}

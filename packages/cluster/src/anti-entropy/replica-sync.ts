@@ -1,0 +1,147 @@
+/**
+ * One pass of anti-entropy from a source replica to a target: the same contract at both ends, so that pushing
+ * and pulling are one thing.
+ *
+ *     since = target.seen[source.history]
+ *     source.scanChanges(since) -> target.diffRevisions -> source.openRevisions -> target.storeRevisions
+ *
+ * The checkpoint lies at the target, written with the batch that it covers: a target that lost its disk has no
+ * checkpoint, a source that lost its own has a new history. Nothing has to be compared or rewound.
+ */
+import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
+import type { AntiEntropyOptions } from './anti-entropy-options.ts'
+
+export type SyncOptions = Pick<AntiEntropyOptions, 'batchDocumentsMax' | 'batchBytesMax' | 'checkpointRows'>
+
+export interface SyncPass {
+  readonly source: ShardReplica
+  readonly target: ShardReplica
+  readonly revsLimit: number
+  readonly options: SyncOptions
+  /** Its deadline is that of each call. */
+  readonly call: CallContext
+  /** Called before the first row when the target has not seen all of the source. */
+  readonly onBehind?: () => void
+}
+
+export interface SyncResult {
+  /** Of the source: the target now has everything up to here. */
+  readonly sequence: number
+  /** Changes that were looked at. */
+  readonly rows: number
+  /** Revisions and local documents that the target lacked. */
+  readonly stored: number
+}
+
+/** Documents of the first question for bodies, before their size is known. */
+const firstFetch = 8
+/** Most documents of one question for bodies. */
+const fetchMax = 128
+
+/** @throws ReplicaError of either end; what was stored until then counts, and the next pass goes on from there */
+export async function syncReplica(pass: SyncPass): Promise<SyncResult> {
+  return new ReplicaSync(pass).run()
+}
+
+class ReplicaSync {
+  readonly #pass: SyncPass
+  #history = ''
+  #fetchSize = firstFetch
+  #reached = 0
+  #recorded = 0
+  #rows = 0
+  #rowsSinceRecord = 0
+  #stored = 0
+
+  constructor(pass: SyncPass) {
+    this.#pass = pass
+  }
+
+  async run(): Promise<SyncResult> {
+    const { source, target, call, options, onBehind } = this.#pass
+    const [from, to] = await Promise.all([source.replicaInfo(call), target.replicaInfo(call)])
+    this.#history = from.history
+    this.#reached = this.#recorded = to.seen[from.history] ?? 0
+    if (this.#reached >= from.sequence) return this.#result()
+    onBehind?.()
+    for await (const page of source.scanChanges({ since: this.#reached, descending: false, body: false, locals: true }, call)) {
+      for (let at = 0; at < page.length; at += options.batchDocumentsMax) await this.#copy(page.slice(at, at + options.batchDocumentsMax))
+    }
+    // The scan began after `from` was read, so it held every change up to there.
+    this.#reached = Math.max(this.#reached, from.sequence)
+    if (this.#reached > this.#recorded) await this.#store([], [], true)
+    return this.#result()
+  }
+
+  #result(): SyncResult {
+    return { sequence: this.#reached, rows: this.#rows, stored: this.#stored }
+  }
+
+  async #copy(rows: readonly ChangeRow[]): Promise<void> {
+    const locals = await this.#missingLocals(rows.filter(row => row.local).map(row => row.id))
+    const wanted = await this.#missingRevisions(rows.filter(row => !row.local))
+    let batch: DocumentRevision[] = []
+    let bytes = 0
+    for (let at = 0; at < wanted.length;) {
+      const asked = wanted.slice(at, at + this.#fetchSize)
+      const revisions = await this.#fetch(asked)
+      at += asked.length
+      for (const revision of revisions) {
+        if (batch.length > 0 && (batch.length >= this.#pass.options.batchDocumentsMax || bytes + revision.body.length > this.#pass.options.batchBytesMax)) {
+          await this.#store(batch, [], false)
+          batch = []
+          bytes = 0
+        }
+        batch.push(revision)
+        bytes += revision.body.length
+      }
+    }
+    this.#reached = rows.at(-1)!.sequence
+    this.#rows += rows.length
+    this.#rowsSinceRecord += rows.length
+    if (batch.length > 0 || locals.length > 0 || this.#rowsSinceRecord >= this.#pass.options.checkpointRows) await this.#store(batch, locals, true)
+  }
+
+  async #missingRevisions(rows: readonly ChangeRow[]): Promise<OpenRevisionsRequest[]> {
+    if (rows.length === 0) return []
+    const diffs = await this.#pass.target.diffRevisions(rows.map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) })), this.#pass.call)
+    return diffs.filter(diff => diff.missing.length > 0).map(({ id, missing }) => ({ id, revisions: missing, latest: false }))
+  }
+
+  /** Bodies of the next documents; how many next time follows from their size. */
+  async #fetch(requests: readonly OpenRevisionsRequest[]): Promise<DocumentRevision[]> {
+    const opened = (await this.#pass.source.openRevisions(requests, this.#pass.call)).flat()
+    // What is missing by now was replaced since the row was read, and has a later row.
+    const revisions = opened.flatMap(each => each.kind === 'found' ? [each.revision] : [])
+    const bytes = revisions.reduce((sum, revision) => sum + revision.body.length, 0)
+    const fitting = bytes === 0 ? fetchMax : Math.floor(requests.length * this.#pass.options.batchBytesMax / bytes)
+    this.#fetchSize = Math.max(1, Math.min(fetchMax, this.#fetchSize * 2, fitting))
+    return revisions
+  }
+
+  async #missingLocals(ids: readonly string[]): Promise<LocalDocument[]> {
+    if (ids.length === 0) return []
+    const { source, target, call } = this.#pass
+    const [from, to] = await Promise.all([source.openLocalDocuments(ids, call), target.openLocalDocuments(ids, call)])
+    return from.flatMap((local, i) => {
+      const known = to[i]
+      const same = local !== null && known !== null && known !== undefined && (known.stamp > local.stamp || sameLocal(local, known))
+      return local === null || same ? [] : [local]
+    })
+  }
+
+  async #store(revisions: readonly DocumentRevision[], locals: readonly LocalDocument[], record: boolean): Promise<void> {
+    const checkpoint = record ? { history: this.#history, sequence: this.#reached } : undefined
+    await this.#pass.target.storeRevisions({ revisions, locals, revsLimit: this.#pass.revsLimit, ...(checkpoint && { checkpoint }) }, this.#pass.call)
+    this.#stored += revisions.length + locals.length
+    if (record) {
+      this.#recorded = this.#reached
+      this.#rowsSinceRecord = 0
+    }
+  }
+}
+
+function sameLocal(a: LocalDocument, b: LocalDocument): boolean {
+  if (a.stamp !== b.stamp || a.revision !== b.revision) return false
+  return a.body === null || b.body === null ? a.body === b.body : Buffer.compare(a.body, b.body) === 0
+}
