@@ -63,15 +63,24 @@ export class LogReplication {
 
   matchOf(node: string): number { return node === this.host.id ? this.ownMatch : this.followers.get(node)?.match ?? 0 }
 
+  /** Answered within the last one or two election timeouts. */
+  isActive(node: string): boolean {
+    const follower = this.followers.get(node)
+    return node === this.host.id || follower?.active === true || follower?.wasActive === true
+  }
+
   caughtUp(node: string): boolean {
     const follower = this.followers.get(node)
-    return follower !== undefined && follower.active && follower.state === 'replicate' && follower.match + caughtUpEntries >= this.host.log.lastIndex
+    return follower !== undefined && this.isActive(node) && follower.state === 'replicate' && follower.match + caughtUpEntries >= this.host.log.lastIndex
   }
 
   /** Whether a majority of voters answered since the last check; begins the next period. */
   checkQuorum(): boolean {
     const active = this.configuration.voters.filter(voter => voter === this.host.id || this.followers.get(voter)?.active === true).length
-    for (const follower of this.followers.values()) follower.active = false
+    for (const follower of this.followers.values()) {
+      follower.wasActive = follower.active
+      follower.active = false
+    }
     return active >= majorityOf(this.configuration.voters.length)
   }
 

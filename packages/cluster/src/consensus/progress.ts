@@ -17,6 +17,8 @@ export class Progress {
   paused = false
   /** Answered since the last check of the quorum. */
   active: boolean
+  /** The same of the period before that check: someone who has just been up need not have answered again yet. */
+  wasActive = false
   /** Newest round that it answered. */
   round: number
   /** Commit index that it surely knows. */

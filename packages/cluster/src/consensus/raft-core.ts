@@ -147,6 +147,9 @@ export class RaftCore {
   /** Leading: whether a learner has (nearly) the whole log. */
   caughtUp(node: string): boolean { return this.replication?.caughtUp(node) ?? false }
 
+  /** Leading: whether a member has answered lately. */
+  isActive(node: string): boolean { return this.replication?.isActive(node) ?? false }
+
   /** Leading: how far a member's log is known to equal this one. */
   matchOf(node: string): number { return this.replication?.matchOf(node) ?? 0 }
 
@@ -181,6 +184,12 @@ export class RaftCore {
     this.restore = null
     this.hardStateChanged = false
     return work
+  }
+
+  /** The last work before a clean end: also saves the commit index, so that the next start knows what was decided. */
+  takeLastWork(): RaftWork {
+    if (this.commit > this.savedCommit) this.hardStateChanged = true
+    return this.takeWork()
   }
 
   /** The work's `persist` is on disk. */

@@ -182,12 +182,22 @@ export class RaftDriver {
   /** Looks again whether what `waitSpread` callers wait for is there (links changed). */
   checkSpread(): void { this.spreadWaiters.check() }
 
+  isActive(node: string): boolean { return this.core.isActive(node) }
   caughtUp(node: string): boolean { return this.core.caughtUp(node) }
   matchOf(node: string): number { return this.core.matchOf(node) }
 
+  /** Ends ticks and waits; what was promised is on disk already. */
   async stop(): Promise<void> {
-    if (!this.stopping.signal.aborted) this.halt()
+    if (this.stopping.signal.aborted) return this.pump
+    this.halt()
     await this.pump
+    const { persist } = this.core.takeLastWork()
+    if (!persist) return
+    try {
+      await this.storage.write(persist)
+    } catch (error) {
+      this.parts.log.warn({ err: error }, 'the newest cluster metadata was not saved at the end; it will be fetched again')
+    }
   }
 
   private halt(): void {

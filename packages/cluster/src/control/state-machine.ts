@@ -3,6 +3,7 @@
  * state on every node. No clock, no randomness: what must be random travels in the command.
  */
 import { compareRanges } from '@sectional/core'
+import { adminOnlySecurity } from './cluster-state.ts'
 import type { ClusterState, DatabaseRecord, NodeRecord } from './cluster-state.ts'
 import type { Command, CommandResult } from './commands.ts'
 import { extendDatabase, fillReplica, placeShards, refillNode, removeFromDatabase } from './placement.ts'
@@ -62,7 +63,7 @@ function createDatabase(state: ControlState, { name, incarnation, q, n, partitio
   if (Object.keys(usable).length === 0) return { state, result: { kind: 'refused', reason: 'no member can hold a replica now' } }
   const database: DatabaseRecord = {
     name, incarnation, partitioned, n, shards: placeShards(usable, { q, n, seed }),
-    security: {}, revsLimit: defaultLimit, purgedInfosLimit: defaultLimit, autoPurge: {},
+    security: adminOnlySecurity, revsLimit: defaultLimit, purgedInfosLimit: defaultLimit, autoPurge: {},
   }
   return { state: withDatabase(state, database), result: done }
 }
@@ -86,7 +87,7 @@ function setSetting(state: ControlState, { section, key, value }: Of<'set-settin
 }
 
 function admitNode(state: ControlState, { node, address, zone, fresh }: Of<'admit-node'>): Applied {
-  const member = state.nodes[node]
+  const member = memberOf(state, node)
   if (!member && !fresh) return { state, result: { kind: 'refused', reason: `${node} was removed from this cluster: empty its data directory to let it join as a new node` } }
   const holder = Object.values(state.nodes).find(other => other.address === address && other.name !== node)
   if (holder) return { state, result: { kind: 'refused', reason: `${address} is the address of ${holder.name}` } }
@@ -97,14 +98,14 @@ function admitNode(state: ControlState, { node, address, zone, fresh }: Of<'admi
 }
 
 function forgetNode(state: ControlState, { node }: Of<'forget-node'>): Applied {
-  if (!state.nodes[node]) return { state, result: missing }
+  if (!memberOf(state, node)) return { state, result: missing }
   if (state.lost.includes(node)) return { state, result: done }
   const lost = { ...state, lost: [...state.lost, node].sort() }
   return { state: changeAll(lost, database => refillNode(database, node)), result: done }
 }
 
 function removeNode(state: ControlState, { node }: Of<'remove-node'>): Applied {
-  if (!state.nodes[node]) return { state, result: missing }
+  if (!memberOf(state, node)) return { state, result: missing }
   const { [node]: _removed, ...nodes } = state.nodes
   if (Object.keys(nodes).length === 0) return { state, result: { kind: 'refused', reason: `${node} is the cluster's last node` } }
   const without = { ...state, nodes, lost: state.lost.filter(name => name !== node) }
@@ -127,6 +128,11 @@ function extendDatabases(state: ControlState, { names }: Of<'extend-databases'>)
     if (database) databases.set(name, extendDatabase(usable, database))
   }
   return { state: { ...state, databases }, result: done }
+}
+
+/** The member of that name, if there is one. */
+export function memberOf(state: ClusterState, node: string): NodeRecord | undefined {
+  return Object.hasOwn(state.nodes, node) ? state.nodes[node] : undefined
 }
 
 /** Members that can hold replicas. */

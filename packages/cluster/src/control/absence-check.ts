@@ -1,0 +1,40 @@
+import { sleep } from '@sectional/runtime'
+import type { Clock } from '@sectional/runtime'
+
+/**
+ * Merges questions to the leader: whoever asks gets the answer to a question put after they asked, and at most
+ * one question is put per interval.
+ */
+export class AbsenceCheck {
+  private readonly clock: Clock
+  private readonly intervalMs: number
+  private readonly question: () => Promise<void>
+  private readonly stopping = new AbortController()
+  private next: Promise<void> | null = null
+  private current: Promise<void> = Promise.resolve()
+  private lastAt = -Infinity
+
+  constructor(clock: Clock, intervalMs: number, question: () => Promise<void>) {
+    this.clock = clock
+    this.intervalMs = intervalMs
+    this.question = question
+  }
+
+  ask(): Promise<void> {
+    this.next ??= this.putNext(this.current)
+    return this.next
+  }
+
+  stop(): void { this.stopping.abort() }
+
+  private async putNext(previous: Promise<void>): Promise<void> {
+    await previous
+    const pause = this.lastAt + this.intervalMs - this.clock.monotonic()
+    if (pause > 0) await sleep(this.clock, pause, this.stopping.signal)
+    this.current = this.next ?? Promise.resolve()
+    this.next = null
+    if (this.stopping.signal.aborted) return
+    this.lastAt = this.clock.monotonic()
+    await this.question()
+  }
+}

@@ -1,0 +1,51 @@
+/** The state machine as the log drives it: holds the newest state, tells who listens. */
+import type { LogEntry } from '@sectional/core'
+import type { Log } from '@sectional/runtime'
+import type { ReplicatedStateMachine } from '../consensus/raft-driver.ts'
+import type { RaftSnapshot } from '../consensus/raft-work.ts'
+import { decodeCommand } from './commands.ts'
+import { applyCommand, initialState } from './state-machine.ts'
+import type { ControlState } from './state-machine.ts'
+import { decodeState, encodeState } from './state-snapshot.ts'
+
+export class ControlMachine implements ReplicatedStateMachine {
+  private readonly clusterId: string
+  private readonly log: Log
+  private readonly onSettled: () => void
+  private current: ControlState
+
+  constructor(clusterId: string, log: Log, onSettled: () => void) {
+    this.clusterId = clusterId
+    this.log = log
+    this.onSettled = onSettled
+    this.current = initialState(clusterId)
+  }
+
+  get state(): ControlState { return this.current }
+
+  apply(entry: LogEntry): unknown {
+    if (entry.kind !== 'command') {
+      this.current = { ...this.current, index: entry.index }
+      return null
+    }
+    const command = decodeCommand(entry.payload)
+    const { state, result } = applyCommand(this.current, entry.index, command)
+    this.current = state
+    if (command.type === 'admit-node' || command.type === 'remove-node' || command.type === 'forget-node') {
+      this.log.info({ index: entry.index, command: command.type, member: command.node, result }, 'membership')
+    } else {
+      this.log.debug({ index: entry.index, command: command.type, result }, 'applied')
+    }
+    return result
+  }
+
+  snapshot(): Uint8Array { return encodeState(this.current) }
+
+  restore(snapshot: RaftSnapshot): void {
+    const state = snapshot.index === 0 ? initialState(this.clusterId) : decodeState(snapshot.state)
+    if (state.clusterId !== this.clusterId) throw new Error(`a snapshot of cluster ${state.clusterId} reached a node of ${this.clusterId}`)
+    this.current = state
+  }
+
+  settled(): void { this.onSettled() }
+}

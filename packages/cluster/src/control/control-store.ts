@@ -1,0 +1,63 @@
+/**
+ * What a node remembers about itself, in the `control` store beside the consensus core's part. Keys: `i` its
+ * identity, `d` + incarnation the intent to delete a database.
+ */
+import type { Store, WriteBatch } from '@sectional/runtime'
+
+export const controlStoreName = 'control'
+const intentPage = 256
+
+/** On disk once the node belongs to a cluster; absent: it never did. */
+export interface StoredIdentity { readonly clusterId: string; readonly node: string }
+
+/** A deletion that a client was promised while the log was out of reach. */
+export interface DeleteIntent { readonly name: string; readonly incarnation: string }
+
+export class ControlStore {
+  readonly store: Store
+
+  constructor(store: Store) {
+    this.store = store
+  }
+
+  identity(): StoredIdentity | null {
+    const bytes = this.store.getSync(identityKey)
+    return bytes ? JSON.parse(new TextDecoder().decode(bytes)) as StoredIdentity : null
+  }
+
+  /** Durable when resolved. `also` adds to the same atomic write. */
+  writeIdentity(identity: StoredIdentity, also: (batch: WriteBatch) => void = () => {}): Promise<void> {
+    return this.store.write(batch => {
+      batch.put(identityKey, new TextEncoder().encode(JSON.stringify(identity)))
+      also(batch)
+    })
+  }
+
+  async intents(): Promise<readonly DeleteIntent[]> {
+    const iterator = this.store.iterate({ gte: Uint8Array.of(intentPrefix), lt: Uint8Array.of(intentPrefix + 1) })
+    const intents: DeleteIntent[] = []
+    try {
+      for (let page = await iterator.next(intentPage); page.length > 0; page = await iterator.next(intentPage)) {
+        for (const [, value] of page) intents.push(JSON.parse(new TextDecoder().decode(value)) as DeleteIntent)
+      }
+    } finally {
+      await iterator.close()
+    }
+    return intents
+  }
+
+  addIntent(intent: DeleteIntent): Promise<void> {
+    return this.store.write(batch => batch.put(intentKey(intent.incarnation), new TextEncoder().encode(JSON.stringify(intent))))
+  }
+
+  removeIntent(incarnation: string): Promise<void> {
+    return this.store.write(batch => batch.delete(intentKey(incarnation)))
+  }
+}
+
+const identityKey = Uint8Array.of(0x69)
+const intentPrefix = 0x64
+
+function intentKey(incarnation: string): Uint8Array {
+  return new Uint8Array(Buffer.concat([Uint8Array.of(intentPrefix), Buffer.from(incarnation)]))
+}

@@ -1,0 +1,92 @@
+/**
+ * Deletions that were promised (202) while no majority was in reach: on disk at once, proposed again, by name
+ * and incarnation, until the log has them; meanwhile this node hides those databases.
+ */
+import { sleep } from '@sectional/runtime'
+import type { Clock, Log } from '@sectional/runtime'
+import type { ClusterState } from './cluster-state.ts'
+import type { CommandBody, CommandResult } from './commands.ts'
+import type { ControlStore, DeleteIntent } from './control-store.ts'
+
+/** Promises that one node keeps at a time; more deletions are answered 503. */
+export const maxDeleteIntents = 10_000
+
+export interface IntentParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly store: ControlStore
+  readonly retryMs: number
+  /** Rejects while the log is out of reach. */
+  readonly submit: (command: CommandBody) => Promise<CommandResult>
+  /** What is hidden has changed. */
+  readonly onChange: () => void
+}
+
+export class DeleteIntents {
+  private readonly parts: IntentParts
+  private readonly pending = new Map<string, DeleteIntent>()
+  private readonly stopping = new AbortController()
+  private work: Promise<void> = Promise.resolve()
+  private working = false
+
+  constructor(parts: IntentParts) {
+    this.parts = parts
+  }
+
+  async load(): Promise<void> {
+    for (const intent of await this.parts.store.intents()) this.pending.set(intent.incarnation, intent)
+  }
+
+  get size(): number { return this.pending.size }
+
+  hides(incarnation: string): boolean { return this.pending.has(incarnation) }
+
+  /** Durable when resolved. */
+  async add(intent: DeleteIntent): Promise<void> {
+    await this.parts.store.addIntent(intent)
+    this.pending.set(intent.incarnation, intent)
+    this.parts.log.info({ database: intent.name, incarnation: intent.incarnation }, 'deletion promised; it is applied once a majority of voters is in reach')
+    this.parts.onChange()
+    this.start()
+  }
+
+  /** Tries each intent until none is left. */
+  start(): void {
+    if (this.working || this.pending.size === 0 || this.stopping.signal.aborted) return
+    this.working = true
+    this.work = this.run().finally(() => { this.working = false })
+  }
+
+  /** Forgets intents whose database is gone. */
+  async settle(state: ClusterState): Promise<void> {
+    for (const { name, incarnation } of [...this.pending.values()]) {
+      if (state.databases.get(name)?.incarnation === incarnation) continue
+      await this.parts.store.removeIntent(incarnation)
+      this.pending.delete(incarnation)
+      this.parts.onChange()
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort()
+    await this.work
+  }
+
+  private async run(): Promise<void> {
+    while (this.pending.size > 0 && !this.stopping.signal.aborted) {
+      for (const { name, incarnation } of [...this.pending.values()]) {
+        try {
+          await this.parts.submit({ type: 'delete-database', name, incarnation })
+          await this.parts.store.removeIntent(incarnation)
+          this.pending.delete(incarnation)
+          this.parts.log.info({ database: name, incarnation }, 'promised deletion applied')
+          this.parts.onChange()
+        } catch (error) {
+          this.parts.log.debug({ err: error, database: name }, 'promised deletion still waits')
+          break
+        }
+      }
+      if (this.pending.size > 0) await sleep(this.parts.clock, this.parts.retryMs, this.stopping.signal)
+    }
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * What only the leader does: decides about admissions, brings the log's configuration in line with the members,
+ * and gives databases the replicas for which there are nodes by now. Everything is derived from the state, so
+ * that the next leader goes on where this one stops.
+ */
+import type { CallContext, PeerNetwork, ProposeReply } from '@sectional/core'
+import type { Clock, Log, Timer } from '@sectional/runtime'
+import { nextConfigurationChange } from '../consensus/configuration.ts'
+import type { RaftDriver } from '../consensus/raft-driver.ts'
+import type { Command, CommandBody, CommandResult } from './commands.ts'
+import { lacksReplicas } from './placement.ts'
+import { memberOf, usableMembers } from './state-machine.ts'
+import type { ControlState } from './state-machine.ts'
+
+/** Databases that one command extends: bounds the entry and the anti-entropy that it starts. */
+export const databasesPerExtension = 50
+/** How often a leader looks whether a learner has caught up. */
+const dutyIntervalMs = 250
+const dutyTimeoutMs = 5000
+
+export interface LeaderDutyParts {
+  readonly node: string
+  readonly address: string
+  readonly zone: string | null
+  readonly clock: Clock
+  readonly log: Log
+  readonly network: PeerNetwork
+  readonly raft: RaftDriver
+  readonly state: () => ControlState
+  readonly newCommandId: () => string
+  readonly proposeHere: (command: Command, context: CallContext) => Promise<ProposeReply>
+}
+
+export class LeaderDuties {
+  private readonly parts: LeaderDutyParts
+  private timer: Timer | undefined
+  private work: Promise<void> = Promise.resolve()
+  private working = false
+  private stopped = false
+  private extendedAt = -1
+
+  constructor(parts: LeaderDutyParts) {
+    this.parts = parts
+  }
+
+  /** Leader, state or membership may be different now. */
+  changed(): void {
+    if (this.stopped || this.working || !this.parts.raft.leads) return
+    this.working = true
+    this.work = this.run().catch((error: unknown) => this.parts.log.warn({ err: error }, 'a duty of the leader failed; trying again')).finally(() => { this.working = false; this.schedule() })
+  }
+
+  /**
+   * What the log must not decide about a node that wants in, or null when the log may.
+   *
+   * A fresh node (empty disk) that claims a member's name is that member after the loss of its disk, or an
+   * impostor by misconfiguration. It is refused while the member is connected. Otherwise the old membership ends
+   * first: `forget-node` takes the name out of the voters and marks its replicas as filling, and only when the
+   * configuration without it is committed may the name be admitted anew, as a learner. A voter that forgot its
+   * votes and its log must not come back as that voter.
+   */
+  async checkAdmission(command: Command & { readonly type: 'admit-node' }, context: CallContext): Promise<CommandResult | null> {
+    const { raft, network, node } = this.parts
+    const state = this.parts.state()
+    if (!command.fresh || !memberOf(state, command.node)) return null
+    const connected = network.connected().some(peer => peer.node === command.node && peer.clusterId === state.clusterId)
+    if (connected || command.node === node) {
+      return { kind: 'refused', reason: `a member named ${command.node} is up: give this node another name, or stop the other one` }
+    }
+    const { voters, learners } = raft.configuration
+    const present = voters.includes(command.node) || learners.includes(command.node)
+    if (state.lost.includes(command.node)) return present ? { kind: 'later' } : null
+    if (!present || (learners.includes(command.node) && raft.matchOf(command.node) === 0)) return null
+    this.parts.log.warn({ joining: command.node, address: command.address }, 'a member came back with an empty disk: its old membership ends first')
+    await this.parts.proposeHere({ type: 'forget-node', node: command.node, id: this.parts.newCommandId() }, context)
+    return { kind: 'later' }
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true
+    this.timer?.cancel()
+    await this.work
+  }
+
+  private schedule(): void {
+    this.timer?.cancel()
+    if (this.stopped || !this.parts.raft.leads || !this.pending()) return
+    this.timer = this.parts.clock.setTimer(dutyIntervalMs, () => this.changed())
+  }
+
+  /** Whether something is to be done that no change announces. */
+  private pending(): boolean {
+    const { voters, learners } = this.parts.raft.configuration
+    const members = this.members()
+    const present = [...voters, ...learners]
+    return learners.length > 0 || present.length !== members.length || members.some(node => !present.includes(node)) || this.extendedAt !== this.parts.state().index
+  }
+
+  private members(): readonly string[] { return Object.keys(usableMembers(this.parts.state())) }
+
+  private async run(): Promise<void> {
+    const { raft, node, address, zone } = this.parts
+    const state = this.parts.state()
+    if (Object.keys(state.nodes).length === 0) {
+      await this.propose({ type: 'admit-node', node, address, zone, fresh: true })
+      return
+    }
+    this.changeConfiguration()
+    const lacking = [...state.databases.values()].filter(database => lacksReplicas(usableMembers(state), database)).map(({ name }) => name)
+    this.extendedAt = state.index
+    if (lacking.length === 0 || !raft.leads) return
+    const names = lacking.slice(0, databasesPerExtension)
+    this.parts.log.info({ databases: names.length, left: lacking.length - names.length }, 'adding replicas on members that came later')
+    await this.propose({ type: 'extend-databases', names })
+  }
+
+  private changeConfiguration(): void {
+    const { raft, node } = this.parts
+    const change = nextConfigurationChange(raft.configuration, { members: this.members(), leader: node, caughtUp: learner => raft.caughtUp(learner) })
+    if (change && raft.changeConfiguration(change) === 'started') this.parts.log.info({ change: change.kind, member: change.node }, 'changing the members of the metadata log')
+  }
+
+  private async propose(command: CommandBody): Promise<void> {
+    await this.parts.proposeHere({ ...command, id: this.parts.newCommandId() }, { timeoutMs: dutyTimeoutMs })
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * How a node comes to belong to a cluster, without any API call. `decideFormation` is the rule; `Membership`
+ * runs it. Nodes may start in any order and restart at any time.
+ *
+ * A node that has an identity on disk never forms a cluster. A fresh one asks every seed for its status:
+ * - some seed is a member: it joins through it;
+ * - none is: the first seed of the list alone may form a new cluster, with itself as the only voter, once a
+ *   majority of the seeds (itself included) say that they are fresh. The others wait for it. So a first seed
+ *   that lost its disk while the others are merely away does not found a second cluster beside the old one.
+ */
+import { ReplicaError } from '@sectional/core'
+import type { JoinReply, JoinRequest, PeerNetwork, PeerStatus } from '@sectional/core'
+import { sleep } from '@sectional/runtime'
+import type { Clock, Log, Random } from '@sectional/runtime'
+import { majorityOf } from '../consensus/quorum-math.ts'
+
+export interface FormationView {
+  readonly address: string
+  /** Addresses as configured; the node itself may be among them. */
+  readonly seeds: readonly string[]
+  /** What peers answered. */
+  readonly statuses: readonly PeerStatus[]
+}
+
+export type FormationDecision =
+  | { readonly kind: 'bootstrap' }
+  /** Nodes to join through, those that know a leader first. */
+  | { readonly kind: 'join'; readonly through: readonly string[] }
+  | { readonly kind: 'wait'; readonly reason: string }
+
+export function decideFormation({ address, seeds, statuses }: FormationView): FormationDecision {
+  const members = statuses.filter(status => status.clusterId !== null)
+  const clusters = [...new Set(members.map(status => status.clusterId))]
+  if (clusters.length > 1) return { kind: 'wait', reason: `the seeds belong to different clusters (${clusters.join(', ')}): correct the seed list` }
+  if (members.length > 0) {
+    const through = [...members].sort((a, b) => Number(a.leader === null) - Number(b.leader === null) || (a.node < b.node ? -1 : 1)).map(({ node }) => node)
+    return { kind: 'join', through }
+  }
+  const first = seeds[0] ?? address
+  if (first !== address) return { kind: 'wait', reason: `no seed is a member of a cluster yet; ${first}, the first seed, forms one` }
+  const all = [...new Set([address, ...seeds])]
+  const fresh = all.filter(seed => seed === address || statuses.some(status => status.address === seed && status.fresh))
+  if (fresh.length >= majorityOf(all.length)) return { kind: 'bootstrap' }
+  return { kind: 'wait', reason: `${fresh.length} of ${all.length} seeds answer that they are fresh, ${majorityOf(all.length)} are needed to form a cluster` }
+}
+
+export interface MembershipParts {
+  readonly self: JoinRequest
+  readonly seeds: readonly string[]
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly network: PeerNetwork
+  /** Milliseconds between two rounds at first; doubles up to `maxIntervalMs` while nothing changes. */
+  readonly intervalMs: number
+  readonly maxIntervalMs: number
+  readonly callTimeoutMs: number
+  /** The cluster this node belongs to by its disk. */
+  readonly clusterId: () => string | null
+  /** A member whose record is out of date, or that hears from no leader, announces itself again. */
+  readonly mustAnnounce: () => boolean
+  /** Called now and then while this node belongs to a cluster. */
+  readonly onMemberRound: () => void
+  readonly bootstrap: () => Promise<void>
+  readonly adopt: (clusterId: string) => Promise<void>
+  /** The cluster's members say no; null: they do not any more. */
+  readonly onRefusal: (reason: string | null) => void
+}
+
+export class Membership {
+  private readonly parts: MembershipParts
+  private readonly stopping = new AbortController()
+  private wake = new AbortController()
+  private loop: Promise<void> = Promise.resolve()
+  private said = ''
+
+  constructor(parts: MembershipParts) {
+    this.parts = parts
+  }
+
+  start(): void { this.loop = this.run() }
+
+  /** A link opened or the state changed: look now. */
+  changed(): void { this.wake.abort() }
+
+  async stop(): Promise<void> {
+    this.stopping.abort()
+    this.wake.abort()
+    await this.loop
+  }
+
+  private async run(): Promise<void> {
+    let wait = this.parts.intervalMs
+    while (!this.stopping.signal.aborted) {
+      this.wake = new AbortController()
+      try {
+        await this.round()
+      } catch (error) {
+        if (!this.stopping.signal.aborted) this.parts.log.warn({ err: error }, 'joining failed; trying again')
+      }
+      if (this.stopping.signal.aborted) return
+      // Half of the wait is random, so that nodes that start together do not ask in step.
+      await sleep(this.parts.clock, wait / 2 + this.parts.random.fraction() * wait / 2, this.wake.signal)
+      wait = this.wake.signal.aborted ? this.parts.intervalMs : Math.min(wait * 2, this.parts.maxIntervalMs)
+    }
+  }
+
+  private async round(): Promise<void> {
+    const { parts } = this
+    if (parts.clusterId() !== null) {
+      parts.onMemberRound()
+      if (!parts.mustAnnounce()) return
+      const members = parts.network.connected().filter(peer => peer.clusterId === parts.clusterId()).map(peer => peer.node)
+      return this.join(members.sort())
+    }
+    const decision = decideFormation({ address: parts.self.address, seeds: parts.seeds, statuses: await this.askStatus() })
+    if (this.stopping.signal.aborted) return
+    if (decision.kind === 'bootstrap') return parts.bootstrap()
+    if (decision.kind === 'join') return this.join(decision.through)
+    this.say(decision.reason)
+  }
+
+  private async askStatus(): Promise<readonly PeerStatus[]> {
+    const { network, callTimeoutMs } = this.parts
+    const context = { timeoutMs: callTimeoutMs, signal: this.stopping.signal }
+    const answers = await Promise.allSettled(network.connected().map(peer => network.control(peer.node).status(context)))
+    return answers.flatMap(answer => answer.status === 'fulfilled' ? [answer.value] : [])
+  }
+
+  private async join(through: readonly string[]): Promise<void> {
+    for (const node of through) {
+      if (this.stopping.signal.aborted) return
+      const reply = await this.askToJoin(node)
+      if (reply === null || reply.kind === 'try-later') continue
+      if (reply.kind === 'refused') {
+        this.say(`${node} refuses to admit this node: ${reply.reason}`)
+        return this.parts.onRefusal(reply.reason)
+      }
+      this.parts.onRefusal(null)
+      if (this.parts.clusterId() === null) await this.parts.adopt(reply.clusterId)
+      return
+    }
+  }
+
+  private async askToJoin(node: string): Promise<JoinReply | null> {
+    const { network, callTimeoutMs, self } = this.parts
+    try {
+      return await network.control(node).join(self, { timeoutMs: callTimeoutMs, signal: this.stopping.signal })
+    } catch (error) {
+      if (!(error instanceof ReplicaError)) throw error
+      this.say(`${node} did not answer the request to join: ${error.message}`)
+      return null
+    }
+  }
+
+  /** Logs a reason once, until another one comes. */
+  private say(reason: string): void {
+    if (reason === this.said) return
+    this.said = reason
+    this.parts.log.warn({ node: this.parts.self.node }, reason)
+  }
+}

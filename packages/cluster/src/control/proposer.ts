@@ -1,0 +1,107 @@
+/**
+ * Brings a command into the log from any node: proposes it here when this node leads, otherwise asks the
+ * leader, and goes on over changes of leader until the deadline. The command's id makes that harmless.
+ */
+import { ApiError, ReplicaError } from '@sectional/core'
+import type { CallContext, PeerNetwork, ProposeReply } from '@sectional/core'
+import type { Clock, Random } from '@sectional/runtime'
+import { Waiters } from '../consensus/waiters.ts'
+import { checkCommand } from './commands.ts'
+import type { Command, CommandBody, CommandResult } from './commands.ts'
+
+const commandIdBytes = 16
+
+/** This node's part in the log, as the proposer needs it. */
+export interface LogAccess {
+  readonly leader: string | null
+  readonly voters: readonly string[]
+  /** Handles a proposal as the leader. */
+  propose(command: unknown, context: CallContext): Promise<ProposeReply>
+  waitApplied(index: number, timeoutMs: number): Promise<boolean>
+}
+
+export interface ProposerParts {
+  readonly node: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly network: PeerNetwork
+  /** Null: not admitted. */
+  readonly log: () => LogAccess | null
+  /** One attempt at one leader, milliseconds. */
+  readonly attemptMs: number
+  /** Between attempts, unless something changes sooner. */
+  readonly retryMs: number
+}
+
+export class Proposer {
+  private readonly parts: ProposerParts
+  private readonly changes: Waiters
+  private generation = 0
+  private stopped = false
+
+  constructor(parts: ProposerParts) {
+    this.parts = parts
+    this.changes = new Waiters(parts.clock)
+  }
+
+  /** The leader or a link may be another one now. */
+  changed(): void {
+    this.generation += 1
+    this.changes.check()
+  }
+
+  stop(): void {
+    this.stopped = true
+    this.changes.stop()
+  }
+
+  /**
+   * Resolves once this node has applied the command.
+   * @throws ApiError `service_unavailable` after `timeoutMs`; the command may still be applied later
+   */
+  async submit(body: CommandBody, timeoutMs: number): Promise<CommandResult> {
+    const command: Command = checkCommand({ ...body, id: Buffer.from(this.parts.random.bytes(commandIdBytes)).toString('hex') })
+    const { result } = await this.send(command, timeoutMs)
+    return result as CommandResult
+  }
+
+  /** Waits until this node has applied all that was decided before now. @throws ApiError `service_unavailable` */
+  async catchUp(timeoutMs: number): Promise<void> {
+    await this.send({ type: 'read-index' }, timeoutMs)
+  }
+
+  private async send(command: unknown, timeoutMs: number): Promise<{ readonly result: unknown }> {
+    const { clock } = this.parts
+    const deadline = clock.monotonic() + timeoutMs
+    for (let left = timeoutMs; left > 0 && !this.stopped; left = deadline - clock.monotonic()) {
+      const { generation } = this
+      const reply = await this.attempt(command, Math.min(left, this.parts.attemptMs))
+      if (reply?.kind === 'applied') {
+        if (await this.parts.log()?.waitApplied(reply.index, deadline - clock.monotonic())) return { result: reply.result }
+        break
+      }
+      await this.changes.wait(() => this.generation !== generation, Math.min(this.parts.retryMs, deadline - clock.monotonic()))
+    }
+    throw this.unavailable()
+  }
+
+  private async attempt(command: unknown, timeoutMs: number): Promise<ProposeReply | undefined> {
+    const log = this.parts.log()
+    if (!log || log.leader === null) return undefined
+    const peer = log.leader === this.parts.node ? log : this.parts.network.control(log.leader)
+    try {
+      return await peer.propose(command, { timeoutMs })
+    } catch (error) {
+      if (error instanceof ReplicaError && error.code !== 'protocol') return undefined
+      throw error
+    }
+  }
+
+  private unavailable(): ApiError {
+    const log = this.parts.log()
+    const reason = log === null
+      ? 'This node has not been admitted to a cluster yet.'
+      : `The cluster's metadata cannot be changed now: no majority of its voters (${log.voters.join(', ')}) answers ${this.parts.node}. Documents can still be read and written. Try again later.`
+    return new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '5' } })
+  }
+}

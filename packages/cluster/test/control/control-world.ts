@@ -1,0 +1,154 @@
+/** A few control planes in one process: manual clock, disks that survive crashes, a network that can be cut. */
+import { ManualClock, MemoryDisk, MemoryStorage, SeededRandom } from '@sectional/runtime'
+import type { Log, LogFields, Metrics, Runtime } from '@sectional/runtime'
+import type { PeerIdentity } from '@sectional/core'
+import { ControlPlaneNode } from '../../src/control/control-plane-node.ts'
+import { defaultControlPlaneOptions } from '../../src/control/control-options.ts'
+import type { ControlPlaneOptions } from '../../src/control/control-options.ts'
+import { PeerHub } from '../memory-peer-network.ts'
+
+export interface LogLine { readonly level: string; readonly node: string; readonly message: string; readonly fields: LogFields }
+
+interface WorldOptions { readonly seed?: number; readonly seeds?: readonly string[]; readonly options?: Partial<ControlPlaneOptions> }
+
+export class ControlWorld {
+  readonly clock = new ManualClock()
+  readonly hub = new PeerHub({ clock: this.clock })
+  readonly lines: LogLine[] = []
+  readonly fatal: Error[] = []
+  private readonly random: SeededRandom
+  private readonly seeds: readonly string[]
+  private readonly options: ControlPlaneOptions
+  private readonly disks = new Map<string, MemoryDisk>()
+  private readonly storages = new Map<string, MemoryStorage>()
+  private readonly planes = new Map<string, ControlPlaneNode>()
+
+  constructor({ seed = 1, seeds = ['n1', 'n2', 'n3'], options = {} }: WorldOptions = {}) {
+    this.random = new SeededRandom(seed)
+    this.seeds = seeds.map(addressOf)
+    this.options = { ...defaultControlPlaneOptions, ...options }
+  }
+
+  plane(name: string): ControlPlaneNode {
+    const plane = this.planes.get(name)
+    if (!plane) throw new Error(`${name} is down`)
+    return plane
+  }
+
+  running(): readonly string[] { return [...this.planes.keys()] }
+
+  async start(name: string, overrides: { readonly address?: string; readonly seeds?: readonly string[]; readonly zone?: string; readonly options?: Partial<ControlPlaneOptions> } = {}): Promise<ControlPlaneNode> {
+    let disk = this.disks.get(name)
+    if (!disk) this.disks.set(name, disk = new MemoryDisk(this.clock))
+    const storage = new MemoryStorage(disk)
+    this.storages.set(name, storage)
+    const address = overrides.address ?? addressOf(name)
+    const peer: PeerIdentity = { node: name, address, clusterId: null }
+    const plane = new ControlPlaneNode({
+      runtime: this.runtime(name, storage), network: this.hub.attach(peer),
+      identity: { node: name, address, zone: overrides.zone ?? null, seeds: overrides.seeds ?? this.seeds },
+      options: { ...this.options, ...overrides.options },
+      replica: () => undefined,
+      answer: async question => `${name} answers ${question}`,
+      onFatal: error => { this.fatal.push(error) },
+    })
+    await plane.start()
+    this.planes.set(name, plane)
+    return plane
+  }
+
+  async stop(name: string): Promise<void> {
+    const plane = this.plane(name)
+    this.planes.delete(name)
+    await this.during(plane.stop())
+  }
+
+  /** Power failure: what was not synced is gone. */
+  async crash(name: string): Promise<void> {
+    this.storages.get(name)?.crash()
+    await this.stop(name)
+  }
+
+  wipe(name: string): void { this.disks.delete(name) }
+
+  /** Puts one node's disk into another. */
+  moveDisk(from: string, to: string): void {
+    const disk = this.disks.get(from)
+    if (disk) this.disks.set(to, disk)
+    this.wipe(from)
+  }
+
+  async stopAll(): Promise<void> {
+    for (const name of this.running()) await this.stop(name)
+  }
+
+  async advance(ms: number): Promise<void> { await this.clock.advance(ms) }
+
+  /** Lets time pass until the promise settles. */
+  async during<T>(work: Promise<T>, limitMs = 60_000): Promise<T> {
+    let settled = false
+    const mark = (): void => { settled = true }
+    work.then(mark, mark)
+    await this.until(() => settled, 'a promise settles', limitMs)
+    return work
+  }
+
+  /** Lets time pass until the condition holds. */
+  async until(condition: () => boolean, what: string, limitMs = 60_000): Promise<void> {
+    const end = this.clock.monotonic() + limitMs
+    for (;;) {
+      await this.clock.advance(0)
+      if (condition()) return
+      if (this.fatal[0]) throw this.fatal[0]
+      if (this.clock.monotonic() >= end) throw new Error(`after ${limitMs} ms, not yet: ${what}\n${this.lines.slice(-30).map(line => `${line.node} ${line.message} ${JSON.stringify(line.fields)}`).join('\n')}`)
+      await this.clock.advance(5)
+    }
+  }
+
+  /** Starts the nodes and waits until all serve. */
+  async form(names: readonly string[] = ['n1', 'n2', 'n3']): Promise<void> {
+    for (const name of names) await this.start(name)
+    await this.serving(names)
+    if (names.length <= 5) await this.voting(names)
+  }
+
+  async serving(names: readonly string[]): Promise<void> {
+    await this.until(() => names.every(name => this.plane(name).unavailableReason() === null && names.every(other => this.plane(name).state()?.nodes[other] !== undefined)), `${names.join(', ')} serve`)
+  }
+
+  async voting(names: readonly string[]): Promise<void> {
+    await this.until(() => names.every(name => String(this.plane(name).votingConfiguration()?.voters) === String([...names].sort())), `${names.join(', ')} vote`)
+  }
+
+  /** The one node that others follow. */
+  async leader(among: readonly string[] = this.running()): Promise<string> {
+    let leader: string | null = null
+    await this.until(() => {
+      const leaders = new Set(among.map(name => this.plane(name).leader()))
+      leader = [...leaders][0] ?? null
+      return leaders.size === 1 && leader !== null
+    }, 'all agree on a leader')
+    if (leader === null) throw new Error('no leader')
+    return leader
+  }
+
+  said(name: string, text: string): boolean { return this.lines.some(line => line.node === name && line.message.includes(text)) }
+
+  private runtime(node: string, storage: MemoryStorage): Runtime {
+    const seed = Math.floor(this.random.fraction() * 2 ** 48)
+    const parts = { clock: this.clock, random: new SeededRandom(seed), storage, log: this.logOf(node, {}), metrics: silentMetrics }
+    return parts as unknown as Runtime
+  }
+
+  private logOf(node: string, base: LogFields): Log {
+    const write = (level: string) => (fields: LogFields, message: string): void => { this.lines.push({ level, node, message, fields: { ...base, ...fields } }) }
+    return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error'), child: fields => this.logOf(node, { ...base, ...fields }) }
+  }
+}
+
+export function addressOf(name: string): string { return `${name}.test:7000` }
+
+const metric = { add: () => {}, set: () => {}, observe: () => {} }
+const silentMetrics: Metrics = {
+  counter: () => metric, gauge: () => metric, histogram: () => metric, onCollect: () => {}, render: async () => '', samples: async () => [],
+}
