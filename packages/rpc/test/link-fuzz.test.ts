@@ -1,0 +1,183 @@
+/** What a peer that holds the secret, but is broken or taken over, can do with its frames. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import type { Connection } from '@sectional/runtime'
+import { SeededRandom } from '@sectional/runtime'
+import { FrameDecoder, FrameEncoder } from '../src/frame/frame-codec.ts'
+import type { OutgoingMessage } from '../src/frame/frame-codec.ts'
+import { DialingHandshake } from '../src/link/handshake.ts'
+import { messageHeaderType } from '../src/schema/schema.ts'
+import type { WireMessage } from '../src/schema/schema.ts'
+import { context, secret, TestWorld } from './test-node.ts'
+import type { TestNode } from './test-node.ts'
+
+const random = new SeededRandom(7)
+
+/** A peer under the control of the test, after an honest handshake. */
+class RawPeer {
+  readonly received: WireMessage[] = []
+  closed: string | undefined
+  readonly #connection: Connection
+  readonly #encoder: FrameEncoder
+
+  private constructor(connection: Connection, encoder: FrameEncoder) {
+    this.#connection = connection
+    this.#encoder = encoder
+    connection.onClose = reason => { this.closed = reason }
+  }
+
+  static async dial(world: TestWorld, node: TestNode, name: string): Promise<RawPeer> {
+    const limits = { frameBytes: 1024 * 1024, maxMessageBytes: 1024 * 1024 }
+    const connection = await world.hub.network(name).connect({ host: node.identity.node, port: 1 }, { timeoutMs: 1000 })
+    const instance = Buffer.from(random.bytes(16)).toString('hex')
+    const dialer = new DialingHandshake({ identity: { node: name, address: `${name}:9`, clusterId: 'c1', instance }, secret, nonce: random.bytes(32) })
+    const peer = await new Promise<RawPeer>((resolve, reject) => {
+      connection.onFrame = frame => {
+        const step = dialer.receive(frame)
+        if (step.kind === 'refused') return reject(new Error(step.refusal.reason))
+        if (step.kind === 'continue') return connection.send(step.send)
+        const raw = new RawPeer(connection, new FrameEncoder(step.result.sendKey, limits))
+        const decoder = new FrameDecoder(step.result.receiveKey, limits)
+        connection.onFrame = received => {
+          for (const { header } of decoder.decode(received)) raw.received.push(messageHeaderType.decode(header))
+        }
+        resolve(raw)
+      }
+      connection.send(dialer.hello)
+    })
+    await world.settle()
+    return peer
+  }
+
+  sendFrame(bytes: Uint8Array): void { this.#connection.send(bytes) }
+
+  send(messages: readonly { readonly header: Uint8Array; readonly payload?: Uint8Array }[]): void {
+    const outgoing = messages.map(({ header, payload = new Uint8Array() }): OutgoingMessage => (
+      { header, payload: [payload], bytes: header.length + payload.length }))
+    this.#encoder.encode(outgoing, frame => { this.#connection.send(frame) })
+  }
+
+  close(): void { this.#connection.close('done') }
+}
+
+/** Valid headers to begin mutations from. */
+const shard = { incarnation: 'incarnation-1', begin: 0, end: 0xffffffff }
+const validHeaders: readonly object[] = [
+  { id: 1, call: { timeoutMs: 100, shard, openDocument: { id: 'doc', body: true } } },
+  { id: 2, call: { timeoutMs: 100, shard, storeRevisions: { revisions: [{ id: 'd', path: { start: 1, ids: ['aa'] }, bodyLength: 3 }], revsLimit: 10 } } },
+  { id: 3, call: { timeoutMs: 100, shard, updateDocuments: { edits: [{ id: 'd', revisionHash: 'aa', bodyLength: 3 }], revsLimit: 10 } } },
+  { id: 4, call: { timeoutMs: 100, shard, scanChanges: { since: 0, body: true } } },
+  { id: 5, call: { timeoutMs: 100, join: { node: 'x', address: 'x:1' } } },
+  { id: 6, call: { timeoutMs: 100, propose: {} } },
+  { id: 4, credit: { pages: 1, bytes: 10 } },
+  { id: 4, cancel: {} },
+  { id: 7, reply: { openDocument: {} } },
+  { id: 8, page: { documents: { rows: [{ id: 'a', revision: '1-a', bodyLength: 3 }] } } },
+  { raft: { from: 'x', to: 'b', term: 1, append: { previousIndex: 1, entries: [{ index: 2, term: 1, kind: 0, payloadLength: 3 }] } } },
+  { heartbeat: {} }, { retire: {} }, { id: 9, end: {} }, { id: 9, failure: { code: 'no_such_code', reason: 'x' } },
+]
+
+const mutatedHeader = fc.tuple(fc.nat(validHeaders.length - 1), fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }), fc.nat(60))
+  .map(([index, changes, cut]) => {
+    const header = Buffer.from(messageHeaderType.encode(validHeaders[index] as object))
+    for (const [at, value] of changes) header[at % header.length] = value
+    return cut < header.length && cut % 3 === 0 ? header.subarray(0, cut) : header
+  })
+
+describe('a peer that breaks the protocol', () => {
+  let world: TestWorld
+  let node: TestNode
+  beforeEach(async () => {
+    world = new TestWorld()
+    node = await world.node('b').start()
+  })
+  afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
+
+  it('loses its link, with a reason and a log line, and nothing else happens', async () => {
+    const broken: readonly [string, (peer: RawPeer) => void, RegExp][] = [
+      ['bad1', peer => { peer.sendFrame(Buffer.alloc(100)) }, /wrong tag/],
+      ['bad2', peer => { peer.send([{ header: Buffer.from([0xff, 0xff, 0xff]) }]) }, /malformed Message/],
+      ['bad3', peer => { peer.send([{ header: messageHeaderType.encode({ id: 1 }) }]) }, /no known content/],
+      ['bad4', peer => {
+        const scan = { header: messageHeaderType.encode({ id: 1, call: { timeoutMs: 100, shard, openDocument: { id: 'doc' } } }) }
+        peer.send([scan, scan])
+      }, /began twice/],
+    ]
+    for (const [name, act, reason] of broken) {
+      const peer = await RawPeer.dial(world, node, name)
+      act(peer)
+      await world.settle()
+      assert.match(peer.closed ?? 'open', reason)
+      assert.equal(node.log.find('error', reason).length, 1)
+    }
+    assert.deepEqual(node.connected(), [])
+  })
+
+  it('gets an error for a malformed request, and keeps its link', async () => {
+    const peer = await RawPeer.dial(world, node, 'careless')
+    const malformed: readonly { readonly call: object; readonly payload?: Uint8Array }[] = [
+      { call: { timeoutMs: 100, shard } },
+      { call: { timeoutMs: 100, openDocument: { id: 'doc' } } },
+      { call: { timeoutMs: Number.NaN, shard, openDocument: { id: 'doc' } } },
+      { call: { timeoutMs: 100, shard: { ...shard, begin: 5, end: 4 }, openDocument: { id: 'doc' } } },
+      { call: { timeoutMs: 100, shard, scanChanges: { since: -1 } } },
+      { call: { timeoutMs: 100, shard, openDocument: { id: 'doc' } }, payload: Buffer.alloc(1) },
+      { call: { timeoutMs: 100, shard, updateDocuments: { edits: [{ id: 'd', bodyLength: 5 }] } } },
+      { call: { timeoutMs: 100, ask: { question: 'secrets' } } },
+    ]
+    peer.send(malformed.map(({ call, payload }, index) => ({ header: messageHeaderType.encode({ id: index + 1, call }), ...(payload && { payload }) })))
+    await world.settle()
+    assert.equal(peer.closed, undefined)
+    assert.deepEqual(peer.received.filter(({ content }) => content === 'failure').map(({ failure }) => failure.code), malformed.map(() => 'protocol'))
+    peer.close()
+  })
+
+  it('cannot bring the node down with whatever it sends under a right tag', async () => {
+    const messages = fc.array(fc.tuple(fc.oneof(mutatedHeader, fc.uint8Array({ maxLength: 60 })), fc.uint8Array({ maxLength: 8 })), { minLength: 1, maxLength: 6 })
+    const unhandled: unknown[] = []
+    const note = (error: unknown): void => { unhandled.push(error) }
+    process.on('unhandledRejection', note)
+    try {
+      await fc.assert(fc.asyncProperty(messages, async sent => {
+        const peer = await RawPeer.dial(world, node, 'fuzzer')
+        for (const [header, payload] of sent) peer.send([{ header, payload }])
+        await world.clock.advance(0)
+        peer.close()
+        await world.settle()
+        assert.deepEqual(node.connected(), [])
+      }), { numRuns: 150 })
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+    assert.deepEqual(unhandled, [])
+    const honest = await world.node('a').start([node])
+    await world.settle()
+    assert.equal((await honest.peers.control('b').status(context)).node, 'b')
+  })
+
+  it('that answers a call with something else fails the call and loses its link', async () => {
+    const peer = await RawPeer.dial(world, node, 'liar')
+    const call = node.remote({ identity: { node: 'liar' } } as TestNode).countDocuments({ descending: false }, context)
+    const outcome = call.then(() => 'ok', error => error.code)
+    await world.settle()
+    const id = peer.received.find(({ content }) => content === 'call')?.id
+    peer.send([{ header: messageHeaderType.encode({ id, reply: { openDocument: {} } }) }])
+    await world.settle()
+    assert.equal(await outcome, 'protocol')
+    assert.match(peer.closed ?? 'open', /answered with something else/)
+  })
+
+  it('that sends more pages than it has credit for loses its link', async () => {
+    const peer = await RawPeer.dial(world, node, 'pusher')
+    const scan = node.remote({ identity: { node: 'pusher' } } as TestNode).scanDocuments({ descending: false, body: false, leaves: false }, context)
+    const pages = scan[Symbol.asyncIterator]()
+    const first = pages.next()
+    await world.settle()
+    const id = peer.received.find(({ content }) => content === 'call')?.id
+    const page = { header: messageHeaderType.encode({ id, page: { documents: { rows: [{ id: 'a', revision: '1-a' }] } } }) }
+    peer.send(Array.from({ length: 20 }, () => page))
+    await world.settle()
+    assert.equal((await first).value?.length, 1)
+    assert.match(peer.closed ?? 'open', /over its credit/)
+  })
+})
