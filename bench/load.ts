@@ -59,7 +59,7 @@ function nextRequest(): string {
 function completeAnswer(buffer: Buffer): { length: number; status: string } | null {
   const headEnd = buffer.indexOf('\r\n\r\n')
   if (headEnd < 0) return null
-  const head = buffer.latin1Slice(0, headEnd)
+  const head = buffer.toString('latin1', 0, headEnd)
   const status = head.slice(9, 12)
   const announced = /\r\ncontent-length: (\d+)/i.exec(head)
   if (announced) {

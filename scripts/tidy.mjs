@@ -72,7 +72,7 @@ function readSource(root, path) {
   const [, packageName, part] = /^packages\/([^/]+)\/([^/]+)\//.exec(path) ?? []
   const code = blank(text)
   // A contract's conformance suite lies beside the contract and is a test all the same.
-  const isSource = part === 'src' && !path.endsWith('-suite.ts')
+  const isSource = part === 'src' && !/-suite(\.ts|\/)/.test(path)
   return { path, text, code, packageName, isSource, imports: importsOf(text, code) }
 }
 
@@ -111,7 +111,7 @@ function layerFindings(root, file) {
     } else if (specifier.startsWith('@sectional/')) {
       const [, target, ...rest] = specifier.split('/')
       if (target !== file.packageName && !allowed.includes(target)) findings.push(`${file.path}: package ${file.packageName} may not import ${target} (layers: design.md section 3)`)
-      if (rest.length > 0) findings.push(`${file.path}: ${specifier} reaches behind the package's index`)
+      if (rest.length > 0 && exportedFile(root, specifier) === undefined) findings.push(`${file.path}: ${specifier} reaches behind the package's index`)
     } else if (!specifier.startsWith('node:') && !declared.has(packageNameOf(specifier))) {
       findings.push(`${file.path}: ${packageNameOf(specifier)} is not a dependency of the package`)
     }
@@ -193,8 +193,15 @@ function cycleFindings(root, files) {
 
 function resolveImport(root, file, specifier) {
   if (specifier.startsWith('.')) return relative(root, join(root, dirname(file.path), specifier))
-  const match = /^@sectional\/([^/]+)$/.exec(specifier)
-  return match ? `packages/${match[1]}/src/index.ts` : undefined
+  return specifier.startsWith('@sectional/') ? exportedFile(root, specifier) : undefined
+}
+
+/** The source file that a package exports under the specifier, or undefined. */
+function exportedFile(root, specifier) {
+  const [, name, ...rest] = specifier.split('/')
+  const manifest = join(root, 'packages', name, 'package.json')
+  const exported = existsSync(manifest) ? JSON.parse(readFileSync(manifest, 'utf8')).exports?.[['.', ...rest].join('/')] : undefined
+  return exported && `packages/${name}/${exported['sectional-source'].replace('./', '')}`
 }
 
 const exceptionsFile = 'scripts/tidy-exceptions.json'

@@ -1,0 +1,129 @@
+/** The replicas on this node's disk, kept at what the cluster's metadata wants: missing ones are made, garbage goes. */
+import { compareInventory, plannedShards, type ClusterState, type LocalReplicas } from '@sectional/cluster'
+import { ReplicaError, formatRange, type ShardId, type ShardReplica } from '@sectional/core'
+import type { Clock, Log, Timer } from '@sectional/runtime'
+import type { ShardHost } from '@sectional/shard'
+import { PendingReplica } from './pending-replica.ts'
+
+export interface HostedReplicasParts {
+  readonly node: string
+  readonly host: ShardHost
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** What the control plane knows (`ControlPlaneNode`). */
+export interface InventorySource {
+  appliedState(): ClusterState | null
+  /** Whether what the state does not list is surely gone. */
+  confirmed(): boolean
+  onChange(listener: () => void): () => void
+}
+
+/** Shards that are made or dropped at a time; each is one small durable write, and they share it. */
+const parallelChanges = 64
+/** Failures, and garbage that was not yet surely garbage, are looked at again after this. */
+const retryMs = 2000
+
+export class HostedReplicas implements LocalReplicas {
+  readonly #parts: HostedReplicasParts
+  #source: InventorySource | undefined
+  #planned: { readonly state: ClusterState | null; readonly keys: ReadonlySet<string> } = { state: null, keys: new Set() }
+  #unsubscribe: () => void = () => {}
+  #retry: Timer | undefined
+  #running: Promise<void> | undefined
+  #again = false
+  #stopped = false
+
+  constructor(parts: HostedReplicasParts) {
+    this.#parts = parts
+  }
+
+  /** Follows the metadata from now on. */
+  start(source: InventorySource): void {
+    this.#source = source
+    this.#unsubscribe = source.onChange(() => this.#reconcile())
+    this.#reconcile()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#unsubscribe()
+    this.#retry?.cancel()
+    await this.#running
+  }
+
+  shards(): readonly ShardId[] {
+    return this.#parts.host.list()
+  }
+
+  /** One that the metadata wants is there at once: its calls wait until it is made. */
+  replica(shard: ShardId): ShardReplica | undefined {
+    const engine = this.#parts.host.replica(shard)
+    if (engine !== undefined || this.#stopped || !this.#isPlanned(shard)) return engine
+    return new PendingReplica(() => this.#parts.host.create(shard))
+  }
+
+  /** The local replica, or one whose calls reject with `not_hosted`. */
+  replicaOrAbsent(shard: ShardId): ShardReplica {
+    return this.replica(shard) ?? new PendingReplica(() => Promise.reject(new ReplicaError('not_hosted', `this node holds no replica of ${shardKey(shard)}`)))
+  }
+
+  setCatchingUp(shard: ShardId, catchingUp: boolean): void {
+    this.#parts.host.replica(shard)?.setCatchingUp(catchingUp)
+  }
+
+  onCommit(listener: (shard: ShardId) => void): () => void {
+    return this.#parts.host.onCommit(listener)
+  }
+
+  #isPlanned(shard: ShardId): boolean {
+    const state = this.#source?.appliedState() ?? null
+    if (this.#planned.state !== state) {
+      this.#planned = { state, keys: new Set(state === null ? [] : plannedShards(state, this.#parts.node).map(shardKey)) }
+    }
+    return this.#planned.keys.has(shardKey(shard))
+  }
+
+  /** One run at a time; what changes during a run asks for another. */
+  #reconcile(): void {
+    if (this.#stopped) return
+    this.#again = true
+    this.#running ??= this.#run().finally(() => { this.#running = undefined })
+  }
+
+  async #run(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false
+      const settled = await this.#pass()
+      if (settled || this.#stopped) continue
+      this.#retry?.cancel()
+      this.#retry = this.#parts.clock.setTimer(retryMs, () => this.#reconcile())
+    }
+  }
+
+  /** Resolves with whether nothing is left to be done. */
+  async #pass(): Promise<boolean> {
+    const { host, node, log } = this.#parts
+    const source = this.#source
+    const state = source?.appliedState()
+    if (source === undefined || !state) return true
+    const { create, drop } = compareInventory(state, node, host.list())
+    const garbage = source.confirmed() ? drop : []
+    const changes = [...create.map(shard => () => host.create(shard)), ...garbage.map(shard => () => host.drop(shard))]
+    let failures = 0
+    for (let from = 0; from < changes.length && !this.#stopped; from += parallelChanges) {
+      const outcomes = await Promise.allSettled(changes.slice(from, from + parallelChanges).map(change => change()))
+      for (const outcome of outcomes) {
+        if (outcome.status === 'fulfilled') continue
+        failures++
+        log.warn({ err: outcome.reason }, 'a replica could not be made or dropped; this is tried again')
+      }
+    }
+    return failures === 0 && garbage.length === drop.length
+  }
+}
+
+function shardKey({ incarnation, range }: ShardId): string {
+  return `${incarnation}/${formatRange(range)}`
+}

@@ -1,0 +1,74 @@
+import type {
+  CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
+  OpenRevisionsRequest, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica,
+  StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+} from '@sectional/core'
+
+/**
+ * A local replica that is not open yet: each call first waits for `open`. So a database can be used as soon as
+ * it is created, although its shards reach the disks of its nodes a moment later. A rejecting `open` makes a
+ * replica that is not there.
+ */
+export class PendingReplica implements ShardReplica {
+  readonly #open: () => Promise<ShardReplica>
+
+  constructor(open: () => Promise<ShardReplica>) {
+    this.#open = open
+  }
+
+  async openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null> {
+    return (await this.#open()).openDocument(request, context)
+  }
+
+  async openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
+    return (await this.#open()).openRevisions(requests, context)
+  }
+
+  async updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
+    return (await this.#open()).updateDocuments(request, context)
+  }
+
+  async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
+    return (await this.#open()).storeRevisions(request, context)
+  }
+
+  async diffRevisions(requests: Parameters<ShardReplica['diffRevisions']>[0], context: CallContext): Promise<readonly RevisionsDiff[]> {
+    return (await this.#open()).diffRevisions(requests, context)
+  }
+
+  async * scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncIterable<readonly DocumentRow[]> {
+    yield * (await this.#open()).scanDocuments(request, context)
+  }
+
+  async countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number> {
+    return (await this.#open()).countDocuments(request, context)
+  }
+
+  async * scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]> {
+    yield * (await this.#open()).scanChanges(request, context)
+  }
+
+  async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
+    return (await this.#open()).openLocalDocuments(ids, context)
+  }
+
+  async updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {
+    return (await this.#open()).updateLocalDocument(request, context)
+  }
+
+  async * scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]> {
+    yield * (await this.#open()).scanLocalDocuments(request, context)
+  }
+
+  async replicaInfo(context: CallContext): Promise<ReplicaInfo> {
+    return (await this.#open()).replicaInfo(context)
+  }
+
+  async digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets> {
+    return (await this.#open()).digestDocuments(bucketCount, context)
+  }
+
+  async * scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]> {
+    yield * (await this.#open()).scanDigestBucket(bucketCount, bucket, context)
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * The composition root: the only place that knows every part of a node. It touches nothing but the `Runtime`
+ * that it is given, so a node runs the same in a process of its own, in a test and in the simulator.
+ */
+import {
+  ControlPlaneNode, createAntiEntropy, createCoordinator, defaultControlPlaneOptions, type AntiEntropy, type ControlPlane, type CoordinatorNode, type ReplicaDirectory,
+} from '@sectional/cluster'
+import { answerNodeQuestion, createHttpApi, type Configuration, type NodeInformation } from '@sectional/http'
+import { createPeerNetwork } from '@sectional/rpc'
+import type { HttpServer, Runtime } from '@sectional/runtime'
+import { ShardHost } from '@sectional/shard'
+import type { PeerNetwork } from '@sectional/core'
+import type { NodeOptions } from './configuration/node-options.ts'
+import { HostedReplicas } from './hosting/hosted-replicas.ts'
+import { createNodeInformation } from './information/node-information.ts'
+
+export interface NodeParts {
+  readonly options: NodeOptions
+  readonly configuration: Configuration
+  /** Version of Sectional. */
+  readonly version: string
+  /** An invariant is broken: whoever owns the process ends it. */
+  readonly onFatal: (error: Error) => void
+}
+
+export interface Node {
+  /**
+   * Opens the disk, the cluster listener and the HTTP listener. The node joins or forms its cluster in the
+   * background; `control.unavailableReason()` tells when it has.
+   * @throws StorageError, or Error when an address cannot be bound; nothing is left open then
+   */
+  start(): Promise<void>
+  /** Lets running requests end, then closes everything. May be called at any time, more than once. */
+  stop(): Promise<void>
+  /** Once started. */
+  readonly http: HttpServer['address']
+  readonly control: ControlPlane
+}
+
+const secretBytes = 32
+
+export function createNode(runtime: Runtime, parts: NodeParts): Node {
+  return new ComposedNode(runtime, parts)
+}
+
+class ComposedNode implements Node {
+  readonly #runtime: Runtime
+  readonly #parts: NodeParts
+  /** What is open, in the order of opening. */
+  readonly #closers: (() => Promise<void>)[] = []
+  #control: ControlPlaneNode | undefined
+  #http: HttpServer | undefined
+  #stopping: Promise<void> | undefined
+
+  constructor(runtime: Runtime, parts: NodeParts) {
+    this.#runtime = runtime
+    this.#parts = parts
+  }
+
+  get control(): ControlPlane {
+    if (this.#control === undefined) throw new Error('the node is not started')
+    return this.#control
+  }
+
+  get http(): HttpServer['address'] {
+    if (this.#http === undefined) throw new Error('the node is not started')
+    return this.#http.address
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#open()
+    } catch (error) {
+      await this.stop()
+      throw error
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#close()
+    return this.#stopping
+  }
+
+  async #close(): Promise<void> {
+    for (let closer = this.#closers.pop(); closer !== undefined; closer = this.#closers.pop()) await closer()
+  }
+
+  async #open(): Promise<void> {
+    const runtime = this.#runtime
+    const { options, configuration } = this.#parts
+    const host = await ShardHost.open(runtime)
+    this.#closers.push(() => host.close())
+    const hosted = new HostedReplicas({ node: options.name, host, clock: runtime.clock, log: runtime.log })
+    const network = this.#createNetwork()
+
+    const control: ControlPlaneNode = new ControlPlaneNode({
+      runtime, network,
+      identity: { node: options.name, address: options.cluster.advertised, zone: options.zone, seeds: options.cluster.seeds },
+      options: defaultControlPlaneOptions,
+      replica: shard => hosted.replica(shard),
+      answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
+      onFatal: this.#parts.onFatal,
+    })
+    this.#control = control
+    const nodeInformation = this.#createInformation(control, hosted)
+    const replicas = this.#directory(network, control, hosted)
+    const antiEntropy = createAntiEntropy({ runtime, control, replicas, local: hosted })
+    const coordinator = this.#createCoordinator(control, replicas, antiEntropy)
+
+    this.#closers.push(() => control.stop())
+    await control.start()
+    hosted.start(control)
+    this.#closers.push(() => hosted.stop())
+    antiEntropy.start()
+    this.#closers.push(() => antiEntropy.stop(), () => coordinator.stop())
+    await this.#serve(control, coordinator, nodeInformation)
+  }
+
+  #createNetwork(): PeerNetwork {
+    const { name, cluster } = this.#parts.options
+    const { random, log } = this.#runtime
+    return createPeerNetwork({
+      runtime: this.#runtime,
+      identity: { node: name, address: cluster.advertised, clusterId: null },
+      listen: cluster.listen,
+      // A cluster of one without a secret: a random one that nobody else can have.
+      secret: cluster.secret ?? Buffer.from(random.bytes(secretBytes)).toString('hex'),
+      log: log.child({ component: 'rpc' }),
+    })
+  }
+
+  #createInformation(control: ControlPlane, hosted: HostedReplicas): NodeInformation {
+    return createNodeInformation({ runtime: this.#runtime, control, version: this.#parts.version, hosted })
+  }
+
+  #directory(network: PeerNetwork, control: ControlPlane, hosted: HostedReplicas): ReplicaDirectory {
+    const { name } = this.#parts.options
+    return {
+      replica: (node, shard) => node === name ? hosted.replicaOrAbsent(shard) : network.replica(node, shard),
+      isConnected: node => node === name || control.connectedNodes().includes(node),
+    }
+  }
+
+  #createCoordinator(control: ControlPlane, replicas: ReplicaDirectory, antiEntropy: AntiEntropy): CoordinatorNode {
+    return createCoordinator({
+      runtime: this.#runtime, control, replicas,
+      onMissed: (shard, node) => antiEntropy.reportMissed(shard, node),
+      onSynchronize: db => antiEntropy.synchronize(db),
+    })
+  }
+
+  async #serve(control: ControlPlane, coordinator: CoordinatorNode, nodeInformation: NodeInformation): Promise<void> {
+    const { options, configuration } = this.#parts
+    const api = createHttpApi({ runtime: this.#runtime, control, coordinator, configuration, nodeInformation, options: options.httpOptions })
+    const server = await this.#runtime.http.listen(options.http, api.handler)
+    this.#http = server
+    this.#closers.push(async () => {
+      const closed = server.close(options.shutdownGraceMs)
+      await api.stop()
+      await closed
+    })
+  }
+}
