@@ -4,7 +4,7 @@ export interface Clock {
   now(): number
   /** Milliseconds since an arbitrary start, fractional. */
   monotonic(): number
-  /** Calls back once after `ms`. An open timer never keeps the process alive by itself. */
+  /** Calls back once after `ms` (at most 24 days). An open timer never keeps the process alive by itself. */
   setTimer(ms: number, callback: () => void): Timer
   /** Calls back after the current turn, before timers: yields to I/O. */
   setImmediate(callback: () => void): void

@@ -9,5 +9,7 @@ export interface Machine {
   eventLoopDelay(): { readonly mean: number; readonly p99: number }
   versions(): Readonly<Record<string, string>>
   /** RFC 8018 PBKDF2. */
-  pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512'): Promise<Uint8Array>
+  pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest): Promise<Uint8Array>
 }
+
+export type PasswordDigest = 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512'

@@ -5,6 +5,7 @@
  */
 import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
+import type { BlobStorage } from './blobs/blob-store.ts'
 import type { Storage } from './storage/storage.ts'
 import type { Network } from './network/network.ts'
 import type { HttpListener } from './http/http-listener.ts'
@@ -16,6 +17,7 @@ export interface Runtime {
   readonly clock: Clock
   readonly random: Random
   readonly storage: Storage
+  readonly blobs: BlobStorage
   readonly network: Network
   readonly http: HttpListener
   readonly log: Log

@@ -16,7 +16,18 @@ export interface BatchOperations {
 }
 
 /** What became of one group: for metrics. */
-export interface GroupObservation { readonly writes: number; readonly operations: number; readonly bytes: number; readonly failed: boolean }
+export interface GroupObservation {
+  /** Calls that went out together. */
+  readonly writes: number
+  readonly operations: number
+  readonly bytes: number
+  readonly failed: boolean
+}
+
+export interface GroupObserver {
+  /** Called when a group goes out; what it returns is called when the group has become durable or has failed. */
+  begin(store: string): (group: GroupObservation) => void
+}
 
 interface Waiter { readonly resolve: () => void; readonly reject: (error: unknown) => void }
 
@@ -56,8 +67,9 @@ class WriteGroup implements WriteBatch, BatchOperations {
  * or whether the store is open, and may reject with anything that `_toStorageError` understands.
  */
 export abstract class GroupCommitStore implements Store {
+  protected readonly name: string
   readonly #pause: (callback: () => void) => void
-  readonly #observe: ((group: GroupObservation) => void) | undefined
+  readonly #observer: GroupObserver | undefined
   readonly #queue: WriteGroup[] = []
   #queuedOperations = 0
   #queuedBytes = 0
@@ -70,9 +82,10 @@ export abstract class GroupCommitStore implements Store {
   /**
    * @param pause calls back soon; what is written until then joins the group that is about to go out
    */
-  constructor(pause: (callback: () => void) => void, observe?: (group: GroupObservation) => void) {
+  constructor(name: string, pause: (callback: () => void) => void, observer?: GroupObserver) {
+    this.name = name
     this.#pause = pause
-    this.#observe = observe
+    this.#observer = observer
   }
 
   protected abstract _getSync(key: Uint8Array): Uint8Array | undefined
@@ -157,7 +170,7 @@ export abstract class GroupCommitStore implements Store {
 
   /** Waits for the writes that were accepted; refuses new ones at once. */
   close(): Promise<void> {
-    this.#closedBy ??= new StorageError('closed', 'the store is closed')
+    this.#closedBy ??= new StorageError('closed', `the store ${this.name} is closed`)
     this.#closing ??= (this.#drained ?? Promise.resolve()).then(() => this.#mapped(this._close()))
     return this.#closing
   }
@@ -184,8 +197,9 @@ export abstract class GroupCommitStore implements Store {
       if (group === undefined) break
       this.#queuedOperations -= group.keys.length
       this.#queuedBytes -= group.bytes
+      const observe = this.#observer?.begin(this.name)
       const failure = await this.#writeGroup(group)
-      this.#observe?.({ writes: group.waiters.length, operations: group.keys.length, bytes: group.bytes, failed: failure !== undefined })
+      observe?.({ writes: group.waiters.length, operations: group.keys.length, bytes: group.bytes, failed: failure !== undefined })
       if (failure === undefined) {
         for (const waiter of group.waiters) waiter.resolve()
       } else {

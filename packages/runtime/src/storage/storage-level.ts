@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import type { Iterator as ClassicIterator } from 'classic-level'
 import { GroupCommitStore } from './group-commit-store.ts'
-import type { BatchOperations, GroupObservation } from './group-commit-store.ts'
+import type { BatchOperations, GroupObserver } from './group-commit-store.ts'
 import { checkStoreName, StorageError } from './storage.ts'
 import { syncDirectory } from './sync-directory.ts'
 import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
@@ -22,7 +22,7 @@ const emptyBytes = new Uint8Array(0)
 export interface LevelStorageOptions {
   /** Where each store gets a folder of its own. */
   readonly directory: string
-  readonly observe?: (store: string, group: GroupObservation) => void
+  readonly observer?: GroupObserver
 }
 
 /** Stores as LevelDB databases below one directory. */
@@ -35,7 +35,7 @@ export class LevelStorage implements Storage {
 
   async open(name: string, options: StoreOptions = {}): Promise<Store> {
     checkStoreName(name)
-    const { directory, observe } = this.#options
+    const { directory, observer } = this.#options
     const location = join(directory, name)
     try {
       await mkdir(location, { recursive: true })
@@ -50,7 +50,7 @@ export class LevelStorage implements Storage {
       await db.open()
       await syncDirectory(directory)
       await syncDirectory(dirname(directory))
-      return new LevelStore(db, observe && (group => observe(name, group)))
+      return new LevelStore(name, db, observer)
     } catch (error) {
       throw openError(error, location)
     }
@@ -60,8 +60,8 @@ export class LevelStorage implements Storage {
 class LevelStore extends GroupCommitStore {
   readonly #db: Level
 
-  constructor(db: Level, observe?: (group: GroupObservation) => void) {
-    super(setImmediate, observe)
+  constructor(name: string, db: Level, observer?: GroupObserver) {
+    super(name, setImmediate, observer)
     this.#db = db
   }
 

@@ -1,3 +1,4 @@
+import { MemoryBlobDisk } from '../blobs/blob-store-memory.ts'
 import type { Clock } from '../clock.ts'
 import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations } from './group-commit-store.ts'
@@ -17,6 +18,7 @@ export interface DiskFaults {
 
 /** What survives a crash: the synced contents of every store, and who has which open. */
 export class MemoryDisk {
+  readonly blobs = new MemoryBlobDisk()
   readonly #stores = new Map<string, SortedMap>()
   readonly #openers = new Map<string, MemoryStore>()
   readonly #clock: Clock | undefined
@@ -88,7 +90,6 @@ export class MemoryStorage implements Storage {
 }
 
 class MemoryStore extends GroupCommitStore {
-  readonly #name: string
   readonly #data: SortedMap
   readonly #disk: MemoryDisk
   readonly #clock: Clock | undefined
@@ -97,8 +98,7 @@ class MemoryStore extends GroupCommitStore {
   #inFlight: { readonly operations: BatchOperations; readonly settle: (error?: StorageError) => void } | undefined
 
   constructor(name: string, data: SortedMap, disk: MemoryDisk, clock: Clock | undefined) {
-    super(queueMicrotask)
-    this.#name = name
+    super(name, queueMicrotask)
     this.#data = data
     this.#disk = disk
     this.#clock = clock
@@ -107,12 +107,12 @@ class MemoryStore extends GroupCommitStore {
   crash(): void {
     if (this.#crashed) return
     this.#crashed = true
-    const error = new StorageError('closed', `the store ${this.#name} was revoked`)
+    const error = new StorageError('closed', `the store ${this.name} was revoked`)
     const lost = this.#inFlight
-    if (lost !== undefined && this.#disk.faults.keepUnsynced?.(this.#name) === true) this.#apply(lost.operations)
+    if (lost !== undefined && this.#disk.faults.keepUnsynced?.(this.name) === true) this.#apply(lost.operations)
     this.abandon(error)
     lost?.settle(error)
-    this.#disk.detach(this.#name, this)
+    this.#disk.detach(this.name, this)
   }
 
   protected override _getSync(key: Uint8Array): Uint8Array | undefined {
@@ -125,8 +125,8 @@ class MemoryStore extends GroupCommitStore {
 
   protected override async _writeDurable(operations: BatchOperations): Promise<void> {
     this.#assertAlive()
-    const failure = this.#disk.faults.failWrite?.(this.#name)
-    const delayMs = this.#disk.faults.syncDelayMs?.(this.#name) ?? 0
+    const failure = this.#disk.faults.failWrite?.(this.name)
+    const delayMs = this.#disk.faults.syncDelayMs?.(this.name) ?? 0
     await new Promise<void>((resolve, reject) => {
       const settle = (error?: StorageError): void => {
         this.#inFlight = undefined
@@ -165,7 +165,7 @@ class MemoryStore extends GroupCommitStore {
 
   protected override async _close(): Promise<void> {
     this.#crashed = true
-    this.#disk.detach(this.#name, this)
+    this.#disk.detach(this.name, this)
   }
 
   protected override async _recover(): Promise<void> {
@@ -185,7 +185,7 @@ class MemoryStore extends GroupCommitStore {
   }
 
   #assertAlive(): void {
-    if (this.#crashed) throw new StorageError('closed', `the store ${this.#name} is closed`)
+    if (this.#crashed) throw new StorageError('closed', `the store ${this.name} is closed`)
   }
 }
 

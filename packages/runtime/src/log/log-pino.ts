@@ -1,0 +1,84 @@
+import { mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import pino from 'pino'
+import type { DestinationStream, Logger } from 'pino'
+import type { Log, LogFields } from './log.ts'
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
+export interface PinoLogOptions {
+  readonly level: LogLevel
+  /** A file to append to; absent: standard output. */
+  readonly file?: string
+  /** Carried by every line, for instance the node's name. */
+  readonly fields?: LogFields
+  /** In place of a file or standard output. */
+  readonly destination?: DestinationStream
+}
+
+/** Members that never reach the log, should somebody log an object that has them: at the top, or one or two levels down. */
+const secretNames = ['password', 'secret', 'authorization', 'cookie', 'token', 'credentials', 'private_key']
+const secretPaths = secretNames.flatMap(name => [name, `*.${name}`, `*.*.${name}`])
+
+/** JSON lines by pino. `close` writes out what is buffered. */
+export class PinoLog implements Log {
+  readonly #logger: Logger
+  readonly #flush: () => void
+
+  private constructor(logger: Logger, flush: () => void) {
+    this.#logger = logger
+    this.#flush = flush
+  }
+
+  static create({ level, file, fields = {}, destination }: PinoLogOptions): PinoLog {
+    const own = destination === undefined ? openDestination(file) : undefined
+    const logger = pino({
+      level,
+      base: fields,
+      messageKey: 'message',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: label => ({ level: label }) },
+      serializers: { error: pino.stdSerializers.err, err: pino.stdSerializers.err },
+      redact: { paths: secretPaths, censor: '[redacted]' },
+    }, destination ?? own as DestinationStream)
+    return new PinoLog(logger, () => own?.flushSync())
+  }
+
+  debug(fields: LogFields, message: string): void {
+    this.#logger.debug(fields, message)
+  }
+
+  info(fields: LogFields, message: string): void {
+    this.#logger.info(fields, message)
+  }
+
+  warn(fields: LogFields, message: string): void {
+    this.#logger.warn(fields, message)
+  }
+
+  error(fields: LogFields, message: string): void {
+    this.#logger.error(fields, message)
+  }
+
+  child(fields: LogFields): Log {
+    return new PinoLog(this.#logger.child(fields), this.#flush)
+  }
+
+  close(): void {
+    this.#flush()
+  }
+}
+
+const standardOutput = 1
+
+function openDestination(file: string | undefined): ReturnType<typeof pino.destination> {
+  if (file !== undefined) mkdirSync(dirname(file), { recursive: true })
+  // Opened here, for pino opens in the background and cannot write out a log that ends before that.
+  const destination = pino.destination({ dest: file === undefined ? standardOutput : openSync(file, 'a'), sync: false })
+  // A full disk below the log must not end the node.
+  destination.once('error', (error: Error) => {
+    process.emitWarning(`log lines are lost: ${error.message}`)
+    destination.on('error', () => {})
+  })
+  return destination
+}

@@ -1,0 +1,68 @@
+import { MemoryBlobStorage } from './blobs/blob-store-memory.ts'
+import { ManualClock } from './clock-manual.ts'
+import type { Clock } from './clock.ts'
+import { RevocableClock } from './clock-revocable.ts'
+import { MemoryHttpListener } from './http/http-listener-memory.ts'
+import type { Log } from './log/log.ts'
+import { MemoryLog } from './log/log-memory.ts'
+import { MemoryMachine } from './machine-memory.ts'
+import { PrometheusMetrics } from './metrics/metrics-prom.ts'
+import { MemoryNetworkHub } from './network/network-memory.ts'
+import type { MemoryNetwork } from './network/network-memory.ts'
+import { SeededRandom } from './random-seeded.ts'
+import type { Random } from './random.ts'
+import type { Runtime } from './runtime.ts'
+import { MemoryDisk, MemoryStorage } from './storage/storage-memory.ts'
+
+/** What nodes of one process share (clock, hub), and what a node finds again after a crash (disk). */
+export interface MemoryRuntimeOptions {
+  /** The node's name on the hub. */
+  readonly node?: string
+  readonly clock?: Clock
+  readonly random?: Random
+  readonly hub?: MemoryNetworkHub
+  readonly disk?: MemoryDisk
+  readonly log?: Log
+}
+
+export interface MemoryRuntime extends Runtime {
+  readonly clock: RevocableClock
+  readonly storage: MemoryStorage
+  readonly blobs: MemoryBlobStorage
+  readonly network: MemoryNetwork
+  readonly http: MemoryHttpListener
+  readonly disk: MemoryDisk
+  /** A crash: unsynced writes are lost, timers never fire, connections and listeners end, all at once. */
+  revoke(): void
+}
+
+/** Every effect of one node inside this process. Two calls with the same disk are two lives of one node. */
+export function createMemoryRuntime(options: MemoryRuntimeOptions = {}): MemoryRuntime {
+  const shared = options.clock ?? new ManualClock()
+  const clock = new RevocableClock(shared)
+  const hub = options.hub ?? new MemoryNetworkHub({ clock: shared })
+  const disk = options.disk ?? new MemoryDisk(shared)
+  const storage = new MemoryStorage(disk)
+  const blobs = new MemoryBlobStorage(disk.blobs)
+  const network = hub.network(options.node ?? 'node')
+  const http = new MemoryHttpListener(clock)
+  return {
+    clock,
+    random: options.random ?? new SeededRandom(1),
+    storage,
+    blobs,
+    network,
+    http,
+    log: options.log ?? new MemoryLog(),
+    metrics: new PrometheusMetrics(),
+    machine: new MemoryMachine(clock),
+    disk,
+    revoke: () => {
+      clock.revoke()
+      storage.crash()
+      blobs.crash()
+      network.revoke()
+      http.revoke()
+    },
+  }
+}

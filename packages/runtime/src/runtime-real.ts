@@ -1,0 +1,58 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { FileBlobStorage } from './blobs/blob-store-files.ts'
+import { RealClock } from './clock-real.ts'
+import { NodeHttpListener } from './http/http-listener-node.ts'
+import type { NodeHttpListenerOptions } from './http/http-listener-node.ts'
+import { PinoLog } from './log/log-pino.ts'
+import type { PinoLogOptions } from './log/log-pino.ts'
+import { RealMachine } from './machine-real.ts'
+import { PrometheusMetrics } from './metrics/metrics-prom.ts'
+import { WebSocketNetwork } from './network/network-ws.ts'
+import type { WebSocketNetworkOptions } from './network/network-ws.ts'
+import { RealRandom } from './random-real.ts'
+import type { Runtime } from './runtime.ts'
+import { LevelStorage } from './storage/storage-level.ts'
+import { storageMetrics } from './storage/storage-metrics.ts'
+
+export interface RealRuntimeOptions {
+  /** Holds everything the node keeps; made (readable by its owner only) when it is missing. */
+  readonly dataDirectory: string
+  readonly log: PinoLogOptions
+  /** Links between nodes. */
+  readonly network?: WebSocketNetworkOptions
+  readonly http?: NodeHttpListenerOptions
+}
+
+export interface RealRuntime extends Runtime {
+  /** Ends sockets and listeners that are still open, and writes out the log. Stores are closed by their owners. */
+  close(): void
+}
+
+/** @throws Error when the data directory cannot be made */
+export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
+  mkdirSync(options.dataDirectory, { recursive: true, mode: 0o700 })
+  const clock = new RealClock()
+  const metrics = new PrometheusMetrics()
+  const network = new WebSocketNetwork(options.network)
+  const http = new NodeHttpListener(options.http)
+  const log = PinoLog.create(options.log)
+  const machine = new RealMachine()
+  return {
+    clock,
+    random: new RealRandom(),
+    storage: new LevelStorage({ directory: join(options.dataDirectory, 'stores'), observer: storageMetrics(metrics, clock) }),
+    blobs: new FileBlobStorage(join(options.dataDirectory, 'blobs')),
+    network,
+    http,
+    log,
+    metrics,
+    machine,
+    close: () => {
+      http.revoke()
+      network.revoke()
+      machine.close()
+      log.close()
+    },
+  }
+}

@@ -1,0 +1,98 @@
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { ManualClock } from '../src/clock-manual.ts'
+import { MemoryMachine } from '../src/machine-memory.ts'
+import { RealMachine } from '../src/machine-real.ts'
+import { MemoryNetworkHub } from '../src/network/network-memory.ts'
+import { createMemoryRuntime } from '../src/runtime-memory.ts'
+import { createRealRuntime } from '../src/runtime-real.ts'
+import { MemoryDisk } from '../src/storage/storage-memory.ts'
+
+const key = Buffer.from('key')
+
+describe('a real runtime', () => {
+  let folder: string
+  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sectional-runtime-')) })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  it('keeps stores and blobs in a folder that only its owner reads, and counts batches', async () => {
+    const dataDirectory = join(folder, 'data')
+    const runtime = createRealRuntime({ dataDirectory, log: { level: 'silent' } })
+    const store = await runtime.storage.open('documents')
+    await store.write(batch => batch.put(key, key))
+    await store.close()
+    const blobs = await runtime.blobs.open('attachments')
+    await blobs.close()
+    expect(statSync(dataDirectory).mode & 0o777).to.equal(0o700)
+    expect(existsSync(join(dataDirectory, 'stores', 'documents', 'CURRENT'))).to.equal(true)
+    expect(existsSync(join(dataDirectory, 'blobs', 'attachments'))).to.equal(true)
+    expect((await runtime.metrics.samples()).find(({ name }) => name === 'sectional_storage_operations_total')).to.deep.include({ labels: { store: 'documents' }, value: 1 })
+    runtime.close()
+  })
+
+  it('ends what is still open when it is closed', async () => {
+    const runtime = createRealRuntime({ dataDirectory: folder, log: { level: 'silent' } })
+    const anyPort = { host: '127.0.0.1', port: 0 }
+    const server = await runtime.http.listen(anyPort, () => {})
+    await runtime.network.listen(anyPort, () => {})
+    const response = fetch(`http://127.0.0.1:${server.address.port}/`).then(() => 'answered', () => 'cut')
+    runtime.close()
+    await server.close(0)
+    expect(await response).to.equal('cut')
+  })
+})
+
+describe('a revoked memory runtime', () => {
+  it('can do nothing more, while its next life finds what was synced', async () => {
+    const clock = new ManualClock()
+    const hub = new MemoryNetworkHub({ clock })
+    const disk = new MemoryDisk(clock)
+    const first = createMemoryRuntime({ node: 'a', clock, hub, disk })
+    const fired: string[] = []
+    const store = await first.storage.open('documents')
+    await store.write(batch => batch.put(key, key))
+    first.clock.setTimer(5, () => fired.push('timer'))
+    await first.network.listen({ host: 'a', port: 1 }, () => {})
+    await first.http.listen({ host: 'a', port: 2 }, () => {})
+    const request = first.http.inject({ target: '/' }).catch(error => error.message)
+
+    first.revoke()
+    const ghost = await store.write(batch => batch.put(Buffer.from('ghost'), key)).catch(error => error.code)
+    await clock.advance(10)
+    expect([await request, ghost, fired]).to.deep.equal(['the server is gone', 'closed', []])
+
+    const second = createMemoryRuntime({ node: 'a', clock, hub, disk })
+    await second.network.listen({ host: 'a', port: 1 }, () => {})
+    const reopened = await second.storage.open('documents')
+    expect(reopened.getSync(key)).to.not.equal(undefined)
+    expect(reopened.getSync(Buffer.from('ghost'))).to.equal(undefined)
+    expect(clock.pendingTimers).to.equal(0)
+  })
+})
+
+describe('machines', () => {
+  it('derive keys as RFC 6070 does', async () => {
+    const real = new RealMachine()
+    for (const machine of [real, new MemoryMachine(new ManualClock())]) {
+      const derived = await machine.pbkdf2('password', 'salt', 2, 20, 'sha1')
+      expect(Buffer.from(derived).toString('hex')).to.equal(rfc6070)
+    }
+    real.close()
+  })
+
+  it('tell about the process', () => {
+    const machine = new RealMachine()
+    expect(machine.memory().residentBytes).to.be.greaterThan(machine.memory().heapUsedBytes)
+    expect(machine.uptime()).to.be.greaterThan(0)
+    expect(machine.versions()['node']).to.match(/^\d/)
+    expect(machine.eventLoopDelay().p99).to.be.at.least(0)
+    const files = machine.openFiles()
+    if (files !== null) expect(files).to.be.greaterThan(2)
+    machine.close()
+  })
+})
+
+/** The second test vector: P = "password", S = "salt", c = 2, dkLen = 20. */
+const rfc6070 = 'ea6c014dc72d6f8ccd1ed92ace1d41f0d8de8957'
