@@ -4,7 +4,7 @@ import { FrameDecoder, FrameEncoder, frameOverheadBytes } from '../src/frame/fra
 import type { OutgoingMessage, RawMessage } from '../src/frame/frame-codec.ts'
 import { ProtocolError } from '../src/schema/schema.ts'
 
-const key = Buffer.alloc(32, 1)
+const key = '01'.repeat(32)
 const limits = { frameBytes: 256, maxMessageBytes: 2000 }
 
 function message(header: Uint8Array, ...payload: Uint8Array[]): OutgoingMessage {
@@ -59,7 +59,7 @@ describe('frames', () => {
     const encoder = new FrameEncoder(key, limits)
     const [first, second] = [1, 2].map(n => framesOf([message(Buffer.of(n))], encoder)[0])
     assert(first && second)
-    assert.throws(() => new FrameDecoder(Buffer.alloc(32, 2), limits).decode(first), /wrong tag/)
+    assert.throws(() => new FrameDecoder('02'.repeat(32), limits).decode(first), /wrong tag/)
     const replayed = new FrameDecoder(key, limits)
     replayed.decode(first)
     assert.throws(() => replayed.decode(first), /wrong tag/)

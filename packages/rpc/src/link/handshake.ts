@@ -6,6 +6,7 @@
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { PeerIdentity } from '@sectional/core'
+import type { FrameKey } from '../frame/frame-codec.ts'
 import { handshakeType, ProtocolError, required, welcomeCoreType } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 
@@ -49,8 +50,9 @@ export interface HandshakeOptions {
 export interface Established {
   readonly peer: LinkIdentity
   readonly version: number
-  readonly sendKey: Uint8Array
-  readonly receiveKey: Uint8Array
+  /** Of the frames in each direction, hex (`FrameKey`). */
+  readonly sendKey: FrameKey
+  readonly receiveKey: FrameKey
 }
 
 export interface HandshakeRefusal {
@@ -243,6 +245,6 @@ function proofOf(secret: string, role: 'dialer' | 'listener', transcript: Uint8A
   return createHmac('sha256', secret).update(`sectional ${role} proof\0`).update(transcript).digest()
 }
 
-function frameKey(secret: string, label: 'dialer frames' | 'listener frames', transcript: Uint8Array): Uint8Array {
-  return createHmac('sha256', secret).update(`sectional ${label}\0`).update(transcript).digest()
+function frameKey(secret: string, label: 'dialer frames' | 'listener frames', transcript: Uint8Array): FrameKey {
+  return createHmac('sha256', secret).update(`sectional ${label}\0`).update(transcript).digest('hex')
 }
