@@ -28,13 +28,13 @@ const pureNodeExports = {
 
 const bannedEffects = [
   [/\bnew Date\b|\bDate\.(now|UTC|parse)\b|\bDate\(/, 'Date'],
-  [/(?<![.\w])(setTimeout|setInterval|setImmediate|clearTimeout|clearInterval)\s*\(/, 'timers'],
+  [/(?<![.#\w])(setTimeout|setInterval|setImmediate|clearTimeout|clearInterval)\s*\(/, 'timers'],
   [/\bAbortSignal\.timeout\b/, 'AbortSignal.timeout'],
-  [/(?<![.\w])performance\./, 'performance'],
+  [/(?<![.#\w])performance\./, 'performance'],
   [/\bMath\.random\b/, 'Math.random'],
-  [/(?<![.\w])crypto\.(random|getRandom|subtle|pbkdf2|scrypt)/, 'crypto'],
-  [/(?<![.\w])process\./, 'process'],
-  [/(?<![.\w])fetch\s*\(/, 'fetch'],
+  [/(?<![.#\w])crypto\.(random|getRandom|subtle|pbkdf2|scrypt)/, 'crypto'],
+  [/(?<![.#\w])process\./, 'process'],
+  [/(?<![.#\w])fetch\s*\(/, 'fetch'],
 ]
 
 const bannedModuleState = [
@@ -79,7 +79,7 @@ function readSource(root, path) {
 /** Specifiers with the imported names (`*` for a namespace or a side effect), found where the blanked code shows an import. */
 function importsOf(text, code) {
   const found = []
-  const statement = /(?<![.\w])(import|export)\b([^;'"()=]*?\bfrom)?\s*(?=['"])/g
+  const statement = /(?<![.#\w])(import|export)\b([^;'"()=]*?\bfrom)?\s*(?=['"])/g
   for (const match of code.matchAll(statement)) {
     const at = match.index + match[0].length
     const specifier = /^(['"])(.*?)\1/.exec(text.slice(at))?.[2]
@@ -87,7 +87,7 @@ function importsOf(text, code) {
     const names = /\{([^}]*)\}/.exec(match[2] ?? '')?.[1]
     found.push({ specifier, names: names ? names.split(',').map(name => name.trim().replace(/^type /, '').split(/\s+as\s+/)[0]).filter(Boolean) : ['*'] })
   }
-  for (const match of code.matchAll(/(?<![.\w])import\s*\(\s*(?=['"])/g)) {
+  for (const match of code.matchAll(/(?<![.#\w])import\s*\(\s*(?=['"])/g)) {
     const specifier = /^(['"])(.*?)\1/.exec(text.slice(match.index + match[0].length))?.[2]
     if (specifier !== undefined) found.push({ specifier, names: ['*'] })
   }
@@ -96,7 +96,8 @@ function importsOf(text, code) {
 
 function layerFindings(root, file) {
   if (!file.packageName) {
-    // test-cluster and bench know nodes by HTTP only; scripts stand outside.
+    // test-cluster knows nodes by HTTP only; bench measures parts too, scripts stand outside.
+    if (!file.path.startsWith('test-cluster/')) return []
     return file.imports.filter(({ specifier }) => specifier.startsWith('@sectional/'))
       .map(({ specifier }) => `${file.path}: imports ${specifier}; it may only speak to nodes by HTTP`)
   }

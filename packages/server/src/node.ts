@@ -3,7 +3,7 @@
  * that it is given, so a node runs the same in a process of its own, in a test and in the simulator.
  */
 import {
-  ControlPlaneNode, createAntiEntropy, createCoordinator, defaultControlPlaneOptions, type AntiEntropy, type ControlPlane, type CoordinatorNode, type ReplicaDirectory,
+  AntiEntropy, ControlPlaneNode, createCoordinator, defaultControlPlaneOptions, type ControlPlane, type CoordinatorNode, type ReplicaDirectory,
 } from '@sectional/cluster'
 import { answerNodeQuestion, createHttpApi, type Configuration, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
@@ -97,22 +97,21 @@ class ComposedNode implements Node {
       runtime, network,
       identity: { node: options.name, address: options.cluster.advertised, zone: options.zone, seeds: options.cluster.seeds },
       options: defaultControlPlaneOptions,
-      replica: shard => hosted.replica(shard),
+      replica: shard => hosted.planned(shard),
       answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
       onFatal: this.#parts.onFatal,
     })
     this.#control = control
     const nodeInformation = this.#createInformation(control, hosted)
     const replicas = this.#directory(network, control, hosted)
-    const antiEntropy = createAntiEntropy({ runtime, control, replicas, local: hosted })
+    const antiEntropy = new AntiEntropy({ runtime, control, replicas, local: hosted, peers: network })
     const coordinator = this.#createCoordinator(control, replicas, antiEntropy)
 
-    this.#closers.push(() => control.stop())
-    await control.start()
+    this.#closers.push(() => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop())
+    // Both follow the metadata from its first moment: a replica that may have missed writes must not decide any.
     hosted.start(control)
-    this.#closers.push(() => hosted.stop())
     antiEntropy.start()
-    this.#closers.push(() => antiEntropy.stop(), () => coordinator.stop())
+    await control.start()
     await this.#serve(control, coordinator, nodeInformation)
   }
 

@@ -57,8 +57,12 @@ export class HostedReplicas implements LocalReplicas {
     return this.#parts.host.list()
   }
 
-  /** One that the metadata wants is there at once: its calls wait until it is made. */
   replica(shard: ShardId): ShardReplica | undefined {
+    return this.#parts.host.replica(shard)
+  }
+
+  /** A replica that the metadata wants is there at once: its calls wait until it is made. */
+  planned(shard: ShardId): ShardReplica | undefined {
     const engine = this.#parts.host.replica(shard)
     if (engine !== undefined || this.#stopped || !this.#isPlanned(shard)) return engine
     return new PendingReplica(() => this.#parts.host.create(shard))
@@ -66,7 +70,7 @@ export class HostedReplicas implements LocalReplicas {
 
   /** The local replica, or one whose calls reject with `not_hosted`. */
   replicaOrAbsent(shard: ShardId): ShardReplica {
-    return this.replica(shard) ?? new PendingReplica(() => Promise.reject(new ReplicaError('not_hosted', `this node holds no replica of ${shardKey(shard)}`)))
+    return this.planned(shard) ?? new PendingReplica(() => Promise.reject(new ReplicaError('not_hosted', `this node holds no replica of ${shardKey(shard)}`)))
   }
 
   setCatchingUp(shard: ShardId, catchingUp: boolean): void {

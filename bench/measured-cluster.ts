@@ -1,0 +1,77 @@
+/** Sectional nodes to be measured: real processes with the settings that users get, in a folder of their own. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { end } from './measured-process.ts'
+
+const command = fileURLToPath(new URL('../packages/server/dist/cli.js', import.meta.url))
+const startMsMax = 30_000
+
+export const auth = 'admin:benchmark'
+
+export interface MeasuredNode { readonly port: number; readonly processId: number }
+
+export class MeasuredCluster {
+  readonly nodes: readonly MeasuredNode[]
+  readonly #children: readonly ChildProcess[]
+  readonly #folder: string
+
+  private constructor(nodes: readonly MeasuredNode[], children: readonly ChildProcess[], folder: string) {
+    this.nodes = nodes
+    this.#children = children
+    this.#folder = folder
+  }
+
+  static async start(count: number, folder: string | undefined): Promise<MeasuredCluster> {
+    const top = mkdtempSync(join(folder ?? tmpdir(), 'sectional-bench-'))
+    const ports = await freePorts(count * 2)
+    const seeds = ports.slice(count).map(port => `127.0.0.1:${port}`).join(',')
+    const children = Array.from({ length: count }, (_, index) => {
+      const nodeFolder = join(top, `node${index + 1}`)
+      mkdirSync(nodeFolder)
+      writeFileSync(join(nodeFolder, 'local.ini'), `[node]\nname = node${index + 1}@127.0.0.1\n[chttpd]\nport = ${ports[index]}\n[cluster]\nport = ${ports[count + index]}\nseedlist = ${seeds}\nsecret = ${'benchmark '.repeat(4)}secret\n[admins]\nadmin = benchmark\n`)
+      const log = openSync(join(nodeFolder, 'node.log'), 'a')
+      return spawn(process.execPath, [command, 'node', '--config', nodeFolder], { stdio: ['ignore', log, log] })
+    })
+    const cluster = new MeasuredCluster(children.map((child, index) => ({ port: ports[index]!, processId: child.pid! })), children, top)
+    for (const [index, node] of cluster.nodes.entries()) await cluster.#ready(node, index)
+    return cluster
+  }
+
+  /** @throws Error unless the answer has the status */
+  async send(method: string, path: string, body: unknown, status: number): Promise<void> {
+    const headers = { authorization: `Basic ${Buffer.from(auth).toString('base64')}`, 'content-type': 'application/json' }
+    const answer = await fetch(`http://127.0.0.1:${this.nodes[0]!.port}${path}`, { method, headers, body: body === null ? null : JSON.stringify(body) })
+    const text = await answer.text()
+    if (answer.status !== status) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#children.map(end))
+    rmSync(this.#folder, { recursive: true })
+  }
+
+  async #ready({ port }: MeasuredNode, index: number): Promise<void> {
+    const startedAt = performance.now()
+    for (;;) {
+      const status = await fetch(`http://127.0.0.1:${port}/_up`).then(answer => answer.status, () => 0)
+      if (status === 200) return
+      if (performance.now() - startedAt > startMsMax) throw new Error(`node${index + 1} is not up:\n${readFileSync(join(this.#folder, `node${index + 1}`, 'node.log'), 'utf8').slice(-2000)}`)
+      await pause(50)
+    }
+  }
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, () => new Promise<Server>(resolve => {
+    const server = createServer()
+    server.listen(0, '127.0.0.1', () => resolve(server))
+  })))
+  const ports = servers.map(server => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
+  return ports
+}

@@ -1,0 +1,54 @@
+/** Child processes of the benchmark: started, asked, ended. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, readdirSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { LoadJob, LoadResult } from './load.ts'
+
+function bench(file: string): string {
+  return fileURLToPath(new URL(file, import.meta.url))
+}
+
+/** Runs a script to its end and parses what it printed. */
+export async function runScript(file: string, words: readonly string[]): Promise<unknown> {
+  const child = spawn(process.execPath, [bench(file), ...words], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  child.stdout.on('data', chunk => { output += String(chunk) })
+  const [status] = await once(child, 'close') as [number | null]
+  if (status !== 0) throw new Error(`${file} ended with status ${status}`)
+  return JSON.parse(output)
+}
+
+/** @throws Error when requests failed: figures of failures are none */
+export async function runLoad(job: LoadJob): Promise<LoadResult> {
+  const result = await runScript('load.ts', [JSON.stringify(job)]) as LoadResult
+  const failures = Object.entries(result.failures)
+  if (failures.length > 0 || result.requests === 0) throw new Error(`${job.kind}: ${result.requests} requests answered, failures: ${JSON.stringify(result.failures)}`)
+  return result
+}
+
+export interface Running { readonly port: number; readonly processId: number; stop(): Promise<void> }
+
+export async function startBareServer(bodyBytes: number): Promise<Running> {
+  const child = spawn(process.execPath, [bench('bare-http-server.ts'), String(bodyBytes)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = await once(createInterface(child.stdout), 'line') as [string]
+  return { port: Number(line), processId: child.pid!, stop: () => end(child) }
+}
+
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}
+
+/** Resident memory in MiB (Linux). */
+export function residentMiB(processId: number): number {
+  const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))
+  return Number(line?.[1]) / 1024
+}
+
+export function openFiles(processId: number): number {
+  return readdirSync(`/proc/${processId}/fd`).length
+}

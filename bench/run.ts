@@ -1,0 +1,160 @@
+/**
+ * The benchmark: `scripts/bench` (or `npm run bench` after a build). Measures Sectional and the bare parts that it
+ * is made of in turns within one run, so that the ratios hold on any machine, and writes docs/performance.md.
+ * Takes about three minutes; the machine should do nothing else.
+ */
+import { readFileSync, rmSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { setTimeout as pause } from 'node:timers/promises'
+import { MeasuredCluster, auth } from './measured-cluster.ts'
+import { openFiles, residentMiB, runLoad, runScript, startBareServer } from './measured-process.ts'
+import type { LoadJob } from './load.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '4' }, rounds: { type: 'string', default: '3' }, folder: { type: 'string' },
+    'no-file': { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
+  },
+})
+if (flags.help) {
+  console.log('scripts/bench [--seconds 4] of each measurement, [--rounds 3] of which the median counts, [--folder DIR] for the data, [--no-file]: print only')
+  process.exit(0)
+}
+
+const seconds = Number(flags.seconds)
+const rounds = Number(flags.rounds)
+const warmUpSeconds = 1.5
+const connections = 64
+const bodyBytes = 1000
+const documents = 50_000
+const batch = 1000
+const bulkConnections = 8
+const database = 'bench'
+const idleSeconds = 5
+const idleDatabases = 1000
+
+interface Row { readonly what: string; readonly sectional: string; readonly bare: string; readonly ratio: string; readonly target: string }
+
+let jobs = 0
+
+/** Requests per second. */
+async function rate(ports: readonly number[], kind: LoadJob['kind'], duration: number): Promise<number> {
+  const result = await runLoad({
+    kind, ports, database, documents, batch, bodyBytes, auth, seconds: duration, tag: `job${jobs++}`,
+    connections: kind === 'bulk' ? bulkConnections : connections,
+  })
+  return result.requests / result.seconds
+}
+
+async function bareBulkRate(duration: number): Promise<number> {
+  const folder = mkdtempSync(join(flags.folder ?? tmpdir(), 'sectional-bench-level-'))
+  const { documentsPerSecond } = await runScript('bare-level.ts', [folder, String(batch), String(duration), String(bodyBytes)]) as { documentsPerSecond: number }
+  rmSync(folder, { recursive: true })
+  return documentsPerSecond
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
+}
+
+/** Measures the two in turns; the median of the rounds' ratios counts. */
+async function compare(what: string, target: string, sectional: (duration: number) => Promise<number>, bare: (duration: number) => Promise<number>): Promise<Row> {
+  await bare(warmUpSeconds)
+  await sectional(warmUpSeconds)
+  const pairs: { sectional: number, bare: number }[] = []
+  for (let round = 0; round < rounds; round++) pairs.push({ bare: await bare(seconds), sectional: await sectional(seconds) })
+  const row = {
+    what, target,
+    sectional: `${Math.round(median(pairs.map(pair => pair.sectional)))}/s`,
+    bare: `${Math.round(median(pairs.map(pair => pair.bare)))}/s`,
+    ratio: median(pairs.map(pair => pair.sectional / pair.bare)).toFixed(2),
+  }
+  console.log(`${row.what}: ${row.sectional}, bare ${row.bare}, ratio ${row.ratio} ${row.target}`)
+  return row
+}
+
+async function fill(cluster: MeasuredCluster): Promise<void> {
+  await cluster.send('PUT', `/${database}`, null, 201)
+  const text = 'x'.repeat(bodyBytes - 60)
+  for (let from = 0; from < documents; from += batch) {
+    const docs = Array.from({ length: batch }, (_, index) => ({ _id: `doc-${from + index}`, number: from + index, name: `document ${from + index}`, text }))
+    await cluster.send('POST', `/${database}/_bulk_docs`, { docs }, 201)
+  }
+}
+
+async function measureNodes(count: number, targets: readonly string[]): Promise<{ readonly rows: Row[]; readonly idleMiB: number }> {
+  const label = count === 1 ? 'one node' : `${count} nodes`
+  const cluster = await MeasuredCluster.start(count, flags.folder)
+  const bare = await startBareServer(bodyBytes)
+  try {
+    await pause(idleSeconds * 1000)
+    const idleMiB = Math.max(...cluster.nodes.map(node => residentMiB(node.processId)))
+    await fill(cluster)
+    const ports = cluster.nodes.map(node => node.port)
+    return {
+      idleMiB,
+      rows: [
+        await compare(`${label}: GET of random documents`, targets[0]!, duration => rate(ports, 'get', duration), duration => rate([bare.port], 'get', duration)),
+        await compare(`${label}: durable PUT of new documents`, targets[1]!, duration => rate(ports, 'put', duration), duration => rate([bare.port], 'put', duration)),
+        await compare(`${label}: \`_bulk_docs\` of ${batch}, documents`, targets[2]!, async duration => batch * await rate(ports, 'bulk', duration), bareBulkRate),
+      ],
+    }
+  } finally {
+    await bare.stop()
+    await cluster.stop()
+  }
+}
+
+/** An empty cluster with many databases (q=2, n=3 on three nodes). */
+async function measureManyDatabases(): Promise<string[]> {
+  const cluster = await MeasuredCluster.start(3, flags.folder)
+  try {
+    const startedAt = performance.now()
+    for (let from = 0; from < idleDatabases; from += 20) {
+      await Promise.all(Array.from({ length: 20 }, (_, index) => cluster.send('PUT', `/empty-${from + index}?q=2`, null, 201)))
+    }
+    const createSeconds = (performance.now() - startedAt) / 1000
+    await pause(idleSeconds * 1000)
+    const files = Math.max(...cluster.nodes.map(node => openFiles(node.processId)))
+    const memory = Math.max(...cluster.nodes.map(node => residentMiB(node.processId)))
+    const lines = [`${idleDatabases} empty databases (q=2, n=3) on three nodes: ${files} open files and ${memory.toFixed(0)} MiB resident in the largest node; created in ${createSeconds.toFixed(1)} s`]
+    console.log(lines[0])
+    return lines
+  } finally {
+    await cluster.stop()
+  }
+}
+
+function report(rows: readonly Row[], lines: readonly string[]): string {
+  const [cpu] = cpus()
+  const commands = rows.map(row => `| ${row.what} | ${row.sectional} | ${row.bare} | **${row.ratio}** | ${row.target} |`)
+  return [
+    `Measured by \`scripts/bench\` on ${cpus().length} cores (${cpu?.model.trim()}), Node.js ${process.versions.node}: ${connections} connections (${bulkConnections} for`,
+    `\`_bulk_docs\`), documents of ${bodyBytes} bytes, ${rounds} rounds of ${seconds} s in turns with the bare program; medians. The load generator`,
+    'shares the cores. Bare: for GET and PUT a `node:http` server that reads the request and answers a constant; for',
+    `\`_bulk_docs\` classic-level writing synced batches of ${batch} such documents.`,
+    '',
+    '| What | Sectional | Bare | Ratio | Target |',
+    '|---|---|---|---|---|',
+    ...commands,
+    '',
+    ...lines.map(line => `- ${line}`),
+    '',
+  ].join('\n')
+}
+
+const one = await measureNodes(1, ['0.45 or more', '0.25 or more', '0.4 or more'])
+const three = await measureNodes(3, ['reported', 'reported', 'reported'])
+const lines = [
+  `Idle node: ${one.idleMiB.toFixed(0)} MiB resident (a cluster of one), ${three.idleMiB.toFixed(0)} MiB (the largest of three); the target is under 120.`,
+  ...await measureManyDatabases(),
+]
+const text = report([...one.rows, ...three.rows], lines)
+console.log(`\n${text}`)
+if (!flags['no-file']) {
+  const page = new URL('../docs/performance.md', import.meta.url)
+  const marker = '<!-- written by scripts/bench below this line -->\n'
+  writeFileSync(page, `${readFileSync(page, 'utf8').split(marker)[0]}${marker}\n${text}`)
+}

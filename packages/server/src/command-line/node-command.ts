@@ -1,0 +1,68 @@
+/** `sectional node`: one node in this process, until SIGINT or SIGTERM. */
+import { resolve } from 'node:path'
+import { hashAdminPassword, parseAdminHash } from '@sectional/http'
+import { createRealRuntime, type RealRuntime } from '@sectional/runtime'
+import { prepareAdministrators } from '../configuration/administrators.ts'
+import type { Options } from '../configuration/declarations.ts'
+import { LiveConfiguration } from '../configuration/live-configuration.ts'
+import { nodeOptions } from '../configuration/node-options.ts'
+import { parseOptions } from '../configuration/settings.ts'
+import { createNode, type Node } from '../node.ts'
+import { ConfigurationFolder } from './configuration-folder.ts'
+import { StartError, UsageError, parseFlags } from './flags.ts'
+import { packageVersion } from './package-files.ts'
+
+export const nodeUsage = `  sectional node           runs one node until SIGINT or SIGTERM
+    --config PATH          folder (local.ini, local.d/*.ini) or INI file; may be repeated, the last counts most`
+
+export async function runNode(words: readonly string[], env: Readonly<Record<string, string | undefined>>): Promise<number> {
+  const { config } = parseFlags(words, { config: { type: 'string', multiple: true } })
+  if (config === undefined) throw new UsageError('--config is missing')
+  const folder = new ConfigurationFolder(config)
+  const configuration = await LiveConfiguration.load(folder, env)
+  const settings = parseOptions(configuration.settings())
+  const options = nodeOptions(configuration.settings())
+  const runtime = openRuntime(settings, folder.folder, options.name)
+  try {
+    const administrators = await prepareAdministrators(configuration, text => parseAdminHash(text) !== null,
+      password => hashAdminPassword(password, settings.chttpd_auth.iterations, runtime.machine, runtime.random))
+    const version = packageVersion()
+    runtime.log.info({ version, node: options.name, administrators: administrators.length, cluster: options.cluster.advertised, seeds: options.cluster.seeds }, 'starting')
+    const failed = Promise.withResolvers<never>()
+    const node = createNode(runtime, { options, configuration, version, onFatal: failed.reject })
+    await startNode(node)
+    runtime.log.info({ http: node.http }, 'listening')
+    const reason = await Promise.race([stopReason(), failed.promise])
+    runtime.log.info({ reason }, 'stopping')
+    await node.stop()
+    runtime.log.info({}, 'stopped')
+    return 0
+  } finally {
+    runtime.close()
+  }
+}
+
+function openRuntime({ couchdb, log }: Options, folder: string, name: string): RealRuntime {
+  const dataDirectory = resolve(folder, couchdb.database_dir)
+  try {
+    return createRealRuntime({ dataDirectory, log: { level: log.level, fields: { node: name } } })
+  } catch (error) {
+    throw new StartError(`${dataDirectory} cannot be used for data: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+async function startNode(node: Node): Promise<void> {
+  try {
+    await node.start()
+  } catch (error) {
+    throw new StartError(`The node cannot start: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** A signal, or the end of the supervisor that started this process. */
+function stopReason(): Promise<string> {
+  return new Promise(resolve => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve(signal))
+    if (process.channel) process.on('disconnect', () => resolve('the supervisor is gone'))
+  })
+}
