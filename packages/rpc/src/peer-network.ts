@@ -109,9 +109,8 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
   }
 
   receiveRaft(peer: LinkIdentity, message: RaftMessage): void {
-    if (peer.clusterId === null) {
-      return this.#options.log.warn({ peer: peer.node, type: message.type }, 'a consensus message of a node that was not admitted was dropped')
-    }
+    const reason = peer.clusterId === null ? 'the node was not admitted' : message.from !== peer.node ? `it claims to be from ${message.from}` : null
+    if (reason !== null) return this.#options.log.warn({ peer: peer.node, type: message.type, reason }, 'a consensus message was dropped')
     this.#handlers?.control(peer).sendRaft(message)
   }
 

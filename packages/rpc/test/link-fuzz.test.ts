@@ -57,6 +57,8 @@ class RawPeer {
     this.#encoder.encode(outgoing, frame => { this.#connection.send(frame) })
   }
 
+  stopReading(): void { this.#connection.pause() }
+
   close(): void { this.#connection.close('done') }
 }
 
@@ -153,6 +155,20 @@ describe('a peer that breaks the protocol', () => {
     const honest = await world.node('a').start([node])
     await world.settle()
     assert.equal((await honest.peers.control('b').status(context)).node, 'b')
+  })
+
+  it('that asks much and reads nothing is cut off', async () => {
+    const deaf = await world.node('c', { limits: { maxQueuedBytes: 2000 } }).start()
+    const peer = await RawPeer.dial(world, deaf, 'deaf')
+    peer.stopReading()
+    for (let id = 1; id <= 200; id++) {
+      peer.send([{ header: messageHeaderType.encode({ id, call: { timeoutMs: 100, shard, openDocument: { id: 'doc' } } }) }])
+      if (id % 10 === 0) await world.settle()
+    }
+    await world.clock.advance(1000)
+    assert.deepEqual(deaf.connected(), [])
+    assert.equal(deaf.log.find('info', /does not read/).length, 1)
+    peer.close()
   })
 
   it('that answers a call with something else fails the call and loses its link', async () => {

@@ -73,13 +73,15 @@ export class CallsOut {
     if (this.#closed) throw this.#closed
     if (context.signal?.aborted) throw new ReplicaError('cancelled', `${exchange.verb} was cancelled`)
     if (!(context.timeoutMs > 0)) throw new ReplicaError('timeout', `no time is left for ${exchange.verb}`)
-    if (this.#exchanges.size >= limits.maxCallsOut) throw new ReplicaError('overloaded', `${limits.maxCallsOut} calls already wait for ${peerNode}`)
-    if (outbox.queuedBytes > limits.maxQueuedBytes) throw new ReplicaError('overloaded', `${outbox.queuedBytes} bytes already wait to be sent to ${peerNode}`)
+    if (this.#exchanges.size >= limits.maxCallsOut) throw new ReplicaError('overloaded', `${limits.maxCallsOut} calls wait for ${peerNode}`)
+    const { queuedBytes } = outbox
+    if (queuedBytes > limits.maxQueuedBytes) throw new ReplicaError('overloaded', `${queuedBytes} bytes wait to be sent to ${peerNode}`)
     const id = this.#nextId()
     const call = { timeoutMs: timerMs(context.timeoutMs), requestId: context.requestId, shard: shard && encodeShard(shard), ...fields }
     const message = encodeMessage({ id, call }, payload)
     if (message.bytes > limits.maxMessageBytes) {
-      throw new ReplicaError('protocol', `${exchange.verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: send it in parts`)
+      const reason = `${exchange.verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: send it in parts`
+      throw new ReplicaError('protocol', reason)
     }
     this.#exchanges.set(id, exchange)
     outbox.add(message)
@@ -149,7 +151,7 @@ class PendingCall<Request, Reply> implements Exchange {
 
   receive(content: string, message: WireMessage, payload: PayloadReader): void {
     if (content === 'failure') return this.fail(failureError(message))
-    if (content !== 'reply' || message.verb !== this.#verb.name) throw new ProtocolError(`${this.#verb.name} was answered with something else`)
+    if (content !== 'reply' || message.verb !== this.verb) throw new ProtocolError(`${this.verb} was answered with something else`)
     const reply = this.#verb.decodeReply(required(message[this.#verb.name], 'reply'), payload)
     payload.finish()
     this.#settle('ok')
@@ -170,7 +172,8 @@ class PendingCall<Request, Reply> implements Exchange {
   }
 
   readonly #timedOut = (): void => {
-    this.#giveUp(new ReplicaError('timeout', `${this.#calls.options.peerNode} did not answer ${this.#verb.name} within ${this.#context.timeoutMs} ms`))
+    const { peerNode } = this.#calls.options
+    this.#giveUp(new ReplicaError('timeout', `${peerNode} did not answer ${this.#verb.name} within ${this.#context.timeoutMs} ms`))
   }
 
   readonly #aborted = (): void => { this.#giveUp(new ReplicaError('cancelled', `${this.#verb.name} was cancelled`)) }

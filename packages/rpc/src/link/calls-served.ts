@@ -80,7 +80,8 @@ export class CallsServed {
     const { outbox, limits } = this.options
     const message = encodeMessage({ id, [content]: fields }, payload)
     if (message.bytes > limits.maxMessageBytes) {
-      throw new ReplicaError('protocol', `the answer to ${verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: ask for it in parts`)
+      const reason = `the answer to ${verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: ask for it in parts`
+      throw new ReplicaError('protocol', reason)
     }
     if (outbox.queuedBytes > limits.maxQueuedBytes) throw new ReplicaError('overloaded', 'the caller does not read its answers')
     outbox.add(message)

@@ -26,7 +26,7 @@ export interface VersionRange { readonly min: number; readonly max: number }
 /** @throws Error that says what is wrong with the secret, never the secret */
 export function checkClusterSecret(secret: string): void {
   if (secret.length < minSecretLength) {
-    throw new Error(`the cluster secret has ${secret.length} characters, at least ${minSecretLength} are needed: every node of the cluster must be given the same one`)
+    throw new Error(`the cluster secret has ${secret.length} characters, at least ${minSecretLength} are needed, the same on every node`)
   }
 }
 
@@ -109,7 +109,9 @@ export class DialingHandshake implements HandshakeMachine {
     const transcript = transcriptOf(this.hello, welcome.core)
     checkProof(proofOf(secret, 'listener', transcript), welcome.proof, peer)
     checkNonce(core.nonce, this.#options.nonce)
-    if (core.version < versions.min || core.version > versions.max) throw new Refusal('version', `${peer.node} chose protocol version ${core.version}, which was not offered`, peer)
+    if (core.version < versions.min || core.version > versions.max) {
+      throw new Refusal('version', `${peer.node} chose protocol version ${core.version}, which was not offered`, peer)
+    }
     checkPeer(identity, peer)
     const refusal = accept?.(peer)
     if (refusal) throw new Refusal(refusal.kind, refusal.reason, peer)
@@ -146,7 +148,8 @@ export class ListeningHandshake implements HandshakeMachine {
     checkNonce(hello.nonce, nonce)
     const version = Math.min(versions.max, hello.maxVersion)
     if (version < Math.max(versions.min, hello.minVersion)) {
-      throw new Refusal('version', `${identity.node} speaks protocol versions ${versions.min} to ${versions.max}, ${peer.node} speaks ${hello.minVersion} to ${hello.maxVersion}`, peer)
+      const reason = `${identity.node} speaks protocol versions ${versions.min} to ${versions.max}, ${peer.node} ${hello.minVersion} to ${hello.maxVersion}`
+      throw new Refusal('version', reason, peer)
     }
     const core = welcomeCoreType.encode({ version, nonce, identity: encodeIdentity(identity) })
     const transcript = transcriptOf(frame, core)
@@ -185,8 +188,8 @@ function guarded(act: () => HandshakeStep): HandshakeStep {
       const tell = error.kind !== 'by-peer'
       return { kind: 'refused', refusal, ...(tell && { send: encodeRefused(error.message) }), ...(error.peer && { peer: error.peer }) }
     }
-    if (error instanceof ProtocolError) return { kind: 'refused', refusal: { kind: 'garbage', reason: error.message }, send: encodeRefused(error.message) }
-    throw error
+    if (!(error instanceof ProtocolError)) throw error
+    return { kind: 'refused', refusal: { kind: 'garbage', reason: error.message }, send: encodeRefused(error.message) }
   }
 }
 
@@ -228,7 +231,9 @@ function checkProof(expected: Uint8Array, given: Uint8Array, peer: LinkIdentity)
 }
 
 function checkPeer(self: PeerIdentity, peer: LinkIdentity): void {
-  if (peer.node === self.node) throw new Refusal('self', `both ends are named ${self.node}: this is the node itself, or two nodes have one name`, peer)
+  if (peer.node === self.node) {
+    throw new Refusal('self', `both ends are named ${self.node}: this is the node itself, or two nodes have one name`, peer)
+  }
   if (peer.clusterId !== null && self.clusterId !== null && peer.clusterId !== self.clusterId) {
     throw new Refusal('cluster', `${self.node} belongs to cluster ${self.clusterId}, ${peer.node} to cluster ${peer.clusterId}`, peer)
   }

@@ -17,6 +17,9 @@ import type { Work } from './calls-served.ts'
 import type { Established, LinkIdentity } from './handshake.ts'
 import { ScanReader } from './scan-reader.ts'
 
+/** New work is refused above `maxQueuedBytes`; a peer for which even the refusals pile up to this many times as much is cut off. */
+const unreadFactorMax = 2
+
 /** What this node offers on its links. */
 export interface LinkService {
   /** @throws ProtocolError, ReplicaError (see `CallsServedOptions.prepare`) */
@@ -92,7 +95,8 @@ export class PeerLink {
     const payload = new PayloadWriter()
     const outgoing = encodeMessage({ raft: encodeRaft(message, payload) }, payload)
     if (outgoing.bytes > limits.maxMessageBytes) {
-      log.error({ peer: this.peer.node, type: message.type, bytes: outgoing.bytes, limitBytes: limits.maxMessageBytes }, 'a consensus message is over the limit and cannot be sent')
+      const fields = { peer: this.peer.node, type: message.type, bytes: outgoing.bytes, limitBytes: limits.maxMessageBytes }
+      log.error(fields, 'a consensus message is over the limit and cannot be sent')
       return metrics.raftDropped()
     }
     this.#outbox.add(outgoing)
@@ -109,8 +113,9 @@ export class PeerLink {
         if (!this.#closed) this.#dispatch(message)
       }
     } catch (error) {
-      const reason = error instanceof ProtocolError ? error.message : 'a frame could not be handled'
-      this.#options.log.error({ peer: this.peer.node, reason, ...(!(error instanceof ProtocolError) && { err: error }) }, 'a peer broke the protocol: the link is closed')
+      const expected = error instanceof ProtocolError
+      const reason = expected ? error.message : 'a frame could not be handled'
+      this.#options.log.error({ peer: this.peer.node, reason, ...(!expected && { err: error }) }, 'a peer broke the protocol: the link is closed')
       this.close(`protocol: ${reason}`, 'protocol')
     }
   }
@@ -182,6 +187,7 @@ export class PeerLink {
     if (nowMs - this.#lastTickMs > 2 * limits.heartbeatMs) this.#lastReceivedMs = nowMs
     this.#lastTickMs = nowMs
     if (nowMs - this.#lastReceivedMs > limits.silenceMs) return this.close(`nothing was heard for ${limits.silenceMs} ms`)
+    if (this.#outbox.queuedBytes > unreadFactorMax * limits.maxQueuedBytes) return this.close('it does not read what it is sent')
     if (!this.#outbox.active) this.#outbox.add(encodeMessage({ heartbeat: {} }, undefined))
     this.#outbox.active = false
     this.#heartbeat = clock.setTimer(limits.heartbeatMs, this.#tick)

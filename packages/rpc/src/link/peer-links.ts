@@ -6,6 +6,7 @@ import { Dialer } from './dialer.ts'
 import { DialingHandshake, ListeningHandshake, nonceBytes } from './handshake.ts'
 import type { Established, HandshakeOptions, HandshakeRefusal, LinkIdentity } from './handshake.ts'
 import { HandshakeRun } from './handshake-run.ts'
+import type { HandshakeRunOptions } from './handshake-run.ts'
 import { NodeLinks } from './node-links.ts'
 import { PeerLink } from './peer-link.ts'
 import type { LinkService } from './peer-link.ts'
@@ -101,7 +102,8 @@ export class PeerLinks {
     const { limits, metrics } = this.#options
     if (this.#stopped || this.#incomingHandshakes >= limits.maxUnauthenticated) {
       metrics.refused('busy')
-      this.#refusals.warn('busy', { remote: connection.remoteAddress, limit: limits.maxUnauthenticated }, 'a connection was refused: too many have not finished their handshake')
+      const fields = { remote: connection.remoteAddress, limit: limits.maxUnauthenticated }
+      this.#refusals.warn('busy', fields, 'a connection was refused: too many have not finished their handshake')
       return connection.close('busy')
     }
     this.#incomingHandshakes++
@@ -164,7 +166,7 @@ export class PeerLinks {
     return { identity: this.#identity, secret, nonce: runtime.random.bytes(nonceBytes) }
   }
 
-  #shakeHands(options: Pick<ConstructorParameters<typeof HandshakeRun>[0], 'connection' | 'machine' | 'first' | 'onEstablished' | 'onFailed'>): void {
+  #shakeHands(options: Pick<HandshakeRunOptions, 'connection' | 'machine' | 'first' | 'onEstablished' | 'onFailed'>): void {
     const { runtime, limits } = this.#options
     this.#openConnections++
     const run: HandshakeRun = new HandshakeRun({
@@ -196,7 +198,8 @@ export class PeerLinks {
     const { runtime, limits, metrics, service, log } = this.#options
     const { peer } = established
     for (const older of this.#nodes.get(peer.node)?.all() ?? []) {
-      if (!sameIdentity(older.peer, peer)) older.close(`${peer.node} came back with a new ${older.peer.instance === peer.instance ? 'identity' : 'process'}`)
+      if (sameIdentity(older.peer, peer)) continue
+      older.close(`${peer.node} came back with a new ${older.peer.instance === peer.instance ? 'identity' : 'process'}`)
     }
     const links = this.#nodes.get(peer.node) ?? new NodeLinks(this.#identity.node)
     this.#nodes.set(peer.node, links)

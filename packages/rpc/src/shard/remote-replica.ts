@@ -40,7 +40,9 @@ export class RemoteReplica implements ShardReplica {
     return this.#caller.call(verbs.storeRevisions, this.#shard, request, context)
   }
 
-  diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly RevisionsDiff[]> {
+  diffRevisions(
+    requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext,
+  ): Promise<readonly RevisionsDiff[]> {
     return this.#caller.call(verbs.diffRevisions, this.#shard, requests, context)
   }
 

@@ -44,7 +44,9 @@ export function prepareShardCall(
   if (!prepare) return undefined
   const shard = decodeShard(required(call.shard, 'shard'))
   const hosted = replica(shard)
-  if (!hosted) throw new ReplicaError('not_hosted', `this node has no replica of shard ${shard.range.begin}-${shard.range.end} of ${shard.incarnation}`)
+  if (!hosted) {
+    throw new ReplicaError('not_hosted', `this node has no replica of shard ${shard.range.begin}-${shard.range.end} of ${shard.incarnation}`)
+  }
   return prepare(call[call.verb], payload, hosted, pageBytes)
 }
 

@@ -1,7 +1,7 @@
 /** Every verb of `ShardReplica` that answers once, as it travels (proto/shard.proto). */
 import type {
   DigestBuckets, DocumentEdit, DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
-  OpenRevisionsRequest, ReplicaInfo, RevisionsDiff, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
+  OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
 } from '@sectional/core'
 import { count, ProtocolError } from '../schema/schema.ts'
@@ -189,7 +189,7 @@ export const replicaInfo: Verb<void, ReplicaInfo> = {
       active: count(message.activeBytes, 'active size'),
       external: count(message.externalBytes, 'external size'),
     },
-    seen: Object.fromEntries(message.seen.map(decodeCheckpoint).map(({ history, sequence }: { history: string; sequence: number }) => [history, sequence])),
+    seen: Object.fromEntries(message.seen.map(decodeCheckpoint).map(({ history, sequence }: ReplicaCheckpoint) => [history, sequence])),
     catchingUp: message.catchingUp,
   }),
 }
