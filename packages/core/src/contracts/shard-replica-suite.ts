@@ -2,12 +2,13 @@
  * What every `ShardReplica` promises; each implementation runs it under mocha. Exported as
  * `@sectional/core/shard-replica-suite`.
  */
-import { callCases, convergenceCases } from './shard-replica-suite/convergence.ts'
-import { editCases, replicatedCases, tombstoneCases } from './shard-replica-suite/edits.ts'
-import { localDocumentCases } from './shard-replica-suite/local-documents.ts'
+import { callCases } from './shard-replica-suite/calls.ts'
+import { convergenceCases, digestCases } from './shard-replica-suite/convergence.ts'
+import { editCases, orderCases, replicatedCases, tombstoneCases } from './shard-replica-suite/edits.ts'
+import { localDocumentCases, localMergeCases } from './shard-replica-suite/local-documents.ts'
 import { readCases } from './shard-replica-suite/reads.ts'
 import { type MakeReplica, ReplicaFixture } from './shard-replica-suite/replica-fixture.ts'
-import { changeScanCases, documentScanCases } from './shard-replica-suite/scans.ts'
+import { changeScanCases, documentScanCases, longScanCases } from './shard-replica-suite/scans.ts'
 
 export type { MakeReplica, OpenedReplica } from './shard-replica-suite/replica-fixture.ts'
 
@@ -22,13 +23,17 @@ export function shardReplicaSuite(name: string, makeReplica: MakeReplica): void 
     beforeEach(() => fixture.setUp())
     afterEach(() => fixture.tearDown())
     editCases(fixture)
+    orderCases(fixture)
     tombstoneCases(fixture)
     replicatedCases(fixture)
     readCases(fixture)
     documentScanCases(fixture)
     changeScanCases(fixture)
+    longScanCases(fixture)
     localDocumentCases(fixture)
+    localMergeCases(fixture)
     convergenceCases(fixture)
+    digestCases(fixture)
     callCases(fixture)
   })
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { ShardReplica } from '../shard-replica.ts'
-import { assertFails, collect, context, documentEdit, type ReplicaFixture, revision, revsLimit } from './replica-fixture.ts'
+import { collect, context, documentEdit, type ReplicaFixture, revision, revsLimit } from './replica-fixture.ts'
 
 const bucketCount = 16
 
@@ -29,49 +29,6 @@ export function convergenceCases(fixture: ReplicaFixture): void {
       const history = async (replica: ShardReplica): Promise<string> => (await replica.replicaInfo(context)).history
       assert.notEqual(await history(fixture.replica), await history(other))
       assert.equal(await history(fixture.replica), await history(fixture.replica))
-    })
-
-    it('gives equal digests for equal leaves, whatever the order of writing', async () => {
-      const other = await fixture.another()
-      const revisions = Array.from({ length: 60 }, (_, i) => [
-        revision(`doc${i}`, 2, ['b2', 'a1'], { deleted: i % 3 === 0 }), revision(`doc${i}`, 1, [`c${i % 5}`]),
-      ]).flat()
-      await fixture.store(...revisions)
-      await other.storeRevisions({ revisions: revisions.toReversed(), revsLimit }, context)
-      assert.deepEqual(await fixture.replica.digestDocuments(bucketCount, context), await other.digestDocuments(bucketCount, context))
-    })
-
-    it('gives different digests in the bucket where leaves differ', async () => {
-      const other = await fixture.another()
-      const same = Array.from({ length: 40 }, (_, i) => revision(`doc${i}`, 1, ['aa']))
-      for (const replica of [fixture.replica, other]) await replica.storeRevisions({ revisions: same, revsLimit }, context)
-      await fixture.store(revision('doc7', 1, ['bb']))
-      const mine = await fixture.replica.digestDocuments(bucketCount, context)
-      const theirs = await other.digestDocuments(bucketCount, context)
-      const differing = mine.flatMap((digest, bucket) => digest === theirs[bucket] ? [] : [bucket])
-      assert.equal(differing.length, 1)
-      const rows = await collect(fixture.replica.scanDigestBucket(bucketCount, differing[0]!, context))
-      assert.deepEqual(rows.find(row => row.id === 'doc7')?.leaves.map(leaf => leaf.revision), ['1-bb', '1-aa'])
-    })
-
-    it('tells a tombstone from a live leaf of the same revision', async () => {
-      const other = await fixture.another()
-      await fixture.store(revision('doc', 1, ['aa']))
-      await other.storeRevisions({ revisions: [revision('doc', 1, ['aa'], { deleted: true })], revsLimit }, context)
-      assert.notDeepEqual(await fixture.replica.digestDocuments(1, context), await other.digestDocuments(1, context))
-    })
-
-    it('puts every document, deleted or not, into exactly one bucket', async () => {
-      await fixture.store(...Array.from({ length: 50 }, (_, i) => revision(`doc${i}`, 1, ['aa'], { deleted: i % 2 === 0 })))
-      const seen: string[] = []
-      for (let bucket = 0; bucket < bucketCount; bucket++) {
-        for (const row of await collect(fixture.replica.scanDigestBucket(bucketCount, bucket, context))) {
-          seen.push(row.id)
-          assert.deepEqual(row.leaves, (await fixture.open(row.id)).leaves)
-        }
-      }
-      assert.equal(seen.length, 50)
-      assert.equal(new Set(seen).size, 50)
     })
 
     it('brings a fresh replica up by changes, missing revisions and their bodies', async () => {
@@ -103,53 +60,49 @@ async function copyChanges(source: ShardReplica, target: ShardReplica): Promise<
   await target.storeRevisions({ revisions, revsLimit, checkpoint: { history, sequence } }, context)
 }
 
-export function callCases(fixture: ReplicaFixture): void {
-  describe('calls', () => {
-    it('reject as cancelled when the signal has aborted', async () => {
-      const { replica } = fixture
-      const cancelled = { ...context, signal: AbortSignal.abort() }
-      await assertFails(replica.openDocument({ id: 'doc', body: true, tree: true }, cancelled), 'cancelled')
-      await assertFails(replica.openRevisions([], cancelled), 'cancelled')
-      await assertFails(replica.updateDocuments({ edits: [documentEdit('doc', {})], revsLimit }, cancelled), 'cancelled')
-      await assertFails(replica.storeRevisions({ revisions: [revision('doc', 1, ['aa'])], revsLimit }, cancelled), 'cancelled')
-      await assertFails(replica.diffRevisions([], cancelled), 'cancelled')
-      await assertFails(replica.countDocuments({ descending: false }, cancelled), 'cancelled')
-      await assertFails(replica.openLocalDocuments([], cancelled), 'cancelled')
-      await assertFails(replica.updateLocalDocument({ id: 'x', revision: 1, body: null, mustExist: false }, cancelled), 'cancelled')
-      await assertFails(replica.replicaInfo(cancelled), 'cancelled')
-      await assertFails(replica.digestDocuments(1, cancelled), 'cancelled')
-      assert.equal(await replica.openDocument({ id: 'doc', body: false, tree: false }, context), null)
+export function digestCases(fixture: ReplicaFixture): void {
+  describe('digests', () => {
+    it('are equal for equal leaves, whatever the order of writing', async () => {
+      const other = await fixture.another()
+      const revisions = Array.from({ length: 60 }, (_, i) => [
+        revision(`doc${i}`, 2, ['b2', 'a1'], { deleted: i % 3 === 0 }), revision(`doc${i}`, 1, [`c${i % 5}`]),
+      ]).flat()
+      await fixture.store(...revisions)
+      await other.storeRevisions({ revisions: revisions.toReversed(), revsLimit }, context)
+      assert.deepEqual(await fixture.replica.digestDocuments(bucketCount, context), await other.digestDocuments(bucketCount, context))
     })
 
-    it('reject scans as cancelled, also between pages', async () => {
-      const { replica } = fixture
-      await fixture.edits(Array.from({ length: 3000 }, (_, i) => documentEdit(`doc${i}`, { i, text: 'x'.repeat(200) })))
-      const scans: ((signal: AbortSignal) => AsyncIterable<readonly unknown[]>)[] = [
-        signal => replica.scanDocuments({ descending: false, body: true, leaves: true }, { ...context, signal }),
-        signal => replica.scanChanges({ since: 0, descending: false, body: true, locals: true }, { ...context, signal }),
-      ]
-      for (const scan of scans) {
-        await assertFails(collect(scan(AbortSignal.abort())), 'cancelled')
-        const controller = new AbortController()
-        const reading = (async () => {
-          for await (const page of scan(controller.signal)) {
-            assert(page.length > 0)
-            controller.abort()
-          }
-        })()
-        await assertFails(reading, 'cancelled')
+    it('differ in the bucket where leaves differ', async () => {
+      const other = await fixture.another()
+      const same = Array.from({ length: 40 }, (_, i) => revision(`doc${i}`, 1, ['aa']))
+      for (const replica of [fixture.replica, other]) await replica.storeRevisions({ revisions: same, revsLimit }, context)
+      await fixture.store(revision('doc7', 1, ['bb']))
+      const mine = await fixture.replica.digestDocuments(bucketCount, context)
+      const theirs = await other.digestDocuments(bucketCount, context)
+      const differing = mine.flatMap((digest, bucket) => digest === theirs[bucket] ? [] : [bucket])
+      assert.equal(differing.length, 1)
+      const rows = await collect(fixture.replica.scanDigestBucket(bucketCount, differing[0]!, context))
+      assert.deepEqual(rows.find(row => row.id === 'doc7')?.leaves.map(leaf => leaf.revision), ['1-bb', '1-aa'])
+    })
+
+    it('tell a tombstone from a live leaf of the same revision', async () => {
+      const other = await fixture.another()
+      await fixture.store(revision('doc', 1, ['aa']))
+      await other.storeRevisions({ revisions: [revision('doc', 1, ['aa'], { deleted: true })], revsLimit }, context)
+      assert.notDeepEqual(await fixture.replica.digestDocuments(1, context), await other.digestDocuments(1, context))
+    })
+
+    it('put every document, deleted or not, into exactly one bucket', async () => {
+      await fixture.store(...Array.from({ length: 50 }, (_, i) => revision(`doc${i}`, 1, ['aa'], { deleted: i % 2 === 0 })))
+      const seen: string[] = []
+      for (let bucket = 0; bucket < bucketCount; bucket++) {
+        for (const row of await collect(fixture.replica.scanDigestBucket(bucketCount, bucket, context))) {
+          seen.push(row.id)
+          assert.deepEqual(row.leaves, (await fixture.open(row.id)).leaves)
+        }
       }
-    })
-
-    it('carry sizes that grow with what is stored', async () => {
-      const before = (await fixture.replica.replicaInfo(context)).sizes
-      await fixture.write('doc', { text: 'x'.repeat(10_000) })
-      const { sizes, purgeSequence, catchingUp } = await fixture.replica.replicaInfo(context)
-      assert(sizes.external >= before.external + 10_000)
-      assert(sizes.active > before.active)
-      assert(sizes.file >= 0)
-      assert.equal(purgeSequence, 0)
-      assert.equal(catchingUp, false)
+      assert.equal(seen.length, 50)
+      assert.equal(new Set(seen).size, 50)
     })
   })
 }

@@ -39,23 +39,6 @@ export function editCases(fixture: ReplicaFixture): void {
       assert.equal(await fixture.replica.openDocument({ id: 'never', body: false, tree: false }, context), null)
     })
 
-    it('lets exactly one of many concurrent edits win', async () => {
-      const first = await fixture.write('doc', {})
-      const outcomes = await Promise.all(Array.from({ length: 20 }, (_, v) => fixture.edit(documentEdit('doc', { v }, first))))
-      assert.equal(outcomes.filter(outcome => outcome.kind === 'updated').length, 1)
-      assert.equal((await fixture.leaves('doc')).length, 1)
-      const creations = await Promise.all(Array.from({ length: 20 }, (_, v) => fixture.edit(documentEdit('new', { v }))))
-      assert.equal(creations.filter(outcome => outcome.kind === 'updated').length, 1)
-    })
-
-    it('takes edits of one document in one call one after the other', async () => {
-      const creation = documentEdit('doc', { v: 1 })
-      const first = `1-${creation.revisionHash}`
-      const outcomes = await fixture.edits([creation, documentEdit('doc', { v: 'again' }), documentEdit('doc', { v: 2 }, first), documentEdit('other', {})])
-      assert.deepEqual(outcomes.map(outcome => outcome.kind), ['updated', 'conflict', 'updated', 'updated'])
-      assert.equal(text((await fixture.open('doc')).body), '{"v":2}')
-    })
-
     it('extends a losing branch and makes it the winner', async () => {
       await fixture.store(revision('doc', 1, ['bb']), revision('doc', 1, ['aa']))
       const next = await fixture.write('doc', { v: 2 }, '1-aa')
@@ -72,6 +55,27 @@ export function editCases(fixture: ReplicaFixture): void {
       const { tree } = await fixture.open('doc')
       assert.deepEqual(tree?.[0]?.path, { start: 5, ids: all.slice(0, 3).map(kept => kept.slice(2)) })
       assert.equal((await fixture.openRevisions('doc', [all[4]!]))[0]?.kind, 'missing')
+    })
+  })
+}
+
+export function orderCases(fixture: ReplicaFixture): void {
+  describe('editing at the same time', () => {
+    it('lets exactly one of many concurrent edits win', async () => {
+      const first = await fixture.write('doc', {})
+      const outcomes = await Promise.all(Array.from({ length: 20 }, (_, v) => fixture.edit(documentEdit('doc', { v }, first))))
+      assert.equal(outcomes.filter(outcome => outcome.kind === 'updated').length, 1)
+      assert.equal((await fixture.leaves('doc')).length, 1)
+      const creations = await Promise.all(Array.from({ length: 20 }, (_, v) => fixture.edit(documentEdit('new', { v }))))
+      assert.equal(creations.filter(outcome => outcome.kind === 'updated').length, 1)
+    })
+
+    it('takes edits of one document in one call one after the other', async () => {
+      const creation = documentEdit('doc', { v: 1 })
+      const first = `1-${creation.revisionHash}`
+      const outcomes = await fixture.edits([creation, documentEdit('doc', { v: 'again' }), documentEdit('doc', { v: 2 }, first), documentEdit('other', {})])
+      assert.deepEqual(outcomes.map(outcome => outcome.kind), ['updated', 'conflict', 'updated', 'updated'])
+      assert.equal(text((await fixture.open('doc')).body), '{"v":2}')
     })
   })
 }

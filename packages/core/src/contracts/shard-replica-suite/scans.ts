@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { IdBound, ScanDocumentsRequest } from '../shard-replica.ts'
+import type { ChangeRow, IdBound, ScanChangesRequest, ScanDocumentsRequest } from '../shard-replica.ts'
 import { collect, context, documentEdit, type ReplicaFixture, revision, revsLimit, text } from './replica-fixture.ts'
 
 /** Ascending in bytes of UTF-8; UTF-16 order would put the emoji before the last. */
@@ -7,10 +7,17 @@ const ids = ['A', '_design/x', 'a', 'a\u0000', 'aa', 'b', 'é', '\uff5e', '😀'
 
 const everything: ScanDocumentsRequest = { descending: false, body: false, leaves: false }
 
+async function scanIds(fixture: ReplicaFixture, request: Partial<ScanDocumentsRequest>): Promise<string[]> {
+  return (await collect(fixture.replica.scanDocuments({ ...everything, ...request }, context))).map(row => row.id)
+}
+
+function scanRows(fixture: ReplicaFixture, request: Partial<ScanChangesRequest>): Promise<ChangeRow[]> {
+  return collect(fixture.replica.scanChanges({ since: 0, descending: false, body: false, locals: false, ...request }, context))
+}
+
 export function documentScanCases(fixture: ReplicaFixture): void {
   describe('scanning documents', () => {
-    const scan = async (request: Partial<ScanDocumentsRequest>): Promise<string[]> =>
-      (await collect(fixture.replica.scanDocuments({ ...everything, ...request }, context))).map(row => row.id)
+    const scan = (request: Partial<ScanDocumentsRequest>): Promise<string[]> => scanIds(fixture, request)
 
     beforeEach(async () => {
       await fixture.edits(ids.toReversed().map(id => documentEdit(id, { id })))
@@ -67,25 +74,12 @@ export function documentScanCases(fixture: ReplicaFixture): void {
       assert.equal(await count({ id: 'aa', inclusive: true }, true), 4)
       assert.equal(await count({ id: 'aa', inclusive: false }, true), 5)
     })
-
-    it('goes through thousands of documents, and can be left early', async () => {
-      const many = Array.from({ length: 2500 }, (_, i) => documentEdit(`n${String(i).padStart(5, '0')}`, { i }))
-      await fixture.edits(many)
-      const rows = await scan({ start: { id: 'n', inclusive: true }, end: { id: 'n~', inclusive: true } })
-      assert.deepEqual(rows, many.map(edit => edit.id))
-      for await (const page of fixture.replica.scanDocuments({ ...everything, body: true }, context)) {
-        assert(page.length > 0)
-        break
-      }
-      assert.equal((await scan({ limit: 1 })).length, 1)
-    })
   })
 }
 
 export function changeScanCases(fixture: ReplicaFixture): void {
   describe('scanning changes', () => {
-    const scan = async (since: number, options: { descending?: boolean; limit?: number; body?: boolean; locals?: boolean } = {}) =>
-      collect(fixture.replica.scanChanges({ since, descending: false, body: false, locals: false, ...options }, context))
+    const scan = (since: number, options: Partial<ScanChangesRequest> = {}): Promise<ChangeRow[]> => scanRows(fixture, { since, ...options })
 
     it('lists each document once, at its last sequence, ascending', async () => {
       const first = await fixture.write('a', { v: 1 })
@@ -133,11 +127,27 @@ export function changeScanCases(fixture: ReplicaFixture): void {
       assert.deepEqual([local?.id, local?.leaves], ['mark', []])
       assert.deepEqual((await scan(local!.sequence, { locals: true })), [])
     })
+  })
+}
+
+export function longScanCases(fixture: ReplicaFixture): void {
+  describe('scanning a lot', () => {
+    it('goes through thousands of documents, and can be left early', async () => {
+      const many = Array.from({ length: 2500 }, (_, i) => documentEdit(`n${String(i).padStart(5, '0')}`, { i }))
+      await fixture.edits(many)
+      const rows = await scanIds(fixture, { start: { id: 'n', inclusive: true }, end: { id: 'n~', inclusive: true } })
+      assert.deepEqual(rows, many.map(edit => edit.id))
+      for await (const page of fixture.replica.scanDocuments({ ...everything, body: true }, context)) {
+        assert(page.length > 0)
+        break
+      }
+      assert.equal((await scanIds(fixture, { limit: 1 })).length, 1)
+    })
 
     it('goes through thousands of changes without a gap', async () => {
       const edits = Array.from({ length: 2500 }, (_, i) => documentEdit(`n${i}`, { i }))
       await fixture.replica.updateDocuments({ edits, revsLimit }, context)
-      const rows = await scan(0, { body: true })
+      const rows = await scanRows(fixture, { body: true })
       assert.equal(new Set(rows.map(row => row.id)).size, edits.length)
       assert.equal(rows.length, edits.length)
     })

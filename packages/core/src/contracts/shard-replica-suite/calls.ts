@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { assertFails, collect, context, documentEdit, type ReplicaFixture, revision, revsLimit } from './replica-fixture.ts'
+
+export function callCases(fixture: ReplicaFixture): void {
+  describe('calls', () => {
+    it('reject as cancelled when the signal has aborted', async () => {
+      const { replica } = fixture
+      const cancelled = { ...context, signal: AbortSignal.abort() }
+      await assertFails(replica.openDocument({ id: 'doc', body: true, tree: true }, cancelled), 'cancelled')
+      await assertFails(replica.openRevisions([], cancelled), 'cancelled')
+      await assertFails(replica.updateDocuments({ edits: [documentEdit('doc', {})], revsLimit }, cancelled), 'cancelled')
+      await assertFails(replica.storeRevisions({ revisions: [revision('doc', 1, ['aa'])], revsLimit }, cancelled), 'cancelled')
+      await assertFails(replica.diffRevisions([], cancelled), 'cancelled')
+      await assertFails(replica.countDocuments({ descending: false }, cancelled), 'cancelled')
+      await assertFails(replica.openLocalDocuments([], cancelled), 'cancelled')
+      await assertFails(replica.updateLocalDocument({ id: 'x', revision: 1, body: null, mustExist: false }, cancelled), 'cancelled')
+      await assertFails(replica.replicaInfo(cancelled), 'cancelled')
+      await assertFails(replica.digestDocuments(1, cancelled), 'cancelled')
+      assert.equal(await replica.openDocument({ id: 'doc', body: false, tree: false }, context), null)
+    })
+
+    it('reject scans as cancelled, also between pages', async () => {
+      const { replica } = fixture
+      await fixture.edits(Array.from({ length: 3000 }, (_, i) => documentEdit(`doc${i}`, { i, text: 'x'.repeat(200) })))
+      const scans: ((signal: AbortSignal) => AsyncIterable<readonly unknown[]>)[] = [
+        signal => replica.scanDocuments({ descending: false, body: true, leaves: true }, { ...context, signal }),
+        signal => replica.scanChanges({ since: 0, descending: false, body: true, locals: true }, { ...context, signal }),
+      ]
+      for (const scan of scans) {
+        await assertFails(collect(scan(AbortSignal.abort())), 'cancelled')
+        const controller = new AbortController()
+        const reading = (async () => {
+          for await (const page of scan(controller.signal)) {
+            assert(page.length > 0)
+            controller.abort()
+          }
+        })()
+        await assertFails(reading, 'cancelled')
+      }
+    })
+
+    it('carry sizes that grow with what is stored', async () => {
+      const before = (await fixture.replica.replicaInfo(context)).sizes
+      await fixture.write('doc', { text: 'x'.repeat(10_000) })
+      const { sizes, purgeSequence, catchingUp } = await fixture.replica.replicaInfo(context)
+      assert(sizes.external >= before.external + 10_000)
+      assert(sizes.active > before.active)
+      assert(sizes.file >= 0)
+      assert.equal(purgeSequence, 0)
+      assert.equal(catchingUp, false)
+    })
+  })
+}

@@ -1,0 +1,179 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { ApiError, JSON_DEPTH_MAX, parseBulkDocuments, parseDocument, parseJson, parseJsonObject } from '../../src/index.ts'
+
+function body(text: string): string {
+  return parseDocument(text).body.toString()
+}
+
+function refused(text: string | Uint8Array, error: string, reason: string): void {
+  expect(() => parseDocument(text), String(text).slice(0, 60)).to.throw(ApiError).that.includes({ status: 400, error, reason })
+}
+
+describe('reading a document', () => {
+  it('parts the special members from the body, wherever they stand', () => {
+    const document = parseDocument('{"a":1,"_rev":"2-b","x":{"_inner":true},"_id":"doc","_deleted":true,"z":[]}')
+    expect(document).to.deep.include({ id: 'doc', revision: '2-b', path: { start: 2, ids: ['b'] }, deleted: true, attachments: null })
+    expect(document.body.toString()).to.equal('{"a":1,"x":{"_inner":true},"z":[]}')
+  })
+
+  it('knows nothing of what is absent', () => {
+    expect(parseDocument('{}')).to.deep.include({ id: null, revision: null, path: null, deleted: false, attachments: null })
+    expect(body(' { } ')).to.equal('{}')
+  })
+
+  it('takes the history from _revisions before _rev', () => {
+    const document = parseDocument('{"_rev":"9-z","_revisions":{"start":3,"ids":["c","967A00DFF5E02ADD41819138ABB3284D","a"]}}')
+    expect(document.revision).to.equal('3-c')
+    expect(document.path).to.deep.equal({ start: 3, ids: ['c', '967a00dff5e02add41819138abb3284d', 'a'] })
+    expect(parseDocument('{"_rev":"9-z","_revisions":{"start":0,"ids":[]}}').revision).to.equal('9-z')
+  })
+
+  it('drops what the server says of documents and keeps what the replicator does', () => {
+    const text = '{"_revs_info":[],"_local_seq":5,"_conflicts":["1-a"],"_deleted_conflicts":[],"_replication_id":"x","_replication_state":"done","_access":[],"a":1,"_deleted":false}'
+    expect(body(text)).to.equal('{"_replication_id":"x","_replication_state":"done","_access":[],"a":1}')
+  })
+
+  it('hands attachments over apart', () => {
+    expect(parseDocument('{"_attachments":{"a.txt":{"data":"aGk="}},"n":1.0}')).to.deep.include({ attachments: { 'a.txt': { data: 'aGk=' } }, body: Buffer.from('{"n":1.0}') })
+    expect(parseDocument('{"_attachments":{}}').attachments).to.equal(null)
+  })
+
+  it('refuses special members that it does not know or understand', () => {
+    for (const name of ['_color', '_Id', '_', '_zing', '__proto__']) refused(`{"fine":1,"${name}":null}`, 'doc_validation', `Bad special document member: ${name}`)
+    refused('{"_deleted":"yes"}', 'doc_validation', 'Bad special document member: _deleted')
+    refused('{"_deleted":null}', 'doc_validation', 'Bad special document member: _deleted')
+    refused('{"_attachments":[]}', 'doc_validation', 'Bad special document member: _attachments')
+    refused('{"_revisions":3}', 'doc_validation', 'Bad special document member: _revisions')
+    refused('{"_revisions":{"start":"3","ids":[]}}', 'doc_validation', "_revisions.start isn't an integer.")
+    refused('{"_revisions":{"start":1.5,"ids":[]}}', 'doc_validation', "_revisions.start isn't an integer.")
+    refused('{"_revisions":{"start":3}}', 'doc_validation', "_revisions.ids isn't a array.")
+    refused('{"_revisions":{"start":3,"ids":["a",5]}}', 'doc_validation', "RevId isn't a string")
+    refused('{"_revisions":{"start":3,"ids":[""]}}', 'bad_request', 'Invalid rev format')
+    refused('{"_revisions":{"start":1,"ids":["c","b","a"]}}', 'doc_validation', '_revisions.ids has 3 entries, more than generations up to _revisions.start 1')
+    for (const revision of ['5', 'null', '"x-abc"', '"7"', '""']) refused(`{"_rev":${revision}}`, 'bad_request', 'Invalid rev format')
+    for (const id of ['5', 'null', '[]']) refused(`{"_id":${id}}`, 'illegal_docid', 'Document id must be a string')
+  })
+
+  it('refuses what is not a JSON object', () => {
+    for (const text of ['42', 'null', '"text"', '[]', 'true']) refused(text, 'bad_request', 'Document must be a JSON object')
+    for (const text of ['', ' ', '{"a":', "{'a':1}", '{"a":1} {"b":2}', '{"a":01}', '{"a":1,}', '\ufeff{}', '{"a":"\n"}']) refused(text, 'bad_request', 'invalid UTF-8 JSON')
+    refused(Uint8Array.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'bad_request', 'invalid UTF-8 JSON')
+    refused(Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from('"}')]), 'bad_request', 'invalid UTF-8 JSON')
+    refused('{"a":1e400}', 'bad_request', 'invalid UTF-8 JSON')
+  })
+
+  it('refuses bottomless nesting instead of running out of stack', () => {
+    const reason = `JSON is nested deeper than ${JSON_DEPTH_MAX} levels`
+    refused('['.repeat(100_000), 'bad_request', reason)
+    refused(`{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'bad_request', reason)
+    refused(`${'{"a":'.repeat(JSON_DEPTH_MAX + 1)}1${'}'.repeat(JSON_DEPTH_MAX + 1)}`, 'bad_request', reason)
+    const deepest = `{"a":${'['.repeat(JSON_DEPTH_MAX - 1)}1.0${']'.repeat(JSON_DEPTH_MAX - 1)}}`
+    expect(body(deepest)).to.equal(deepest)
+    const quoted = JSON.stringify({ a: '['.repeat(5000), b: '\\"{'.repeat(5000) })
+    expect(body(quoted)).to.equal(quoted)
+  })
+})
+
+describe('a document body', () => {
+  it('keeps digits as they were written', () => {
+    const text = '{"a":9007199254740993,"b":123456789012345678901234567890,"c":[1.0,1e3,1.50,-0.0,0.0000001,2E+5],"d":-9223372036854775808,"e":0.1}'
+    expect(body(text)).to.equal(text)
+    expect(body('{"a":-0,"b":1.0}')).to.equal('{"a":0,"b":1.0}')
+    expect(body('{"a":-0}')).to.equal('{"a":0}')
+    expect(body('{"l":[0.12345678901234567,1.0]}')).to.equal('{"l":[0.12345678901234567,1.0]}')
+  })
+
+  it('keeps members in their place, also when named like numbers', () => {
+    expect(body('{"b":1,"1":2,"0":{"9":1,"a":2,"3":4}}')).to.equal('{"b":1,"1":2,"0":{"9":1,"a":2,"3":4}}')
+    expect(body('{"b":1,"\\u0031":2}')).to.equal('{"b":1,"1":2}')
+    expect(body('{"in":{"__proto__":{"a":1}},"constructor":1,"toString":2}')).to.equal('{"in":{"__proto__":{"a":1}},"constructor":1,"toString":2}')
+  })
+
+  it('keeps the last value of a repeated member', () => {
+    expect(body('{"a":1,"b":2,"a":3}')).to.equal('{"a":3,"b":2}')
+    expect(body('{"a":1.0,"b":{"x":1,"x":2},"a":3.0}')).to.equal('{"a":3.0,"b":{"x":2}}')
+    expect(parseDocument('{"_id":"a","n":1.0,"_id":"b"}').id).to.equal('b')
+  })
+
+  it('has no white space and no needless escapes', () => {
+    expect(body('{ "a" : [ 1 ,\t2 ] ,\r\n "esc\\u0020" : "\\u00e9\\/\\ud83d\\ude00\\n" }')).to.equal('{"a":[1,2],"esc ":"é/😀\\n"}')
+    expect(body('{ "a" : [ 1.0 ,\t2 ] ,\r\n "esc\\u0020" : "\\u00e9\\/\\ud83d\\ude00\\n" , "o" : { } }')).to.equal('{"a":[1.0,2],"esc ":"é/😀\\n","o":{}}')
+  })
+
+  it('keeps lone surrogates as escapes', () => {
+    expect(body('{"a":"x\\ud800y","n":1}')).to.equal('{"a":"x\\ud800y","n":1}')
+    expect(body('{"a":"x\\uD800y","n":1.0}')).to.equal('{"a":"x\\ud800y","n":1.0}')
+  })
+
+  it('is what JSON.stringify gives wherever JavaScript values are exact, by either way', () => {
+    fc.assert(fc.property(fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue()), value => {
+      const plain = Object.fromEntries(Object.entries(value).filter(([name]) => !name.startsWith('_')))
+      const expected = JSON.stringify(JSON.parse(JSON.stringify(plain)))
+      // An exponent that is written as JavaScript writes it still takes the exact way.
+      expect(body(JSON.stringify(plain, null, 2))).to.equal(expected)
+      const exact = body(JSON.stringify({ exact: '@', ...plain }).replace('"@"', '1.0'))
+      expect(exact.replace(/"exact":1\.0,?/, '')).to.equal(expected)
+    }), { numRuns: 300 })
+  })
+
+  it('keeps every number token, whatever its shape and neighbours', () => {
+    const digits = fc.array(fc.nat(9), { minLength: 1, maxLength: 22 }).map(list => list.join('').replace(/^0+(?=\d)/, ''))
+    const number = fc.tuple(fc.boolean(), digits, fc.option(digits), fc.option(fc.tuple(fc.constantFrom('e', 'E', 'e+', 'E-'), fc.nat(20))))
+      .map(([negative, whole, fraction, exponent]) => `${negative ? '-' : ''}${whole}${fraction === null ? '' : `.${fraction}`}${exponent === null ? '' : exponent.join('')}`)
+    fc.assert(fc.property(fc.array(number, { minLength: 1, maxLength: 6 }), fc.constantFrom('', ' ', '\n'), (numbers, space) => {
+      const kept = numbers.map(token => token === '-0' ? '0' : token)
+      expect(body(`{"n":[${numbers.join(`,${space}`)}],"m":${numbers[0]}${space}}`)).to.equal(`{"n":[${kept.join()}],"m":${kept[0]}}`)
+    }), { numRuns: 1000 })
+  })
+})
+
+describe('reading the body of _bulk_docs', () => {
+  it('reads every document once, exact ones from their own text', () => {
+    const bulk = parseBulkDocuments('{"w":2,"docs":[{"_id":"a","v":1},{"_id":"b","v":1.0,"2":0},{ "v" : "1.0 , [" },{"v":{"docs":[1.0]}}],"new_edits":false}')
+    expect(bulk.newEdits).to.equal(false)
+    expect(bulk.members.w).to.equal(2)
+    expect(bulk.documents.map(document => document.id)).to.deep.equal(['a', 'b', null, null])
+    expect(bulk.documents.map(document => document.body.toString())).to.deep.equal(['{"v":1}', '{"v":1.0,"2":0}', '{"v":"1.0 , ["}', '{"v":{"docs":[1.0]}}'])
+  })
+
+  it('takes the last of repeated docs', () => {
+    expect(parseBulkDocuments('{"docs":[{"v":1.0}],"docs":[{"v":2.0}]}').documents.map(document => document.body.toString())).to.deep.equal(['{"v":2.0}'])
+    expect(parseBulkDocuments('{"docs":[]}')).to.deep.include({ documents: [], newEdits: true })
+  })
+
+  it('refuses a request of the wrong shape as a whole', () => {
+    const cases: readonly (readonly [text: string, reason: string])[] = [
+      ['{"documents":[]}', 'POST body must include `docs` parameter.'],
+      ['{"docs":{"_id":"a"}}', '`docs` parameter must be an array.'],
+      ['{"docs":"a"}', '`docs` parameter must be an array.'],
+      ['{"docs":[1,2]}', 'Document must be a JSON object'],
+      ['{"docs":[{"_id":"ok"},null]}', 'Document must be a JSON object'],
+      ['{"docs":[{"v":1.0},null]}', 'Document must be a JSON object'],
+      ['{"docs":[],"new_edits":"no"}', '`new_edits` parameter must be a boolean.'],
+      ['[{"_id":"a"}]', 'Request body must be a JSON object'],
+      ['{"docs":[{"_id":"a"}', 'invalid UTF-8 JSON'],
+      ['', 'invalid UTF-8 JSON'],
+    ]
+    for (const [text, reason] of cases) expect(() => parseBulkDocuments(text), text).to.throw(ApiError).that.includes({ status: 400, error: 'bad_request', reason })
+    expect(() => parseBulkDocuments('{"docs":[{"_id":"fine"},{"_what":1}]}')).to.throw(ApiError, 'Bad special document member: _what')
+  })
+
+  it('reads documents like one at a time', () => {
+    const text = fc.constantFrom('{"a":1}', '{"a":1.0}', '{"_id":"x","b":{"1":2,"a":[]}}', '{"s":"\\"docs\\":[1.0]\\\\"}', '{ "n" : 12345678901234567890 }', '{}')
+    fc.assert(fc.property(fc.array(text), fc.constantFrom('', ' ', '\n\t'), (texts, space) => {
+      const bulk = parseBulkDocuments(`{${space}"docs"${space}:${space}[${space}${texts.join(`${space},${space}`)}${space}]${space}}`)
+      expect(bulk.documents).to.deep.equal(texts.map(parseDocument))
+    }))
+  })
+})
+
+describe('reading JSON', () => {
+  it('gives values and objects', () => {
+    expect(parseJson('[1,"a"]')).to.deep.equal([1, 'a'])
+    expect(parseJson(Buffer.from('"é"'))).to.equal('é')
+    expect(parseJsonObject('{"a":1}')).to.deep.equal({ a: 1 })
+    expect(() => parseJsonObject('[]')).to.throw(ApiError, 'Request body must be a JSON object')
+    expect(() => parseJson('{')).to.throw(ApiError, 'invalid UTF-8 JSON')
+  })
+})
