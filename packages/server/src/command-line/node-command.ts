@@ -63,6 +63,9 @@ async function startNode(node: Node): Promise<void> {
 function stopReason(): Promise<string> {
   return new Promise(resolve => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve(signal))
-    if (process.channel) process.on('disconnect', () => resolve('the supervisor is gone'))
+    if (process.channel === undefined) return
+    process.on('disconnect', () => resolve('the supervisor is gone'))
+    // The channel alone must not keep a stopped node's process alive.
+    process.channel.unref()
   })
 }
