@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import type { Iterator as ClassicIterator } from 'classic-level'
@@ -39,10 +39,11 @@ export class LevelStorage implements Storage {
     const location = join(directory, name)
     try {
       await mkdir(location, { recursive: true })
+      const writeBufferBytes = options.writeBufferBytes ?? defaultBufferBytes
       const db: Level = new ClassicLevel(location, {
         keyEncoding: 'view',
         valueEncoding: 'view',
-        writeBufferSize: options.writeBufferBytes ?? defaultBufferBytes,
+        writeBufferSize: writeBufferBytes,
         cacheSize: options.cacheBytes ?? defaultBufferBytes,
         maxOpenFiles: openFilesMax,
         maxFileSize: tableBytes,
@@ -50,7 +51,7 @@ export class LevelStorage implements Storage {
       await db.open()
       await syncDirectory(directory)
       await syncDirectory(dirname(directory))
-      return new LevelStore(name, db, observer)
+      return new LevelStore(name, db, writeBufferBytes, observer)
     } catch (error) {
       throw openError(error, location)
     }
@@ -59,10 +60,14 @@ export class LevelStorage implements Storage {
 
 class LevelStore extends GroupCommitStore {
   readonly #db: Level
+  readonly #writeBufferBytes: number
+  /** Why the database is not open although the store is. */
+  #recovery: StorageError | undefined
 
-  constructor(name: string, db: Level, observer?: GroupObserver) {
+  constructor(name: string, db: Level, writeBufferBytes: number, observer?: GroupObserver) {
     super(name, setImmediate, observer)
     this.#db = db
+    this.#writeBufferBytes = writeBufferBytes
   }
 
   protected override _getSync(key: Uint8Array): Uint8Array | undefined {
@@ -110,15 +115,29 @@ class LevelStore extends GroupCommitStore {
 
   /**
    * A failed append leaves a torn record in LevelDB's log, and records written behind it would be unreadable
-   * when the log is replayed; after a failed fsync LevelDB refuses all writes. Reopening starts a new log.
+   * when the log is replayed; after a failed fsync LevelDB refuses all writes. Reopening starts a new log. It
+   * first writes the old log's records into a table: while there is no room for that, the database stays
+   * open for reading.
    */
   protected override async _recover(): Promise<void> {
-    await this.#db.close()
-    await this.#db.open()
+    const { bavail, bsize } = await statfs(this.#db.location)
+    const neededBytes = 2 * this.#writeBufferBytes
+    if (this.#db.status === 'open' && bavail * bsize < neededBytes) {
+      throw new StorageError('full', `${this.#db.location} takes writes again once the disk has ${neededBytes} free bytes; it has ${bavail * bsize}`)
+    }
+    this.#recovery = new StorageError('io', `the store ${this.name} is being opened again after a failed write`)
+    try {
+      await this.#db.close()
+      await this.#db.open()
+      this.#recovery = undefined
+    } catch (error) {
+      throw this.#recovery = openError(error, this.#db.location)
+    }
   }
 
   protected override _toStorageError(error: unknown): StorageError {
-    return toStorageError(error)
+    const mapped = toStorageError(error)
+    return mapped.code === 'closed' && this.#recovery !== undefined ? this.#recovery : mapped
   }
 }
 

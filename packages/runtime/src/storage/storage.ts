@@ -24,14 +24,14 @@ export interface Range {
 
 export type StoreEntry = readonly [key: Uint8Array, value: Uint8Array]
 
-/** Collects the operations of one atomic write. */
+/** Collects the operations of one atomic write. The bytes are not copied: they must not change until the write is over. */
 export interface WriteBatch {
   put(key: Uint8Array, value: Uint8Array): void
   delete(key: Uint8Array): void
 }
 
 export interface Store {
-  /** Point read on the calling thread. */
+  /** Point read on the calling thread. Nothing that a read gives may be changed by its caller. */
   getSync(key: Uint8Array): Uint8Array | undefined
   /** Several keys at one crossing to the thread pool; results in key order of the request. */
   getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]>
@@ -39,7 +39,8 @@ export interface Store {
    * Atomic and durable write: resolves after fsync. Group commit: calls made while one is in flight are
    * written together by the next, in the order of the calls. `fill` runs synchronously, once.
    * Once a write has failed, every write queued behind it fails too (`StorageError`), so that what was
-   * computed on top of it never lands; later calls are tried afresh.
+   * computed on top of it never lands; later calls are tried afresh. Whether a failed write itself (with those
+   * that went out together with it) is found later is unknown: a failed fsync may have reached the disk.
    * @throws StorageError `overloaded` when the queue is full, `closed`, `full` or `io`
    */
   write(fill: (batch: WriteBatch) => void): Promise<void>

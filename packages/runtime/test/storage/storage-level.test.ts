@@ -1,6 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
 import { LevelStorage } from '../../src/storage/storage-level.ts'
 import { storageSuite } from '../../src/storage/storage-suite.ts'
 
@@ -16,4 +20,34 @@ storageSuite('LevelStorage', {
   destroy: async storage => {
     await rm(directories.get(storage) as string, { recursive: true })
   },
+})
+
+describe('LevelStorage', () => {
+  let directory: string
+  beforeEach(async () => { directory = await mkdtemp(join(tmpdir(), 'sectional-storage-')) })
+  afterEach(() => rm(directory, { recursive: true }))
+
+  it('names the folder and the way out when it is locked, damaged or in the way', async () => {
+    const storage = new LevelStorage({ directory })
+    const store = await storage.open('documents')
+    const locked = await storage.open('documents').catch(error => error)
+    expect(locked.message).to.include(join(directory, 'documents')).and.include('stop it')
+    await store.close()
+
+    await writeFile(join(directory, 'documents', 'CURRENT'), 'nonsense')
+    const corrupt = await storage.open('documents').catch(error => error)
+    expect([corrupt.name, corrupt.code]).to.deep.equal(['StorageError', 'corrupt'])
+    expect(corrupt.message).to.include(join(directory, 'documents'))
+
+    await writeFile(join(directory, 'indexes'), '')
+    const blocked = await storage.open('indexes').catch(error => error)
+    expect([blocked.name, blocked.code]).to.deep.equal(['StorageError', 'io'])
+  })
+
+  it('takes writes again after a failed one, and loses nothing that it acknowledged', async () => {
+    const child = fileURLToPath(new URL('torn-log.child.ts', import.meta.url))
+    const command = `ulimit -f 1024; exec "${process.execPath}" --disable-warning=ExperimentalWarning "${child}" "${directory}" 65536`
+    const { stdout } = await promisify(execFile)('sh', ['-c', command])
+    expect(JSON.parse(stdout)).to.deep.equal({ acknowledged: 60, failures: Array(6).fill('io'), lost: [] })
+  })
 })
