@@ -1,0 +1,152 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { compareIds } from '../../src/coordinator/id-order.ts'
+import type { ListDocumentsOptions } from '../../src/coordinator/coordinator.ts'
+import { bytes, edit, ReplicaWorld, request } from '../replica-world.ts'
+
+const everything: ListDocumentsOptions = { descending: false, skip: 0, limit: null, body: false, leaves: false }
+
+async function filled(world: ReplicaWorld, ids: readonly string[]): Promise<void> {
+  await world.coordinator(world.nodes[0]!).updateDocuments(world.db, ids.map(id => edit(id, null, { id })), { w: world.nodes.length }, request())
+}
+
+async function collect<Row>(rows: AsyncIterable<readonly Row[]>): Promise<Row[]> {
+  const all: Row[] = []
+  for await (const page of rows) all.push(...page)
+  return all
+}
+
+describe('order of ids', () => {
+  it('is that of their UTF-8 bytes', () => {
+    const ids = fc.array(fc.constantFrom('a', 'b', '\u0000', 'é', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{1f600}')).map(parts => parts.join(''))
+    fc.assert(fc.property(ids, ids, (a, b) => {
+      expect(Math.sign(compareIds(a, b))).to.equal(Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    }))
+  })
+})
+
+describe('listing documents', () => {
+  it('gives every option what one sorted array gives', async () => {
+    const ids = Array.from({ length: 40 }, (_, i) => `d${String(i).padStart(2, '0')}`)
+    const world = new ReplicaWorld({ q: 4, coordinator: { listPageRows: 7 } })
+    await filled(world, ids)
+    const coordinator = world.coordinator('b')
+    const bound = fc.record({ id: fc.constantFrom('', ...ids, 'd05x', 'z'), inclusive: fc.boolean() })
+    await fc.assert(fc.asyncProperty(fc.option(bound, { nil: undefined }), fc.option(bound, { nil: undefined }), fc.boolean(), fc.nat(12), fc.option(fc.nat(12)), async (start, end, descending, skip, limit) => {
+      const list = await coordinator.listDocuments(world.db, { ...everything, start, end, descending, skip, limit }, request())
+      const order = descending ? ids.toReversed() : ids
+      const sign = descending ? -1 : 1
+      const reached = (id: string, at: { id: string; inclusive: boolean } | undefined, side: number): boolean => {
+        const difference = at === undefined ? 1 : compareIds(id, at.id) * sign * side
+        return difference > 0 || (difference === 0 && at!.inclusive)
+      }
+      const expected = order.filter(id => reached(id, start, 1) && reached(id, end, -1)).slice(skip, limit === null ? undefined : skip + limit)
+      expect((await collect(list.rows)).map(row => row.id)).to.deep.equal(expected)
+      expect(list.total).to.equal(40)
+      expect(list.offset).to.equal(Math.min(40, order.filter(id => !reached(id, start, 1)).length + skip))
+    }), { numRuns: 60 })
+  })
+
+  it('keeps to a partition', async () => {
+    const world = new ReplicaWorld({ q: 4, partitioned: true })
+    await filled(world, ['p:1', 'p:2', 'p:3', 'q:1', 'pp:1', 'o:9', 'p;x:1'])
+    const coordinator = world.coordinator('a')
+    const up = await coordinator.listDocuments(world.db, { ...everything, partition: 'p' }, request())
+    expect((await collect(up.rows)).map(row => row.id)).to.deep.equal(['p:1', 'p:2', 'p:3'])
+    expect([up.total, up.offset]).to.deep.equal([3, 0])
+    const down = await coordinator.listDocuments(world.db, { ...everything, partition: 'p', descending: true, start: { id: 'p:2', inclusive: true } }, request())
+    expect((await collect(down.rows)).map(row => row.id)).to.deep.equal(['p:2', 'p:1'])
+    expect([down.total, down.offset]).to.deep.equal([3, 1])
+  })
+
+  it('sends bodies and leaves on request', async () => {
+    const world = new ReplicaWorld({ q: 2 })
+    await filled(world, ['x'])
+    const list = await world.coordinator('c').listDocuments(world.db, { ...everything, body: true, leaves: true }, request())
+    const [row] = await collect(list.rows)
+    expect(Buffer.from(row!.body!).toString()).to.equal('{"id":"x"}')
+    expect(row!.leaves).to.have.length(1)
+  })
+
+  it('goes on with another replica behind the last row when one breaks', async () => {
+    const ids = Array.from({ length: 450 }, (_, i) => `d${String(i).padStart(3, '0')}`)
+    const world = new ReplicaWorld({ nodes: ['a', 'b', 'c', 'out'], n: 3 })
+    await filled(world, ids)
+    world.faults.set('a', { kind: 'break-scan', afterPages: 2 })
+    world.faults.set('b', { kind: 'break-scan', afterPages: 1 })
+    for (const limit of [null, 320]) {
+      const list = await world.coordinator('out').listDocuments(world.db, { ...everything, limit }, request())
+      expect((await collect(list.rows)).map(row => row.id)).to.deep.equal(ids.slice(0, limit ?? undefined))
+    }
+    world.faults.set('a', { kind: 'hang' })
+    const list = await world.during(world.coordinator('out').listDocuments(world.db, everything, request()))
+    expect(await world.during(collect(list.rows))).to.have.length(450)
+  })
+
+  it('fails when no replica of a range is left, and ends what it opened when the reader stops early', async () => {
+    const ids = Array.from({ length: 300 }, (_, i) => `d${i}`)
+    const world = new ReplicaWorld({ q: 3, coordinator: { listPageRows: 10 } })
+    await filled(world, ids)
+    const coordinator = world.coordinator('a')
+    const list = await coordinator.listDocuments(world.db, everything, request())
+    for await (const page of list.rows) {
+      expect(page).to.have.length(10)
+      break
+    }
+    const doomed = await coordinator.listDocuments(world.db, everything, request())
+    for (const node of world.nodes) world.faults.set(node, { kind: 'fail', code: 'unreachable' })
+    const error = await collect(doomed.rows).then(() => null, (thrown: unknown) => thrown)
+    expect(error).to.have.property('status', 500)
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
+
+  it('opens many documents in order, and sums a database', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    await filled(world, ['p', 'q', 'r'])
+    const coordinator = world.coordinator('b')
+    const opened = await coordinator.openDocuments(world.db, ['r', 'none', 'p'], { body: true }, request())
+    expect(opened.map(each => each && Buffer.from(each.body!).toString())).to.deep.equal(['{"id":"r"}', null, '{"id":"p"}'])
+    const info = await coordinator.databaseInfo(world.db, request())
+    expect(info).to.deep.include({ documentCount: 3, deletedCount: 0 })
+    expect(info.updateSequence).to.match(/^3-/)
+  })
+})
+
+describe('local documents', () => {
+  const write = (id: string, revision: number, value: unknown, mustExist = false) => ({ id, revision, body: value === null ? null : bytes(value), mustExist })
+
+  it('are stamped once, read by the greatest stamp, listed and deleted', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    const coordinator = world.coordinator('b')
+    for (const id of ['p', 'q', 'r']) expect(await coordinator.updateLocalDocument(world.db, write(id, 1, { id }), {}, request())).to.deep.equal({ kind: 'written', revision: 1, accepted: false })
+    await coordinator.updateLocalDocument(world.db, write('p', 2, { again: true }), { w: 3 }, request())
+    const opened = await world.coordinator('c').openLocalDocument(world.db, 'p', {}, request())
+    expect(Buffer.from(opened!.body!).toString()).to.equal('{"again":true}')
+    expect(opened!.revision).to.equal(2)
+    expect((await collect((await coordinator.listLocalDocuments(world.db, { ...everything, skip: 1 }, request())).rows)).map(local => local.id)).to.deep.equal(['q', 'r'])
+    expect(await coordinator.updateLocalDocument(world.db, write('p', 0, null, true), { w: 3 }, request())).to.include({ kind: 'written' })
+    expect(await coordinator.openLocalDocument(world.db, 'p', {}, request())).to.equal(null)
+    expect(await coordinator.updateLocalDocument(world.db, write('p', 0, null, true), {}, request())).to.deep.equal({ kind: 'missing' })
+  })
+
+  it('reach a replica that missed them when they are read', async () => {
+    const world = new ReplicaWorld()
+    world.isolate('a')
+    await world.coordinator('b').updateLocalDocument(world.db, write('x', 1, { v: 1 }), {}, request())
+    world.heal()
+    const coordinator = world.coordinator('a')
+    expect(await coordinator.openLocalDocument(world.db, 'x', {}, request())).to.have.property('revision', 1)
+    await coordinator.stop()
+    world.isolate('a')
+    expect(await coordinator.openLocalDocument(world.db, 'x', {}, request())).to.have.property('revision', 1)
+  })
+
+  it('can be deleted through a replica that has missed their creation', async () => {
+    const world = new ReplicaWorld()
+    world.isolate('a')
+    await world.coordinator('b').updateLocalDocument(world.db, write('x', 1, { v: 1 }), {}, request())
+    world.heal()
+    expect(await world.coordinator('c').updateLocalDocument(world.db, write('x', 0, null, true), { w: 3 }, request())).to.include({ kind: 'written' })
+    expect(await world.coordinator('b').openLocalDocument(world.db, 'x', { r: 3 }, request())).to.equal(null)
+  })
+})

@@ -1,0 +1,167 @@
+import { ApiError } from '@sectional/core'
+import { expect } from 'chai'
+import { bytes, edit, plainCall, ReplicaWorld, request, text } from '../replica-world.ts'
+
+async function put(world: ReplicaWorld, nodes: readonly string[], id: string, ids: readonly string[], value: unknown, deleted = false): Promise<string> {
+  for (const node of nodes) {
+    await world.store(node).storeRevisions({ revisions: [{ id, path: { start: ids.length, ids }, deleted, body: bytes(value) }], revsLimit: 1000 }, plainCall)
+  }
+  return `${ids.length}-${ids[0]}`
+}
+
+describe('reading a document', () => {
+  it('answers from the only replica without asking anybody else', async () => {
+    const world = new ReplicaWorld({ nodes: ['a'] })
+    await put(world, ['a'], 'x', ['r'], { v: 1 })
+    const coordinator = world.coordinator('a')
+    const opened = await coordinator.openDocument(world.db, 'x', {}, request())
+    expect(text(opened!.body)).to.equal('{"v":1}')
+    expect(world.calls).to.have.length(1)
+    expect(world.clock.pendingTimers).to.equal(0)
+    expect(await coordinator.openDocument(world.db, 'none', {}, request())).to.equal(null)
+  })
+
+  it('asks as many replicas as r needs, and takes the body from the local one', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'b', 'c'], 'x', ['r'], { v: 1 })
+    const opened = await world.coordinator('b').openDocument(world.db, 'x', { tree: true }, request())
+    expect(text(opened!.body)).to.equal('{"v":1}')
+    expect(opened!.tree).to.have.length(1)
+    expect(world.calls.map(call => call.node)).to.deep.equal(['b', 'a'])
+    world.calls.length = 0
+    await world.coordinator('b').openDocument(world.db, 'x', { r: 3 }, request())
+    expect(world.calls.map(call => call.node).sort()).to.deep.equal(['a', 'b', 'c'])
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
+
+  it('answers with the newest revision when the local replica is stale, and repairs it', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'b', 'c'], 'x', ['r1'], { v: 1 })
+    const newest = await put(world, ['b', 'c'], 'x', ['r2', 'r1'], { v: 2 })
+    const coordinator = world.coordinator('a')
+    const opened = await coordinator.openDocument(world.db, 'x', {}, request())
+    expect(opened!.leaves).to.deep.equal([{ revision: newest, deleted: false }])
+    expect(text(opened!.body)).to.equal('{"v":2}')
+    await coordinator.stop()
+    expect((await world.leavesOf('x')).a).to.deep.equal(opened!.leaves)
+    expect(await world.metrics.get('a')!.value('sectional_read_repairs_total', 'repaired')).to.equal(1)
+    expect(await world.metrics.get('a')!.value('sectional_quorum_reads_total', 'merged')).to.equal(1)
+  })
+
+  it('shows a document that one of r replicas does not know, and a delete that one has missed', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['b', 'c'], 'new', ['r1'], { v: 1 })
+    await put(world, ['a', 'b', 'c'], 'gone', ['r1'], { v: 1 })
+    const tombstone = await put(world, ['b', 'c'], 'gone', ['r2', 'r1'], {}, true)
+    const coordinator = world.coordinator('a')
+    expect(text((await coordinator.openDocument(world.db, 'new', {}, request()))!.body)).to.equal('{"v":1}')
+    expect((await coordinator.openDocument(world.db, 'gone', {}, request()))!.leaves).to.deep.equal([{ revision: tombstone, deleted: true }])
+    await coordinator.stop()
+    expect((await world.leavesOf('new')).a).to.have.length(1)
+  })
+
+  it('shows both branches when replicas hold different ones, winner first', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'b', 'c'], 'x', ['r1'], {})
+    await put(world, ['a'], 'x', ['ra', 'r1'], { v: 'a' })
+    await put(world, ['b'], 'x', ['rb', 'r1'], { v: 'b' })
+    const coordinator = world.coordinator('a')
+    const opened = await coordinator.openDocument(world.db, 'x', { tree: true }, request())
+    expect(opened!.leaves.map(leaf => leaf.revision)).to.deep.equal(['2-rb', '2-ra'])
+    expect(opened!.tree!.map(branch => branch.path.ids)).to.deep.equal([['rb', 'r1'], ['ra', 'r1']])
+    expect(text(opened!.body)).to.equal('{"v":"b"}')
+    await coordinator.stop()
+    const leaves = await world.leavesOf('x')
+    expect(leaves.a).to.deep.equal(opened!.leaves)
+    expect(leaves.c).to.deep.equal(opened!.leaves)
+  })
+
+  it('goes round replicas that are cut off, fail or do not hold the shard', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'b', 'c'], 'x', ['r'], { v: 1 })
+    world.faults.set('a', { kind: 'fail', code: 'storage' })
+    world.cut('a', 'b')
+    const opened = await world.coordinator('a').openDocument(world.db, 'x', {}, request())
+    expect(text(opened!.body)).to.equal('{"v":1}')
+    expect(await world.metrics.get('a')!.value('sectional_quorum_reads_total', 'degraded')).to.equal(1)
+  })
+
+  it('does not wait for a silent replica longer than the hedge, and asks it last afterwards', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'b', 'c'], 'x', ['r'], { v: 1 })
+    world.faults.set('a', { kind: 'hang' })
+    const coordinator = world.coordinator('b')
+    const started = world.clock.monotonic()
+    await world.during(coordinator.openDocument(world.db, 'x', {}, request()))
+    expect(world.clock.monotonic() - started).to.be.within(200, 400)
+    world.calls.length = 0
+    const again = world.clock.monotonic()
+    await world.during(coordinator.openDocument(world.db, 'x', {}, request()))
+    expect(world.clock.monotonic() - again).to.equal(0)
+    expect(world.calls.map(call => call.node)).to.deep.equal(['b', 'c'])
+  })
+
+  it('answers with what there is when all others stay silent', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'b', 'c'], 'x', ['r'], { v: 1 })
+    for (const node of ['a', 'c']) world.faults.set(node, { kind: 'hang' })
+    const opened = await world.during(world.coordinator('b').openDocument(world.db, 'x', {}, request()))
+    expect(text(opened!.body)).to.equal('{"v":1}')
+    await world.clock.advance(20_000)
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
+
+  it('says why when nobody answers', async () => {
+    const cases = [
+      [['unreachable', 'not_hosted', 'closed'], 500, 'No DB shards could be opened.'],
+      [['overloaded', 'overloaded', 'unreachable'], 503, undefined],
+      [['storage', 'overloaded', 'unreachable'], 507, undefined],
+      [['timeout', 'timeout', 'unreachable'], 500, 'The request could not be processed in a reasonable amount of time.'],
+    ] as const
+    for (const [codes, status, reason] of cases) {
+      const world = new ReplicaWorld()
+      codes.forEach((code, i) => world.faults.set(world.nodes[i]!, { kind: 'fail', code }))
+      const error = await world.coordinator('a').openDocument(world.db, 'x', {}, request()).then(() => null, (thrown: unknown) => thrown)
+      expect(error).to.be.instanceOf(ApiError)
+      expect((error as ApiError).status).to.equal(status)
+      if (reason !== undefined) expect((error as ApiError).reason).to.equal(reason)
+      if (status === 503) expect((error as ApiError).headers).to.have.property('Retry-After')
+    }
+  })
+})
+
+describe('reading revisions', () => {
+  it('opens every leaf of the merged tree, and null for an unknown document', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'c'], 'x', ['ra'], { v: 'a' })
+    await put(world, ['b', 'c'], 'x', ['rb'], { v: 'b' })
+    const coordinator = world.coordinator('a')
+    const opened = await coordinator.openRevisions(world.db, 'x', { revisions: 'leaves', latest: false }, request())
+    expect(opened!.map(each => each.kind === 'found' && text(each.revision.body))).to.deep.equal(['{"v":"b"}', '{"v":"a"}'])
+    expect(await coordinator.openRevisions(world.db, 'none', { revisions: 'leaves', latest: false }, request())).to.equal(null)
+  })
+
+  it('looks for a named revision on other replicas, and follows it to its leaves on request', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'b', 'c'], 'x', ['r1'], { v: 1 })
+    await put(world, ['b'], 'x', ['r2', 'r1'], { v: 2 })
+    const coordinator = world.coordinator('a')
+    const named = await coordinator.openRevisions(world.db, 'x', { revisions: ['2-r2', '7-none'], latest: false }, request())
+    expect(named!.map(each => each.kind)).to.deep.equal(['found', 'missing'])
+    const latest = await coordinator.openRevisions(world.db, 'x', { revisions: ['1-r1', '7-none'], latest: true, r: 2 }, request())
+    expect(latest!.map(each => each.kind === 'found' ? `${each.revision.path.start}-${each.revision.path.ids[0]}` : each.kind)).to.deep.equal(['2-r2', 'missing'])
+  })
+
+  it('reports a revision as missing unless a majority has it', async () => {
+    const world = new ReplicaWorld({ q: 2 })
+    const coordinator = world.coordinator('a')
+    await coordinator.updateDocuments(world.db, [edit('x', null, {}), edit('y', null, {})], { w: 3 }, request())
+    const [x, y] = await coordinator.diffRevisions(world.db, [{ id: 'x', revisions: ['1-none', '3-none'] }, { id: 'y', revisions: [`1-${edit('y', null, {}).revisionHash}`] }], request())
+    expect(x!.missing).to.deep.equal(['1-none', '3-none'])
+    expect(x!.possibleAncestors).to.deep.equal([`1-${edit('x', null, {}).revisionHash}`])
+    expect(y!.missing).to.deep.equal([])
+    const one = new ReplicaWorld()
+    await put(one, ['b'], 'x', ['r'], {})
+    expect((await one.coordinator('a').diffRevisions(one.db, [{ id: 'x', revisions: ['1-r'] }], request()))[0]!.missing).to.deep.equal(['1-r'])
+  })
+})

@@ -1,0 +1,252 @@
+import { ApiError } from '@sectional/core'
+import { expect } from 'chai'
+import type { WriteOutcome } from '../../src/coordinator/coordinator.ts'
+import { bytes, edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
+
+function revisionOf(outcome: WriteOutcome | undefined): string {
+  if (outcome?.kind !== 'written') throw new Error(`not written: ${JSON.stringify(outcome)}`)
+  return outcome.revision
+}
+
+async function caught(work: Promise<unknown>): Promise<ApiError> {
+  const error = await work.then(() => null, (thrown: unknown) => thrown)
+  expect(error).to.be.instanceOf(ApiError)
+  return error as ApiError
+}
+
+describe('writing documents', () => {
+  it('writes on the only replica without asking anybody else', async () => {
+    const world = new ReplicaWorld({ nodes: ['a'] })
+    const coordinator = world.coordinator('a')
+    const [first] = await coordinator.updateDocuments(world.db, [edit('x', null, { v: 1 })], {}, request())
+    expect(first).to.deep.equal({ kind: 'written', revision: `1-${edit('x', null, { v: 1 }).revisionHash}`, accepted: false })
+    expect(world.calls).to.have.length(1)
+    const [second] = await coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), {})], { w: 2 }, request())
+    expect(second).to.include({ kind: 'written', accepted: true })
+    expect(await coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request())).to.deep.equal([{ kind: 'conflict' }])
+  })
+
+  it('has the first replica of the map decide, whichever node was asked', async () => {
+    const world = new ReplicaWorld()
+    for (const node of world.nodes) {
+      world.calls.length = 0
+      const coordinator = world.coordinator(node)
+      const [outcome] = await coordinator.updateDocuments(world.db, [edit(`by-${node}`, null, {})], {}, request())
+      await coordinator.stop()
+      expect(world.calls[0]).to.include({ node: 'a', verb: 'updateDocuments' })
+      const leaves = await world.leavesOf(`by-${node}`)
+      for (const each of world.nodes) expect(leaves[each]).to.deep.equal([{ revision: revisionOf(outcome), deleted: false }])
+    }
+  })
+
+  it('answers when w replicas have it on disk and finishes the others in the background', async () => {
+    const world = new ReplicaWorld()
+    world.faults.set('c', { kind: 'hang' })
+    const missed: string[] = []
+    const coordinator = world.coordinator('a', { onMissed: (_, node) => missed.push(node) })
+    const [outcome] = await coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request())
+    expect(outcome).to.include({ kind: 'written', accepted: false })
+    expect(world.clock.monotonic()).to.equal(0)
+    expect(coordinator.backgroundCalls).to.equal(1)
+    await world.during(coordinator.stop())
+    expect(coordinator.backgroundCalls).to.equal(0)
+    expect(missed).to.deep.equal(['c'])
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
+
+  it('is accepted with fewer than w copies, after every replica has replied or timed out', async () => {
+    const world = new ReplicaWorld()
+    world.faults.set('b', { kind: 'fail', code: 'storage' })
+    world.faults.set('c', { kind: 'hang' })
+    const started = world.clock.monotonic()
+    const [outcome] = await world.during(world.coordinator('a').updateDocuments(world.db, [edit('x', null, {})], {}, request()))
+    expect(outcome).to.include({ kind: 'written', accepted: true })
+    expect(world.clock.monotonic() - started).to.be.at.least(15_000)
+    expect(await world.metrics.get('a')!.value('sectional_quorum_writes_total', 'accepted')).to.equal(1)
+  })
+
+  it('is accepted when w exceeds n', async () => {
+    const world = new ReplicaWorld()
+    const [outcome] = await world.coordinator('a').updateDocuments(world.db, [edit('x', null, {})], { w: 4 }, request())
+    expect(outcome).to.include({ kind: 'written', accepted: true })
+    expect((await world.leavesOf('x')).c).to.have.length(1)
+  })
+
+  it('is accepted by a side of a partition that reaches one replica', async () => {
+    const world = new ReplicaWorld()
+    world.isolate('c')
+    const [outcome] = await world.coordinator('c').updateDocuments(world.db, [edit('x', null, {})], {}, request())
+    expect(outcome).to.include({ kind: 'written', accepted: true })
+  })
+
+  it('fails as a whole when no replica can be asked, and by document when one shard cannot', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b'], q: 2, n: 1 })
+    world.cut('a', 'b')
+    const outcomes = await world.coordinator('a').updateDocuments(world.db, ['p', 'q', 'r', 's', 't', 'u'].map(id => edit(id, null, {})), {}, request())
+    expect(new Set(outcomes.map(outcome => outcome.kind))).to.deep.equal(new Set(['written', 'error']))
+    expect(outcomes.find(outcome => outcome.kind === 'error')).to.include({ status: 500, reason: 'No DB shards could be opened.' })
+    world.faults.set('a', { kind: 'fail', code: 'overloaded' })
+    expect((await caught(world.coordinator('a').updateDocuments(world.db, outcomes.map((_, i) => edit(`w${i}`, null, {})), {}, request()))).status).to.equal(500)
+    world.heal()
+    world.faults.set('b', { kind: 'fail', code: 'overloaded' })
+    expect((await caught(world.coordinator('a').updateDocuments(world.db, [edit('p', null, {})], {}, request()))).headers).to.have.property('Retry-After')
+  })
+
+  it('processes the same id twice in order, across the bounds of one call', async () => {
+    const world = new ReplicaWorld({ coordinator: { batchDocumentsMax: 1 } })
+    const first = edit('x', null, { v: 1 })
+    const outcomes = await world.coordinator('b').updateDocuments(world.db, [first, edit('x', `1-${first.revisionHash}`, { v: 2 }), edit('x', null, { v: 3 })], { w: 3 }, request())
+    expect(outcomes.map(outcome => outcome.kind)).to.deep.equal(['written', 'written', 'conflict'])
+    expect((await world.leavesOf('x')).c![0]!.revision).to.equal(revisionOf(outcomes[1]))
+  })
+
+  it('sends filling replicas what is decided and does not count them', async () => {
+    const world = new ReplicaWorld()
+    world.setDatabase({ ...world.db, shards: world.db.shards.map(shard => ({ ...shard, replicas: shard.replicas.map(each => ({ ...each, filling: each.node === 'c' })) })) })
+    world.faults.set('b', { kind: 'fail', code: 'storage' })
+    const coordinator = world.coordinator('a')
+    const [outcome] = await coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request())
+    expect(outcome).to.include({ kind: 'written', accepted: true })
+    await coordinator.stop()
+    expect((await world.leavesOf('x')).c).to.have.length(1)
+  })
+
+  it('leaves a node alone that has too many writes under way', async () => {
+    const world = new ReplicaWorld({ coordinator: { nodeStoresMax: 2 } })
+    world.faults.set('c', { kind: 'hang' })
+    const coordinator = world.coordinator('a')
+    for (let i = 0; i < 5; i++) await coordinator.updateDocuments(world.db, [edit(`x${i}`, null, {})], {}, request())
+    expect(world.calls.filter(call => call.node === 'c')).to.have.length(2)
+    await world.during(coordinator.stop())
+  })
+})
+
+describe('deciding edits', () => {
+  it('asks the next replica when the first is away, and answers conflicts from there', async () => {
+    const world = new ReplicaWorld()
+    world.isolate('a')
+    const coordinator = world.coordinator('b')
+    const [outcome] = await coordinator.updateDocuments(world.db, [edit('x', null, { v: 1 })], {}, request())
+    expect(outcome).to.include({ kind: 'written', accepted: false })
+    expect(await world.coordinator('c').updateDocuments(world.db, [edit('x', null, { v: 2 })], {}, request())).to.deep.equal([{ kind: 'conflict' }])
+  })
+
+  it('passes by a silent replica, and does not ask it first again for a while', async () => {
+    const world = new ReplicaWorld()
+    world.faults.set('a', { kind: 'hang' })
+    const coordinator = world.coordinator('b')
+    const [outcome] = await world.during(coordinator.updateDocuments(world.db, [edit('x', null, { v: 1 })], {}, request()))
+    expect(outcome).to.include({ kind: 'written', accepted: false })
+    const started = world.clock.monotonic()
+    await world.during(coordinator.updateDocuments(world.db, [edit('y', null, {})], {}, request()))
+    expect(world.clock.monotonic()).to.equal(started)
+    await world.during(coordinator.stop())
+  })
+
+  it('goes on to the next replica when one is catching up, and forces the first when all are', async () => {
+    const world = new ReplicaWorld()
+    world.store('a').catchingUp = true
+    const coordinator = world.coordinator('c')
+    await coordinator.updateDocuments(world.db, [edit('x', null, {})], { w: 3 }, request())
+    expect(world.calls.filter(call => call.verb === 'updateDocuments').map(call => call.node)).to.deep.equal(['a', 'b'])
+    for (const node of world.nodes) world.store(node).catchingUp = true
+    world.calls.length = 0
+    const [outcome] = await coordinator.updateDocuments(world.db, [edit('y', null, {})], { w: 3 }, request())
+    expect(outcome).to.include({ kind: 'written', accepted: false })
+    expect(world.calls.filter(call => call.verb === 'updateDocuments').map(call => call.node)).to.deep.equal(['a', 'b', 'c', 'a'])
+  })
+
+  it('brings a decider up to date that lacks the parent, and decides again', async () => {
+    const world = new ReplicaWorld()
+    world.isolate('a')
+    const [first] = await world.coordinator('b').updateDocuments(world.db, [edit('x', null, { v: 1 })], {}, request())
+    world.heal()
+    const [second] = await world.coordinator('c').updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], { w: 3 }, request())
+    expect(second).to.include({ kind: 'written', accepted: false })
+    for (const leaves of Object.values(await world.leavesOf('x'))) expect(leaves).to.deep.equal([{ revision: revisionOf(second), deleted: false }])
+    expect(await world.metrics.get('c')!.value('sectional_edit_decisions_total', 'refreshed')).to.equal(1)
+  })
+
+  it('lets a document be created again when only the decider has missed its deletion', async () => {
+    const world = new ReplicaWorld()
+    const [first] = await world.coordinator('a').updateDocuments(world.db, [edit('x', null, { v: 1 })], { w: 3 }, request())
+    world.isolate('a')
+    await world.coordinator('b').updateDocuments(world.db, [edit('x', revisionOf(first), {}, true)], {}, request())
+    world.heal()
+    const [again] = await world.coordinator('a').updateDocuments(world.db, [edit('x', null, { v: 2 })], { w: 3 }, request())
+    expect(again).to.include({ kind: 'written' })
+    expect(revisionOf(again)).to.match(/^3-/)
+    for (const leaves of Object.values(await world.leavesOf('x'))) expect(leaves).to.deep.equal([{ revision: revisionOf(again), deleted: false }])
+  })
+
+  it('leaves a real conflict a conflict, for a parent that nobody has and for one that was replaced', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('b')
+    const [first] = await coordinator.updateDocuments(world.db, [edit('x', null, { v: 1 })], { w: 3 }, request())
+    await coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], { w: 3 }, request())
+    const outcomes = await coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 3 }), edit('x', '1-unknown', {}), edit('x', null, {})], {}, request())
+    expect(outcomes.map(outcome => outcome.kind)).to.deep.equal(['conflict', 'conflict', 'conflict'])
+  })
+
+  it('recognises its own edit when the reply of the first decider was lost', async () => {
+    const world = new ReplicaWorld()
+    const first = edit('x', null, { v: 1 })
+    await world.coordinator('a').updateDocuments(world.db, [first], { w: 3 }, request())
+    const parent = `1-${first.revisionHash}`
+    const second = edit('x', parent, { v: 2 })
+    world.faults.set('a', { kind: 'lose-reply', verbs: ['updateDocuments'] })
+    // The lost decision has reached b by anti-entropy before b is asked.
+    await world.store('b').storeRevisions({ revisions: [{ id: 'x', path: { start: 2, ids: [second.revisionHash, first.revisionHash] }, deleted: false, body: second.body }], revsLimit: 1000 }, plainCall)
+    const [outcome] = await world.coordinator('c').updateDocuments(world.db, [second], { w: 3 }, request())
+    expect(outcome).to.deep.equal({ kind: 'written', revision: `2-${second.revisionHash}`, accepted: false })
+    for (const leaves of Object.values(await world.leavesOf('x'))) expect(leaves).to.have.length(1)
+  })
+
+  it('leaves one winner and no conflict branch of concurrent edits through three coordinators', async () => {
+    for (let seed = 1; seed <= 10; seed++) {
+      const world = new ReplicaWorld({ seed, q: 2 })
+      world.jitterTurns = 3
+      const coordinators = world.nodes.map(node => world.coordinator(node))
+      const ids = ['p', 'q', 'r', 's']
+      const acknowledged = new Map<string, number>()
+      await Promise.all(coordinators.flatMap((coordinator, writer) => ids.map(async id => {
+        for (let round = 0; round < 6; round++) {
+          const opened = await coordinator.openDocument(world.db, id, {}, request())
+          const [outcome] = await coordinator.updateDocuments(world.db, [edit(id, opened?.leaves[0]?.revision ?? null, { writer, round, seed })], {}, request())
+          if (outcome!.kind === 'written') acknowledged.set(id, (acknowledged.get(id) ?? 0) + 1)
+        }
+      })))
+      for (const coordinator of coordinators) await coordinator.stop()
+      for (const id of ids) {
+        for (const shard of [0, 1]) {
+          for (const leaves of Object.values(await world.leavesOf(id, shard))) {
+            if (leaves.length > 0) expect(leaves, `${id} of seed ${seed}`).to.have.length(1)
+            if (leaves.length > 0) expect(Number(leaves[0]!.revision.split('-')[0])).to.equal(acknowledged.get(id))
+          }
+        }
+      }
+    }
+  })
+})
+
+describe('storing revisions with their history', () => {
+  it('merges on all replicas at once, and repeats silently', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    const writes = ['p', 'q', 'r'].map(id => ({ id, path: { start: 2, ids: ['b', 'a'] }, deleted: false, body: bytes({ id }) }))
+    const coordinator = world.coordinator('a')
+    for (let i = 0; i < 2; i++) {
+      const outcomes = await coordinator.storeRevisions(world.db, writes, { w: 3 }, request())
+      expect(outcomes).to.deep.equal(writes.map(() => ({ kind: 'written', revision: '2-b', accepted: false })))
+    }
+  })
+
+  it('is accepted below w and fails when nobody stores', async () => {
+    const world = new ReplicaWorld()
+    const writes = [{ id: 'x', path: { start: 1, ids: ['a'] }, deleted: false, body: bytes({}) }]
+    world.faults.set('b', { kind: 'fail', code: 'storage' })
+    world.faults.set('c', { kind: 'fail', code: 'storage' })
+    expect((await world.coordinator('a').storeRevisions(world.db, writes, {}, request()))[0]).to.include({ accepted: true })
+    world.faults.set('a', { kind: 'fail', code: 'storage' })
+    expect((await caught(world.coordinator('a').storeRevisions(world.db, writes, {}, request()))).status).to.equal(507)
+  })
+})

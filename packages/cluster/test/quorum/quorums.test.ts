@@ -1,0 +1,124 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { readersToAsk, readQuorum, readVerdict, withAnswer, withFailure } from '../../src/quorum/read-quorum.ts'
+import { withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../../src/quorum/write-quorum.ts'
+import { decision, decisionStep, withRefusal } from '../../src/quorum/decision.ts'
+
+/** Replies as text: `+` good, `-` failed. */
+function readAfter(active: number, reachable: number, r: number | undefined, replies: string) {
+  return readVerdict([...replies].reduce((quorum, reply) => reply === '+' ? withAnswer(quorum) : withFailure(quorum), readQuorum(active, reachable, r)))
+}
+
+function writeAfter(active: number, w: number | undefined, replies: string) {
+  return writeVerdict([...replies].reduce((quorum, reply) => reply === '+' ? withDurable(quorum) : withFailedWrite(quorum), writeQuorum(active, w)))
+}
+
+/** The rules of api.md B2 said slowly. */
+function dumbVerdict(active: number, asked: number, wanted: number | undefined, replies: string): 'waiting' | 'met' | 'short' | 'failed' {
+  let needed = wanted
+  if (needed === undefined) for (needed = 1; needed * 2 <= active; needed++);
+  if (needed < 1) needed = 1
+  let good = 0
+  for (const reply of replies) {
+    if (reply === '+') good++
+    if (good === needed) return 'met'
+  }
+  if (replies.length < asked) return 'waiting'
+  return good === 0 ? 'failed' : 'short'
+}
+
+const replies = (most: number) => fc.array(fc.constantFrom('+', '-'), { maxLength: most }).map(list => list.join(''))
+
+describe('read quorum', () => {
+  it('waits for a majority of the active replicas by default', () => {
+    const table = [['', 'waiting'], ['+', 'waiting'], ['++', 'met'], ['+-', 'waiting'], ['+-+', 'met'], ['+--', 'degraded'], ['---', 'failed'], ['--', 'waiting']] as const
+    for (const [given, verdict] of table) expect(readAfter(3, 3, undefined, given), given).to.equal(verdict)
+  })
+
+  it('takes 0 and less as 1, and never meets more than there are', () => {
+    expect(readAfter(3, 3, 0, '+')).to.equal('met')
+    expect(readAfter(3, 3, -4, '+')).to.equal('met')
+    expect(readAfter(3, 3, 4, '+++')).to.equal('degraded')
+  })
+
+  it('answers with what is reachable', () => {
+    expect(readAfter(3, 1, undefined, '+')).to.equal('degraded')
+    expect(readAfter(3, 0, undefined, '')).to.equal('failed')
+  })
+
+  it('agrees with the rules said slowly', () => {
+    fc.assert(fc.property(fc.integer({ min: 1, max: 7 }), fc.nat(7), fc.option(fc.integer({ min: -2, max: 9 }), { nil: undefined }), fc.nat(7), replies(7), (active, out, r, cut, given) => {
+      const reachable = Math.max(1, active - out)
+      const heard = given.slice(0, Math.min(cut, reachable))
+      const expected = dumbVerdict(active, reachable, r, heard)
+      expect(readAfter(active, reachable, r, heard)).to.equal(expected === 'short' ? 'degraded' : expected)
+    }))
+  })
+
+  it('asks as many as it needs, and one more for each that failed or is late', () => {
+    const quorum = readQuorum(3, 3, undefined)
+    expect(readersToAsk(quorum, 0, 0)).to.equal(2)
+    expect(readersToAsk(quorum, 2, 2)).to.equal(0)
+    expect(readersToAsk(withFailure(quorum), 2, 1)).to.equal(1)
+    expect(readersToAsk(withAnswer(quorum), 2, 0), 'one late').to.equal(1)
+    expect(readersToAsk(withAnswer(quorum), 3, 0), 'nobody left').to.equal(0)
+  })
+})
+
+describe('write quorum', () => {
+  it('is met by w durable copies, and accepted with fewer only after all replied', () => {
+    const table = [['', 'waiting'], ['+', 'waiting'], ['++', 'met'], ['+-', 'waiting'], ['+--', 'accepted'], ['--+', 'accepted'], ['---', 'failed'], ['-++', 'met']] as const
+    for (const [given, verdict] of table) expect(writeAfter(3, undefined, given), given).to.equal(verdict)
+  })
+
+  it('ends as accepted when w exceeds n', () => {
+    expect(writeAfter(3, 4, '++')).to.equal('waiting')
+    expect(writeAfter(3, 4, '+++')).to.equal('accepted')
+  })
+
+  it('takes 0 and less as 1', () => {
+    expect(writeAfter(3, 0, '+')).to.equal('met')
+    expect(writeAfter(3, -1, '+')).to.equal('met')
+  })
+
+  it('agrees with the rules said slowly', () => {
+    fc.assert(fc.property(fc.integer({ min: 1, max: 7 }), fc.option(fc.integer({ min: -2, max: 9 }), { nil: undefined }), replies(7), (active, w, given) => {
+      const heard = given.slice(0, active)
+      const expected = dumbVerdict(active, active, w, heard)
+      expect(writeAfter(active, w, heard)).to.equal(expected === 'short' ? 'accepted' : expected)
+    }))
+  })
+})
+
+describe('decision', () => {
+  /** Who is asked, in order, when each behaves as the letter says: `d`eclines unless forced, `f`ails, `F`ails forced only, `o`k. */
+  function asked(behaviours: string): string {
+    const trace: string[] = []
+    let state = decision(behaviours.length)
+    for (let step = decisionStep(state); ; step = decisionStep(state)) {
+      if (step.kind === 'nobody') return `${trace.join(' ')} nobody`.trim()
+      trace.push(`${step.replica}${step.force ? '!' : ''}`)
+      const behaviour = behaviours[step.replica]
+      if (behaviour === 'o' || (behaviour === 'd' && step.force)) return trace.join(' ')
+      state = withRefusal(state, behaviour === 'f' || step.force ? 'failed' : 'declined')
+    }
+  }
+
+  it('asks one after the other, and forces the first that declined when nobody else is left', () => {
+    expect(asked('ooo')).to.equal('0')
+    expect(asked('foo')).to.equal('0 1')
+    expect(asked('dfo')).to.equal('0 1 2')
+    expect(asked('ddd')).to.equal('0 1 2 0!')
+    expect(asked('fdd')).to.equal('0 1 2 1!')
+    expect(asked('fff')).to.equal('0 1 2 nobody')
+    expect(asked('FdF')).to.equal('0 1 2 0! 1!')
+    expect(asked('')).to.equal('nobody')
+  })
+
+  it('ends, and never asks one twice without force', () => {
+    fc.assert(fc.property(fc.array(fc.constantFrom('d', 'f', 'F', 'o'), { maxLength: 7 }), behaviours => {
+      const trace = asked(behaviours.join('')).split(' ')
+      expect(new Set(trace).size).to.equal(trace.length)
+    }))
+  })
+})

@@ -1,0 +1,310 @@
+/** Coordinators and anti-entropy of several nodes over replicas in maps, with links that can be cut, hang, lie or lag. */
+import { ReplicaError, revisionHash, shardRanges } from '@sectional/core'
+import type { CallContext, Leaf, ReplicaErrorCode, ShardId, ShardReplica } from '@sectional/core'
+import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import { ManualClock, SeededRandom } from '@sectional/runtime'
+import type { Log, Metrics, Runtime } from '@sectional/runtime'
+import { AntiEntropy } from '../src/anti-entropy/anti-entropy.ts'
+import type { AntiEntropyOptions } from '../src/anti-entropy/anti-entropy-options.ts'
+import { shardKey } from '../src/anti-entropy/hosted-shards.ts'
+import type { ClusterState, DatabaseRecord } from '../src/control/cluster-state.ts'
+import { createCoordinator } from '../src/coordinator/coordinator-node.ts'
+import type { CoordinatorNode } from '../src/coordinator/coordinator-node.ts'
+import type { CoordinatorOptions } from '../src/coordinator/coordinator-options.ts'
+import type { DocumentWrite, RequestContext } from '../src/coordinator/coordinator.ts'
+
+export type Verb = keyof ShardReplica
+
+/** How a node behaves towards its peers. */
+export type Fault =
+  | { readonly kind: 'hang' }
+  | { readonly kind: 'fail'; readonly code: ReplicaErrorCode; readonly verbs?: readonly Verb[] }
+  /** The work is done, and the caller hears nothing but an error. */
+  | { readonly kind: 'lose-reply'; readonly verbs: readonly Verb[] }
+  /** Pages of scans end after so many. */
+  | { readonly kind: 'break-scan'; readonly afterPages: number }
+
+export interface WorldOptions {
+  readonly nodes?: readonly string[]
+  readonly q?: number
+  readonly n?: number
+  readonly partitioned?: boolean
+  readonly seed?: number
+  readonly coordinator?: Partial<CoordinatorOptions>
+  readonly antiEntropy?: Partial<AntiEntropyOptions>
+}
+
+export class ReplicaWorld {
+  readonly clock = new ManualClock()
+  readonly nodes: readonly string[]
+  readonly calls: { readonly from: string; readonly node: string; readonly verb: Verb }[] = []
+  readonly faults = new Map<string, Fault>()
+  readonly metrics = new Map<string, TestMetrics>()
+  readonly filledReports: string[] = []
+  /** Turns of the event loop that a remote call takes each way: random up to so many. */
+  jitterTurns = 0
+  db: DatabaseRecord
+  readonly #options: WorldOptions
+  readonly #random: SeededRandom
+  readonly #replicas = new Map<string, Map<string, MemoryShardReplica>>()
+  readonly #commitListeners = new Map<string, Set<(shard: ShardId) => void>>()
+  readonly #linkListeners = new Map<string, Set<(peer: { readonly node: string }, up: boolean) => void>>()
+  readonly #stateListeners = new Set<(state: ClusterState) => void>()
+  readonly #cuts = new Set<string>()
+  #lives = 0
+  #stamp = 0
+
+  constructor(options: WorldOptions = {}) {
+    this.#options = options
+    this.nodes = options.nodes ?? ['a', 'b', 'c']
+    this.#random = new SeededRandom(options.seed ?? 1)
+    const n = Math.min(options.n ?? this.nodes.length, this.nodes.length)
+    this.db = {
+      name: 'db', incarnation: 'one', partitioned: options.partitioned ?? false, n, security: {}, revsLimit: 1000, purgedInfosLimit: 1000, autoPurge: {},
+      shards: shardRanges(options.q ?? 1).map((range, i) => ({
+        range, replicas: Array.from({ length: n }, (_, k) => ({ node: this.nodes[(i + k) % this.nodes.length]!, filling: false })),
+      })),
+    }
+    for (const node of this.nodes) {
+      this.#commitListeners.set(node, new Set())
+      this.#linkListeners.set(node, new Set())
+      this.#replicas.set(node, new Map())
+      this.host(node)
+    }
+  }
+
+  /** Makes the replicas that the shard map gives to a node. */
+  host(node: string): void {
+    const hosted = this.#replicas.get(node)!
+    for (const { range, replicas } of this.db.shards) {
+      const shard: ShardId = { incarnation: this.db.incarnation, range }
+      if (hosted.has(shardKey(shard)) || !replicas.some(replica => replica.node === node)) continue
+      hosted.set(shardKey(shard), new MemoryShardReplica({
+        history: `${node}-${++this.#lives}`, now: () => ++this.#stamp, partitioned: this.db.partitioned,
+        onCommit: () => { for (const listener of this.#commitListeners.get(node)!) listener(shard) },
+      }))
+    }
+  }
+
+  /** The store of a node is lost. */
+  wipe(node: string): void {
+    this.#replicas.get(node)!.clear()
+    this.host(node)
+  }
+
+  setDatabase(db: DatabaseRecord): void {
+    this.db = db
+    for (const node of this.nodes) this.host(node)
+    for (const listener of this.#stateListeners) listener(this.state())
+  }
+
+  state(): ClusterState {
+    return { clusterId: 'c', index: 1, nodes: {}, databases: new Map([[this.db.name, this.db]]), settings: {} }
+  }
+
+  store(node: string, shardIndex = 0): MemoryShardReplica {
+    return this.#replicas.get(node)!.get(shardKey({ incarnation: this.db.incarnation, range: this.db.shards[shardIndex]!.range }))!
+  }
+
+  isConnected(from: string, to: string): boolean {
+    return from === to || !this.#cuts.has([from, to].sort().join())
+  }
+
+  cut(a: string, b: string): void {
+    if (!this.isConnected(a, b)) return
+    this.#cuts.add([a, b].sort().join())
+    this.#linkChanged(a, b, false)
+  }
+
+  isolate(node: string): void {
+    for (const other of this.nodes) if (other !== node) this.cut(node, other)
+  }
+
+  heal(): void {
+    const cuts = [...this.#cuts]
+    this.#cuts.clear()
+    for (const pair of cuts) {
+      const [a, b] = pair.split(',')
+      this.#linkChanged(a!, b!, true)
+    }
+  }
+
+  coordinator(node: string, parts: { readonly onMissed?: (shard: ShardId, node: string) => void } = {}): CoordinatorNode {
+    return createCoordinator({
+      runtime: this.runtime(node), control: { node }, replicas: this.directory(node), options: this.#options.coordinator, ...parts,
+    })
+  }
+
+  antiEntropy(node: string): AntiEntropy {
+    const hosted = this.#replicas.get(node)!
+    return new AntiEntropy({
+      runtime: this.runtime(node),
+      control: {
+        node, state: () => this.state(),
+        onChange: listener => { this.#stateListeners.add(listener); return () => { this.#stateListeners.delete(listener) } },
+        replicaFilled: async (incarnation, range, filled) => { this.filledReports.push(`${incarnation} ${range.begin} ${filled}`) },
+      },
+      replicas: this.directory(node),
+      local: {
+        shards: () => this.db.shards.map(({ range }) => ({ incarnation: this.db.incarnation, range })).filter(shard => hosted.has(shardKey(shard))),
+        replica: shard => hosted.get(shardKey(shard)),
+        setCatchingUp: (shard, catchingUp) => { hosted.get(shardKey(shard))!.catchingUp = catchingUp },
+        onCommit: listener => subscribe(this.#commitListeners.get(node)!, listener),
+      },
+      peers: { onChange: listener => subscribe(this.#linkListeners.get(node)!, listener) },
+      options: { digestIntervalMs: 0, ...this.#options.antiEntropy },
+    })
+  }
+
+  directory(from: string): { replica(node: string, shard: ShardId): ShardReplica; isConnected(node: string): boolean } {
+    return {
+      replica: (node, shard) => faulty(this, from, node, this.#replicas.get(node)?.get(shardKey(shard))),
+      isConnected: node => this.isConnected(from, node),
+    }
+  }
+
+  runtime(node: string): Runtime {
+    let metrics = this.metrics.get(node)
+    if (metrics === undefined) this.metrics.set(node, metrics = new TestMetrics())
+    return { clock: this.clock, random: this.#random, log: silentLog, metrics } as unknown as Runtime
+  }
+
+  async jitter(): Promise<void> {
+    for (let turns = Math.floor(this.#random.fraction() * (this.jitterTurns + 1)); turns > 0; turns--) await new Promise(resolve => { setImmediate(resolve) })
+  }
+
+  /** Lets time pass until the promise settles. */
+  async during<T>(work: Promise<T>, limitMs = 120_000): Promise<T> {
+    let settled = false
+    const mark = (): void => { settled = true }
+    work.then(mark, mark)
+    for (let passed = 0; !settled; passed += 10) {
+      if (passed > limitMs) throw new Error(`not settled after ${limitMs} ms`)
+      await this.clock.advance(passed === 0 ? 0 : 10)
+    }
+    return work
+  }
+
+  /** Leaves of a document on each node that holds it, without any fault. */
+  async leavesOf(id: string, shardIndex = 0): Promise<Record<string, readonly Leaf[]>> {
+    const leaves: Record<string, readonly Leaf[]> = {}
+    for (const { node } of this.db.shards[shardIndex]!.replicas) {
+      leaves[node] = (await this.store(node, shardIndex).openDocument({ id, body: false, tree: false }, plainCall))?.leaves ?? []
+    }
+    return leaves
+  }
+
+  #linkChanged(a: string, b: string, up: boolean): void {
+    for (const listener of this.#linkListeners.get(a)!) listener({ node: b }, up)
+    for (const listener of this.#linkListeners.get(b)!) listener({ node: a }, up)
+  }
+}
+
+export const plainCall: CallContext = { timeoutMs: 1000 }
+
+export function request(requestId = 'test'): RequestContext {
+  return { requestId, signal: new AbortController().signal }
+}
+
+export function bytes(value: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify(value))
+}
+
+export function text(body: Uint8Array | undefined | null): string | undefined {
+  return body === undefined || body === null ? undefined : Buffer.from(body).toString()
+}
+
+/** An edit as the HTTP layer makes it. */
+export function edit(id: string, parent: string | null, value: unknown, deleted = false): DocumentWrite {
+  const body = bytes(value)
+  return { id, parent, deleted, body, revisionHash: revisionHash({ deleted, parent, body }) }
+}
+
+export class TestMetrics implements Metrics {
+  readonly #values = new Map<string, number>()
+  readonly #collectors: (() => void | Promise<void>)[] = []
+
+  counter(name: string) { return { add: (value = 1, labels = {}) => this.#put(name, labels, (this.#get(name, labels) ?? 0) + value) } }
+  gauge(name: string) {
+    return {
+      set: (value: number, labels = {}) => this.#put(name, labels, value),
+      add: (value: number, labels = {}) => this.#put(name, labels, (this.#get(name, labels) ?? 0) + value),
+    }
+  }
+
+  histogram() { return { observe: () => {} } }
+  onCollect(collect: () => void | Promise<void>): void { this.#collectors.push(collect) }
+  async render(): Promise<string> { return '' }
+  async samples(): Promise<[]> { return [] }
+
+  /** The sum over all labels, or of one label value. */
+  async value(name: string, label?: string): Promise<number> {
+    for (const collect of this.#collectors) await collect()
+    return [...this.#values].filter(([key]) => key.startsWith(`${name} `) && (label === undefined || key.includes(`"${label}"`))).reduce((sum, [, value]) => sum + value, 0)
+  }
+
+  #get(name: string, labels: object): number | undefined { return this.#values.get(`${name} ${JSON.stringify(labels)}`) }
+  #put(name: string, labels: object, value: number): void { this.#values.set(`${name} ${JSON.stringify(labels)}`, value) }
+}
+
+const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silentLog }
+
+function subscribe<T>(listeners: Set<T>, listener: T): () => void {
+  listeners.add(listener)
+  return () => { listeners.delete(listener) }
+}
+
+const scans: ReadonlySet<Verb> = new Set<Verb>(['scanDocuments', 'scanChanges', 'scanLocalDocuments', 'scanDigestBucket'])
+
+/** A replica as seen from another node: the same calls, through what is wrong between the two. */
+function faulty(world: ReplicaWorld, from: string, node: string, replica: MemoryShardReplica | undefined): ShardReplica {
+  return new Proxy({} as ShardReplica, {
+    get: (_, verb: Verb) => (...args: unknown[]) => {
+      world.calls.push({ from, node, verb })
+      const context = args.at(-1) as CallContext
+      const act = replica === undefined ? undefined : (replica[verb] as (...args: unknown[]) => unknown).bind(replica)
+      if (scans.has(verb)) return faultyPages(world, from, node, verb, () => act?.(...args) as AsyncIterable<unknown>, context)
+      return faultyCall(world, from, node, verb, async () => {
+        if (act === undefined) throw new ReplicaError('not_hosted', 'no such replica')
+        return act(...args)
+      }, context)
+    },
+  })
+}
+
+async function faultyCall(world: ReplicaWorld, from: string, node: string, verb: Verb, act: () => Promise<unknown>, context: CallContext): Promise<unknown> {
+  const fault = world.faults.get(node)
+  if (!world.isConnected(from, node)) throw new ReplicaError('unreachable', `no link from ${from} to ${node}`)
+  if (from === node && fault?.kind !== 'fail') return act()
+  if (fault?.kind === 'hang') await timeout(world, context)
+  if (fault?.kind === 'fail' && (fault.verbs === undefined || fault.verbs.includes(verb))) throw new ReplicaError(fault.code, `${node} fails`)
+  await world.jitter()
+  const value = await act()
+  await world.jitter()
+  if (fault?.kind === 'lose-reply' && fault.verbs.includes(verb)) throw new ReplicaError('unreachable', 'the link broke during the call')
+  return value
+}
+
+async function* faultyPages(world: ReplicaWorld, from: string, node: string, verb: Verb, open: () => AsyncIterable<unknown>, context: CallContext): AsyncGenerator<unknown> {
+  let pages = 0
+  await faultyCall(world, from, node, verb, async () => {}, context)
+  for await (const page of open()) {
+    const fault = world.faults.get(node)
+    if (fault?.kind === 'break-scan' && pages++ >= fault.afterPages) throw new ReplicaError('unreachable', 'the link broke during the scan')
+    yield await faultyCall(world, from, node, verb, async () => page, context)
+  }
+}
+
+function timeout(world: ReplicaWorld, context: CallContext): Promise<never> {
+  return new Promise((_, reject) => {
+    const onAbort = (): void => {
+      timer.cancel()
+      reject(new ReplicaError('cancelled', 'cancelled'))
+    }
+    const timer = world.clock.setTimer(context.timeoutMs, () => {
+      context.signal?.removeEventListener('abort', onAbort)
+      reject(new ReplicaError('timeout', 'no answer'))
+    })
+    context.signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}
