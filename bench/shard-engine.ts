@@ -1,6 +1,6 @@
 /**
  * The engine by itself, against bare classic-level writing the same bodies in synced batches: run
- * `node --conditions=sectional-source bench/shard-engine.ts [documents=20000]` on an idle machine. Wall and CPU
+ * `node --conditions=sectional-source bench/shard-engine.ts [documents=20000]` (`--expose-gc` for memory) on an idle machine. Wall and CPU
  * microseconds an operation.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -126,11 +126,11 @@ async function manyShards(directory: string): Promise<void> {
   const count = 2_000
   const open = (): Promise<ShardHost> => ShardHost.open({ storage: new LevelStorage({ directory: join(directory, 'many') }), clock, random: new SeededRandom(1), metrics, log })
   const shards = Array.from({ length: count }, (_, index): ShardId => ({ incarnation: `db${index}`, range: shard.range }))
+  global.gc?.()
+  const before = process.memoryUsage().heapUsed
   let host = await open()
   await measured(`creating ${count} shards`, count, async () => { await Promise.all(shards.map(each => host.create(each))) })
   await host.close()
-  global.gc?.()
-  const before = process.memoryUsage().heapUsed
   await measured(`reopening a store of ${count} shards`, count, async () => { host = await open() })
   for (const each of shards) await host.replica(each)!.replicaInfo(context)
   global.gc?.()
@@ -143,6 +143,6 @@ async function manyShards(directory: string): Promise<void> {
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'shard-engine-'))
-await engine(directory, await bare(directory))
 await manyShards(directory)
+await engine(directory, await bare(directory))
 rmSync(directory, { recursive: true })

@@ -4,7 +4,7 @@ import type { WriteBatch } from '@sectional/runtime'
 import type { ShardKeys } from './key-layout.ts'
 import { deleteBody, furtherChunks, putBody } from './records/body-record.ts'
 import { ByteWriter } from './records/byte-writer.ts'
-import { encodeChange } from './records/change-record.ts'
+import { encodeLocalChange } from './records/change-record.ts'
 import { sealBytes } from './records/damaged-record.ts'
 import { DocumentRecord } from './records/document-record.ts'
 import { encodeLocal } from './records/local-record.ts'
@@ -145,7 +145,7 @@ export class WriteDraft {
     for (const { base, record } of this.#locals.values()) {
       if (base !== undefined) batch.delete(keys.change(base.sequence))
       batch.put(keys.localDocument(record.id), encodeLocal(record))
-      batch.put(keys.change(record.sequence), encodeChange(changeWriter, { id: record.id, leaves: [] }))
+      batch.put(keys.change(record.sequence), encodeLocalChange(changeWriter, record.id))
       state.activeBytes += (record.body?.length ?? 0) - (base?.body?.length ?? 0)
       locals.push(record)
     }
@@ -156,10 +156,10 @@ export class WriteDraft {
 
   #fillDocument(batch: WriteBatch, keys: ShardKeys, writer: ByteWriter, changeWriter: ByteWriter, id: string, draft: DraftDocument): DocumentRecord {
     const { base, leaves, sequence } = draft
-    const { record, bytes } = DocumentRecord.encode(writer, sequence, leaves, draft.tree)
+    const { record, bytes, change } = DocumentRecord.encode(writer, changeWriter, id, sequence, leaves, draft.tree)
     if (base !== undefined) batch.delete(keys.change(base.sequence))
     batch.put(keys.document(id), bytes)
-    batch.put(keys.change(sequence), encodeChange(changeWriter, { id, leaves }))
+    batch.put(keys.change(sequence), change)
     for (const { sequence: bodySequence, body } of draft.bodies) putBody(batch, keys, bodySequence, body)
     const state = this.#state
     if (base !== undefined) state[base.deleted ? 'deletedCount' : 'documentCount']--

@@ -5,10 +5,11 @@ import { MemoryStorage } from '@sectional/runtime'
 import { ShardHost } from '../src/index.ts'
 import { ByteReader } from '../src/records/byte-reader.ts'
 import { ByteWriter } from '../src/records/byte-writer.ts'
-import { decodeChange, encodeChange } from '../src/records/change-record.ts'
+import { beginDocumentChange, decodeChange, encodeLocalChange } from '../src/records/change-record.ts'
 import { DamagedRecordError, sealBytes } from '../src/records/damaged-record.ts'
 import { DocumentRecord } from '../src/records/document-record.ts'
 import { decodeLocal, encodeLocal } from '../src/records/local-record.ts'
+import { writeLeaves } from '../src/records/stored-leaves.ts'
 import type { StoredLeaf } from '../src/records/stored-leaves.ts'
 import { collect, context, edit, shardA, shardRuntime } from './shard-world.ts'
 
@@ -32,8 +33,12 @@ describe('records', () => {
   })
 
   it('bring changes and local documents back', () => {
-    fc.assert(fc.property(fc.string(), fc.oneof(leaves, fc.constant([])), natural, fc.option(fc.uint8Array()), (id, leaves, number, body) => {
-      expect(decodeChange(encodeChange(new ByteWriter(), { id, leaves }))).to.deep.equal({ id, leaves })
+    fc.assert(fc.property(fc.string(), leaves, natural, fc.option(fc.uint8Array()), (id, leaves, number, body) => {
+      const writer = new ByteWriter()
+      beginDocumentChange(writer, id)
+      writeLeaves(writer, leaves)
+      expect(decodeChange(writer.finish())).to.deep.equal({ id, leaves })
+      expect(decodeChange(encodeLocalChange(writer, id))).to.deep.equal({ id, leaves: [] })
       const local = decodeLocal(id, encodeLocal({ id, sequence: number, stamp: number, revision: number, body }))
       expect({ ...local, body: local.body && [...local.body] }).to.deep.equal({ id, sequence: number, stamp: number, revision: number, body: body && [...body] })
     }))
@@ -41,7 +46,7 @@ describe('records', () => {
 
   it('notice any flipped bit in a document', () => {
     const tree = RevisionTree.empty.merge({ start: 2, ids: ['0123456789abcdef'.repeat(2), 'b'] }, { deleted: false, bodyKey: 9 }).tree
-    const { bytes } = DocumentRecord.encode(new ByteWriter(sealBytes), 9, [{ revision: `2-${'0123456789abcdef'.repeat(2)}`, deleted: false, bodySequence: 9, bodyBytes: 3 }], tree)
+    const { bytes } = DocumentRecord.encode(new ByteWriter(sealBytes), new ByteWriter(), 'a', 9, [{ revision: `2-${'0123456789abcdef'.repeat(2)}`, deleted: false, bodySequence: 9, bodyBytes: 3 }], tree)
     expect(DocumentRecord.decode('a', bytes).tree.leaves()).to.deep.equal(tree.leaves())
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const damaged = Uint8Array.from(bytes)

@@ -47,6 +47,17 @@ export class ByteWriter {
     this.#length += value.length
   }
 
+  /** Bytes of the record so far. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** What another writer holds from an offset on. */
+  copy(from: ByteWriter, offset: number): void {
+    this.#reserve(from.#length - offset)
+    this.#length += from.#bytes.copy(this.#bytes, this.#length, offset, from.#length)
+  }
+
   /** A copy of the record; the writer starts anew. */
   finish(): Buffer {
     const record = Buffer.allocUnsafe(this.#length)

@@ -1,7 +1,7 @@
 import type { ByteWriter } from './byte-writer.ts'
 import { ByteReader } from './byte-reader.ts'
 import { DamagedRecordError } from './damaged-record.ts'
-import { readLeaves, writeLeaves } from './stored-leaves.ts'
+import { readLeaves } from './stored-leaves.ts'
 import type { StoredLeaf } from './stored-leaves.ts'
 
 /** One row of the changes log; no leaves: a local document. */
@@ -10,10 +10,15 @@ export interface ChangeRecord { readonly id: string; readonly leaves: readonly S
 const documentChange = 1
 const localChange = 2
 
-export function encodeChange(writer: ByteWriter, { id, leaves }: ChangeRecord): Uint8Array {
-  writer.byte(leaves.length === 0 ? localChange : documentChange)
+/** The leaves are to follow, as `writeLeaves` puts them. */
+export function beginDocumentChange(writer: ByteWriter, id: string): void {
+  writer.byte(documentChange)
   writer.text(id)
-  if (leaves.length > 0) writeLeaves(writer, leaves)
+}
+
+export function encodeLocalChange(writer: ByteWriter, id: string): Uint8Array {
+  writer.byte(localChange)
+  writer.text(id)
   return writer.finish()
 }
 

@@ -1,11 +1,14 @@
 import { RevisionTree } from '@sectional/core'
 import type { ByteWriter } from './byte-writer.ts'
 import { ByteReader } from './byte-reader.ts'
+import { beginDocumentChange } from './change-record.ts'
 import { checkSeal, DamagedRecordError, sealBytes, sealRecord } from './damaged-record.ts'
 import { readLeaves, writeLeaves } from './stored-leaves.ts'
 import type { StoredLeaf } from './stored-leaves.ts'
 
 const format = 1
+
+export interface EncodedDocument { readonly record: DocumentRecord; readonly bytes: Uint8Array; readonly change: Uint8Array }
 
 /**
  * A document: the leaves in front, which is all that most calls need, and the revision tree behind them,
@@ -30,16 +33,19 @@ export class DocumentRecord {
   }
 
   /**
-   * Encodes a record that is about to be written.
+   * Encodes a record that is about to be written, and its row in the changes log.
    * @param writer one that reserves `sealBytes`
    */
-  static encode(writer: ByteWriter, sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], tree: RevisionTree): { readonly record: DocumentRecord; readonly bytes: Uint8Array } {
+  static encode(writer: ByteWriter, changeWriter: ByteWriter, id: string, sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], tree: RevisionTree): EncodedDocument {
     writer.byte(format)
     writer.integer(sequence)
+    const start = writer.length
     writeLeaves(writer, leaves)
+    beginDocumentChange(changeWriter, id)
+    changeWriter.copy(writer, start)
     writer.bytes(tree.encode())
     const bytes = sealRecord(writer.finish())
-    return { record: new DocumentRecord(sequence, leaves, bytes.length, tree), bytes }
+    return { record: new DocumentRecord(sequence, leaves, bytes.length, tree), bytes, change: changeWriter.finish() }
   }
 
   /** @throws DamagedRecordError */

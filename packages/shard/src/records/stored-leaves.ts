@@ -1,4 +1,5 @@
 import type { Leaf } from '@sectional/core'
+import { isHexHash } from '@sectional/core'
 import { DamagedRecordError } from './damaged-record.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
@@ -15,7 +16,6 @@ export interface StoredLeaf {
 
 const deletedFlag = 1
 const hexHashFlag = 2
-const hexHash = /^[0-9a-f]{32}$/
 const hashBytes = 16
 
 /** Winner first. Hashes that are not MD5 in lower-case hex are kept as they are. */
@@ -24,7 +24,7 @@ export function writeLeaves(writer: ByteWriter, leaves: readonly StoredLeaf[]): 
   for (const leaf of leaves) {
     const dash = leaf.revision.indexOf('-')
     const hash = leaf.revision.slice(dash + 1)
-    const isHex = hexHash.test(hash)
+    const isHex = isHexHash(hash)
     writer.byte((leaf.deleted ? deletedFlag : 0) | (isHex ? hexHashFlag : 0))
     writer.integer(Number(leaf.revision.slice(0, dash)))
     if (isHex) writer.hex(hash)
