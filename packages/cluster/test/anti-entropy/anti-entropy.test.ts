@@ -1,0 +1,237 @@
+import { expect } from 'chai'
+import type { AntiEntropy } from '../../src/anti-entropy/anti-entropy.ts'
+import { bytes, edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
+import type { WorldOptions } from '../replica-world.ts'
+
+class Running {
+  readonly world: ReplicaWorld
+  readonly drivers = new Map<string, AntiEntropy>()
+
+  constructor(options: WorldOptions = {}) {
+    this.world = new ReplicaWorld(options)
+  }
+
+  start(...nodes: string[]): void {
+    for (const node of nodes) {
+      const driver = this.world.antiEntropy(node)
+      this.drivers.set(node, driver)
+      driver.start()
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const driver of this.drivers.values()) await driver.stop()
+    expect(this.world.clock.pendingTimers).to.equal(0)
+  }
+
+  async storeOn(node: string, id: string, ids: readonly string[] = ['r']): Promise<void> {
+    await this.world.store(node).storeRevisions({ revisions: [{ id, path: { start: ids.length, ids }, deleted: false, body: bytes({ id }) }], revsLimit: 1000 }, plainCall)
+  }
+
+  async holders(id: string): Promise<string[]> {
+    return Object.entries(await this.world.leavesOf(id)).filter(([, leaves]) => leaves.length > 0).map(([node]) => node)
+  }
+
+  catchingUp(): string[] {
+    return this.world.nodes.filter(node => this.world.store(node).catchingUp)
+  }
+
+  metric(node: string, name: string, label?: string): Promise<number> {
+    return this.world.metrics.get(node)!.value(name, label)
+  }
+}
+
+describe('anti-entropy', () => {
+  let running: Running
+  afterEach(() => running.stop())
+
+  it('pushes soon after a write what the others lack', async () => {
+    running = new Running()
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(5_000)
+    await running.storeOn('b', 'x')
+    await running.world.clock.advance(4_000)
+    expect(await running.holders('x')).to.deep.equal(['a', 'b', 'c'])
+    expect(await running.metric('b', 'sectional_anti_entropy_stored_total')).to.equal(2)
+  })
+
+  it('confirms a burst of writes by few passes, and then falls silent', async () => {
+    running = new Running()
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(5_000)
+    const coordinator = running.world.coordinator('a')
+    for (let i = 0; i < 50; i++) {
+      await coordinator.updateDocuments(running.world.db, [edit(`x${i}`, null, { i })], { w: 3 }, request())
+      await running.world.clock.advance(20)
+    }
+    running.world.calls.length = 0
+    await running.world.clock.advance(10_000)
+    // Each of the six directed pairs confirms once: no echo of what was pushed.
+    expect(running.world.calls.filter(call => call.verb === 'diffRevisions')).to.have.length(6)
+    expect(running.world.calls.filter(call => call.verb === 'storeRevisions')).to.have.length(6)
+    running.world.calls.length = 0
+    await running.world.clock.advance(200_000)
+    expect(running.world.calls).to.deep.equal([])
+  })
+
+  it('brings a replica up to date that was cut off, trees and all', async () => {
+    running = new Running()
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(5_000)
+    running.world.isolate('c')
+    for (let i = 0; i < 20; i++) await running.world.coordinator('a').updateDocuments(running.world.db, [edit(`x${i}`, null, { i })], {}, request())
+    await running.world.coordinator('c').updateDocuments(running.world.db, [edit('x0', null, { other: true })], {}, request())
+    await running.world.clock.advance(60_000)
+    running.world.heal()
+    await running.world.clock.advance(10_000)
+    const leaves = await running.world.leavesOf('x0')
+    expect(leaves.a).to.have.length(2)
+    expect(leaves.b).to.deep.equal(leaves.a)
+    expect(leaves.c).to.deep.equal(leaves.a)
+    expect(await running.holders('x19')).to.deep.equal(['a', 'b', 'c'])
+    expect(await running.metric('a', 'sectional_replication_lag_seconds')).to.equal(0)
+  })
+
+  it('heals what a coordinator reports as missed without waiting for the slow clock', async () => {
+    running = new Running({ antiEntropy: { pushQuietMs: 20_000 } })
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(50_000)
+    const driver = running.drivers.get('a')!
+    const coordinator = running.world.coordinator('a', { onMissed: (shard, node) => driver.reportMissed(shard, node) })
+    running.world.faults.set('c', { kind: 'fail', code: 'overloaded' })
+    await coordinator.updateDocuments(running.world.db, [edit('x', null, {})], {}, request())
+    await coordinator.stop()
+    running.world.faults.clear()
+    await running.world.clock.advance(2_000)
+    expect(await running.holders('x')).to.deep.equal(['a', 'b', 'c'])
+  })
+
+  it('tries again on the slow clock what failed', async () => {
+    running = new Running()
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(5_000)
+    running.world.faults.set('b', { kind: 'fail', code: 'storage', verbs: ['storeRevisions'] })
+    await running.storeOn('a', 'x')
+    await running.world.clock.advance(10_000)
+    expect(await running.holders('x')).to.deep.equal(['a', 'c'])
+    expect(await running.metric('a', 'sectional_anti_entropy_passes_total', 'failed')).to.be.greaterThan(0)
+    expect(await running.metric('a', 'sectional_replication_lag_seconds', 'b')).to.be.within(9, 11)
+    running.world.faults.clear()
+    await running.world.clock.advance(90_000)
+    expect(await running.holders('x')).to.deep.equal(['a', 'b', 'c'])
+  })
+
+  it('fills a replica whose disk was lost', async () => {
+    running = new Running({ q: 2 })
+    for (const shard of [0, 1]) for (let i = 0; i < 30; i++) await running.world.store('a', shard).storeRevisions({ revisions: [{ id: `d${i}`, path: { start: 1, ids: ['r'] }, deleted: false, body: bytes({}) }], revsLimit: 1000 }, plainCall)
+    running.start('a', 'b')
+    await running.world.clock.advance(5_000)
+    running.world.wipe('c')
+    running.start('c')
+    await running.world.clock.advance(5_000)
+    for (const shard of [0, 1]) expect((await running.world.store('c', shard).replicaInfo(plainCall)).documentCount).to.equal(30)
+  })
+
+  it('synchronizes a database on demand', async () => {
+    running = new Running({ antiEntropy: { pushQuietMs: 1_000_000, pushDelayMaxMs: 1_000_000 } })
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(1_000)
+    await running.storeOn('a', 'x')
+    running.drivers.get('a')!.synchronize(running.world.db)
+    expect(running.drivers.get('a')!.jobs).to.equal(2)
+    await running.world.clock.advance(0)
+    expect(await running.holders('x')).to.deep.equal(['a', 'b', 'c'])
+    expect(running.drivers.get('a')!.jobs).to.equal(0)
+  })
+
+  it('compares digests now and then, and repairs what checkpoints missed', async () => {
+    running = new Running({ antiEntropy: { digestIntervalMs: 60_000, digestBuckets: 16 } })
+    await running.storeOn('b', 'x')
+    for (const [node, history] of [['a', 'b-2'], ['c', 'b-2']] as const) {
+      await running.world.store(node).storeRevisions({ revisions: [], revsLimit: 1000, checkpoint: { history, sequence: 99 } }, plainCall)
+    }
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(20_000)
+    expect(await running.holders('x')).to.deep.equal(['b'])
+    await running.world.clock.advance(300_000)
+    expect(await running.holders('x')).to.deep.equal(['a', 'b', 'c'])
+    const found = await Promise.all(['a', 'b', 'c'].map(node => running.metric(node, 'sectional_digest_documents_found_total')))
+    expect(found.reduce((sum, each) => sum + each)).to.be.within(1, 2)
+  })
+
+  it('ends a pass that hangs when it is stopped', async () => {
+    running = new Running()
+    running.start('a')
+    await running.storeOn('a', 'x')
+    for (const node of ['b', 'c']) running.world.faults.set(node, { kind: 'hang' })
+    await running.world.clock.advance(6_000)
+    expect(running.drivers.get('a')!.jobs).to.be.greaterThan(0)
+  })
+})
+
+describe('catching up', () => {
+  let running: Running
+  afterEach(() => running.stop())
+
+  it('declines to decide after a start until the reachable peers were pulled from', async () => {
+    running = new Running()
+    running.world.isolate('c')
+    running.start('a', 'b')
+    await running.world.clock.advance(1_000)
+    expect(running.catchingUp()).to.deep.equal([])
+    await running.storeOn('a', 'x')
+    running.start('c')
+    await running.world.clock.advance(10_000)
+    expect(running.catchingUp(), 'nobody was reachable yet').to.deep.equal(['c'])
+    running.world.heal()
+    await running.world.clock.advance(0)
+    expect(running.catchingUp()).to.deep.equal([])
+    expect(await running.holders('x')).to.include('c')
+  })
+
+  it('lets those go on deciding that stayed with the majority', async () => {
+    running = new Running()
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(1_000)
+    running.world.isolate('c')
+    await running.storeOn('a', 'x')
+    for (const node of ['a', 'b', 'c']) running.world.faults.set(node, { kind: 'hang' })
+    running.world.heal()
+    await running.world.clock.advance(500)
+    expect(running.catchingUp()).to.deep.equal(['c'])
+    running.world.faults.clear()
+    await running.world.clock.advance(200_000)
+    expect(running.catchingUp()).to.deep.equal([])
+  })
+
+  it('does not decline for ever when the peers cannot be read', async () => {
+    running = new Running({ antiEntropy: { catchUpMaxMs: 100_000 } })
+    for (const node of ['b', 'c']) running.world.faults.set(node, { kind: 'fail', code: 'storage' })
+    running.start('a')
+    await running.world.clock.advance(90_000)
+    expect(running.catchingUp()).to.deep.equal(['a'])
+    await running.world.clock.advance(100_000)
+    expect(running.catchingUp()).to.deep.equal([])
+    running.world.faults.clear()
+    await running.storeOn('b', 'x')
+    await running.world.clock.advance(100_000)
+    expect(await running.holders('x'), 'it is still pulled from').to.include('a')
+  })
+
+  it('reports a filling replica once it has what its active peers had', async () => {
+    running = new Running({ nodes: ['a', 'b', 'c'], n: 2 })
+    for (let i = 0; i < 20; i++) await running.storeOn('a', `d${i}`)
+    await running.storeOn('b', 'only-b')
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(1_000)
+    const { db } = running.world
+    running.world.faults.set('a', { kind: 'hang' })
+    running.world.setDatabase({ ...db, shards: db.shards.map(shard => ({ ...shard, replicas: [...shard.replicas, { node: 'c', filling: true }] })) })
+    await running.world.clock.advance(10_000)
+    expect(running.world.filledReports).to.deep.equal([])
+    running.world.faults.clear()
+    await running.world.clock.advance(200_000)
+    expect(running.world.filledReports).to.deep.equal(['one 0 c'])
+    expect((await running.world.store('c').replicaInfo(plainCall)).documentCount).to.equal(21)
+  })
+})

@@ -1,0 +1,49 @@
+import { expect } from 'chai'
+import { PushSchedule } from '../../src/anti-entropy/push-schedule.ts'
+
+const options = { pushQuietMs: 2, pushDelayMaxMs: 10, pushMissedMs: 1 }
+
+describe('push schedule', () => {
+  it('waits for a quiet moment, but not for ever', () => {
+    const schedule = new PushSchedule(options)
+    schedule.committed('s', ['p'], 0)
+    expect(schedule.takeDue(1)).to.deep.equal([])
+    expect(schedule.takeDue(2)).to.deep.equal(['s'])
+    expect(schedule.takeDue(3)).to.deep.equal([])
+    for (let now = 3; now < 13; now++) {
+      schedule.committed('s', ['p'], now)
+      expect(schedule.takeDue(now), `at ${now}`).to.deep.equal([])
+    }
+    schedule.committed('s', ['p'], 13)
+    expect(schedule.takeDue(13)).to.deep.equal(['s'])
+  })
+
+  it('pushes sooner to a peer that is known to lack something', () => {
+    const schedule = new PushSchedule(options)
+    schedule.confirm('s', 'p', schedule.begin('s', 0))
+    expect(schedule.isCovered('s', 'p')).to.equal(true)
+    schedule.missed('s', 'p', 0)
+    expect(schedule.isCovered('s', 'p')).to.equal(false)
+    expect(schedule.takeDue(1)).to.deep.equal(['s'])
+  })
+
+  it('takes a pass to confirm what was committed before it began, and nothing later', () => {
+    const schedule = new PushSchedule(options)
+    schedule.committed('s', ['p', 'q'], 0)
+    const start = schedule.begin('s', 5)
+    schedule.committed('s', ['p', 'q'], 6)
+    schedule.confirm('s', 'p', start)
+    expect(schedule.isCovered('s', 'p')).to.equal(false)
+    expect(schedule.lag(10)).to.deep.equal(new Map([['p', 5], ['q', 10]]))
+    schedule.confirm('s', 'p', schedule.begin('s', 7))
+    expect(schedule.isCovered('s', 'p')).to.equal(true)
+    expect(schedule.lag(10).get('p')).to.equal(0)
+  })
+
+  it('knows nothing of a peer whose link was gone', () => {
+    const schedule = new PushSchedule(options)
+    schedule.confirm('s', 'p', schedule.begin('s', 0))
+    schedule.forgetPeer('p')
+    expect(schedule.isCovered('s', 'p')).to.equal(false)
+  })
+})
