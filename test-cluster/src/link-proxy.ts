@@ -54,7 +54,6 @@ export class LinkProxy {
   #accept(near: Socket): void {
     near.on('error', () => near.destroy())
     const source = this.#sourceOf(near)
-    if (source === null) return void near.destroy()
     if (!this.#options.mayPass(source)) {
       this.#held.add(near)
       near.on('close', () => this.#held.delete(near))
@@ -73,13 +72,13 @@ export class LinkProxy {
     far.on('close', () => near.destroy())
   }
 
-  /** Number of the node whose process holds the dialling end, or null. */
-  #sourceOf(socket: Socket): number | null {
+  /** Number of the node whose process holds the dialling end; 0: somebody else's. */
+  #sourceOf(socket: Socket): number {
     const inode = socketInode(socket.remotePort!, socket.localPort!)
     for (const [node, processId] of this.#options.processIds()) {
       if (inode !== null && holdsSocket(processId, inode)) return node
     }
-    return null
+    return 0
   }
 }
 
