@@ -4,11 +4,10 @@
  * with a body, the client counts; each prints the CPU time it took per call.
  */
 import { fork } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import type { ShardReplica } from '@sectional/core'
 import { createPeerNetwork } from '@sectional/rpc'
-import { WebSocketNetwork } from '@sectional/runtime'
-import type { Clock, Log, Metrics, Runtime } from '@sectional/runtime'
+import { createMemoryRuntime, MemoryLog, RealClock, RealRandom, WebSocketNetwork } from '@sectional/runtime'
+import type { Runtime } from '@sectional/runtime'
 
 const inFlight = Number(process.argv[2] ?? 64)
 const bodyBytes = Number(process.argv[3] ?? 1024)
@@ -16,29 +15,10 @@ const seconds = Number(process.argv[4] ?? 3)
 const shard = { incarnation: '0123456789abcdef', range: { begin: 0, end: 0xffffffff } }
 const context = { timeoutMs: 5000, requestId: 'a1b2c3d4e5' }
 
-const clock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  setTimer: (ms, callback) => {
-    const timer = setTimeout(callback, ms)
-    return { cancel: () => { clearTimeout(timer) } }
-  },
-  setImmediate: callback => { setImmediate(callback) },
-}
-const silence = (): void => {}
-const log: Log = { debug: silence, info: silence, warn: console.error, error: console.error, child: () => log }
-const metrics: Metrics = {
-  counter: () => ({ add: silence }),
-  gauge: () => ({ set: silence, add: silence }),
-  histogram: () => ({ observe: silence }),
-  onCollect: silence,
-  render: async () => '',
-  samples: async () => [],
-}
-const random = { bytes: (length: number) => randomBytes(length), fraction: () => Math.random() }
-
 function makeNetwork(node: string) {
-  const runtime = { clock, random, log, metrics, network: new WebSocketNetwork() } as unknown as Runtime
+  const log = new MemoryLog()
+  const network = new WebSocketNetwork()
+  const runtime: Runtime = { ...createMemoryRuntime({ log }), clock: new RealClock(), random: new RealRandom(), network }
   return createPeerNetwork({
     runtime, log, secret: 'x'.repeat(32), listen: { host: '127.0.0.1', port: 0 }, identity: { node, address: `${node}:1`, clusterId: 'bench' },
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { ReplicaError } from '@sectional/core'
 import type { CallContext, DocumentRow, RaftMessage, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { context, failure, shard, TestWorld } from './test-node.ts'
+import { context, failure, shard, logged, TestWorld } from './test-node.ts'
 import type { TestNode } from './test-node.ts'
 
 const lookup = { id: 'doc', body: true, tree: false }
@@ -82,7 +82,7 @@ describe('calls over a link', () => {
     const error = await failure(remote.openDocument(lookup, context))
     assert.equal(error.code, 'storage')
     assert(!error.message.includes('internal details'))
-    assert.equal(b.log.find('error', /failed unexpectedly/).length, 1)
+    assert.equal(logged(b, 'error', /failed unexpectedly/).length, 1)
   })
 
   it('say not_hosted for a shard that is not there', async () => {
@@ -142,13 +142,27 @@ describe('calls over a link', () => {
     assert.deepEqual(a.connected(), ['b'])
   })
 
+  it('carry the greatest generations, limits and sequences exactly', async () => {
+    let seen: unknown
+    const [, , remote] = await pairServing({ storeRevisions: async request => { seen = request } })
+    const start = Number.MAX_SAFE_INTEGER
+    const request = {
+      revisions: [{ id: 'doc', path: { start, ids: ['a'] }, deleted: true, body: Buffer.from('{}') }],
+      locals: [{ id: 'l', revision: start, stamp: start, body: null }],
+      revsLimit: start,
+      checkpoint: { history: '__proto__', sequence: start },
+    }
+    await remote.storeRevisions(request, context)
+    assert.deepEqual(seen, { ...request, revsLimit: 0xffffffff })
+  })
+
   it('made in one turn of the event loop share one frame', async () => {
     const [a, , remote] = await pairServing({})
-    const frames = () => a.metrics.values.get('sectional_rpc_frames_total out') ?? 0
-    const before = frames()
+    const frames = () => a.metric('sectional_rpc_frames_total', 'out')
+    const before = await frames()
     await Promise.all(Array.from({ length: 50 }, () => remote.openDocument(lookup, context)))
-    assert.equal(frames() - before, 1)
-    assert.equal(a.metrics.values.get('sectional_rpc_calls_total openDocument ok'), 50)
+    assert.equal(await frames() - before, 1)
+    assert.equal(await a.metric('sectional_rpc_calls_total', 'openDocument', 'ok'), 50)
   })
 
   it('to a control peer carry JSON and every kind of reply', async () => {
@@ -187,7 +201,7 @@ describe('calls over a link', () => {
     for (let i = 0; i < 100; i++) a.peers.control('b').sendRaft(message)
     await world.settle()
     assert(b.raft.length >= 5 && b.raft.length <= 6)
-    assert.equal(a.metrics.values.get('sectional_rpc_raft_dropped_total'), 100 - b.raft.length)
+    assert.equal(await a.metric('sectional_rpc_raft_dropped_total'), 100 - b.raft.length)
   })
 })
 

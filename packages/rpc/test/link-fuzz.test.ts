@@ -8,7 +8,7 @@ import type { OutgoingMessage } from '../src/frame/frame-codec.ts'
 import { DialingHandshake } from '../src/link/handshake.ts'
 import { messageHeaderType } from '../src/schema/schema.ts'
 import type { WireMessage } from '../src/schema/schema.ts'
-import { context, secret, TestWorld } from './test-node.ts'
+import { context, secret, logged, TestWorld } from './test-node.ts'
 import type { TestNode } from './test-node.ts'
 
 const random = new SeededRandom(7)
@@ -110,7 +110,7 @@ describe('a peer that breaks the protocol', () => {
       act(peer)
       await world.settle()
       assert.match(peer.closed ?? 'open', reason)
-      assert.equal(node.log.find('error', reason).length, 1)
+      assert.equal(logged(node, 'error', reason).length, 1)
     }
     assert.deepEqual(node.connected(), [])
   })
@@ -167,7 +167,7 @@ describe('a peer that breaks the protocol', () => {
     }
     await world.clock.advance(1000)
     assert.deepEqual(deaf.connected(), [])
-    assert.equal(deaf.log.find('info', /does not read/).length, 1)
+    assert.equal(logged(deaf, 'info', /does not read/).length, 1)
     peer.close()
   })
 

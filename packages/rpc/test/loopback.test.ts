@@ -2,20 +2,11 @@
 import assert from 'node:assert/strict'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { shardReplicaSuite } from '@sectional/core/shard-replica-suite'
-import { WebSocketNetwork } from '@sectional/runtime'
-import type { Clock } from '@sectional/runtime'
+import { RealClock, WebSocketNetwork } from '@sectional/runtime'
 import { context, failure, TestNode } from './test-node.ts'
 import type { TestNodeOptions } from './test-node.ts'
 
-const clock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  setTimer: (ms, callback) => {
-    const timer = setTimeout(callback, ms).unref()
-    return { cancel: () => { clearTimeout(timer) } }
-  },
-  setImmediate: callback => { setImmediate(callback) },
-}
+const clock = new RealClock()
 
 async function listening(name: string, options: Partial<TestNodeOptions> = {}): Promise<TestNode> {
   const node = new TestNode({ name: '127.0.0.1', network: new WebSocketNetwork(), clock, ...options, seed: name.charCodeAt(0) })

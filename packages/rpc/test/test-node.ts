@@ -2,8 +2,8 @@
 import { ReplicaError } from '@sectional/core'
 import type { CallContext, ControlPeer, PeerHandlers, PeerIdentity, RaftMessage, ShardId, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { ManualClock, MemoryNetworkHub, SeededRandom } from '@sectional/runtime'
-import type { Clock, Log, LogFields, Metrics, Network, Runtime } from '@sectional/runtime'
+import { createMemoryRuntime, ManualClock, MemoryLog, MemoryNetworkHub, SeededRandom } from '@sectional/runtime'
+import type { Clock, LogLine, Metrics, Network, Runtime } from '@sectional/runtime'
 import { createPeerNetwork } from '@sectional/rpc'
 import type { ListeningPeerNetwork, RpcLimits } from '@sectional/rpc'
 
@@ -11,35 +11,9 @@ export const secret = 'a secret that is long enough for a cluster'
 export const shard: ShardId = { incarnation: 'incarnation-1', range: { begin: 0, end: 0xffffffff } }
 export const context: CallContext = { timeoutMs: 5000 }
 
-export interface LogLine { readonly level: string; readonly fields: LogFields; readonly message: string }
-
-export class MemoryLog implements Log {
-  readonly lines: LogLine[] = []
-  debug(fields: LogFields, message: string): void { this.lines.push({ level: 'debug', fields, message }) }
-  info(fields: LogFields, message: string): void { this.lines.push({ level: 'info', fields, message }) }
-  warn(fields: LogFields, message: string): void { this.lines.push({ level: 'warn', fields, message }) }
-  error(fields: LogFields, message: string): void { this.lines.push({ level: 'error', fields, message }) }
-  child(): Log { return this }
-  /** Lines of a level whose message or reason matches. */
-  find(level: string, pattern: RegExp): readonly LogLine[] {
-    return this.lines.filter(line => line.level === level && (pattern.test(line.message) || pattern.test(String(line.fields.reason))))
-  }
-  get text(): string { return JSON.stringify(this.lines) }
-}
-
-/** Sums by name and label values. */
-export class MemoryMetrics implements Metrics {
-  readonly values = new Map<string, number>()
-  counter(name: string) { return { add: (value = 1, labels = {}) => { this.#add(name, value, labels) } } }
-  gauge(name: string) { return { set: (value: number) => { this.values.set(name, value) }, add: (value: number) => { this.#add(name, value, {}) } } }
-  histogram(name: string) { return { observe: (_value: number, labels = {}) => { this.#add(name, 1, labels) } } }
-  onCollect(): void {}
-  async render(): Promise<string> { return '' }
-  async samples(): Promise<readonly never[]> { return [] }
-  #add(name: string, value: number, labels: Readonly<Record<string, string>>): void {
-    const key = [name, ...Object.values(labels)].join(' ')
-    this.values.set(key, (this.values.get(key) ?? 0) + value)
-  }
+/** Log lines of a level whose message or reason matches. */
+export function logged(node: TestNode, level: string, pattern: RegExp): readonly LogLine[] {
+  return node.log.lines.filter(line => line.level === level && (pattern.test(line.message) || pattern.test(String(line.fields.reason))))
 }
 
 /** A control peer that answers plainly and remembers what it was told. */
@@ -73,7 +47,7 @@ export interface TestNodeOptions {
 export class TestNode {
   readonly identity: PeerIdentity
   readonly log = new MemoryLog()
-  readonly metrics = new MemoryMetrics()
+  readonly metrics: Metrics
   readonly peers: ListeningPeerNetwork
   readonly raft: RaftMessage[] = []
   readonly changes: string[] = []
@@ -82,9 +56,9 @@ export class TestNode {
   constructor(options: TestNodeOptions) {
     const { name, network, clock, port = 0, clusterId = 'c1', limits = {} } = options
     this.identity = { node: name, address: `${name}:${port}`, clusterId }
-    const runtime = {
-      clock, network, log: this.log, metrics: this.metrics, random: new SeededRandom(options.seed ?? name.length + port + name.charCodeAt(0)),
-    } as unknown as Runtime
+    const random = new SeededRandom(options.seed ?? name.length + port + name.charCodeAt(0))
+    const runtime: Runtime = { ...createMemoryRuntime({ log: this.log, random }), clock, network }
+    this.metrics = runtime.metrics
     this.peers = createPeerNetwork({
       runtime, limits, log: this.log, identity: this.identity, secret: options.secret ?? secret, listen: { host: name, port },
     })
@@ -105,6 +79,12 @@ export class TestNode {
   }
 
   remote(node: TestNode): ShardReplica { return this.peers.replica(node.identity.node, shard) }
+  /** A sample by name and label values. */
+  async metric(name: string, ...labels: readonly string[]): Promise<number> {
+    const samples = await this.metrics.samples()
+    return samples.find(sample => sample.name === name && labels.every(label => Object.values(sample.labels).includes(label)))?.value ?? 0
+  }
+
   connected(): readonly string[] { return this.peers.connected().map(peer => peer.node).sort() }
 }
 

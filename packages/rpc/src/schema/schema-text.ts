@@ -3,7 +3,7 @@
 export const schemaText = {
   "link.proto": `// What travels on a link between two nodes. A frame holds one or more messages (DESIGN.md has the drawing);
 // a message is a \`Message\` header followed by raw payload bytes, which the header's \`*_length\` fields
-// partition in the order in which they stand. Sequences, stamps and log indexes are \`double\`: exact up to
+// partition in the order in which they stand. Generations, sequences, stamps and log indexes are \`double\`: exact up to
 // 2^53, which is also their limit everywhere else.
 syntax = "proto3";
 package sectional;
@@ -169,7 +169,7 @@ message Shard {
 }
 
 message Path {
-  uint32 start = 1;
+  double start = 1;
   repeated string ids = 2;
 }
 

@@ -62,7 +62,12 @@ export function count(value: unknown, name: string): number {
   return value
 }
 
+const maxUint32 = 0xffffffff
+
+/** A limit as `uint32`: what is greater limits nothing either way. */
+export function limit(value: number): number { return Math.min(value, maxUint32) }
+
 /** An optional `uint32`; what the caller leaves out, or cannot be written, is no limit. */
-export function optionalLimit(limit: number | undefined): number | undefined {
-  return limit === undefined || limit > 0xffffffff ? undefined : limit
+export function optionalLimit(value: number | undefined): number | undefined {
+  return value === undefined || value > maxUint32 ? undefined : value
 }

@@ -16,7 +16,7 @@ export function decodeShard(message: WireMessage): ShardId {
 
 export function decodePath(message: WireMessage | null): RevisionPath {
   const path = required(message, 'path')
-  return { start: path.start, ids: [...path.ids] }
+  return { start: count(path.start, 'generation'), ids: [...path.ids] }
 }
 
 export function decodeLeaves(messages: readonly WireMessage[]): Leaf[] {

@@ -4,7 +4,7 @@ import type {
   OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
 } from '@sectional/core'
-import { count, ProtocolError } from '../schema/schema.ts'
+import { count, limit, ProtocolError } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 import type { PayloadReader } from '../schema/payload.ts'
 import type { Verb } from '../schema/verb.ts'
@@ -74,7 +74,7 @@ export const updateDocuments: Verb<UpdateDocumentsRequest, UpdateDocumentsReply>
       revisionHash: edit.revisionHash,
       bodyLength: payload.add(edit.body),
     })),
-    revsLimit,
+    revsLimit: limit(revsLimit),
     force,
   }),
   decodeRequest: (message, payload) => ({
@@ -103,7 +103,7 @@ export const storeRevisions: Verb<StoreRevisionsRequest, void> = {
   encodeRequest: ({ revisions, locals, revsLimit, checkpoint }, payload) => ({
     revisions: revisions.map(revision => encodeRevision(revision, payload)),
     locals: locals?.map(local => encodeLocal(local, payload)),
-    revsLimit,
+    revsLimit: limit(revsLimit),
     checkpoint,
   }),
   decodeRequest: (message, payload) => ({
@@ -172,9 +172,9 @@ export const replicaInfo: Verb<void, ReplicaInfo> = {
     documentCount: info.documentCount,
     deletedCount: info.deletedCount,
     purgeSequence: info.purgeSequence,
-    fileBytes: info.sizes.file,
-    activeBytes: info.sizes.active,
-    externalBytes: info.sizes.external,
+    fileBytes: Math.round(info.sizes.file),
+    activeBytes: Math.round(info.sizes.active),
+    externalBytes: Math.round(info.sizes.external),
     seen: Object.entries(info.seen).map(([history, sequence]) => ({ history, sequence })),
     catchingUp: info.catchingUp,
   }),
