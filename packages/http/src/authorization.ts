@@ -3,9 +3,6 @@ import { ApiError, isJsonObject } from '@sectional/core'
 import type { DatabaseRecord, DatabaseSecurity } from '@sectional/cluster'
 import type { User } from './authentication/user.ts'
 
-/** What `_security` of a database that was never given one says. */
-export const adminOnlySecurity: DatabaseSecurity = Object.freeze({ members: { roles: ['_admin'] }, admins: { roles: ['_admin'] } })
-
 export function requireServerAdmin(user: User): void {
   if (!user.admin) throw new ApiError('not_server_admin')
 }

@@ -7,7 +7,7 @@ import {
 import { origin, sendRedirect } from './response.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Access, Resource } from './resource.ts'
-import type { Router } from './router.ts'
+import type { Match, Router } from './router.ts'
 import { splitTarget } from './request-path.ts'
 import type { Services } from './services.ts'
 
@@ -28,7 +28,7 @@ const localPrefix = '_local/'
 export function dispatch(routes: Routes, request: RequestContext, services: Services): void | Promise<void> {
   requireUser(request, services)
   const first = request.segments[0]
-  if (first === undefined || (first.startsWith('_') && !systemDatabases.has(first))) return dispatchServer(routes, request, services)
+  if (first === undefined || first === 'favicon.ico' || (first.startsWith('_') && !systemDatabases.has(first))) return dispatchServer(routes, request, services)
   return dispatchDatabase(routes, first, request, services)
 }
 
@@ -82,10 +82,22 @@ function dispatchDatabase(routes: Routes, name: string, request: RequestContext,
   }
   if (name.startsWith('_') && listPaths.has(segments[1] ?? '')) requireServerAdmin(request.user)
   const database = services.control.state()?.databases.get(name)
+  return database === undefined
+    ? dispatchUnknown(name, match, request, services)
+    : dispatchKnown(database, match, request, services)
+}
+
+/** Another node may have created it a moment ago. */
+async function dispatchUnknown(name: string, match: Match<Resource> | null, request: RequestContext, services: Services): Promise<void> {
+  const database = await services.control.confirmAbsent(name)
   if (database === undefined) throw new ApiError('database_missing')
+  await dispatchKnown(database, match, request, services)
+}
+
+function dispatchKnown(database: DatabaseRecord, match: Match<Resource> | null, request: RequestContext, services: Services): void | Promise<void> {
   request.database = database
   checkDatabaseAccess(match?.resource.access ?? 'member', request, database)
-  if (method === 'GET' && segments[1]?.startsWith(designPrefix)) return redirectToPlainSlash(request, services)
+  if (request.method === 'GET' && request.segments[1]?.startsWith(designPrefix)) return redirectToPlainSlash(request, services)
   if (match === null) throw new ApiError('missing')
   const { idPrefix } = match.resource
   request.params = idPrefix === undefined ? match.params : [idPrefix + match.params[0], ...match.params.slice(1)]

@@ -1,12 +1,16 @@
 /** The one place where errors become answers. */
 import { crc32 } from 'node:zlib'
 import { ApiError, ReplicaError } from '@sectional/core'
-import { BodyTooLargeError } from '@sectional/runtime'
+import { BodyTooLargeError, ClientGoneError } from '@sectional/runtime'
 import { sendJson } from './response.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
 
+/** In metrics and logs only, as nginx counts clients that went away. */
+const clientGoneStatus = 499
+
 export function renderError(request: RequestContext, services: Services, thrown: unknown): void {
+  if (thrown instanceof ClientGoneError) return abandon(request)
   if (request.exchange.headersSent) return breakOff(request, services, thrown)
   const error = toApiError(thrown)
   if (error.status >= 500 && error.status !== 501 && error.status !== 503) report(request, services, thrown)
@@ -15,6 +19,13 @@ export function renderError(request: RequestContext, services: Services, thrown:
   const body: Record<string, unknown> = { error: error.error, reason: error.reason }
   if (error.error === 'unknown_error') body['ref'] = crc32(stackOf(thrown))
   sendJson(request, services, error.status, body, headers)
+}
+
+/** Nobody is left to answer. */
+function abandon(request: RequestContext): void {
+  request.status = clientGoneStatus
+  request.writer?.abort()
+  request.writer = null
 }
 
 /** The client sees a truncated body, never one that ends well. */

@@ -82,7 +82,8 @@ function checkPlacement(request: RequestContext): void {
 export async function deleteDatabase(request: RequestContext, services: Services): Promise<void> {
   const name = request.params[0]!
   checkDatabaseName(name)
-  if (!services.control.state()?.databases.has(name)) throw new ApiError('database_missing')
+  const known = services.control.state()?.databases.has(name) || await services.control.confirmAbsent(name) !== undefined
+  if (!known) throw new ApiError('database_missing')
   if (request.query.has('rev')) {
     throw new ApiError('bad_request', 'You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?')
   }

@@ -1,0 +1,88 @@
+import { expect } from 'chai'
+import { MemoryNode } from './memory-node.ts'
+
+/** A promise that the test resolves. */
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open = () => {}
+  const opened = new Promise<void>(resolve => { open = resolve })
+  return { opened, open: () => open() }
+}
+
+describe('overload', () => {
+  it('refuses requests above the bound with 503 and Retry-After', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { concurrentRequestsMax: 2 },
+      wrap: coordinator => ({ ...coordinator, openDocument: async () => { await door.opened; return null } }),
+    })
+    await node.put('/db')
+    const waiting = [node.get('/db/a'), node.get('/db/b')]
+    const refused = await node.get('/_up')
+    expect([refused.status, refused.json.error, refused.headers['retry-after']]).to.deep.equal([503, 'service unavailable', '1'])
+    door.open()
+    expect((await Promise.all(waiting)).map(answer => answer.status)).to.deep.equal([404, 404])
+    expect((await node.get('/_up')).status).to.equal(200)
+    await node.stop()
+  })
+
+  it('refuses bodies that do not fit into the memory set aside, and frees it afterwards', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { bufferedBodyBytesMax: 1500 },
+      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+    })
+    await node.put('/db')
+    const first = node.put('/db/a', { text: 'x'.repeat(1000) })
+    expect((await node.put('/db/b', { text: 'x'.repeat(1000) })).status).to.equal(503)
+    door.open()
+    expect((await first).status).to.equal(201)
+    expect((await node.put('/db/b', { text: 'x'.repeat(1000) })).status).to.equal(201)
+    await node.stop()
+  })
+
+  it('stops after the running requests and the batched writes have ended', async () => {
+    const door = gate()
+    let written = 0
+    const node = new MemoryNode({
+      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; written++; return coordinator.updateDocuments(...call) } }),
+    })
+    await node.put('/db')
+    expect((await node.put('/db/log?batch=ok', {})).status).to.equal(202)
+    const running = node.put('/db/doc', {})
+    let stopped = false
+    const stopping = node.stop().then(() => { stopped = true })
+    expect((await node.get('/_up')).status).to.equal(503)
+    expect(stopped).to.equal(false)
+    door.open()
+    await stopping
+    expect(written).to.equal(2)
+    expect((await running).status).to.equal(201)
+    expect(node.clock.pendingTimers).to.equal(0)
+  })
+
+  it('awaits a batched write once the bound is reached', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { batchedDocumentsMax: 1 },
+      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+    })
+    await node.put('/db')
+    expect((await node.put('/db/one?batch=ok', {})).status).to.equal(202)
+    let answered = false
+    const second = node.put('/db/two?batch=ok', {}).then(answer => { answered = true; return answer })
+    await node.get('/_up')
+    expect(answered).to.equal(false)
+    door.open()
+    expect((await second).status).to.equal(202)
+    await node.stop()
+  })
+
+  it('logs a batched write that conflicts', async () => {
+    const node = new MemoryNode()
+    await node.put('/db')
+    await node.put('/db/doc', {})
+    expect((await node.put('/db/doc?batch=ok', { late: true })).status).to.equal(202)
+    await node.stop()
+    expect(node.log.lines.some(({ level, fields }) => level === 'warn' && fields['reason'] === 'Document update conflict.')).to.equal(true)
+  })
+})
