@@ -2,7 +2,7 @@
  * The leader's half of the consensus core: sends the log to every member and counts how far it has come.
  * Owned by `RaftCore`, which makes one for each term it leads.
  */
-import type { RaftMessage, VotingConfiguration } from '@sectional/core'
+import type { LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
 import { majorityOf, majorityReached } from './quorum-math.ts'
 import { Progress } from './progress.ts'
 import type { RaftLog } from './raft-log.ts'
@@ -117,7 +117,8 @@ export class LogReplication {
       return false
     }
     const grew = follower.accepted(message.matchIndex)
-    this.sendEntries(message.from)
+    const lacksCommit = follower.state === 'replicate' && follower.sentCommit < Math.min(this.host.commit, follower.match)
+    if (!this.sendEntries(message.from) && lacksCommit) this.sendEmpty(message.from, follower)
     return grew
   }
 
@@ -130,10 +131,7 @@ export class LogReplication {
       const previousTerm = log.term(follower.next - 1)
       if (previousTerm === undefined) return this.sendSnapshot(node, follower)
       const entries = log.page(follower.next, options.maxEntriesPerAppend, options.maxBytesPerAppend)
-      this.host.send({
-        type: 'append', from: this.host.id, to: node, term: this.host.term, previousIndex: follower.next - 1, previousTerm,
-        commit: this.host.commit, entries, round: this.round,
-      })
+      this.sendAppend(node, follower, { previousIndex: follower.next - 1, previousTerm, entries, commit: this.host.commit })
       sent = true
       if (follower.state === 'probe') { follower.paused = true; break }
       follower.next += entries.length
@@ -144,18 +142,20 @@ export class LogReplication {
 
   private sendEmpty(node: string, follower: Progress): void {
     const previousTerm = follower.state === 'snapshot' ? undefined : this.host.log.term(follower.next - 1)
-    this.host.send({
-      type: 'append', from: this.host.id, to: node, term: this.host.term, entries: [], round: this.round,
-      // A follower that waits for a snapshot is only told what it can check: that this leader lives.
-      previousIndex: previousTerm === undefined ? 0 : follower.next - 1,
-      previousTerm: previousTerm ?? 0,
-      commit: previousTerm === undefined ? Math.min(follower.match, this.host.commit) : this.host.commit,
-    })
+    // A follower that waits for a snapshot is only told what it can check: that this leader lives.
+    if (previousTerm === undefined) this.sendAppend(node, follower, { previousIndex: 0, previousTerm: 0, entries: [], commit: Math.min(follower.match, this.host.commit) })
+    else this.sendAppend(node, follower, { previousIndex: follower.next - 1, previousTerm, entries: [], commit: this.host.commit })
     if (previousTerm === undefined && follower.state !== 'snapshot') this.sendSnapshot(node, follower)
   }
 
+  private sendAppend(node: string, follower: Progress, content: { readonly previousIndex: number; readonly previousTerm: number; readonly entries: readonly LogEntry[]; readonly commit: number }): void {
+    follower.sentCommit = Math.max(follower.sentCommit, Math.min(content.commit, content.previousIndex + content.entries.length))
+    this.host.send({ type: 'append', from: this.host.id, to: node, term: this.host.term, round: this.round, ...content })
+  }
+
   private sendSnapshot(node: string, follower: Progress): boolean {
-    if (!follower.active) return false
+    // Not to a node that is down: snapshots are large.
+    if (!this.isActive(node)) return false
     const { index, term, configuration, state } = this.host.snapshot
     follower.becomeSnapshot(index)
     this.host.send({ type: 'snapshot', from: this.host.id, to: node, term: this.host.term, index, snapshotTerm: term, configuration, state, round: this.round })

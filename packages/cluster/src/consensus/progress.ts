@@ -23,6 +23,8 @@ export class Progress {
   round: number
   /** Commit index that it surely knows. */
   knownCommit = 0
+  /** Commit index that the messages sent so far let it take over, if none of them is lost. */
+  sentCommit = 0
   /** Index of the snapshot on its way. */
   pendingSnapshot = 0
   snapshotTicks = 0
@@ -82,6 +84,7 @@ export class Progress {
   becomeProbe(next: number): void {
     this.state = 'probe'
     this.next = next
+    this.sentCommit = this.knownCommit
     this.paused = false
     this.inflight.length = 0
   }

@@ -63,7 +63,7 @@ export class ControlPlaneNode implements ControlPlane {
     this.parts = parts
     this.node = identity.node
     this.log = runtime.log.child({ component: 'control' })
-    this.proposer = new Proposer({ node: identity.node, clock, random, network, attemptMs: options.attemptMs, retryMs: options.retryMs, log: () => this.logAccess() })
+    this.proposer = new Proposer({ node: identity.node, clock, random, network, say: this.log, attemptMs: options.attemptMs, retryMs: options.retryMs, log: () => this.logAccess() })
     this.absence = new AbsenceCheck(clock, options.confirmIntervalMs, () => this.catchUp())
     this.membership = new Membership({
       self: { node: identity.node, address: identity.address, zone: identity.zone }, seeds: identity.seeds,

@@ -4,7 +4,7 @@
  */
 import { ApiError, ReplicaError } from '@sectional/core'
 import type { CallContext, PeerNetwork, ProposeReply } from '@sectional/core'
-import type { Clock, Random } from '@sectional/runtime'
+import type { Clock, Log, Random } from '@sectional/runtime'
 import { Waiters } from '../consensus/waiters.ts'
 import { checkCommand } from './commands.ts'
 import type { Command, CommandBody, CommandResult } from './commands.ts'
@@ -25,6 +25,7 @@ export interface ProposerParts {
   readonly clock: Clock
   readonly random: Random
   readonly network: PeerNetwork
+  readonly say: Log
   /** Null: not admitted. */
   readonly log: () => LogAccess | null
   /** One attempt at one leader, milliseconds. */
@@ -92,8 +93,9 @@ export class Proposer {
     try {
       return await peer.propose(command, { timeoutMs })
     } catch (error) {
-      if (error instanceof ReplicaError && error.code !== 'protocol') return undefined
-      throw error
+      if (!(error instanceof ReplicaError)) throw error
+      this.parts.say.debug({ err: error, leader: log.leader }, 'the leader did not take a command')
+      return undefined
     }
   }
 

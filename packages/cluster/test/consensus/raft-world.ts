@@ -35,11 +35,14 @@ export class RaftWorld {
   readonly cuts = new Set<string>()
   readonly random: SeededRandom
   private readonly options: RaftOptions
+  private readonly fraction: number | undefined
   private readonly leaders = new Map<number, string>()
   /** What was ever applied at an index: `term:kind:payload`. */
   private readonly decided = new Map<number, string>()
 
-  constructor(seed: number, options: Partial<RaftOptions> = {}) {
+  /** @param fraction draws election timeouts; absent: from the seed */
+  constructor(seed: number, options: Partial<RaftOptions> = {}, fraction?: number) {
+    this.fraction = fraction
     this.random = new SeededRandom(seed)
     this.options = { ...defaultRaftOptions, electionTicks: 5, heartbeatTicks: 1, snapshotResendHeartbeats: 3, ...options }
   }
@@ -76,7 +79,7 @@ export class RaftWorld {
     const node = this.node(id)
     const { hardState, snapshot, base, entries } = node.disk
     const log = new RaftLog(base.index, base.term, entries)
-    node.core = new RaftCore({ id, hardState, snapshot, log, options: this.options, random: () => this.random.fraction() })
+    node.core = new RaftCore({ id, hardState, snapshot, log, options: this.options, random: () => this.fraction ?? this.random.fraction() })
     node.inFlight = null
     this.restore(node, snapshot)
   }

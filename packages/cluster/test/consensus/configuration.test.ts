@@ -1,0 +1,41 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import type { VotingConfiguration } from '@sectional/core'
+import { changeConfiguration, decodeConfiguration, encodeConfiguration, maxVoters, nextConfigurationChange } from '../../src/consensus/configuration.ts'
+
+const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+const configurations = fc.tuple(fc.subarray(names, { minLength: 1, maxLength: maxVoters }), fc.subarray(names))
+  .map(([voters, learners]) => ({ voters, learners: learners.filter(name => !voters.includes(name)) }))
+
+describe('changes of the voting configuration', () => {
+  it('lead from any configuration to the wanted members, one step at a time, the leader last', () => {
+    fc.assert(fc.property(configurations, fc.subarray(names, { minLength: 1 }), fc.nat(), (start, members, pick) => {
+      let current: VotingConfiguration = start
+      const leader = start.voters[pick % start.voters.length] ?? ''
+      for (let steps = 0; steps < 30; steps += 1) {
+        const change = nextConfigurationChange(current, { members, leader, caughtUp: () => true })
+        if (!change) break
+        const next = changeConfiguration(current, change)
+        expect(Math.abs(next.voters.length - current.voters.length)).to.be.at.most(1)
+        if (change.node === leader && change.kind === 'remove') {
+          const present = [...next.voters, ...next.learners]
+          expect(members.every(name => present.includes(name)) && present.every(name => members.includes(name)), 'the leader left before the others had come and gone').to.equal(true)
+        }
+        current = next
+      }
+      expect([...current.voters, ...current.learners].sort()).to.deep.equal([...members].sort())
+      expect(current.voters.length).to.equal(Math.min(maxVoters, members.length))
+    }))
+  })
+
+  it('wait for learners to catch up, and never remove the last voter', () => {
+    expect(nextConfigurationChange({ voters: ['a'], learners: ['b'] }, { members: ['a', 'b'], leader: 'a', caughtUp: () => false })).to.equal(null)
+    expect(nextConfigurationChange({ voters: ['a'], learners: [] }, { members: [], leader: 'a', caughtUp: () => true })).to.equal(null)
+    expect(() => changeConfiguration({ voters: ['a'], learners: [] }, { kind: 'remove', node: 'a' })).to.throw(/last voter/)
+  })
+
+  it('survive their encoding, and nothing else does', () => {
+    fc.assert(fc.property(configurations, configuration => { expect(decodeConfiguration(encodeConfiguration(configuration))).to.deep.equal(configuration) }))
+    for (const text of ['null', '{}', '[]', '{"voters":[1],"learners":[]}']) expect(() => decodeConfiguration(Buffer.from(text))).to.throw()
+  })
+})

@@ -1,0 +1,30 @@
+import { expect } from 'chai'
+import { Progress } from '../../src/consensus/progress.ts'
+
+describe('what a leader knows about a follower', () => {
+  it('leaves out answers that were meant for an earlier member of the same name', () => {
+    const progress = new Progress(11, 7, true)
+    expect(progress.answered(6, 10)).to.equal(false)
+    expect(progress.round).to.equal(6)
+    expect(progress.answered(7, 0)).to.equal(true)
+  })
+
+  it('takes a commit index as known only when the answer shows that the log reaches it', () => {
+    const progress = new Progress(11, 1, true)
+    progress.commitSent(2, 10)
+    progress.answered(2, 4)
+    expect(progress.knownCommit).to.equal(0)
+    progress.answered(2, 10)
+    expect(progress.knownCommit).to.equal(10)
+  })
+
+  it('goes back to probing where the logs may agree, and not for an old refusal', () => {
+    const progress = new Progress(11, 1, true)
+    expect(progress.refused(10, 4)).to.equal(true)
+    expect(progress.next).to.equal(4)
+    expect(progress.refused(10, 2)).to.equal(false)
+    progress.accepted(6)
+    expect([progress.state, progress.next]).to.deep.equal(['replicate', 7])
+    expect(progress.refused(5, 1)).to.equal(false)
+  })
+})

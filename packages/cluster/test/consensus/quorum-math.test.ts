@@ -1,0 +1,39 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { majorityOf, majorityReached, tallyVotes } from '../../src/consensus/quorum-math.ts'
+
+const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+const voters = fc.subarray(names)
+
+/** Every set of voters that is more than half. */
+function majorities(all: readonly string[]): string[][] {
+  const sets: string[][] = []
+  for (let bits = 0; bits < 2 ** all.length; bits += 1) {
+    const set = all.filter((_, at) => (bits >> at) % 2 === 1)
+    if (set.length * 2 > all.length) sets.push(set)
+  }
+  return sets
+}
+
+describe('majorities', () => {
+  it('have reached the greatest index that some majority has wholly reached', () => {
+    fc.assert(fc.property(voters, fc.dictionary(fc.constantFrom(...names), fc.nat(9)), (all, reached) => {
+      const of = (voter: string): number => reached[voter] ?? 0
+      const dumb = Math.max(0, ...majorities(all).map(set => Math.min(...set.map(of))))
+      expect(majorityReached(all, of)).to.equal(dumb)
+    }))
+  })
+
+  it('win with all of some majority, and have lost when none can say yes any more', () => {
+    fc.assert(fc.property(voters, fc.dictionary(fc.constantFrom(...names), fc.boolean()), (all, cast) => {
+      const sets = majorities(all)
+      const won = sets.some(set => set.every(voter => cast[voter] === true))
+      const lost = !sets.some(set => set.every(voter => cast[voter] !== false))
+      expect(tallyVotes(all, new Map(Object.entries(cast)))).to.equal(won ? 'won' : lost ? 'lost' : 'pending')
+    }))
+  })
+
+  it('are more than half', () => {
+    expect([1, 2, 3, 4, 5].map(majorityOf)).to.deep.equal([1, 2, 2, 3, 3])
+  })
+})

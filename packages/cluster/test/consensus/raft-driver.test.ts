@@ -1,0 +1,149 @@
+import { expect } from 'chai'
+import { ManualClock, MemoryDisk, MemoryStorage, SeededRandom } from '@sectional/runtime'
+import type { Log, Metrics, Store } from '@sectional/runtime'
+import type { LogEntry, RaftMessage } from '@sectional/core'
+import { defaultRaftDriverOptions, RaftDriver } from '../../src/consensus/raft-driver.ts'
+import { RaftStorage } from '../../src/consensus/raft-storage.ts'
+
+const metric = { add: () => {}, set: () => {}, observe: () => {} }
+const metrics: Metrics = { counter: () => metric, gauge: () => metric, histogram: () => metric, onCollect: () => {}, render: async () => '', samples: async () => [] }
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+describe('the consensus driver', () => {
+  let clock: ManualClock
+  let disk: MemoryDisk
+  let storage: MemoryStorage
+  let store: Store
+  let sent: RaftMessage[]
+  let fatal: Error[]
+  let applied: string[]
+  let lines: string[]
+
+  beforeEach(async () => {
+    clock = new ManualClock()
+    disk = new MemoryDisk(clock)
+    storage = new MemoryStorage(disk)
+    store = await storage.open('control')
+    sent = []
+    fatal = []
+    applied = []
+    lines = []
+  })
+
+  const log: Log = {
+    debug: () => {}, child: () => log,
+    info: (_fields, message) => { lines.push(message) }, warn: (_fields, message) => { lines.push(message) }, error: (_fields, message) => { lines.push(message) },
+  }
+
+  const open = (options: Partial<typeof defaultRaftDriverOptions> = {}): Promise<RaftDriver> => RaftDriver.open({
+    node: 'a', clock, random: new SeededRandom(1), log, metrics, store,
+    machine: {
+      apply: (entry: LogEntry) => {
+        const text = new TextDecoder().decode(entry.payload)
+        if (text === 'poison') throw new Error('unknown command')
+        if (entry.kind === 'command') applied.push(text)
+        return applied.length
+      },
+      snapshot: () => bytes(JSON.stringify(applied)),
+      restore: snapshot => { applied = snapshot.state.length === 0 ? [] : JSON.parse(new TextDecoder().decode(snapshot.state)) as string[] },
+      settled: () => {},
+    },
+    options: { ...defaultRaftDriverOptions, ...options },
+    send: message => { sent.push(message) }, onChange: () => {}, onFatal: error => { fatal.push(error) },
+  })
+
+  const bootstrapped = async (options: Partial<typeof defaultRaftDriverOptions> = {}): Promise<RaftDriver> => {
+    await store.write(batch => RaftStorage.bootstrap(batch, 'a'))
+    const driver = await open(options)
+    await clock.advance(3000)
+    expect(driver.leads).to.equal(true)
+    return driver
+  }
+
+  const restart = async (): Promise<void> => {
+    storage = storage.crash()
+    store = await storage.open('control')
+  }
+
+  it('answers a proposal with what the state machine said', async () => {
+    const driver = await bootstrapped()
+    const outcome = await driver.propose(bytes('x'), { timeoutMs: 1000 })
+    expect(outcome).to.deep.include({ kind: 'applied', result: 1 })
+    await driver.stop()
+    expect(clock.pendingTimers).to.equal(0)
+  })
+
+  it('promises nothing while the disk fails, and goes on when it works again', async () => {
+    const driver = await bootstrapped()
+    let broken = true
+    disk.setFaults({ failWrite: () => broken ? 'io' : undefined })
+    let outcome: unknown
+    void driver.propose(bytes('x'), { timeoutMs: 10_000 }).then(result => { outcome = result })
+    await clock.advance(3000)
+    expect(outcome).to.equal(undefined)
+    expect(applied).to.deep.equal([])
+    broken = false
+    await clock.advance(2000)
+    expect(outcome).to.deep.include({ kind: 'applied' })
+    expect(lines).to.include('the cluster metadata cannot be written; trying again')
+    expect(fatal).to.deep.equal([])
+    await driver.stop()
+  })
+
+  it('sends no vote and no acknowledgement before the disk has it', async () => {
+    const driver = await open()
+    disk.setFaults({ syncDelayMs: () => 50 })
+    driver.step({ type: 'vote-request', from: 'b', to: 'a', term: 5, lastIndex: 3, lastTerm: 1, preVote: false })
+    await clock.advance(40)
+    expect(sent).to.deep.equal([])
+    await clock.advance(20)
+    expect(sent.map(message => message.type)).to.deep.equal(['vote-reply'])
+    await restart()
+    const again = await open()
+    again.step({ type: 'vote-request', from: 'c', to: 'a', term: 5, lastIndex: 9, lastTerm: 4, preVote: false })
+    await clock.advance(100)
+    expect(sent.at(-1)).to.deep.include({ type: 'vote-reply', to: 'c', granted: false })
+    await again.stop()
+    await driver.stop()
+  })
+
+  it('comes back from snapshot and log with what was applied', async () => {
+    const driver = await bootstrapped({ snapshotEntries: 10, trailingEntries: 3 })
+    for (let at = 0; at < 34; at += 1) await driver.propose(bytes(`${at}`), { timeoutMs: 1000 })
+    const before = [...applied]
+    await driver.stop()
+    await restart()
+    const again = await open({ snapshotEntries: 10, trailingEntries: 3 })
+    expect(applied).to.deep.equal(before)
+    await again.stop()
+  })
+
+  it('stops for good at an entry that it does not understand', async () => {
+    const driver = await bootstrapped()
+    void driver.propose(bytes('poison'), { timeoutMs: 1000 })
+    await clock.advance(10)
+    expect(fatal.map(error => error.message)).to.deep.equal(['unknown command'])
+    expect(await driver.propose(bytes('y'), { timeoutMs: 1000 })).to.deep.equal({ kind: 'not-leader' })
+    await driver.stop()
+    expect(clock.pendingTimers).to.equal(0)
+  })
+
+  it('refuses a store that does not hang together', async () => {
+    const driver = await bootstrapped()
+    for (let at = 0; at < 3; at += 1) await driver.propose(bytes('x'), { timeoutMs: 1000 })
+    await driver.stop()
+    const key = Buffer.alloc(9, 0x6c)
+    key.writeBigUInt64BE(3n, 1)
+    await store.write(batch => batch.delete(new Uint8Array(key)))
+    expect(String(await open().catch((error: unknown) => error))).to.match(/entry 4 where 3 belongs/)
+  })
+
+  it('limits the proposals that wait', async () => {
+    const driver = await bootstrapped({ maxPendingProposals: 2 })
+    disk.setFaults({ syncDelayMs: () => 100 })
+    const outcomes = Promise.allSettled([1, 2, 3].map(at => driver.propose(bytes(`${at}`), { timeoutMs: 5000 })))
+    await clock.advance(1000)
+    expect((await outcomes).map(outcome => outcome.status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected'])
+    await driver.stop()
+  })
+})

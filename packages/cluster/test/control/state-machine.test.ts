@@ -1,0 +1,132 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { activeReplicas } from '../../src/control/cluster-state.ts'
+import type { Command, CommandBody } from '../../src/control/commands.ts'
+import { checkCommand, CommandError, decodeCommand, encodeCommand } from '../../src/control/commands.ts'
+import { compareInventory, plannedShards } from '../../src/control/shard-inventory.ts'
+import { applyCommand, initialState } from '../../src/control/state-machine.ts'
+import type { ControlState } from '../../src/control/state-machine.ts'
+import { decodeState, encodeState } from '../../src/control/state-snapshot.ts'
+
+const nodeNames = ['n1', 'n2', 'n3', 'n4']
+const databaseNames = ['db1', 'db2', 'db3']
+const incarnations = ['i1', 'i2', 'i3', 'i4', 'i5', 'i6']
+const node = fc.constantFrom(...nodeNames)
+const name = fc.constantFrom(...databaseNames)
+const incarnation = fc.constantFrom(...incarnations)
+
+const bodies: fc.Arbitrary<CommandBody> = fc.oneof(
+  fc.record({ type: fc.constant('create-database' as const), name, incarnation, q: fc.integer({ min: 1, max: 4 }), n: fc.integer({ min: 1, max: 5 }), partitioned: fc.boolean(), seed: fc.nat() }),
+  fc.record({ type: fc.constant('delete-database' as const), name, incarnation }),
+  fc.record({ type: fc.constant('set-security' as const), name, incarnation, security: fc.constant({ members: {} }) }),
+  fc.record({ type: fc.constant('set-database-option' as const), name, incarnation, option: fc.constant({ revsLimit: 7 }) }),
+  fc.record({ type: fc.constant('set-setting' as const), section: fc.constantFrom('a', 'b'), key: fc.constantFrom('x', 'y'), value: fc.option(fc.string()) }),
+  node.chain(one => fc.record({ type: fc.constant('admit-node' as const), node: fc.constant(one), address: fc.constant(`${one}:1`), zone: fc.constantFrom(null, 'east', 'west'), fresh: fc.boolean() })),
+  fc.record({ type: fc.constant('forget-node' as const), node }),
+  fc.record({ type: fc.constant('remove-node' as const), node }),
+  fc.record({ type: fc.constant('extend-databases' as const), names: fc.subarray(databaseNames) }),
+  fc.record({ type: fc.constant('replica-filled' as const), incarnation, range: fc.constant({ begin: 0, end: 0xffffffff }), node }),
+)
+const commands: fc.Arbitrary<Command[]> = fc.array(fc.tuple(bodies, fc.integer({ min: 0, max: 80 })), { maxLength: 40 })
+  .map(list => list.map(([body, id]) => ({ ...body, id: `c${id}` })))
+
+function run(list: readonly Command[]): ControlState {
+  return list.reduce((state, command, at) => applyCommand(state, at + 1, command).state, initialState('c'))
+}
+
+function checkInvariants(state: ControlState): void {
+  for (const database of state.databases.values()) {
+    for (const shard of database.shards) {
+      const nodes = shard.replicas.map(replica => replica.node)
+      expect(new Set(nodes).size, 'a node holds one replica of a shard').to.equal(nodes.length)
+      expect(nodes.length).to.be.at.most(database.n)
+      for (const one of nodes) expect(state.nodes, 'replicas lie on members').to.have.property(one)
+      if (nodes.length > 0) expect(activeReplicas(shard).length, 'somebody counts').to.be.greaterThan(0)
+    }
+    expect(database.shards[0]?.range.begin).to.equal(0)
+    expect(database.shards.at(-1)?.range.end).to.equal(0xffffffff)
+  }
+  for (const lost of state.lost) expect(state.nodes).to.have.property(lost)
+}
+
+describe('the metadata state machine', () => {
+  it('keeps its invariants whatever is proposed, and loses nothing in a snapshot', () => {
+    fc.assert(fc.property(commands, list => {
+      const state = run(list)
+      checkInvariants(state)
+      expect(decodeState(encodeState(state))).to.deep.equal(state)
+    }), { numRuns: 300 })
+  })
+
+  it('goes on from a snapshot as it would have without one', () => {
+    fc.assert(fc.property(commands, fc.nat(), (list, cut) => {
+      const at = cut % (list.length + 1)
+      const restored = decodeState(encodeState(run(list.slice(0, at))))
+      const resumed = list.slice(at).reduce((state, command, step) => applyCommand(state, at + step + 1, command).state, restored)
+      expect(resumed).to.deep.equal(run(list))
+    }))
+  })
+
+  it('changes nothing in place', () => {
+    fc.assert(fc.property(commands, bodies, (list, body) => {
+      const state = run(list)
+      const before = structuredClone(state)
+      applyCommand(state, list.length + 1, { ...body, id: 'last' })
+      expect(state).to.deep.equal(before)
+    }))
+  })
+
+  it('applies a command that comes twice once', () => {
+    const admit: Command = { type: 'admit-node', id: '1', node: 'n1', address: 'n1:1', zone: null, fresh: true }
+    const create: Command = { type: 'create-database', id: '2', name: 'db', incarnation: 'i', q: 1, n: 1, partitioned: false, seed: 0 }
+    const remove: Command = { type: 'delete-database', id: '3', name: 'db', incarnation: 'i' }
+    const state = run([admit, create, remove, create])
+    expect(state.databases.size).to.equal(0)
+    expect(applyCommand(state, 5, remove).result).to.deep.equal({ kind: 'done' })
+    expect(applyCommand(state, 5, { ...remove, id: '4' }).result).to.deep.equal({ kind: 'missing' })
+  })
+
+  it('refuses malformed and unknown commands', () => {
+    const good: Command = { type: 'delete-database', id: 'x', name: 'db', incarnation: 'i' }
+    expect(decodeCommand(encodeCommand(good))).to.deep.equal(good)
+    const bad: unknown[] = [null, [], 'x', {}, { type: 'constructor', id: 'x' }, { type: 'toString', id: 'x' }, { type: 'drop-everything', id: 'x' }, { ...good, id: '' }, { ...good, name: 7 },
+      { ...good, more: 1 }, { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { revsLimit: 0 } }, { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { incarnation: 'j' } },
+      { type: 'admit-node', id: 'x', node: 'n', address: 'no port', zone: null, fresh: true }, { type: 'create-database', id: 'x', name: 'db', incarnation: 'i', q: 1e9, n: 1, partitioned: false, seed: 0 }]
+    for (const value of bad) expect(() => checkCommand(value), JSON.stringify(value)).to.throw(CommandError)
+    fc.assert(fc.property(fc.jsonValue(), value => { expect(() => checkCommand(value)).to.throw(CommandError) }))
+    expect(() => encodeCommand({ type: 'set-setting', id: 'x', section: 'a', key: 'b', value: 'x'.repeat(2 ** 20) })).to.throw(/the limit is 1048576/)
+  })
+})
+
+describe('placement', () => {
+  const admitted = (zones: readonly (string | null)[]): Command[] =>
+    zones.map((zone, at) => ({ type: 'admit-node', id: `a${at}`, node: `n${at}`, address: `n${at}:1`, zone, fresh: true }))
+  const created = (q: number, n: number, seed = 0): Command => ({ type: 'create-database', id: 'create', name: 'db', incarnation: 'i', q, n, partitioned: false, seed })
+
+  it('gives every node the same number of replicas and of first places when it comes out even', () => {
+    fc.assert(fc.property(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 6 }), fc.nat(), (nodes, n, seed) => {
+      const state = run([...admitted(Array<null>(nodes).fill(null)), created(nodes * 2, n, seed)])
+      const shards = state.databases.get('db')?.shards ?? []
+      for (const name of Object.keys(state.nodes)) {
+        expect(plannedShards(state, name).length).to.equal(2 * Math.min(n, nodes))
+        expect(shards.filter(shard => shard.replicas[0]?.node === name).length).to.equal(2)
+      }
+    }))
+  })
+
+  it('spreads the replicas of a shard over the zones', () => {
+    const state = run([...admitted(['east', 'east', 'east', 'west', 'north']), created(8, 3)])
+    for (const { replicas } of state.databases.get('db')?.shards ?? []) {
+      expect(new Set(replicas.map(replica => state.nodes[replica.node]?.zone)).size).to.equal(3)
+    }
+  })
+
+  it('knows which shards are missing on a node, and which are garbage', () => {
+    const state = run([...admitted([null]), created(2, 1)])
+    const [first] = plannedShards(state, 'n0')
+    const old = { incarnation: 'old', range: { begin: 0, end: 0xffffffff } }
+    const { create, drop } = compareInventory(state, 'n0', [old, ...(first ? [first] : [])])
+    expect(create.map(shard => shard.range.begin)).to.deep.equal([0x80000000])
+    expect(drop).to.deep.equal([old])
+  })
+})
