@@ -49,7 +49,7 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   #bodyTaken = false
   #state: 'waiting' | 'writing' | 'complete' | 'cut' = 'waiting'
   #wakeReader: (() => void) | undefined
-  #wakeWriter: (() => void) | undefined
+  #waitingWriters: (() => void)[] = []
 
   constructor(request: InjectedRequest) {
     this.#request = request
@@ -107,7 +107,7 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
     this.#unread.push(new Uint8Array(bytes))
     this.#unreadBytes += bytes.length
     this.#wakeReader?.()
-    while (this.#unreadBytes > unreadBytesMax && this.#state === 'writing') await new Promise<void>(resolve => { this.#wakeWriter = resolve })
+    while (this.#unreadBytes > unreadBytesMax && this.#state === 'writing') await new Promise<void>(resolve => { this.#waitingWriters.push(resolve) })
     if (this.headersSent && this.#controller.signal.aborted) throw new ClientGoneError()
   }
 
@@ -146,7 +146,7 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
         const chunk = this.#unread.shift()
         if (chunk !== undefined) {
           this.#unreadBytes -= chunk.length
-          this.#wakeWriter?.()
+          this.#wakeWriters()
           yield chunk
         } else if (this.#state === 'complete') return
         else if (this.#state === 'cut') throw new ResponseCutError('the connection broke in the middle of the response')
@@ -170,7 +170,11 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
 
   #wake(): void {
     this.#wakeReader?.()
-    this.#wakeWriter?.()
+    this.#wakeWriters()
+  }
+
+  #wakeWriters(): void {
+    for (const wake of this.#waitingWriters.splice(0)) wake()
   }
 }
 
