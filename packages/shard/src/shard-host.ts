@@ -43,7 +43,11 @@ export class ShardHost {
     this.#runtime = runtime
     this.#store = store
     this.#directory = directory
-    this.#metrics = writeMetrics(runtime.metrics, store)
+    this.#metrics = writeMetrics(runtime.metrics)
+    const bytes = runtime.metrics.gauge('sectional_shard_storage_bytes', 'Approximate bytes of the document store on disk.')
+    runtime.metrics.onCollect(async () => {
+      if (this.#closing === undefined) bytes.set(await store.approximateSize(ShardKeys.shards(1, prefixMax)))
+    })
   }
 
   /**
@@ -213,9 +217,7 @@ function describe(shard: ShardId): string {
   return shardName(shard).replace('\0', ' ')
 }
 
-function writeMetrics(metrics: Metrics, store: Store): WriteMetrics {
-  const bytes = metrics.gauge('sectional_shard_storage_bytes', 'Approximate bytes of the document store on disk.')
-  metrics.onCollect(async () => bytes.set(await store.approximateSize(ShardKeys.shards(1, prefixMax))))
+function writeMetrics(metrics: Metrics): WriteMetrics {
   return {
     commits: metrics.counter('sectional_shard_commits_total', 'Calls that wrote to a shard and became durable.'),
     documents: metrics.counter('sectional_shard_documents_written_total', 'Documents written, counted once for each replica and call.'),
