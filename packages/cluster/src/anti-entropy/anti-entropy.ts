@@ -134,6 +134,7 @@ export class AntiEntropy {
       this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
     }
     this.#openAwaited()
+    this.#catchUp.tick()
     this.#arm()
   }
 
@@ -192,7 +193,9 @@ export class AntiEntropy {
   #armSlowClock(): void {
     const { clock, random } = this.#parts.runtime
     this.#slowTimer = clock.setTimer(this.#options.slowClockMs * (0.75 + random.fraction() / 2), () => {
-      this.#catchUp.tick()
+      const state = this.#parts.control.state()
+      if (state === null) this.#catchUp.tick()
+      else this.#stateChanged(state)
       for (const shard of this.#shards.all()) this.#push(shard)
       this.#armSlowClock()
     })

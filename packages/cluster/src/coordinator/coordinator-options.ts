@@ -8,6 +8,8 @@ export interface CoordinatorOptions {
   readonly readHedgeMs: number
   /** One replica's time to decide an edit before the next one is asked. */
   readonly decisionTimeoutMs: number
+  /** Looking at other replicas before a stand-in decides, and before a conflict is answered. */
+  readonly reviewTimeoutMs: number
   /** One replica's time to make decided revisions durable. */
   readonly storeTimeoutMs: number
   /** Wait for one page of a scan before another replica takes over. */
@@ -37,6 +39,7 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   readTimeoutMs: 10_000,
   readHedgeMs: 250,
   decisionTimeoutMs: 5_000,
+  reviewTimeoutMs: 1_000,
   storeTimeoutMs: 15_000,
   scanPageTimeoutMs: 10_000,
   suspectMs: 5_000,

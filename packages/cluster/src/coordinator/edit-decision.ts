@@ -7,13 +7,18 @@
  * it agree. Only when another edit came between does the first one's revision stay as a conflict branch, which
  * the revision trees keep and anti-entropy spreads: nothing is lost. The client then hears 409 for an edit whose
  * outcome was unknown, as it would hear after a broken connection.
+ *
+ * The first replica of the map decides nearly everything and so has seen nearly everything. A stand-in has not:
+ * before it decides, the leaves that another replica has are compared with its own. And a conflict is only
+ * answered after a look at whether the decider lags.
  */
 import { parseRevision } from '@sectional/core'
-import type { DocumentEdit, EditOutcome, ReplicaError, ShardReplica } from '@sectional/core'
+import type { CallContext, DocumentEdit, EditOutcome, Leaf, ReplicaError, UpdateDocumentsReply } from '@sectional/core'
+import { majority } from '../control/cluster-state.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { decision, decisionStep, withRefusal } from '../quorum/decision.ts'
 import { mapBounded } from './bounded-parallel.ts'
-import { readCall, writeCall } from './coordinator-scope.ts'
+import { writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { RequestContext } from './coordinator.ts'
 import { convergeDocument } from './document-convergence.ts'
@@ -33,94 +38,156 @@ export interface DecidedEdits {
  *
  * @throws ApiError when no replica decides
  */
-export async function decideEdits(
+export function decideEdits(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], context: RequestContext,
 ): Promise<DecidedEdits> {
-  const deciders = scope.access.deciders(place)
-  const errors: ReplicaError[] = []
-  const call = writeCall(scope.options.decisionTimeoutMs, context)
-  let unknownOutcome = false
-  let state = decision(deciders.length)
-  for (let step = decisionStep(state); step.kind === 'ask'; step = decisionStep(state)) {
-    const decider = deciders[step.replica]!
-    try {
-      const reply = await decider.replica.updateDocuments({ edits, revsLimit: db.revsLimit, ...(step.force && { force: true }) }, call)
-      scope.decisionHealth.answered(decider.node)
-      if (reply.kind === 'decided') {
-        scope.metrics.decision(step.force ? 'forced' : step.replica === 0 ? 'first' : 'failover')
-        const outcomes = reply.outcomes.some(outcome => outcome.kind === 'conflict') && deciders.length > 1
-          ? await reviewConflicts(scope, db, place, decider, edits, reply.outcomes, unknownOutcome, context)
-          : reply.outcomes
-        return { decider, outcomes }
+  return new EditDecision(scope, db, place, edits, context).run()
+}
+
+class EditDecision {
+  readonly #scope: CoordinatorScope
+  readonly #db: DatabaseRecord
+  readonly #place: ShardPlace
+  readonly #edits: readonly DocumentEdit[]
+  readonly #context: RequestContext
+  readonly #deciders: readonly Peer[]
+  readonly #review: CallContext
+  /** A replica that did not answer may have decided. */
+  #unknownOutcome = false
+
+  constructor(scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], context: RequestContext) {
+    this.#scope = scope
+    this.#db = db
+    this.#place = place
+    this.#edits = edits
+    this.#context = context
+    this.#deciders = scope.access.deciders(place)
+    this.#review = writeCall(scope.options.reviewTimeoutMs, context)
+  }
+
+  async run(): Promise<DecidedEdits> {
+    const { metrics, decisionHealth, readHealth } = this.#scope
+    const errors: ReplicaError[] = []
+    let state = decision(this.#deciders.length)
+    for (let step = decisionStep(state); step.kind === 'ask'; step = decisionStep(state)) {
+      const decider = this.#deciders[step.replica]!
+      const standIn = step.force || !this.#scope.access.isFirst(this.#place, decider)
+      try {
+        if (standIn) await this.#refreshStandIn(decider, state.declined.map(index => this.#deciders[index]!))
+        const reply = await this.#ask(decider, this.#edits, step.force)
+        decisionHealth.answered(decider.node)
+        if (reply.kind === 'decided') {
+          metrics.decision(step.force ? 'forced' : standIn ? 'failover' : 'first')
+          return { decider, outcomes: await this.#reviewConflicts(decider, reply.outcomes) }
+        }
+        state = withRefusal(state, 'declined')
+      } catch (error) {
+        const failure = asReplicaError(error)
+        errors.push(failure)
+        if (failure.code === 'timeout') for (const health of [decisionHealth, readHealth]) health.silent(decider.node)
+        this.#unknownOutcome ||= failure.code === 'timeout' || failure.code === 'unreachable'
+        state = withRefusal(state, 'failed')
       }
-      state = withRefusal(state, 'declined')
+    }
+    throw shardFailure(errors)
+  }
+
+  #ask(decider: Peer, edits: readonly DocumentEdit[], force: boolean): Promise<UpdateDocumentsReply> {
+    const { decisionTimeoutMs } = this.#scope.options
+    return decider.replica.updateDocuments({ edits, revsLimit: this.#db.revsLimit, ...(force && { force }) }, writeCall(decisionTimeoutMs, this.#context))
+  }
+
+  /** Stores on a stand-in what a quorum of replicas has of the documents and it lacks. What cannot be seen in time is not waited for. */
+  async #refreshStandIn(decider: Peer, declined: readonly Peer[]): Promise<void> {
+    const others = this.#scope.access.readers(this.#place).filter(peer => peer.node !== decider.node)
+    const usual = others.filter(peer => !declined.some(each => each.node === peer.node))
+    const asked = [...usual, ...others.filter(peer => !usual.includes(peer))].slice(0, majority(this.#place.activeCount) - 1)
+    if (asked.length === 0) return
+    const ids = [...new Set(this.#edits.map(edit => edit.id))]
+    try {
+      const known = await mapBounded(ids, this.#scope.options.requestCallsMax, async id => {
+        const leaves = (await Promise.all(asked.map(peer => this.#leavesOn(peer, id)))).flat()
+        return { id, revisions: [...new Set(leaves.map(leaf => leaf.revision))] }
+      })
+      const diffs = await decider.replica.diffRevisions(known.filter(each => each.revisions.length > 0), this.#review)
+      await this.#converge(decider, diffs.filter(diff => diff.missing.length > 0).map(diff => diff.id))
     } catch (error) {
-      const failure = asReplicaError(error)
-      errors.push(failure)
-      if (failure.code === 'timeout') scope.decisionHealth.silent(decider.node)
-      unknownOutcome ||= failure.code === 'timeout' || failure.code === 'unreachable'
-      state = withRefusal(state, 'failed')
+      this.#logUnseen(error)
     }
   }
-  throw shardFailure(errors)
-}
 
-/**
- * A conflict may only mean that the decider lags: it lacks the parent, or has not heard that the document was
- * deleted. Then it is brought up to date and decides again, once. And after an attempt whose outcome is unknown
- * a conflict may be the edit itself, already there.
- */
-async function reviewConflicts(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, decider: Peer, edits: readonly DocumentEdit[],
-  decided: readonly EditOutcome[], unknownOutcome: boolean, context: RequestContext,
-): Promise<readonly EditOutcome[]> {
-  const conflicts = decided.flatMap((outcome, index) => outcome.kind === 'conflict' ? [index] : [])
-  const outcomes = [...decided]
-  try {
-    const suspects = await mapBounded(conflicts, scope.options.requestCallsMax, index => lags(scope, place, decider, edits[index]!, context))
-    const lagging = conflicts.filter((_, i) => suspects[i])
-    const ids = [...new Set(lagging.map(index => edits[index]!.id))]
-    const refreshed = await mapBounded(ids, scope.options.repairsRunningMax, id =>
-      convergeDocument(scope, db, place, id, context.requestId, peer => peer.node === decider.node))
-    const learned = new Set(ids.filter((_, i) => refreshed[i]! > 0))
-    const again = lagging.filter(index => learned.has(edits[index]!.id))
-    if (again.length > 0) {
-      const reply = await decider.replica.updateDocuments(
-        { edits: again.map(index => edits[index]!), revsLimit: db.revsLimit, force: true }, writeCall(scope.options.decisionTimeoutMs, context))
-      scope.metrics.decision('refreshed')
-      if (reply.kind === 'decided') reply.outcomes.forEach((outcome, i) => { outcomes[again[i]!] = outcome })
+  /**
+   * A conflict may only mean that the decider lags: it lacks the parent, or has not heard that the document was
+   * deleted. Then it is brought up to date and decides again, once. And after an attempt whose outcome is unknown
+   * a conflict may be the edit itself, already there.
+   */
+  async #reviewConflicts(decider: Peer, decided: readonly EditOutcome[]): Promise<readonly EditOutcome[]> {
+    const conflicts = decided.flatMap((outcome, index) => outcome.kind === 'conflict' ? [index] : [])
+    if (conflicts.length === 0 || this.#deciders.length === 1) return decided
+    const outcomes = [...decided]
+    try {
+      const suspects = await mapBounded(conflicts, this.#scope.options.requestCallsMax, index => this.#lags(decider, this.#edits[index]!))
+      const lagging = conflicts.filter((_, i) => suspects[i])
+      const learned = await this.#converge(decider, [...new Set(lagging.map(index => this.#edits[index]!.id))])
+      const again = lagging.filter(index => learned.has(this.#edits[index]!.id))
+      if (again.length > 0) {
+        const reply = await this.#ask(decider, again.map(index => this.#edits[index]!), true)
+        this.#scope.metrics.decision('refreshed')
+        if (reply.kind === 'decided') reply.outcomes.forEach((outcome, i) => { outcomes[again[i]!] = outcome })
+      }
+      if (this.#unknownOutcome) await this.#recognizeOwn(decider, outcomes)
+    } catch (error) {
+      // The conflict stands: the decider is sure of it as far as it knows.
+      this.#logUnseen(error)
     }
-    if (unknownOutcome) await recognizeOwn(decider.replica, edits, outcomes, writeCall(scope.options.readTimeoutMs, context))
-  } catch (error) {
-    // The conflict stands: the decider is sure of it as far as it knows.
-    scope.runtime.log.debug({ requestId: context.requestId, code: asReplicaError(error).code }, 'a conflict could not be reviewed')
+    return outcomes
   }
-  return outcomes
-}
 
-/** Whether the decider's conflict may come from what it has not seen. */
-async function lags(scope: CoordinatorScope, place: ShardPlace, decider: Peer, edit: DocumentEdit, context: RequestContext): Promise<boolean> {
-  if (edit.parent !== null) {
-    const [diff] = await decider.replica.diffRevisions([{ id: edit.id, revisions: [edit.parent] }], readCall(scope, context))
-    return diff !== undefined && diff.missing.length > 0
-  }
-  if (edit.deleted) return false
-  const other = scope.access.readers(place).find(peer => peer.node !== decider.node)
-  const snapshot = await other?.replica.openDocument({ id: edit.id, body: false, tree: false }, readCall(scope, context))
-  return snapshot?.leaves[0]?.deleted === true
-}
-
-/** Turns a conflict into success where the decider has the very revision that the edit makes. */
-async function recognizeOwn(replica: ShardReplica, edits: readonly DocumentEdit[], outcomes: EditOutcome[], call: ReturnType<typeof writeCall>): Promise<void> {
-  for (const [index, edit] of edits.entries()) {
-    if (outcomes[index]!.kind !== 'conflict') continue
-    const own = `${edit.parent === null ? 1 : parseRevision(edit.parent).generation + 1}-${edit.revisionHash}`
-    const snapshot = await replica.openDocument({ id: edit.id, body: false, tree: true }, call)
-    for (const branch of snapshot?.tree ?? []) {
-      const at = branchRevisions(branch).indexOf(own)
-      if (at < 0) continue
-      outcomes[index] = { kind: 'updated', path: { start: branch.path.start - at, ids: branch.path.ids.slice(at) } }
-      break
+  /** Whether the decider's conflict may come from what it has not seen. */
+  async #lags(decider: Peer, edit: DocumentEdit): Promise<boolean> {
+    if (edit.parent !== null) {
+      const [diff] = await decider.replica.diffRevisions([{ id: edit.id, revisions: [edit.parent] }], this.#review)
+      return diff !== undefined && diff.missing.length > 0
     }
+    if (edit.deleted) return false
+    const other = this.#scope.access.readers(this.#place).find(peer => peer.node !== decider.node)
+    const [winner] = other === undefined ? [] : await this.#leavesOn(other, edit.id)
+    return winner?.deleted === true
+  }
+
+  async #leavesOn(peer: Peer, id: string): Promise<readonly Leaf[]> {
+    try {
+      return (await peer.replica.openDocument({ id, body: false, tree: false }, this.#review))?.leaves ?? []
+    } catch (error) {
+      if (asReplicaError(error).code === 'timeout') this.#scope.readHealth.silent(peer.node)
+      throw error
+    }
+  }
+
+  /** Brings the decider up to date; returns the documents of which it learned something. */
+  async #converge(decider: Peer, ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const learned = await mapBounded(ids, this.#scope.options.repairsRunningMax, id =>
+      convergeDocument(this.#scope, this.#db, this.#place, id, this.#context.requestId, peer => peer.node === decider.node))
+    return new Set(ids.filter((_, i) => learned[i]! > 0))
+  }
+
+  /** Turns a conflict into success where the decider has the very revision that the edit makes. */
+  async #recognizeOwn(decider: Peer, outcomes: EditOutcome[]): Promise<void> {
+    for (const [index, edit] of this.#edits.entries()) {
+      if (outcomes[index]!.kind !== 'conflict') continue
+      const own = `${edit.parent === null ? 1 : parseRevision(edit.parent).generation + 1}-${edit.revisionHash}`
+      const snapshot = await decider.replica.openDocument({ id: edit.id, body: false, tree: true }, this.#review)
+      for (const branch of snapshot?.tree ?? []) {
+        const at = branchRevisions(branch).indexOf(own)
+        if (at < 0) continue
+        outcomes[index] = { kind: 'updated', path: { start: branch.path.start - at, ids: branch.path.ids.slice(at) } }
+        break
+      }
+    }
+  }
+
+  #logUnseen(error: unknown): void {
+    const { code, message } = asReplicaError(error)
+    this.#scope.runtime.log.debug({ requestId: this.#context.requestId, code, error: message }, 'an edit was decided without a look at other replicas')
   }
 }

@@ -70,6 +70,11 @@ export class ReplicaAccess {
     return this.#order(place, false)
   }
 
+  /** True for the replica that decides when all are well. */
+  isFirst(place: ShardPlace, peer: Peer): boolean {
+    return place.record.replicas.find(replica => !replica.filling)?.node === peer.node
+  }
+
   /** This node's replica when it is the only one of its shard: no quorum to gather. */
   loneLocal(place: ShardPlace): ShardReplica | undefined {
     const { replicas } = place.record

@@ -179,6 +179,23 @@ describe('deciding edits', () => {
     for (const leaves of Object.values(await world.leavesOf('x'))) expect(leaves).to.deep.equal([{ revision: revisionOf(again), deleted: false }])
   })
 
+  it('compares a stand-in with the others before it decides', async () => {
+    const world = new ReplicaWorld()
+    const [first] = await world.coordinator('a').updateDocuments(world.db, [edit('x', null, { v: 1 })], { w: 3 }, request())
+    world.cut('a', 'b')
+    const [second] = await world.coordinator('a').updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 }), edit('y', null, { v: 1 })], { w: 2 }, request())
+    world.isolate('a')
+    expect(await world.leavesOf('x')).to.deep.include({ b: [{ revision: revisionOf(first), deleted: false }] })
+    const coordinator = world.coordinator('b')
+    const outcomes = await coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 3 }), edit('y', null, { v: 2 }), edit('z', null, {})], {}, request())
+    expect(outcomes.map(outcome => outcome.kind)).to.deep.equal(['conflict', 'conflict', 'written'])
+    expect((await world.leavesOf('x')).b).to.deep.equal([{ revision: revisionOf(second), deleted: false }])
+    world.faults.set('c', { kind: 'hang' })
+    const [alone] = await world.during(coordinator.updateDocuments(world.db, [edit('x', revisionOf(second), { v: 4 })], { w: 1 }, request()))
+    expect(alone).to.include({ kind: 'written' })
+    await world.during(coordinator.stop())
+  })
+
   it('leaves a real conflict a conflict, for a parent that nobody has and for one that was replaced', async () => {
     const world = new ReplicaWorld()
     const coordinator = world.coordinator('b')
