@@ -54,6 +54,22 @@ describe('a shard host', () => {
     await host.close()
   })
 
+  it('tells who listens of each durable change, until they unsubscribe', async () => {
+    const host = await ShardHost.open(shardRuntime())
+    const engine = await host.create(shardA)
+    const heard: unknown[] = []
+    const unsubscribe = host.onCommit(shard => heard.push(shard))
+    await engine.updateDocuments({ edits: [edit('a', null, {}), edit('b', null, {})], revsLimit: 10 }, context)
+    await engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context)
+    await engine.updateLocalDocument({ id: 'a', revision: 1, body: Buffer.from('{}'), mustExist: false }, context)
+    await engine.storeRevisions({ revisions: [], revsLimit: 10, checkpoint: { history: 'h', sequence: 1 } }, context)
+    expect(heard).to.deep.equal([shardA, shardA])
+    unsubscribe()
+    await engine.updateDocuments({ edits: [edit('c', null, {})], revsLimit: 10 }, context)
+    expect(heard).to.have.length(2)
+    await host.close()
+  })
+
   it('says that a shard is not hosted', async () => {
     const host = await ShardHost.open(shardRuntime())
     expect(host.replica(shardA)).to.equal(undefined)
