@@ -2,11 +2,11 @@ import { pbkdf2Sync, createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { hashAdminPassword, parseAdminHash, verifyAdminPassword } from '../src/authentication/admin-password.ts'
 import { parseBasicCredentials } from '../src/authentication/basic-credentials.ts'
-import { SeededRandom } from '@sectional/runtime'
-import { basic, MemoryMachine, MemoryNode } from './memory-node.ts'
+import { ManualClock, MemoryMachine, SeededRandom } from '@sectional/runtime'
+import { basic, MemoryNode } from './memory-node.ts'
 
 describe('administrator passwords', () => {
-  const machine = new MemoryMachine()
+  const machine = new MemoryMachine(new ManualClock())
   const forms = {
     'pbkdf2 with its digest': `-pbkdf2:sha512-${pbkdf2Sync('pw', 'salt', 3, 64, 'sha512').toString('hex')},salt,3`,
     'pbkdf2 without a digest (sha1)': `-pbkdf2-${pbkdf2Sync('pw', 'salt', 3, 20, 'sha1').toString('hex')},salt,3`,

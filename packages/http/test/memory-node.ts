@@ -5,9 +5,11 @@ import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import {
   adminOnlySecurity, createCoordinator, type ClusterState, type ControlPlane, type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
 } from '@sectional/cluster'
-import { ManualClock, SeededRandom, type Log, type LogFields, type Machine, type Metrics, type Runtime } from '@sectional/runtime'
+import {
+  createMemoryRuntime, ManualClock, MemoryLog, MemoryMachine, ResponseCutError, SeededRandom,
+  type HttpServer, type InjectedResponse, type MemoryRuntime, type PasswordDigest,
+} from '@sectional/runtime'
 import { createHttpApi, defaultHttpOptions, type Configuration, type HttpApi, type HttpOptions, type NodeInformation } from '@sectional/http'
-import { inject, type Answer, type Sent } from './memory-exchange.ts'
 
 /** Password `secret` with one iteration, so that tests are quick. */
 const adminHash = `-pbkdf2:sha256-${pbkdf2Sync('secret', 'salt', 1, 32, 'sha256').toString('hex')},salt,1`
@@ -20,20 +22,20 @@ export function basic(name: string, password: string): string {
 export class MemoryNode {
   readonly clock = new ManualClock()
   readonly log = new MemoryLog()
-  readonly metrics = new MemoryMetrics()
-  readonly machine = new MemoryMachine()
+  readonly machine = new CountingMachine(this.clock)
+  readonly runtime: MemoryRuntime
   readonly configuration: MemoryConfiguration
   readonly control: MemoryControlPlane
   readonly coordinator: CoordinatorNode
   readonly api: HttpApi
   readonly replicas = new Map<string, MemoryShardReplica>()
   readonly down = new Set<string>()
+  #port: Promise<HttpServer> | undefined
 
   constructor(options: { readonly nodes?: readonly string[]; readonly http?: Partial<HttpOptions>; readonly wrap?: (coordinator: CoordinatorNode) => CoordinatorNode } = {}) {
     const nodes = options.nodes ?? ['node1@127.0.0.1']
-    const runtime = {
-      clock: this.clock, random: new SeededRandom(7), log: this.log, metrics: this.metrics, machine: this.machine,
-    } as unknown as Runtime
+    this.runtime = createMemoryRuntime({ clock: this.clock, random: new SeededRandom(7), log: this.log })
+    const runtime = { ...this.runtime, machine: this.machine }
     this.configuration = new MemoryConfiguration({ admins: { admin: adminHash } })
     this.control = new MemoryControlPlane(nodes, this.down)
     const coordinator = createCoordinator({
@@ -47,12 +49,22 @@ export class MemoryNode {
     })
   }
 
-  /** As the administrator and with `Accept: application/json`, unless the headers say otherwise (empty: not sent). */
-  request(method: string, target: string, body?: unknown, headers: Record<string, string> = {}, sent: Sent = {}): Promise<Answer> {
-    const all = { accept: 'application/json', authorization: adminAuthorization, ...headers }
-    return inject(this.api.handler, method, target, {
-      ...sent, body, headers: Object.fromEntries(Object.entries(all).filter(([, value]) => value !== '')),
-    })
+  /**
+   * As the administrator and with `Accept: application/json`, unless the headers say otherwise (empty: not sent).
+   * Bodies that are no text, bytes or stream go as JSON with its content type.
+   */
+  async request(method: string, target: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array || isStream(body)
+    const all: Record<string, string> = {
+      host: 'node.example:5984', accept: 'application/json', authorization: adminAuthorization, ...(raw ? {} : { 'content-type': 'application/json' }), ...headers,
+    }
+    this.#port ??= this.runtime.http.listen({ host: '127.0.0.1', port: 0 }, this.api.handler)
+    const port = (await this.#port).address.port
+    const response = await this.runtime.http.open({
+      method, target, headers: Object.fromEntries(Object.entries(all).filter(([, value]) => value !== '')),
+      body: raw ? body as string | undefined : JSON.stringify(body),
+    }, port)
+    return readAnswer(response)
   }
 
   get(target: string, headers?: Record<string, string>): Promise<Answer> { return this.request('GET', target, undefined, headers) }
@@ -176,52 +188,49 @@ const memoryNodeInformation: NodeInformation = {
   replicas: async () => [],
 }
 
-export class MemoryLog implements Log {
-  readonly lines: { readonly level: string; readonly fields: LogFields; readonly message: string }[] = []
-  debug(fields: LogFields, message: string): void { this.lines.push({ level: 'debug', fields, message }) }
-  info(fields: LogFields, message: string): void { this.lines.push({ level: 'info', fields, message }) }
-  warn(fields: LogFields, message: string): void { this.lines.push({ level: 'warn', fields, message }) }
-  error(fields: LogFields, message: string): void { this.lines.push({ level: 'error', fields, message }) }
-  child(): Log { return this }
-}
-
-export class MemoryMetrics implements Metrics {
-  readonly values = new Map<string, number>()
-  readonly #collects: (() => void | Promise<void>)[] = []
-  counter(name: string): { add(value?: number, labels?: Readonly<Record<string, string>>): void } {
-    return { add: (value = 1, labels = {}) => this.#add(name, value, labels) }
-  }
-  gauge(name: string): { set(value: number, labels?: Readonly<Record<string, string>>): void; add(value: number): void } {
-    return { set: (value, labels = {}) => { this.values.set(this.#key(name, labels), value) }, add: value => this.#add(name, value, {}) }
-  }
-  histogram(name: string): { observe(value: number, labels?: Readonly<Record<string, string>>): void } {
-    return { observe: (_value, labels = {}) => this.#add(`${name}_count`, 1, labels) }
-  }
-  onCollect(collect: () => void | Promise<void>): void { this.#collects.push(collect) }
-  async render(): Promise<string> { return '' }
-  async samples(): Promise<[]> { return [] }
-  async collect(): Promise<ReadonlyMap<string, number>> {
-    for (const collect of this.#collects) await collect()
-    return this.values
-  }
-  #add(name: string, value: number, labels: Readonly<Record<string, string>>): void {
-    const key = this.#key(name, labels)
-    this.values.set(key, (this.values.get(key) ?? 0) + value)
-  }
-  #key(name: string, labels: Readonly<Record<string, string>>): string { return `${name} ${Object.values(labels).join(' ')}`.trim() }
-}
-
-export class MemoryMachine implements Machine {
+class CountingMachine extends MemoryMachine {
   pbkdf2Calls = 0
-  uptime(): number { return 1 }
-  memory(): { residentBytes: number; heapUsedBytes: number; heapTotalBytes: number; externalBytes: number } {
-    return { residentBytes: 0, heapUsedBytes: 0, heapTotalBytes: 0, externalBytes: 0 }
-  }
-  openFiles(): number | null { return null }
-  eventLoopDelay(): { mean: number; p99: number } { return { mean: 0, p99: 0 } }
-  versions(): Readonly<Record<string, string>> { return {} }
-  async pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: string): Promise<Uint8Array> {
+  override pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest): Promise<Uint8Array> {
     this.pbkdf2Calls++
-    return pbkdf2Sync(password, salt, iterations, keyBytes, digest)
+    return super.pbkdf2(password, salt, iterations, keyBytes, digest)
+  }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+  /** The body as JSON, or undefined when it is none. */
+  readonly json: any
+  /** The connection broke before the end. */
+  readonly cut: boolean
+  /** Pieces in which the body came. */
+  readonly chunks: number
+}
+
+async function readAnswer(response: InjectedResponse): Promise<Answer> {
+  const parts: Uint8Array[] = []
+  let cut = false
+  try {
+    for await (const chunk of response.chunks) parts.push(chunk)
+  } catch (error) {
+    if (!(error instanceof ResponseCutError)) throw error
+    cut = true
+  }
+  // The handler lets go of a request a moment after the client has its answer.
+  await new Promise<void>(resolve => { setImmediate(resolve) })
+  const text = Buffer.concat(parts).toString('utf8')
+  return { status: response.status, headers: response.headers as Record<string, string>, text, json: asJson(text), cut, chunks: parts.length }
+}
+
+function isStream(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
+}
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

@@ -42,17 +42,27 @@ describe('overload', () => {
 
   it('stops after the running requests and the batched writes have ended', async () => {
     const door = gate()
+    const reached = gate()
+    let started = 0
     let written = 0
     const node = new MemoryNode({
-      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; written++; return coordinator.updateDocuments(...call) } }),
+      wrap: coordinator => ({
+        ...coordinator,
+        updateDocuments: async (...call) => {
+          if (++started === 2) reached.open()
+          await door.opened
+          written++
+          return coordinator.updateDocuments(...call)
+        },
+      }),
     })
     await node.put('/db')
     expect((await node.put('/db/log?batch=ok', {})).status).to.equal(202)
     const running = node.put('/db/doc', {})
-    let stopped = false
-    const stopping = node.stop().then(() => { stopped = true })
+    await reached.opened
+    const stopping = node.stop()
     expect((await node.get('/_up')).status).to.equal(503)
-    expect(stopped).to.equal(false)
+    expect(written).to.equal(0)
     door.open()
     await stopping
     expect(written).to.equal(2)

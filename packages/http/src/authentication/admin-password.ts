@@ -1,9 +1,7 @@
 /** The three forms in which `[admins]` holds a password (api.md A4.6), and how one is made and verified. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '@sectional/core'
-import type { Machine, Random } from '@sectional/runtime'
-
-export type PasswordDigest = 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512'
+import type { Machine, PasswordDigest, Random } from '@sectional/runtime'
 
 export type AdminHash =
   | { readonly scheme: 'pbkdf2'; readonly digest: PasswordDigest; readonly derived: string; readonly salt: string; readonly iterations: number }
