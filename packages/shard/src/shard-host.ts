@@ -5,7 +5,6 @@ import { toReplicaError } from './call-guard.ts'
 import { prefixMax, ShardKeys } from './key-layout.ts'
 import { ShardDirectory, shardName } from './shard-directory.ts'
 import { ShardEngine } from './shard-engine.ts'
-import type { EngineResources } from './shard-engine.ts'
 import type { WriteMetrics } from './shard-writer.ts'
 
 const storeName = 'documents'
@@ -32,9 +31,8 @@ export class ShardHost {
   readonly #runtime: ShardRuntime
   readonly #store: Store
   readonly #directory: ShardDirectory
+  readonly #metrics: WriteMetrics
   readonly #commitListeners = new Set<(shard: ShardId) => void>()
-  readonly #resources: EngineResources
-  readonly #listeners = new Set<{ readonly notify: (shard: ShardId) => void }>()
   readonly #engines = new Map<string, ShardEngine>()
   readonly #creating = new Map<string, Promise<ShardEngine>>()
   readonly #dropping = new Map<string, Promise<void>>()
@@ -45,12 +43,7 @@ export class ShardHost {
     this.#runtime = runtime
     this.#store = store
     this.#directory = directory
-    this.#resources = {
-      store,
-      clock: runtime.clock,
-      metrics: writeMetrics(runtime.metrics),
-      onCommit: shard => { for (const { notify } of this.#listeners) notify(shard) },
-    }
+    this.#metrics = writeMetrics(runtime.metrics)
     const bytes = runtime.metrics.gauge('sectional_shard_storage_bytes', 'Approximate bytes of the document store on disk.')
     runtime.metrics.onCollect(async () => {
       if (this.#closing === undefined) bytes.set(await store.approximateSize(ShardKeys.shards(1, prefixMax)))
@@ -77,13 +70,6 @@ export class ShardHost {
 
   list(): ShardId[] {
     return Array.from(this.#directory.entries(), entry => entry.shard)
-  }
-
-  /** Calls back after each durable change of documents or local documents. Returns an unsubscribe function. */
-  onCommit(notify: (shard: ShardId) => void): () => void {
-    const listener = { notify }
-    this.#listeners.add(listener)
-    return () => { this.#listeners.delete(listener) }
   }
 
   /** The engine of a hosted shard. */

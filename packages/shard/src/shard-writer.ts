@@ -26,7 +26,6 @@ export class ShardWriter implements DraftBase {
   readonly #metrics: WriteMetrics
   readonly #assertOpen: () => void
   readonly #onCommit: () => void
-  readonly #onCommit: () => void
   /** What batches in flight will have written. */
   readonly #documents = new Map<string, DocumentRecord>()
   readonly #locals = new Map<string, LocalRecord>()
@@ -147,7 +146,6 @@ export class ShardWriter implements DraftBase {
     this.#metrics.commits.add()
     this.#metrics.documents.add(filled.documents.length)
     this.#metrics.commitDocuments.observe(filled.documents.length)
-    if (filled.documents.length + filled.locals.length > 0) this.#onCommit()
     if (filled.documents.length > 0 || filled.locals.length > 0) this.#onCommit()
   }
 
