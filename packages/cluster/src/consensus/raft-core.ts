@@ -20,6 +20,7 @@ import type { ConfigurationChange } from './configuration.ts'
 import { LogReplication } from './log-replication.ts'
 import { tallyVotes } from './quorum-math.ts'
 import type { RaftLog } from './raft-log.ts'
+import { RaftOutbox } from './raft-outbox.ts'
 import type { HardState, RaftOptions, RaftSnapshot, RaftWork, Refusal, Role } from './raft-work.ts'
 
 export interface RaftStart {
@@ -53,15 +54,7 @@ export class RaftCore {
   private electionTimeout = 0
   private reads: { readonly id: number; readonly index: number; readonly round: number }[] = []
 
-  private messages: RaftMessage[] = []
-  private promises: RaftMessage[] = []
-  private readsDone: { readonly id: number; readonly index: number | null }[] = []
-  private restore: RaftSnapshot | null = null
-  private hardStateChanged = false
-  private unstableFrom: number
-  private stableIndex: number
-  private handedOut: number
-  private savedCommit: number
+  private readonly outbox: RaftOutbox
 
   constructor(start: RaftStart) {
     this.id = start.id
@@ -72,11 +65,8 @@ export class RaftCore {
     this.term = start.hardState.term
     this.vote = start.hardState.vote
     this.commit = Math.max(start.hardState.commit, start.snapshot.index)
-    this.savedCommit = this.commit
     if (this.commit > this.log.lastIndex) throw new Error(`raft: commit index ${this.commit} is beyond the log's end ${this.log.lastIndex}`)
-    this.unstableFrom = this.log.lastIndex + 1
-    this.stableIndex = this.log.lastIndex
-    this.handedOut = start.snapshot.index
+    this.outbox = new RaftOutbox(this.log, start.snapshot, this.commit)
     this.configurations = [{ index: start.snapshot.index, configuration: start.snapshot.configuration }]
     for (const entry of this.log.slice(start.snapshot.index + 1, this.log.lastIndex)) this.noteConfiguration(entry)
     this.drawElectionTimeout()
@@ -87,7 +77,7 @@ export class RaftCore {
   }
 
   tick(): void {
-    if (this.commit > this.savedCommit) this.hardStateChanged = true
+    this.outbox.saveCommit(this.commit)
     this.electionElapsed += 1
     if (this.role === 'leader') return this.tickLeader()
     if (this.electionElapsed >= this.electionTimeout && this.mayCampaign()) this.campaign(true)
@@ -123,7 +113,7 @@ export class RaftCore {
   /** Asks up to which index a read must wait to see all that was decided before now; answered in `reads`. */
   readIndex(id: number): void {
     const leads = this.role === 'leader' && this.replication !== null && this.reads.length < maxPendingReads
-    if (!leads || this.log.term(this.commit) !== this.term) { this.readsDone.push({ id, index: null }); return }
+    if (!leads || this.log.term(this.commit) !== this.term) return this.outbox.answerRead(id, null)
     this.replication?.heartbeat()
     this.reads.push({ id, index: this.commit, round: this.replication?.round ?? 0 })
     this.confirmReads()
@@ -131,7 +121,7 @@ export class RaftCore {
 
   /** Forgets entries up to `keepAfter`, which the snapshot (of applied state) covers. */
   compact(snapshot: RaftSnapshot, keepAfter: number): void {
-    if (snapshot.index > this.handedOut) throw new Error(`raft: snapshot at ${snapshot.index} of a state applied to ${this.handedOut}`)
+    if (snapshot.index > this.outbox.handedOut) throw new Error(`raft: snapshot at ${snapshot.index} of a state applied to ${this.outbox.handedOut}`)
     if (snapshot.index <= this.snapshot.index) return
     this.snapshot = snapshot
     const newest = this.configurations.findLastIndex(entry => entry.index <= snapshot.index)
@@ -156,48 +146,22 @@ export class RaftCore {
   /** Leading: the commit index that a member surely has. */
   knownCommitOf(node: string): number { return node === this.id ? this.commit : this.replication?.progress(node)?.knownCommit ?? 0 }
 
-  hasWork(): boolean {
-    return this.messages.length > 0 || this.promises.length > 0 || this.readsDone.length > 0 || this.hardStateChanged
-      || this.restore !== null || this.unstableFrom <= this.log.lastIndex || this.handedOut < Math.min(this.commit, this.stableIndex)
-  }
+  hasWork(): boolean { return this.outbox.hasWork(this.commit) }
 
-  takeWork(): RaftWork {
-    const entries = this.log.slice(this.unstableFrom, this.log.lastIndex)
-    const mustPersist = this.hardStateChanged || entries.length > 0 || this.restore !== null
-    const applyTo = Math.min(this.commit, this.stableIndex)
-    const work: RaftWork = {
-      messages: this.messages,
-      messagesAfterPersist: this.promises,
-      persist: mustPersist
-        ? { hardState: { term: this.term, vote: this.vote, commit: this.commit }, snapshot: this.restore, entries, lastIndex: this.log.lastIndex, lastTerm: this.log.lastTerm }
-        : null,
-      restore: this.restore,
-      committed: this.log.slice(this.handedOut + 1, applyTo),
-      reads: this.readsDone,
-    }
-    if (mustPersist) this.savedCommit = this.commit
-    this.handedOut = Math.max(this.handedOut, applyTo)
-    this.unstableFrom = this.log.lastIndex + 1
-    this.messages = []
-    this.promises = []
-    this.readsDone = []
-    this.restore = null
-    this.hardStateChanged = false
-    return work
-  }
+  takeWork(): RaftWork { return this.outbox.take({ term: this.term, vote: this.vote, commit: this.commit }) }
 
   /** The last work before a clean end: also saves the commit index, so that the next start knows what was decided. */
   takeLastWork(): RaftWork {
-    if (this.commit > this.savedCommit) this.hardStateChanged = true
+    this.outbox.saveCommit(this.commit)
     return this.takeWork()
   }
 
   /** The work's `persist` is on disk. */
   persisted(work: RaftWork): void {
     if (!work.persist) return
-    const { lastIndex, lastTerm, hardState } = work.persist
-    if (this.log.term(lastIndex) === lastTerm) this.stableIndex = Math.max(this.stableIndex, lastIndex)
-    this.replication?.persistedSelf(this.stableIndex)
+    const { hardState } = work.persist
+    this.outbox.persisted(work.persist)
+    this.replication?.persistedSelf(this.outbox.stableIndex)
     if (this.role === 'leader') this.advanceCommit()
     if (this.role === 'candidate' && hardState.term === this.term && hardState.vote === this.id) this.recordVote(this.id, true)
   }
@@ -215,7 +179,7 @@ export class RaftCore {
     const { lastIndex, lastTerm } = this.log
     for (const voter of this.configuration.voters) {
       if (voter === this.id) continue
-      this.promises.push({ type: 'vote-request', from: this.id, to: voter, term: preVote ? this.term + 1 : this.term, lastIndex, lastTerm, preVote })
+      this.outbox.promise({ type: 'vote-request', from: this.id, to: voter, term: preVote ? this.term + 1 : this.term, lastIndex, lastTerm, preVote })
     }
     // A real vote for oneself counts once it is on disk (`persisted`): a crash must not let this term vote again.
     if (preVote) this.recordVote(this.id, true)
@@ -234,7 +198,7 @@ export class RaftCore {
     const free = this.vote === message.from || (this.vote === null && this.leader === null) || (message.preVote && message.term > this.term)
     const granted = message.term >= this.term && free && this.log.isUpToDate(message.lastIndex, message.lastTerm)
     if (granted && !message.preVote) { this.electionElapsed = 0; this.setTerm(this.term, message.from) }
-    this.promises.push({ type: 'vote-reply', from: this.id, to: message.from, term: granted ? message.term : this.term, granted, preVote: message.preVote })
+    this.outbox.promise({ type: 'vote-reply', from: this.id, to: message.from, term: granted ? message.term : this.term, granted, preVote: message.preVote })
   }
 
   private handleVoteReply(message: RaftMessage & { readonly type: 'vote-reply' }): void {
@@ -256,7 +220,7 @@ export class RaftCore {
     this.electionElapsed = 0
     this.heartbeatElapsed = 0
     this.replication = new LogReplication(this, this.configuration)
-    this.replication.persistedSelf(this.stableIndex)
+    this.replication.persistedSelf(this.outbox.stableIndex)
     this.appendOwn('noop', new Uint8Array(0))
   }
 
@@ -267,7 +231,7 @@ export class RaftCore {
     this.replication = null
     this.electionElapsed = 0
     this.drawElectionTimeout()
-    for (const read of this.reads) this.readsDone.push({ id: read.id, index: null })
+    for (const read of this.reads) this.outbox.answerRead(read.id, null)
     this.reads = []
   }
 
@@ -285,7 +249,7 @@ export class RaftCore {
   /** Tells a leader of an earlier term that its term is over. */
   private answerStale(message: RaftMessage): void {
     if (message.type !== 'append' && message.type !== 'snapshot') return
-    this.promises.push({ type: 'append-reply', from: this.id, to: message.from, term: this.term, success: false, matchIndex: 0, conflictIndex: 0, round: message.round })
+    this.outbox.promise({ type: 'append-reply', from: this.id, to: message.from, term: this.term, success: false, matchIndex: 0, conflictIndex: 0, round: message.round })
   }
 
   // Following
@@ -295,17 +259,17 @@ export class RaftCore {
     const reply = { type: 'append-reply', from: this.id, to: message.from, term: this.term, round: message.round } as const
     // What is committed here equals every later leader's log, so it need not be compared.
     if (message.previousIndex < this.commit && message.previousIndex + message.entries.length <= this.commit) {
-      this.promises.push({ ...reply, success: true, matchIndex: this.commit, conflictIndex: 0 })
+      this.outbox.promise({ ...reply, success: true, matchIndex: this.commit, conflictIndex: 0 })
       return
     }
     if (message.previousIndex >= this.commit && this.log.term(message.previousIndex) !== message.previousTerm) {
-      this.promises.push({ ...reply, success: false, matchIndex: message.previousIndex, conflictIndex: Math.max(this.commit + 1, this.log.conflictIndex(message.previousIndex)) })
+      this.outbox.promise({ ...reply, success: false, matchIndex: message.previousIndex, conflictIndex: Math.max(this.commit + 1, this.log.conflictIndex(message.previousIndex)) })
       return
     }
     this.appendReceived(message.entries)
     const matchIndex = message.previousIndex + message.entries.length
     this.commit = Math.max(this.commit, Math.min(message.commit, matchIndex))
-    this.promises.push({ ...reply, success: true, matchIndex, conflictIndex: 0 })
+    this.outbox.promise({ ...reply, success: true, matchIndex, conflictIndex: 0 })
   }
 
   private appendReceived(entries: readonly LogEntry[]): void {
@@ -322,8 +286,7 @@ export class RaftCore {
   private truncate(index: number): void {
     if (index <= this.commit) throw new Error(`raft: asked to drop committed entry ${index} (commit index ${this.commit})`)
     this.log.truncate(index)
-    this.unstableFrom = Math.min(this.unstableFrom, index)
-    this.stableIndex = Math.min(this.stableIndex, index - 1)
+    this.outbox.truncated(index)
     while ((this.configurations.at(-1)?.index ?? 0) >= index) this.configurations.pop()
   }
 
@@ -337,13 +300,9 @@ export class RaftCore {
       this.log.reset(message.index, message.snapshotTerm)
       this.configurations = [{ index: message.index, configuration: message.configuration }]
       this.commit = message.index
-      this.handedOut = message.index
-      this.unstableFrom = message.index + 1
-      // Nothing may be applied beyond the snapshot before the disk has it.
-      this.stableIndex = message.index
-      this.restore = this.snapshot
+      this.outbox.replaced(this.snapshot)
     }
-    this.promises.push({ ...reply, matchIndex: this.commit })
+    this.outbox.promise({ ...reply, matchIndex: this.commit })
   }
 
   private follow(leader: string): void {
@@ -393,13 +352,13 @@ export class RaftCore {
     const round = this.replication?.majorityRound() ?? 0
     while (this.reads[0] !== undefined && this.reads[0].round <= round) {
       const read = this.reads.shift()
-      if (read) this.readsDone.push({ id: read.id, index: read.index })
+      if (read) this.outbox.answerRead(read.id, read.index)
     }
   }
 
   // Shared
 
-  send(message: RaftMessage): void { this.messages.push(message) }
+  send(message: RaftMessage): void { this.outbox.send(message) }
 
   private noteConfiguration(entry: LogEntry): void {
     if (entry.kind !== 'configuration') return
@@ -412,7 +371,7 @@ export class RaftCore {
     if (term === this.term && vote === this.vote) return
     this.term = term
     this.vote = vote
-    this.hardStateChanged = true
+    this.outbox.changeHardState()
   }
 
   private drawElectionTimeout(): void {

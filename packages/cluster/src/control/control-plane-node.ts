@@ -3,25 +3,27 @@
  * rest of the node the `ControlPlane` interface.
  */
 import { ApiError, ReplicaError } from '@sectional/core'
-import type { CallContext, HashRange, JoinReply, JoinRequest, NodeQuestion, PeerNetwork, PeerStatus, ProposeReply, RaftMessage, ShardId, ShardReplica, VotingConfiguration } from '@sectional/core'
+import type {
+  CallContext, HashRange, JoinReply, JoinRequest, NodeQuestion, PeerNetwork, PeerStatus, ShardId, ShardReplica, VotingConfiguration,
+} from '@sectional/core'
 import type { Log, Runtime } from '@sectional/runtime'
-import { RaftDriver } from '../consensus/raft-driver.ts'
 import { RaftStorage } from '../consensus/raft-storage.ts'
 import { AbsenceCheck } from './absence-check.ts'
+import { ClusterMember } from './cluster-member.ts'
 import type { ClusterState, DatabaseRecord, DatabaseSecurity } from './cluster-state.ts'
-import { checkCommand, CommandError, encodeCommand } from './commands.ts'
-import type { Command, CommandBody, CommandResult } from './commands.ts'
-import { ControlMachine } from './control-machine.ts'
 import type { ControlPlaneIdentity, ControlPlaneOptions } from './control-options.ts'
 import { controlPeer } from './control-peer.ts'
+import type { ControlPeerHost } from './control-peer.ts'
 import type { ControlPlane, CreateDatabaseOptions, DatabaseOption } from './control-plane.ts'
 import { ControlStore, controlStoreName } from './control-store.ts'
-import { DeleteIntents, maxDeleteIntents } from './intents.ts'
-import { LeaderDuties } from './leader-duties.ts'
+import { DatabaseChanges } from './database-changes.ts'
+import { DeleteIntents } from './intents.ts'
 import { Membership } from './membership.ts'
 import { Proposer } from './proposer.ts'
 import { memberOf } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
+
+const clusterIdBytes = 16
 
 export interface ControlPlaneParts {
   readonly runtime: Runtime
@@ -36,20 +38,18 @@ export interface ControlPlaneParts {
   readonly onFatal: (error: Error) => void
 }
 
-/** What exists once the node belongs to a cluster. */
-interface Member { readonly clusterId: string; readonly machine: ControlMachine; readonly raft: RaftDriver; readonly duties: LeaderDuties }
-
 export class ControlPlaneNode implements ControlPlane {
   readonly node: string
   private readonly parts: ControlPlaneParts
   private readonly log: Log
   private readonly listeners = new Set<(state: ClusterState) => void>()
   private readonly proposer: Proposer
+  private readonly changes: DatabaseChanges
   private readonly membership: Membership
   private readonly absence: AbsenceCheck
   private store: ControlStore | undefined
   private intents: DeleteIntents | undefined
-  private member: Member | undefined
+  private member: ClusterMember | undefined
   private refusal: string | null = null
   private confirmedOnce = false
   private leaderSeenAt = 0
@@ -63,19 +63,17 @@ export class ControlPlaneNode implements ControlPlane {
     this.parts = parts
     this.node = identity.node
     this.log = runtime.log.child({ component: 'control' })
-    this.proposer = new Proposer({ node: identity.node, clock, random, network, say: this.log, attemptMs: options.attemptMs, retryMs: options.retryMs, log: () => this.logAccess() })
-    this.absence = new AbsenceCheck(clock, options.confirmIntervalMs, () => this.catchUp())
-    this.membership = new Membership({
-      self: { node: identity.node, address: identity.address, zone: identity.zone }, seeds: identity.seeds,
-      clock, random, log: this.log, network,
-      intervalMs: options.joinIntervalMs, maxIntervalMs: options.joinMaxIntervalMs, callTimeoutMs: options.joinCallMs,
-      clusterId: () => this.member?.clusterId ?? null,
-      mustAnnounce: () => this.mustAnnounce(),
-      onMemberRound: () => this.confirm(),
-      bootstrap: () => this.bootstrap(),
-      adopt: clusterId => this.adopt(clusterId),
-      onRefusal: reason => { this.refusal = reason },
+    this.proposer = new Proposer({
+      node: identity.node, clock, random, network, say: this.log, attemptMs: options.attemptMs, retryMs: options.retryMs,
+      log: () => this.stopped ? null : this.member ?? null,
     })
+    this.changes = new DatabaseChanges({
+      random, proposer: this.proposer, options, intents: () => this.intents,
+      applied: name => this.member?.machine.state.databases.get(name),
+      find: name => this.confirmAbsent(name),
+    })
+    this.absence = new AbsenceCheck(clock, options.confirmIntervalMs, () => this.catchUp())
+    this.membership = this.createMembership()
   }
 
   /**
@@ -83,11 +81,11 @@ export class ControlPlaneNode implements ControlPlane {
    * it takes. @throws Error when the address cannot be bound, or the disk belongs to another node
    */
   async start(): Promise<void> {
-    const { runtime, network, identity, replica } = this.parts
+    const { runtime, network, identity, options, replica } = this.parts
     this.store = new ControlStore(await runtime.storage.open(controlStoreName))
     this.intents = new DeleteIntents({
-      clock: runtime.clock, log: this.log, store: this.store, retryMs: this.parts.options.intentRetryMs,
-      submit: command => this.proposer.submit(command, this.parts.options.proposeMs),
+      clock: runtime.clock, log: this.log, store: this.store, retryMs: options.intentRetryMs,
+      submit: command => this.proposer.submit(command, options.proposeMs),
       onChange: () => this.stateChanged(),
     })
     await this.intents.load()
@@ -111,8 +109,7 @@ export class ControlPlaneNode implements ControlPlane {
     this.proposer.stop()
     await this.parts.network.stop()
     await this.membership.stop()
-    await this.member?.raft.stop()
-    await this.member?.duties.stop()
+    await this.member?.stop()
     await this.intents?.stop()
     await this.store?.store.close()
   }
@@ -132,6 +129,9 @@ export class ControlPlaneNode implements ControlPlane {
   /** Since its start this node has caught up with the leader once: what its state does not list is not there. */
   confirmed(): boolean { return this.confirmedOnce }
 
+  /** Who votes on the metadata and who only learns; null while this node is not admitted. */
+  votingConfiguration(): VotingConfiguration | null { return this.member?.raft.configuration ?? null }
+
   onChange(listener: (state: ClusterState) => void): () => void {
     this.listeners.add(listener)
     return () => { this.listeners.delete(listener) }
@@ -146,74 +146,19 @@ export class ControlPlaneNode implements ControlPlane {
     return null
   }
 
-  connectedNodes(): readonly string[] {
-    const clusterId = this.member?.clusterId ?? null
-    const peers = clusterId === null ? [] : this.parts.network.connected().filter(peer => peer.clusterId === clusterId).map(peer => peer.node)
-    return [...new Set([this.node, ...peers])].sort()
-  }
+  connectedNodes(): readonly string[] { return [...new Set([this.node, ...this.member?.connected() ?? []])].sort() }
 
-  leader(): string | null { return this.member?.raft.leader ?? null }
-
-  /** Who votes on the metadata and who only learns; null while this node is not admitted. */
-  votingConfiguration(): VotingConfiguration | null { return this.member?.raft.configuration ?? null }
+  leader(): string | null { return this.member?.leader ?? null }
 
   // Changes
 
-  async createDatabase(name: string, options: CreateDatabaseOptions): Promise<DatabaseRecord> {
-    const { random } = this.parts.runtime
-    const incarnation = Buffer.from(random.bytes(16)).toString('hex')
-    const seed = Math.floor(random.fraction() * 0x1_0000_0000)
-    await this.keepPromise(name)
-    const result = await this.submit({ type: 'create-database', name, incarnation, q: options.q, n: options.n, partitioned: options.partitioned, seed })
-    if (result.kind === 'exists') throw new ApiError('file_exists')
-    const record = this.member?.machine.state.databases.get(name)
-    if (record?.incarnation !== incarnation) throw new ApiError('database_missing', 'The database was created and deleted again at the same time.')
-    return record
-  }
-
-  /** A name whose deletion was promised here becomes free only when the log has that deletion. */
-  private async keepPromise(name: string): Promise<void> {
-    const hidden = this.member?.machine.state.databases.get(name)
-    if (hidden && this.intents?.hides(hidden.incarnation)) await this.proposer.submit({ type: 'delete-database', name, incarnation: hidden.incarnation }, this.parts.options.proposeMs)
-  }
-
-  async deleteDatabase(name: string): Promise<'deleted' | 'accepted'> {
-    const record = await this.require(name)
-    const command: CommandBody = { type: 'delete-database', name, incarnation: record.incarnation }
-    try {
-      this.expect(await this.proposer.submit(command, this.parts.options.deleteMs))
-      return 'deleted'
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 503 || !this.intents || this.intents.size >= maxDeleteIntents) throw error
-      await this.intents.add({ name, incarnation: record.incarnation })
-      return 'accepted'
-    }
-  }
-
-  async setSecurity(name: string, security: DatabaseSecurity): Promise<void> {
-    const { incarnation } = await this.require(name)
-    await this.submit({ type: 'set-security', name, incarnation, security })
-  }
-
-  async setDatabaseOption(name: string, option: DatabaseOption): Promise<void> {
-    const { incarnation } = await this.require(name)
-    await this.submit({ type: 'set-database-option', name, incarnation, option })
-  }
-
-  async setSetting(section: string, key: string, value: string | null): Promise<void> {
-    await this.submit({ type: 'set-setting', section, key, value })
-  }
-
-  async removeNode(node: string): Promise<void> {
-    const result = await this.proposer.submit({ type: 'remove-node', node }, this.parts.options.proposeMs)
-    if (result.kind === 'missing') throw new ApiError('not_found', `${node} is not a member of the cluster.`)
-    this.expect(result)
-  }
-
-  async replicaFilled(incarnation: string, range: HashRange, node: string): Promise<void> {
-    // `missing` here: the database or the replica is gone, so there is nothing to report any more.
-    await this.proposer.submit({ type: 'replica-filled', incarnation, range, node }, this.parts.options.proposeMs)
-  }
+  createDatabase(name: string, options: CreateDatabaseOptions): Promise<DatabaseRecord> { return this.changes.createDatabase(name, options) }
+  deleteDatabase(name: string): Promise<'deleted' | 'accepted'> { return this.changes.deleteDatabase(name) }
+  setSecurity(name: string, security: DatabaseSecurity): Promise<void> { return this.changes.setSecurity(name, security) }
+  setDatabaseOption(name: string, option: DatabaseOption): Promise<void> { return this.changes.setDatabaseOption(name, option) }
+  setSetting(section: string, key: string, value: string | null): Promise<void> { return this.changes.setSetting(section, key, value) }
+  removeNode(node: string): Promise<void> { return this.changes.removeNode(node) }
+  replicaFilled(incarnation: string, range: HashRange, node: string): Promise<void> { return this.changes.replicaFilled(incarnation, range, node) }
 
   async confirmAbsent(name: string): Promise<DatabaseRecord | undefined> {
     const known = this.state()?.databases.get(name)
@@ -234,77 +179,57 @@ export class ControlPlaneNode implements ControlPlane {
     }
   }
 
-  private async submit(command: CommandBody): Promise<CommandResult> {
-    try {
-      return this.expect(await this.proposer.submit(command, this.parts.options.proposeMs))
-    } catch (error) {
-      if (error instanceof CommandError) throw new ApiError('bad_request', error.message, { cause: error })
-      throw error
-    }
-  }
-
-  private expect(result: CommandResult): CommandResult {
-    if (result.kind === 'missing') throw new ApiError('database_missing')
-    if (result.kind === 'refused') throw new ApiError('bad_request', result.reason)
-    return result
-  }
-
-  private async require(name: string): Promise<DatabaseRecord> {
-    const record = this.state()?.databases.get(name) ?? await this.confirmAbsent(name)
-    if (!record) throw new ApiError('database_missing')
-    return record
-  }
-
   // Membership
 
+  private createMembership(): Membership {
+    const { runtime: { clock, random }, network, identity: { node, address, zone, seeds }, options } = this.parts
+    return new Membership({
+      self: { node, address, zone }, seeds, clock, random, log: this.log, network,
+      intervalMs: options.joinIntervalMs, maxIntervalMs: options.joinMaxIntervalMs, callTimeoutMs: options.joinCallMs,
+      clusterId: () => this.member?.clusterId ?? null,
+      mustAnnounce: () => this.mustAnnounce(),
+      onMemberRound: () => this.confirm(),
+      bootstrap: () => this.bootstrap(),
+      adopt: clusterId => this.adopt(clusterId),
+      onRefusal: reason => { this.refusal = reason },
+    })
+  }
+
   private async bootstrap(): Promise<void> {
-    const { runtime, identity } = this.parts
-    const clusterId = Buffer.from(runtime.random.bytes(16)).toString('hex')
-    await this.store?.writeIdentity({ clusterId, node: identity.node }, batch => RaftStorage.bootstrap(batch, identity.node))
-    this.log.info({ clusterId, node: identity.node }, 'formed a new cluster')
+    const clusterId = Buffer.from(this.parts.runtime.random.bytes(clusterIdBytes)).toString('hex')
+    await this.store?.writeIdentity({ clusterId, node: this.node }, batch => RaftStorage.bootstrap(batch, this.node))
+    this.log.info({ clusterId, node: this.node }, 'formed a new cluster')
     await this.enter(clusterId)
   }
 
   private async adopt(clusterId: string): Promise<void> {
-    await this.store?.writeIdentity({ clusterId, node: this.parts.identity.node })
-    this.log.info({ clusterId, node: this.parts.identity.node }, 'admitted to the cluster')
+    await this.store?.writeIdentity({ clusterId, node: this.node })
+    this.log.info({ clusterId, node: this.node }, 'admitted to the cluster')
     await this.enter(clusterId)
   }
 
   private async enter(clusterId: string): Promise<void> {
-    const { network, identity } = this.parts
     if (this.stopped) return
     await this.openMember(clusterId)
-    network.setIdentity({ node: identity.node, address: identity.address, clusterId })
+    this.parts.network.setIdentity({ node: this.node, address: this.parts.identity.address, clusterId })
     this.updatePeers()
   }
 
   private async openMember(clusterId: string): Promise<void> {
     const { runtime, network, identity, options, onFatal } = this.parts
-    const { clock, random, metrics } = runtime
     if (!this.store) throw new Error('the control plane is not started')
-    const machine = new ControlMachine(clusterId, this.log, () => this.stateChanged())
-    const raft = await RaftDriver.open({
-      node: identity.node, clock, random, log: this.log, metrics, store: this.store.store, machine, options: options.raft, onFatal,
-      send: message => network.control(message.to).sendRaft(message),
-      onChange: () => this.leadershipChanged(),
+    this.member = await ClusterMember.open({
+      clusterId, runtime, network, identity, options, log: this.log, store: this.store, onFatal,
+      onStateChange: () => this.stateChanged(), onLeadershipChange: () => this.leadershipChanged(),
     })
-    const duties = new LeaderDuties({
-      node: identity.node, address: identity.address, zone: identity.zone, clock, log: this.log, network, raft,
-      state: () => machine.state,
-      newCommandId: () => Buffer.from(random.bytes(16)).toString('hex'),
-      proposeHere: (command, context) => this.proposeHere(command, context),
-    })
-    this.leaderSeenAt = clock.monotonic()
-    this.member = { clusterId, machine, raft, duties }
+    this.leaderSeenAt = runtime.clock.monotonic()
     this.stateChanged()
   }
 
   private mustAnnounce(): boolean {
     if (!this.member) return false
     const { identity, options, runtime } = this.parts
-    const { state } = this.member.machine
-    const record = memberOf(state, this.node)
+    const record = memberOf(this.member.machine.state, this.node)
     const outdated = record !== undefined && (record.address !== identity.address || record.zone !== identity.zone)
     const leaderless = this.leader() === null && runtime.clock.monotonic() - this.leaderSeenAt > options.leaderlessMs
     return outdated || leaderless || this.refusal !== null
@@ -335,11 +260,6 @@ export class ControlPlaneNode implements ControlPlane {
     this.confirm()
   }
 
-  /** Catches up with the leader once after the start. */
-  private confirm(): void {
-    if (!this.confirmedOnce && this.leader() !== null) void this.absence.ask()
-  }
-
   private peerChanged(node: string, up: boolean): void {
     this.log.info({ peer: node, up }, up ? 'link to a peer opened' : 'link to a peer closed')
     this.proposer.changed()
@@ -348,13 +268,21 @@ export class ControlPlaneNode implements ControlPlane {
     if (up) this.membership.changed()
   }
 
+  /** Catches up with the leader once after the start. */
+  private confirm(): void {
+    if (!this.confirmedOnce && this.leader() !== null) void this.absence.ask()
+  }
+
   /** Learns what the leader has decided before now; gives up quietly, because the log may be out of reach. */
   private async catchUp(): Promise<void> {
     try {
       await this.proposer.catchUp(this.parts.options.confirmMs)
+      const first = !this.confirmedOnce
       this.confirmedOnce = true
       const state = this.member?.machine.state
       if (state) await this.intents?.settle(state)
+      // Who drops garbage waits for this.
+      if (first) this.stateChanged()
     } catch (error) {
       this.log[error instanceof ApiError ? 'debug' : 'warn']({ err: error }, 'the leader did not confirm the metadata')
     }
@@ -368,25 +296,23 @@ export class ControlPlaneNode implements ControlPlane {
 
   // Answers to peers
 
-  private peerHost() {
+  private peerHost(): ControlPeerHost {
     return {
       clusterId: () => this.member?.clusterId ?? null,
       status: () => this.status(),
-      step: (message: RaftMessage) => this.member?.raft.step(message),
-      propose: (command: unknown, context: CallContext) => this.proposeHere(command, context),
-      admit: (request: JoinRequest, fresh: boolean, context: CallContext) => this.admit(request, fresh, context),
+      step: message => this.member?.raft.step(message),
+      propose: async (command, context) => await this.member?.propose(command, context) ?? { kind: 'not-leader', leader: null },
+      admit: (request, fresh, context) => this.admit(request, fresh, context),
       answer: this.parts.answer,
     }
   }
 
   private status(): PeerStatus {
-    const { node, address } = this.parts.identity
     const clusterId = this.member?.clusterId ?? null
-    return { node, address, clusterId, fresh: clusterId === null, leader: this.leader() }
+    return { node: this.node, address: this.parts.identity.address, clusterId, fresh: clusterId === null, leader: this.leader() }
   }
 
-  private async admit(request: JoinRequest, fresh: boolean, context: CallContext): Promise<JoinReply> {
-    const { node, address, zone } = request
+  private async admit({ node, address, zone }: JoinRequest, fresh: boolean, context: CallContext): Promise<JoinReply> {
     const clusterId = this.member?.clusterId
     if (clusterId === undefined) return { kind: 'try-later', leader: null }
     try {
@@ -400,52 +326,4 @@ export class ControlPlaneNode implements ControlPlane {
       return { kind: 'try-later', leader: this.leader() }
     }
   }
-
-  private logAccess() {
-    const { member } = this
-    if (!member || this.stopped) return null
-    return {
-      leader: member.raft.leader,
-      voters: member.raft.configuration.voters,
-      propose: (command: unknown, context: CallContext) => this.proposeHere(command, context),
-      waitApplied: (index: number, timeoutMs: number) => member.raft.waitApplied(index, timeoutMs),
-    }
-  }
-
-  /** Handles a proposal as the leader, or says who leads. */
-  private async proposeHere(value: unknown, context: CallContext): Promise<ProposeReply> {
-    const notLeader: ProposeReply = { kind: 'not-leader', leader: this.leader() }
-    const { member } = this
-    if (!member?.raft.leads) return notLeader
-    if (isReadIndex(value)) {
-      const index = await member.raft.readIndex(context.timeoutMs)
-      return index === null ? notLeader : { kind: 'applied', index, result: null }
-    }
-    const command = this.checked(value)
-    const verdict = command.type === 'admit-node' ? await member.duties.checkAdmission(command, context) : null
-    if (verdict) return { kind: 'applied', index: member.raft.applied, result: verdict }
-    const outcome = await member.raft.propose(encodeCommand(command), context)
-    if (outcome.kind === 'not-leader') return { kind: 'not-leader', leader: this.leader() }
-    if (outcome.kind === 'applied') await member.raft.waitSpread(outcome.index, () => this.reachable(member), Math.min(this.parts.options.spreadMs, context.timeoutMs / 2))
-    return outcome
-  }
-
-  private checked(value: unknown): Command {
-    try {
-      return checkCommand(value)
-    } catch (error) {
-      throw error instanceof CommandError ? new ReplicaError('protocol', error.message, { cause: error }) : error
-    }
-  }
-
-  /** Members that ought to hear of a decision at once. */
-  private reachable(member: Member): readonly string[] {
-    const { voters, learners } = member.raft.configuration
-    const connected = this.connectedNodes()
-    return [...voters, ...learners].filter(node => connected.includes(node) && member.raft.isActive(node))
-  }
-}
-
-function isReadIndex(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && (value as { type?: unknown }).type === 'read-index'
 }

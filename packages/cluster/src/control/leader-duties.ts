@@ -106,7 +106,8 @@ export class LeaderDuties {
       return
     }
     this.changeConfiguration()
-    const lacking = [...state.databases.values()].filter(database => lacksReplicas(usableMembers(state), database)).map(({ name }) => name)
+    const usable = usableMembers(state)
+    const lacking = [...state.databases.values()].filter(database => lacksReplicas(usable, database)).map(({ name }) => name)
     this.extendedAt = state.index
     if (lacking.length === 0 || !raft.leads) return
     const names = lacking.slice(0, databasesPerExtension)

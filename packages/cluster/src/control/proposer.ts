@@ -61,7 +61,7 @@ export class Proposer {
    * @throws ApiError `service_unavailable` after `timeoutMs`; the command may still be applied later
    */
   async submit(body: CommandBody, timeoutMs: number): Promise<CommandResult> {
-    const command: Command = checkCommand({ ...body, id: Buffer.from(this.parts.random.bytes(commandIdBytes)).toString('hex') })
+    const command: Command = checkCommand({ ...body, id: newCommandId(this.parts.random) })
     const { result } = await this.send(command, timeoutMs)
     return result as CommandResult
   }
@@ -106,4 +106,8 @@ export class Proposer {
       : `The cluster's metadata cannot be changed now: no majority of its voters (${log.voters.join(', ')}) answers ${this.parts.node}. Documents can still be read and written. Try again later.`
     return new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '5' } })
   }
+}
+
+export function newCommandId(random: Random): string {
+  return Buffer.from(random.bytes(commandIdBytes)).toString('hex')
 }

@@ -44,6 +44,7 @@ class RandomRun {
     if (this.happens(chances.cut)) this.cut()
     const leader = world.leader()
     if (leader !== null && this.happens(chances.propose)) world.propose(leader, `command ${this.proposals += 1}`)
+    if (node.core?.role === 'leader' && this.happens(0.05)) world.read(id)
     if (leader !== null && this.happens(chances.change)) this.change(leader)
     // A node in flight never blocks for ever.
     if (world.messages.length > 400) world.messages.splice(0, 200)
@@ -96,7 +97,7 @@ describe('Raft under random schedules', () => {
   const seeds = Number.parseInt(process.env['RAFT_SEEDS'] ?? '', 10) || 150
   const first = Number.parseInt(process.env['RAFT_SEED'] ?? '', 10) || 1
 
-  it(`keeps election safety, log matching, leader completeness and state machine safety (${seeds} seeds)`, function () {
+  it(`keeps election safety, log matching, leader completeness and state machine safety, and answers reads with all that was decided (${seeds} seeds)`, function () {
     this.timeout(0)
     let decided = 0
     for (let seed = first; seed < first + seeds; seed += 1) {

@@ -36,6 +36,7 @@ export class RaftWorld {
   readonly random: SeededRandom
   private readonly options: RaftOptions
   private readonly fraction: number | undefined
+  private readonly asked: number[] = []
   private readonly leaders = new Map<number, string>()
   /** What was ever applied at an index: `term:kind:payload`. */
   private readonly decided = new Map<number, string>()
@@ -98,6 +99,12 @@ export class RaftWorld {
     return typeof placed === 'string' ? placed : `index ${placed.index} term ${placed.term}`
   }
 
+  /** A read must see all that was applied anywhere when it was asked for. */
+  read(id: string): void {
+    this.asked.push(Math.max(0, ...this.decided.keys()))
+    this.core(id).readIndex(this.asked.length - 1)
+  }
+
   change(id: string, change: ConfigurationChange): string {
     const placed = this.core(id).proposeConfiguration(change)
     return typeof placed === 'string' ? placed : `index ${placed.index} term ${placed.term}`
@@ -125,6 +132,10 @@ export class RaftWorld {
     if (work.restore) this.restore(node, work.restore)
     for (const entry of work.committed) this.apply(node, entry)
     node.reads.push(...work.reads)
+    for (const { id: read, index } of work.reads) {
+      const least = this.asked[read] ?? 0
+      if (index !== null && index < least) throw new Error(`linearizable reads: ${id} answered with ${index} where ${least} was applied before`)
+    }
     this.send(work.messagesAfterPersist)
     this.checkLeaders()
     return work
