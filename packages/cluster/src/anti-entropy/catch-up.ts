@@ -1,10 +1,10 @@
 /**
- * Which local replicas must not decide edits yet, because they may have missed some: all of them after a start,
- * and those that were cut off from a majority of their shard's replicas. A replica that stayed with the majority
- * goes on deciding when the minority returns, or nobody would be left who is up to date.
+ * Which local replicas must not decide edits by themselves yet, because they may have missed some: all of them
+ * after a start, and those that were cut off from a majority of their shard's replicas. A replica that stayed
+ * with the majority goes on deciding when the minority returns: it has missed nothing that was acknowledged.
  *
  * A replica has caught up when one pass from every reachable active replica is done and a majority was
- * reachable. To decline is soft: when all replicas of a shard decline, one of them decides all the same.
+ * reachable. To decline is soft: coordinators then look at the other replicas before it decides.
  */
 import type { Clock, Log } from '@sectional/runtime'
 import { majority } from '../control/cluster-state.ts'

@@ -8,13 +8,12 @@
  * the revision trees keep and anti-entropy spreads: nothing is lost. The client then hears 409 for an edit whose
  * outcome was unknown, as it would hear after a broken connection.
  *
- * The first replica of the map decides nearly everything and so has seen nearly everything. A stand-in has not:
- * before it decides, the leaves that another replica has are compared with its own. And a conflict is only
- * answered after a look at whether the decider lags.
+ * The first replica of the map decides nearly everything and so has seen nearly everything. A stand-in has not,
+ * nor has one that is catching up: before such a replica decides, it is given the leaves that the others have of
+ * the documents at hand. And a conflict is only answered after a look at whether the decider lags.
  */
 import { parseRevision } from '@sectional/core'
 import type { CallContext, DocumentEdit, EditOutcome, Leaf, ReplicaError, UpdateDocumentsReply } from '@sectional/core'
-import { majority } from '../control/cluster-state.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { decision, decisionStep, withRefusal } from '../quorum/decision.ts'
 import { mapBounded } from './bounded-parallel.ts'
@@ -68,16 +67,17 @@ class EditDecision {
   async run(): Promise<DecidedEdits> {
     const { metrics, decisionHealth, readHealth } = this.#scope
     const errors: ReplicaError[] = []
-    let state = decision(this.#deciders.length)
+    const [first] = this.#deciders
+    const usual = first !== undefined && this.#scope.access.isFirst(this.#place, first)
+    let state = decision(this.#deciders.length, usual)
     for (let step = decisionStep(state); step.kind === 'ask'; step = decisionStep(state)) {
       const decider = this.#deciders[step.replica]!
-      const standIn = step.force || !this.#scope.access.isFirst(this.#place, decider)
       try {
-        if (standIn) await this.#refreshStandIn(decider, state.declined.map(index => this.#deciders[index]!))
-        const reply = await this.#ask(decider, this.#edits, step.force)
+        if (step.refresh) await this.#refresh(decider)
+        const reply = await this.#ask(decider, this.#edits, step.refresh)
         decisionHealth.answered(decider.node)
         if (reply.kind === 'decided') {
-          metrics.decision(step.force ? 'forced' : standIn ? 'failover' : 'first')
+          metrics.decision(!step.refresh ? 'first' : usual && step.replica === 0 ? 'catching_up' : 'stand_in')
           return { decider, outcomes: await this.#reviewConflicts(decider, reply.outcomes) }
         }
         state = withRefusal(state, 'declined')
@@ -97,23 +97,19 @@ class EditDecision {
     return decider.replica.updateDocuments({ edits, revsLimit: this.#db.revsLimit, ...(force && { force }) }, writeCall(decisionTimeoutMs, this.#context))
   }
 
-  /** Stores on a stand-in what a quorum of replicas has of the documents and it lacks. What cannot be seen in time is not waited for. */
-  async #refreshStandIn(decider: Peer, declined: readonly Peer[]): Promise<void> {
-    const others = this.#scope.access.readers(this.#place).filter(peer => peer.node !== decider.node)
-    const usual = others.filter(peer => !declined.some(each => each.node === peer.node))
-    const asked = [...usual, ...others.filter(peer => !usual.includes(peer))].slice(0, majority(this.#place.activeCount) - 1)
-    if (asked.length === 0) return
+  /** Stores on the decider what the other replicas have of the documents and it lacks. Who does not answer in time is not waited for. */
+  async #refresh(decider: Peer): Promise<void> {
+    const { access, readHealth } = this.#scope
+    const others = access.readers(this.#place).filter(peer => peer.node !== decider.node)
+    if (others.length === 0) return
     const ids = [...new Set(this.#edits.map(edit => edit.id))]
-    try {
-      const known = await mapBounded(ids, this.#scope.options.requestCallsMax, async id => {
-        const leaves = (await Promise.all(asked.map(peer => this.#leavesOn(peer, id)))).flat()
-        return { id, revisions: [...new Set(leaves.map(leaf => leaf.revision))] }
-      })
-      const diffs = await decider.replica.diffRevisions(known.filter(each => each.revisions.length > 0), this.#review)
-      await this.#converge(decider, diffs.filter(diff => diff.missing.length > 0).map(diff => diff.id))
-    } catch (error) {
-      this.#logUnseen(error)
-    }
+    const known = await mapBounded(ids, this.#scope.options.requestCallsMax, async id => {
+      const answers = await Promise.allSettled(others.filter(peer => !readHealth.isSuspect(peer.node)).map(peer => this.#leavesOn(peer, id)))
+      const leaves = answers.flatMap(answer => answer.status === 'fulfilled' ? answer.value : [])
+      return { id, revisions: [...new Set(leaves.map(leaf => leaf.revision))] }
+    })
+    const diffs = await decider.replica.diffRevisions(known.filter(each => each.revisions.length > 0), this.#review)
+    await this.#converge(decider, diffs.filter(diff => diff.missing.length > 0).map(diff => diff.id))
   }
 
   /**
@@ -132,13 +128,14 @@ class EditDecision {
       const again = lagging.filter(index => learned.has(this.#edits[index]!.id))
       if (again.length > 0) {
         const reply = await this.#ask(decider, again.map(index => this.#edits[index]!), true)
-        this.#scope.metrics.decision('refreshed')
+        this.#scope.metrics.decision('reviewed')
         if (reply.kind === 'decided') reply.outcomes.forEach((outcome, i) => { outcomes[again[i]!] = outcome })
       }
       if (this.#unknownOutcome) await this.#recognizeOwn(decider, outcomes)
     } catch (error) {
       // The conflict stands: the decider is sure of it as far as it knows.
-      this.#logUnseen(error)
+      const { code, message } = asReplicaError(error)
+      this.#scope.runtime.log.debug({ requestId: this.#context.requestId, code, error: message }, 'a conflict could not be reviewed')
     }
     return outcomes
   }
@@ -184,10 +181,5 @@ class EditDecision {
         break
       }
     }
-  }
-
-  #logUnseen(error: unknown): void {
-    const { code, message } = asReplicaError(error)
-    this.#scope.runtime.log.debug({ requestId: this.#context.requestId, code, error: message }, 'an edit was decided without a look at other replicas')
   }
 }

@@ -58,11 +58,14 @@ export interface UpdateDocumentsRequest {
   readonly edits: readonly DocumentEdit[]
   /** Longest branch that is kept (`_revs_limit`). */
   readonly revsLimit: number
-  /** Decide even when this replica is still catching up with its peers (no other replica would). */
+  /** Decide even when this replica is still catching up with its peers. */
   readonly force?: boolean
 }
 
-/** `declined`: the replica is catching up after an absence, ask the next one (design.md section 4). Nothing was written. */
+/**
+ * `declined`: the replica is catching up after an absence: give it what others have of these documents, then ask
+ * with `force` (design.md section 4). Nothing was written.
+ */
 export type UpdateDocumentsReply =
   | { readonly kind: 'decided'; readonly outcomes: readonly EditOutcome[] }
   | { readonly kind: 'declined' }
