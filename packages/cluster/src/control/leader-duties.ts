@@ -53,19 +53,24 @@ export class LeaderDuties {
   /**
    * What the log must not decide about a node that wants in, or null when the log may.
    *
-   * A fresh node (empty disk) that claims a member's name is that member after the loss of its disk, or an
-   * impostor by misconfiguration. It is refused while the member is connected. Otherwise the old membership ends
-   * first: `forget-node` takes the name out of the voters and marks its replicas as filling, and only when the
+   * A fresh node (empty disk) that claims a member's name is that member after the loss of its disk when it has the
+   * member's address, which only one process can hold, and when the member has no link; otherwise it is another
+   * node under the same name by mistake, and refused. The old membership of a member that lost its disk ends first:
+   * `forget-node` takes the name out of the voters and marks its replicas as filling, and only when the
    * configuration without it is committed may the name be admitted anew, as a learner. A voter that forgot its
    * votes and its log must not come back as that voter.
    */
   async checkAdmission(command: Command & { readonly type: 'admit-node' }, context: CallContext): Promise<CommandResult | null> {
     const { raft, network, node } = this.parts
     const state = this.parts.state()
-    if (!command.fresh || !memberOf(state, command.node)) return null
+    const member = memberOf(state, command.node)
+    if (!command.fresh || !member) return null
+    if (member.address !== command.address) {
+      return { kind: 'refused', reason: `${command.node} is a member at ${member.address}: give this node another name, or remove that member first if it is lost` }
+    }
     const connected = network.connected().some(peer => peer.node === command.node && peer.clusterId === state.clusterId)
     if (connected || command.node === node) {
-      return { kind: 'refused', reason: `a member named ${command.node} is up: give this node another name, or stop the other one` }
+      return { kind: 'refused', reason: `the member ${command.node} at ${member.address} is up` }
     }
     const { voters, learners } = raft.configuration
     const present = voters.includes(command.node) || learners.includes(command.node)

@@ -1,10 +1,15 @@
 import { expect } from 'chai'
 import { ApiError } from '@sectional/core'
+import type { ControlPeer, JoinReply } from '@sectional/core'
 import { defaultRaftDriverOptions } from '../../src/consensus/raft-driver.ts'
 import { activeReplicas } from '../../src/control/cluster-state.ts'
 import { addressOf, ControlWorld } from './control-world.ts'
 
 const options = { q: 4, n: 3, partitioned: false }
+
+const never = (): Promise<never> => new Promise(() => {})
+/** A node that has just been started and answers nothing yet. */
+const deafPeer: ControlPeer = { sendRaft: () => {}, status: never, join: never, propose: never, ask: never }
 
 describe('membership', () => {
   let world: ControlWorld
@@ -115,19 +120,50 @@ describe('membership', () => {
     }
   })
 
-  it('refuses a second node with the name of a connected member', async () => {
+  const joinAsGuest = async (name: string, address: string, through: string): Promise<JoinReply> => {
+    const guest = world.hub.attach({ node: name, address, clusterId: null })
+    await guest.start({ control: () => deafPeer, replica: () => undefined })
+    guest.setPeers([addressOf(through)])
+    await world.until(() => guest.connected().some(peer => peer.node === through), 'the guest has a link')
+    const reply = await world.during(guest.control(through).join({ node: name, address, zone: null }, { timeoutMs: 5000 }))
+    await guest.stop()
+    return reply
+  }
+
+  it('refuses a second node under the name of a member, connected or not', async () => {
     world = new ControlWorld()
     await world.form()
-    const leader = await world.leader()
-    const member = world.running().find(name => name !== leader) ?? ''
-    const helper = world.running().find(name => name !== leader && name !== member) ?? ''
-    const guest = world.hub.attach({ node: member, address: 'elsewhere.test:7000', clusterId: null })
-    await guest.start({ control: () => { throw new Error('nobody asks') }, replica: () => undefined })
-    guest.setPeers([addressOf(helper)])
-    await world.until(() => guest.connected().length === 1, 'the twin has a link')
-    const reply = await world.during(guest.control(helper).join({ node: member, address: 'elsewhere.test:7000', zone: null }, { timeoutMs: 5000 }))
-    expect(reply.kind === 'refused' && reply.reason).to.match(/a member named n\d is up/)
-    await guest.stop()
+    const reply = await joinAsGuest('n2', 'elsewhere.test:7000', 'n1')
+    expect(reply.kind === 'refused' && reply.reason).to.match(/n2 is a member at n2.test:7000/)
+    await world.stop('n2')
+    await world.leader()
+    expect((await joinAsGuest('n2', 'elsewhere.test:7000', 'n3')).kind).to.equal('refused')
+    expect((await joinAsGuest('n4', addressOf('n2'), 'n3')).kind).to.equal('refused')
+  })
+
+  it('admits a node again that lost power between its admission and its disk', async () => {
+    world = new ControlWorld()
+    await world.form()
+    expect((await joinAsGuest('n4', addressOf('n4'), 'n2')).kind).to.equal('admitted')
+    await world.start('n4')
+    await world.serving(['n1', 'n2', 'n3', 'n4'])
+    await world.voting(['n1', 'n2', 'n3', 'n4'])
+  })
+
+  it('survives the loss of each disk, one after the other', async () => {
+    world = new ControlWorld()
+    await world.form()
+    await world.during(world.plane('n1').createDatabase('db', options))
+    for (const name of ['n1', 'n2', 'n3', 'n1']) {
+      await world.stop(name)
+      world.wipe(name)
+      await world.start(name)
+      await world.serving(['n1', 'n2', 'n3'])
+      await world.voting(['n1', 'n2', 'n3'])
+      const record = world.plane(name).state()?.databases.get('db')
+      for (const shard of record?.shards ?? []) await world.during(world.plane(name).replicaFilled(record?.incarnation ?? '', shard.range, name))
+    }
+    expect(world.plane('n2').state()?.databases.get('db')?.shards.every(shard => activeReplicas(shard).length === 3)).to.equal(true)
   })
 
   it('follows a member to its new address', async () => {
@@ -156,7 +192,7 @@ describe('membership', () => {
     world = new ControlWorld()
     await world.form()
     const guest = world.hub.attach({ node: 'guest', address: addressOf('guest'), clusterId: null })
-    await guest.start({ control: () => { throw new Error('nobody asks') }, replica: () => undefined })
+    await guest.start({ control: () => deafPeer, replica: () => undefined })
     guest.setPeers([addressOf('n1')])
     await world.until(() => guest.connected().length === 1, 'the guest has a link')
     const peer = guest.control('n1')
