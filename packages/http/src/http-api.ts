@@ -5,6 +5,7 @@ import { Admission, overloaded } from './admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
 import { BatchWriter } from './batch-writer.ts'
 import type { Configuration } from './configuration.ts'
+import { preflightHeaders } from './cross-origin.ts'
 import { dispatch, type Routes } from './dispatch.ts'
 import { renderError } from './error-rendering.ts'
 import type { HttpOptions } from './http-options.ts'
@@ -13,6 +14,7 @@ import type { NodeInformation } from './node-information.ts'
 import type { RequestContext } from './request-context.ts'
 import { RequestMetrics } from './request-metrics.ts'
 import { readRequest, requestIdOf, unreadableRequest } from './request-target.ts'
+import { sendPreflight } from './response.ts'
 import { createRoutes } from './route-table.ts'
 import type { Services } from './services.ts'
 import { RequestIdGenerator, UuidGenerator } from './uuid-generator.ts'
@@ -87,14 +89,30 @@ class Pipeline {
     let request: RequestContext | null = null
     try {
       request = readRequest(exchange, requestId, services.settings, startedAt)
-      const user = services.authenticator.authenticate(exchange.headers['authorization'])
-      request.user = user instanceof Promise ? await user : user
-      await dispatch(this.#routes, request, services)
+      if (!this.#answerPreflight(request)) {
+        const user = services.authenticator.authenticate(exchange.headers['authorization'])
+        request.user = user instanceof Promise ? await user : user
+        await dispatch(this.#routes, request, services)
+      }
     } catch (error) {
       request ??= unreadableRequest(exchange, requestId, startedAt)
       this.#render(request, error)
     }
-    services.admission.leave(request)
+    this.#finish(request)
+  }
+
+  /** Browsers ask without credentials whether they may send the real request. */
+  #answerPreflight(request: RequestContext): boolean {
+    const services = this.#services
+    const headers = request.method === 'OPTIONS' ? preflightHeaders(request, services.settings) : null
+    if (headers === null) return false
+    request.route = 'preflight'
+    sendPreflight(request, services, headers)
+    return true
+  }
+
+  #finish(request: RequestContext): void {
+    this.#services.admission.leave(request)
     this.#account(request)
   }
 

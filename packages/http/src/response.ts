@@ -1,5 +1,6 @@
 /** Answers: headers that all share, JSON, 304, streams. */
 import type { HttpBodyWriter, HttpHeaders } from '@sectional/runtime'
+import { withCrossOrigin } from './cross-origin.ts'
 import { encodeSegment } from './request-path.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
@@ -63,15 +64,21 @@ export function sendRedirect(request: RequestContext, services: Services, status
   send(request, services, status, { ...plainHeaders(request, services), 'Location': location }, '')
 }
 
+/** 204 with the headers of a preflight alone. */
+export function sendPreflight(request: RequestContext, services: Services, headers: HttpHeaders): void {
+  request.status = 204
+  request.exchange.send(204, { ...plainHeaders(request, services), ...headers }, '')
+}
+
 export function send(request: RequestContext, services: Services, status: number, headers: HttpHeaders, body: string | Uint8Array): void {
   request.status = status
-  request.exchange.send(status, request.exchange.headers['prefer'] === undefined ? headers : preferred(request, services, headers), body)
+  request.exchange.send(status, adapted(request, services, headers), body)
 }
 
 /** Opens a chunked answer; errors from here on break the connection. */
 export function openStream(request: RequestContext, services: Services, status: number, headers: HttpHeaders): HttpBodyWriter {
   request.status = status
-  const writer = request.exchange.stream(status, preferred(request, services, headers))
+  const writer = request.exchange.stream(status, adapted(request, services, headers))
   request.writer = writer
   return writer
 }
@@ -83,13 +90,19 @@ function withNewline(bytes: Uint8Array): Uint8Array {
   return line
 }
 
+/** The headers as this client wants them: fewer, or with those that a browser needs. */
+function adapted(request: RequestContext, services: Services, headers: HttpHeaders): HttpHeaders {
+  const { prefer, origin } = request.exchange.headers
+  const kept = prefer === undefined ? headers : preferred(prefer, services, headers)
+  return origin === undefined ? kept : withCrossOrigin(request, services.settings, kept)
+}
+
 const minimalHeaders = 'Cache-Control, Content-Length, Content-Range, Content-Type, ETag, Server, Transfer-Encoding, Vary'
 const minimalPreference = /(?:^|,)\s*return=minimal\s*(?:,|;|$)/i
 
 /** `Prefer: return=minimal` (RFC 7240) leaves only the listed headers. */
-function preferred(request: RequestContext, services: Services, headers: HttpHeaders): HttpHeaders {
-  const preference = request.exchange.headers['prefer']
-  if (preference === undefined || !minimalPreference.test(preference)) return headers
+function preferred(preference: string, services: Services, headers: HttpHeaders): HttpHeaders {
+  if (!minimalPreference.test(preference)) return headers
   const kept = new Set((services.settings.preferMinimal ?? minimalHeaders).split(',').map(name => name.trim().toLowerCase()))
   return Object.fromEntries(Object.entries(headers).filter(([name]) => kept.has(name.toLowerCase())))
 }
