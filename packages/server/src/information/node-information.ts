@@ -39,7 +39,6 @@ export function createNodeInformation({ runtime, control, version, hosted }: Nod
     versions: () => {
       const { node, v8, icu } = runtime.machine.versions()
       return {
-        sectional: { version },
         erlang: { version: `none: this is Node.js ${node}`, supported_hashes: supportedHashes },
         collation_driver: { name: 'libicu', library_version: icu },
         javascript_engine: { name: 'v8', version: v8 },

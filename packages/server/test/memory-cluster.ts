@@ -1,0 +1,103 @@
+/** Whole nodes in this process, on one manual clock: production wiring on the runtime's doubles. */
+import { pbkdf2Sync } from 'node:crypto'
+import { ManualClock, MemoryDisk, MemoryNetworkHub, SeededRandom, createMemoryRuntime, type MemoryRuntime } from '@sectional/runtime'
+import { LiveConfiguration } from '../src/configuration/live-configuration.ts'
+import { nodeOptions } from '../src/configuration/node-options.ts'
+import { createNode, type Node } from '../src/node.ts'
+
+const secret = 'a secret of more than thirty-two characters'
+const passwordHash = `-pbkdf2:sha256-${pbkdf2Sync('password', 'salt', 1, 32, 'sha256').toString('hex')},salt,1`
+const stepMs = 20
+const stepsMax = 5000
+
+export interface MemoryAnswer {
+  readonly status: number
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any
+}
+
+interface Life { readonly runtime: MemoryRuntime; readonly node: Node }
+
+export class MemoryCluster {
+  readonly clock = new ManualClock()
+  readonly hub = new MemoryNetworkHub({ clock: this.clock })
+  readonly names: readonly string[]
+  readonly #disks: readonly MemoryDisk[]
+  readonly #lives = new Map<number, Life>()
+
+  constructor(count: number) {
+    this.names = Array.from({ length: count }, (_, index) => `node${index + 1}@memory`)
+    this.#disks = this.names.map(() => new MemoryDisk(this.clock))
+  }
+
+  async start(number: number): Promise<void> {
+    const name = this.names[number - 1]!
+    const seeds = this.names.map((_, index) => `host${index + 1}:9000`).join(',')
+    const ini = `[node]\nname = ${name}\n[cluster]\nport = 9000\nbind_address = host${number}\nadvertised_address = host${number}:9000\nseedlist = ${seeds}\nsecret = ${secret}\n[admins]\nadmin = ${passwordHash}\n`
+    const configuration = await LiveConfiguration.load({ read: async () => [{ name: 'local.ini', text: ini }], write: async () => {} }, {})
+    const runtime = createMemoryRuntime({ node: `host${number}`, clock: this.clock, hub: this.hub, disk: this.#disks[number - 1], random: new SeededRandom(number) })
+    const node = createNode(runtime, {
+      options: nodeOptions(configuration.settings()), configuration, version: '0.0.0', onFatal: error => { throw error },
+    })
+    await this.finish(node.start())
+    this.#lives.set(number, { runtime, node })
+  }
+
+  async stop(number: number): Promise<void> {
+    const { node } = this.#life(number)
+    this.#lives.delete(number)
+    await this.finish(node.stop())
+  }
+
+  /** What was not synced is lost. */
+  crash(number: number): void {
+    this.#life(number).runtime.revoke()
+    this.#lives.delete(number)
+  }
+
+  /** One request as the administrator. */
+  async send(number: number, method: string, target: string, json?: unknown): Promise<MemoryAnswer> {
+    const { runtime } = this.#life(number)
+    const headers: Record<string, string> = { accept: 'application/json', authorization: `Basic ${Buffer.from('admin:password').toString('base64')}` }
+    if (json !== undefined) headers['content-type'] = 'application/json'
+    const answer = await this.finish(runtime.http.inject({ method, target, headers, ...(json === undefined ? {} : { body: JSON.stringify(json) }) }))
+    return { status: answer.status, body: JSON.parse(Buffer.from(answer.body).toString()) }
+  }
+
+  /** Lets time pass until the promise settles. */
+  async finish<Result>(promise: Promise<Result>): Promise<Result> {
+    let settled = false
+    const watched = promise.finally(() => { settled = true })
+    watched.catch(() => {}) // seen by whoever awaits the result below
+    for (let step = 0; !settled; step++) {
+      if (step > stepsMax) throw new Error('it does not settle')
+      await this.clock.advance(step === 0 ? 0 : stepMs)
+    }
+    return watched
+  }
+
+  /** Lets time pass until the condition holds. */
+  async until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+    for (let step = 0; step < stepsMax; step++) {
+      if (await condition()) return
+      await this.clock.advance(stepMs)
+    }
+    throw new Error(`it did not come about: ${what}`)
+  }
+
+  async ready(): Promise<void> {
+    for (const number of this.#lives.keys()) {
+      await this.until(`node ${number} is up`, async () => (await this.send(number, 'GET', '/_up')).status === 200)
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const number of [...this.#lives.keys()]) await this.stop(number)
+  }
+
+  #life(number: number): Life {
+    const life = this.#lives.get(number)
+    if (life === undefined) throw new Error(`node ${number} does not run`)
+    return life
+  }
+}
