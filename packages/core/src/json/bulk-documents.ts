@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.ts'
-import { type ParsedDocument, readDocument, readDocumentValue } from './document-json.ts'
-import { elementSlices, memberSlice, needsExactText } from './exact-text.ts'
+import { type ParsedDocument, readDocument } from './document-json.ts'
+import { eachValue, skipSpace, skipValue } from './json-bytes.ts'
 import { isJsonObject, type JsonObject, readJson } from './json-text.ts'
 
 export interface BulkDocuments {
@@ -12,23 +12,30 @@ export interface BulkDocuments {
 }
 
 /**
- * Parses the body of `_bulk_docs` (api.md A5.6): once, whatever the documents hold. A document that needs exact
- * text is read from its own slice; the others come from the parsed value.
+ * Parses the body of `_bulk_docs` (api.md A5.6): JSON.parse once over all, then each document from its own bytes.
  *
  * @throws ApiError for the request's shape, and the errors of `parseDocument` for any document
  */
 export function parseBulkDocuments(input: Uint8Array | string): BulkDocuments {
-  const { text, value } = readJson(input)
+  const { bytes, value } = readJson(input)
   if (!isJsonObject(value)) throw new ApiError('not_an_object')
   const { docs, new_edits: newEdits = true } = value
   if (docs === undefined) throw new ApiError('bad_request', 'POST body must include `docs` parameter.')
   if (!Array.isArray(docs)) throw new ApiError('bad_request', '`docs` parameter must be an array.')
   if (typeof newEdits !== 'boolean') throw new ApiError('bad_request', '`new_edits` parameter must be a boolean.')
-  const documents = needsExactText(text) ? readMixedDocuments(text, docs) : docs.map(readDocumentValue)
-  return { documents, newEdits, members: value }
+  return { documents: readDocuments(bytes, docs), newEdits, members: value }
 }
 
-function readMixedDocuments(text: string, values: readonly unknown[]): ParsedDocument[] {
-  const slices = elementSlices(memberSlice(text, 'docs')!)
-  return values.map((value, i) => readDocument({ text: slices[i]!, value }, needsExactText(slices[i]!)))
+function readDocuments(bytes: Uint8Array, values: readonly unknown[]): ParsedDocument[] {
+  let docs = 0
+  eachValue(bytes, skipSpace(bytes, 0), (at, name) => {
+    if (name === 'docs') docs = at // the last one stands
+    return skipValue(bytes, at)
+  })
+  const documents: ParsedDocument[] = []
+  eachValue(bytes, docs, at => {
+    documents.push(readDocument(bytes, at, values[documents.length]))
+    return skipValue(bytes, at)
+  })
+  return documents
 }

@@ -2,8 +2,8 @@
  * One document out of JSON: the body, and the members that start with an underscore (api.md A5.2).
  *
  * The body is kept as bytes and never parsed again on the way back to a client, so it must say exactly what the
- * client said. Nearly always JSON.stringify of the parsed value does; where it would not (`needsExactText`), the
- * text is compacted without going through JavaScript values.
+ * client said: it is the client's own text in canonical form (`canonical-json.ts`) without the special members.
+ * JSON.parse validates, and gives the special members their values.
  *
  * Lone surrogates (`"\ud800"`), which UTF-8 cannot represent, stay escapes in the body: they come back as they
  * went in. Ids and revision ids with them are refused.
@@ -11,8 +11,9 @@
 import type { RevisionPath } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
 import { formatRevision, normalizeRevisionHash, parseRevision } from '../revisions/revision-id.ts'
-import { exactMembers, formatMembers, needsExactText } from './exact-text.ts'
-import { isJsonObject, type JsonInput, type JsonObject, readJson } from './json-text.ts'
+import { canonicalObject, cutMembers } from './canonical-json.ts'
+import { skipSpace } from './json-bytes.ts'
+import { isJsonObject, type JsonObject, readJson } from './json-text.ts'
 
 export interface ParsedDocument {
   /** `_id`, a string but not yet checked (`checkDocumentId`); null when absent. */
@@ -24,7 +25,7 @@ export interface ParsedDocument {
   readonly deleted: boolean
   /** `_attachments` when it has members. */
   readonly attachments: JsonObject | null
-  /** Compact JSON object in stored member order, UTF-8. */
+  /** Canonical JSON object in stored member order, UTF-8. */
   readonly body: Buffer
 }
 
@@ -35,8 +36,6 @@ const KEPT_MEMBERS: ReadonlySet<string> = new Set([
   '_access', '_replication_id', '_replication_state', '_replication_state_time', '_replication_state_reason', '_replication_stats',
 ])
 
-const UNDERSCORE = 0x5f
-
 /**
  * Parses the JSON of one document.
  *
@@ -44,40 +43,20 @@ const UNDERSCORE = 0x5f
  *   `invalid_rev_format`, `doc_validation`
  */
 export function parseDocument(input: Uint8Array | string): ParsedDocument {
-  const json = readJson(input)
-  return readDocument(json, needsExactText(json.text))
+  const { bytes, value } = readJson(input)
+  return readDocument(bytes, skipSpace(bytes, 0), value)
 }
 
-/** The document of a parsed JSON text; `exact`: do not go through the value. */
-export function readDocument(json: JsonInput, exact: boolean): ParsedDocument {
-  return exact ? readExactDocument(json) : readDocumentValue(json.value)
-}
-
-/** The document of a value that JSON.stringify writes as it was written. */
-export function readDocumentValue(value: unknown): ParsedDocument {
+/** The document whose JSON object starts at byte `start` and has been parsed to `value`. */
+export function readDocument(bytes: Uint8Array, start: number, value: unknown): ParsedDocument {
   if (!isJsonObject(value)) throw new ApiError('bad_request', 'Document must be a JSON object')
+  const scanned = canonicalObject(bytes, start, value)
   const special = new SpecialMembers()
-  const body: Record<string, unknown> = {}
-  for (const name in value) {
-    if (name.charCodeAt(0) !== UNDERSCORE || !special.take(name, value[name])) body[name] = value[name]
-  }
-  return special.document(JSON.stringify(special.any ? body : value))
-}
-
-function readExactDocument(json: JsonInput): ParsedDocument {
-  if (!isJsonObject(json.value)) throw new ApiError('bad_request', 'Document must be a JSON object')
-  const special = new SpecialMembers()
-  const members = exactMembers(json.text)
-  for (const name of members.keys()) {
-    if (name.charCodeAt(0) === UNDERSCORE && special.take(name, json.value[name])) members.delete(name)
-  }
-  return special.document(formatMembers(members))
+  return special.document(cutMembers(scanned, scanned.special.filter(({ name }) => special.take(name, value[name]))))
 }
 
 /** Collects and checks what starts with an underscore. */
 class SpecialMembers {
-  /** Some member does not belong to the body. */
-  any = false
   #id: string | null = null
   #named: RevisionPath | null = null
   #revisions: RevisionPath | null = null
@@ -87,7 +66,6 @@ class SpecialMembers {
   /** False when the member belongs to the body. */
   take(name: string, value: unknown): boolean {
     if (KEPT_MEMBERS.has(name)) return false
-    this.any = true
     switch (name) {
       case '_id':
         if (typeof value !== 'string') throw new ApiError('illegal_docid', 'Document id must be a string')
@@ -113,7 +91,7 @@ class SpecialMembers {
     return true
   }
 
-  document(body: string): ParsedDocument {
+  document(body: Buffer): ParsedDocument {
     const path = this.#revisions ?? this.#named
     return {
       id: this.#id,
@@ -121,7 +99,7 @@ class SpecialMembers {
       path,
       deleted: this.#deleted,
       attachments: this.#attachments,
-      body: Buffer.from(body, 'utf8'),
+      body,
     }
   }
 }
