@@ -1,5 +1,5 @@
 /**
- * INI text by CouchDB's rules, which the npm parsers do not share (docs/decisions/0005-ini-files.md): a comment
+ * INI text by CouchDB's rules, which the npm parsers do not share (docs/decisions/0004-ini-files.md): a comment
  * is a line that begins with `;` or what follows a blank and `;`; everything else of a value counts as written,
  * `#`, quotes and backslashes too; a key may contain `=` when ` = ` separates it. Editing changes one line and
  * keeps the comments.

@@ -1,0 +1,8 @@
+export { createNode } from './node.ts'
+export type { Node, NodeParts } from './node.ts'
+export { LiveConfiguration } from './configuration/live-configuration.ts'
+export type { ConfigurationFiles } from './configuration/live-configuration.ts'
+export { nodeOptions } from './configuration/node-options.ts'
+export type { ClusterOptions, NodeOptions } from './configuration/node-options.ts'
+export { ConfigurationError } from './configuration/settings.ts'
+export type { IniFile } from './configuration/settings.ts'
