@@ -103,7 +103,7 @@ class ComposedNode implements Node {
     })
     this.#control = control
     const nodeInformation = this.#createInformation(control, hosted)
-    const replicas = this.#directory(network, control, hosted)
+    const replicas = this.#directory(network, hosted)
     const antiEntropy = new AntiEntropy({ runtime, control, replicas, local: hosted, peers: network })
     const coordinator = this.#createCoordinator(control, replicas, antiEntropy)
 
@@ -132,11 +132,15 @@ class ComposedNode implements Node {
     return createNodeInformation({ runtime: this.#runtime, control, version: this.#parts.version, hosted })
   }
 
-  #directory(network: PeerNetwork, control: ControlPlane, hosted: HostedReplicas): ReplicaDirectory {
+  /** Asked several times per request, so who is linked is kept rather than listed anew. */
+  #directory(network: PeerNetwork, hosted: HostedReplicas): ReplicaDirectory {
     const { name } = this.#parts.options
+    const connected = new Set([name, ...network.connected().map(peer => peer.node)])
+    const unsubscribe = network.onChange((peer, up) => up ? connected.add(peer.node) : connected.delete(peer.node))
+    this.#closers.push(async () => unsubscribe())
     return {
       replica: (node, shard) => node === name ? hosted.replicaOrAbsent(shard) : network.replica(node, shard),
-      isConnected: node => node === name || control.connectedNodes().includes(node),
+      isConnected: node => connected.has(node),
     }
   }
 
