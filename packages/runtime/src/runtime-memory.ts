@@ -44,7 +44,7 @@ export function createMemoryRuntime(options: MemoryRuntimeOptions = {}): MemoryR
   const disk = options.disk ?? new MemoryDisk(shared)
   const storage = new MemoryStorage(disk)
   const blobs = new MemoryBlobStorage(disk.blobs)
-  const network = hub.network(options.node ?? 'node')
+  const network = hub.network(options.node ?? 'node', clock)
   const http = new MemoryHttpListener(clock)
   return {
     clock,

@@ -6,3 +6,5 @@ export { nodeOptions } from './configuration/node-options.ts'
 export type { ClusterOptions, NodeOptions } from './configuration/node-options.ts'
 export { ConfigurationError } from './configuration/settings.ts'
 export type { IniFile } from './configuration/settings.ts'
+// What looks into a simulated node's disk.
+export { ShardHost, verifyShard } from '@sectional/shard'

@@ -6,7 +6,12 @@ export interface Wires {
   readonly clock: Clock | undefined
   readonly maxFrameBytes: number
   readonly faults: NetworkFaults
-  isCut(a: string, b: string): boolean
+  /** Frames from the one node to the other wait. */
+  isCut(from: string, to: string): boolean
+  /** The process of that node is stopped: it hears nothing until it goes on. */
+  isPaused(node: string): boolean
+  /** Calls back within the microtasks of this turn, or of the one in which the paused node goes on. */
+  whenRunning(node: string, callback: () => void): void
   /** The connection has ended and nothing of it is on its way. */
   forget(connection: MemoryConnection): void
 }
@@ -136,7 +141,7 @@ export class MemoryConnection implements Connection {
   }
 
   #canReceive(): boolean {
-    return this.#ended || (!this.#paused && this.#onFrame !== undefined)
+    return this.#ended || (!this.#paused && this.#onFrame !== undefined && !this.#wires.isPaused(this.from))
   }
 
   #receive(frame: Uint8Array): void {
@@ -199,6 +204,6 @@ export class MemoryConnection implements Connection {
     const reason = this.#endReason
     if (callback === undefined || reason === undefined) return
     this.#endReason = undefined
-    queueMicrotask(() => callback(reason))
+    this.#wires.whenRunning(this.from, () => callback(reason))
   }
 }

@@ -18,7 +18,10 @@ export class MemoryNetworkHub implements Wires {
   readonly maxFrameBytes: number
   readonly #listeners = new Map<string, MemoryListener>()
   readonly #connections = new Set<MemoryConnection>()
+  /** `from to` of each direction that carries nothing. */
   readonly #cuts = new Set<string>()
+  /** Paused nodes, with what they are to hear when they go on. */
+  readonly #paused = new Map<string, (() => void)[]>()
   #faults: NetworkFaults = {}
   #nextPort = firstFreePort
 
@@ -35,9 +38,12 @@ export class MemoryNetworkHub implements Wires {
     this.#faults = faults
   }
 
-  /** The network as the node of that name sees it. */
-  network(node: string): MemoryNetwork {
-    return new MemoryNetwork(this, node)
+  /**
+   * The network as the node of that name sees it.
+   * @param clock the node's own, for the timeouts of its attempts; default the hub's
+   */
+  network(node: string, clock = this.clock): MemoryNetwork {
+    return new MemoryNetwork(this, node, clock)
   }
 
   /**
@@ -47,10 +53,28 @@ export class MemoryNetworkHub implements Wires {
   partition(groups: readonly (readonly string[])[], options: { readonly reset?: boolean } = {}): void {
     for (const [index, group] of groups.entries()) {
       for (const other of groups.slice(index + 1)) {
-        for (const a of group) for (const b of other) this.#cuts.add(pair(a, b))
+        for (const a of group) for (const b of other) this.#cuts.add(direction(a, b)).add(direction(b, a))
       }
     }
     if (options.reset === true) this.kill((a, b) => this.isCut(a, b))
+  }
+
+  /** Frames from the one node to the other wait until `heal`; the other direction is as it was. */
+  cut(from: string, to: string): void {
+    this.#cuts.add(direction(from, to))
+  }
+
+  /** A stopped process: frames, ends and new connections do not reach it, attempts to connect hang. */
+  pause(node: string): void {
+    if (!this.#paused.has(node)) this.#paused.set(node, [])
+  }
+
+  /** The process goes on, and hears what it missed. */
+  resume(node: string): void {
+    const missed = this.#paused.get(node) ?? []
+    this.#paused.delete(node)
+    for (const callback of missed) queueMicrotask(callback)
+    for (const connection of [...this.#connections]) if (connection.to === node) connection.flush()
   }
 
   /** Ends every partition; frames that waited travel on. */
@@ -71,8 +95,30 @@ export class MemoryNetworkHub implements Wires {
     return [...this.#connections].filter(connection => connection.isOpen).length / 2
   }
 
-  isCut(a: string, b: string): boolean {
-    return this.#cuts.has(pair(a, b))
+  isCut(from: string, to: string): boolean {
+    return this.#cuts.has(direction(from, to))
+  }
+
+  isPaused(node: string): boolean {
+    return this.#paused.has(node)
+  }
+
+  whenRunning(node: string, callback: () => void): void {
+    const missed = this.#paused.get(node)
+    if (missed === undefined) queueMicrotask(callback)
+    else missed.push(callback)
+  }
+
+  /** Calls back after the time that a frame takes from the one node to the other. @internal */
+  travel(from: string, to: string, callback: () => void): void {
+    const delayMs = this.#faults.delayMs?.(from, to) ?? 0
+    if (delayMs > 0 && this.clock !== undefined) this.clock.setTimer(delayMs, callback)
+    else queueMicrotask(callback)
+  }
+
+  /** The process is gone: nobody is left to hear what it missed. @internal */
+  leave(node: string): void {
+    this.#paused.get(node)?.splice(0)
   }
 
   /** @internal */
@@ -114,14 +160,16 @@ export class MemoryNetworkHub implements Wires {
 export class MemoryNetwork implements Network {
   readonly #hub: MemoryNetworkHub
   readonly #node: string
+  readonly #clock: Clock | undefined
   readonly #listeners = new Set<MemoryListener>()
   readonly #connections = new Set<MemoryConnection>()
   readonly #attempts = new Set<(error: Error) => void>()
   #revoked = false
 
-  constructor(hub: MemoryNetworkHub, node: string) {
+  constructor(hub: MemoryNetworkHub, node: string, clock: Clock | undefined) {
     this.#hub = hub
     this.#node = node
+    this.#clock = clock
   }
 
   async listen(address: NetworkAddress, onConnection: (connection: Connection) => void): Promise<NetworkListener> {
@@ -145,18 +193,33 @@ export class MemoryNetwork implements Network {
       }
       const fail = (error: Error): void => finish(() => reject(error))
       const abort = (): void => fail(new Error(`connecting to ${formatAddress(address)} was aborted`))
-      const timer = this.#hub.clock?.setTimer(options.timeoutMs, () => fail(new Error(`${formatAddress(address)} did not answer within ${options.timeoutMs} ms`)))
+      const timer = this.#clock?.setTimer(options.timeoutMs, () => fail(new Error(`${formatAddress(address)} did not answer within ${options.timeoutMs} ms`)))
       options.signal?.addEventListener('abort', abort, { once: true })
       this.#attempts.add(fail)
-      queueMicrotask(() => {
-        const listener = this.#hub.listenerAt(address)
-        if (listener === undefined) return fail(new Error(`nobody listens at ${formatAddress(address)}`))
-        if (this.#hub.isCut(this.#node, listener.node)) {
-          if (this.#hub.clock === undefined) fail(new Error(`${formatAddress(address)} is cut off (simulated)`))
-          return
-        }
-        finish(() => resolve(this.#open(listener)))
+      this.#dial(address, fail, connection => {
+        if (!this.#attempts.has(fail)) return connection.abandon('the attempt was given up')
+        finish(() => {
+          this.#keep(connection)
+          resolve(connection)
+        })
       })
+    })
+  }
+
+  #dial(address: NetworkAddress, fail: (error: Error) => void, onOpen: (connection: MemoryConnection) => void): void {
+    const hub = this.#hub
+    const to = hub.listenerAt(address)?.node ?? address.host
+    hub.travel(this.#node, to, () => {
+      const listener = hub.listenerAt(address)
+      const cut = hub.isCut(this.#node, to) || hub.isCut(to, this.#node)
+      if (cut || hub.isPaused(to)) {
+        if (this.#clock === undefined) fail(new Error(`${formatAddress(address)} is cut off (simulated)`))
+        return
+      }
+      if (listener === undefined) return hub.whenRunning(this.#node, () => fail(new Error(`nobody listens at ${formatAddress(address)}`)))
+      const [near, far] = hub.link(this.#node, listener)
+      listener.onConnection(far)
+      hub.travel(to, this.#node, () => hub.whenRunning(this.#node, () => onOpen(near)))
     })
   }
 
@@ -168,13 +231,7 @@ export class MemoryNetwork implements Network {
     for (const connection of [...this.#connections]) connection.abandon('the process at the other end is gone')
     this.#listeners.clear()
     this.#connections.clear()
-  }
-
-  #open(listener: MemoryListener): Connection {
-    const [near, far] = this.#hub.link(this.#node, listener)
-    this.#keep(near)
-    listener.onConnection(far)
-    return near
+    this.#hub.leave(this.#node)
   }
 
   #keep(connection: MemoryConnection): void {
@@ -209,6 +266,6 @@ class MemoryListener implements NetworkListener {
   }
 }
 
-function pair(a: string, b: string): string {
-  return a < b ? `${a} ${b}` : `${b} ${a}`
+function direction(from: string, to: string): string {
+  return `${from} ${to}`
 }

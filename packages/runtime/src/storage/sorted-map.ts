@@ -62,6 +62,16 @@ export class SortedMap {
     chunk.values.splice(index, 1)
   }
 
+  /** Another map with the same entries; chunks are shared until one of the two changes them. */
+  copy(): SortedMap {
+    const copy = new SortedMap()
+    copy.#chunks = this.#chunks
+    copy.#size = this.#size
+    copy.#chunksVersion = this.#version
+    copy.#version = ++this.#version
+    return copy
+  }
+
   /** The entries as of now, whatever is written later. */
   snapshot(): SortedSnapshot {
     this.#version++

@@ -12,6 +12,10 @@ export interface DiskFaults {
   readonly syncDelayMs?: (store: string) => number
   /** Fails the batch: nothing of it is written. */
   readonly failWrite?: (store: string) => 'full' | 'io' | undefined
+  /** Of a batch that fails with `io`: whether it reached the disk nevertheless. Absent: it did not. */
+  readonly landFailed?: (store: string) => boolean
+  /** Fails one read: a page, a set of keys, or a key. */
+  readonly failRead?: (store: string) => 'io' | 'corrupt' | undefined
   /** At a crash: whether the batch in flight reached the disk (wholly) nevertheless. Absent: it is lost. */
   readonly keepUnsynced?: (store: string) => boolean
 }
@@ -41,6 +45,18 @@ export class MemoryDisk {
   failNextWrite(code: 'full' | 'io'): void {
     const faults = this.#faults
     this.#faults = { ...faults, failWrite: () => { this.#faults = faults; return code } }
+  }
+
+  /** Another disk with what is synced on this one now, and none of its faults. */
+  copy(): MemoryDisk {
+    const copy = new MemoryDisk()
+    for (const [name, data] of this.#stores) copy.#stores.set(name, data.copy())
+    return copy
+  }
+
+  /** Stores that a process has open: empty is what a clean stop leaves behind. */
+  get openStores(): readonly string[] {
+    return [...this.#openers.keys()]
   }
 
   /** @internal */
@@ -116,10 +132,12 @@ class MemoryStore extends GroupCommitStore {
   }
 
   protected override _getSync(key: Uint8Array): Uint8Array | undefined {
+    this.#assertReadable()
     return this.#data.get(key)
   }
 
   protected override async _getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+    this.#assertReadable()
     return keys.map(key => this.#data.get(key))
   }
 
@@ -136,7 +154,7 @@ class MemoryStore extends GroupCommitStore {
       }
       const land = (): void => {
         if (this.#crashed) return
-        if (failure === undefined) this.#apply(operations)
+        if (failure === undefined || (failure === 'io' && this.#disk.faults.landFailed?.(this.name) === true)) this.#apply(operations)
         settle(failure && new StorageError(failure, failure === 'full' ? 'No space left on device (simulated)' : 'Input/output error (simulated)'))
       }
       this.#inFlight = { operations, settle }
@@ -148,7 +166,10 @@ class MemoryStore extends GroupCommitStore {
   protected override _iterate(range: Range, { reverse = false, limit = Infinity, values = true }: IterateOptions): StoreIterator {
     const snapshot = this.#data.snapshot()
     const entries = reverse ? snapshot.descending(range.gte, range.lt) : snapshot.ascending(range.gte, range.lt)
-    return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, values, () => this.#assertAlive())
+    return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, values, () => {
+      this.#assertAlive()
+      this.#assertReadable()
+    })
   }
 
   protected override async _clear(range: Range): Promise<void> {
@@ -182,6 +203,11 @@ class MemoryStore extends GroupCommitStore {
       if (value === null) this.#data.delete(key)
       else this.#data.set(new Uint8Array(key), new Uint8Array(value))
     }
+  }
+
+  #assertReadable(): void {
+    const failure = this.#disk.faults.failRead?.(this.name)
+    if (failure !== undefined) throw new StorageError(failure, failure === 'io' ? 'Input/output error (simulated)' : 'Checksum mismatch (simulated)')
   }
 
   #assertAlive(): void {

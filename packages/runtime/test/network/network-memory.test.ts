@@ -72,6 +72,55 @@ describe('MemoryNetworkHub', () => {
     expect(heard).to.deep.equal(['50:from c'])
   })
 
+  it('cuts one direction alone, and lets no attempt through either way', async () => {
+    const connection = await link()
+    hub.cut('b', 'a')
+    connection.send(Buffer.from('x'))
+    await clock.advance(10)
+    expect(heard).to.deep.equal([])
+    const refused = hub.network('b').connect(address, { timeoutMs: 50 }).catch(error => error.message)
+    await clock.advance(50)
+    expect(await refused).to.equal('a:5986 did not answer within 50 ms')
+    hub.heal()
+    await clock.advance(1)
+    expect(heard).to.deep.equal(['60:x'])
+  })
+
+  it('tells a paused node of frames and ends when it goes on, and lets attempts at it time out', async () => {
+    const connection = await link()
+    hub.pause('a')
+    connection.send(Buffer.from('x'))
+    await clock.advance(10)
+    hub.kill((from, to) => from === 'b' && to === 'a')
+    const attempt = hub.network('b').connect(address, { timeoutMs: 50 }).catch(error => error.message)
+    await clock.advance(60)
+    expect(heard).to.deep.equal([])
+    expect(await attempt).to.equal('a:5986 did not answer within 50 ms')
+    const second = await hub.network('c').connect({ host: 'd', port: 1 }, { timeoutMs: 1 }).catch(error => error.message)
+    expect(second).to.equal('nobody listens at d:1')
+    hub.resume('a')
+    await clock.advance(1)
+    expect(heard).to.deep.equal(['70:closed, connection reset (simulated)'])
+  })
+
+  it('takes a travel each way to connect', async () => {
+    await link()
+    hub.setFaults({ delayMs: () => 5 })
+    let openedAt: number | undefined
+    void hub.network('b').connect(address, { timeoutMs: 1000 }).then(() => { openedAt = clock.monotonic() })
+    await clock.advance(100)
+    expect(openedAt).to.equal(10)
+  })
+
+  it('closes what opens after its attempt was given up', async () => {
+    await link()
+    hub.setFaults({ delayMs: () => 40 })
+    const attempt = hub.network('b').connect(address, { timeoutMs: 50 }).catch(error => error.message)
+    await clock.advance(200)
+    expect(await attempt).to.equal('a:5986 did not answer within 50 ms')
+    expect(heard).to.deep.equal(['120:closed, the attempt was given up'])
+  })
+
   it('kills connections by name of their nodes, or with a frame', async () => {
     const first = await link()
     const reasons: string[] = []

@@ -71,6 +71,38 @@ describe('a failing disk', () => {
   })
 })
 
+describe('what a simulated disk does besides', () => {
+  it('may have written what an fsync failed to confirm', async () => {
+    const storage = new MemoryStorage()
+    const store = await storage.open('documents')
+    storage.disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
+    expect(await outcome(store.write(batch => batch.put(key('a'), key(''))))).to.equal('io')
+    expect(store.getSync(key('a'))).to.not.equal(undefined)
+  })
+
+  it('fails reads of every kind', async () => {
+    const storage = new MemoryStorage()
+    const store = await storage.open('documents')
+    storage.disk.setFaults({ failRead: () => 'corrupt' })
+    expect(() => store.getSync(key('a'))).to.throw('Checksum mismatch')
+    expect(await outcome(store.getMany([key('a')]))).to.equal('corrupt')
+    expect(await outcome(store.iterate({ gte: key('a'), lt: key('b') }).next(1))).to.equal('corrupt')
+  })
+
+  it('gives a copy that neither side changes for the other', async () => {
+    const storage = new MemoryStorage()
+    const store = await storage.open('documents')
+    await store.write(batch => batch.put(key('a'), key('1')))
+    expect(storage.disk.openStores).to.deep.equal(['documents'])
+    const copy = await new MemoryStorage(storage.disk.copy()).open('documents')
+    await store.write(batch => batch.put(key('a'), key('2')))
+    await copy.write(batch => { batch.put(key('b'), key('3')) })
+    expect(Buffer.from(copy.getSync(key('a'))!).toString()).to.equal('1')
+    expect(store.getSync(key('b'))).to.equal(undefined)
+    expect(Buffer.from(store.getSync(key('a'))!).toString()).to.equal('2')
+  })
+})
+
 function outcome(promise: Promise<unknown>): Promise<string> {
   return promise.then(() => 'written', error => error.code)
 }
