@@ -63,10 +63,14 @@ export class ByteReader {
   }
 
   slice(length: number): Uint8Array {
+    const start = this.offset
+    this.skip(length)
+    return this.bytes.subarray(start, this.offset)
+  }
+
+  skip(length: number): void {
     const end = this.offset + length
     if (end > this.bytes.length) throw new RangeError('unexpected end of input')
-    const part = this.bytes.subarray(this.offset, end)
     this.offset = end
-    return part
   }
 }

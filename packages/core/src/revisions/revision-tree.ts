@@ -21,13 +21,14 @@
  * revision that was new: sending a known revision again never replaces what is there. The only thing that a
  * repeated inner revision adds is the knowledge that it was a tombstone.
  *
- * Trees are immutable. Reads decode a tree per document, so a single branch (the usual case) is decoded no
- * further than its leaf until somebody asks for ancestors (`revision-tree-codec.ts`).
+ * Trees are immutable. Reads decode a tree per document, so a decoded tree of a single branch, the usual case,
+ * stays bytes below its leaf until somebody asks for ancestors (`revision-chain.ts`).
  */
 import type { Branch, Leaf, RevisionPath } from '../contracts/shard-replica.ts'
 import { compareRevisionHashes, readRevision } from './revision-id.ts'
-import { decodeTree, encodeTree } from './revision-tree-codec.ts'
-import type { RevisionNode, TreeSource } from './revision-tree-codec.ts'
+import { RevisionChain } from './revision-chain.ts'
+import type { RevisionNode } from './revision-node-codec.ts'
+import { decodeTree, encodeChain, encodeNodes } from './revision-tree-codec.ts'
 
 export interface LeafInfo { readonly deleted: boolean; readonly bodyKey: number | null }
 
@@ -51,18 +52,20 @@ export type EditDecision =
 export class RevisionTree {
   static readonly empty: RevisionTree = RevisionTree.#from([])
 
-  readonly #source: TreeSource
-  #nodes: readonly RevisionNode[] | null = null
-  #byRevision: Map<string, RevisionNode> | null = null
+  /** The whole tree while it is a single branch that came from bytes; otherwise nodes are known. */
+  readonly #chain: RevisionChain | null
+  #nodes: readonly RevisionNode[] | null
   #leafNodes: readonly RevisionNode[] | null
+  #byRevision: Map<string, RevisionNode> | null = null
 
-  private constructor(source: TreeSource) {
-    this.#source = source
-    this.#leafNodes = source.leaf === null ? null : [source.leaf]
+  private constructor(source: RevisionChain | readonly RevisionNode[]) {
+    this.#chain = source instanceof RevisionChain ? source : null
+    this.#nodes = source instanceof RevisionChain ? null : source
+    this.#leafNodes = source instanceof RevisionChain ? [source.leaf] : null
   }
 
   static #from(nodes: readonly RevisionNode[]): RevisionTree {
-    return new RevisionTree({ leaf: null, nodes: () => nodes })
+    return new RevisionTree(nodes)
   }
 
   /** @throws RangeError when the bytes are not a tree */
@@ -71,16 +74,16 @@ export class RevisionTree {
   }
 
   encode(): Uint8Array {
-    return encodeTree(this.nodes())
+    return this.#chain === null ? encodeNodes(this.nodes()) : encodeChain(this.#chain)
   }
 
   /** All nodes, ascending by (generation, hash). */
   nodes(): readonly RevisionNode[] {
-    return this.#nodes ??= this.#source.nodes()
+    return this.#nodes ??= this.#chain?.nodes() ?? []
   }
 
   get isEmpty(): boolean {
-    return this.#source.leaf === null && this.nodes().length === 0
+    return this.#nodes?.length === 0
   }
 
   /** Winner first. */
@@ -102,8 +105,11 @@ export class RevisionTree {
 
   /** The node of a revision in normal form (`formatRevision`). */
   node(revision: string): RevisionNode | undefined {
-    const leaf = this.#source.leaf
-    if (leaf !== null && revisionOf(leaf) === revision) return leaf
+    if (this.#chain !== null) {
+      const wanted = readRevision(revision)
+      const node = wanted === null ? undefined : this.#chain.node(wanted.generation)
+      return node?.hash === wanted?.hash ? node : undefined
+    }
     this.#byRevision ??= new Map(this.nodes().map(node => [revisionOf(node), node]))
     return this.#byRevision.get(revision)
   }
@@ -118,11 +124,13 @@ export class RevisionTree {
 
   /** Ancestry of a known revision, newest first, as far as it is kept. */
   path(revision: string): RevisionPath | null {
+    if (this.#chain !== null && revisionOf(this.#chain.leaf) === revision) return { start: this.#chain.leaf.generation, ids: this.#chain.hashes() }
     const node = this.node(revision)
     return node === undefined ? null : { start: node.generation, ids: this.#ancestry(node).map(entry => entry.hash) }
   }
 
-  #ancestry(node: RevisionNode): RevisionNode[] {
+  #ancestry(node: RevisionNode): readonly RevisionNode[] {
+    if (this.#chain !== null) return this.nodes().filter(entry => entry.generation <= node.generation).reverse()
     const line = [node]
     for (let next = this.#parent(node); next !== undefined; next = this.#parent(next)) line.push(next)
     return line
@@ -154,6 +162,8 @@ export class RevisionTree {
     if (path.ids.length === 1 && this.isEmpty) {
       return { tree: RevisionTree.#from([newNode(path, 0, leaf)]), result: 'new-leaf' }
     }
+    const extended = this.#extendChain(path, leaf)
+    if (extended !== null) return { tree: new RevisionTree(extended), result: 'new-leaf' }
     const known = this.node(revision)
     const leavesBefore = new Set(this.leafNodes())
     let extendsLeaf = leavesBefore.size === 0
@@ -172,6 +182,17 @@ export class RevisionTree {
     }
     const result = known !== undefined ? 'internal' : extendsLeaf ? 'new-leaf' : 'new-branch'
     return { tree: changed.size === 0 ? this : this.#replacing(changed), result }
+  }
+
+  /** The usual edit: one revision on top of a single branch, with nothing new below it. */
+  #extendChain(path: RevisionPath, leaf: LeafInfo): RevisionChain | null {
+    const chain = this.#chain
+    if (chain === null || path.start !== chain.leaf.generation + 1 || path.ids[1] !== chain.leaf.hash || path.ids.length > chain.length + 1) return null
+    if (path.ids.length > 2) {
+      const hashes = chain.hashes()
+      for (let i = 2; i < path.ids.length; i++) if (path.ids[i] !== hashes[i - 1]) return null
+    }
+    return chain.extend({ hash: path.ids[0]!, ...leaf })
   }
 
   #replacing(changed: ReadonlyMap<string, RevisionNode>): RevisionTree {
@@ -195,6 +216,7 @@ export class RevisionTree {
 
   /** Keeps the last `limit` (1 or more) revisions of each branch; the same object when nothing is cut. */
   stem(limit: number): RevisionTree {
+    if (this.#chain !== null) return this.#chain.length <= limit ? this : new RevisionTree(this.#chain.stem(limit))
     const nodes = this.nodes()
     if (nodes.length <= limit) return this
     const kept = new Set<RevisionNode>()
@@ -254,15 +276,12 @@ export class RevisionTree {
   latest(revision: string): string[] {
     const node = this.node(revision)
     if (node === undefined) return []
-    const reached = new Set([node])
+    const reached = new Set([revision])
     for (const candidate of this.nodes()) {
       if (candidate.generation <= node.generation) continue
-      for (const hash of candidate.parents) {
-        const parent = this.node(`${candidate.generation - 1}-${hash}`)
-        if (parent !== undefined && reached.has(parent)) reached.add(candidate)
-      }
+      if (candidate.parents.some(hash => reached.has(`${candidate.generation - 1}-${hash}`))) reached.add(revisionOf(candidate))
     }
-    return this.leafNodes().filter(leaf => leaf === node || reached.has(leaf)).map(revisionOf)
+    return this.leafNodes().map(revisionOf).filter(leaf => reached.has(leaf))
   }
 }
 

@@ -81,6 +81,27 @@ describe('revision tree', () => {
     }), { numRuns: 200 })
   })
 
+  it('answers, grows and is cut the same when it came from bytes', () => {
+    fc.assert(fc.property(histories, histories, fc.integer({ min: 1, max: 4 }), (edits, later, limit) => {
+      let [tree, copy] = [RevisionTree.empty, RevisionTree.empty]
+      for (const [i, { path, deleted }] of [...edits, ...later].entries()) {
+        const leaf = { deleted, bodyKey: i }
+        const [merged, copied] = [tree.merge(path, leaf), RevisionTree.decode(copy.encode()).merge(path, leaf)]
+        expect(copied.result).to.equal(merged.result)
+        ;[tree, copy] = i % 3 === 0 ? [merged.tree.stem(limit), copied.tree.stem(limit)] : [merged.tree, copied.tree]
+        expect(Buffer.compare(copy.encode(), tree.encode())).to.equal(0)
+      }
+      const decoded = RevisionTree.decode(copy.encode())
+      expect(decoded.branches()).to.deep.equal(tree.branches())
+      expect(decoded.releaseInnerBodies().released).to.deep.equal(tree.releaseInnerBodies().released)
+      for (const revision of [...tree.nodes().map(node => `${node.generation}-${node.hash}`), '0-a', '1-z', '99-a']) {
+        const fresh = RevisionTree.decode(copy.encode())
+        expect([fresh.has(revision), fresh.path(revision), fresh.latest(revision), fresh.isLeaf(revision), fresh.node(revision), fresh.decideEdit(revision, false)])
+          .to.deep.equal([tree.has(revision), tree.path(revision), tree.latest(revision), tree.isLeaf(revision), tree.node(revision), tree.decideEdit(revision, false)])
+      }
+    }), { numRuns: 300 })
+  })
+
   it('takes 22 bytes for a first revision with a small body key', () => {
     const { tree } = RevisionTree.empty.merge({ start: 1, ids: [hex('a')] }, { deleted: false, bodyKey: 1000 })
     expect(tree.encode()).to.have.length(22)

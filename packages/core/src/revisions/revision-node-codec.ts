@@ -1,0 +1,77 @@
+/**
+ * Bytes of one node of a revision tree:
+ *
+ *     node    flags (1 deleted, 2 body key, 4 text hash), hash, [varint body key]
+ *     hash    16 bytes, or varint length and UTF-8 (flag 4)
+ */
+import { type ByteReader, varintLength, writeVarint } from '../encoding/varint.ts'
+import { isHexHash } from './revision-id.ts'
+
+/** A revision's own state. */
+export interface NodeState {
+  readonly hash: string
+  readonly deleted: boolean
+  /** Where the engine stored the body; null: never had it, or gone. */
+  readonly bodyKey: number | null
+}
+
+export interface RevisionNode extends NodeState {
+  readonly generation: number
+  /** Hashes of known parents, all of generation - 1, greatest first. Empty: a root. */
+  readonly parents: readonly string[]
+}
+
+const DELETED = 1
+const HAS_BODY_KEY = 2
+const TEXT_HASH = 4
+
+const HASH_BYTES = 16
+
+export function hashFlags(hash: string): number {
+  return isHexHash(hash) ? 0 : TEXT_HASH
+}
+
+export function hashSize(hash: string): number {
+  if (isHexHash(hash)) return HASH_BYTES
+  const length = Buffer.byteLength(hash)
+  return varintLength(length) + length
+}
+
+export function nodeSize(node: NodeState): number {
+  return 1 + hashSize(node.hash) + (node.bodyKey === null ? 0 : varintLength(node.bodyKey))
+}
+
+export function writeNode(bytes: Buffer, offset: number, node: NodeState): number {
+  const flags = hashFlags(node.hash)
+  bytes[offset++] = (node.deleted ? DELETED : 0) | (node.bodyKey === null ? 0 : HAS_BODY_KEY) | flags
+  offset = writeHash(bytes, offset, node.hash, flags)
+  return node.bodyKey === null ? offset : writeVarint(bytes, offset, node.bodyKey)
+}
+
+export function writeHash(bytes: Buffer, offset: number, hash: string, flags: number): number {
+  if ((flags & TEXT_HASH) === 0) {
+    bytes.write(hash, offset, HASH_BYTES, 'hex')
+    return offset + HASH_BYTES
+  }
+  offset = writeVarint(bytes, offset, Buffer.byteLength(hash))
+  return offset + bytes.write(hash, offset, 'utf8')
+}
+
+export function readNode(reader: ByteReader): NodeState {
+  const flags = reader.byte()
+  const hash = readHash(reader, flags)
+  return { hash, deleted: (flags & DELETED) !== 0, bodyKey: (flags & HAS_BODY_KEY) === 0 ? null : reader.varint() }
+}
+
+export function readHash(reader: ByteReader, flags: number): string {
+  const text = (flags & TEXT_HASH) !== 0
+  const part = reader.slice(text ? reader.varint() : HASH_BYTES)
+  return Buffer.from(part.buffer, part.byteOffset, part.byteLength).toString(text ? 'utf8' : 'hex')
+}
+
+/** Moves behind a node without making anything of it. */
+export function skipNode(reader: ByteReader): void {
+  const flags = reader.byte()
+  reader.skip((flags & TEXT_HASH) === 0 ? HASH_BYTES : reader.varint())
+  if ((flags & HAS_BODY_KEY) !== 0) reader.varint()
+}
