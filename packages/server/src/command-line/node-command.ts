@@ -27,7 +27,7 @@ export async function runNode(words: readonly string[], env: Readonly<Record<str
     const administrators = await prepareAdministrators(configuration, text => parseAdminHash(text) !== null,
       password => hashAdminPassword(password, settings.chttpd_auth.iterations, runtime.machine, runtime.random))
     const version = packageVersion()
-    runtime.log.info({ version, node: options.name, administrators: administrators.length, cluster: options.cluster.advertised, seeds: options.cluster.seeds }, 'starting')
+    runtime.log.info({ version, administrators: administrators.length, cluster: options.cluster.advertised, seeds: options.cluster.seeds }, 'starting')
     const failed = Promise.withResolvers<never>()
     const node = createNode(runtime, { options, configuration, version, onFatal: failed.reject })
     await startNode(node)
