@@ -34,8 +34,9 @@ function readDocuments(bytes: Uint8Array, values: readonly unknown[]): ParsedDoc
   })
   const documents: ParsedDocument[] = []
   eachValue(bytes, docs, at => {
-    documents.push(readDocument(bytes, at, values[documents.length]))
-    return skipValue(bytes, at)
+    const { document, end } = readDocument(bytes, at, values[documents.length])
+    documents.push(document)
+    return end
   })
   return documents
 }

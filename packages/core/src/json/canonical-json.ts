@@ -11,6 +11,7 @@ import {
   BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, eachValue, isSpace, MINUS, NINE, OPEN_BRACE, OPEN_BRACKET, POINT, QUOTE, skipString,
   skipToken, skipValue, textOf, UNDERSCORE, ZERO,
 } from './json-bytes.ts'
+import { JSON_DEPTH_MAX, tooDeep } from './json-text.ts'
 
 /** An object's place in its bytes. */
 export interface ScannedObject {
@@ -29,7 +30,11 @@ export interface ScannedMember { readonly name: string; readonly start: number; 
 /** Longest number that is taken for finite without asking. */
 const PLAIN_NUMBER_LENGTH_MAX = 300
 
-/** The object that starts at `start`, in canonical form and without repeated members, whose parsed value is `value`. */
+/**
+ * The object that starts at `start`, in canonical form and without repeated members, whose parsed value is `value`.
+ *
+ * @throws ApiError `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ */
 export function canonicalObject(bytes: Uint8Array, start: number, value: object): ScannedObject {
   const scanned = scanObject(bytes, start, false) ?? rescan(compactJson(bytes, start, skipValue(bytes, start)))
   if (scanned.memberCount === countMembers(value)) return scanned
@@ -63,8 +68,9 @@ function scanObject(bytes: Uint8Array, start: number, sure: boolean): ScannedObj
       return null
     }
     if (code === COLON) memberCount++
-    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++
-    else if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (++depth > JSON_DEPTH_MAX) throw tooDeep()
+    } else if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       if (depth === 1) {
         if (bytes[memberStart + 1] === UNDERSCORE && memberStart < at) special.push(member(bytes, memberStart, at))
         memberStart = at + 1

@@ -12,7 +12,7 @@ import type { RevisionPath } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
 import { formatRevision, normalizeRevisionHash, parseRevision } from '../revisions/revision-id.ts'
 import { canonicalObject, cutMembers } from './canonical-json.ts'
-import { skipSpace } from './json-bytes.ts'
+import { skipSpace, skipValue } from './json-bytes.ts'
 import { isJsonObject, type JsonObject, readJson } from './json-text.ts'
 
 export interface ParsedDocument {
@@ -44,15 +44,16 @@ const KEPT_MEMBERS: ReadonlySet<string> = new Set([
  */
 export function parseDocument(input: Uint8Array | string): ParsedDocument {
   const { bytes, value } = readJson(input)
-  return readDocument(bytes, skipSpace(bytes, 0), value)
+  return readDocument(bytes, skipSpace(bytes, 0), value).document
 }
 
-/** The document whose JSON object starts at byte `start` and has been parsed to `value`. */
-export function readDocument(bytes: Uint8Array, start: number, value: unknown): ParsedDocument {
+/** The document whose JSON object starts at byte `start` and has been parsed to `value`, and the byte behind it. */
+export function readDocument(bytes: Uint8Array, start: number, value: unknown): { readonly document: ParsedDocument; readonly end: number } {
   if (!isJsonObject(value)) throw new ApiError('bad_request', 'Document must be a JSON object')
   const scanned = canonicalObject(bytes, start, value)
   const special = new SpecialMembers()
-  return special.document(cutMembers(scanned, scanned.special.filter(({ name }) => special.take(name, value[name]))))
+  const body = cutMembers(scanned, scanned.special.filter(({ name }) => special.take(name, value[name])))
+  return { document: special.document(body), end: scanned.bytes === bytes ? scanned.end : skipValue(bytes, start) }
 }
 
 /** Collects and checks what starts with an underscore. */

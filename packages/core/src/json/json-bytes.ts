@@ -27,12 +27,12 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
 
 /** From an opening quote to behind the closing one; the end of the input when there is none. */
 export function skipString(bytes: Uint8Array, at: number): number {
-  for (at++; at < bytes.length; at++) {
+  for (at++; ; at++) {
     const code = bytes[at]
     if (code === QUOTE) return at + 1
     if (code === BACKSLASH) at++
+    else if (code === undefined) return bytes.length
   }
-  return bytes.length
 }
 
 /** From the first byte of a literal or number to behind its last one. */

@@ -10,15 +10,13 @@ export const JSON_DEPTH_MAX = 1000
 export interface JsonInput { readonly bytes: Uint8Array; readonly value: unknown }
 
 /**
- * Validates and parses.
+ * Validates and parses, however deep the nesting (JSON.parse needs no stack): whoever goes into the value must
+ * bound it.
  *
- * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ * @throws ApiError `invalid_json`
  */
 export function readJson(input: Uint8Array | string): JsonInput {
   const bytes = typeof input === 'string' ? encodeUtf8(input) : input
-  if (bytes.length > 2 * JSON_DEPTH_MAX && nestingDepth(bytes) > JSON_DEPTH_MAX) {
-    throw new ApiError('bad_request', `JSON is nested deeper than ${JSON_DEPTH_MAX} levels`)
-  }
   if (!isUtf8(bytes)) throw new ApiError('invalid_json')
   try {
     return { bytes, value: JSON.parse(textOf(bytes)) }
@@ -27,14 +25,20 @@ export function readJson(input: Uint8Array | string): JsonInput {
   }
 }
 
-/** @throws ApiError like `readJson` */
+/** @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX` */
 export function parseJson(input: Uint8Array | string): unknown {
-  return readJson(input).value
+  const { bytes, value } = readJson(input)
+  if (bytes.length > 2 * JSON_DEPTH_MAX && nestingDepth(bytes) > JSON_DEPTH_MAX) throw tooDeep()
+  return value
+}
+
+export function tooDeep(): ApiError {
+  return new ApiError('bad_request', `JSON is nested deeper than ${JSON_DEPTH_MAX} levels`)
 }
 
 export type JsonObject = { readonly [name: string]: unknown }
 
-/** @throws ApiError like `readJson`, and `not_an_object` */
+/** @throws ApiError like `parseJson`, and `not_an_object` */
 export function parseJsonObject(input: Uint8Array | string): JsonObject {
   const value = parseJson(input)
   if (!isJsonObject(value)) throw new ApiError('not_an_object')
@@ -50,7 +54,7 @@ function encodeUtf8(text: string): Buffer {
   return Buffer.from(text, 'utf8')
 }
 
-/** Deepest nesting of brackets outside strings; the bytes need not be valid. Stops counting above the limit. */
+/** Deepest nesting of valid JSON. Stops counting above the limit. */
 function nestingDepth(bytes: Uint8Array): number {
   let depth = 0
   let deepest = 0

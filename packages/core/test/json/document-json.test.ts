@@ -65,7 +65,10 @@ describe('reading a document', () => {
 
   it('refuses bottomless nesting instead of running out of stack', () => {
     const reason = `JSON is nested deeper than ${JSON_DEPTH_MAX} levels`
-    refused('['.repeat(100_000), 'bad_request', reason)
+    refused('['.repeat(100_000), 'bad_request', 'invalid UTF-8 JSON')
+    refused(`${'['.repeat(100_000)}${']'.repeat(100_000)}`, 'bad_request', 'Document must be a JSON object')
+    expect(() => parseBulkDocuments(`{"docs":[{"a": ${'['.repeat(100_000)}${']'.repeat(100_000)}}]}`)).to.throw(ApiError, reason)
+    expect(() => parseJson(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)).to.throw(ApiError, reason)
     refused(`{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'bad_request', reason)
     refused(`${'{"a":'.repeat(JSON_DEPTH_MAX + 1)}1${'}'.repeat(JSON_DEPTH_MAX + 1)}`, 'bad_request', reason)
     const deepest = `{"a":${'['.repeat(JSON_DEPTH_MAX - 1)}1.0${']'.repeat(JSON_DEPTH_MAX - 1)}}`
