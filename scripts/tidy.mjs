@@ -133,7 +133,7 @@ function dependenciesOf(root, file) {
 
 /** Where effects are at home: the runtime package and the command line. */
 function mayHaveEffects(file) {
-  return !file.isSource || file.packageName === 'runtime' || file.path === 'packages/server/src/cli.ts' || file.path.startsWith('packages/server/src/command-line/')
+  return !file.isSource || file.packageName === 'runtime' || file.path === 'packages/server/src/cli.ts' || /^packages\/(server|simulator)\/src\/command-line\//.test(file.path)
 }
 
 function effectFindings(file) {

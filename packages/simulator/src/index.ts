@@ -1,0 +1,7 @@
+export { World } from './world/world.ts'
+export type { WorldOptions } from './world/world.ts'
+export type { SimulatedNode } from './world/simulated-node.ts'
+export type { Answer } from './world/answer.ts'
+export { Failure, exitCodes } from './world/failure.ts'
+export type { FailureKind } from './world/failure.ts'
+export { Dice } from './world/dice.ts'

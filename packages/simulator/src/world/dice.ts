@@ -1,0 +1,68 @@
+import { SeededRandom } from '@sectional/runtime'
+
+/** Draws from one stream of a seed. Streams of the same seed with different names are independent of each other. */
+export class Dice {
+  readonly #random: SeededRandom
+  readonly #seed: number
+
+  constructor(seed: number) {
+    this.#seed = seed
+    this.#random = new SeededRandom(seed)
+  }
+
+  /** A stream of its own, so that what one part draws does not move what another part gets. */
+  fork(name: string): Dice {
+    let hash = this.#seed ^ 0x9e3779b9
+    for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193)
+    return new Dice((hash >>> 0) + (Math.floor(this.#seed / 0x1_0000_0000) * 0x1_0000_0000))
+  }
+
+  fraction(): number {
+    return this.#random.fraction()
+  }
+
+  /** An integer in [min, max]. */
+  integer(min: number, max: number): number {
+    return min + Math.floor(this.fraction() * (max - min + 1))
+  }
+
+  between(min: number, max: number): number {
+    return min + this.fraction() * (max - min)
+  }
+
+  chance(probability: number): boolean {
+    return this.fraction() < probability
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    if (items.length === 0) throw new RangeError('nothing to pick from')
+    return items[this.integer(0, items.length - 1)] as Item
+  }
+
+  /** One of the keys, in proportion to its weight; undefined when all weights are 0. */
+  weighted<Key extends string>(weights: Readonly<Record<Key, number>>): Key | undefined {
+    const entries = Object.entries<number>(weights) as [Key, number][]
+    let left = this.fraction() * entries.reduce((sum, [, weight]) => sum + weight, 0)
+    for (const [key, weight] of entries) {
+      if (weight <= 0) continue
+      left -= weight
+      if (left < 0) return key
+    }
+    return undefined
+  }
+
+  /** `count` different items, in random order. */
+  sample<Item>(items: readonly Item[], count: number): Item[] {
+    const left = [...items]
+    return Array.from({ length: Math.min(count, left.length) }, () => left.splice(this.integer(0, left.length - 1), 1)[0] as Item)
+  }
+
+  /** Exponentially distributed, for the time between events of a steady rate. */
+  wait(meanMs: number): number {
+    return -Math.log(1 - this.fraction()) * meanMs
+  }
+
+  seed(): number {
+    return this.integer(0, 0xffff_ffff)
+  }
+}

@@ -1,0 +1,127 @@
+import { RealClock } from '@sectional/runtime'
+import type { Clock, Timer } from '@sectional/runtime'
+import type { Trace } from './trace.ts'
+
+interface QueuedEvent {
+  readonly timeMs: number
+  readonly order: number
+  readonly label: string
+  run: (() => void) | undefined
+}
+
+/** More events than any sound run has: something goes round in circles. */
+const eventsAtOneInstantMax = 200_000
+
+/**
+ * Simulated time: a heap of events by time, then by order of scheduling. Each event has a macrotask turn to
+ * itself, so that every promise chain that it sets off has settled before the next one runs; nothing else in the
+ * process may wait for real time.
+ */
+export class EventQueue implements Clock {
+  readonly #trace: Trace
+  readonly #heap: QueuedEvent[] = []
+  readonly #real = new RealClock()
+  readonly #epochMs: number
+  #nowMs = 0
+  #order = 0
+  #atThisInstant = 0
+
+  constructor(trace: Trace, epochMs: number) {
+    this.#trace = trace
+    this.#epochMs = epochMs
+  }
+
+  now(): number {
+    return Math.floor(this.#epochMs + this.#nowMs)
+  }
+
+  monotonic(): number {
+    return this.#nowMs
+  }
+
+  setTimer(ms: number, callback: () => void): Timer {
+    return this.schedule(ms, 'wire', callback)
+  }
+
+  setImmediate(callback: () => void): void {
+    this.schedule(0, 'immediate', callback)
+  }
+
+  schedule(delayMs: number, label: string, run: () => void): Timer {
+    const event: QueuedEvent = { timeMs: this.#nowMs + Math.max(0, delayMs), order: this.#order++, label, run }
+    this.#push(event)
+    return { cancel: () => { event.run = undefined } }
+  }
+
+  sleep(ms: number, label = 'sleep'): Promise<void> {
+    return new Promise(resolve => { this.schedule(ms, label, resolve) })
+  }
+
+  /**
+   * Runs events until `done`.
+   * @param untilMs time at which it gives up
+   * @returns whether it was done
+   */
+  async run(done: () => boolean, untilMs: number): Promise<boolean> {
+    await this.#turn()
+    while (!done()) {
+      const event = this.#pop()
+      if (event === undefined || event.timeMs > untilMs) {
+        if (event !== undefined) this.#push(event)
+        return false
+      }
+      if (event.run === undefined) continue
+      this.#advance(event.timeMs)
+      this.#trace.event(event.timeMs, event.label)
+      event.run()
+      await this.#turn()
+    }
+    return true
+  }
+
+  #advance(timeMs: number): void {
+    this.#atThisInstant = timeMs === this.#nowMs ? this.#atThisInstant + 1 : 0
+    if (this.#atThisInstant > eventsAtOneInstantMax) throw new Error(`more than ${eventsAtOneInstantMax} events at ${timeMs} ms: time stands still`)
+    this.#nowMs = timeMs
+  }
+
+  #turn(): Promise<void> {
+    return new Promise(resolve => { this.#real.setImmediate(resolve) })
+  }
+
+  #push(event: QueuedEvent): void {
+    const heap = this.#heap
+    let at = heap.length
+    heap.push(event)
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      const above = heap[parent] as QueuedEvent
+      if (!isBefore(event, above)) break
+      heap[at] = above
+      at = parent
+    }
+    heap[at] = event
+  }
+
+  #pop(): QueuedEvent | undefined {
+    const heap = this.#heap
+    const first = heap[0]
+    const last = heap.pop()
+    if (first === undefined || last === undefined || heap.length === 0) return first
+    let at = 0
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as QueuedEvent, heap[child] as QueuedEvent)) child++
+      if (!isBefore(heap[child] as QueuedEvent, last)) break
+      heap[at] = heap[child] as QueuedEvent
+      at = child
+    }
+    heap[at] = last
+    return first
+  }
+}
+
+function isBefore(a: QueuedEvent, b: QueuedEvent): boolean {
+  return a.timeMs < b.timeMs || (a.timeMs === b.timeMs && a.order < b.order)
+}

@@ -1,0 +1,60 @@
+import type { Clock, Timer } from '@sectional/runtime'
+import type { EventQueue } from './event-queue.ts'
+
+/**
+ * The clock of one simulated machine. It drifts, its wall clock jumps, and while the process is paused nothing
+ * is called back: what fell due meanwhile comes, in order, when it goes on.
+ */
+export class NodeClock implements Clock {
+  readonly #queue: EventQueue
+  readonly #label: string
+  readonly #rate: number
+  readonly #deferred: (() => void)[] = []
+  #offsetMs: number
+  #paused = false
+
+  /** @param rate seconds that this clock counts in one true second */
+  constructor(queue: EventQueue, name: string, rate: number, offsetMs: number) {
+    this.#queue = queue
+    this.#label = `timer ${name}`
+    this.#rate = rate
+    this.#offsetMs = offsetMs
+  }
+
+  now(): number {
+    return Math.floor(this.#queue.now() - this.#queue.monotonic() + this.monotonic() + this.#offsetMs)
+  }
+
+  monotonic(): number {
+    return this.#queue.monotonic() * this.#rate
+  }
+
+  setTimer(ms: number, callback: () => void): Timer {
+    let cancelled = false
+    const run = (): void => {
+      if (cancelled) return
+      if (this.#paused) this.#deferred.push(run)
+      else callback()
+    }
+    const timer = this.#queue.schedule(ms / this.#rate, this.#label, run)
+    return { cancel: () => { cancelled = true; timer.cancel() } }
+  }
+
+  setImmediate(callback: () => void): void {
+    this.setTimer(0, callback)
+  }
+
+  /** Moves the wall clock; monotonic time does not notice. */
+  jump(ms: number): void {
+    this.#offsetMs += ms
+  }
+
+  pause(): void {
+    this.#paused = true
+  }
+
+  continue(): void {
+    this.#paused = false
+    for (const run of this.#deferred.splice(0)) this.#queue.schedule(0, this.#label, run)
+  }
+}

@@ -1,0 +1,32 @@
+/** What each simulated node is told in its configuration file. */
+import { createHmac } from 'node:crypto'
+
+export interface NodePlace {
+  readonly number: number
+  readonly name: string
+  /** Its machine, on the simulated network. */
+  readonly host: string
+  readonly seeds: readonly string[]
+  readonly settings: Readonly<Record<string, Readonly<Record<string, string>>>>
+}
+
+const secret = 'what all simulated nodes know, long enough'
+const password = 'simulated'
+const salt = 'salt'
+/** One round of PBKDF2 (RFC 8018), which is a single HMAC: a simulated password check must cost next to nothing. */
+const passwordHash = `-pbkdf2:sha256-${createHmac('sha256', password).update(salt).update(Uint8Array.of(0, 0, 0, 1)).digest('hex')},${salt},1`
+
+export const clusterPort = 15984
+
+export const administrator = { authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`, accept: 'application/json' }
+
+export function nodeSettings({ name, host, seeds, settings }: NodePlace): string {
+  const sections: Record<string, Record<string, string>> = {
+    node: { name },
+    cluster: { bind_address: host, port: String(clusterPort), advertised_address: `${host}:${clusterPort}`, seedlist: seeds.map(seed => `${seed}:${clusterPort}`).join(','), secret },
+    admins: { admin: passwordHash },
+    log: { requests: 'none' },
+  }
+  for (const [section, keys] of Object.entries(settings)) sections[section] = { ...sections[section], ...keys }
+  return Object.entries(sections).map(([section, keys]) => `[${section}]\n${Object.entries(keys).map(([key, value]) => `${key} = ${value}\n`).join('')}`).join('\n')
+}

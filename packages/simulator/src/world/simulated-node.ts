@@ -1,0 +1,205 @@
+import { createMemoryRuntime, MemoryDisk, ResponseCutError, SeededRandom } from '@sectional/runtime'
+import type { MemoryNetworkHub, MemoryRuntime } from '@sectional/runtime'
+import { createNode, LiveConfiguration, nodeOptions } from '@sectional/server'
+import type { Node } from '@sectional/server'
+import { refused, unknown } from './answer.ts'
+import type { Answer, Request } from './answer.ts'
+import { administrator, nodeSettings } from './node-settings.ts'
+import type { NodePlace } from './node-settings.ts'
+import type { EventQueue } from './event-queue.ts'
+import type { NodeClock } from './node-clock.ts'
+import { NodeLog } from './node-log.ts'
+import type { LogLevel } from './node-log.ts'
+
+export interface SimulatedNodeParts {
+  readonly place: NodePlace
+  readonly queue: EventQueue
+  readonly hub: MemoryNetworkHub
+  readonly clock: NodeClock
+  /** A seed for each life. */
+  readonly lifeSeed: () => number
+  /** Milliseconds between this node and a client. */
+  readonly clientDelayMs: () => number
+  readonly onLog: (node: SimulatedNode, level: LogLevel, text: string) => void
+  /** The node's process would end now. */
+  readonly onFatal: (node: SimulatedNode, error: Error) => void
+  readonly onStarted: (node: SimulatedNode) => void
+}
+
+interface Life {
+  readonly runtime: MemoryRuntime
+  readonly node: Node
+  /** `node.start()` has resolved. */
+  started: boolean
+  stopping: boolean
+}
+
+const defaultTimeoutMs = 30_000
+const version = '0.0.0-simulated'
+
+/** One machine: a disk that survives, a clock, and at most one life of a node at a time. */
+export class SimulatedNode {
+  readonly number: number
+  readonly name: string
+  readonly host: string
+  readonly disk: MemoryDisk
+  readonly clock: NodeClock
+  readonly #parts: SimulatedNodeParts
+  /** Requests that reached the machine while its process was paused. */
+  readonly #waiting: (() => void)[] = []
+  #life: Life | undefined
+  #paused = false
+  /** What a life left behind when it ended in good order; empty is sound. */
+  readonly leaks: string[] = []
+
+  constructor(parts: SimulatedNodeParts) {
+    this.#parts = parts
+    this.number = parts.place.number
+    this.name = parts.place.name
+    this.host = parts.place.host
+    this.clock = parts.clock
+    this.disk = new MemoryDisk(parts.clock)
+  }
+
+  /** A process exists, paused or not. */
+  get running(): boolean {
+    return this.#life !== undefined
+  }
+
+  get paused(): boolean {
+    return this.#paused
+  }
+
+  get stopping(): boolean {
+    return this.#life?.stopping ?? false
+  }
+
+  /** The node's inside, for checkers; undefined before it has started and after it has ended. */
+  get inside(): Node | undefined {
+    return this.#life?.started === true ? this.#life.node : undefined
+  }
+
+  /** Resolves when the node has started; rejects when it cannot (its process has ended then). */
+  async start(): Promise<void> {
+    if (this.#life !== undefined) throw new Error(`${this.name} runs already`)
+    const { hub, place, lifeSeed, onFatal, onLog, onStarted } = this.#parts
+    const configuration = await LiveConfiguration.load({ read: async () => [{ name: 'local.ini', text: nodeSettings(place) }], write: async () => {} }, {})
+    const runtime = createMemoryRuntime({
+      node: this.host, clock: this.clock, hub, disk: this.disk, random: new SeededRandom(lifeSeed()),
+      log: new NodeLog((level, text) => { if (this.#life === life) onLog(this, level, text) }),
+    })
+    const node = createNode(runtime, {
+      options: nodeOptions(configuration.settings()), configuration, version,
+      onFatal: error => { if (this.#life === life) onFatal(this, error) },
+    })
+    const life: Life = { runtime, node, started: false, stopping: false }
+    this.#life = life
+    try {
+      await node.start()
+    } catch (error) {
+      if (this.#life === life) this.#end(life)
+      throw error
+    }
+    if (this.#life !== life) return
+    life.started = true
+    onStarted(this)
+  }
+
+  /** In good order: resolves when the process has ended. */
+  async stop(): Promise<void> {
+    const life = this.#life
+    if (life === undefined) return
+    life.stopping = true
+    await life.node.stop()
+    if (this.#life !== life) return
+    this.#noteLeaks(life)
+    this.#end(life)
+  }
+
+  /** What was not synced is lost (or kept, as the disk's faults say). */
+  crash(): void {
+    const life = this.#life
+    if (life === undefined) return
+    this.#end(life)
+  }
+
+  pause(): void {
+    if (this.#paused || this.#life === undefined) return
+    this.#paused = true
+    this.clock.pause()
+    this.#parts.hub.pause(this.host)
+  }
+
+  continue(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    this.#parts.hub.resume(this.host)
+    this.clock.continue()
+    for (const deliver of this.#waiting.splice(0)) deliver()
+  }
+
+  /** A request as the administrator, over a client's own connection. */
+  send(request: Request): Promise<Answer> {
+    const { queue, clientDelayMs } = this.#parts
+    return new Promise(resolve => {
+      let settled = false
+      const gone = new AbortController()
+      const timer = queue.schedule(request.timeoutMs ?? defaultTimeoutMs, 'client gives up', () => settle(unknown))
+      const settle = (answer: Answer): void => {
+        if (settled) return
+        settled = true
+        timer.cancel()
+        gone.abort()
+        resolve(answer)
+      }
+      const reply = (answer: Answer): void => { queue.schedule(clientDelayMs(), 'answer', () => settle(answer)) }
+      const deliver = (): void => {
+        if (settled) return
+        const life = this.#life
+        if (life === undefined || !life.started || life.stopping) return reply(refused)
+        if (this.#paused) {
+          this.#waiting.push(deliver)
+          return
+        }
+        void this.#serve(life, request, gone.signal).then(reply)
+      }
+      queue.schedule(clientDelayMs(), `request ${this.host}`, deliver)
+    })
+  }
+
+  async #serve({ runtime }: Life, request: Request, signal: AbortSignal): Promise<Answer> {
+    request.onDelivered?.()
+    const body = request.json === undefined ? {} : { body: JSON.stringify(request.json) }
+    const headers = { ...administrator, ...(request.json === undefined ? {} : { 'content-type': 'application/json' }) }
+    let answer = unknown
+    try {
+      const response = await runtime.http.inject({ method: request.method, target: request.target, headers, signal, ...body })
+      answer = { kind: 'answered', status: response.status, body: parsed(response.body) }
+    } catch (error) {
+      if (!(error instanceof ResponseCutError)) throw error
+    }
+    request.onAnswered?.(answer)
+    return answer
+  }
+
+  #noteLeaks({ runtime }: Life): void {
+    if (runtime.clock.pendingTimers > 0) this.leaks.push(`${runtime.clock.pendingTimers} timers`)
+    if (this.disk.openStores.length > 0) this.leaks.push(`open stores: ${this.disk.openStores.join(', ')}`)
+  }
+
+  #end(life: Life): void {
+    this.#life = undefined
+    life.runtime.revoke()
+    if (this.#paused) this.continue()
+    for (const deliver of this.#waiting.splice(0)) deliver()
+  }
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  const text = Buffer.from(bytes).toString()
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
