@@ -96,9 +96,9 @@ function importsOf(text, code) {
 
 function layerFindings(root, file) {
   if (!file.packageName) {
-    // test-cluster knows nodes by HTTP only; bench measures parts too, scripts stand outside.
+    // test-cluster knows nodes by HTTP only, and plays the simulator's scenarios; bench measures parts too, scripts stand outside.
     if (!file.path.startsWith('test-cluster/')) return []
-    return file.imports.filter(({ specifier }) => specifier.startsWith('@sectional/'))
+    return file.imports.filter(({ specifier }) => specifier.startsWith('@sectional/') && specifier !== '@sectional/simulator/scenarios')
       .map(({ specifier }) => `${file.path}: imports ${specifier}; it may only speak to nodes by HTTP`)
   }
   const allowed = layers[file.packageName]

@@ -18,7 +18,11 @@ const convergeMsMax = 150_000
 
 export interface TestClusterOptions {
   readonly nodes: number
+  /** The first so many nodes are everybody's seed list; default: all. */
+  readonly seeds?: number
   readonly settings?: Readonly<Record<string, string>>
+  /** Further settings of single nodes, by number. */
+  readonly nodeSettings?: Readonly<Record<number, Readonly<Record<string, string>>>>
 }
 
 export class TestCluster {
@@ -35,8 +39,9 @@ export class TestCluster {
     const secret = 'a secret that only this test knows, long enough'
     this.nodes = numbers.map(number => {
       const [httpPort, clusterPort, advertisedPort] = portsOf(number)
-      const seedPorts = numbers.map(other => portsOf(other)[2])
-      return new TestNode({ number, folder: join(this.#folder, `node${number}`), httpPort, clusterPort, advertisedPort, seedPorts, secret, settings: options.settings })
+      const seedPorts = numbers.slice(0, options.seeds).map(other => portsOf(other)[2])
+      const settings = { ...options.settings, ...options.nodeSettings?.[number] }
+      return new TestNode({ number, folder: join(this.#folder, `node${number}`), httpPort, clusterPort, advertisedPort, seedPorts, secret, settings })
     })
     this.#proxies = numbers.map(number => new LinkProxy({
       listenPort: portsOf(number)[2],

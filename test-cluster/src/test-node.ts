@@ -1,6 +1,6 @@
 /** One real node: a child process with a folder of its own. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdirSync, openSync, closeSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HttpClient } from './http-client.ts'
@@ -81,6 +81,12 @@ export class TestNode {
 
   continue(): void {
     this.#child?.kill('SIGCONT')
+  }
+
+  /** The disk is lost; the configuration is not. */
+  wipe(): void {
+    if (this.#child) throw new Error(`${this.name} runs`)
+    rmSync(join(this.#options.folder, 'data'), { recursive: true })
   }
 
   get logFile(): string {

@@ -74,7 +74,7 @@ export class RaftDriver {
   private readonly reads = new Map<number, (index: number | null) => void>()
   private readonly appliedWaiters: Waiters
   private readonly spreadWaiters: Waiters
-  private readonly gauges: { readonly term: Gauge; readonly leads: Gauge; readonly applied: Gauge }
+  private readonly gauges: { readonly term: Gauge; readonly leads: Gauge; readonly voters: Gauge; readonly applied: Gauge }
   private readonly commitSeconds: Histogram
   private readonly elections: Counter
   private nextRead = 1
@@ -95,6 +95,7 @@ export class RaftDriver {
     this.gauges = {
       term: metrics.gauge('sectional_consensus_term', 'Term of the metadata log'),
       leads: metrics.gauge('sectional_consensus_leader', '1 while this node leads the metadata log'),
+      voters: metrics.gauge('sectional_consensus_voters', 'Nodes that vote on the cluster metadata'),
       applied: metrics.gauge('sectional_consensus_applied_index', 'Last entry of the metadata log that this node applied'),
     }
     this.commitSeconds = metrics.histogram('sectional_consensus_commit_seconds', 'From proposal to application on the leader')
@@ -331,6 +332,7 @@ export class RaftDriver {
     this.gauges.term.set(term)
     const led = this.leads
     this.gauges.leads.set(led ? 1 : 0)
+    this.gauges.voters.set(configuration.voters.length)
     if (led) this.noteLeading(term)
     else for (const proposal of [...this.proposals.values()]) proposal.settle({ kind: 'not-leader' })
     this.parts.log.debug({ role, leader, term, configuration }, 'consensus role')

@@ -32,6 +32,8 @@ interface Life {
   /** `node.start()` has resolved. */
   started: boolean
   stopping: boolean
+  /** Resolves when the process is gone, however it went. */
+  readonly ended: PromiseWithResolvers<void>
 }
 
 const defaultTimeoutMs = 30_000
@@ -42,11 +44,11 @@ export class SimulatedNode {
   readonly number: number
   readonly name: string
   readonly host: string
-  readonly disk: MemoryDisk
   readonly clock: NodeClock
   readonly #parts: SimulatedNodeParts
   /** Requests that reached the machine while its process was paused. */
   readonly #waiting: (() => void)[] = []
+  #disk: MemoryDisk
   #life: Life | undefined
   #paused = false
   /** What a life left behind when it ended in good order; empty is sound. */
@@ -58,7 +60,11 @@ export class SimulatedNode {
     this.name = parts.place.name
     this.host = parts.place.host
     this.clock = parts.clock
-    this.disk = new MemoryDisk(parts.clock)
+    this.#disk = new MemoryDisk(parts.clock)
+  }
+
+  get disk(): MemoryDisk {
+    return this.#disk
   }
 
   /** A process exists, paused or not. */
@@ -79,7 +85,7 @@ export class SimulatedNode {
     return this.#life?.started === true ? this.#life.node : undefined
   }
 
-  /** Resolves when the node has started; rejects when it cannot (its process has ended then). */
+  /** Resolves when the node has started or its process was ended meanwhile; rejects when it cannot start (its process has ended then). */
   async start(): Promise<void> {
     if (this.#life !== undefined) throw new Error(`${this.name} runs already`)
     const { hub, place, lifeSeed, onFatal, onLog, onStarted } = this.#parts
@@ -92,10 +98,10 @@ export class SimulatedNode {
       options: nodeOptions(configuration.settings()), configuration, version,
       onFatal: error => { if (this.#life === life) onFatal(this, error) },
     })
-    const life: Life = { runtime, node, started: false, stopping: false }
+    const life: Life = { runtime, node, started: false, stopping: false, ended: Promise.withResolvers() }
     this.#life = life
     try {
-      await node.start()
+      await Promise.race([node.start(), life.ended.promise])
     } catch (error) {
       if (this.#life === life) this.#end(life)
       throw error
@@ -110,7 +116,7 @@ export class SimulatedNode {
     const life = this.#life
     if (life === undefined) return
     life.stopping = true
-    await life.node.stop()
+    await Promise.race([life.node.stop(), life.ended.promise])
     if (this.#life !== life) return
     this.#noteLeaks(life)
     this.#end(life)
@@ -121,6 +127,12 @@ export class SimulatedNode {
     const life = this.#life
     if (life === undefined) return
     this.#end(life)
+  }
+
+  /** The machine, on which no process runs, gets an empty disk. */
+  wipe(): void {
+    if (this.#life !== undefined) throw new Error(`${this.name} runs`)
+    this.#disk = new MemoryDisk(this.clock)
   }
 
   pause(): void {
@@ -190,6 +202,7 @@ export class SimulatedNode {
   #end(life: Life): void {
     this.#life = undefined
     life.runtime.revoke()
+    life.ended.resolve()
     if (this.#paused) this.continue()
     for (const deliver of this.#waiting.splice(0)) deliver()
   }

@@ -10,6 +10,7 @@ import { EventQueue } from './event-queue.ts'
 import { Failure } from './failure.ts'
 import type { FailureKind } from './failure.ts'
 import { NodeClock } from './node-clock.ts'
+import type { NodePlace } from './node-settings.ts'
 import { SimulatedNode } from './simulated-node.ts'
 import { Trace } from './trace.ts'
 
@@ -19,7 +20,9 @@ export interface WorldOptions {
   /** How many of the nodes, the first ones, stand in every node's seed list; default all. */
   readonly seeds?: number
   /** section -> key -> value, of every node. */
-  readonly settings?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly settings?: NodePlace['settings']
+  /** The same of single nodes, by number, over those of every node. */
+  readonly nodeSettings?: Readonly<Record<number, NodePlace['settings']>>
   /** Milliseconds that a frame travels, before a slow link's share. */
   readonly linkDelayMs?: { readonly min: number; readonly max: number }
   /** Largest deviation of a node's clock from true time, as a fraction; and of its wall clock, in milliseconds. */
@@ -71,7 +74,7 @@ export class World {
     }
   }
 
-  #machines({ nodes, seeds = nodes, settings = {}, clockDrift = 0, clockOffsetMs = 0 }: WorldOptions): SimulatedNode[] {
+  #machines({ nodes, seeds = nodes, settings = {}, nodeSettings = {}, clockDrift = 0, clockOffsetMs = 0 }: WorldOptions): SimulatedNode[] {
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1)
     const seedHosts = numbers.slice(0, seeds).map(number => `host${number}`)
     const clocks = this.dice.fork('clocks')
@@ -80,7 +83,7 @@ export class World {
       const host = `host${number}`
       const lives = this.dice.fork(`lives ${number}`)
       return new SimulatedNode({
-        place: { number, name: `node${number}@sim`, host, seeds: seedHosts, settings },
+        place: { number, name: `node${number}@sim`, host, seeds: seedHosts, settings: { ...settings, ...nodeSettings[number] } },
         queue: this.queue,
         hub: this.hub,
         clock: new NodeClock(this.queue, host, 1 + clocks.between(-clockDrift, clockDrift), clocks.between(-clockOffsetMs, clockOffsetMs)),

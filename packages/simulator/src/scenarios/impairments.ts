@@ -1,0 +1,69 @@
+/** Nodes that live and are unwell: slow, paused, out of disk, out of time. */
+import assert from 'node:assert/strict'
+import type { Scenario } from './scenario.ts'
+
+export const impairments: readonly Scenario[] = [
+  {
+    name: 'a paused node stalls neither writes nor reads',
+    async run(stage) {
+      await stage.create()
+      stage.pause(2)
+      for (let index = 0; index < 10; index++) {
+        await stage.expect(201, stage.write(1 + 2 * (index % 2), `doc ${index}`, { index }))
+        await stage.expect(200, stage.read(3, `doc ${index}`))
+      }
+      stage.continue(2)
+      await stage.ready(2)
+      await stage.converge()
+      await stage.everywhere('doc 9', { index: 9 })
+    },
+  },
+  {
+    name: 'a slow replica is waited for only by those who ask for it',
+    async run(stage) {
+      await stage.create()
+      stage.cluster.slow(3)
+      for (let index = 0; index < 6; index++) await stage.expect(201, stage.write(1 + index % 2, `doc ${index}`, { index }))
+      await stage.expect([201, 202], stage.write(1, 'all', { x: 1 }, '?w=3'))
+      stage.cluster.fast(3)
+      await stage.converge()
+      await stage.everywhere('all', { x: 1 })
+    },
+  },
+  {
+    name: 'a node with a full disk still reads, the others write for it, and it catches up',
+    needs: ['fill disk'],
+    async run(stage) {
+      await stage.create()
+      await stage.expect(201, stage.write(1, 'before', { x: 1 }, '?w=3'))
+      stage.cluster.fillDisk(3)
+      for (let index = 0; index < 6; index++) await stage.expect(201, stage.write(1 + index % 3, `doc ${index}`, { index }))
+      await stage.expect(202, stage.write(1, 'short', { x: 1 }, '?w=3'))
+      await stage.expect(200, stage.read(3, 'before', '?r=1'))
+      stage.cluster.freeDisk(3)
+      await stage.converge()
+      await stage.everywhere('short', { x: 1 })
+    },
+  },
+  {
+    name: 'a clock that jumps by an hour and back costs neither documents nor local documents',
+    needs: ['jump clock'],
+    async run(stage) {
+      await stage.create()
+      const hour = 3_600_000
+      stage.cluster.jumpClock(2, hour)
+      const first = await stage.expect(201, stage.write(2, 'a', { x: 1 }))
+      await stage.expect(201, stage.write(2, '_local/checkpoint', { at: 1 }))
+      stage.cluster.jumpClock(2, -2 * hour)
+      await stage.expect(201, stage.write(1, 'a', { _rev: first.body.rev, x: 2 }))
+      await stage.expect(201, stage.write(1, '_local/checkpoint', { _rev: '0-1', at: 2 }))
+      await stage.expect(201, stage.write(2, '_local/checkpoint', { _rev: '0-2', at: 3 }))
+      stage.cluster.jumpClock(2, hour)
+      await stage.converge()
+      await stage.everywhere('a', { x: 2 })
+      for (const node of [1, 2, 3]) {
+        await stage.eventually('the last version', async () => assert.equal((await stage.read(node, '_local/checkpoint', '?r=1')).body.at, 3))
+      }
+    },
+  },
+]

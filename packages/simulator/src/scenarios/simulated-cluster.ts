@@ -1,0 +1,115 @@
+/** A simulated world as the directed scenarios see it. */
+import { World } from '../world/world.ts'
+import type { WorldOptions } from '../world/world.ts'
+import { layoutOf, playScenario } from './index.ts'
+import type { Ability, Layout, Scenario, ScenarioAnswer, ScenarioCluster } from './index.ts'
+
+/** What slow means: each frame, and each sync of the disk, takes up to so long. */
+const slowLinkMs = 400
+const slowDiskMs = 300
+
+export class SimulatedCluster implements ScenarioCluster {
+  readonly layout: Layout
+  readonly abilities: readonly Ability[] = ['fill disk', 'jump clock']
+  readonly world: World
+
+  constructor(layout: Layout, world: World) {
+    this.layout = layout
+    this.world = world
+  }
+
+  get running(): readonly number[] {
+    return this.world.nodes.filter(node => node.running).map(node => node.number)
+  }
+
+  start(node: number): Promise<void> {
+    return this.world.start(node)
+  }
+
+  stop(node: number): Promise<void> {
+    return this.world.stop(node)
+  }
+
+  async crash(node: number): Promise<void> {
+    this.world.crash(node)
+  }
+
+  pause(node: number): void {
+    this.world.pause(node)
+  }
+
+  continue(node: number): void {
+    this.world.continue(node)
+  }
+
+  partition(...groups: readonly (readonly number[])[]): void {
+    this.world.partition(...groups)
+  }
+
+  heal(): void {
+    this.world.heal()
+  }
+
+  async send(node: number, method: string, path: string, json?: unknown): Promise<ScenarioAnswer> {
+    const answer = await this.world.send(node, method, path, json)
+    if (answer.kind !== 'answered') throw new Error(`${method} ${path}: no answer of node ${node} (${answer.kind})`)
+    return answer
+  }
+
+  wait(ms: number): Promise<void> {
+    return this.world.sleep(ms)
+  }
+
+  async wipe(node: number): Promise<void> {
+    this.world.node(node).wipe()
+  }
+
+  slow(node: number): void {
+    for (const other of this.world.nodes) {
+      this.world.slow(node, other.number, slowLinkMs)
+      this.world.slow(other.number, node, slowLinkMs)
+    }
+    this.world.node(node).disk.setFaults({ syncDelayMs: () => slowDiskMs })
+  }
+
+  fast(node: number): void {
+    for (const other of this.world.nodes) {
+      this.world.slow(node, other.number, 0)
+      this.world.slow(other.number, node, 0)
+    }
+    this.world.node(node).disk.setFaults({})
+  }
+
+  jumpClock(node: number, ms: number): void {
+    this.world.node(node).clock.jump(ms)
+  }
+
+  fillDisk(node: number): void {
+    this.world.node(node).disk.setFaults({ failWrite: () => 'full' })
+  }
+
+  freeDisk(node: number): void {
+    this.world.node(node).disk.setFaults({})
+  }
+}
+
+/**
+ * Plays one scenario on a new world, and ends the world in good order.
+ * @returns the world, ended
+ * @throws what the scenario throws; Error when a node leaves something behind
+ */
+export async function simulateScenario(scenario: Scenario, seed: number, options: Partial<WorldOptions> = {}): Promise<World> {
+  const layout = layoutOf(scenario)
+  const nodeSettings = layout.stranger === null ? {} : { [layout.stranger]: { cluster: { secret: 'the secret of quite another cluster, as long' } } }
+  const world = new World({ ...options, seed, nodes: layout.nodes, seeds: layout.seeds, nodeSettings })
+  const cluster = new SimulatedCluster(layout, world)
+  await world.run(async () => {
+    for (const { number } of world.nodes.slice(0, layout.running)) await world.start(number)
+    await playScenario(scenario, cluster)
+    await world.stop(...cluster.running)
+  })
+  for (const node of world.nodes) {
+    if (node.leaks.length > 0) throw new Error(`${node.name} left behind: ${node.leaks.join('; ')}`)
+  }
+  return world
+}

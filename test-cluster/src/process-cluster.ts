@@ -1,0 +1,135 @@
+/** Real processes as the directed scenarios see them. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Layout, ScenarioAnswer, ScenarioCluster } from '@sectional/simulator/scenarios'
+import { TestCluster } from './test-cluster.ts'
+import type { TestNode } from './test-node.ts'
+
+/** Where simulated time would pass, processes wait no longer than this. */
+const waitMsMax = 1000
+/** A slow process stands still for most of the time. */
+const pulseStopMs = 300
+const pulseRunMs = 100
+
+export class ProcessCluster implements ScenarioCluster {
+  readonly layout: Layout
+  /** Nobody's wall clock or disk is ours to change. */
+  readonly abilities = []
+  readonly #cluster: TestCluster
+  readonly #pulses = new Map<number, { stopped: boolean; readonly ended: Promise<void> }>()
+
+  private constructor(layout: Layout, cluster: TestCluster) {
+    this.layout = layout
+    this.#cluster = cluster
+  }
+
+  /** Starts the nodes that the layout wants to run; whether they serve yet is the scenario's question. */
+  static async start(layout: Layout): Promise<ProcessCluster> {
+    const { nodes, seeds, stranger, running } = layout
+    const nodeSettings = stranger === null ? {} : { [stranger]: { 'cluster/secret': 'the secret of quite another cluster, as long' } }
+    const cluster = await TestCluster.prepare({ nodes, seeds, nodeSettings })
+    for (const node of cluster.nodes.slice(0, running)) node.start()
+    return new ProcessCluster(layout, cluster)
+  }
+
+  /** As it was at the beginning: whole, awake, and everybody up. */
+  async restore(): Promise<void> {
+    this.heal()
+    for (const node of this.#cluster.nodes) {
+      await this.#endPulses(node.number)
+      node.continue()
+      if (!node.running) node.start()
+    }
+    await this.#cluster.ready()
+  }
+
+  close(showLogs: boolean): Promise<void> {
+    for (const pulses of this.#pulses.values()) pulses.stopped = true
+    return this.#cluster.close(showLogs)
+  }
+
+  get running(): readonly number[] {
+    return this.#cluster.nodes.filter(node => node.running).map(node => node.number)
+  }
+
+  async start(node: number): Promise<void> {
+    this.#node(node).start()
+  }
+
+  async stop(node: number): Promise<void> {
+    await this.#node(node).stop()
+  }
+
+  async crash(node: number): Promise<void> {
+    await this.#node(node).crash()
+  }
+
+  pause(node: number): void {
+    this.#node(node).pause()
+  }
+
+  continue(node: number): void {
+    this.#node(node).continue()
+  }
+
+  partition(...groups: readonly (readonly number[])[]): void {
+    this.#cluster.partition(...groups)
+  }
+
+  heal(): void {
+    this.#cluster.heal()
+  }
+
+  send(node: number, method: string, path: string, json?: unknown): Promise<ScenarioAnswer> {
+    return this.#node(node).http.send(method, path, { json })
+  }
+
+  async wait(ms: number): Promise<void> {
+    await pause(Math.min(ms, waitMsMax))
+  }
+
+  async wipe(node: number): Promise<void> {
+    this.#node(node).wipe()
+  }
+
+  slow(node: number): void {
+    const pulses = { stopped: false, ended: Promise.resolve() }
+    this.#pulses.set(node, Object.assign(pulses, { ended: this.#pulse(this.#node(node), pulses) }))
+  }
+
+  fast(node: number): void {
+    void this.#endPulses(node)
+  }
+
+  jumpClock(): void {
+    throw new Error('the clock of a real process does not jump')
+  }
+
+  fillDisk(): void {
+    throw new Error('the disk of a real process is not filled')
+  }
+
+  freeDisk(): void {
+    throw new Error('the disk of a real process is not filled')
+  }
+
+  async #pulse(node: TestNode, pulses: { readonly stopped: boolean }): Promise<void> {
+    while (!pulses.stopped) {
+      node.pause()
+      await pause(pulseStopMs)
+      node.continue()
+      await pause(pulseRunMs)
+    }
+  }
+
+  async #endPulses(node: number): Promise<void> {
+    const pulses = this.#pulses.get(node)
+    if (pulses === undefined) return
+    pulses.stopped = true
+    await pulses.ended
+    this.#pulses.delete(node)
+  }
+
+  #node(number: number): TestNode {
+    return this.#cluster.node(number)
+  }
+}
