@@ -11,7 +11,9 @@ import { TestCluster } from '../src/test-cluster.ts'
 const conformance = fileURLToPath(new URL('../../../shared/conformance/', import.meta.url))
 const parts = ['documents', 'server']
 const listFile = fileURLToPath(new URL('../conformance-differences.txt', import.meta.url))
-const listHead = '# Steps of the recorded scenarios (documents, server) whose answers still differ. May only shrink:\n# UPDATE_DIFFERENCES=1 npm run test:cluster -- --grep conformance   writes it anew.\n'
+/** A listed step behind this agrees on some runs: what it asks depends on which replicas have answered by then. */
+const sometimes = '? '
+const listHead = '# Steps of the recorded scenarios (documents, server) whose answers still differ. May only shrink:\n# UPDATE_DIFFERENCES=1 npm run test:cluster -- --grep conformance   writes it anew.\n# "? ": agrees on some runs.\n'
 
 interface ScenarioReport { readonly name: string; readonly results: readonly { readonly index: number; readonly do: string; readonly ok: boolean }[] }
 
@@ -24,10 +26,13 @@ describe('conformance with the recorded scenarios', function () {
     const cluster = await TestCluster.start({ nodes: 3 })
     try {
       const differing = await run(cluster.node(1).http.url, join(folder, 'report.json'))
-      if (process.env.UPDATE_DIFFERENCES) writeFileSync(listFile, `${listHead}${differing.join('\n')}\n`)
-      const listed = readFileSync(listFile, 'utf8').split('\n').filter(line => line !== '' && !line.startsWith('#'))
-      expect(differing.filter(step => !listed.includes(step)), 'steps that used to agree').to.deep.equal([])
-      expect(listed.filter(step => !differing.includes(step)), 'steps that agree now: take them off the list').to.deep.equal([])
+      const lines = readFileSync(listFile, 'utf8').split('\n').filter(line => line !== '' && !line.startsWith('#'))
+      const allowed = lines.filter(line => line.startsWith(sometimes)).map(line => line.slice(sometimes.length))
+      const listed = lines.filter(line => !line.startsWith(sometimes))
+      const certain = differing.filter(step => !allowed.includes(step))
+      if (process.env.UPDATE_DIFFERENCES) return writeFileSync(listFile, `${listHead}${[...allowed.map(step => sometimes + step), ...certain].join('\n')}\n`)
+      expect(certain.filter(step => !listed.includes(step)), 'steps that used to agree').to.deep.equal([])
+      expect(listed.filter(step => !certain.includes(step)), 'steps that agree now: take them off the list').to.deep.equal([])
     } finally {
       await cluster.close(this.test?.state === 'failed')
       rmSync(folder, { recursive: true })
