@@ -1,5 +1,5 @@
 export { createNode } from './node.ts'
-export type { Node, NodeParts } from './node.ts'
+export type { Node, NodeParts, NodeSeams } from './node.ts'
 export { LiveConfiguration } from './configuration/live-configuration.ts'
 export type { ConfigurationFiles } from './configuration/live-configuration.ts'
 export { nodeOptions } from './configuration/node-options.ts'
@@ -8,3 +8,6 @@ export { ConfigurationError } from './configuration/settings.ts'
 export type { IniFile } from './configuration/settings.ts'
 // What looks into a simulated node's disk.
 export { ShardHost, verifyShard } from '@sectional/shard'
+// The metadata that `Node.control` gives.
+export { activeReplicas, majority } from '@sectional/cluster'
+export type { ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, ShardRecord } from '@sectional/cluster'

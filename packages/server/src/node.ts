@@ -3,13 +3,14 @@
  * that it is given, so a node runs the same in a process of its own, in a test and in the simulator.
  */
 import {
-  AntiEntropy, ControlPlaneNode, createCoordinator, defaultControlPlaneOptions, type ControlPlane, type CoordinatorNode, type ReplicaDirectory,
+  AntiEntropy, ControlPlaneNode, createCoordinator, defaultControlPlaneOptions,
+  type AntiEntropyOptions, type ControlPlane, type CoordinatorNode, type CoordinatorOptions, type ReplicaDirectory,
 } from '@sectional/cluster'
 import { answerNodeQuestion, createHttpApi, type Configuration, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
 import { ShardHost } from '@sectional/shard'
-import type { PeerNetwork } from '@sectional/core'
+import type { PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
 import type { NodeOptions } from './configuration/node-options.ts'
 import { HostedReplicas } from './hosting/hosted-replicas.ts'
 import { createNodeInformation } from './information/node-information.ts'
@@ -21,6 +22,20 @@ export interface NodeParts {
   readonly version: string
   /** An invariant is broken: whoever owns the process ends it. */
   readonly onFatal: (error: Error) => void
+  /** Production has none. */
+  readonly seams?: NodeSeams
+}
+
+/** Where a test can stand between the parts of a node, to plant a bug: each wraps what one part shows the others. */
+export interface NodeSeams {
+  /** The metadata as documents and HTTP see it. */
+  readonly control?: (control: ControlPlane) => ControlPlane
+  /** A local replica, as this node and its peers see it. */
+  readonly replica?: (shard: ShardId, replica: ShardReplica) => ShardReplica
+  /** Links to the peers. */
+  readonly network?: (network: PeerNetwork) => PeerNetwork
+  readonly antiEntropy?: Partial<AntiEntropyOptions>
+  readonly coordinator?: Partial<CoordinatorOptions>
 }
 
 export interface Node {
@@ -87,11 +102,12 @@ class ComposedNode implements Node {
 
   async #open(): Promise<void> {
     const runtime = this.#runtime
-    const { options, configuration } = this.#parts
+    const { options, configuration, seams = {} } = this.#parts
     const host = await ShardHost.open(runtime)
     this.#closers.push(() => host.close())
-    const hosted = new HostedReplicas({ node: options.name, host, clock: runtime.clock, log: runtime.log })
-    const network = this.#createNetwork()
+    const hosted = new HostedReplicas({ node: options.name, host, clock: runtime.clock, log: runtime.log, seam: seams.replica })
+    const links = this.#createNetwork()
+    const network = seams.network?.(links) ?? links
 
     const control: ControlPlaneNode = new ControlPlaneNode({
       runtime, network,
@@ -102,9 +118,10 @@ class ComposedNode implements Node {
       onFatal: this.#parts.onFatal,
     })
     this.#control = control
+    const metadata = seams.control?.(control) ?? control
     const nodeInformation = this.#createInformation(control, hosted)
     const replicas = this.#directory(network, hosted)
-    const antiEntropy = new AntiEntropy({ runtime, control, replicas, local: hosted, peers: network })
+    const antiEntropy = new AntiEntropy({ runtime, control: metadata, replicas, local: hosted, peers: network, options: seams.antiEntropy })
     const coordinator = this.#createCoordinator(control, replicas, antiEntropy)
 
     this.#closers.push(() => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop())
@@ -112,7 +129,7 @@ class ComposedNode implements Node {
     hosted.start(control)
     antiEntropy.start()
     await control.start()
-    await this.#serve(control, coordinator, nodeInformation)
+    await this.#serve(metadata, coordinator, nodeInformation)
   }
 
   #createNetwork(): PeerNetwork {
@@ -146,7 +163,7 @@ class ComposedNode implements Node {
 
   #createCoordinator(control: ControlPlane, replicas: ReplicaDirectory, antiEntropy: AntiEntropy): CoordinatorNode {
     return createCoordinator({
-      runtime: this.#runtime, control, replicas,
+      runtime: this.#runtime, control, replicas, options: this.#parts.seams?.coordinator,
       onMissed: (shard, node) => antiEntropy.reportMissed(shard, node),
       onSynchronize: db => antiEntropy.synchronize(db),
     })

@@ -10,6 +10,8 @@ export interface HostedReplicasParts {
   readonly host: ShardHost
   readonly clock: Clock
   readonly log: Log
+  /** Stands before each replica; absent in production. */
+  readonly seam?: (shard: ShardId, replica: ShardReplica) => ShardReplica
 }
 
 /** What the control plane knows (`ControlPlaneNode`). */
@@ -58,14 +60,19 @@ export class HostedReplicas implements LocalReplicas {
   }
 
   replica(shard: ShardId): ShardReplica | undefined {
-    return this.#parts.host.replica(shard)
+    const engine = this.#parts.host.replica(shard)
+    return engine && this.#shown(shard, engine)
   }
 
   /** A replica that the metadata wants is there at once: its calls wait until it is made. */
   planned(shard: ShardId): ShardReplica | undefined {
-    const engine = this.#parts.host.replica(shard)
+    const engine = this.replica(shard)
     if (engine !== undefined || this.#stopped || !this.#isPlanned(shard)) return engine
-    return new PendingReplica(() => this.#parts.host.create(shard))
+    return this.#shown(shard, new PendingReplica(() => this.#parts.host.create(shard)))
+  }
+
+  #shown(shard: ShardId, replica: ShardReplica): ShardReplica {
+    return this.#parts.seam?.(shard, replica) ?? replica
   }
 
   /** The local replica, or one whose calls reject with `not_hosted`. */

@@ -1,7 +1,7 @@
 import { createMemoryRuntime, MemoryDisk, ResponseCutError, SeededRandom } from '@sectional/runtime'
-import type { MemoryNetworkHub, MemoryRuntime } from '@sectional/runtime'
+import type { MemoryNetworkHub, MemoryRuntime, Runtime } from '@sectional/runtime'
 import { createNode, LiveConfiguration, nodeOptions } from '@sectional/server'
-import type { Node } from '@sectional/server'
+import type { Node, NodeSeams } from '@sectional/server'
 import { refused, unknown } from './answer.ts'
 import type { Answer, Request } from './answer.ts'
 import { administrator, nodeSettings } from './node-settings.ts'
@@ -24,6 +24,14 @@ export interface SimulatedNodeParts {
   /** The node's process would end now. */
   readonly onFatal: (node: SimulatedNode, error: Error) => void
   readonly onStarted: (node: SimulatedNode) => void
+  /** Called for each life of a node: a bug to put into it. */
+  readonly plant?: (node: string) => Planting
+}
+
+/** What a planted bug changes of one life of a node. */
+export interface Planting {
+  readonly runtime?: (runtime: Runtime) => Runtime
+  readonly seams?: NodeSeams
 }
 
 interface Life {
@@ -94,8 +102,9 @@ export class SimulatedNode {
       node: this.host, clock: this.clock, hub, disk: this.disk, random: new SeededRandom(lifeSeed()),
       log: new NodeLog((level, text) => { if (this.#life === life) onLog(this, level, text) }),
     })
-    const node = createNode(runtime, {
-      options: nodeOptions(configuration.settings()), configuration, version,
+    const planting = this.#parts.plant?.(this.name) ?? {}
+    const node = createNode(planting.runtime?.(runtime) ?? runtime, {
+      options: nodeOptions(configuration.settings()), configuration, version, seams: planting.seams,
       onFatal: error => { if (this.#life === life) onFatal(this, error) },
     })
     const life: Life = { runtime, node, started: false, stopping: false, ended: Promise.withResolvers() }

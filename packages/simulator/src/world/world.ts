@@ -12,6 +12,7 @@ import type { FailureKind } from './failure.ts'
 import { NodeClock } from './node-clock.ts'
 import type { NodePlace } from './node-settings.ts'
 import { SimulatedNode } from './simulated-node.ts'
+import type { Planting } from './simulated-node.ts'
 import { Trace } from './trace.ts'
 
 export interface WorldOptions {
@@ -29,6 +30,8 @@ export interface WorldOptions {
   readonly clockDrift?: number
   readonly clockOffsetMs?: number
   readonly onLine?: (line: string) => void
+  /** A bug to put into every life of every node. */
+  readonly plant?: (node: string) => Planting
 }
 
 /** Where simulated time begins: milliseconds since 1970. */
@@ -74,7 +77,7 @@ export class World {
     }
   }
 
-  #machines({ nodes, seeds = nodes, settings = {}, nodeSettings = {}, clockDrift = 0, clockOffsetMs = 0 }: WorldOptions): SimulatedNode[] {
+  #machines({ nodes, seeds = nodes, settings = {}, nodeSettings = {}, clockDrift = 0, clockOffsetMs = 0, plant }: WorldOptions): SimulatedNode[] {
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1)
     const seedHosts = numbers.slice(0, seeds).map(number => `host${number}`)
     const clocks = this.dice.fork('clocks')
@@ -91,6 +94,7 @@ export class World {
         clientDelayMs: () => clients.between(clientDelayMs.min, clientDelayMs.max),
         onLog: (node, level, text) => this.say(`${node.host} ${level} ${text}`),
         onFatal: (node, error) => this.#gaveUp(node, error),
+        plant,
         onStarted: node => { for (const listener of this.onStarted) listener(node) },
       })
     })
