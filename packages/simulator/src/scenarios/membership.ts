@@ -43,6 +43,7 @@ export const membership: readonly Scenario[] = [
     async run(stage) {
       await stage.create()
       await stage.cluster.start(4)
+      await stage.eventually('the stranger to answer', () => stage.expect(404, stage.send(4, 'GET', '/_up')))
       await stage.cluster.wait(10_000)
       await stage.expect(404, stage.send(4, 'GET', '/_up'))
       const { body } = await stage.send(1, 'GET', '/_membership')
