@@ -3,8 +3,8 @@
  * pass through the test, which can hold them up. Who dials is read from /proc (Linux): the protocol itself is
  * not looked into.
  */
-import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { holdsSocket, socketInode } from './socket-owner.ts'
 
 interface Link { readonly source: number; readonly near: Socket; readonly far: Socket }
 
@@ -75,9 +75,8 @@ export class LinkProxy {
   /** Number of the node whose process holds the dialling end; 0: somebody else's. */
   #sourceOf(socket: Socket): number {
     const inode = socketInode(socket.remotePort!, socket.localPort!)
-    for (const [node, processId] of this.#options.processIds()) {
-      if (inode !== null && holdsSocket(processId, inode)) return node
-    }
+    if (inode === null) return 0
+    for (const [node, processId] of this.#options.processIds()) if (holdsSocket(processId, inode)) return node
     return 0
   }
 }
@@ -87,29 +86,4 @@ function forward(from: Socket, to: Socket, chunk: Buffer, mayPass: () => boolean
   if (to.write(chunk)) return
   from.pause()
   to.once('drain', () => { if (mayPass()) from.resume() })
-}
-
-function socketInode(localPort: number, remotePort: number): string | null {
-  const wanted = `${endpoint(localPort)} ${endpoint(remotePort)}`
-  const line = readFileSync('/proc/net/tcp', 'utf8').split('\n').find(text => text.includes(wanted))
-  return line?.trim().split(/\s+/)[9] ?? null
-}
-
-/** 127.0.0.1 as /proc/net/tcp writes it. */
-function endpoint(port: number): string {
-  return `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`
-}
-
-function holdsSocket(processId: number, inode: string): boolean {
-  try {
-    return readdirSync(`/proc/${processId}/fd`).some(fd => {
-      try {
-        return readlinkSync(`/proc/${processId}/fd/${fd}`) === `socket:[${inode}]`
-      } catch {
-        return false // closed since it was listed
-      }
-    })
-  } catch {
-    return false // the process is gone
-  }
 }

@@ -1,0 +1,120 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { freePorts } from '../src/free-ports.ts'
+import { HttpClient } from '../src/http-client.ts'
+import { listenerProcess } from '../src/socket-owner.ts'
+import { eventually } from '../src/test-cluster.ts'
+
+const command = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url))
+const readyMsMax = 30_000
+
+/** One run of `sectional` with what it printed so far. */
+class CommandRun {
+  readonly child: ChildProcess
+  output = ''
+  #ended: Promise<number | null>
+
+  constructor(words: readonly string[]) {
+    this.child = spawn(process.execPath, [command, ...words], { stdio: ['ignore', 'pipe', 'pipe'] })
+    for (const stream of [this.child.stdout!, this.child.stderr!]) stream.on('data', chunk => { this.output += String(chunk) })
+    this.#ended = once(this.child, 'close').then(([status]) => status as number | null)
+  }
+
+  async printed(pattern: RegExp): Promise<void> {
+    await eventually(`${pattern} in the output`, readyMsMax, async () => {
+      if (!pattern.test(this.output)) throw new Error(this.output)
+    })
+  }
+
+  /** Resolves with the exit status. */
+  ended(): Promise<number | null> {
+    return this.#ended
+  }
+
+  async interrupt(): Promise<number | null> {
+    this.child.kill('SIGINT')
+    return this.#ended
+  }
+}
+
+describe('sectional, the command', () => {
+  let folder: string
+  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sectional-command-')) })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  /** A port with free ones behind it and at its cluster distance. */
+  async function freeRun(count: number): Promise<number> {
+    for (;;) {
+      const [port] = await freePorts(1)
+      if (port! > 45_000) continue
+      const wanted = Array.from({ length: count }, (_, index) => [port! + index, port! + 10_000 + index]).flat()
+      if ((await Promise.all(wanted.map(isFree))).every(Boolean)) return port!
+    }
+  }
+
+  function isFree(port: number): Promise<boolean> {
+    return new Promise(resolve => {
+      const server = createServer()
+      server.once('error', () => resolve(false))
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+    })
+  }
+
+  it('says what is wrong with its flags', async () => {
+    for (const [words, message] of [[['cluster', '--nodes', '2'], '--nodes 2: only 1, 3 and 5 are allowed'], [['node', '--fast'], "Unknown option '--fast'"], [['node'], '--config is missing'], [['fly'], 'unknown command "fly"']] as const) {
+      const run = new CommandRun(words)
+      expect(await run.ended()).to.equal(2)
+      expect(run.output).to.contain(message)
+    }
+  })
+
+  it('does not start a node without an administrator', async () => {
+    writeFileSync(join(folder, 'local.ini'), '')
+    const run = new CommandRun(['node', '--config', folder])
+    expect(await run.ended()).to.equal(1)
+    expect(run.output).to.contain('No administrator is configured')
+  })
+
+  it('does not start on a port in use', async () => {
+    const port = await freeRun(1)
+    const server = createServer().listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    const run = new CommandRun(['cluster', '--nodes', '1', '--port', String(port), '--data', folder])
+    expect(await run.ended()).to.equal(1)
+    expect(run.output).to.contain(`Port ${port} on 127.0.0.1 is in use`)
+    server.close()
+  })
+
+  it('runs a cluster that grows, starts a dead node again and keeps secrets to itself', async () => {
+    const port = await freeRun(3)
+    const words = ['cluster', '--port', String(port), '--data', folder, '--admin', 'anna:pa#ss;word']
+    const first = new CommandRun([...words, '--nodes', '1'])
+    await first.printed(/password: pa#ss;word/)
+    const client = new HttpClient(port, 'anna:pa#ss;word')
+    expect((await client.send('PUT', '/db/')).status).to.equal(201)
+    expect((await client.send('PUT', '/db/kept', { json: { x: 1 } })).status).to.equal(201)
+    expect(await first.interrupt()).to.equal(0)
+
+    const second = new CommandRun([...words, '--nodes', '3'])
+    await second.printed(/node3@127.0.0.1 +http/)
+    const third = new HttpClient(port + 2, 'anna:pa#ss;word')
+    expect((await third.send('GET', '/db/kept')).body.x).to.equal(1)
+    expect((await third.send('GET', '/_membership')).body.cluster_nodes).to.have.length(3)
+    expect(readFileSync(join(folder, 'node1/local.ini'), 'utf8')).not.to.contain('pa#ss')
+    for (const name of ['cluster.json', 'node1/cluster.ini', 'node1/local.ini']) expect(statSync(join(folder, name)).mode & 0o077).to.equal(0)
+
+    const { body } = await third.send('GET', '/_node/_local/_system')
+    expect(body.uptime).to.be.a('number')
+    process.kill(listenerProcess(port + 2), 'SIGKILL')
+    await second.printed(/node3@127.0.0.1 ended with SIGKILL; it is started again in 1 s/)
+    await eventually('node3 to be up again', readyMsMax, async () => expect((await third.send('GET', '/_up')).status).to.equal(200))
+    expect(await second.interrupt()).to.equal(0)
+    for (const open of [client, third]) open.close()
+  })
+})
