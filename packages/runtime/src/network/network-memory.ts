@@ -198,10 +198,7 @@ export class MemoryNetwork implements Network {
       this.#attempts.add(fail)
       this.#dial(address, fail, connection => {
         if (!this.#attempts.has(fail)) return connection.abandon('the attempt was given up')
-        finish(() => {
-          this.#keep(connection)
-          resolve(connection)
-        })
+        finish(() => resolve(connection))
       })
     })
   }
@@ -218,6 +215,7 @@ export class MemoryNetwork implements Network {
       }
       if (listener === undefined) return hub.whenRunning(this.#node, () => fail(new Error(`nobody listens at ${formatAddress(address)}`)))
       const [near, far] = hub.link(this.#node, listener)
+      this.#keep(near)
       listener.onConnection(far)
       hub.travel(to, this.#node, () => hub.whenRunning(this.#node, () => onOpen(near)))
     })

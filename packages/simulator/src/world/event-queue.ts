@@ -43,7 +43,7 @@ export class EventQueue implements Clock {
     return this.schedule(ms, 'wire', callback)
   }
 
-  setImmediate(callback: () => void): void {
+  readonly setImmediate = (callback: () => void): void => {
     this.schedule(0, 'immediate', callback)
   }
 

@@ -40,7 +40,7 @@ export class NodeClock implements Clock {
     return { cancel: () => { cancelled = true; timer.cancel() } }
   }
 
-  setImmediate(callback: () => void): void {
+  readonly setImmediate = (callback: () => void): void => {
     this.setTimer(0, callback)
   }
 

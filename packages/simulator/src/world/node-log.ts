@@ -2,6 +2,9 @@ import type { Log, LogFields } from '@sectional/runtime'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
+/** Where the checkout lies, in stack traces. */
+const stackPath = /file:\/\/[^ ]*?(?=packages\/)/g
+
 /** Hands each line to the world, as text that does not depend on where the sources lie. */
 export class NodeLog implements Log {
   readonly #write: (level: LogLevel, text: string) => void
@@ -33,7 +36,7 @@ export class NodeLog implements Log {
   }
 
   #line(level: LogLevel, fields: LogFields, message: string): void {
-    this.#write(level, `${message} ${JSON.stringify({ ...this.#fields, ...fields }, describeErrors)}`)
+    this.#write(level, `${message} ${JSON.stringify({ ...this.#fields, ...fields }, describeErrors)}`.replaceAll(stackPath, ''))
   }
 }
 

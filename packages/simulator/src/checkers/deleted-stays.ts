@@ -1,0 +1,40 @@
+import { describe, isOf } from './final-state.ts'
+import type { FinalDatabase, FinalState, Findings } from './final-state.ts'
+import type { Operation } from '../workload/history.ts'
+
+/**
+ * Nothing comes back: a document whose tombstone was acknowledged is gone unless somebody wrote it again, and a
+ * re-created database shows nothing that was written to an earlier one of its name.
+ */
+export function deletedStays({ databases, operations }: FinalState): Findings {
+  return [...databases].flatMap(([name, final]) => {
+    const own = operations.filter(({ database }) => database === name)
+    return [...resurrected(final, own), ...fromEarlier(name, final, own)]
+  })
+}
+
+function resurrected(final: FinalDatabase, operations: readonly Operation[]): string[] {
+  return operations.flatMap(operation => {
+    if (operation.kind !== 'delete' || operation.revision === undefined || operation.outcome !== 'done' || !isOf(operation, final)) return []
+    const branch = final.documents.get(operation.id)?.branches.find(({ path }) => `${path.start}-${path.ids[0]}` === operation.revision)
+    if (branch === undefined || branch.deleted) return []
+    return [`${describe(operation)} is no tombstone any more`]
+  })
+}
+
+function fromEarlier(name: string, { record, documents, replicas }: FinalDatabase, operations: readonly Operation[]): string[] {
+  const earlier = new Map<string, Operation>()
+  for (const operation of operations) {
+    const { incarnationAfter, incarnationBefore, outcome, value } = operation
+    if (value === '' || outcome !== 'done' || incarnationBefore === undefined || incarnationBefore !== incarnationAfter || incarnationBefore === record.incarnation) continue
+    earlier.set(value, operation)
+  }
+  const bodies = [
+    ...[...documents].flatMap(([id, { leaves }]) => leaves.map(({ body }) => ({ id, body }))),
+    ...replicas.flatMap(({ locals }) => [...locals.values()].flatMap(({ id, body }) => body === null ? [] : [{ id: `_local/${id}`, body: Buffer.from(body).toString() }])),
+  ]
+  return bodies.flatMap(({ id, body }) => {
+    const writer = earlier.get((JSON.parse(body) as { readonly v?: string }).v ?? '')
+    return writer === undefined ? [] : [`${name}/${id} shows what ${describe(writer)} wrote to an earlier database of that name`]
+  })
+}

@@ -1,0 +1,87 @@
+/** What lies on the nodes' disks, read by throwaway engines on copies of them. */
+import { formatRange } from '@sectional/core'
+import type { Branch, CallContext, LocalDocument, ShardId } from '@sectional/core'
+import { ManualClock, MemoryLog, MemoryStorage, SeededRandom } from '@sectional/runtime'
+import type { MemoryDisk, Metrics } from '@sectional/runtime'
+import { ShardHost, verifyShard } from '@sectional/server'
+import type { DatabaseRecord } from '@sectional/server'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+
+export interface DocumentContents {
+  readonly branches: readonly Branch[]
+  /** Winner first. */
+  readonly leaves: readonly { readonly revision: string; readonly deleted: boolean; readonly body: string }[]
+}
+
+export interface ReplicaContents {
+  readonly node: string
+  readonly range: string
+  readonly documents: ReadonlyMap<string, DocumentContents>
+  readonly locals: ReadonlyMap<string, LocalDocument>
+  /** What does not fit together within the replica. */
+  readonly problems: readonly string[]
+}
+
+const call: CallContext = { timeoutMs: 3_600_000 }
+const ignored = { add: () => {}, set: () => {}, observe: () => {} }
+const noMetrics: Metrics = {
+  counter: () => ignored, gauge: () => ignored, histogram: () => ignored, onCollect: () => {}, render: async () => '', samples: async () => [],
+}
+
+/** The shards that are synced on a disk at this moment. */
+export function openDisk(disk: MemoryDisk): Promise<ShardHost> {
+  return ShardHost.open({
+    storage: new MemoryStorage(disk.copy()), clock: new ManualClock(), random: new SeededRandom(1), metrics: noMetrics, log: new MemoryLog(),
+  })
+}
+
+/** Every replica that the shard map names, of nodes that are in the world. */
+export async function readReplicas(nodes: readonly SimulatedNode[], record: DatabaseRecord): Promise<ReplicaContents[]> {
+  const contents: ReplicaContents[] = []
+  for (const node of nodes) {
+    const host = await openDisk(node.disk)
+    for (const { range, replicas } of record.shards) {
+      if (!replicas.some(replica => replica.node === node.name)) continue
+      contents.push(await readReplica(host, node.name, { incarnation: record.incarnation, range }))
+    }
+  }
+  return contents
+}
+
+async function readReplica(host: ShardHost, node: string, shard: ShardId): Promise<ReplicaContents> {
+  const range = formatRange(shard.range)
+  const replica = host.replica(shard)
+  const documents = new Map<string, DocumentContents>()
+  const locals = new Map<string, LocalDocument>()
+  if (replica === undefined) return { node, range, documents, locals, problems: ['it is not on the disk'] }
+  for await (const page of replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, call)) {
+    for (const { id, local } of page) {
+      if (local === true) {
+        const [document] = await replica.openLocalDocuments([id], call)
+        if (document) locals.set(id, document)
+        continue
+      }
+      const snapshot = await replica.openDocument({ id, body: false, tree: true }, call)
+      const [opened] = await replica.openRevisions([{ id, revisions: 'leaves', latest: false }], call)
+      const leaves = (opened ?? []).flatMap(each => each.kind === 'missing' ? [] : [{
+        revision: `${each.revision.path.start}-${each.revision.path.ids[0]}`, deleted: each.revision.deleted, body: Buffer.from(each.revision.body).toString(),
+      }])
+      documents.set(id, { branches: snapshot?.tree ?? [], leaves })
+    }
+  }
+  return { node, range, documents, locals, problems: (await verifyShard(replica.records)).problems }
+}
+
+/** Whether the revision is in the tree, as a leaf or further up. */
+export function treeHas(branches: readonly Branch[], revision: string): boolean {
+  const [generation, hash] = revision.split('-') as [string, string]
+  return branches.some(({ path }) => path.ids[path.start - Number(generation)] === hash)
+}
+
+/** Whether the second revision stands below the first one in the tree. */
+export function isAncestor(branches: readonly Branch[], ancestor: string, revision: string): boolean {
+  const [generation, hash] = ancestor.split('-') as [string, string]
+  const [laterGeneration, laterHash] = revision.split('-') as [string, string]
+  if (Number(generation) >= Number(laterGeneration)) return false
+  return branches.some(({ path }) => path.ids[path.start - Number(generation)] === hash && path.ids[path.start - Number(laterGeneration)] === laterHash)
+}

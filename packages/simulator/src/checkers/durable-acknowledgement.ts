@@ -1,0 +1,44 @@
+import { activeReplicas, majority } from '@sectional/server'
+import type { Dice } from '../world/dice.ts'
+import type { World } from '../world/world.ts'
+import { databaseRecord, shardOf } from '../workload/history.ts'
+import type { Operation } from '../workload/history.ts'
+import { openDisk, treeHas } from './disk-contents.ts'
+
+const call = { timeoutMs: 3_600_000 }
+
+/** At the moment a write is acknowledged it is synced on w disks. Looks at a sample, since each look opens w disks. */
+export class DurableAcknowledgement {
+  readonly #world: World
+  readonly #dice: Dice
+  readonly #share: number
+
+  constructor(world: World, dice: Dice, share: number) {
+    this.#world = world
+    this.#dice = dice
+    this.#share = share
+  }
+
+  acknowledged(operation: Operation, revision: string): void {
+    if (!['write', 'delete', 'graft'].includes(operation.kind) || !this.#dice.chance(this.#share)) return
+    const record = databaseRecord(this.#world.node(operation.node), operation.database)
+    if (record === undefined || record.incarnation !== operation.incarnationBefore) return
+    const shard = shardOf(record, operation.id)
+    const active = activeReplicas(shard)
+    const wanted = Math.min(operation.w ?? majority(active.length), active.length)
+    const disks = this.#world.nodes.filter(node => active.some(replica => replica.node === node.name)).map(node => openDisk(node.disk))
+    void this.#count(disks, { incarnation: record.incarnation, range: shard.range }, operation.id, revision).then(found => {
+      if (found >= wanted) return
+      this.#world.fail('safety', 'durable-acknowledgement', `#${operation.number} ${operation.database}/${operation.id} ${revision} was acknowledged with ${found} of ${wanted} disks`)
+    })
+  }
+
+  async #count(disks: readonly ReturnType<typeof openDisk>[], shard: Parameters<Awaited<ReturnType<typeof openDisk>>['replica']>[0], id: string, revision: string): Promise<number> {
+    let found = 0
+    for (const host of await Promise.all(disks)) {
+      const snapshot = await host.replica(shard)?.openDocument({ id, body: false, tree: true }, call)
+      if (snapshot?.tree !== undefined && treeHas(snapshot.tree, revision)) found++
+    }
+    return found
+  }
+}

@@ -1,0 +1,51 @@
+import { compareRevisions } from '@sectional/core'
+import { isAncestor, treeHas } from './disk-contents.ts'
+import type { DocumentContents } from './disk-contents.ts'
+import { describe, isOf } from './final-state.ts'
+import type { FinalDatabase, FinalState, Findings } from './final-state.ts'
+import type { Operation } from '../workload/history.ts'
+
+/**
+ * In calm weather a read with r + w > n sees every write that was acknowledged before it began. (During faults a
+ * read may be answered by fewer than r replicas, and does not say so.)
+ */
+export function freshReads({ databases, operations }: FinalState): Findings {
+  const written = Map.groupBy(
+    operations.filter(({ kind, outcome, revision }) => ['write', 'delete', 'graft'].includes(kind) && outcome === 'done' && revision !== undefined),
+    ({ database, id }) => `${database}/${id}`,
+  )
+  return operations.flatMap(read => {
+    const final = databases.get(read.database)
+    if (read.kind !== 'read' || read.outcome !== 'done' || !read.calm || final === undefined || !isOf(read, final)) return []
+    const contents = final.documents.get(read.id)
+    if (contents === undefined) return []
+    const before = (written.get(`${read.database}/${read.id}`) ?? []).filter(write => write.endMs <= read.startMs && isOf(write, final) && overlap(read, write, final))
+    const missed = before.find(write => misses(read, write, contents))
+    return missed === undefined ? [] : [`${describe(read)} did not see ${describe(missed)}`]
+  })
+}
+
+/** r + w > n, by what both asked for. */
+function overlap(read: Operation, write: Operation, { record }: FinalDatabase): boolean {
+  const n = Math.max(...record.shards.map(shard => shard.replicas.length))
+  const usual = Math.floor(n / 2) + 1
+  return Math.min(read.r ?? usual, n) + Math.min(write.w ?? usual, n) > n
+}
+
+function misses(read: Operation, write: Operation, { branches }: DocumentContents): boolean {
+  const seen = read.revision
+  const wrote = write.revision!
+  if (!treeHas(branches, wrote)) return false // acknowledged-kept tells
+  if (seen === wrote) return false
+  if (seen !== undefined && isAncestor(branches, seen, wrote)) return true
+  // Another branch may have won, or everything below may have been deleted since.
+  const mayBeGone = write.kind !== 'write' || branches.some(({ path, tombstones }) => path.ids.some((hash, at) => tombstones[at] === true && atOrBelow(path, at, hash, wrote)))
+  if (mayBeGone) return false
+  return seen === undefined || (!isAncestor(branches, wrote, seen) && compareRevisions(seen, wrote) < 0)
+}
+
+function atOrBelow(path: { readonly start: number; readonly ids: readonly string[] }, at: number, hash: string, revision: string): boolean {
+  const [generation, revisionHash] = revision.split('-') as [string, string]
+  const index = path.start - Number(generation)
+  return path.ids[index] === revisionHash && at <= index && path.ids[at] === hash
+}

@@ -1,0 +1,57 @@
+import type { ClusterState, ControlPlaneNode } from '@sectional/server'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { World } from '../world/world.ts'
+import type { Operation } from '../workload/history.ts'
+import type { Findings } from './final-state.ts'
+
+/**
+ * The cluster's metadata is one log: at the same index every node holds the same state, indexes only grow, there
+ * is one cluster, a name has one address, and a database comes and goes only when a client asked for it.
+ */
+export class MetadataLog {
+  readonly #world: World
+  readonly #states = new Map<number, { readonly node: string; readonly text: string }>()
+  /** database -> incarnations seen. */
+  readonly #incarnations = new Map<string, Set<string>>()
+  readonly #clusters = new Set<string>()
+
+  constructor(world: World) {
+    this.#world = world
+    world.onStarted.add(node => this.#follow(node))
+  }
+
+  #follow(node: SimulatedNode): void {
+    const control = node.inside!.control as ControlPlaneNode
+    let newest = 0
+    const look = (): void => {
+      const state = control.appliedState()
+      if (state === null) return
+      if (state.index < newest) this.#world.fail('safety', 'metadata-log', `${node.name} went back from ${newest} to ${state.index}`)
+      newest = state.index
+      this.#note(node.name, state)
+    }
+    control.onChange(look)
+    look()
+  }
+
+  #note(node: string, state: ClusterState): void {
+    this.#clusters.add(state.clusterId)
+    if (this.#clusters.size > 1) this.#world.fail('safety', 'metadata-log', `${node} belongs to another cluster: ${[...this.#clusters].join(', ')}`)
+    for (const { name, incarnation } of state.databases.values()) {
+      this.#incarnations.set(name, (this.#incarnations.get(name) ?? new Set()).add(incarnation))
+    }
+    const text = JSON.stringify({ nodes: state.nodes, databases: [...state.databases], settings: state.settings })
+    const known = this.#states.get(state.index)
+    if (known === undefined) this.#states.set(state.index, { node, text })
+    else if (known.text !== text) this.#world.fail('safety', 'metadata-log', `${known.node} and ${node} differ at index ${state.index}: ${known.text} / ${text}`)
+  }
+
+  /** At the end: each creation that was acknowledged made an incarnation of its own. */
+  findings(operations: readonly Operation[]): Findings {
+    const created = Map.groupBy(operations.filter(({ kind, outcome }) => kind === 'create-database' && outcome === 'done'), ({ database }) => database)
+    return [...created].flatMap(([database, acknowledged]) => {
+      const known = this.#incarnations.get(database)?.size ?? 0
+      return acknowledged.length <= known ? [] : [`${acknowledged.length} creations of ${database} were acknowledged, but only ${known} were seen`]
+    })
+  }
+}

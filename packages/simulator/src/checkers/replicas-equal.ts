@@ -1,0 +1,38 @@
+import type { LocalDocument } from '@sectional/core'
+import type { DocumentContents, ReplicaContents } from './disk-contents.ts'
+import type { FinalState, Findings } from './final-state.ts'
+
+/** After quiet all replicas of a range hold equal trees, bodies of leaves and local documents, each sound in itself. */
+export function replicasEqual({ databases }: FinalState): Findings {
+  return [...databases].flatMap(([name, { replicas }]) => {
+    const problems = replicas.flatMap(({ node, range, problems: found }) => found.map(problem => `${name} ${range} on ${node}: ${problem}`))
+    const byRange = Map.groupBy(replicas, replica => replica.range)
+    return [...problems, ...[...byRange.values()].flatMap(([first, ...others]) => others.flatMap(other => differences(name, first!, other)))]
+  })
+}
+
+function differences(name: string, a: ReplicaContents, b: ReplicaContents): string[] {
+  const where = `${name} ${a.range}: ${a.node} and ${b.node} differ`
+  const found: string[] = []
+  for (const id of new Set([...a.documents.keys(), ...b.documents.keys()])) {
+    const [left, right] = [textOf(a.documents.get(id)), textOf(b.documents.get(id))]
+    if (left !== right) found.push(`${where} in ${id}: ${left} / ${right}`)
+  }
+  for (const id of new Set([...a.locals.keys(), ...b.locals.keys()])) {
+    const [left, right] = [localText(a.locals.get(id)), localText(b.locals.get(id))]
+    if (left !== right) found.push(`${where} in _local/${id}: ${left} / ${right}`)
+  }
+  return found
+}
+
+function textOf(contents: DocumentContents | undefined): string {
+  if (contents === undefined) return 'absent'
+  const branches = contents.branches.map(({ path, deleted }) => `${path.start}-${path.ids.join(',')}${deleted ? ' deleted' : ''}`).sort()
+  const bodies = contents.leaves.map(({ revision, body }) => `${revision} ${body.length > 80 ? `${body.slice(0, 80)}... (${body.length})` : body}`)
+  return JSON.stringify({ branches, bodies })
+}
+
+function localText(document: LocalDocument | undefined): string {
+  if (document === undefined || document.body === null) return 'absent'
+  return `0-${document.revision} of ${document.stamp}: ${Buffer.from(document.body).toString().slice(0, 80)}`
+}

@@ -1,0 +1,30 @@
+/** `scripts/simulate --planted`: each planted bug with the checker that caught it and the seeds that it took. */
+import { huntBug } from '../planted/bug-hunt.ts'
+import { plantedBugs } from '../planted/index.ts'
+import { ProcessGuards } from './process-guards.ts'
+
+const seedsMaxDefault = 500
+
+/** @returns the exit status: 1 when a bug went unnoticed */
+export async function findPlanted({ only, from = 1, seedsMax = seedsMaxDefault }: { readonly only?: string; readonly from?: number; readonly seedsMax?: number }): Promise<number> {
+  const guards = new ProcessGuards()
+  guards.install()
+  const bugs = plantedBugs.filter(({ name }) => only === undefined || name === only)
+  if (bugs.length === 0) throw new Error(`no such bug; there are ${plantedBugs.map(({ name }) => name).join(', ')}`)
+  let missed = 0
+  for (const bug of bugs) {
+    const startedMs = performance.now()
+    const caught = await huntBug(bug, from, seedsMax, world => guards.watch(world))
+    guards.watch(undefined)
+    const seconds = ((performance.now() - startedMs) / 1000).toFixed(1)
+    if (caught === null) {
+      missed++
+      console.log(`MISSED  ${bug.name}: ${bug.does}: not in ${seedsMax} seeds (${seconds} s)`)
+    } else {
+      const expected = bug.caughtBy.includes(caught.by) ? '' : ` [not among ${bug.caughtBy.join(', ')}]`
+      console.log(`caught  ${bug.name}: by ${caught.by}${expected} after ${caught.seeds} seed${caught.seeds === 1 ? '' : 's'} (${seconds} s): ${caught.message.slice(0, 160)}`)
+    }
+  }
+  console.log(`${bugs.length - missed} caught, ${missed} missed`)
+  return missed === 0 ? 0 : 1
+}

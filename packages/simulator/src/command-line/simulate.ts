@@ -1,0 +1,141 @@
+/** `scripts/simulate`: runs seeds, prints what fails and how to replay it. */
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { runSwarm } from '../swarm/swarm-run.ts'
+import type { SwarmResult } from '../swarm/swarm-run.ts'
+import { exitCodes } from '../world/failure.ts'
+import type { FailureKind } from '../world/failure.ts'
+import { ProcessGuards } from './process-guards.ts'
+
+const usage = `scripts/simulate --seed N [--verbose]        one seed; --verbose prints its trace
+scripts/simulate --seeds K [--from N]        K seeds, from N or from the date on
+scripts/simulate --minutes M [--from N]      as many seeds as M minutes allow
+scripts/simulate ... [--workers W]           processes side by side (default 2)
+scripts/simulate ... [--keep-going]          does not stop at the first failure
+exit status: 0 all passed, 10 a crash, 11 a safety failure, 12 a liveness failure, 2 wrong usage`
+
+const usageError = 2
+const workersDefault = 2
+
+/** What a worker tells of one seed. */
+interface Report {
+  readonly seed: number
+  readonly simulatedMs: number
+  readonly operations: number
+  readonly failure?: { readonly kind: FailureKind; readonly finder: string; readonly message: string; readonly recent: readonly string[] }
+}
+
+async function runSeed(seed: number, guards: ProcessGuards, verbose: boolean): Promise<SwarmResult> {
+  try {
+    return await runSwarm(seed, { onWorld: world => guards.watch(world), ...(verbose && { onLine: line => console.log(line) }) })
+  } finally {
+    guards.watch(undefined)
+  }
+}
+
+async function one(seed: number, verbose: boolean): Promise<number> {
+  const guards = new ProcessGuards()
+  guards.install()
+  const result = await runSeed(seed, guards, verbose)
+  if (!verbose) console.log(`seed ${seed}: ${JSON.stringify(result.options)}`)
+  console.log(`trace ${result.traceHash}: ${result.events} events, ${result.operations} operations, ${(result.simulatedMs / 1000).toFixed(1)} s of simulated time`)
+  if (result.failure !== undefined) printFailure(reportOf(result), verbose)
+  console.log(result.failure === undefined ? '1 passed, 0 failed' : '0 passed, 1 failed')
+  return result.failure === undefined ? 0 : exitCodes[result.failure.kind]
+}
+
+function reportOf({ seed, simulatedMs, operations, failure, recent }: SwarmResult): Report {
+  return { seed, simulatedMs, operations, ...(failure && { failure: { kind: failure.kind, finder: failure.finder, message: failure.message, recent } }) }
+}
+
+function printFailure({ seed, failure }: Report, tracePrinted: boolean): void {
+  if (failure === undefined) return
+  if (!tracePrinted) for (const line of failure.recent) console.log(`    ${line}`)
+  console.log(`seed ${seed}: ${failure.kind} (${failure.finder}): ${failure.message}`)
+  console.log(`replay: scripts/simulate --seed ${seed} --verbose`)
+}
+
+/** A worker gets seeds from its parent, one at a time. */
+function work(): void {
+  const guards = new ProcessGuards()
+  guards.install()
+  process.on('message', (seed: number) => {
+    void runSeed(seed, guards, false).then(result => process.send?.(reportOf(result)))
+  })
+}
+
+interface Campaign { readonly from: number; readonly seedsMax: number; readonly untilMs: number; readonly workers: number; readonly keepGoing: boolean }
+
+function campaign({ from, seedsMax, untilMs, workers, keepGoing }: Campaign): Promise<number> {
+  console.log(`seeds from ${from}`)
+  const startedMs = performance.now()
+  const failures: Report[] = []
+  let next = from
+  let passed = 0
+  let simulatedMs = 0
+  let operations = 0
+  const { promise, resolve } = Promise.withResolvers<number>()
+  let running = 0
+  const finish = (): void => {
+    const minutes = (performance.now() - startedMs) / 60_000
+    const seeds = passed + failures.length
+    console.log(`${Math.round(seeds / minutes)} seeds a minute, ${(simulatedMs / 3_600_000 / minutes).toFixed(2)} simulated hours a minute, ${operations} operations`)
+    console.log(`${passed} passed, ${failures.length} failed`)
+    resolve(failures[0]?.failure === undefined ? 0 : exitCodes[failures[0].failure.kind])
+  }
+  for (let index = 0; index < workers; index++) {
+    const worker = fork(fileURLToPath(import.meta.url), ['--worker'], { execArgv: process.execArgv })
+    running++
+    const give = (): void => {
+      const over = next >= from + seedsMax || performance.now() > untilMs || (failures.length > 0 && !keepGoing)
+      if (over) worker.disconnect()
+      else worker.send(next++)
+    }
+    worker.on('message', (report: Report) => {
+      simulatedMs += report.simulatedMs
+      operations += report.operations
+      if (report.failure === undefined) passed++
+      else {
+        failures.push(report)
+        printFailure(report, false)
+      }
+      give()
+    })
+    worker.on('exit', code => {
+      if (code !== 0 && code !== null) console.error(`a worker ended with ${code}`)
+      if (--running === 0) finish()
+    })
+    give()
+  }
+  return promise
+}
+
+/** A seed of the date: another one every second. */
+function seedOfDate(): number {
+  return Math.floor(Date.now() / 1000) * 1000
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      'seed': { type: 'string' }, 'seeds': { type: 'string' }, 'from': { type: 'string' }, 'minutes': { type: 'string' }, 'workers': { type: 'string' },
+      'verbose': { type: 'boolean' }, 'keep-going': { type: 'boolean' }, 'worker': { type: 'boolean' },
+    },
+  })
+  if (values.seed !== undefined) return one(Number(values.seed), values.verbose ?? false)
+  if (values.seeds === undefined && values.minutes === undefined) {
+    console.error(usage)
+    return usageError
+  }
+  return campaign({
+    from: values.from === undefined ? seedOfDate() : Number(values.from),
+    seedsMax: values.seeds === undefined ? Infinity : Number(values.seeds),
+    untilMs: values.minutes === undefined ? Infinity : performance.now() + Number(values.minutes) * 60_000,
+    workers: values.workers === undefined ? workersDefault : Number(values.workers),
+    keepGoing: values['keep-going'] ?? false,
+  })
+}
+
+if (process.argv.includes('--worker')) work()
+else process.exitCode = await main()

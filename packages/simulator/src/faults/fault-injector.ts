@@ -1,0 +1,64 @@
+import type { FaultName } from '../swarm/swarm-options.ts'
+import type { Weather } from '../swarm/weather.ts'
+import { jumpClock } from './clock-faults.ts'
+import { failingDisk, failingReads, fullDisk, slowDisk } from './disk-faults.ts'
+import type { Fault, FaultContext } from './fault.ts'
+import { cutOneWay, dropConnections, isolateLeader, isolateOne, killConnections, partition, slowLink } from './network-faults.ts'
+import { crash, crashAll, pause, stop } from './process-faults.ts'
+
+const makers: Readonly<Record<FaultName, (context: FaultContext) => Fault | undefined>> = {
+  'crash': crash, 'stop': stop, 'pause': pause, 'crash-all': crashAll,
+  'partition': partition, 'isolate-one': isolateOne, 'isolate-leader': isolateLeader, 'one-way': cutOneWay, 'slow-link': slowLink,
+  'kill-connections': killConnections, 'drop-connections': dropConnections,
+  'slow-disk': slowDisk, 'full-disk': fullDisk, 'failing-disk': failingDisk, 'failing-reads': failingReads,
+  'jump-clock': jumpClock,
+}
+
+/** Lets things go wrong, one after the other and several at a time, until it is stopped; then ends them all. */
+export class FaultInjector {
+  readonly #context: FaultContext
+  readonly #weather: Weather
+  readonly #active = new Set<Fault>()
+  #stopped = false
+
+  constructor(context: FaultContext, weather: Weather) {
+    this.#context = context
+    this.#weather = weather
+  }
+
+  async run(): Promise<void> {
+    const { dice, options, world } = this.#context
+    if (options.faultPauseMs === Infinity) return
+    for (;;) {
+      await world.sleep(dice.wait(options.faultPauseMs))
+      if (this.#stopped) return
+      const name = dice.weighted(options.faults)
+      if (name !== undefined) this.#inject(name)
+    }
+  }
+
+  /** Ends every fault. */
+  stop(): void {
+    this.#stopped = true
+    for (const fault of [...this.#active]) this.#end(fault)
+  }
+
+  #inject(name: FaultName): void {
+    const { dice, options, world } = this.#context
+    const fault = makers[name](this.#context)
+    const ms = dice.between(0, options.faultMsMax)
+    if (fault === undefined) return
+    world.say(`fault ${name} for ${Math.round(ms)} ms`)
+    this.#active.add(fault)
+    this.#weather.worsen()
+    fault.begin()
+    world.queue.schedule(ms, 'fault ends', () => this.#end(fault))
+  }
+
+  #end(fault: Fault): void {
+    if (!this.#active.delete(fault)) return
+    fault.end()
+    this.#weather.improve()
+  }
+}
+

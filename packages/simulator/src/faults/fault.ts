@@ -1,0 +1,19 @@
+import type { SwarmOptions } from '../swarm/swarm-options.ts'
+import type { Dice } from '../world/dice.ts'
+import type { World } from '../world/world.ts'
+import type { FaultyDisks } from './faulty-disks.ts'
+import type { Supervisor } from './supervisor.ts'
+
+/** Something that goes wrong for a while. `end` may be called at any time after `begin`, once. */
+export interface Fault {
+  begin(): void
+  end(): void
+}
+
+export interface FaultContext {
+  readonly world: World
+  readonly dice: Dice
+  readonly options: SwarmOptions
+  readonly disks: FaultyDisks
+  readonly supervisor: Supervisor
+}

@@ -1,0 +1,58 @@
+import type { Dice } from '../world/dice.ts'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { World } from '../world/world.ts'
+
+export interface DiskTrouble {
+  /** Milliseconds added to each sync. */
+  slowMs: number
+  full: boolean
+  /** Share of batches that fail. */
+  failingWrites: number
+  /** Share of reads that fail. */
+  failingReads: number
+  failingReadCode: 'io' | 'corrupt'
+}
+
+const keepUnsyncedChance = 0.5
+const landFailedChance = 0.5
+
+/** The disks of all nodes: how each misbehaves now. */
+export class FaultyDisks {
+  readonly #troubles = new Map<SimulatedNode, DiskTrouble>()
+  /** Nodes whose present life has met an error of its disk. */
+  readonly #hit = new Set<SimulatedNode>()
+
+  constructor(world: World, dice: Dice, syncDelayMs: { readonly min: number; readonly max: number }) {
+    for (const node of world.nodes) {
+      const trouble: DiskTrouble = { slowMs: 0, full: false, failingWrites: 0, failingReads: 0, failingReadCode: 'io' }
+      this.#troubles.set(node, trouble)
+      const hit = <Code>(code: Code): Code => {
+        this.#hit.add(node)
+        return code
+      }
+      node.disk.setFaults({
+        syncDelayMs: () => dice.between(syncDelayMs.min, syncDelayMs.max) + dice.fraction() * trouble.slowMs,
+        failWrite: () => trouble.full ? hit('full') : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io') : undefined,
+        landFailed: () => dice.chance(landFailedChance),
+        failRead: () => trouble.failingReads > 0 && dice.chance(trouble.failingReads) ? hit(trouble.failingReadCode) : undefined,
+        keepUnsynced: () => dice.chance(keepUnsyncedChance),
+      })
+    }
+    world.onStarted.add(node => { if (!this.troubled(node)) this.#hit.delete(node) })
+  }
+
+  of(node: SimulatedNode): DiskTrouble {
+    return this.#troubles.get(node)!
+  }
+
+  /** Its disk gives errors now. */
+  troubled(node: SimulatedNode): boolean {
+    const { full, failingWrites, failingReads } = this.of(node)
+    return full || failingWrites > 0 || failingReads > 0
+  }
+
+  /** Its present life has met an error of its disk. */
+  wasHit(node: SimulatedNode): boolean {
+    return this.#hit.has(node)
+  }
+}

@@ -1,0 +1,48 @@
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { World } from '../world/world.ts'
+import type { FaultyDisks } from './faulty-disks.ts'
+
+const restartMs = 1000
+
+/** Starts nodes again, as the supervisor of a machine does, until they run. */
+export class Supervisor {
+  readonly #world: World
+  readonly #disks: FaultyDisks
+  /** Nodes that are meant to be down. */
+  readonly #down = new Set<SimulatedNode>()
+  readonly #starting = new Set<SimulatedNode>()
+
+  constructor(world: World, disks: FaultyDisks) {
+    this.#world = world
+    this.#disks = disks
+    world.mayGiveUp = node => {
+      if (!disks.wasHit(node)) return false
+      world.queue.schedule(restartMs, 'restart', () => this.up(node))
+      return true
+    }
+  }
+
+  keepDown(node: SimulatedNode): void {
+    this.#down.add(node)
+  }
+
+  up(node: SimulatedNode): void {
+    this.#down.delete(node)
+    if (node.running || this.#starting.has(node)) return
+    this.#starting.add(node)
+    void this.#start(node).finally(() => this.#starting.delete(node))
+  }
+
+  async #start(node: SimulatedNode): Promise<void> {
+    while (!node.running && !this.#down.has(node)) {
+      try {
+        await this.#world.start(node.number)
+      } catch (error) {
+        const text = error instanceof Error ? error.message : String(error)
+        this.#world.say(`${node.host} cannot start: ${text}`)
+        if (!this.#disks.wasHit(node)) return this.#world.fail('crash', 'start', `${node.name} cannot start although its disk is sound: ${text}`, error)
+        await this.#world.sleep(restartMs)
+      }
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/** Plants one bug and runs seeds until a checker notices. */
+import { scenarios } from '../scenarios/index.ts'
+import { simulateScenario } from '../scenarios/simulated-cluster.ts'
+import { runSwarm } from '../swarm/swarm-run.ts'
+import type { World } from '../world/world.ts'
+import { Failure } from '../world/failure.ts'
+import type { PlantedBug } from './planted-bug.ts'
+
+export interface Catch {
+  /** Checker, or phase of the run. */
+  readonly by: string
+  readonly message: string
+  /** Seeds that it took, the one that showed it included. */
+  readonly seeds: number
+  readonly lastSeed: number
+}
+
+/** @returns null when none of the seeds shows the bug */
+export async function huntBug(bug: PlantedBug, fromSeed: number, seedsMax: number, onWorld: (world: World) => void = () => {}): Promise<Catch | null> {
+  for (let seeds = 1; seeds <= seedsMax; seeds++) {
+    const lastSeed = fromSeed + seeds - 1
+    const failure = await failureOf(bug, lastSeed, onWorld)
+    if (failure !== null) return { ...failure, seeds, lastSeed }
+  }
+  return null
+}
+
+async function failureOf(bug: PlantedBug, seed: number, onWorld: (world: World) => void): Promise<Pick<Catch, 'by' | 'message'> | null> {
+  if (bug.scenario === undefined) {
+    const { failure } = await runSwarm(seed, { plant: bug.plant(), onWorld })
+    return failure === undefined ? null : { by: failure.finder, message: failure.message }
+  }
+  const scenario = scenarios.find(({ name }) => name === bug.scenario)
+  if (scenario === undefined) throw new Error(`there is no scenario "${bug.scenario}"`)
+  try {
+    await simulateScenario(scenario, seed, { plant: bug.plant() })
+    return null
+  } catch (error) {
+    return error instanceof Failure ? { by: error.finder, message: error.message } : { by: 'scenario', message: String(error) }
+  }
+}

@@ -1,0 +1,89 @@
+import { StorageError } from '@sectional/runtime'
+import type { Store } from '@sectional/runtime'
+import { everyNth, withChanges, withStores } from './planted-bug.ts'
+import type { PlantedBug } from './planted-bug.ts'
+
+/** What a disk that lies about syncing loses at a crash. */
+const unsyncedMs = 200
+
+interface Undo { readonly atMs: number; readonly before: readonly (readonly [Uint8Array, Uint8Array | undefined])[] }
+
+export const diskBugs: readonly PlantedBug[] = [
+  {
+    name: 'acknowledge-before-sync',
+    does: 'a write is confirmed when the system has it, not the disk: a crash takes back the last moments',
+    caughtBy: ['acknowledged-kept', 'replicas-equal', 'metadata-log', 'durable-acknowledgement', 'converge', 'start', 'fatal'],
+    plant: () => {
+      const unsynced = new Map<string, Undo[]>()
+      return node => ({
+        runtime: runtime => withStores(runtime, async (store, name) => {
+          const key = `${node}/${name}`
+          await takeBack(store, unsynced.get(key) ?? [])
+          const undos: Undo[] = []
+          unsynced.set(key, undos)
+          const now = () => runtime.clock.monotonic()
+          return withChanges(store, {
+            write: async fill => {
+              const before: [Uint8Array, Uint8Array | undefined][] = []
+              const remember = (bytes: Uint8Array): void => { before.push([bytes, store.getSync(bytes)]) }
+              await store.write(batch => fill({
+                put: (bytes, value) => { remember(bytes); batch.put(bytes, value) },
+                delete: bytes => { remember(bytes); batch.delete(bytes) },
+              }))
+              while (undos[0] !== undefined && undos[0].atMs < now() - unsyncedMs) undos.shift()
+              undos.push({ atMs: now(), before })
+            },
+            close: () => {
+              undos.length = 0
+              return store.close()
+            },
+          })
+        }),
+      })
+    },
+  },
+  {
+    name: 'lost-group-commit-failure',
+    does: 'when a batch fails, those who wait for it are told that it was written',
+    caughtBy: ['acknowledged-kept', 'durable-acknowledgement', 'replicas-equal', 'metadata-log', 'converge', 'fatal', 'start'],
+    plant: () => () => ({
+      runtime: runtime => withStores(runtime, store => withChanges(store, {
+        failures: 0,
+        write: fill => store.write(fill).catch((error: unknown) => {
+          if (!(error instanceof StorageError) || !['full', 'io'].includes(error.code)) throw error
+        }),
+      })),
+    }),
+  },
+  {
+    name: 'leaked-timers',
+    does: 'one cancelled timer in fifty stays behind',
+    caughtBy: ['nothing-leaks'],
+    plant: () => () => {
+      const leaks = everyNth(50)
+      return {
+        runtime: runtime => ({
+          ...runtime,
+          clock: withChanges(runtime.clock, {
+            setTimer: (ms, callback) => {
+              let cancelled = false
+              const timer = runtime.clock.setTimer(ms, () => { if (!cancelled) callback() })
+              return { cancel: () => { cancelled = true; if (!leaks()) timer.cancel() } }
+            },
+          }),
+        }),
+      }
+    },
+  },
+]
+
+async function takeBack(store: Store, undos: readonly Undo[]): Promise<void> {
+  const newestMs = undos.at(-1)?.atMs ?? 0
+  const lost = undos.filter(undo => undo.atMs >= newestMs - unsyncedMs).reverse()
+  if (lost.length === 0) return
+  await store.write(batch => {
+    for (const { before } of lost) {
+      for (const [key, value] of before) value === undefined ? batch.delete(key) : batch.put(key, value)
+    }
+  })
+}

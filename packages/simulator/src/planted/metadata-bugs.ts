@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto'
+import { ApiError } from '@sectional/core'
+import type { RaftMessage } from '@sectional/core'
+import type { ClusterState, ControlPlane, DatabaseRecord, ShardRecord } from '@sectional/server'
+import { withChanges, withStores } from './planted-bug.ts'
+import type { PlantedBug } from './planted-bug.ts'
+
+export const metadataBugs: readonly PlantedBug[] = [
+  {
+    name: 'two-leaders',
+    does: 'a vote that was refused counts as granted, so that a term can have two leaders',
+    caughtBy: ['metadata-log', 'fatal', 'converge'],
+    plant: () => () => ({
+      seams: {
+        network: network => withChanges(network, {
+          control: node => {
+            const peer = network.control(node)
+            return withChanges(peer, { sendRaft: message => peer.sendRaft(grantedVote(message)) })
+          },
+        }),
+      },
+    }),
+  },
+  {
+    name: 'forgotten-votes',
+    does: 'the term and the vote are not on disk when a vote is given',
+    caughtBy: ['metadata-log', 'fatal', 'converge', 'start'],
+    plant: () => () => ({
+      runtime: runtime => withStores(runtime, (store, name) => name !== 'control' ? store : withChanges(store, {
+        write: fill => store.write(batch => fill({
+          put: (key, value) => batch.put(key, key.length === 1 && key[0] === hardStateKey ? withoutVote(value) : value),
+          delete: key => batch.delete(key),
+        })),
+      })),
+    }),
+  },
+  {
+    name: 'reused-incarnation',
+    does: 'a database that is created again gets the identity, and so the key prefix, of the one before it',
+    caughtBy: ['deleted-stays', 'metadata-log', 'acknowledged-kept', 'scenario'],
+    scenario: 'a database is deleted and created again while a node is away, which then shows nothing old',
+    plant: () => () => {
+      let name: string | null = null
+      return {
+        runtime: runtime => ({
+          ...runtime,
+          random: withChanges(runtime.random, {
+            bytes: length => {
+              const bytes = runtime.random.bytes(length)
+              const of = name
+              name = null
+              return of === null ? bytes : new Uint8Array(createHash('sha256').update(of).digest().subarray(0, length))
+            },
+          }),
+        }),
+        seams: {
+          control: control => withChanges(control, {
+            createDatabase: (wanted, options) => {
+              name = wanted
+              return control.createDatabase(wanted, options)
+            },
+          }),
+        },
+      }
+    },
+  },
+  {
+    name: 'second-admission',
+    does: 'whoever creates a name that exists is told that it was created',
+    caughtBy: ['metadata-log', 'scenario'],
+    plant: () => () => ({
+      seams: {
+        control: control => withChanges(control, {
+          createDatabase: async (name, options) => {
+            try {
+              return await control.createDatabase(name, options)
+            } catch (error) {
+              const known = control.state()?.databases.get(name)
+              if (error instanceof ApiError && error.error === 'file_exists' && known !== undefined) return known
+              throw error
+            }
+          },
+        }),
+      },
+    }),
+  },
+  {
+    name: 'forgotten-intent',
+    does: 'a deletion is promised without a majority, and not written down',
+    caughtBy: ['deleted-stays', 'scenario'],
+    plant: () => () => ({
+      seams: {
+        control: control => withChanges(control, {
+          deleteDatabase: name => control.leader() === null ? Promise.resolve('accepted' as const) : control.deleteDatabase(name),
+        }),
+      },
+    }),
+  },
+  {
+    name: 'filling-counts',
+    does: 'quorums count replicas that are still being filled',
+    caughtBy: ['fresh-reads', 'scenario', 'durable-acknowledgement'],
+    plant: () => () => ({
+      seams: { control: control => withRecords(control, shard => ({ ...shard, replicas: shard.replicas.map(replica => ({ ...replica, filling: false })) })) },
+    }),
+  },
+  {
+    name: 'own-decider',
+    does: 'each node lets its own replica decide edits',
+    caughtBy: ['one-branch', 'scenario'],
+    plant: () => node => ({
+      seams: {
+        control: control => withRecords(control, shard => ({
+          ...shard, replicas: [...shard.replicas].sort((a, b) => Number(b.node === node) - Number(a.node === node)),
+        })),
+      },
+    }),
+  },
+]
+
+/** A key of the `control` store. */
+const hardStateKey = 0x68
+
+function grantedVote(message: RaftMessage): RaftMessage {
+  return message.type === 'vote-reply' ? { ...message, granted: true } : message
+}
+
+function withoutVote(hardState: Uint8Array): Uint8Array {
+  const { term, commit } = JSON.parse(new TextDecoder().decode(hardState)) as { readonly term: number; readonly commit: number }
+  return new TextEncoder().encode(JSON.stringify({ term, vote: null, commit }))
+}
+
+/** The metadata with other shard records; one value for one state, since identity is what the coordinator caches by. */
+function withRecords(control: ControlPlane, change: (shard: ShardRecord) => ShardRecord): ControlPlane {
+  const changedRecords = new WeakMap<DatabaseRecord, DatabaseRecord>()
+  const changedStates = new WeakMap<ClusterState, ClusterState>()
+  const record = (original: DatabaseRecord): DatabaseRecord => {
+    const changed = changedRecords.get(original) ?? { ...original, shards: original.shards.map(change) }
+    changedRecords.set(original, changed)
+    return changed
+  }
+  return withChanges(control, {
+    state: () => {
+      const original = control.state()
+      if (original === null) return null
+      const changed = changedStates.get(original) ?? { ...original, databases: new Map([...original.databases].map(([name, each]) => [name, record(each)])) }
+      changedStates.set(original, changed)
+      return changed
+    },
+    confirmAbsent: async name => {
+      const found = await control.confirmAbsent(name)
+      return found && record(found)
+    },
+  })
+}

@@ -1,0 +1,42 @@
+/**
+ * Bugs that are put into nodes on purpose, to see that the checkers find them. Production code has no switches: a
+ * bug stands where parts meet, before the disk, a replica, the metadata or the wire.
+ */
+import type { Runtime, Storage, Store } from '@sectional/runtime'
+import type { Planting } from '../world/simulated-node.ts'
+
+export interface PlantedBug {
+  readonly name: string
+  /** What the nodes do wrong. */
+  readonly does: string
+  /** Checkers that may be the one to notice. */
+  readonly caughtBy: readonly string[]
+  /** The directed scenario that shows it, where random runs would need luck. */
+  readonly scenario?: string
+  /** For one run; the result is called for each life of each node. */
+  readonly plant: () => (node: string) => Planting
+}
+
+/** The whole with some of its members replaced. */
+export function withChanges<Whole extends object>(whole: Whole, changes: Partial<Whole>): Whole {
+  return new Proxy(whole, {
+    get: (target, name) => {
+      if (Object.hasOwn(changes, name)) return changes[name as keyof Whole]
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+/** A runtime whose stores are changed as they are opened. */
+export function withStores(runtime: Runtime, change: (store: Store, name: string) => Store | Promise<Store>): Runtime {
+  const { storage } = runtime
+  const open: Storage['open'] = async (name, options) => change(await storage.open(name, options), name)
+  return { ...runtime, storage: withChanges(storage, { open }) }
+}
+
+/** True for every `count`-th call. */
+export function everyNth(count: number): () => boolean {
+  let calls = 0
+  return () => ++calls % count === 0
+}

@@ -1,0 +1,135 @@
+import type { DocumentSnapshot, LocalDocument, ShardId, ShardReplica } from '@sectional/core'
+import { everyNth, withChanges } from './planted-bug.ts'
+import type { PlantedBug } from './planted-bug.ts'
+
+/** A bug of each local replica. */
+function replicaBug(fields: Omit<PlantedBug, 'plant'>, change: (replica: ShardReplica, situation: { readonly node: string; readonly now: () => number; readonly shard: ShardId }) => Partial<ShardReplica>): PlantedBug {
+  return {
+    ...fields,
+    plant: () => node => {
+      const changed = new Map<ShardReplica, ShardReplica>()
+      let now = (): number => 0
+      return {
+        runtime: runtime => {
+          now = () => runtime.clock.monotonic()
+          return runtime
+        },
+        seams: {
+          replica: (shard, replica) => {
+            const known = changed.get(replica) ?? withChanges(replica, change(replica, { node, now: () => now(), shard }))
+            changed.set(replica, known)
+            return known
+          },
+        },
+      }
+    },
+  }
+}
+
+const staleMs = 20_000
+
+export const replicaBugs: readonly PlantedBug[] = [
+  replicaBug({
+    name: 'count-before-durable',
+    does: 'a replica confirms decided revisions as soon as it has received them',
+    caughtBy: ['durable-acknowledgement', 'acknowledged-kept', 'replicas-equal'],
+  }, replica => ({
+    storeRevisions: async (request, context) => {
+      void replica.storeRevisions(request, context).catch(() => {})
+    },
+  })),
+  replicaBug({
+    name: 'dropped-anti-entropy-batch',
+    does: 'one in three checkpointed batches is confirmed, and only its checkpoint stored',
+    caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept'],
+  }, replica => {
+    const drops = everyNth(3)
+    return {
+      storeRevisions: (request, context) => replica.storeRevisions(
+        request.checkpoint !== undefined && request.revisions.length > 0 && drops() ? { ...request, revisions: [], locals: [] } : request, context),
+    }
+  }),
+  replicaBug({
+    name: 'checkpoint-ahead',
+    does: 'a replica claims to have seen more of another than it was sent',
+    caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept'],
+  }, replica => ({
+    storeRevisions: (request, context) => replica.storeRevisions(
+      request.checkpoint === undefined ? request : { ...request, checkpoint: { ...request.checkpoint, sequence: request.checkpoint.sequence + 5 } }, context),
+  })),
+  replicaBug({
+    name: 'forgotten-tombstone',
+    does: 'a replica confirms tombstones from others, and does not keep them',
+    caughtBy: ['converge', 'replicas-equal', 'durable-acknowledgement', 'deleted-stays'],
+  }, replica => ({
+    storeRevisions: (request, context) => replica.storeRevisions({ ...request, revisions: request.revisions.filter(({ deleted }) => !deleted) }, context),
+  })),
+  replicaBug({
+    name: 'swapped-bodies',
+    does: 'two revisions of one batch get each other\'s bodies',
+    caughtBy: ['true-bodies', 'replicas-equal'],
+  }, replica => ({
+    storeRevisions: (request, context) => {
+      const [first, second, ...rest] = request.revisions
+      if (first === undefined || second === undefined) return replica.storeRevisions(request, context)
+      return replica.storeRevisions({ ...request, revisions: [{ ...first, body: second.body }, { ...second, body: first.body }, ...rest] }, context)
+    },
+  })),
+  replicaBug({
+    name: 'local-stamp-rule',
+    does: 'of two versions of a local document the one that arrives last wins, not the one that was written last',
+    caughtBy: ['converge', 'replicas-equal', 'local-documents'],
+  }, replica => ({
+    storeRevisions: async (request, context) => {
+      const locals: LocalDocument[] = []
+      for (const local of request.locals ?? []) {
+        const [known] = await replica.openLocalDocuments([local.id], context)
+        locals.push(known === null || known === undefined || known.stamp < local.stamp ? local : { ...local, stamp: known.stamp + 1 })
+      }
+      return replica.storeRevisions({ ...request, ...(request.locals && { locals }) }, context)
+    },
+  })),
+  replicaBug({
+    name: 'stale-cache',
+    does: 'a replica answers reads from a cache that writes do not touch',
+    caughtBy: ['fresh-reads', 'one-branch', 'sound-answers'],
+  }, (replica, { now }) => {
+    const cached = new Map<string, { readonly atMs: number; readonly answer: DocumentSnapshot | null }>()
+    return {
+      openDocument: async (request, context) => {
+        const key = JSON.stringify(request)
+        const known = cached.get(key)
+        if (known !== undefined && now() - known.atMs < staleMs) return known.answer
+        const answer = await replica.openDocument(request, context)
+        cached.set(key, { atMs: now(), answer })
+        return answer
+      },
+    }
+  }),
+  replicaBug({
+    name: 'winner-by-node',
+    does: 'which of several leaves wins depends on the node',
+    caughtBy: ['reads-agree', 'fresh-reads'],
+  }, (replica, { node }) => {
+    const odd = Number(/\d+/.exec(node)?.[0]) % 2 === 1
+    return {
+      openDocument: async (request, context) => {
+        const answer = await replica.openDocument(request, context)
+        const live = answer?.leaves.filter(({ deleted }) => !deleted) ?? []
+        if (answer === null || !odd || live.length < 2) return answer
+        const [opened] = await replica.openRevisions([{ id: request.id, revisions: [live[1]!.revision], latest: false }], context)
+        const other = opened?.[0]
+        const leaves = [live[1]!, live[0]!, ...answer.leaves.slice(2)]
+        return { ...answer, leaves, ...(request.body && other?.kind === 'found' && { body: other.revision.body }) }
+      },
+    }
+  }),
+  replicaBug({
+    name: 'no-catch-up',
+    does: 'a replica that was away decides edits at once, without what it has missed',
+    caughtBy: ['scenario'],
+    scenario: 'a decider that was away decides nothing before it knows what it missed',
+  }, replica => ({
+    updateDocuments: (request, context) => replica.updateDocuments({ ...request, force: true }, context),
+  })),
+]

@@ -1,0 +1,100 @@
+import type { Dice } from '../world/dice.ts'
+
+/** What one seed tries: drawn from it, printed first. Times in milliseconds of simulated time. */
+export interface SwarmOptions {
+  readonly nodes: number
+  /** Nodes that are there from the beginning and stand in the seed lists; the rest join later. */
+  readonly founders: number
+  readonly databases: readonly DatabaseOptions[]
+  readonly clients: number
+  readonly operationsPerClient: number
+  /** Mean pause of a client between two operations. */
+  readonly thinkMs: number
+  readonly documentsPerDatabase: number
+  /** Longest padding of a document, in bytes. */
+  readonly documentBytesMax: number
+  readonly r: number | undefined
+  readonly w: number | undefined
+  readonly operations: Readonly<Record<ClientAction, number>>
+  readonly linkDelayMs: { readonly min: number; readonly max: number }
+  readonly clockDrift: number
+  readonly clockOffsetMs: number
+  readonly syncDelayMs: { readonly min: number; readonly max: number }
+  /** Mean pause between two faults; Infinity: none. */
+  readonly faultPauseMs: number
+  readonly faultMsMax: number
+  readonly faults: Readonly<Record<FaultName, number>>
+}
+
+export interface DatabaseOptions {
+  readonly name: string
+  readonly q: number
+  readonly n: number
+  /** Clients delete and create it again. */
+  readonly fleeting: boolean
+}
+
+export const clientActions = ['read', 'open-revisions', 'list', 'write', 'blind-write', 'stale-write', 'delete', 'bulk', 'graft', 'local-write', 'local-delete', 'create-database', 'delete-database'] as const
+export type ClientAction = (typeof clientActions)[number]
+
+export const faultNames = [
+  'crash', 'stop', 'pause', 'partition', 'isolate-one', 'isolate-leader', 'one-way', 'slow-link', 'kill-connections', 'drop-connections',
+  'slow-disk', 'full-disk', 'failing-disk', 'failing-reads', 'jump-clock', 'crash-all',
+] as const
+export type FaultName = (typeof faultNames)[number]
+
+export function drawSwarmOptions(dice: Dice): SwarmOptions {
+  const nodes = dice.pick([1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7])
+  const founders = dice.chance(0.75) ? nodes : dice.integer(1, nodes)
+  const calm = dice.chance(0.12)
+  const linkMin = dice.pick([0.05, 0.2, 1])
+  const syncMin = dice.pick([0, 0.1, 1])
+  return {
+    nodes, founders,
+    databases: drawDatabases(dice, nodes),
+    clients: dice.integer(1, 6),
+    operationsPerClient: dice.integer(10, 60),
+    thinkMs: dice.pick([5, 50, 200, 600]),
+    documentsPerDatabase: dice.pick([1, 2, 5, 20, 60]),
+    documentBytesMax: dice.pick([0, 100, 2000, 60_000]),
+    r: dice.pick([undefined, undefined, 1, 2, nodes]),
+    w: dice.pick([undefined, undefined, 1, 2, nodes]),
+    operations: drawActions(dice),
+    linkDelayMs: { min: linkMin, max: linkMin + dice.pick([0.1, 2, 20]) },
+    clockDrift: dice.pick([0, 0.0001, 0.01]),
+    clockOffsetMs: dice.pick([0, 100, 3_600_000]),
+    syncDelayMs: { min: syncMin, max: syncMin + dice.pick([0, 2, 10]) },
+    faultPauseMs: calm ? Infinity : dice.pick([300, 1000, 3000, 8000]),
+    faultMsMax: dice.pick([500, 3000, 15_000]),
+    faults: drawFaults(dice),
+  }
+}
+
+function drawDatabases(dice: Dice, nodes: number): DatabaseOptions[] {
+  const one = (name: string, fleeting: boolean): DatabaseOptions => ({ name, q: dice.pick([1, 2, 4, 8]), n: dice.pick([1, 2, 3, 3, 3, nodes]), fleeting })
+  const fleeting = dice.pick([0, 0, 1, 2])
+  return [one('kept', false), ...Array.from({ length: fleeting }, (_, index) => one(`fleeting${index + 1}`, true))]
+}
+
+function drawActions(dice: Dice): Record<ClientAction, number> {
+  const usual: Record<ClientAction, number> = {
+    'read': 10, 'open-revisions': 2, 'list': 1, 'write': 14, 'blind-write': 4, 'stale-write': 2, 'delete': 3, 'bulk': 4, 'graft': 2, 'local-write': 3, 'local-delete': 1,
+    'create-database': 2, 'delete-database': 2,
+  }
+  return thinned(dice, clientActions, usual, 0.15)
+}
+
+function drawFaults(dice: Dice): Record<FaultName, number> {
+  const usual: Record<FaultName, number> = {
+    'crash': 6, 'stop': 2, 'pause': 4, 'partition': 5, 'isolate-one': 3, 'isolate-leader': 3, 'one-way': 2, 'slow-link': 3, 'kill-connections': 3, 'drop-connections': 2,
+    'slow-disk': 2, 'full-disk': 2, 'failing-disk': 2, 'failing-reads': 1, 'jump-clock': 2, 'crash-all': 1,
+  }
+  return thinned(dice, faultNames, usual, 0.4)
+}
+
+/** Some weights off, the others up to tripled: runs that do few things find what runs of everything hide (swarm testing, Groce et al. 2012). */
+function thinned<Key extends string>(dice: Dice, keys: readonly Key[], usual: Readonly<Record<Key, number>>, offChance: number): Record<Key, number> {
+  const drawn: Record<Key, number> = { ...usual }
+  for (const key of keys) drawn[key] = dice.chance(offChance) ? 0 : Math.round(usual[key] * dice.between(0.5, 3))
+  return drawn
+}

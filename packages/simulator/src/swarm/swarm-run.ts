@@ -1,0 +1,211 @@
+/**
+ * One seed: draws what it tries, lets clients work while things go wrong, then ends every fault and demands that
+ * the cluster comes to rest in one state; the checkers look at what happened on the way and at what is left.
+ */
+import { acknowledgedKept } from '../checkers/acknowledged-kept.ts'
+import { deletedStays } from '../checkers/deleted-stays.ts'
+import { readReplicas } from '../checkers/disk-contents.ts'
+import { DurableAcknowledgement } from '../checkers/durable-acknowledgement.ts'
+import { finalDatabase } from '../checkers/final-state.ts'
+import type { FinalDatabase, FinalState, Findings } from '../checkers/final-state.ts'
+import { freshReads } from '../checkers/fresh-reads.ts'
+import { keptDatabases } from '../checkers/kept-databases.ts'
+import { MetadataLog } from '../checkers/metadata-log.ts'
+import { oneBranch } from '../checkers/one-branch.ts'
+import { replicasEqual } from '../checkers/replicas-equal.ts'
+import { trueBodies } from '../checkers/true-bodies.ts'
+import { FaultInjector } from '../faults/fault-injector.ts'
+import { FaultyDisks } from '../faults/faulty-disks.ts'
+import { Supervisor } from '../faults/supervisor.ts'
+import { Client } from '../workload/client.ts'
+import { History } from '../workload/history.ts'
+import { Dice } from '../world/dice.ts'
+import { Failure } from '../world/failure.ts'
+import { World } from '../world/world.ts'
+import type { WorldOptions } from '../world/world.ts'
+import { drawSwarmOptions } from './swarm-options.ts'
+import type { SwarmOptions } from './swarm-options.ts'
+import { Weather } from './weather.ts'
+
+export interface SwarmResult {
+  readonly seed: number
+  readonly options: SwarmOptions
+  readonly failure: Failure | undefined
+  readonly traceHash: string
+  readonly events: number
+  readonly operations: number
+  readonly simulatedMs: number
+  readonly recent: readonly string[]
+}
+
+export interface SwarmHooks {
+  readonly onLine?: (line: string) => void
+  /** Told the run's world first, so that an exception of the process can be put down to it. */
+  readonly onWorld?: (world: World) => void
+  /** A bug to find. */
+  readonly plant?: WorldOptions['plant']
+}
+
+const startMsMax = 120_000
+const workMsMax = 3_600_000
+const stopMsMax = 120_000
+/** After the last fault, all nodes must serve within this ... */
+const healMsMax = 120_000
+/** ... and all replicas be equal within this. */
+const convergeMsMax = 400_000
+const equalPollMs = 5000
+/** Frames that were under way when the last node stopped have arrived by then. */
+const lastFramesMs = 60_000
+const durabilityShare = 0.2
+const recentLines = 60
+
+/** The checkers of the final state. */
+const finalCheckers: Readonly<Record<string, (state: FinalState) => Findings>> = {
+  'acknowledged-kept': acknowledgedKept,
+  'one-branch': oneBranch,
+  'fresh-reads': freshReads,
+  'true-bodies': trueBodies,
+  'deleted-stays': deletedStays,
+  'kept-databases': keptDatabases,
+}
+
+export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<SwarmResult> {
+  const dice = new Dice(seed)
+  const options = drawSwarmOptions(dice.fork('options'))
+  const world = new World({
+    seed, nodes: options.nodes, seeds: options.founders, linkDelayMs: options.linkDelayMs, clockDrift: options.clockDrift, clockOffsetMs: options.clockOffsetMs, onLine: hooks.onLine, plant: hooks.plant,
+  })
+  hooks.onWorld?.(world)
+  world.say(`seed ${seed}: ${JSON.stringify(options)}`)
+  const run = new SwarmRun(world, options, dice)
+  let failure: Failure | undefined
+  try {
+    await run.run()
+  } catch (error) {
+    failure = error instanceof Failure ? error : new Failure('crash', 'exception', error instanceof Error ? error.stack ?? error.message : String(error), { cause: error })
+  }
+  return {
+    seed, options, failure, traceHash: world.trace.hash, events: world.trace.events, operations: run.history.operations.length, simulatedMs: world.nowMs,
+    recent: failure === undefined ? [] : world.trace.recent(recentLines),
+  }
+}
+
+class SwarmRun {
+  readonly history: History
+  readonly #world: World
+  readonly #options: SwarmOptions
+  readonly #dice: Dice
+  readonly #weather: Weather
+  readonly #disks: FaultyDisks
+  readonly #supervisor: Supervisor
+  readonly #metadata: MetadataLog
+  readonly #durability: DurableAcknowledgement
+
+  constructor(world: World, options: SwarmOptions, dice: Dice) {
+    this.#world = world
+    this.#options = options
+    this.#dice = dice
+    this.history = new History(world)
+    this.#weather = new Weather(() => world.nowMs)
+    this.#disks = new FaultyDisks(world, dice.fork('disks'), options.syncDelayMs)
+    this.#supervisor = new Supervisor(world, this.#disks)
+    this.#metadata = new MetadataLog(world)
+    this.#durability = new DurableAcknowledgement(world, dice.fork('durability'), durabilityShare)
+  }
+
+  async run(): Promise<void> {
+    const world = this.#world
+    await world.run(() => this.#begin(), startMsMax)
+    await world.run(() => this.#work(), workMsMax)
+    const records = await world.run(() => this.#rest(), healMsMax + convergeMsMax * this.#options.databases.length)
+    const databases = await this.#equalDisks(records)
+    await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
+    await world.run(() => world.sleep(lastFramesMs))
+    this.#checkLeaks()
+    this.#check({ databases, operations: this.history.operations, everCalm: this.#weather.everCalm })
+  }
+
+  async #begin(): Promise<void> {
+    const founders = this.#world.nodes.slice(0, this.#options.founders).map(node => node.number)
+    for (const number of founders) this.#supervisor.up(this.#world.node(number))
+    await this.#world.eventually('the founders to start', startMsMax, async () => founders.every(number => this.#world.node(number).inside !== undefined) ? null : 'not yet')
+    await this.#world.ready(founders)
+    const client = this.#client('setup', founders)
+    for (const database of this.#options.databases) {
+      await this.#world.eventually(`${database.name} to be created`, startMsMax, async () => await client.createDatabase(database) ? null : 'refused')
+    }
+  }
+
+  /** Clients, faults and latecomers; ends when the clients have done what they had to do. */
+  async #work(): Promise<void> {
+    const { clients, founders } = this.#options
+    const world = this.#world
+    const injector = new FaultInjector({
+      world, dice: this.#dice.fork('faults'), options: this.#options, disks: this.#disks, supervisor: this.#supervisor,
+    }, this.#weather)
+    void injector.run()
+    for (const node of world.nodes.slice(founders)) world.queue.schedule(this.#dice.wait(5000), 'latecomer', () => this.#supervisor.up(node))
+    const everybody = world.nodes.map(node => node.number)
+    await Promise.all(Array.from({ length: clients }, (_, index) => this.#client(`c${index + 1}`, everybody).run()))
+    injector.stop()
+    world.heal()
+    world.say('faults are over')
+  }
+
+  #client(name: string, numbers: readonly number[]): Client {
+    return new Client({
+      name, world: this.#world, dice: this.#dice.fork(`client ${name}`), history: this.history, weather: this.#weather, options: this.#options,
+      reachable: () => numbers,
+      onAcknowledged: (operation, revision) => this.#durability.acknowledged(operation, revision),
+      onSuspicious: (operation, answer) => {
+        if (this.#world.nodes.some(node => this.#disks.wasHit(node))) return
+        this.#world.fail('crash', 'internal-error', `#${operation.number} was answered 500 ${JSON.stringify(answer.body)} although no disk is at fault`)
+      },
+    })
+  }
+
+  /** Everything runs, everything is equal; gives the databases that are there. */
+  async #rest(): Promise<readonly FinalDatabase['record'][]> {
+    const world = this.#world
+    for (const node of world.nodes) this.#supervisor.up(node)
+    await world.eventually('all nodes to run', healMsMax, async () => world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
+    await world.ready(undefined, healMsMax)
+    await world.eventually('one metadata state', healMsMax, async () => {
+      const states = world.nodes.map(node => node.inside?.control.state())
+      const texts = new Set(states.map(state => JSON.stringify([state?.nodes, [...state?.databases ?? []]])))
+      return texts.size === 1 ? null : [...texts].join(' / ')
+    })
+    const names = [...world.node(1).inside!.control.state()!.databases.keys()]
+    for (const name of names) await world.converge(name, convergeMsMax)
+    return names.flatMap(name => world.node(1).inside!.control.state()!.databases.get(name) ?? [])
+  }
+
+  /** What lies on the disks once all replicas hold the same, local documents included, which digests leave out. */
+  async #equalDisks(records: readonly FinalDatabase['record'][]): Promise<ReadonlyMap<string, FinalDatabase>> {
+    const world = this.#world
+    const endMs = world.nowMs + convergeMsMax
+    for (;;) {
+      const databases = new Map<string, FinalDatabase>()
+      for (const record of records) databases.set(record.name, finalDatabase(record, await readReplicas(world.nodes, record)))
+      const [difference] = replicasEqual({ databases, operations: this.history.operations, everCalm: this.#weather.everCalm })
+      if (difference === undefined) return databases
+      if (world.nowMs > endMs) throw new Failure('liveness', 'replicas-equal', difference)
+      await world.run(() => world.sleep(equalPollMs))
+    }
+  }
+
+  #checkLeaks(): void {
+    const world = this.#world
+    const leaks = world.nodes.flatMap(node => node.leaks.map(leak => `${node.name}: ${leak}`))
+    if (world.hub.openConnections > 0) leaks.push(`${world.hub.openConnections} connections`)
+    if (leaks.length > 0) throw new Failure('safety', 'nothing-leaks', leaks.join('; '))
+  }
+
+  #check(state: FinalState): void {
+    const checkers: typeof finalCheckers = { ...finalCheckers, 'metadata-log': ({ operations }) => this.#metadata.findings(operations) }
+    const findings = Object.entries(checkers)
+      .flatMap(([checker, check]) => check(state).map(finding => ({ checker, finding })))
+    for (const { checker, finding } of findings) this.#world.say(`${checker}: ${finding}`)
+    if (findings[0] !== undefined) throw new Failure('safety', findings[0].checker, findings[0].finding)
+  }
+}

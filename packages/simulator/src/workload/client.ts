@@ -1,0 +1,266 @@
+import type { ClientAction, DatabaseOptions, SwarmOptions } from '../swarm/swarm-options.ts'
+import type { Weather } from '../swarm/weather.ts'
+import type { Answer } from '../world/answer.ts'
+import type { Dice } from '../world/dice.ts'
+import type { World } from '../world/world.ts'
+import { databaseRecord } from './history.ts'
+import type { History, Operation, OperationKind, Outcome } from './history.ts'
+
+export interface ClientParts {
+  readonly name: string
+  readonly world: World
+  readonly dice: Dice
+  readonly history: History
+  readonly weather: Weather
+  readonly options: SwarmOptions
+  /** Nodes that a client may turn to now. */
+  readonly reachable: () => readonly number[]
+  /** A node has just acknowledged a write, in this very turn. */
+  readonly onAcknowledged: (operation: Operation, revision: string) => void
+  /** An answer that no fault explains. */
+  readonly onSuspicious: (operation: Operation, answer: Answer) => void
+}
+
+/** What an answer means for one operation. */
+interface Reading { readonly outcome: Outcome; readonly revision?: string; readonly readValue?: string }
+
+interface Task {
+  readonly kind: OperationKind
+  readonly id: string
+  readonly value?: string
+  readonly parent?: string | null
+  readonly read: (answer: Answer) => Reading
+}
+
+const hotChance = 0.3
+/** A client that knows a document's revision asks anew with this probability. */
+const refreshChance = 0.3
+const bulkMax = 8
+
+/** One client: does one thing after the other, remembers revisions, and turns to another node when one fails it. */
+export class Client {
+  readonly #parts: ClientParts
+  readonly #known = new Map<string, string>()
+  readonly #older = new Map<string, string>()
+  #home: number
+  #values = 0
+
+  constructor(parts: ClientParts) {
+    this.#parts = parts
+    this.#home = parts.dice.pick(parts.reachable())
+  }
+
+  async run(): Promise<void> {
+    const { dice, options, world } = this.#parts
+    for (let count = 0; count < options.operationsPerClient; count++) {
+      await world.sleep(dice.wait(options.thinkMs))
+      const reachable = this.#parts.reachable()
+      if (dice.chance(0.2) || !reachable.includes(this.#home)) this.#home = dice.pick(reachable)
+      const action = dice.weighted(options.operations) ?? 'read'
+      await this.#act(action)
+    }
+  }
+
+  #act(action: ClientAction): Promise<unknown> {
+    const { dice, options } = this.#parts
+    const database = dice.pick(options.databases)
+    const id = this.#documentId()
+    switch (action) {
+      case 'read': return this.#read(database.name, id)
+      case 'open-revisions': return this.#openRevisions(database.name, id)
+      case 'list': return this.#list(database.name)
+      case 'write': return this.#write(database.name, id)
+      case 'blind-write': return this.#put(database.name, id, null)
+      case 'stale-write': return this.#put(database.name, id, this.#older.get(`${database.name}/${id}`) ?? null)
+      case 'delete': return this.#delete(database.name, id)
+      case 'bulk': return this.#bulk(database.name)
+      case 'graft': return this.#graft(database.name, id)
+      case 'local-write': return this.#writeLocal(database.name, id)
+      case 'local-delete': return this.#deleteLocal(database.name, id)
+      case 'create-database': return this.createDatabase(dice.pick(options.databases))
+      case 'delete-database': return this.#deleteDatabase(options.databases.filter(each => each.fleeting))
+    }
+  }
+
+  #documentId(): string {
+    const { dice, options } = this.#parts
+    return `d${dice.chance(hotChance) ? 0 : dice.integer(0, options.documentsPerDatabase - 1)}`
+  }
+
+  async #read(database: string, id: string): Promise<void> {
+    const { r } = this.#parts.options
+    const [operation] = await this.#ask(database, 'GET', `/${database}/${id}${r === undefined ? '' : `?r=${r}`}`, undefined, [{ kind: 'read', id, read: readDocument }])
+    if (operation?.revision !== undefined) this.#remember(operation)
+  }
+
+  async #openRevisions(database: string, id: string): Promise<void> {
+    await this.#ask(database, 'GET', `/${database}/${id}?open_revs=all&revs=true`, undefined, [])
+  }
+
+  async #list(database: string): Promise<void> {
+    await this.#ask(database, 'GET', `/${database}/_all_docs?include_docs=true&conflicts=true`, undefined, [])
+  }
+
+  async #write(database: string, id: string): Promise<void> {
+    if (!this.#known.has(`${database}/${id}`) || this.#parts.dice.chance(refreshChance)) await this.#read(database, id)
+    await this.#put(database, id, this.#known.get(`${database}/${id}`) ?? null)
+  }
+
+  async #put(database: string, id: string, parent: string | null): Promise<void> {
+    const value = this.#newValue()
+    const json = { ...this.#body(value), ...(parent === null ? {} : { _rev: parent }) }
+    const [operation] = await this.#ask(database, 'PUT', `/${database}/${id}${this.#quorum('?')}`, json, [{ kind: 'write', id, value, parent, read: readWritten }])
+    this.#remember(operation!)
+  }
+
+  async #delete(database: string, id: string): Promise<void> {
+    const parent = this.#known.get(`${database}/${id}`)
+    if (parent === undefined) return this.#read(database, id)
+    const [operation] = await this.#ask(database, 'DELETE', `/${database}/${id}?rev=${parent}${this.#quorum('&')}`, undefined, [{ kind: 'delete', id, parent, read: readWritten }])
+    this.#remember(operation!)
+  }
+
+  async #bulk(database: string): Promise<void> {
+    const { dice, options } = this.#parts
+    const ids = Array.from({ length: dice.integer(1, bulkMax) }, () => this.#documentId())
+    const writes = ids.map(id => ({ id, parent: this.#known.get(`${database}/${id}`) ?? null, value: this.#newValue(), deleted: dice.chance(0.1) }))
+    const docs = writes.map(({ id, parent, value, deleted }) => ({
+      _id: id, ...(parent === null ? {} : { _rev: parent }), ...(deleted && parent !== null ? { _deleted: true } : {}), ...this.#body(value),
+    }))
+    const tasks = writes.map(({ id, parent, value, deleted }, index): Task => ({
+      kind: deleted && parent !== null ? 'delete' : 'write', id, parent, value, read: answer => readRow(answer, index),
+    }))
+    const json = { docs, ...(options.w === undefined ? {} : { w: options.w }) }
+    for (const operation of await this.#ask(database, 'POST', `/${database}/_bulk_docs`, json, tasks)) this.#remember(operation)
+  }
+
+  /** Revisions that were made elsewhere, as a replicator brings them: conflict branches above all. */
+  async #graft(database: string, id: string): Promise<void> {
+    const { dice, options } = this.#parts
+    const value = this.#newValue()
+    const hash = (): string => Array.from({ length: 4 }, () => dice.seed().toString(16).padStart(8, '0')).join('')
+    const known = this.#known.get(`${database}/${id}`)
+    const [generation, parentHash] = known === undefined || dice.chance(0.3) ? [1, hash()] : [Number(known.split('-')[0]), known.split('-')[1]!]
+    const ids = [hash(), parentHash]
+    const revision = `${generation + 1}-${ids[0]}`
+    const doc = { _id: id, _rev: revision, _revisions: { start: generation + 1, ids }, ...(dice.chance(0.15) ? { _deleted: true } : {}), ...this.#body(value) }
+    const json = { docs: [doc], new_edits: false, ...(options.w === undefined ? {} : { w: options.w }) }
+    await this.#ask(database, 'POST', `/${database}/_bulk_docs`, json, [{ kind: 'graft', id, value, read: answer => readGraft(answer, revision) }])
+  }
+
+  async #writeLocal(database: string, id: string): Promise<void> {
+    const value = this.#newValue()
+    await this.#ask(database, 'PUT', `/${database}/_local/${id}${this.#quorum('?')}`, this.#body(value), [{ kind: 'local-write', id, value, read: readWritten }])
+  }
+
+  async #deleteLocal(database: string, id: string): Promise<void> {
+    await this.#ask(database, 'DELETE', `/${database}/_local/${id}${this.#quorum('?')}`, undefined, [{ kind: 'local-delete', id, read: readWritten }])
+  }
+
+  /** Resolves with whether it is there for sure. */
+  async createDatabase({ name, q, n }: DatabaseOptions): Promise<boolean> {
+    const [operation] = await this.#ask(name, 'PUT', `/${name}?q=${q}&n=${n}`, undefined, [{ kind: 'create-database', id: '', read: readDatabaseChange }])
+    return operation!.outcome === 'done' || operation!.status === 412
+  }
+
+  async #deleteDatabase(fleeting: readonly DatabaseOptions[]): Promise<void> {
+    if (fleeting.length === 0) return
+    const { name } = this.#parts.dice.pick(fleeting)
+    await this.#ask(name, 'DELETE', `/${name}`, undefined, [{ kind: 'delete-database', id: '', read: readDatabaseChange }])
+  }
+
+  /** One request, which may be several operations. */
+  async #ask(database: string, method: string, target: string, json: unknown, tasks: readonly Task[]): Promise<readonly Operation[]> {
+    const { history, name, options: { r, w }, world, weather } = this.#parts
+    const node = this.#home
+    const operations = tasks.map(({ kind, id, value = '', parent = null }) => history.begin({ client: name, node, kind, database, id, value, parent, r, w }))
+    const incarnation = (): string | undefined => databaseRecord(world.node(node), database)?.incarnation
+    const answer = await world.send(node, method, target, json, {
+      onDelivered: () => { for (const operation of operations) operation.incarnationBefore = incarnation() },
+      onAnswered: early => this.#answered(operations, tasks, early, incarnation()),
+    })
+    tasks.forEach((task, index) => {
+      const operation = operations[index]!
+      const reading = task.read(answer)
+      operation.revision = reading.revision
+      operation.readValue = reading.readValue
+      operation.calm = weather.calmSince(operation.startMs)
+      history.end(operation, answer.status, answer.kind === 'refused' ? 'failed' : answer.kind === 'unknown' ? 'unknown' : reading.outcome)
+    })
+    if (tasks.length === 0) world.say(`${name} ${method} ${target}: ${answer.status}`)
+    if (answer.kind !== 'answered') this.#home = this.#parts.dice.pick(this.#parts.reachable())
+    return operations
+  }
+
+  #answered(operations: readonly Operation[], tasks: readonly Task[], answer: Answer, incarnation: string | undefined): void {
+    tasks.forEach((task, index) => {
+      const operation = operations[index]!
+      operation.incarnationAfter = incarnation
+      const { outcome, revision } = task.read(answer)
+      if (answer.kind === 'answered' && outcome === 'done' && revision !== undefined) this.#parts.onAcknowledged(operation, revision)
+    })
+    if (answer.status === 500 && !isOutage(answer) && operations[0] !== undefined) this.#parts.onSuspicious(operations[0], answer)
+  }
+
+  #remember({ database, id, revision, status, outcome, kind }: Operation): void {
+    const key = `${database}/${id}`
+    const before = this.#known.get(key)
+    if (status === 404 || status === 409 || (kind === 'delete' && outcome !== 'failed')) this.#known.delete(key)
+    else if (revision !== undefined) this.#known.set(key, revision)
+    if (before !== undefined && this.#known.get(key) !== before) this.#older.set(key, before)
+  }
+
+  #newValue(): string {
+    return `${this.#parts.name}.${++this.#values}`
+  }
+
+  #body(value: string): { readonly v: string; readonly pad: string } {
+    const { dice, options } = this.#parts
+    return { v: value, pad: 'x'.repeat(Math.floor(dice.fraction() ** 3 * options.documentBytesMax)) }
+  }
+
+  #quorum(separator: string): string {
+    const { w } = this.#parts.options
+    return w === undefined ? '' : `${separator}w=${w}`
+  }
+}
+
+/** A range without a reachable replica, or nobody who answers in time. */
+function isOutage({ body }: Answer): boolean {
+  if (Array.isArray(body)) return body.every(row => row.ok === true || isOutage({ kind: 'answered', status: 500, body: row }) || row.error === 'conflict')
+  return body.error === 'timeout' || body.reason === 'No DB shards could be opened.'
+}
+
+function outcomeOf(status: number): Outcome {
+  if (status === 0) return 'unknown'
+  if (status === 202) return 'accepted'
+  if (status < 300) return 'done'
+  return status >= 500 || status === 409 ? 'unknown' : 'failed'
+}
+
+function readDocument({ status, body }: Answer): Reading {
+  return status === 200 ? { outcome: 'done', revision: body._rev, readValue: body.v } : { outcome: status === 404 ? 'done' : 'failed' }
+}
+
+function readWritten({ status, body }: Answer): Reading {
+  const outcome = outcomeOf(status)
+  return outcome === 'done' || outcome === 'accepted' ? { outcome, revision: body.rev } : { outcome }
+}
+
+function readRow({ status, body }: Answer, index: number): Reading {
+  const row = Array.isArray(body) ? body[index] : undefined
+  if (row === undefined) return { outcome: outcomeOf(status) === 'failed' ? 'failed' : 'unknown' }
+  if (row.ok !== true) return { outcome: 'unknown' }
+  return { outcome: row.accepted === true ? 'accepted' : 'done', revision: row.rev }
+}
+
+/** Only failures have rows. */
+function readGraft({ status, body }: Answer, revision: string): Reading {
+  if (!Array.isArray(body)) return { outcome: outcomeOf(status) === 'failed' ? 'failed' : 'unknown' }
+  if (body.length > 0) return { outcome: 'unknown' }
+  return { outcome: status === 202 ? 'accepted' : 'done', revision }
+}
+
+function readDatabaseChange({ status }: Answer): Reading {
+  return { outcome: outcomeOf(status) }
+}

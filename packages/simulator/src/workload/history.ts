@@ -1,0 +1,84 @@
+/** What clients asked for and heard, and what the nodes knew at those moments. */
+import { documentHash, rangeContains } from '@sectional/core'
+import type { ControlPlane, DatabaseRecord, ShardRecord } from '@sectional/server'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { World } from '../world/world.ts'
+
+export type OperationKind = 'read' | 'write' | 'delete' | 'graft' | 'local-write' | 'local-delete' | 'create-database' | 'delete-database'
+
+export type Outcome =
+  /** Met its quorum: 200, 201. */
+  | 'done'
+  /** 202: done somewhere, below w; or promised. */
+  | 'accepted'
+  /** An answer that says that nothing was done. */
+  | 'failed'
+  /** Anything may have been done, or may yet be. */
+  | 'unknown'
+
+export interface Operation {
+  readonly number: number
+  readonly client: string
+  readonly node: number
+  readonly kind: OperationKind
+  readonly database: string
+  /** Empty for databases. */
+  readonly id: string
+  readonly startMs: number
+  /** What the body carries: names the operation that wrote it. */
+  readonly value: string
+  /** The revision that a write or delete edits. */
+  readonly parent: string | null
+  readonly r?: number
+  readonly w?: number
+  endMs: number
+  status: number
+  outcome: Outcome
+  /** Written, or read; undefined: unknown, or nothing was found. */
+  revision: string | undefined
+  /** Read: the value in the body. */
+  readValue: string | undefined
+  /** The database's incarnation as the node knew it when it took the request in, and when it answered. */
+  incarnationBefore: string | undefined
+  incarnationAfter: string | undefined
+  /** Whether anything was wrong with the cluster between some time before the start and the end. */
+  calm: boolean
+}
+
+export class History {
+  readonly operations: Operation[] = []
+  readonly #world: World
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  begin(fields: Pick<Operation, 'client' | 'node' | 'kind' | 'database' | 'id' | 'value' | 'parent' | 'r' | 'w'>): Operation {
+    const operation: Operation = {
+      ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0, outcome: 'unknown', revision: undefined, readValue: undefined,
+      incarnationBefore: undefined, incarnationAfter: undefined, calm: false,
+    }
+    this.operations.push(operation)
+    const { number, client, node, kind, database, id, parent, value } = operation
+    this.#world.say(`${client} > node ${node}: #${number} ${kind} ${database}/${id} ${parent ?? ''} ${value}`)
+    return operation
+  }
+
+  end(operation: Operation, status: number, outcome: Outcome, said = ''): void {
+    operation.endMs = this.#world.nowMs
+    operation.status = status
+    operation.outcome = outcome
+    this.#world.say(`${operation.client} < #${operation.number} ${outcome} ${status} ${operation.revision ?? ''} ${operation.readValue ?? ''} ${said}`)
+  }
+}
+
+/** The database as a node knows it now. */
+export function databaseRecord(node: SimulatedNode, database: string): DatabaseRecord | undefined {
+  const control: ControlPlane | undefined = node.inside?.control
+  return control?.state()?.databases.get(database)
+}
+
+export function shardOf(record: DatabaseRecord, id: string): ShardRecord {
+  const hash = documentHash(id, record.partitioned)
+  return record.shards.find(shard => rangeContains(shard.range, hash))!
+}
