@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { ApiError } from '@sectional/core'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { prepareAdministrators } from '../src/configuration/administrators.ts'
 import { renderDefaultIni, renderOptionTables } from '../src/configuration/default-ini.ts'
+import { findOption } from '../src/configuration/declarations.ts'
 import { editIni, fitsIni, parseIni } from '../src/configuration/ini-file.ts'
 import { LiveConfiguration, type ConfigurationFiles } from '../src/configuration/live-configuration.ts'
 import { nodeOptions } from '../src/configuration/node-options.ts'
@@ -92,6 +93,14 @@ describe('settings', () => {
   it('need an address that others can dial', () => {
     const settings = layerSettings([file(`[cluster]\nbind_address = 0.0.0.0\nseedlist = a:1\nsecret = ${secret}\n`)], {})
     expect(() => nodeOptions(settings)).to.throw('[cluster] advertised_address is empty')
+  })
+
+  it('that the HTTP layer reads are all declared', () => {
+    const folder = new URL('../../http/src/', import.meta.url)
+    const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+    const reads = sources.flatMap(name => [...readFileSync(new URL(name, folder), 'utf8').matchAll(/\.(?:get|text|flag|integer)\('([a-z_]+)', '([\w-]+)'/g)])
+    expect(reads).to.have.length.above(20)
+    expect(reads.map(([, section, key]) => `${section}/${key}`).filter(name => findOption(...name.split('/') as [string, string]) === undefined)).to.deep.equal([])
   })
 
   it('are documented as declared: run scripts/generate-configuration.mjs', () => {

@@ -1,5 +1,5 @@
 /** Every option of a node, once: what it means, its default, its type and when a change acts (api.md C). */
-import { addressOption, choiceOption, flagOption, integerOption, listOption, textOption, type Option } from './option.ts'
+import { addressOption, choiceOption, flagOption, integerOption, listOption, textOption, unsetOption, type Option } from './option.ts'
 
 const mebibyte = 1024 * 1024
 const bytesMax = 2 ** 46
@@ -24,6 +24,7 @@ export const declarations = {
     maintenance_mode: choiceOption({ default: 'false', choices: ['false', 'true', 'nolb'], effect: 'live', help: 'true and nolb: /_up answers 404, so that a load balancer leaves the node out.' }),
     max_document_size: integerOption({ default: '8000000', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one document without its attachments.' }),
     max_document_id_length: integerOption({ default: 'infinity', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of a document id.' }),
+    users_db_security_editable: flagOption({ default: 'false', effect: 'live', help: 'Let the _security of _users be changed.' }),
     default_security: choiceOption({ default: 'admin_only', choices: ['admin_only', 'admin_local', 'everyone'], effect: 'live', help: 'Who may use a new database before its _security is set.' }),
   },
   chttpd: {
@@ -38,9 +39,22 @@ export const declarations = {
     decode_plus_to_space: flagOption({ default: 'true', effect: 'live', help: 'Read + as a blank in database names and document ids of a path.' }),
     json_default_type: textOption({ default: 'text/plain;charset=utf-8', effect: 'live', help: 'Content type of JSON for clients whose Accept does not name application/json.' }),
     server_header_versions: flagOption({ default: 'true', effect: 'live', help: 'Put versions into the Server header.' }),
+    prefer_minimal: unsetOption({ effect: 'live', help: 'Headers that stay with Prefer: return=minimal, comma separated. Unset: CouchDB\'s list.' }),
+    config_whitelist: unsetOption({ effect: 'live', help: 'Options that the API may change, as [{section, key}, ...]. Unset: all but the blocked sections.' }),
+    'WWW-Authenticate': unsetOption({ effect: 'live', help: 'Value of that header in 401 answers. Unset: none, so that browsers show no login box.' }),
+    enable_cors: flagOption({ default: 'false', effect: 'live', help: 'Answer cross-origin requests of browsers by the section cors.' }),
+  },
+  cors: {
+    origins: textOption({ default: '', effect: 'live', help: 'Origins that may read answers, comma separated, scheme and port included; * is every one.' }),
+    credentials: flagOption({ default: 'false', effect: 'live', help: 'Let browsers send credentials; never together with the origin *.' }),
+    headers: textOption({ default: '', effect: 'live', help: 'Further request headers that are allowed, comma separated.' }),
+    methods: unsetOption({ effect: 'live', help: 'Allowed methods, comma separated. Unset: all.' }),
+    exposed_headers: unsetOption({ effect: 'live', help: 'Headers that scripts may read, comma separated. Unset: CouchDB\'s list.' }),
+    max_age: integerOption({ default: '600', min: 0, max: 86_400, effect: 'live', help: 'Seconds for which browsers may remember a preflight.' }),
   },
   chttpd_auth: {
     iterations: integerOption({ default: '600000', min: 1, max: 1_000_000_000, effect: 'live', help: 'Rounds of PBKDF2 for passwords hashed from now on.' }),
+    max_iterations: integerOption({ default: '1000000000', min: 1, max: 1_000_000_000, effect: 'live', help: 'Password hashes that ask for more rounds are refused.' }),
     authentication_db: textOption({ default: '_users', effect: 'live', help: 'Database of the users, as GET /_session names it.' }),
   },
   uuids: {

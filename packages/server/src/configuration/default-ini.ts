@@ -7,7 +7,7 @@ export function renderDefaultIni(): string {
   const sections = Object.entries(declarations).map(([section, keys]) => {
     const options = Object.entries(keys).map(([key, option]) => [
       ...wrap(`${option.help} (${option.kind}; ${effectText(option.effect)})`).map(line => `; ${line}`),
-      `${key} = ${option.default}`.trimEnd(),
+      option.default === null ? `; ${key} =` : `${key} = ${option.default}`.trimEnd(),
     ].join('\n'))
     return `[${section}]\n${options.join('\n\n')}`
   })
@@ -29,8 +29,8 @@ function effectText(effect: 'live' | 'restart'): string {
   return effect === 'live' ? 'at once' : 'at restart'
 }
 
-function code(text: string): string {
-  return text === '' ? '' : `\`${text}\``
+function code(text: string | null): string {
+  return text === null ? 'unset' : text === '' ? '' : `\`${text}\``
 }
 
 function wrap(text: string): string[] {

@@ -2,7 +2,8 @@
 
 export interface Option<Value> {
   readonly kind: string
-  readonly default: string
+  /** null: unset unless somebody sets it. */
+  readonly default: string | null
   readonly help: string
   /** `restart`: read when the node starts; `live`: acts on the next request after a change. */
   readonly effect: 'live' | 'restart'
@@ -10,6 +11,11 @@ export interface Option<Value> {
   readonly secret?: boolean
   /** @throws Error that says what is allowed */
   parse(text: string): Value
+}
+
+/** An option that only others read through the live configuration, and that is unset by default. */
+export function unsetOption(option: Omit<OptionText, 'default'>): Option<string | undefined> {
+  return { kind: 'text', default: null, ...option, parse: text => text }
 }
 
 interface OptionText { readonly default: string; readonly help: string; readonly effect: 'live' | 'restart'; readonly secret?: boolean }

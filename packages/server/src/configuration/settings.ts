@@ -21,7 +21,7 @@ export function layerSettings(files: readonly IniFile[], environment: Readonly<R
     const keys = settings.get(section) ?? new Map<string, string>()
     settings.set(section, keys.set(key, value))
   }
-  for (const { section, key, option } of declaredOptions) put(section, key, option.default)
+  for (const { section, key, option } of declaredOptions) if (option.default !== null) put(section, key, option.default)
   for (const file of files) {
     for (const [section, keys] of parseIni(file.text)) for (const [key, value] of keys) put(section, key, value)
   }
@@ -57,7 +57,7 @@ export function parseOptions(settings: Settings): Options {
   for (const { section, key, option } of declaredOptions) {
     const text = settings.get(section)?.get(key) ?? option.default
     try {
-      sections[section] = { ...sections[section], [key]: option.parse(text) }
+      sections[section] = { ...sections[section], [key]: text === null ? undefined : option.parse(text) }
     } catch (error) {
       const shown = option.secret ? '****' : `"${text}"`
       problems.push(`[${section}] ${key} = ${shown}: ${(error as Error).message}; default "${option.default}"`)
