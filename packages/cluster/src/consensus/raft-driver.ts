@@ -82,6 +82,8 @@ export class RaftDriver {
   private tickTimer: Timer | undefined
   private pump: Promise<void> = Promise.resolve()
   private pumping = false
+  /** Work was taken from the core and is not, or not surely, on disk. */
+  private unsaved = false
   private seen = ''
 
   private constructor(parts: RaftDriverParts, storage: RaftStorage, core: RaftCore) {
@@ -192,6 +194,8 @@ export class RaftDriver {
     if (this.stopping.signal.aborted) return this.pump
     this.halt()
     await this.pump
+    // What comes after something that was not saved must not be saved either: it would leave a gap.
+    if (this.unsaved) return
     const { persist } = this.core.takeLastWork()
     if (!persist) return
     try {
@@ -259,7 +263,9 @@ export class RaftDriver {
     for (const message of work.messages) this.parts.send(message)
     if (work.persist) {
       const { persist } = work
+      this.unsaved = true
       if (!await this.retryWrite(() => this.storage.write(persist))) return
+      this.unsaved = false
       this.core.persisted(work)
     }
     this.applyWork(work)

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { ManualClock, MemoryDisk, MemoryStorage, SeededRandom } from '@sectional/runtime'
 import type { Log, Metrics, Store } from '@sectional/runtime'
 import type { LogEntry, RaftMessage } from '@sectional/core'
+import { encodeConfiguration } from '../../src/consensus/configuration.ts'
 import { defaultRaftDriverOptions, RaftDriver } from '../../src/consensus/raft-driver.ts'
 import { RaftStorage } from '../../src/consensus/raft-storage.ts'
 
@@ -105,6 +106,22 @@ describe('the consensus driver', () => {
     expect(sent.at(-1)).to.deep.include({ type: 'vote-reply', to: 'c', granted: false })
     await again.stop()
     await driver.stop()
+  })
+
+  it('saves nothing at its end on top of entries that the disk would not take', async () => {
+    const driver = await open()
+    let writes = 0
+    disk.setFaults({ failWrite: () => ++writes === 1 ? 'io' : undefined })
+    const entry: LogEntry = { index: 1, term: 1, kind: 'configuration', payload: encodeConfiguration({ voters: ['b'], learners: ['a'] }) }
+    driver.step({ type: 'append', from: 'b', to: 'a', term: 1, previousIndex: 0, previousTerm: 0, commit: 0, entries: [entry], round: 1 })
+    await clock.advance(1)
+    driver.step({ type: 'append', from: 'b', to: 'a', term: 1, previousIndex: 1, previousTerm: 1, commit: 1, entries: [], round: 2 })
+    await clock.advance(1)
+    await driver.stop()
+    await restart()
+    const again = await open()
+    expect(again.applied).to.equal(0)
+    await again.stop()
   })
 
   it('comes back from snapshot and log with what was applied', async () => {
