@@ -95,6 +95,11 @@ export class MemoryNetworkHub implements Wires {
     return [...this.#connections].filter(connection => connection.isOpen).length / 2
   }
 
+  /** The ends that are open now, as `holder > other node`. */
+  get openEnds(): readonly string[] {
+    return [...this.#connections].filter(connection => connection.isOpen).map(({ from, to }) => `${from} > ${to}`)
+  }
+
   isCut(from: string, to: string): boolean {
     return this.#cuts.has(direction(from, to))
   }

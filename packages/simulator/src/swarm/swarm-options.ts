@@ -54,7 +54,7 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     databases: drawDatabases(dice, nodes),
     clients: dice.integer(1, 6),
     operationsPerClient: dice.integer(10, 60),
-    thinkMs: dice.pick([5, 50, 200, 600]),
+    thinkMs: dice.pick([5, 50, 200, 600, 1500]),
     documentsPerDatabase: dice.pick([1, 2, 5, 20, 60]),
     documentBytesMax: dice.pick([0, 100, 2000, 60_000]),
     r: dice.pick([undefined, undefined, 1, 2, nodes]),

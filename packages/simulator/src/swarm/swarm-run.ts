@@ -144,10 +144,11 @@ class SwarmRun {
       world, dice: this.#dice.fork('faults'), options: this.#options, disks: this.#disks, supervisor: this.#supervisor,
     }, this.#weather)
     void injector.run()
-    for (const node of world.nodes.slice(founders)) world.queue.schedule(this.#dice.wait(5000), 'latecomer', () => this.#supervisor.up(node))
+    const latecomers = world.nodes.slice(founders).map(node => world.queue.schedule(this.#dice.wait(5000), 'latecomer', () => this.#supervisor.up(node)))
     const everybody = world.nodes.map(node => node.number)
     await Promise.all(Array.from({ length: clients }, (_, index) => this.#client(`c${index + 1}`, everybody).run()))
     injector.stop()
+    for (const latecomer of latecomers) latecomer.cancel()
     world.heal()
     world.say('faults are over')
   }
@@ -197,7 +198,7 @@ class SwarmRun {
   #checkLeaks(): void {
     const world = this.#world
     const leaks = world.nodes.flatMap(node => node.leaks.map(leak => `${node.name}: ${leak}`))
-    if (world.hub.openConnections > 0) leaks.push(`${world.hub.openConnections} connections`)
+    if (world.hub.openEnds.length > 0) leaks.push(`connections ${world.hub.openEnds.join(', ')}`)
     if (leaks.length > 0) throw new Failure('safety', 'nothing-leaks', leaks.join('; '))
   }
 

@@ -136,14 +136,14 @@ export class Client {
 
   /** Revisions that were made elsewhere, as a replicator brings them: conflict branches above all. */
   async #graft(database: string, id: string): Promise<void> {
-    const { dice, options } = this.#parts
+    const { dice, options, world } = this.#parts
     const value = this.#newValue()
     const hash = (): string => Array.from({ length: 4 }, () => dice.seed().toString(16).padStart(8, '0')).join('')
-    const known = this.#known.get(`${database}/${id}`)
-    const [generation, parentHash] = known === undefined || dice.chance(0.3) ? [1, hash()] : [Number(known.split('-')[0]), known.split('-')[1]!]
-    const ids = [hash(), parentHash]
-    const revision = `${generation + 1}-${ids[0]}`
-    const doc = { _id: id, _rev: revision, _revisions: { start: generation + 1, ids }, ...(dice.chance(0.15) ? { _deleted: true } : {}), ...this.#body(value) }
+    // A replicator knows the whole ancestry; a shorter one would leave replicas with trees of different depth.
+    const known: readonly string[] = (await world.send(this.#home, 'GET', `/${database}/${id}?revs=true`)).body?._revisions?.ids ?? []
+    const ids = dice.chance(0.3) ? [hash(), hash()] : [hash(), ...known.slice(dice.integer(0, Math.min(2, known.length)))]
+    const revision = `${ids.length}-${ids[0]}`
+    const doc = { _id: id, _rev: revision, _revisions: { start: ids.length, ids }, ...(dice.chance(0.15) ? { _deleted: true } : {}), ...this.#body(value) }
     const json = { docs: [doc], new_edits: false, ...(options.w === undefined ? {} : { w: options.w }) }
     await this.#ask(database, 'POST', `/${database}/_bulk_docs`, json, [{ kind: 'graft', id, value, read: answer => readGraft(answer, revision) }])
   }
