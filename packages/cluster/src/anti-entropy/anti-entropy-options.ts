@@ -10,6 +10,8 @@ export interface AntiEntropyOptions {
   readonly slowClockMs: number
   /** Passes under way at a time. */
   readonly passesMax: number
+  /** Pulls that failed are tried again after so long. */
+  readonly catchUpRetryMs: number
   /** A replica that could not catch up within so long decides edits again. */
   readonly catchUpMaxMs: number
   /** Each pair of replicas is compared by digests so often; 0: never. */
@@ -31,6 +33,7 @@ export const defaultAntiEntropyOptions: AntiEntropyOptions = Object.freeze({
   pushMissedMs: 1_000,
   slowClockMs: 60_000,
   passesMax: 4,
+  catchUpRetryMs: 2_000,
   catchUpMaxMs: 300_000,
   digestIntervalMs: 3_600_000,
   digestBuckets: 1_024,

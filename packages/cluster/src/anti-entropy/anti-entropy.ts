@@ -47,6 +47,7 @@ export class AntiEntropy {
   #tickTimer: Timer | undefined
   #slowTimer: Timer | undefined
   #digestTimer: Timer | undefined
+  #catchUpTimer: Timer | undefined
   #digestCursor = 0
   #running = false
 
@@ -68,6 +69,7 @@ export class AntiEntropy {
       isConnected: node => replicas.isConnected(node),
       current: key => this.#shards.get(key),
       reportFilled: ({ db, record }) => control.replicaFilled(db.incarnation, record.range, control.node),
+      tryAgain: () => this.#armCatchUp(),
     })
   }
 
@@ -95,7 +97,7 @@ export class AntiEntropy {
   async stop(): Promise<void> {
     this.#running = false
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe()
-    for (const timer of [this.#tickTimer, this.#slowTimer, this.#digestTimer]) timer?.cancel()
+    for (const timer of [this.#tickTimer, this.#slowTimer, this.#digestTimer, this.#catchUpTimer]) timer?.cancel()
     this.#abort.abort()
     await this.#queue.stop()
   }
@@ -173,8 +175,23 @@ export class AntiEntropy {
   #push(shard: HostedShard): void {
     for (const peer of shard.peers) {
       if (!this.#parts.replicas.isConnected(peer) || this.#schedule.isCovered(shard.key, peer)) continue
-      void this.#queue.add({ kind: 'push', shard, peer })
+      void this.#queue.add({ kind: 'push', shard, peer }).then(succeeded => { if (!succeeded) this.#pushFailed(shard, peer) })
     }
+  }
+
+  /** A peer without a link is pushed to when it comes up. */
+  #pushFailed({ key }: HostedShard, peer: string): void {
+    if (!this.#running || this.#shards.get(key) === undefined || !this.#parts.replicas.isConnected(peer)) return
+    this.#schedule.failed(key, peer, this.#now())
+    this.#arm()
+  }
+
+  #armCatchUp(): void {
+    if (!this.#running || this.#catchUpTimer !== undefined) return
+    this.#catchUpTimer = this.#parts.runtime.clock.setTimer(this.#options.catchUpRetryMs, () => {
+      this.#catchUpTimer = undefined
+      this.#catchUp.tick()
+    })
   }
 
   #arm(): void {

@@ -24,6 +24,8 @@ export interface CatchUpParts {
   readonly current: (key: string) => HostedShard | undefined
   /** A filling replica has what its active peers had. Rejects when the cluster could not be told. */
   readonly reportFilled: (shard: HostedShard) => Promise<void>
+  /** Something failed: `tick` is to be called before long. */
+  readonly tryAgain: () => void
 }
 
 interface ShardProgress {
@@ -110,7 +112,8 @@ export class CatchUp {
     for (const peer of wanted) {
       const onBehind = (): void => { this.#decline(shard) }
       void this.#parts.queue.add({ kind: 'pull', shard, peer, onBehind }, true).then(succeeded => {
-        if (!succeeded || progress.pulled !== pulled || !this.#parts.isConnected(peer)) return
+        if (!succeeded) return this.#parts.tryAgain()
+        if (progress.pulled !== pulled || !this.#parts.isConnected(peer)) return
         pulled.add(peer)
         this.advance(this.#parts.current(shard.key) ?? shard)
       })
@@ -124,6 +127,7 @@ export class CatchUp {
     this.#parts.reportFilled(shard).catch((error: unknown) => {
       this.#parts.log.debug({ db: shard.db.name, shard: shard.key, error: String(error) }, 'the cluster could not be told that a replica is filled; this is tried again')
       progress.pulled ??= new Set()
+      this.#parts.tryAgain()
     })
   }
 

@@ -14,7 +14,11 @@ interface PairProgress {
   covered: number
   /** Monotonic time of the first change that the peer is not known to have. */
   dirtySince: number | null
+  /** Pushes that failed since the last one that did not. */
+  failures: number
 }
+
+type PushTimes = Pick<AntiEntropyOptions, 'pushQuietMs' | 'pushDelayMaxMs' | 'pushMissedMs' | 'slowClockMs'>
 
 /** Where a pass began, to be confirmed when it succeeds. */
 export interface PushStart { readonly commits: number; readonly at: number }
@@ -25,12 +29,12 @@ export interface PushStart { readonly commits: number; readonly at: number }
  * of many writes.
  */
 export class PushSchedule {
-  readonly #options: Pick<AntiEntropyOptions, 'pushQuietMs' | 'pushDelayMaxMs' | 'pushMissedMs'>
+  readonly #options: PushTimes
   readonly #shards = new Map<string, ShardWrites>()
   readonly #pairs = new Map<string, Map<string, PairProgress>>()
   readonly #waiting = new Set<string>()
 
-  constructor(options: Pick<AntiEntropyOptions, 'pushQuietMs' | 'pushDelayMaxMs' | 'pushMissedMs'>) {
+  constructor(options: PushTimes) {
     this.#options = options
   }
 
@@ -50,6 +54,14 @@ export class PushSchedule {
     pair.covered = -1
     pair.dirtySince ??= now
     this.pushWithin(key, this.#options.pushMissedMs, now)
+  }
+
+  /** A push did not get through: again soon, and ever more rarely while it goes on failing. */
+  failed(key: string, peer: string, now: number): void {
+    const pair = this.#pair(key, peer)
+    const { pushMissedMs, slowClockMs } = this.#options
+    this.pushWithin(key, Math.min(pushMissedMs * 2 ** pair.failures, slowClockMs), now)
+    pair.failures++
   }
 
   pushWithin(key: string, ms: number, now: number): void {
@@ -89,6 +101,7 @@ export class PushSchedule {
   confirm(key: string, peer: string, start: PushStart): void {
     const pair = this.#pair(key, peer)
     pair.covered = Math.max(pair.covered, start.commits)
+    pair.failures = 0
     pair.dirtySince = this.#writes(key).commits > start.commits ? start.at : null
   }
 
@@ -124,7 +137,7 @@ export class PushSchedule {
     let pairs = this.#pairs.get(peer)
     if (pairs === undefined) this.#pairs.set(peer, pairs = new Map())
     let pair = pairs.get(key)
-    if (pair === undefined) pairs.set(key, pair = { covered: -1, dirtySince: null })
+    if (pair === undefined) pairs.set(key, pair = { covered: -1, dirtySince: null, failures: 0 })
     return pair
   }
 }

@@ -21,7 +21,7 @@ export interface SyncPassesParts {
   readonly signal: AbortSignal
 }
 
-/** Does what the queue hands out. Failures are logged and counted; the slow clock, or a link that opens, tries again. */
+/** Does what the queue hands out. Failures are logged and counted; whoever asked for the pass tries again. */
 export class SyncPasses {
   readonly #parts: SyncPassesParts
 

@@ -55,6 +55,42 @@ describe('anti-entropy', () => {
     expect(await running.metric('b', 'sectional_anti_entropy_stored_total')).to.equal(2)
   })
 
+  it('tries a push that failed again soon, not only on the slow clock', async () => {
+    running = new Running()
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(5_000)
+    running.world.faults.set('c', { kind: 'fail', code: 'overloaded' })
+    await running.storeOn('b', 'x')
+    await running.world.clock.advance(4_000)
+    expect(await running.holders('x')).to.deep.equal(['a', 'b'])
+    running.world.faults.delete('c')
+    await running.world.clock.advance(8_000)
+    expect(await running.holders('x')).to.deep.equal(['a', 'b', 'c'])
+  })
+
+  it('tries a pull that failed again soon, so that the replica decides edits again', async () => {
+    running = new Running()
+    running.world.faults.set('a', { kind: 'fail', code: 'timeout' })
+    running.world.faults.set('b', { kind: 'fail', code: 'timeout' })
+    running.start('c')
+    await running.world.clock.advance(3_000)
+    expect(running.catchingUp()).to.deep.equal(['c'])
+    running.world.faults.clear()
+    await running.world.clock.advance(3_000)
+    expect(running.catchingUp()).to.deep.equal([])
+  })
+
+  it('asks a peer that goes on failing ever more rarely', async () => {
+    running = new Running()
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(5_000)
+    running.world.faults.set('c', { kind: 'fail', code: 'overloaded' })
+    await running.storeOn('b', 'x')
+    await running.world.clock.advance(600_000)
+    const asked = running.world.calls.filter(call => call.from === 'b' && call.node === 'c' && call.verb === 'replicaInfo').length
+    expect(asked).to.be.within(8, 40)
+  })
+
   it('confirms a burst of writes by few passes, and then falls silent', async () => {
     running = new Running()
     running.start('a', 'b', 'c')
