@@ -14,7 +14,7 @@ import { TestNode } from './test-node.ts'
 const pollMs = 50
 const readyMsMax = 30_000
 /** A pass of anti-entropy that failed is tried again by a slow clock, after up to 75 s. */
-const convergeMsMax = 150_000
+const convergeMsMax = 60_000
 
 export interface TestClusterOptions {
   readonly nodes: number
