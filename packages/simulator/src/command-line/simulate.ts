@@ -13,6 +13,7 @@ scripts/simulate --seeds K [--from N]        K seeds, from N or from the date on
 scripts/simulate --minutes M [--from N]      as many seeds as M minutes allow
 scripts/simulate ... [--workers W]           processes side by side (default 2)
 scripts/simulate ... [--keep-going]          does not stop at the first failure
+scripts/simulate ... [--hashes]              prints each seed's trace hash
 exit status: 0 all passed, 10 a crash, 11 a safety failure, 12 a liveness failure, 2 wrong usage`
 
 const usageError = 2
@@ -23,6 +24,8 @@ interface Report {
   readonly seed: number
   readonly simulatedMs: number
   readonly operations: number
+  readonly counts: Readonly<Record<string, number>>
+  readonly traceHash: string
   readonly failure?: { readonly kind: FailureKind; readonly finder: string; readonly message: string; readonly recent: readonly string[] }
 }
 
@@ -45,8 +48,8 @@ async function one(seed: number, verbose: boolean): Promise<number> {
   return result.failure === undefined ? 0 : exitCodes[result.failure.kind]
 }
 
-function reportOf({ seed, simulatedMs, operations, failure, recent }: SwarmResult): Report {
-  return { seed, simulatedMs, operations, ...(failure && { failure: { kind: failure.kind, finder: failure.finder, message: failure.message, recent } }) }
+function reportOf({ seed, simulatedMs, operations, counts, traceHash, failure, recent }: SwarmResult): Report {
+  return { seed, simulatedMs, operations, counts, traceHash, ...(failure && { failure: { kind: failure.kind, finder: failure.finder, message: failure.message, recent } }) }
 }
 
 function printFailure({ seed, failure }: Report, tracePrinted: boolean): void {
@@ -65,9 +68,9 @@ function work(): void {
   })
 }
 
-interface Campaign { readonly from: number; readonly seedsMax: number; readonly untilMs: number; readonly workers: number; readonly keepGoing: boolean }
+interface Campaign { readonly from: number; readonly seedsMax: number; readonly untilMs: number; readonly workers: number; readonly keepGoing: boolean; readonly hashes: boolean }
 
-function campaign({ from, seedsMax, untilMs, workers, keepGoing }: Campaign): Promise<number> {
+function campaign({ from, seedsMax, untilMs, workers, keepGoing, hashes }: Campaign): Promise<number> {
   console.log(`seeds from ${from}`)
   const startedMs = performance.now()
   const failures: Report[] = []
@@ -75,12 +78,14 @@ function campaign({ from, seedsMax, untilMs, workers, keepGoing }: Campaign): Pr
   let passed = 0
   let simulatedMs = 0
   let operations = 0
+  const counts = new Map<string, number>()
   const { promise, resolve } = Promise.withResolvers<number>()
   let running = 0
   const finish = (): void => {
     const minutes = (performance.now() - startedMs) / 60_000
     const seeds = passed + failures.length
     console.log(`${Math.round(seeds / minutes)} seeds a minute, ${(simulatedMs / 3_600_000 / minutes).toFixed(2)} simulated hours a minute, ${operations} operations`)
+    console.log([...counts].sort(([a], [b]) => a < b ? -1 : 1).map(([key, count]) => `${key}: ${count}`).join(', '))
     console.log(`${passed} passed, ${failures.length} failed`)
     resolve(failures[0]?.failure === undefined ? 0 : exitCodes[failures[0].failure.kind])
   }
@@ -95,6 +100,8 @@ function campaign({ from, seedsMax, untilMs, workers, keepGoing }: Campaign): Pr
     worker.on('message', (report: Report) => {
       simulatedMs += report.simulatedMs
       operations += report.operations
+      for (const [key, count] of Object.entries(report.counts)) counts.set(key, (counts.get(key) ?? 0) + count)
+      if (hashes) console.log(`${report.seed} ${report.traceHash}`)
       if (report.failure === undefined) passed++
       else {
         failures.push(report)
@@ -120,7 +127,7 @@ async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
       'seed': { type: 'string' }, 'seeds': { type: 'string' }, 'from': { type: 'string' }, 'minutes': { type: 'string' }, 'workers': { type: 'string' },
-      'verbose': { type: 'boolean' }, 'keep-going': { type: 'boolean' }, 'worker': { type: 'boolean' },
+      'verbose': { type: 'boolean' }, 'keep-going': { type: 'boolean' }, 'hashes': { type: 'boolean' }, 'worker': { type: 'boolean' },
     },
   })
   if (values.seed !== undefined) return one(Number(values.seed), values.verbose ?? false)
@@ -134,6 +141,7 @@ async function main(): Promise<number> {
     untilMs: values.minutes === undefined ? Infinity : performance.now() + Number(values.minutes) * 60_000,
     workers: values.workers === undefined ? workersDefault : Number(values.workers),
     keepGoing: values['keep-going'] ?? false,
+    hashes: values.hashes ?? false,
   })
 }
 

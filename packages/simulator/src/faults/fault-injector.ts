@@ -50,7 +50,7 @@ export class FaultInjector {
     if (fault === undefined) return
     world.say(`fault ${name} for ${Math.round(ms)} ms`)
     this.#active.add(fault)
-    this.#weather.worsen()
+    this.#weather.worsen(name)
     fault.begin()
     world.queue.schedule(ms, 'fault ends', () => this.#end(fault))
   }

@@ -34,6 +34,8 @@ export interface SwarmResult {
   readonly traceHash: string
   readonly events: number
   readonly operations: number
+  /** What happened how often: kinds of operations by outcome, faults. */
+  readonly counts: Readonly<Record<string, number>>
   readonly simulatedMs: number
   readonly recent: readonly string[]
 }
@@ -85,7 +87,7 @@ export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<Sw
     failure = error instanceof Failure ? error : new Failure('crash', 'exception', error instanceof Error ? error.stack ?? error.message : String(error), { cause: error })
   }
   return {
-    seed, options, failure, traceHash: world.trace.hash, events: world.trace.events, operations: run.history.operations.length, simulatedMs: world.nowMs,
+    seed, options, failure, traceHash: world.trace.hash, events: world.trace.events, operations: run.history.operations.length, counts: run.counts(), simulatedMs: world.nowMs,
     recent: failure === undefined ? [] : world.trace.recent(recentLines),
   }
 }
@@ -123,6 +125,17 @@ class SwarmRun {
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
     this.#check({ databases, operations: this.history.operations, everCalm: this.#weather.everCalm })
+  }
+
+  counts(): Record<string, number> {
+    const counts: Record<string, number> = {}
+    const count = (key: string): void => { counts[key] = (counts[key] ?? 0) + 1 }
+    for (const { kind, outcome, calm } of this.history.operations) {
+      count(`${kind} ${outcome}`)
+      if (kind === 'read' && calm && outcome === 'done') count('read in calm weather')
+    }
+    for (const name of this.#weather.faults) count(`fault ${name}`)
+    return counts
   }
 
   async #begin(): Promise<void> {

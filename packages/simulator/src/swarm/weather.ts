@@ -6,13 +6,16 @@ export class Weather {
   readonly #nowMs: () => number
   #active = 0
   #disturbedMs = -Infinity
+  /** Names of all so far. */
+  readonly faults: string[] = []
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
   }
 
   /** A fault has begun. */
-  worsen(): void {
+  worsen(name: string): void {
+    this.faults.push(name)
     this.#active++
     this.#disturbedMs = this.#nowMs()
   }
