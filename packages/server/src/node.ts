@@ -28,7 +28,7 @@ export interface NodeParts {
 
 /** Where a test can stand between the parts of a node, to plant a bug: each wraps what one part shows the others. */
 export interface NodeSeams {
-  /** The metadata as documents and HTTP see it. */
+  /** The metadata as the HTTP API and, by its records, the coordinator see it. */
   readonly control?: (control: ControlPlane) => ControlPlane
   /** A local replica, as this node and its peers see it. */
   readonly replica?: (shard: ShardId, replica: ShardReplica) => ShardReplica
@@ -121,7 +121,7 @@ class ComposedNode implements Node {
     const metadata = seams.control?.(control) ?? control
     const nodeInformation = this.#createInformation(control, hosted)
     const replicas = this.#directory(network, hosted)
-    const antiEntropy = new AntiEntropy({ runtime, control: metadata, replicas, local: hosted, peers: network, options: seams.antiEntropy })
+    const antiEntropy = new AntiEntropy({ runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy })
     const coordinator = this.#createCoordinator(control, replicas, antiEntropy)
 
     this.#closers.push(() => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop())

@@ -79,7 +79,11 @@ export class AntiEntropy {
     this.#running = true
     const state = control.state()
     if (state !== null) this.#shards.update(state)
-    for (const id of local.shards()) this.#inherited.add(shardKey(id))
+    // Peers may ask them to decide before this node's own metadata names their database again.
+    for (const id of local.shards()) {
+      this.#inherited.add(shardKey(id))
+      local.setCatchingUp(id, true)
+    }
     for (const { key } of this.#shards.all()) this.#awaited.add(key)
     this.#openAwaited()
     this.#unsubscribe.push(

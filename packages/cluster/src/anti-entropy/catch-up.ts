@@ -48,10 +48,11 @@ export class CatchUp {
     return [...this.#progress.values()].filter(progress => progress.decliningSince !== null).length
   }
 
-  /** After a start: nobody knows what was missed. */
+  /** After a start: nobody knows what was missed. The replica declines already. */
   started(shard: HostedShard): void {
     this.#behind(shard)
-    this.#decline(shard)
+    if (shard.activePeers.length === 0) this.#parts.local.setCatchingUp(shard.id, false)
+    else this.#decline(shard)
     this.advance(shard)
   }
 

@@ -162,9 +162,12 @@ export class ControlPlaneNode implements ControlPlane {
 
   async confirmAbsent(name: string): Promise<DatabaseRecord | undefined> {
     const known = this.state()?.databases.get(name)
-    if (known || this.leader() === null) return known
-    await this.absence.ask()
-    return this.state()?.databases.get(name)
+    if (known) return known
+    if (this.leader() !== null) await this.absence.ask()
+    const found = this.state()?.databases.get(name)
+    // After a start the metadata can be older than what this node once knew: its disk learns lazily what is committed.
+    if (!found && !this.confirmedOnce) throw new ApiError('service_unavailable', 'This node has just started and does not know yet whether the database exists. Try again.', { headers: { 'Retry-After': '1' } })
+    return found
   }
 
   async ask(node: string, question: NodeQuestion, argument: unknown): Promise<unknown> {

@@ -33,6 +33,7 @@ export interface ControlPlane {
    * For a name that `state()` does not list, before a client hears 404: asks the leader whether this node has
    * missed its creation, waits for it (at most about a second, and not at all while no leader is in reach) and
    * looks again. Calls are merged, so that a flood of wrong names costs the leader little.
+   * @throws ApiError `service_unavailable` when this node has not heard a leader's word since it started
    */
   confirmAbsent(name: string): Promise<DatabaseRecord | undefined>
 

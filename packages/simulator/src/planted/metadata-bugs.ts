@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
 import type { RaftMessage } from '@sectional/core'
 import type { ClusterState, ControlPlane, DatabaseRecord, ShardRecord } from '@sectional/server'
-import { withChanges, withStores } from './planted-bug.ts'
+import { withChanges } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
 export const metadataBugs: readonly PlantedBug[] = [
@@ -19,19 +19,6 @@ export const metadataBugs: readonly PlantedBug[] = [
           },
         }),
       },
-    }),
-  },
-  {
-    name: 'forgotten-votes',
-    does: 'the term and the vote are not on disk when a vote is given',
-    caughtBy: ['metadata-log', 'fatal', 'converge', 'start'],
-    plant: () => () => ({
-      runtime: runtime => withStores(runtime, (store, name) => name !== 'control' ? store : withChanges(store, {
-        write: fill => store.write(batch => fill({
-          put: (key, value) => batch.put(key, key.length === 1 && key[0] === hardStateKey ? withoutVote(value) : value),
-          delete: key => batch.delete(key),
-        })),
-      })),
     }),
   },
   {
@@ -88,6 +75,7 @@ export const metadataBugs: readonly PlantedBug[] = [
     name: 'forgotten-intent',
     does: 'a deletion is promised without a majority, and not written down',
     caughtBy: ['deleted-stays', 'scenario'],
+    scenario: 'a minority neither creates a database nor forgets that it deleted one',
     plant: () => () => ({
       seams: {
         control: control => withChanges(control, {
@@ -100,6 +88,7 @@ export const metadataBugs: readonly PlantedBug[] = [
     name: 'filling-counts',
     does: 'quorums count replicas that are still being filled',
     caughtBy: ['fresh-reads', 'scenario', 'durable-acknowledgement'],
+    scenario: 'one node grows to three, and the new ones are filled',
     plant: () => () => ({
       seams: { control: control => withRecords(control, shard => ({ ...shard, replicas: shard.replicas.map(replica => ({ ...replica, filling: false })) })) },
     }),
@@ -118,16 +107,8 @@ export const metadataBugs: readonly PlantedBug[] = [
   },
 ]
 
-/** A key of the `control` store. */
-const hardStateKey = 0x68
-
 function grantedVote(message: RaftMessage): RaftMessage {
   return message.type === 'vote-reply' ? { ...message, granted: true } : message
-}
-
-function withoutVote(hardState: Uint8Array): Uint8Array {
-  const { term, commit } = JSON.parse(new TextDecoder().decode(hardState)) as { readonly term: number; readonly commit: number }
-  return new TextEncoder().encode(JSON.stringify({ term, vote: null, commit }))
 }
 
 /** The metadata with other shard records; one value for one state, since identity is what the coordinator caches by. */

@@ -78,7 +78,8 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'local-stamp-rule',
     does: 'of two versions of a local document the one that arrives last wins, not the one that was written last',
-    caughtBy: ['converge', 'replicas-equal', 'local-documents'],
+    caughtBy: ['converge', 'replicas-equal', 'scenario'],
+    scenario: 'local documents that both sides of a partition wrote end up equal, the last writer\'s',
   }, replica => ({
     storeRevisions: async (request, context) => {
       const locals: LocalDocument[] = []

@@ -156,6 +156,19 @@ export const absences: readonly Scenario[] = [
     },
   },
   {
+    name: 'a decider that was away decides nothing before it knows what it missed',
+    async run(stage) {
+      await stage.create('?q=1')
+      const [decider, ...others] = await stage.deciders('doc 0')
+      await stage.crash(decider!)
+      await stage.fill(others[0]!, 'doc', 30)
+      await stage.start(decider!)
+      for (let index = 0; index < 30; index++) await stage.expect(409, stage.write(others[index % 2]!, `doc ${index}`, { by: 'latecomer' }))
+      await stage.converge()
+      for (let index = 0; index < 30; index++) assert.equal((await stage.leaves(1, `doc ${index}`)).length, 1)
+    },
+  },
+  {
     name: 'w=3 with a node away is accepted with 202, and the node has it later',
     async run(stage) {
       await stage.create()

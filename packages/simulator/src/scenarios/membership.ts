@@ -10,6 +10,7 @@ export const membership: readonly Scenario[] = [
       await stage.create('?q=4')
       const ids = await stage.fill(1, 'doc', 60)
       await stage.start(2, 3)
+      for (const [index, id] of ids.entries()) await stage.expect(200, stage.read(2 + index % 2, id))
       await stage.eventually('three filled replicas of each shard', async () => {
         const reports = (await Promise.all([1, 2, 3].map(node => stage.replicas(node)))).flat()
         assert.equal(reports.length, 12)
