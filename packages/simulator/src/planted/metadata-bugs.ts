@@ -88,7 +88,6 @@ export const metadataBugs: readonly PlantedBug[] = [
     name: 'filling-counts',
     does: 'quorums count replicas that are still being filled',
     caughtBy: ['fresh-reads', 'scenario', 'durable-acknowledgement'],
-    scenario: 'one node grows to three, and the new ones are filled',
     plant: () => () => ({
       seams: { control: control => withRecords(control, shard => ({ ...shard, replicas: shard.replicas.map(replica => ({ ...replica, filling: false })) })) },
     }),
