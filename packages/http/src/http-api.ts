@@ -43,7 +43,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     ...parts,
     settings: new HttpSettings(configuration),
     admission,
-    authenticator: new Authenticator(configuration, runtime.machine, runtime.random, options),
+    authenticator: new Authenticator(configuration, runtime.machine, options),
     batches,
     uuids: new UuidGenerator(runtime.random),
   }
