@@ -130,7 +130,6 @@ export class ShardEngine implements ShardReplica {
     if (this.#refusal !== undefined) throw this.#refusal
   }
 
-  /** What answers at once costs no timer. */
   async #answer<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
     try {
       checkCall(context)
@@ -142,11 +141,20 @@ export class ShardEngine implements ShardReplica {
     }
   }
 
+  /** What answers at once costs no timer. */
   async #read<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
-    const answer = await this.#answer(context, work)
-    // A dropped shard's keys vanish while they are read.
-    this.#assertOpen()
-    return answer
+    try {
+      checkCall(context)
+      this.#assertOpen()
+      const answer = work()
+      if (!(answer instanceof Promise)) return answer
+      const waitedFor = await withinDeadline(this.#clock, context, answer)
+      // A dropped shard's keys vanish while they are read.
+      this.#assertOpen()
+      return waitedFor
+    } catch (error) {
+      throw this.#refusal ?? toReplicaError(error)
+    }
   }
 
   async *#pages<Row>(context: CallContext, scan: () => AsyncGenerator<readonly Row[]>): AsyncGenerator<readonly Row[]> {

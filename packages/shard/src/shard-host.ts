@@ -34,6 +34,7 @@ export class ShardHost {
   readonly #metrics: WriteMetrics
   readonly #commitListeners = new Set<(shard: ShardId) => void>()
   readonly #engines = new Map<string, ShardEngine>()
+  readonly #names = new WeakMap<ShardId, string>()
   readonly #creating = new Map<string, Promise<ShardEngine>>()
   readonly #dropping = new Map<string, Promise<void>>()
   #reclaiming: Promise<void> | undefined
@@ -74,7 +75,7 @@ export class ShardHost {
 
   /** The engine of a hosted shard. */
   replica(shard: ShardId): ShardEngine | undefined {
-    const name = shardName(shard)
+    const name = this.#nameOf(shard)
     const engine = this.#engines.get(name)
     if (engine !== undefined || this.#closing !== undefined || this.#dropping.has(name)) return engine
     const entry = this.#directory.get(name)
@@ -82,6 +83,13 @@ export class ShardHost {
     const created = new ShardEngine({ store: this.#store, clock: this.#runtime.clock, metrics: this.#metrics, onCommit: committed => this.#committed(committed) }, entry)
     this.#engines.set(name, created)
     return created
+  }
+
+  /** Asked for every request, with the same objects again and again. */
+  #nameOf(shard: ShardId): string {
+    let name = this.#names.get(shard)
+    if (name === undefined) this.#names.set(shard, name = shardName(shard))
+    return name
   }
 
   /** Calls back after each durable change of a shard's documents or local documents. Returns an unsubscribe function. */

@@ -12,33 +12,34 @@ type RepairOutcome = (typeof repairOutcomes)[number]
 
 /** Counts on the hot path, handed to the node's metrics only when those are collected. */
 export class CoordinatorMetrics {
-  readonly #counts = new Map<string, number>()
+  readonly #reads: Tally<ReadOutcome>
+  readonly #writes: Tally<WriteOutcomeName>
+  readonly #repairs: Tally<RepairOutcome>
+  readonly #decisions: Tally<DecisionOutcome>
 
   constructor(metrics: Metrics) {
-    const families = [
-      { name: 'sectional_quorum_reads_total', help: 'Document reads by how their replicas answered.', outcomes: readOutcomes },
-      { name: 'sectional_quorum_writes_total', help: 'Batches of one shard by whether w replicas confirmed them.', outcomes: writeOutcomes },
-      { name: 'sectional_read_repairs_total', help: 'Documents whose replicas differed, by what became of the repair.', outcomes: repairOutcomes },
-      { name: 'sectional_edit_decisions_total', help: 'Batches of one shard by how they were decided.', outcomes: decisionOutcomes },
-    ].map(({ name, help, outcomes }) => ({ name, outcomes, counter: metrics.counter(name, help, ['outcome']) }))
-    metrics.onCollect(() => {
-      for (const { name, outcomes, counter } of families) {
-        for (const outcome of outcomes) {
-          const key = `${name} ${outcome}`
-          const count = this.#counts.get(key) ?? 0
-          counter.add(count, { outcome })
-          this.#counts.delete(key)
-        }
-      }
-    })
+    this.#reads = tally(metrics, 'sectional_quorum_reads_total', 'Document reads by how their replicas answered.', readOutcomes)
+    this.#writes = tally(metrics, 'sectional_quorum_writes_total', 'Batches of one shard by whether w replicas confirmed them.', writeOutcomes)
+    this.#repairs = tally(metrics, 'sectional_read_repairs_total', 'Documents whose replicas differed, by what became of the repair.', repairOutcomes)
+    this.#decisions = tally(metrics, 'sectional_edit_decisions_total', 'Batches of one shard by how they were decided.', decisionOutcomes)
   }
 
-  read(outcome: ReadOutcome): void { this.#add(`sectional_quorum_reads_total ${outcome}`) }
-  write(outcome: WriteOutcomeName): void { this.#add(`sectional_quorum_writes_total ${outcome}`) }
-  repair(outcome: RepairOutcome): void { this.#add(`sectional_read_repairs_total ${outcome}`) }
-  decision(outcome: DecisionOutcome): void { this.#add(`sectional_edit_decisions_total ${outcome}`) }
+  read(outcome: ReadOutcome): void { this.#reads[outcome]++ }
+  write(outcome: WriteOutcomeName): void { this.#writes[outcome]++ }
+  repair(outcome: RepairOutcome): void { this.#repairs[outcome]++ }
+  decision(outcome: DecisionOutcome): void { this.#decisions[outcome]++ }
+}
 
-  #add(key: string): void {
-    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
-  }
+type Tally<Outcome extends string> = Record<Outcome, number>
+
+function tally<Outcome extends string>(metrics: Metrics, name: string, help: string, outcomes: readonly Outcome[]): Tally<Outcome> {
+  const counts = Object.fromEntries(outcomes.map(outcome => [outcome, 0])) as Tally<Outcome>
+  const counter = metrics.counter(name, help, ['outcome'])
+  metrics.onCollect(() => {
+    for (const outcome of outcomes) {
+      counter.add(counts[outcome], { outcome })
+      counts[outcome] = 0
+    }
+  })
+  return counts
 }

@@ -33,6 +33,11 @@ export function readCall(scope: CoordinatorScope, context: RequestContext): Call
   return { timeoutMs: scope.options.readTimeoutMs, signal: context.signal, requestId: context.requestId }
 }
 
+/** A point read of this node's own disk answers on the spot: the client's signal costs more to make than it could save. */
+export function localReadCall(scope: CoordinatorScope, context: RequestContext): CallContext {
+  return { timeoutMs: scope.options.readTimeoutMs, requestId: context.requestId }
+}
+
 /** A call that goes on when its client is gone: half a write helps nobody. */
 export function writeCall(timeoutMs: number, context: Pick<RequestContext, 'requestId'>): CallContext {
   return { timeoutMs, requestId: context.requestId }

@@ -1,7 +1,7 @@
 import type { OpenedRevision } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
-import { readCall } from './coordinator-scope.ts'
+import { localReadCall, readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { OpenDocumentOptions, OpenedDocument, RequestContext } from './coordinator.ts'
 import { fetchRevisions, readDocument } from './document-read.ts'
@@ -12,18 +12,18 @@ export async function openDocument(
   scope: CoordinatorScope, db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: RequestContext,
 ): Promise<OpenedDocument | null> {
   const place = scope.access.placeOf(db, id)
-  const call = readCall(scope, context)
   const body = options.body !== false
   const tree = options.tree === true
   const local = scope.access.loneLocal(place)
   if (local !== undefined) {
     scope.metrics.read(quorumSize(1, options.r) > 1 ? 'degraded' : 'local')
     try {
-      return await local.openDocument({ id, body, tree }, call)
+      return await local.openDocument({ id, body, tree }, localReadCall(scope, context))
     } catch (error) {
       throw shardFailure([asReplicaError(error)])
     }
   }
+  const call = readCall(scope, context)
   const read = await readDocument(scope, db, place, id, { r: options.r, body, tree }, call)
   if (read === null) return null
   const { leaves, sequence } = read
