@@ -1,0 +1,104 @@
+/**
+ * A node without sockets: what a request costs between its arrival and its answer, so that changes to the hot paths
+ * show beside the noise of a busy machine. Run `node --conditions=sectional-source bench/request-path.ts
+ * [get,put,bulk] [rounds=3]`; with `--cpu-prof` to see where it goes. Prints CPU microseconds a request (a document in
+ * bulk), LevelDB's threads included.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { createRealRuntime } from '@sectional/runtime'
+import type { HttpExchange, HttpHandler } from '@sectional/runtime'
+import { createNode, LiveConfiguration, nodeOptions } from '@sectional/server'
+
+const kinds = (process.argv[2] ?? 'get,put,bulk').split(',')
+const rounds = Number(process.argv[3] ?? 3)
+const documents = 50_000
+const bulk = 1_000
+const filler = 'x'.repeat(940)
+const never = new AbortController().signal
+
+let handler: HttpHandler = () => { throw new Error('the node does not listen') }
+
+function request(method: string, target: string, text: string, wanted: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const body = Buffer.from(text)
+    const headers: Record<string, string> = { host: 'bench', authorization: 'Basic YWRtaW46YmVuY2htYXJr', accept: 'application/json' }
+    if (text !== '') Object.assign(headers, { 'content-type': 'application/json', 'content-length': String(body.length) })
+    const exchange: HttpExchange = {
+      method, target, headers, remoteAddress: '127.0.0.1', encrypted: false, signal: never, headersSent: false,
+      readBody: async () => body,
+      get body(): never { throw new Error('not used') },
+      send: (status, _headers, answer) => status === wanted ? resolve() : reject(new Error(`${method} ${target}: ${status} ${Buffer.from(answer).toString()}`)),
+      stream: status => {
+        if (status !== wanted) reject(new Error(`${method} ${target}: ${status}`))
+        return { write: async () => {}, end: resolve, abort: () => reject(new Error('aborted')) }
+      },
+    }
+    handler(exchange)
+  })
+}
+
+async function pooled(count: number, workers: number, one: (index: number) => Promise<void>): Promise<void> {
+  let next = 0
+  await Promise.all(Array.from({ length: workers }, async () => { while (next < count) await one(next++) }))
+}
+
+let sequence = 0
+function document(id: string | null): string {
+  const number = sequence++
+  return `{${id === null ? '' : `"_id":"${id}",`}"number":${number},"name":"document ${number}","text":"${filler}"}`
+}
+
+function bulkBody(prefix: string): string {
+  return `{"docs":[${Array.from({ length: bulk }, (_, index) => document(`${prefix}-${index}`)).join(',')}]}`
+}
+
+async function measured(label: string, count: number, per: number, run: () => Promise<void>): Promise<void> {
+  const cpuBefore = process.cpuUsage()
+  const threadBefore = process.threadCpuUsage()
+  await run()
+  const cpu = process.cpuUsage(cpuBefore)
+  const thread = process.threadCpuUsage(threadBefore)
+  const total = (cpu.user + cpu.system) / count / per
+  console.log(`${label.padEnd(6)} ${total.toFixed(1).padStart(6)} us, ${((thread.user + thread.system) / count / per).toFixed(1).padStart(6)} us of it on the main thread`)
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'request-path-'))
+const runtime = createRealRuntime({ dataDirectory: directory, log: { level: 'warn' } })
+const shipped = fileURLToPath(new URL('../packages/server/default.ini', import.meta.url))
+const configuration = await LiveConfiguration.load({
+  read: async () => [
+    { name: shipped, text: readFileSync(shipped, 'utf8'), shipped: true },
+    { name: 'local.ini', text: '[cluster]\nport = 0\n[admins]\nadmin = -pbkdf2:sha256-352a28fe7c362b729162401d448bd8fe87fbe6c1a50da09681b87d5d4b56ee26,salt,10\n' },
+  ],
+  write: async () => {},
+}, {})
+const node = createNode({ ...runtime, http: { listen: async (address, handle) => {
+  handler = handle
+  return { address, close: async () => {} }
+} } }, { options: nodeOptions(configuration.settings()), configuration, version: '0', onFatal: error => { throw error } })
+await node.start()
+while (node.control.unavailableReason() !== null) await pause(20)
+await request('PUT', '/bench', '', 201)
+for (let from = 0; from < documents; from += bulk) {
+  const docs = Array.from({ length: bulk }, (_, index) => document(`doc-${from + index}`))
+  await request('POST', '/bench/_bulk_docs', `{"docs":[${docs.join(',')}]}`, 201)
+}
+const work: Record<string, (round: number) => Promise<void>> = {
+  get: round => measured('get', documents, 1, () => pooled(documents, 64, index => request('GET', `/bench/doc-${(index * 7919 + round) % documents}`, '', 200))),
+  put: round => {
+    const bodies = Array.from({ length: 20_000 }, () => document(null))
+    return measured('put', bodies.length, 1, () => pooled(bodies.length, 64, index => request('PUT', `/bench/put-${round}-${index}`, bodies[index]!, 201)))
+  },
+  bulk: round => {
+    const bodies = Array.from({ length: 30 }, (_, index) => bulkBody(`bulk-${round}-${index}`))
+    return measured('bulk', bodies.length, bulk, () => pooled(bodies.length, 4, index => request('POST', '/bench/_bulk_docs', bodies[index]!, 201)))
+  },
+}
+for (const kind of kinds) for (let round = 0; round < rounds; round++) await work[kind]!(round)
+await node.stop()
+runtime.close()
+rmSync(directory, { recursive: true })
