@@ -43,7 +43,7 @@ export class AntiEntropy {
   /** Shards that the cluster state gives to this node, and that are not open here yet. */
   readonly #awaited = new Set<string>()
   /** Shards that were on this node's disk when it started: they may have missed writes. */
-  readonly #inherited = new Set<string>()
+  readonly #inherited = new Map<string, ShardId>()
   #tickTimer: Timer | undefined
   #slowTimer: Timer | undefined
   #digestTimer: Timer | undefined
@@ -81,7 +81,7 @@ export class AntiEntropy {
     if (state !== null) this.#shards.update(state)
     // Peers may ask them to decide before this node's own metadata names their database again.
     for (const id of local.shards()) {
-      this.#inherited.add(shardKey(id))
+      this.#inherited.set(shardKey(id), id)
       local.setCatchingUp(id, true)
     }
     for (const { key } of this.#shards.all()) this.#awaited.add(key)
@@ -145,6 +145,11 @@ export class AntiEntropy {
   }
 
   #openAwaited(): void {
+    for (const [key, id] of this.#inherited) {
+      if (!this.#shards.isAlone(id)) continue
+      this.#inherited.delete(key)
+      this.#parts.local.setCatchingUp(id, false)
+    }
     for (const key of this.#awaited) {
       const shard = this.#shards.get(key)
       if (shard === undefined || this.#parts.local.replica(shard.id) === undefined) continue

@@ -71,6 +71,11 @@ export class HostedShards {
     return this.#shards.get(key)
   }
 
+  /** Its database is known, and nobody else has a replica of it. */
+  isAlone(id: ShardId): boolean {
+    return this.#databases.has(id.incarnation) && !this.#shards.has(shardKey(id))
+  }
+
   all(): IterableIterator<HostedShard> {
     return this.#shards.values()
   }
