@@ -136,7 +136,12 @@ export class ShardWriter implements DraftBase {
   }
 
   async #finish(done: Promise<void>, filled: FilledDraft): Promise<void> {
-    await done
+    try {
+      await done
+    } catch (error) {
+      void this.#tellOfLanded()
+      throw error
+    }
     this.#ended++
     this.#committed = filled.state
     for (const [id, record] of filled.documents) forget(this.#documents, id, record)
@@ -147,6 +152,16 @@ export class ShardWriter implements DraftBase {
     this.#metrics.documents.add(filled.documents.length)
     this.#metrics.commitDocuments.observe(filled.documents.length)
     if (filled.documents.length > 0 || filled.locals.length > 0) this.#onCommit()
+  }
+
+  /** Peers must hear of a failed batch that is on the disk all the same. Where the disk goes on failing, the next commit tells of it. */
+  async #tellOfLanded(): Promise<void> {
+    try {
+      if (this.#mustSettle()) await this.#settle()
+    } catch {
+      return
+    }
+    this.#onCommit()
   }
 
   /** Forgets what was staged when a batch has failed since, whoever's it was: nothing that was in flight lands. */

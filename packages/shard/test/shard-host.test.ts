@@ -70,6 +70,20 @@ describe('a shard host', () => {
     await host.close()
   })
 
+  it('tells of a batch that failed and is on the disk all the same', async () => {
+    const disk = new MemoryDisk()
+    const host = await ShardHost.open(shardRuntime(new MemoryStorage(disk)))
+    const engine = await host.create(shardA)
+    const heard = Promise.withResolvers<void>()
+    host.onCommit(() => heard.resolve())
+    disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
+    expect(await rejection(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context))).to.equal('storage')
+    disk.setFaults({})
+    await heard.promise
+    expect((await engine.replicaInfo(context)).sequence).to.equal(1)
+    await host.close()
+  })
+
   it('says that a shard is not hosted', async () => {
     const host = await ShardHost.open(shardRuntime())
     expect(host.replica(shardA)).to.equal(undefined)
