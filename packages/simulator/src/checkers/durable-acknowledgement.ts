@@ -1,4 +1,5 @@
 import { activeReplicas, majority } from '@sectional/server'
+import type { ControlPlaneNode } from '@sectional/server'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
 import { databaseRecord, shardOf } from '../workload/history.ts'
@@ -28,8 +29,16 @@ export class DurableAcknowledgement {
     const wanted = Math.min(operation.w ?? majority(active.length), active.length)
     const disks = this.#world.nodes.filter(node => active.some(replica => replica.node === node.name)).map(node => openDisk(node.disk))
     void this.#count(disks, { incarnation: record.incarnation, range: shard.range }, operation.id, revision).then(found => {
-      if (found >= wanted) return
+      if (found >= wanted || this.#mayBeDropped(operation.database, record.incarnation)) return
       this.#world.fail('safety', 'durable-acknowledgement', `#${operation.number} ${operation.database}/${operation.id} ${revision} was acknowledged with ${found} of ${wanted} disks`)
+    })
+  }
+
+  /** A node that knows of the database's deletion has dropped its replica, whatever was on it. */
+  #mayBeDropped(database: string, incarnation: string): boolean {
+    return this.#world.nodes.some(node => {
+      const state = (node.inside?.control as ControlPlaneNode | undefined)?.appliedState()
+      return state !== null && state !== undefined && state.databases.get(database)?.incarnation !== incarnation && state.index > 0
     })
   }
 
