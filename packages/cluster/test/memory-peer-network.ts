@@ -180,6 +180,8 @@ export class MemoryPeerNetwork implements PeerNetwork {
       scanDocuments: (request, context) => scan(context, (replica, inner) => replica.scanDocuments(structuredClone(request), inner)),
       countDocuments: (request, context) => call(context, (replica, inner) => replica.countDocuments(structuredClone(request), inner)),
       scanChanges: (request, context) => scan(context, (replica, inner) => replica.scanChanges(structuredClone(request), inner)),
+      countChanges: (since, context) => call(context, (replica, inner) => replica.countChanges(since, inner)),
+      waitForChange: (seen, context) => call(context, (replica, inner) => replica.waitForChange(structuredClone(seen), inner)),
       openLocalDocuments: (ids, context) => call(context, (replica, inner) => replica.openLocalDocuments([...ids], inner)),
       updateLocalDocument: (request, context) => call(context, (replica, inner) => replica.updateLocalDocument(structuredClone(request), inner)),
       scanLocalDocuments: (request, context) => scan(context, (replica, inner) => replica.scanLocalDocuments(structuredClone(request), inner)),

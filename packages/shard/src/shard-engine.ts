@@ -1,16 +1,18 @@
 import type {
   CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
-  OpenRevisionsRequest, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId, ShardReplica,
+  OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId, ShardReplica,
   StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
 } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
 import type { Clock, Store } from '@sectional/runtime'
 import { checkCall, toReplicaError, withinDeadline } from './call-guard.ts'
+import { CommitWaiters } from './commit-waiters.ts'
 import { ShardKeys } from './key-layout.ts'
 import type { DirectoryEntry } from './shard-directory.ts'
 import { ShardRecords } from './shard-records.ts'
 import { ShardWriter } from './shard-writer.ts'
 import type { WriteMetrics } from './shard-writer.ts'
+import { countChanges } from './verbs/changes-count.ts'
 import { scanChanges } from './verbs/changes-scan.ts'
 import { digestDocuments, scanDigestBucket } from './verbs/digest.ts'
 import { openDocument } from './verbs/document-open.ts'
@@ -43,6 +45,7 @@ export class ShardEngine implements ShardReplica {
   readonly #history: string
   readonly #clock: Clock
   readonly #writer: ShardWriter
+  readonly #waiters: CommitWaiters
   #catchingUp = false
   #refusal: ReplicaError | undefined
 
@@ -51,7 +54,11 @@ export class ShardEngine implements ShardReplica {
     this.#history = history
     this.#clock = clock
     this.records = new ShardRecords(store, new ShardKeys(prefix))
-    this.#writer = new ShardWriter(this.records, metrics, () => this.#assertOpen(), () => onCommit(shard))
+    this.#waiters = new CommitWaiters(clock)
+    this.#writer = new ShardWriter(this.records, metrics, () => this.#assertOpen(), () => {
+      this.#waiters.committed(this.#writer.committed().sequence)
+      onCommit(shard)
+    })
   }
 
   /** While true, `updateDocuments` declines unless it is forced. */
@@ -62,6 +69,7 @@ export class ShardEngine implements ShardReplica {
   /** From now on every call, and the next page of every scan, rejects with `refusal`. */
   refuse(refusal: ReplicaError): void {
     this.#refusal ??= refusal
+    this.#waiters.refuse(this.#refusal)
   }
 
   openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null> {
@@ -96,7 +104,23 @@ export class ShardEngine implements ShardReplica {
   }
 
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncGenerator<readonly ChangeRow[]> {
-    return this.#pages(context, () => scanChanges(this.records, request))
+    return this.#pages(context, () => {
+      if (request.history !== undefined && request.history !== this.#history) throw new ReplicaError('not_hosted', 'the replica has begun another life')
+      return scanChanges(this.records, request)
+    })
+  }
+
+  countChanges(since: number, context: CallContext): Promise<number> {
+    return this.#read(context, () => countChanges(this.records, this.#writer.committed(), since))
+  }
+
+  /** Costs an entry in a set while it waits. */
+  async waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
+    checkCall(context)
+    this.#assertOpen()
+    const { sequence } = this.#writer.committed()
+    if (seen.history !== this.#history || sequence > seen.sequence) return { history: this.#history, sequence }
+    return { history: this.#history, sequence: await this.#waiters.wait(seen.sequence, context) }
   }
 
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
@@ -158,9 +182,10 @@ export class ShardEngine implements ShardReplica {
   }
 
   async *#pages<Row>(context: CallContext, scan: () => AsyncGenerator<readonly Row[]>): AsyncGenerator<readonly Row[]> {
-    const pages = scan()
     let waiting = false
+    let pages: AsyncGenerator<readonly Row[]> | undefined
     try {
+      pages = scan()
       for (;;) {
         checkCall(context)
         this.#assertOpen()
@@ -174,9 +199,9 @@ export class ShardEngine implements ShardReplica {
     } catch (error) {
       throw this.#refusal ?? toReplicaError(error)
     } finally {
-      const closed = pages.return(undefined)
+      const closed = pages?.return(undefined)
       // A read that has outlived its deadline closes when it ends; its failure was already answered by the deadline.
-      if (waiting) closed.catch(() => {})
+      if (waiting) closed?.catch(() => {})
       else await closed
     }
   }

@@ -3,12 +3,15 @@ import type { ShardId } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { BackgroundWork, NodeWindow } from './background-work.ts'
+import { ChangeWatches } from './change-watches.ts'
+import { openChanges } from './changes-open.ts'
 import { CoordinatorMetrics } from './coordinator-metrics.ts'
 import { defaultCoordinatorOptions } from './coordinator-options.ts'
 import type { CoordinatorOptions } from './coordinator-options.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { Coordinator } from './coordinator.ts'
 import { databaseInfo } from './database-info.ts'
+import { databaseState } from './database-state.ts'
 import { openDocument } from './document-open.ts'
 import { storeRevisions } from './document-store.ts'
 import { updateDocuments } from './document-update.ts'
@@ -21,6 +24,7 @@ import { ReadRepair } from './read-repair.ts'
 import { ReplicaAccess } from './replica-access.ts'
 import type { ReplicaDirectory } from './replica-directory.ts'
 import { ReplicaHealth } from './replica-health.ts'
+import { ReplicaHistories } from './replica-histories.ts'
 import { diffRevisions } from './revisions-diff.ts'
 import { openRevisions } from './revisions-open.ts'
 
@@ -58,6 +62,8 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
     background: new BackgroundWork(),
     stores: new NodeWindow(bounds.nodeStoresMax, bounds.nodeStoreBytesMax),
     repairs,
+    histories: new ReplicaHistories(),
+    watches: new ChangeWatches(bounds),
     reportMissed: onMissed ?? (() => {}),
   }
   return {
@@ -72,9 +78,12 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
     updateLocalDocument: (db, write, request, context) => updateLocalDocument(scope, db, write, request, context),
     listLocalDocuments: (db, request, context) => listLocalDocuments(scope, db, request, context),
     databaseInfo: (db, context) => databaseInfo(scope, db, context),
+    databaseState: (db, context) => databaseState(scope, db, context),
+    openChanges: (db, request, context) => openChanges(scope, db, request, context),
     synchronize: db => onSynchronize?.(db),
     stop: () => {
       repairs.stop()
+      scope.watches.stop()
       return scope.background.idle()
     },
     get backgroundCalls() { return scope.background.running },

@@ -30,6 +30,17 @@ export interface CoordinatorOptions {
   readonly repairsQueuedMax: number
   /** Rows of one page that a list hands on. */
   readonly listPageRows: number
+  /** Waiting for all replicas to say where they stand, for an ETag; who is later is left out. */
+  readonly stateTimeoutMs: number
+  /** One call that waits for a shard's next change. */
+  readonly watchTimeoutMs: number
+  /** A changes feed that lost every replica of a shard looks for one again after this, and fails after that. */
+  readonly followRetryMs: number
+  readonly followPatienceMs: number
+  /** A feed that goes on asks this seldom what its replica has of others. */
+  readonly followRefreshMs: number
+  /** Rows that feeds which were woken together read once for all. */
+  readonly tailRows: number
 }
 
 const MiB = 1024 * 1024
@@ -51,4 +62,10 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   repairsRunningMax: 8,
   repairsQueuedMax: 1_000,
   listPageRows: 500,
+  stateTimeoutMs: 1_000,
+  watchTimeoutMs: 600_000,
+  followRetryMs: 1_000,
+  followPatienceMs: 30_000,
+  followRefreshMs: 10_000,
+  tailRows: 500,
 })

@@ -2,11 +2,13 @@ import type { CallContext, ShardId } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { BackgroundWork, NodeWindow } from './background-work.ts'
+import type { ChangeWatches } from './change-watches.ts'
 import type { CoordinatorMetrics } from './coordinator-metrics.ts'
 import type { CoordinatorOptions } from './coordinator-options.ts'
 import type { RequestContext } from './coordinator.ts'
 import type { ReplicaAccess, ShardPlace } from './replica-access.ts'
 import type { ReplicaHealth } from './replica-health.ts'
+import type { ReplicaHistories } from './replica-histories.ts'
 
 /** What every operation of one node's coordinator works with. */
 export interface CoordinatorScope {
@@ -19,6 +21,8 @@ export interface CoordinatorScope {
   readonly background: BackgroundWork
   readonly stores: NodeWindow
   readonly repairs: RepairRequests
+  readonly histories: ReplicaHistories
+  readonly watches: ChangeWatches
   /** Tells anti-entropy that a replica lacks revisions that others confirmed. */
   readonly reportMissed: (shard: ShardId, node: string) => void
 }

@@ -2,7 +2,7 @@
  * What a node does for one client request, as a table of contents: each verb has a file of its own beside
  * this one. `http` knows documents only through this.
  */
-import type { Branch, Leaf, LocalDocument, OpenedRevision, RevisionsDiff } from '@sectional/core'
+import type { Branch, ChangeRow, Leaf, LocalDocument, OpenedRevision, RevisionsDiff, Since } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 
 export interface RequestContext {
@@ -95,6 +95,53 @@ export interface DatabaseInfo {
   readonly sizes: { readonly file: number; readonly active: number; readonly external: number }
 }
 
+/** What tells one state of a database from another. */
+export interface DatabaseState {
+  /** Usable as `since`. */
+  readonly updateSequence: string
+  /** The same on every node while nothing is written, as long as the same replicas answer. */
+  readonly fingerprint: string
+}
+
+export interface ChangesOptions {
+  /** A token of another database, or one whose replicas are all gone, means the start. */
+  readonly since: Exclude<Since, { readonly kind: 'malformed' }>
+  /** From the newest on; `since` and `follow` count for nothing. */
+  readonly descending: boolean
+  /** Rows that the reader will take at most; null: it cannot tell. */
+  readonly limit: number | null
+  readonly body: boolean
+  /** Go on with what is written later, until `end` or `close`. */
+  readonly follow: boolean
+}
+
+/** Rows of one shard, in its order; or: everything there is has been read, and what comes later is waited for. */
+export type ChangesEvent =
+  | { readonly kind: 'rows'; readonly place: number; readonly rows: readonly ChangeRow[] }
+  | { readonly kind: 'caught-up' }
+
+/**
+ * A reader's place in the changes of a database. Each document appears at its latest change; at least once for
+ * every change behind `since`, also when replicas fail on the way. At most a page of each shard is held.
+ */
+export interface ChangesFeed {
+  /**
+   * null: nothing is left (without `follow`), or `end` was called.
+   * @throws ApiError when a shard has no replica left
+   */
+  next(): Promise<ChangesEvent | null>
+  /** Moves the place behind a row of the last event. To be called for each row in order, until the reader stops. */
+  take(event: ChangesEvent & { readonly kind: 'rows' }, row: ChangeRow): void
+  /** The token of the place. */
+  token(): string
+  /** Rows behind the place; an estimate above `countedChangesMin` of a shard. */
+  pending(): Promise<number>
+  /** Lets `next` give null, now and later. The place stays. */
+  end(): void
+  /** Ends everything at every node. */
+  close(): Promise<void>
+}
+
 export type LocalWriteOutcome =
   | { readonly kind: 'written'; readonly revision: number; readonly accepted: boolean }
   | { readonly kind: 'missing' }
@@ -121,6 +168,9 @@ export interface Coordinator {
   updateLocalDocument(db: DatabaseRecord, write: { readonly id: string; readonly revision: number; readonly body: Uint8Array | null; readonly mustExist: boolean }, options: WriteOptions, context: RequestContext): Promise<LocalWriteOutcome>
   listLocalDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: RequestContext): Promise<{ readonly rows: AsyncIterable<readonly LocalDocument[]> }>
   databaseInfo(db: DatabaseRecord, context: RequestContext): Promise<DatabaseInfo>
+  databaseState(db: DatabaseRecord, context: RequestContext): Promise<DatabaseState>
+  /** To be closed by its caller, also after a failure. */
+  openChanges(db: DatabaseRecord, options: ChangesOptions, context: RequestContext): Promise<ChangesFeed>
   /** Starts one pass of anti-entropy for every pair of replicas (`_sync_shards`). */
   synchronize(db: DatabaseRecord): void
 }

@@ -1,6 +1,7 @@
 import { encodeSinceToken } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { mapBounded } from './bounded-parallel.ts'
+import { ShardPosition } from './changes-position.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { DatabaseInfo, RequestContext } from './coordinator.ts'
@@ -12,13 +13,18 @@ export async function databaseInfo(scope: CoordinatorScope, db: DatabaseRecord, 
   const infos = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {
     const { replies } = await collectReplies(scope, place, 1, peer => peer.replica.replicaInfo(call))
     const { peer, value } = replies[0]!
+    scope.histories.learn(value.history, peer.node)
     return { ...value, range: place.id.range, node: peer.node }
   })
   const sum = (of: (info: (typeof infos)[number]) => number): number => infos.reduce((total, info) => total + of(info), 0)
-  const parts = infos.map(({ range, node, history, sequence, purgeSequence }) => ({ range, node, history, sequence, purgeSequence }))
+  const places = infos.flatMap(info => {
+    const position = new ShardPosition(info.range, [], history => scope.histories.node(history))
+    position.reach(info, info.sequence)
+    return position.parts()
+  })
   return {
-    updateSequence: encodeSinceToken(parts.map(({ range, node, history, sequence }) => ({ range, node, history, sequence }))),
-    purgeSequence: encodeSinceToken(parts.map(({ range, node, history, purgeSequence }) => ({ range, node, history, sequence: purgeSequence }))),
+    updateSequence: encodeSinceToken(places),
+    purgeSequence: encodeSinceToken(infos.map(({ range, node, history, purgeSequence }) => ({ range, node, history, sequence: purgeSequence }))),
     documentCount: sum(info => info.documentCount),
     deletedCount: sum(info => info.deletedCount),
     sizes: { file: sum(info => info.sizes.file), active: sum(info => info.sizes.active), external: sum(info => info.sizes.external) },

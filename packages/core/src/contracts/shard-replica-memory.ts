@@ -9,7 +9,7 @@ import { parseRevision } from '../revisions/revision-id.ts'
 import { RevisionTree } from '../revisions/revision-tree.ts'
 import type {
   CallContext, ChangeRow, DigestBuckets, DocumentEdit, DocumentLeaves, DocumentRevision, DocumentRow, DocumentSnapshot, EditOutcome, IdBound,
-  LocalDocument, OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaInfo, RevisionsDiff, ScanChangesRequest,
+  LocalDocument, OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest,
   ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
 } from './shard-replica.ts'
@@ -39,6 +39,7 @@ export class MemoryShardReplica implements ShardReplica {
   readonly #bodies = new Map<number, Uint8Array>()
   readonly #locals = new Map<string, StoredLocal>()
   readonly #seen = new Map<string, number>()
+  readonly #watchers = new Set<() => boolean>()
   #sequence = 0
   #bodyKey = 0
   #ticks = 0
@@ -70,7 +71,7 @@ export class MemoryShardReplica implements ShardReplica {
     check(context)
     if (this.catchingUp && !request.force) return { kind: 'declined' }
     const outcomes = request.edits.map(edit => this.#edit(edit, request.revsLimit))
-    if (outcomes.some(outcome => outcome.kind === 'updated')) this.#options.onCommit?.()
+    if (outcomes.some(outcome => outcome.kind === 'updated')) this.#committed()
     return { kind: 'decided', outcomes }
   }
 
@@ -84,7 +85,7 @@ export class MemoryShardReplica implements ShardReplica {
     }
     const { checkpoint } = request
     if (checkpoint !== undefined) this.#seen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#seen.get(checkpoint.history) ?? 0))
-    if (this.#sequence > before) this.#options.onCommit?.()
+    if (this.#sequence > before) this.#committed()
   }
 
   async diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly RevisionsDiff[]> {
@@ -113,6 +114,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]> {
+    if (request.history !== undefined && request.history !== this.#options.history) return otherLife()
     const rows: ChangeRow[] = []
     for (const [id, { tree, sequence }] of this.#documents) {
       const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
@@ -125,6 +127,40 @@ export class MemoryShardReplica implements ShardReplica {
     }
     rows.sort((a, b) => request.descending ? b.sequence - a.sequence : a.sequence - b.sequence)
     return pages(rows, request.limit, context)
+  }
+
+  async countChanges(since: number, context: CallContext): Promise<number> {
+    check(context)
+    return [...this.#documents.values()].filter(({ sequence }) => sequence > since).length
+  }
+
+  waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
+    return new Promise((resolve, reject) => {
+      const look = (): boolean => {
+        const { history } = this.#options
+        if (history === seen.history && this.#sequence <= seen.sequence) return false
+        settle()
+        resolve({ history, sequence: this.#sequence })
+        return true
+      }
+      const aborted = (): void => {
+        settle()
+        reject(new ReplicaError('cancelled', 'the caller has cancelled the call'))
+      }
+      const settle = (): void => {
+        this.#watchers.delete(look)
+        context.signal?.removeEventListener('abort', aborted)
+      }
+      if (context.signal?.aborted) return aborted()
+      if (look()) return
+      this.#watchers.add(look)
+      context.signal?.addEventListener('abort', aborted, { once: true })
+    })
+  }
+
+  #committed(): void {
+    for (const look of [...this.#watchers]) look()
+    this.#options.onCommit?.()
   }
 
   async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
@@ -140,7 +176,7 @@ export class MemoryShardReplica implements ShardReplica {
     const now = this.#options.now?.() ?? ++this.#ticks
     const document: LocalDocument = { id, revision, body, stamp: Math.max(now, (stored?.stamp ?? 0) + 1) }
     this.#putLocal(document)
-    this.#options.onCommit?.()
+    this.#committed()
     return { kind: 'updated', document }
   }
 
@@ -240,6 +276,10 @@ function inSpan(id: string, { start, end, descending }: { readonly start?: IdBou
     return order > 0 || (order === 0 && bound.inclusive)
   }
   return (start === undefined || behind(start, 1)) && (end === undefined || behind(end, -1))
+}
+
+async function* otherLife(): AsyncGenerator<never> {
+  throw new ReplicaError('not_hosted', 'the replica has begun another life')
 }
 
 function check(context: CallContext): void {

@@ -8,7 +8,7 @@ import { editCases, orderCases, replicatedCases, tombstoneCases } from './shard-
 import { localDocumentCases, localMergeCases } from './shard-replica-suite/local-documents.ts'
 import { readCases } from './shard-replica-suite/reads.ts'
 import { type MakeReplica, ReplicaFixture } from './shard-replica-suite/replica-fixture.ts'
-import { changeScanCases, documentScanCases, longScanCases } from './shard-replica-suite/scans.ts'
+import { changeScanCases, changeWaitCases, documentScanCases, longScanCases } from './shard-replica-suite/scans.ts'
 
 export type { MakeReplica, OpenedReplica } from './shard-replica-suite/replica-fixture.ts'
 
@@ -29,6 +29,7 @@ export function shardReplicaSuite(name: string, makeReplica: MakeReplica): void 
     readCases(fixture)
     documentScanCases(fixture)
     changeScanCases(fixture)
+    changeWaitCases(fixture)
     longScanCases(fixture)
     localDocumentCases(fixture)
     localMergeCases(fixture)

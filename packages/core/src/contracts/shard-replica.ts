@@ -152,6 +152,8 @@ export interface DocumentRow {
 }
 
 export interface ScanChangesRequest {
+  /** The life of the replica that `since` belongs to: rejects with `not_hosted` when another one answers. */
+  readonly history?: string
   /** Rows with a sequence greater than this (descending: all rows from the newest). */
   readonly since: number
   readonly descending: boolean
@@ -218,6 +220,9 @@ export interface ReplicaInfo {
   readonly catchingUp: boolean
 }
 
+/** `countChanges` is exact up to so many changes at least: counting costs a scan. */
+export const countedChangesMin = 1000
+
 /** Digest of the leaves of the documents whose id hashes into one of equally many buckets. */
 export type DigestBuckets = readonly string[]
 
@@ -238,6 +243,13 @@ export interface ShardReplica {
   /** Live documents with an id before `before` (byte order), or all when absent. */
   countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number>
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]>
+  /** Documents whose last change has a sequence greater than `since`: exact up to `countedChangesMin` of them, an estimate beyond. */
+  countChanges(since: number, context: CallContext): Promise<number>
+  /**
+   * Resolves with where the replica stands once that differs from `seen`: its sequence is greater, or its
+   * history another. Nobody has to ask again and again: the timeout may be long.
+   */
+  waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint>
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]>
   updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply>
   scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]>

@@ -1,7 +1,7 @@
 /**
  * Since-tokens: a place in a database's changes, as a vector over its shards (design.md section 4, api.md B3).
  *
- *     token   N "-" base64url(bytes)      N: the sum of the sequences, for people; ignored on the way in
+ *     token   N "-" base64url(bytes)      N: the sum of the first sequences, for people; ignored on the way in
  *     bytes   1, dictionary of nodes, varint parts, part.., CRC-32 of all before (big endian)
  *     part    range, varint node, history, varint sequence
  *     range   zigzag varint of begin - (end of the part before + 1), then log2 of the width in a byte, or 64 and
@@ -9,16 +9,21 @@
  *     history varint 2 * length + 1 if the bytes are the text's hex digits, bytes
  *     dictionary   varint count, each varint length and UTF-8
  *
- * With 8 shards on 3 nodes a token takes about 250 characters, most of them histories: URLs must hold it.
+ * With 8 shards on 3 nodes a token takes about 250 characters with one part for each range, and 750 with three, most
+ * of them histories: URLs must hold it.
  */
 import { crc32 } from 'node:zlib'
 import type { HashRange } from '../contracts/shard-replica.ts'
 import { ByteReader, VARINT_BYTES_MAX, writeVarint } from '../encoding/varint.ts'
 import { compareRanges } from '../sharding/hash-ring.ts'
 
-/** Everything up to `sequence` of that replica's life (`history`) has been read in this range. */
+/**
+ * Everything up to `sequence` of that replica's life (`history`) has been read in this range. Several parts of one
+ * range hold all at once: first the replica that was read, then others whose changes it had.
+ */
 export interface SincePart {
   readonly range: HashRange
+  /** Where that replica was; empty: not known. A hint: `history` decides. */
   readonly node: string
   readonly history: string
   readonly sequence: number
@@ -28,7 +33,7 @@ export type Since =
   | { readonly kind: 'start' }
   | { readonly kind: 'now' }
   | { readonly kind: 'vector'; readonly parts: readonly SincePart[] }
-  /** To be answered with 400. */
+  /** To be answered with 400. `reason` is for logs. */
   | { readonly kind: 'malformed'; readonly reason: string }
 
 /** Longest token that is looked at, in characters. */
@@ -42,28 +47,102 @@ const CHECKSUM_BYTES = 4
 
 /** @throws RangeError with more than `SINCE_PARTS_MAX` parts */
 export function encodeSinceToken(parts: readonly SincePart[]): string {
-  if (parts.length > SINCE_PARTS_MAX) throw new RangeError(`a since-token holds at most ${SINCE_PARTS_MAX} parts`)
   const sorted = parts.toSorted((a, b) => compareRanges(a.range, b.range))
-  const nodes = [...new Set(sorted.map(part => part.node))].sort()
-  const out = new TokenWriter()
-  out.byte(VERSION)
-  out.varint(nodes.length)
-  for (const node of nodes) {
-    const name = Buffer.from(node, 'utf8')
-    out.varint(name.length)
-    out.bytes(name)
+  const vector = new SinceVector(1)
+  vector.set(0, sorted)
+  return vector.token()
+}
+
+interface Segment { readonly parts: readonly SincePart[]; readonly bytes: Buffer; readonly sum: number }
+
+/**
+ * A token whose places change one after the other, as a feed goes on: only the changed place is encoded anew.
+ * Places are in ascending order of their ranges.
+ */
+export class SinceVector {
+  readonly #segments: (Segment | undefined)[]
+  readonly #histories = new Map<string, Buffer>()
+  #nodes: readonly string[] = []
+  #head: Buffer = Buffer.alloc(0)
+  #token: string | undefined
+
+  /** @param places how many places there are, each with the parts of one range (or of several) */
+  constructor(places: number) {
+    this.#segments = new Array<Segment | undefined>(places)
   }
-  out.varint(sorted.length)
-  let expected = 0
-  for (const { range, node, history, sequence } of sorted) {
-    writeRange(out, range, expected)
-    expected = range.end + 1
-    out.varint(nodes.indexOf(node))
-    writeHistory(out, history)
-    out.varint(sequence)
+
+  /** @throws RangeError with more than `SINCE_PARTS_MAX` parts in all */
+  set(place: number, parts: readonly SincePart[]): void {
+    this.#token = undefined
+    const before = this.#segments[place]
+    const sameHead = before?.parts.length === parts.length && parts.every(part => this.#nodes.includes(part.node))
+    this.#segments[place] = sameHead ? this.#segment(parts, this.#endBefore(place)) : { parts, bytes: Buffer.alloc(0), sum: 0 }
+    if (!sameHead) this.#rebuild()
   }
-  const sum = parts.reduce((total, part) => total + part.sequence, 0)
-  return `${sum}-${out.finish().toString('base64url')}`
+
+  token(): string {
+    if (this.#token !== undefined) return this.#token
+    let sum = 0
+    const out = new TokenWriter()
+    out.bytes(this.#head)
+    for (const segment of this.#segments) {
+      if (segment === undefined) continue
+      sum += segment.sum
+      out.bytes(segment.bytes)
+    }
+    return this.#token = `${sum}-${out.finish().toString('base64url')}`
+  }
+
+  #rebuild(): void {
+    const all = this.#segments.flatMap(segment => segment?.parts ?? [])
+    if (all.length > SINCE_PARTS_MAX) throw new RangeError(`a since-token holds at most ${SINCE_PARTS_MAX} parts`)
+    this.#nodes = [...new Set(all.map(part => part.node))].sort()
+    this.#histories.clear()
+    for (const { history } of all) if (!this.#histories.has(history)) this.#histories.set(history, encodeHistory(history))
+    const head = new TokenWriter()
+    head.byte(VERSION)
+    head.varint(this.#nodes.length)
+    for (const node of this.#nodes) {
+      const name = Buffer.from(node, 'utf8')
+      head.varint(name.length)
+      head.bytes(name)
+    }
+    head.varint(all.length)
+    this.#head = Buffer.from(head.written())
+    for (const [place, segment] of this.#segments.entries()) {
+      if (segment !== undefined) this.#segments[place] = this.#segment(segment.parts, this.#endBefore(place))
+    }
+  }
+
+  #segment(parts: readonly SincePart[], end: number): Segment {
+    const out = new TokenWriter()
+    let expected = end
+    let sum = 0
+    for (const { range, node, history, sequence } of parts) {
+      writeRange(out, range, expected)
+      expected = range.end + 1
+      out.varint(this.#nodes.indexOf(node))
+      let encoded = this.#histories.get(history)
+      if (encoded === undefined) this.#histories.set(history, encoded = encodeHistory(history))
+      out.bytes(encoded)
+      out.varint(sequence)
+    }
+    // One number a range, for people.
+    let range: HashRange | undefined
+    for (const part of parts) {
+      if (range === undefined || compareRanges(range, part.range) !== 0) sum += part.sequence
+      range = part.range
+    }
+    return { parts, bytes: Buffer.from(out.written()), sum }
+  }
+
+  #endBefore(place: number): number {
+    for (let before = place - 1; before >= 0; before--) {
+      const last = this.#segments[before]?.parts.at(-1)
+      if (last !== undefined) return last.range.end + 1
+    }
+    return 0
+  }
 }
 
 function writeRange(out: TokenWriter, range: HashRange, expected: number): void {
@@ -79,15 +158,17 @@ function writeRange(out: TokenWriter, range: HashRange, expected: number): void 
   }
 }
 
-function writeHistory(out: TokenWriter, history: string): void {
+function encodeHistory(history: string): Buffer {
+  const out = new TokenWriter()
   const hex = /^(?:[0-9a-f]{2})+$/.test(history)
   const bytes = Buffer.from(history, hex ? 'hex' : 'utf8')
   out.varint(bytes.length * 2 + (hex ? 1 : 0))
   out.bytes(bytes)
+  return Buffer.from(out.written())
 }
 
 /**
- * Reads what clients send as `since`: a token with or without its number and its quotes, `0`, `now`.
+ * Reads what clients send as `since`: a token or `0`, with or without number and quotes, or the bare word `now`.
  *
  * @param text the parameter as text; a JSON string may come with its quotes
  */
@@ -95,7 +176,7 @@ export function decodeSinceToken(text: string): Since {
   if (text.length > SINCE_TOKEN_LENGTH_MAX) return malformed(`longer than ${SINCE_TOKEN_LENGTH_MAX} characters`)
   const bare = text.length >= 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text
   if (bare === '0') return { kind: 'start' }
-  if (bare === 'now') return { kind: 'now' }
+  if (text === 'now') return { kind: 'now' }
   // The version byte makes every opaque part start with A, never with a digit.
   const opaque = /^(?:[0-9]+-)?(A[A-Za-z0-9_-]*)$/.exec(bare)?.[1]
   if (opaque === undefined) return malformed('not a token of this service')
@@ -170,6 +251,11 @@ class TokenWriter {
     this.#reserve(value.length)
     this.#out.set(value, this.#end)
     this.#end += value.length
+  }
+
+  /** What was written, until more is. */
+  written(): Buffer {
+    return this.#out.subarray(0, this.#end)
   }
 
   /** Appends the checksum. */

@@ -99,6 +99,8 @@ message Call {
     ReplicaInfo replica_info = 21;
     DigestDocuments digest_documents = 22;
     ScanDigestBucket scan_digest_bucket = 23;
+    CountChanges count_changes = 24;
+    WaitForChange wait_for_change = 25;
     Status status = 40;
     Join join = 41;
     Propose propose = 42;
@@ -118,6 +120,8 @@ message Reply {
     UpdateLocalDocumentReply update_local_document = 19;
     ReplicaInfoReply replica_info = 21;
     DigestDocumentsReply digest_documents = 22;
+    CountChangesReply count_changes = 24;
+    WaitForChangeReply wait_for_change = 25;
     StatusReply status = 40;
     JoinReply join = 41;
     ProposeReply propose = 42;
@@ -313,6 +317,8 @@ message ScanChanges {
   optional uint32 limit = 3;
   bool body = 4;
   bool locals = 5;
+  // Of the replica's life that \`since\` belongs to.
+  optional string history = 6;
 }
 message ChangeRows { repeated ChangeRow rows = 1; }
 message ChangeRow {
@@ -322,6 +328,12 @@ message ChangeRow {
   optional uint32 body_length = 4;
   bool local = 5;
 }
+
+message CountChanges { double since = 1; }
+message CountChangesReply { double count = 1; }
+
+message WaitForChange { Checkpoint seen = 1; }
+message WaitForChangeReply { Checkpoint reached = 1; }
 
 message OpenLocalDocuments { repeated string ids = 1; }
 message OpenLocalDocumentsReply { repeated FoundLocal items = 1; }

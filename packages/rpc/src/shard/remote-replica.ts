@@ -1,6 +1,6 @@
 import type {
   CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument, OpenDocumentRequest,
-  OpenedRevision, OpenRevisionsRequest, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest,
+  OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest,
   ShardId, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
   UpdateLocalDocumentRequest,
 } from '@sectional/core'
@@ -56,6 +56,14 @@ export class RemoteReplica implements ShardReplica {
 
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]> {
     return this.#caller.scan(scans.scanChanges, this.#shard, request, context)
+  }
+
+  countChanges(since: number, context: CallContext): Promise<number> {
+    return this.#caller.call(verbs.countChanges, this.#shard, since, context)
+  }
+
+  waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
+    return this.#caller.call(verbs.waitForChange, this.#shard, seen, context)
   }
 
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {

@@ -50,6 +50,7 @@ export const scanChanges: StreamVerb<ScanChangesRequest, ChangeRow> = {
     ...(message.limit !== null && { limit: message.limit }),
     body: message.body,
     locals: message.locals,
+    ...(message.history !== null && { history: message.history }),
   }),
   encodeRow: (row, payload) => ({
     sequence: row.sequence,

@@ -4,7 +4,7 @@ import type {
   OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
 } from '@sectional/core'
-import { count, limit, ProtocolError } from '../schema/schema.ts'
+import { count, limit, ProtocolError, required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 import type { PayloadReader } from '../schema/payload.ts'
 import type { Verb } from '../schema/verb.ts'
@@ -134,6 +134,22 @@ export const countDocuments: Verb<{ readonly before?: IdBound; readonly descendi
   },
   encodeReply: documents => ({ count: documents }),
   decodeReply: message => count(message.count, 'count'),
+}
+
+export const countChanges: Verb<number, number> = {
+  name: 'countChanges',
+  encodeRequest: since => ({ since }),
+  decodeRequest: message => count(message.since, 'since'),
+  encodeReply: changes => ({ count: changes }),
+  decodeReply: message => count(message.count, 'count'),
+}
+
+export const waitForChange: Verb<ReplicaCheckpoint, ReplicaCheckpoint> = {
+  name: 'waitForChange',
+  encodeRequest: seen => ({ seen }),
+  decodeRequest: message => decodeCheckpoint(required(message.seen, 'seen')),
+  encodeReply: reached => ({ reached }),
+  decodeReply: message => decodeCheckpoint(required(message.reached, 'reached')),
 }
 
 export const openLocalDocuments: Verb<readonly string[], readonly (LocalDocument | null)[]> = {

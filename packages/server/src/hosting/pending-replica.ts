@@ -1,6 +1,6 @@
 import type {
   CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
-  OpenRevisionsRequest, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica,
+  OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica,
   StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
 } from '@sectional/core'
 
@@ -46,6 +46,14 @@ export class PendingReplica implements ShardReplica {
 
   async * scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]> {
     yield * (await this.#open()).scanChanges(request, context)
+  }
+
+  async countChanges(since: number, context: CallContext): Promise<number> {
+    return (await this.#open()).countChanges(since, context)
+  }
+
+  async waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
+    return (await this.#open()).waitForChange(seen, context)
   }
 
   async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {

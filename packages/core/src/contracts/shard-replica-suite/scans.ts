@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { ChangeRow, IdBound, ScanChangesRequest, ScanDocumentsRequest } from '../shard-replica.ts'
-import { collect, context, documentEdit, type ReplicaFixture, revision, revsLimit, text } from './replica-fixture.ts'
+import type { ChangeRow, IdBound, ReplicaCheckpoint, ScanChangesRequest, ScanDocumentsRequest } from '../shard-replica.ts'
+import { assertFails, collect, context, documentEdit, type ReplicaFixture, revision, revsLimit, text } from './replica-fixture.ts'
 
 /** Ascending in bytes of UTF-8; UTF-16 order would put the emoji before the last. */
 const ids = ['A', '_design/x', 'a', 'a\u0000', 'aa', 'b', 'é', '\uff5e', '😀']
@@ -126,6 +126,62 @@ export function changeScanCases(fixture: ReplicaFixture): void {
       const local = (await scan(0, { locals: true })).find(row => row.local)
       assert.deepEqual([local?.id, local?.leaves], ['mark', []])
       assert.deepEqual((await scan(local!.sequence, { locals: true })), [])
+    })
+  })
+}
+
+export function changeWaitCases(fixture: ReplicaFixture): void {
+  describe('waiting for changes', () => {
+    const stand = async (): Promise<ReplicaCheckpoint> => {
+      const { history, sequence } = await fixture.replica.replicaInfo(context)
+      return { history, sequence }
+    }
+
+    it('resolves with the next commit, of documents and of local documents', async () => {
+      const before = await stand()
+      const waiting = fixture.replica.waitForChange(before, context)
+      await fixture.write('a', {})
+      const after = await waiting
+      assert.deepEqual(after, await stand())
+      assert(after.sequence > before.sequence)
+      const local = fixture.replica.waitForChange(after, context)
+      await fixture.replica.updateLocalDocument({ id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, context)
+      assert((await local).sequence > after.sequence)
+    })
+
+    it('resolves at once for who stands elsewhere', async () => {
+      await fixture.write('a', {})
+      const now = await stand()
+      assert.deepEqual(await fixture.replica.waitForChange({ ...now, sequence: 0 }, context), now)
+      assert.deepEqual(await fixture.replica.waitForChange({ history: 'another', sequence: now.sequence + 5 }, context), now)
+    })
+
+    it('ends when its caller gives up, whoever else waits', async () => {
+      const before = await stand()
+      const controller = new AbortController()
+      const given = assertFails(fixture.replica.waitForChange(before, { ...context, signal: controller.signal }), 'cancelled')
+      const others = Array.from({ length: 3 }, () => fixture.replica.waitForChange(before, context))
+      controller.abort()
+      await given
+      await fixture.write('a', {})
+      for (const other of others) assert((await other).sequence > before.sequence)
+    })
+
+    it('does not go on in another life', async () => {
+      await fixture.write('a', {})
+      await assertFails(scanRows(fixture, { since: 0, history: 'another' }), 'not_hosted')
+      assert.equal((await scanRows(fixture, { since: 0, history: (await stand()).history })).length, 1)
+    })
+
+    it('counts the documents that changed since', async () => {
+      const first = await fixture.write('a', {})
+      await fixture.write('b', {})
+      const { sequence } = await stand()
+      await fixture.replica.updateLocalDocument({ id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, context)
+      await fixture.write('a', { v: 2 }, first)
+      await fixture.write('c', {})
+      const count = (since: number): Promise<number> => fixture.replica.countChanges(since, context)
+      assert.deepEqual([await count(0), await count(sequence), await count((await stand()).sequence), await count(1e9)], [3, 2, 0, 0])
     })
   })
 }

@@ -1,0 +1,160 @@
+import { formatRange, ReplicaError } from '@sectional/core'
+import type { ChangeRow, ReplicaCheckpoint, ReplicaInfo, ShardId } from '@sectional/core'
+import type { CoordinatorOptions } from './coordinator-options.ts'
+import type { Peer } from './replica-access.ts'
+import { asReplicaError } from './replica-failures.ts'
+
+/** Told once, of whichever comes first. */
+export interface ChangeSubscriber {
+  /** The replica now stands at `sequence`, beyond what the subscriber has seen. */
+  changed(sequence: number): void
+  failed(error: ReplicaError): void
+}
+
+interface Subscription extends ChangeSubscriber { readonly after: number }
+
+export interface TailRequest {
+  readonly history: string
+  readonly since: number
+  /** The rows are to hold everything up to here. */
+  readonly target: number
+  readonly body: boolean
+}
+
+type WatchOptions = Pick<CoordinatorOptions, 'watchTimeoutMs' | 'scanPageTimeoutMs' | 'readTimeoutMs' | 'tailRows'>
+
+/**
+ * Who waits for changes on this node: one call waits on each replica for all feeds that read it, however many
+ * they are, and feeds that are woken together at the same place read the new rows once.
+ */
+export class ChangeWatches {
+  readonly #options: WatchOptions
+  readonly #watchers = new Map<string, Watcher>()
+  readonly #tails = new Map<string, Promise<readonly ChangeRow[]>>()
+  readonly #infos = new Map<string, Promise<ReplicaInfo>>()
+  #stopped = false
+
+  constructor(options: WatchOptions) {
+    this.#options = options
+  }
+
+  /** Calls that wait on replicas now. */
+  get size(): number { return this.#watchers.size }
+
+  /** Returns an unsubscribe function. The subscriber is never called before this returns. */
+  subscribe(peer: Peer, shard: ShardId, seen: ReplicaCheckpoint, subscriber: ChangeSubscriber): () => void {
+    const subscription: Subscription = {
+      after: seen.sequence, changed: sequence => subscriber.changed(sequence), failed: error => subscriber.failed(error),
+    }
+    const key = `${replicaKey(peer, shard)} ${seen.history}`
+    let watcher = this.#watchers.get(key)
+    if (watcher === undefined) {
+      const made: Watcher = watcher = new Watcher(peer, seen, this.#options.watchTimeoutMs, () => {
+        if (this.#watchers.get(key) === made) this.#watchers.delete(key)
+      })
+      this.#watchers.set(key, made)
+      if (this.#stopped) watcher.stop()
+    }
+    return watcher.add(subscription)
+  }
+
+  /** The first rows behind a place: at most `tailRows`. */
+  tail(peer: Peer, shard: ShardId, { history, since, target, body }: TailRequest): Promise<readonly ChangeRow[]> {
+    // With another target it may have begun too early.
+    return shared(this.#tails, `${replicaKey(peer, shard)} ${history} ${since} ${target} ${body}`, () => this.#read(peer, { history, since, body }))
+  }
+
+  /** Where a replica stands, asked once for all who ask at the same time. */
+  info(peer: Peer, shard: ShardId): Promise<ReplicaInfo> {
+    return shared(this.#infos, replicaKey(peer, shard), () => peer.replica.replicaInfo({ timeoutMs: this.#options.readTimeoutMs }))
+  }
+
+  async #read(peer: Peer, request: Pick<TailRequest, 'history' | 'since' | 'body'>): Promise<readonly ChangeRow[]> {
+    const rows: ChangeRow[] = []
+    const scan = { ...request, descending: false, locals: false, limit: this.#options.tailRows }
+    for await (const page of peer.replica.scanChanges(scan, { timeoutMs: this.#options.scanPageTimeoutMs })) rows.push(...page)
+    return rows
+  }
+
+  /** Fails every subscriber, now and later. */
+  stop(): void {
+    this.#stopped = true
+    for (const watcher of [...this.#watchers.values()]) watcher.stop()
+  }
+}
+
+/** Waits on one life of one replica as long as somebody is interested. */
+class Watcher {
+  readonly #peer: Peer
+  readonly #timeoutMs: number
+  readonly #onEnd: () => void
+  readonly #controller = new AbortController()
+  readonly #subscriptions = new Set<Subscription>()
+  #reached: ReplicaCheckpoint
+
+  constructor(peer: Peer, seen: ReplicaCheckpoint, timeoutMs: number, onEnd: () => void) {
+    this.#peer = peer
+    this.#reached = seen
+    this.#timeoutMs = timeoutMs
+    this.#onEnd = onEnd
+    queueMicrotask(() => { void this.#run() })
+  }
+
+  add(subscription: Subscription): () => void {
+    const { sequence } = this.#reached
+    if (subscription.after < sequence) {
+      queueMicrotask(() => { if (this.#subscriptions.delete(subscription)) subscription.changed(sequence) })
+    }
+    this.#subscriptions.add(subscription)
+    return () => { if (this.#subscriptions.delete(subscription) && this.#subscriptions.size === 0) this.stop() }
+  }
+
+  stop(): void {
+    this.#onEnd()
+    this.#controller.abort()
+  }
+
+  /** Never rejects. Ends when a change has woken everybody: who wants to know of the next subscribes anew. */
+  async #run(): Promise<void> {
+    const { signal } = this.#controller
+    let failure = new ReplicaError('closed', 'nobody waits for changes any more')
+    while (!signal.aborted && this.#subscriptions.size > 0) {
+      try {
+        const reached = await this.#peer.replica.waitForChange(this.#reached, { timeoutMs: this.#timeoutMs, signal })
+        if (reached.history !== this.#reached.history) {
+          failure = new ReplicaError('not_hosted', `the replica on ${this.#peer.node} has begun another life`)
+          break
+        }
+        this.#reached = reached
+        this.#wake(reached.sequence)
+      } catch (error) {
+        failure = asReplicaError(error)
+        if (failure.code !== 'timeout') break
+      }
+    }
+    this.#onEnd()
+    for (const subscription of this.#subscriptions) subscription.failed(failure)
+    this.#subscriptions.clear()
+  }
+
+  #wake(sequence: number): void {
+    for (const subscription of this.#subscriptions) {
+      if (sequence <= subscription.after) continue
+      this.#subscriptions.delete(subscription)
+      subscription.changed(sequence)
+    }
+  }
+}
+
+function replicaKey(peer: Peer, { incarnation, range }: ShardId): string {
+  return `${peer.node} ${incarnation} ${formatRange(range)}`
+}
+
+/** The work under way for the key, or new work. */
+function shared<T>(running: Map<string, Promise<T>>, key: string, begin: () => Promise<T>): Promise<T> {
+  const known = running.get(key)
+  if (known !== undefined) return known
+  const work = begin().finally(() => running.delete(key))
+  running.set(key, work)
+  return work
+}

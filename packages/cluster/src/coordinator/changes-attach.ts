@@ -1,0 +1,58 @@
+import type { CallContext, ReplicaError, ReplicaInfo } from '@sectional/core'
+import type { ReplicaSource, ShardPosition } from './changes-position.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { Peer, ShardPlace } from './replica-access.ts'
+import { asReplicaError, shardFailure } from './replica-failures.ts'
+
+/** A replica to read changes from, and from where on. */
+export interface AttachedReplica {
+  readonly peer: Peer
+  readonly source: ReplicaSource
+  readonly since: number
+  /** Documents that it lists in all. */
+  readonly total: number
+  /** Monotonic milliseconds when it was asked. */
+  readonly at: number
+}
+
+/**
+ * Finds a replica on which a reader can go on: the one that it read before, else one whose life its place knows.
+ * When there is none, any from its beginning: nothing may be missed. An empty place begins at the start, or at
+ * the end (`fromEnd`), of the first replica that answers.
+ *
+ * @param failed nodes not to ask; those that fail are added
+ * @throws ApiError when no replica answers
+ */
+export async function attachReplica(
+  scope: CoordinatorScope, place: ShardPlace, position: ShardPosition, options: { readonly fromEnd: boolean; readonly failed: Set<string> }, call: CallContext,
+): Promise<AttachedReplica> {
+  const readers = scope.access.readers(place).filter(peer => !options.failed.has(peer.node))
+  const ordered = [...readers.filter(peer => peer.node === position.node), ...readers.filter(peer => peer.node !== position.node)]
+  const errors: ReplicaError[] = []
+  let stranger: AttachedReplica | undefined
+  for (const peer of ordered) {
+    let info: ReplicaInfo
+    try {
+      info = await peer.replica.replicaInfo(call)
+    } catch (error) {
+      const failure = asReplicaError(error)
+      if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
+      options.failed.add(peer.node)
+      errors.push(failure)
+      continue
+    }
+    scope.histories.learn(info.history, peer.node)
+    const attached = (since: number): AttachedReplica => attachedTo(peer, info, since, scope.runtime.clock.monotonic())
+    if (position.isEmpty) return attached(options.fromEnd ? info.sequence : 0)
+    const known = position.known(info.history)
+    // Nobody has read what is not written: such a token was made up.
+    if (known !== undefined) return attached(Math.min(known, info.sequence))
+    stranger ??= attached(0)
+  }
+  if (stranger === undefined) throw shardFailure(errors)
+  return stranger
+}
+
+function attachedTo(peer: Peer, { history, sequence, seen, documentCount, deletedCount }: ReplicaInfo, since: number, at: number): AttachedReplica {
+  return { peer, at, source: { node: peer.node, history, sequence, seen }, since, total: documentCount + deletedCount }
+}

@@ -1,0 +1,304 @@
+import { ApiError, ReplicaError, SinceVector } from '@sectional/core'
+import type { CallContext, ChangeRow } from '@sectional/core'
+import type { Timer } from '@sectional/runtime'
+import { mapBounded } from './bounded-parallel.ts'
+import { attachReplica } from './changes-attach.ts'
+import type { AttachedReplica } from './changes-attach.ts'
+import { ShardPosition } from './changes-position.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { ChangesEvent, ChangesFeed, ChangesOptions, RequestContext } from './coordinator.ts'
+import type { ShardPlace } from './replica-access.ts'
+import { asReplicaError } from './replica-failures.ts'
+
+type RowsEvent = ChangesEvent & { readonly kind: 'rows' }
+
+/** One shard of a feed. */
+export interface FeedShard {
+  readonly index: number
+  readonly place: ShardPlace
+  /** Where the reader is; ahead of it lies at most the page that it holds. */
+  readonly position: ShardPosition
+  /** Nodes that failed since the last page. */
+  readonly failed: Set<string>
+  attached: AttachedReplica | undefined
+  /** Everything up to here is behind the reader once the replica has no more rows. */
+  target: number
+  /** Read to the replica's end. */
+  drained: boolean
+  offered: number
+  taken: number
+  /** While it waits for changes, or for a replica. */
+  cancelWait: (() => void) | undefined
+  /** Monotonic milliseconds since when no replica was found. */
+  lostSince: number | undefined
+}
+
+interface Offer { readonly event: RowsEvent; readonly release: (goOn: boolean) => void }
+
+/**
+ * A changes feed over all shards of a database. Each shard is read by a run of its own, which hands over a page
+ * and waits until the reader has dealt with it; a run ends when its shard has nothing more to give, and a change
+ * starts the next one. So an idle feed holds its places and subscriptions, and nothing else.
+ */
+export class ShardsFeed implements ChangesFeed {
+  readonly shards: readonly FeedShard[]
+  readonly #scope: CoordinatorScope
+  readonly #options: ChangesOptions
+  readonly #follow: boolean
+  readonly #context: RequestContext
+  readonly #controller = new AbortController()
+  readonly #offers: Offer[] = []
+  readonly #onAbort = (): void => { void this.close() }
+  #current: Offer | undefined
+  #started = false
+  #ended = false
+  #closed = false
+  #announced = false
+  #running = 0
+  #failure: { readonly error: unknown } | undefined
+  #wakeReader: (() => void) | undefined
+  #onIdle: (() => void) | undefined
+  #vector: SinceVector | undefined
+  readonly #moved = new Set<FeedShard>()
+
+  constructor(scope: CoordinatorScope, places: readonly ShardPlace[], options: ChangesOptions, context: RequestContext) {
+    this.#scope = scope
+    this.#options = options
+    this.#follow = options.follow && !options.descending
+    this.#context = context
+    const { since } = options
+    const parts = since.kind === 'vector' && !options.descending ? since.parts : []
+    this.shards = places.map((place, index) => ({
+      index, place, position: new ShardPosition(place.id.range, parts, history => scope.histories.node(history)),
+      failed: new Set<string>(), attached: undefined, target: 0, drained: false, offered: 0, taken: 0, cancelWait: undefined, lostSince: undefined,
+    }))
+    context.signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  /** @throws ApiError when no replica of the shard answers */
+  async attach(shard: FeedShard): Promise<AttachedReplica> {
+    if (shard.attached !== undefined) return shard.attached
+    const { descending, since } = this.#options
+    const options = { fromEnd: descending || since.kind === 'now', failed: shard.failed }
+    const found = await attachReplica(this.#scope, shard.place, shard.position, options, this.#call(this.#scope.options.readTimeoutMs))
+    // Going down from the end, what it has seen of others does not hold.
+    const attached = descending ? { ...found, source: { ...found.source, seen: {} } } : found
+    shard.attached = attached
+    shard.target = attached.source.sequence
+    shard.lostSince = undefined
+    this.#reach(shard, attached.since)
+    return attached
+  }
+
+  async next(): Promise<ChangesEvent | null> {
+    const before = this.#current
+    this.#current = undefined
+    before?.release(true)
+    if (!this.#started) {
+      this.#started = true
+      for (const shard of this.shards) void this.#run(shard)
+    }
+    for (;;) {
+      if (this.#ended || this.#closed) return null
+      if (this.#failure !== undefined) throw this.#failure.error
+      const offer = this.#current = this.#offers.shift()
+      if (offer !== undefined) return offer.event
+      if (this.#running === 0) {
+        if (!this.#follow) return null
+        if (!this.#announced) {
+          this.#announced = true
+          // An idle feed needs no token until something happens.
+          this.#vector = undefined
+          return { kind: 'caught-up' }
+        }
+      }
+      await new Promise<void>(resolve => { this.#wakeReader = resolve })
+    }
+  }
+
+  take({ place }: RowsEvent, row: ChangeRow): void {
+    const shard = this.shards[place]!
+    shard.taken++
+    this.#reach(shard, row.sequence)
+  }
+
+  token(): string {
+    if (this.#vector === undefined) {
+      this.#vector = new SinceVector(this.shards.length)
+      for (const shard of this.shards) this.#moved.add(shard)
+    }
+    for (const shard of this.#moved) this.#vector.set(shard.index, shard.position.parts())
+    this.#moved.clear()
+    return this.#vector.token()
+  }
+
+  async pending(): Promise<number> {
+    const counts = await mapBounded(this.shards, this.#scope.options.requestCallsMax, shard => this.#pendingOf(shard))
+    return counts.reduce((sum, count) => sum + count, 0)
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#wake()
+  }
+
+  async close(): Promise<void> {
+    if (!this.#closed) {
+      this.#closed = true
+      this.#context.signal.removeEventListener('abort', this.#onAbort)
+      this.#controller.abort()
+      for (const shard of this.shards) shard.cancelWait?.()
+      this.#current?.release(false)
+      for (const { release } of this.#offers.splice(0)) release(false)
+      this.#wake()
+    }
+    if (this.#running > 0) await new Promise<void>(resolve => {
+      const others = this.#onIdle
+      this.#onIdle = () => { others?.(); resolve() }
+    })
+  }
+
+  #call(timeoutMs: number): CallContext {
+    return { timeoutMs, signal: this.#controller.signal, requestId: this.#context.requestId }
+  }
+
+  #reach(shard: FeedShard, sequence: number): void {
+    shard.position.reach(shard.attached!.source, sequence)
+    this.#moved.add(shard)
+  }
+
+  #wake(): void {
+    const wake = this.#wakeReader
+    this.#wakeReader = undefined
+    wake?.()
+  }
+
+  /** Reads until the shard has nothing more, then waits for a change. Never rejects. */
+  async #run(shard: FeedShard): Promise<void> {
+    if (this.#closed) return
+    this.#running++
+    this.#announced = false
+    try {
+      while (!this.#closed && !await this.#attempt(shard)) { /* another replica */ }
+    } catch (error) {
+      this.#failure ??= { error }
+    }
+    if (--this.#running === 0) this.#onIdle?.()
+    this.#wake()
+  }
+
+  /** False: the replica failed, and another one may do. @throws ApiError when none is left */
+  async #attempt(shard: FeedShard): Promise<boolean> {
+    try {
+      const attached = await this.#refresh(shard, await this.attach(shard))
+      const limited = await this.#read(shard, attached)
+      if (this.#closed || limited) return true
+      shard.failed.clear()
+      this.#drained(shard, attached)
+      return true
+    } catch (error) {
+      if (this.#closed) return true
+      if (error instanceof ApiError) return this.#lost(shard, error)
+      this.#leave(shard, error)
+      // Another replica numbers its changes differently: where a descending reader is cannot be found there.
+      if (this.#options.descending && shard.offered > 0) throw error
+      return false
+    }
+  }
+
+  /** A feed that goes on for long learns from time to time what its replica has of others meanwhile. */
+  async #refresh(shard: FeedShard, attached: AttachedReplica): Promise<AttachedReplica> {
+    const { runtime: { clock }, options: { followRefreshMs }, watches } = this.#scope
+    if (clock.monotonic() - attached.at < followRefreshMs) return attached
+    const { history, sequence, seen } = await watches.info(attached.peer, shard.place.id)
+    if (history !== attached.source.history) throw new ReplicaError('not_hosted', `the replica on ${attached.peer.node} has begun another life`)
+    shard.target = Math.max(shard.target, sequence)
+    return shard.attached = { ...attached, at: clock.monotonic(), source: { node: attached.peer.node, history, sequence, seen } }
+  }
+
+  /** Hands over all rows. True: so many as the reader may take at most, and there may be more. */
+  async #read(shard: FeedShard, { peer, source }: AttachedReplica): Promise<boolean> {
+    const { descending, body, limit } = this.#options
+    const { tailRows, scanPageTimeoutMs } = this.#scope.options
+    if (limit !== null && shard.offered >= limit) return true
+    if (shard.drained) {
+      shard.drained = false
+      const rows = await this.#scope.watches.tail(peer, shard.place.id, { history: source.history, since: shard.position.sequence, target: shard.target, body })
+      if (rows.length > 0 && !await this.#offer(shard, rows)) return true
+      if (rows.length < tailRows) return false
+    }
+    const left = limit === null ? {} : { limit: limit - shard.offered }
+    const scan = { history: source.history, since: descending ? 0 : shard.position.sequence, descending, body, locals: false, ...left }
+    for await (const rows of peer.replica.scanChanges(scan, this.#call(scanPageTimeoutMs))) {
+      if (rows.length > 0 && !await this.#offer(shard, rows)) return true
+    }
+    return limit !== null && shard.offered >= limit
+  }
+
+  /** Resolves when the reader has dealt with the rows; false: it wants no more. */
+  #offer(shard: FeedShard, rows: readonly ChangeRow[]): Promise<boolean> {
+    if (this.#closed) return Promise.resolve(false)
+    shard.offered += rows.length
+    return new Promise(resolve => {
+      this.#offers.push({ event: { kind: 'rows', place: shard.index, rows }, release: resolve })
+      this.#wake()
+    })
+  }
+
+  #drained(shard: FeedShard, { peer, source }: AttachedReplica): void {
+    shard.drained = true
+    if (this.#options.descending) return
+    this.#reach(shard, Math.max(shard.position.sequence, shard.target))
+    if (!this.#follow) return
+    const seen = { history: source.history, sequence: shard.position.sequence }
+    shard.cancelWait = this.#scope.watches.subscribe(peer, shard.place.id, seen, {
+      changed: sequence => {
+        shard.target = sequence
+        this.#resume(shard)
+      },
+      failed: error => {
+        this.#leave(shard, error)
+        this.#resume(shard)
+      },
+    })
+  }
+
+  #resume(shard: FeedShard): void {
+    shard.cancelWait = undefined
+    void this.#run(shard)
+  }
+
+  #leave(shard: FeedShard, error: unknown): void {
+    const { peer } = shard.attached ?? {}
+    shard.attached = undefined
+    shard.drained = false
+    if (peer === undefined) return
+    if (asReplicaError(error).code === 'timeout') this.#scope.readHealth.silent(peer.node)
+    shard.failed.add(peer.node)
+  }
+
+  /** No replica answers: a follower waits for one, others fail. */
+  #lost(shard: FeedShard, error: ApiError): boolean {
+    const { runtime: { clock }, options: { followRetryMs, followPatienceMs } } = this.#scope
+    if (!this.#follow) throw error
+    shard.lostSince ??= clock.monotonic()
+    if (clock.monotonic() - shard.lostSince >= followPatienceMs) throw error
+    shard.failed.clear()
+    const timer: Timer = clock.setTimer(followRetryMs, () => this.#resume(shard))
+    shard.cancelWait = () => timer.cancel()
+    return true
+  }
+
+  async #pendingOf(shard: FeedShard): Promise<number> {
+    if (shard.drained) return 0
+    for (;;) {
+      const attached = await this.attach(shard)
+      if (this.#options.descending) return Math.max(0, attached.total - shard.taken)
+      try {
+        return await attached.peer.replica.countChanges(shard.position.sequence, this.#call(this.#scope.options.readTimeoutMs))
+      } catch (error) {
+        this.#leave(shard, error)
+      }
+    }
+  }
+}

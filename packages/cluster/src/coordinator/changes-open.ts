@@ -1,0 +1,20 @@
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { mapBounded } from './bounded-parallel.ts'
+import { ShardsFeed } from './changes-feed.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { ChangesFeed, ChangesOptions, RequestContext } from './coordinator.ts'
+
+/**
+ * Opens a feed over one replica of each shard. They are found before this resolves, so that what cannot be read
+ * fails before anything is told to the client; rows are read when they are asked for.
+ */
+export async function openChanges(scope: CoordinatorScope, db: DatabaseRecord, options: ChangesOptions, context: RequestContext): Promise<ChangesFeed> {
+  const feed = new ShardsFeed(scope, scope.access.places(db), options, context)
+  try {
+    await mapBounded(feed.shards, scope.options.requestCallsMax, shard => feed.attach(shard))
+  } catch (error) {
+    await feed.close()
+    throw error
+  }
+  return feed
+}

@@ -1,0 +1,88 @@
+import type { HashRange, SincePart } from '@sectional/core'
+
+/** One replica as it was when it told where it stands. */
+export interface ReplicaSource {
+  readonly node: string
+  readonly history: string
+  /** Where it stood. */
+  readonly sequence: number
+  /** What it had of others then: history -> sequence. */
+  readonly seen: Readonly<Record<string, number>>
+}
+
+interface Reached { readonly node: string; readonly sequence: number }
+
+/** Histories besides the one being read that a token carries for each range. */
+const othersMax = 4
+
+/**
+ * How far one reader has come in one range: how far on the replica that it reads, and what that implies for
+ * others. What a replica had of another when it stood at S is known to the reader once it has read up to S.
+ */
+export class ShardPosition {
+  readonly #range: HashRange
+  readonly #nodeOf: (history: string) => string | undefined
+  #node = ''
+  #history: string | undefined
+  #sequence = 0
+  #absorbed: ReplicaSource | undefined
+  /** By history, the latest known last. */
+  #others = new Map<string, Reached>()
+
+  /** @param parts of a token, those of other ranges too: what was read of a wider range holds for this one */
+  constructor(range: HashRange, parts: readonly SincePart[], nodeOf: (history: string) => string | undefined) {
+    this.#range = range
+    this.#nodeOf = nodeOf
+    for (const { range: { begin, end }, node, history, sequence } of parts) {
+      if (begin > range.begin || end < range.end) continue
+      if (this.#history === undefined) [this.#node, this.#history, this.#sequence] = [node, history, sequence]
+      else this.#learn(history, node, sequence)
+    }
+  }
+
+  /** Nothing was read and nothing is known. */
+  get isEmpty(): boolean { return this.#history === undefined }
+  /** Where the replica was that was read last; empty when that is not known. */
+  get node(): string { return this.#node }
+  /** On the replica that is read. */
+  get sequence(): number { return this.#sequence }
+
+  /** Up to where a replica of that history needs not to be read again. */
+  known(history: string): number | undefined {
+    return history === this.#history ? this.#sequence : this.#others.get(history)?.sequence
+  }
+
+  /** Everything of the source up to `sequence` has been read. */
+  reach(source: ReplicaSource, sequence: number): void {
+    if (this.#history !== source.history) {
+      if (this.#history !== undefined) this.#learn(this.#history, this.#node, this.#sequence)
+      this.#others.delete(source.history)
+      this.#history = source.history
+    }
+    this.#node = source.node
+    this.#sequence = sequence
+    if (sequence < source.sequence || this.#absorbed === source) return
+    this.#absorbed = source
+    for (const [history, seen] of Object.entries(source.seen)) {
+      if (history !== this.#history) this.#learn(history, this.#nodeOf(history) ?? '', seen)
+    }
+  }
+
+  /** The replica that is read first. */
+  parts(): SincePart[] {
+    if (this.#history === undefined) return []
+    const parts = [{ range: this.#range, node: this.#node, history: this.#history, sequence: this.#sequence }]
+    for (const [history, { node, sequence }] of this.#others) parts.push({ range: this.#range, node, history, sequence })
+    return parts
+  }
+
+  #learn(history: string, node: string, sequence: number): void {
+    const before = this.#others.get(history)
+    this.#others.delete(history)
+    this.#others.set(history, { node: node || (before?.node ?? ''), sequence: Math.max(sequence, before?.sequence ?? 0) })
+    if (this.#others.size <= othersMax) return
+    // Lives that nobody here has met lately are most likely over.
+    const stale = [...this.#others].find(([, reached]) => reached.node === '') ?? [...this.#others][0]!
+    this.#others.delete(stale[0])
+  }
+}

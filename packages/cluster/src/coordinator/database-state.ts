@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { encodeSinceToken } from '@sectional/core'
+import type { CallContext, ReplicaInfo } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { mapBounded } from './bounded-parallel.ts'
+import { ShardPosition } from './changes-position.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { DatabaseState, RequestContext } from './coordinator.ts'
+import type { Peer, ShardPlace } from './replica-access.ts'
+import { asReplicaError, shardFailure } from './replica-failures.ts'
+
+interface Standing { readonly node: string; readonly history: string; readonly sequence: number }
+
+/**
+ * Where every reachable replica stands: whichever node is asked gives the same answer while nothing is written,
+ * although replicas number their changes differently.
+ */
+export async function databaseState(scope: CoordinatorScope, db: DatabaseRecord, context: RequestContext): Promise<DatabaseState> {
+  const call: CallContext = { timeoutMs: scope.options.stateTimeoutMs, signal: context.signal, requestId: context.requestId }
+  const places = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, place => shardState(scope, place, call))
+  const hash = createHash('md5')
+  for (const { standings } of places) for (const { node, history, sequence } of standings) hash.update(`${node} ${history} ${sequence}\n`)
+  return { updateSequence: encodeSinceToken(places.flatMap(({ position }) => position.parts())), fingerprint: hash.digest('hex') }
+}
+
+async function shardState(scope: CoordinatorScope, place: ShardPlace, call: CallContext): Promise<{ readonly standings: readonly Standing[]; readonly position: ShardPosition }> {
+  const readers = trusted(scope, scope.access.readers(place))
+  const asked = await Promise.allSettled(readers.map(async (peer): Promise<{ readonly peer: Peer; readonly info: ReplicaInfo }> =>
+    ({ peer, info: await peer.replica.replicaInfo(call) })))
+  for (const [index, outcome] of asked.entries()) {
+    if (outcome.status === 'rejected' && asReplicaError(outcome.reason).code === 'timeout') scope.readHealth.silent(readers[index]!.node)
+  }
+  const answers = asked.flatMap(outcome => outcome.status === 'fulfilled' ? [outcome.value] : [])
+  const first = answers[0]
+  if (first === undefined) throw shardFailure(asked.flatMap(outcome => outcome.status === 'rejected' ? [asReplicaError(outcome.reason)] : []))
+  const standings = answers.map(({ peer, info: { history, sequence } }) => {
+    scope.histories.learn(history, peer.node)
+    return { node: peer.node, history, sequence }
+  })
+  standings.sort((a, b) => a.node < b.node ? -1 : 1)
+  const position = new ShardPosition(place.id.range, [], history => scope.histories.node(history))
+  position.reach({ node: first.peer.node, history: first.info.history, sequence: first.info.sequence, seen: first.info.seen }, first.info.sequence)
+  return { standings, position }
+}
+
+/** Silent nodes cost the client a wait for nothing, unless there are no others. */
+function trusted(scope: CoordinatorScope, readers: readonly Peer[]): readonly Peer[] {
+  const answering = readers.filter(peer => peer.local || !scope.readHealth.isSuspect(peer.node))
+  return answering.length > 0 ? answering : readers
+}

@@ -1,0 +1,16 @@
+/** Which node a replica's history was last met on: hints for since-tokens, nothing more. */
+export class ReplicaHistories {
+  readonly #nodes = new Map<string, string>()
+
+  learn(history: string, node: string): void {
+    this.#nodes.delete(history)
+    this.#nodes.set(history, node)
+    if (this.#nodes.size > historiesMax) this.#nodes.delete(this.#nodes.keys().next().value!)
+  }
+
+  node(history: string): string | undefined {
+    return this.#nodes.get(history)
+  }
+}
+
+const historiesMax = 20_000
