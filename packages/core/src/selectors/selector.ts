@@ -1,0 +1,149 @@
+/**
+ * Selectors of `_find` and of the changes feed (api.md A7.5, B8, F6.1), read into a normal form: nested objects
+ * become paths, several conditions an `and`, and negations stand at single conditions.
+ */
+import { isJsonObject } from '../json/json-text.ts'
+import { type FieldPath, parseFieldPath } from './field-path.ts'
+import { SelectorError } from './selector-error.ts'
+
+export type ComparisonOperator = '$eq' | '$ne' | '$lt' | '$lte' | '$gt' | '$gte'
+
+/** A test of the value at a path. */
+export type FieldTest =
+  | { readonly operator: ComparisonOperator; readonly value: unknown }
+  | { readonly operator: '$in' | '$nin' | '$all'; readonly values: readonly unknown[] }
+  | { readonly operator: '$exists'; readonly exists: boolean }
+  | { readonly operator: '$type'; readonly type: string }
+  | { readonly operator: '$size'; readonly size: number }
+  | { readonly operator: '$mod'; readonly divisor: number; readonly remainder: number }
+  | { readonly operator: '$regex'; readonly source: string; readonly pattern: RegExp }
+  | { readonly operator: '$beginsWith'; readonly prefix: string }
+  | { readonly operator: '$elemMatch' | '$allMatch' | '$keyMapMatch'; readonly selector: Selector }
+
+export type Selector =
+  /** Without operands both are true. */
+  | { readonly kind: 'and' | 'or'; readonly operands: readonly Selector[] }
+  /** An empty path is the value itself (an array's element, an object's key). `negated`: the value is there and fails the test. */
+  | { readonly kind: 'field'; readonly path: FieldPath; readonly test: FieldTest; readonly negated: boolean }
+
+/** Longest `$regex`, in characters. */
+export const SELECTOR_REGEX_LENGTH_MAX = 1024
+
+/** @throws SelectorError */
+export function parseSelector(value: unknown): Selector {
+  if (!isJsonObject(value)) throw new SelectorError('invalid_selector_json', `Selector must be a JSON object, not: ${JSON.stringify(value)}`)
+  return readSelector(value, null)
+}
+
+const unsupported = new Set(['$where', '$geoWithin', '$geoIntersects', '$near', '$nearSphere', '$text'])
+const negatedOperators: Readonly<Record<string, FieldTest['operator']>> = {
+  $eq: '$ne', $ne: '$eq', $lt: '$gte', $gte: '$lt', $gt: '$lte', $lte: '$gt', $in: '$nin', $nin: '$in',
+}
+
+/** @param path null: no field is named yet, and none needs to be */
+function readSelector(value: unknown, path: FieldPath | null): Selector {
+  if (!isJsonObject(value)) return field(path, { operator: '$eq', value })
+  const members = Object.entries(value)
+  if (members.length === 0) return path === null || path.length === 0 ? { kind: 'and', operands: [] } : field(path, { operator: '$eq', value })
+  const conditions = members.map(([name, argument]) => readMember(name, argument, path))
+  return conditions.length === 1 ? conditions[0]! : { kind: 'and', operands: conditions }
+}
+
+function readMember(name: string, argument: unknown, path: FieldPath | null): Selector {
+  if (name === '') throw missingField()
+  if (!name.startsWith('$')) return readSelector(argument, [...path ?? [], ...parseFieldPath(name)])
+  switch (name) {
+    case '$and': return { kind: 'and', operands: operands(name, argument, path) }
+    case '$or': return { kind: 'or', operands: operands(name, argument, path) }
+    case '$nor': return { kind: 'and', operands: operands(name, argument, path).map(negate) }
+    case '$not':
+      if (!isJsonObject(argument)) throw badArgument(name, argument)
+      return negate(readSelector(argument, path))
+    default: return field(path, readTest(name, argument))
+  }
+}
+
+function operands(name: string, argument: unknown, path: FieldPath | null): Selector[] {
+  if (!Array.isArray(argument) || !argument.every(isJsonObject)) throw badArgument(name, argument)
+  return argument.map(each => readSelector(each, path))
+}
+
+function field(path: FieldPath | null, test: FieldTest): Selector {
+  if (path === null) throw missingField()
+  return { kind: 'field', path, test, negated: false }
+}
+
+function readTest(operator: string, argument: unknown): FieldTest {
+  switch (operator) {
+    case '$eq': case '$ne': case '$lt': case '$lte': case '$gt': case '$gte':
+      return { operator, value: argument }
+    case '$in': case '$nin': case '$all':
+      if (!Array.isArray(argument)) throw badArgument(operator, argument)
+      return { operator, values: argument }
+    case '$exists':
+      if (typeof argument !== 'boolean') throw badArgument(operator, argument)
+      return { operator, exists: argument }
+    case '$type':
+      if (typeof argument !== 'string') throw badArgument(operator, argument)
+      return { operator, type: argument }
+    case '$size':
+      if (!isInteger(argument) || argument < 0) throw badArgument(operator, argument)
+      return { operator, size: argument }
+    case '$mod': {
+      const [divisor, remainder] = Array.isArray(argument) && argument.length === 2 ? argument : []
+      if (!isInteger(divisor) || !isInteger(remainder) || divisor === 0) throw badArgument(operator, argument)
+      return { operator, divisor, remainder }
+    }
+    case '$regex': return { operator, source: text(operator, argument), pattern: readPattern(text(operator, argument)) }
+    case '$beginsWith': return { operator, prefix: text(operator, argument) }
+    case '$elemMatch': case '$allMatch': case '$keyMapMatch':
+      if (!isJsonObject(argument)) throw badArgument(operator, argument)
+      return { operator, selector: readSelector(argument, []) }
+    default:
+      if (unsupported.has(operator)) throw new SelectorError('not_supported', `Unsupported operator: ${operator}`)
+      throw new SelectorError('invalid_operator', `Invalid operator: ${operator}`)
+  }
+}
+
+/** A leading group of flags, `(?i)`, is PCRE's; the rest is close enough to JavaScript's own dialect. */
+function readPattern(source: string): RegExp {
+  if (source.length > SELECTOR_REGEX_LENGTH_MAX) throw badArgument('$regex', `a pattern of ${source.length} characters; at most ${SELECTOR_REGEX_LENGTH_MAX}`)
+  const flags = /^\(\?([ims]+)\)/.exec(source)
+  const [body, options] = flags === null ? [source, ''] : [source.slice(flags[0].length), [...new Set(flags[1])].join('')]
+  try {
+    return new RegExp(body, `${options}u`)
+  } catch {
+    // Escapes of letters that mean nothing are errors only with `u`.
+  }
+  try {
+    return new RegExp(body, options)
+  } catch (error) {
+    throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(source)}`, { cause: error })
+  }
+}
+
+/** Pushes a negation inwards (De Morgan), down to single tests. A missing field fails those too, except `$exists`. */
+function negate(selector: Selector): Selector {
+  if (selector.kind !== 'field') return { kind: selector.kind === 'and' ? 'or' : 'and', operands: selector.operands.map(negate) }
+  const { test } = selector
+  if (test.operator === '$exists') return { ...selector, test: { ...test, exists: !test.exists } }
+  const opposite = negatedOperators[test.operator]
+  return opposite === undefined ? { ...selector, negated: !selector.negated } : { ...selector, test: { ...test, operator: opposite } as FieldTest }
+}
+
+function isInteger(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value)
+}
+
+function text(operator: string, argument: unknown): string {
+  if (typeof argument !== 'string') throw new SelectorError('invalid_operator', `Invalid operator: ${operator}`)
+  return argument
+}
+
+function badArgument(operator: string, argument: unknown): SelectorError {
+  return new SelectorError('bad_arg', `Bad argument for operator ${operator}: ${JSON.stringify(argument)}`)
+}
+
+function missingField(): SelectorError {
+  return new SelectorError('invalid_selector', 'One or more conditions is missing a field name.')
+}

@@ -1,0 +1,110 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { compareJson, compareStringBytes, formatFieldPath, matchesSelector, parseFieldPath, parseSelector, SelectorError } from '../../src/index.ts'
+
+const document = {
+  _id: 'd', _rev: '1-a', n: 3, zero: 0, text: 'Hello', nothing: null, yes: true, list: [1, 'b', { c: 2 }], empty: [], inner: { a: 1, 'x.y': 2 }, none: {},
+}
+
+function matches(selector: unknown): boolean {
+  return matchesSelector(parseSelector(selector), document)
+}
+
+/** `yes | no` tables keep a case to a line. */
+function table(name: string, { yes, no }: { readonly yes: readonly unknown[]; readonly no: readonly unknown[] }): void {
+  it(name, () => {
+    for (const selector of yes) expect(matches(selector), JSON.stringify(selector)).to.equal(true)
+    for (const selector of no) expect(matches(selector), JSON.stringify(selector)).to.equal(false)
+  })
+}
+
+describe('selectors', () => {
+  table('compare by the order of JSON values, and never match a missing field', {
+    yes: [{ n: 3 }, { n: { $eq: 3.0 } }, { n: { $gt: 2, $lte: 3 } }, { n: { $lt: 'a' } }, { text: { $gt: 99 } }, { list: { $gt: 'z' } }, { nothing: { $lt: false } }, { n: { $ne: 4 } }, { none: {} }],
+    no: [{ n: 4 }, { n: { $gt: 3 } }, { absent: { $ne: 1 } }, { absent: { $lt: 5 } }, { absent: null }, { inner: {} }, { text: 'hello' }],
+  })
+  table('join nested objects and dotted names', {
+    yes: [{ 'inner.a': 1 }, { inner: { a: 1 } }, { 'inner.x\\.y': 2 }, { 'list.2.c': 2 }, { inner: { a: { $gt: 0 }, 'x\\.y': 2 } }, { inner: { $or: [{ a: 5 }, { a: 1 }] } }],
+    no: [{ 'inner.a': 2 }, { 'inner.x.y': 2 }, { 'list.3.c': 2 }],
+  })
+  table('know what exists', {
+    yes: [{ n: { $exists: true } }, { absent: { $exists: false } }, { 'inner.b': { $exists: false } }, { 'none.a.b': { $exists: false } }, { nothing: { $exists: true } }],
+    no: [{ n: { $exists: false } }, { absent: { $exists: true } }, { 'n.a': { $exists: false } }, { 'list.9': { $exists: false } }],
+  })
+  table('look into arrays', {
+    yes: [
+      { n: { $in: [1, 3] } }, { list: { $in: ['b'] } }, { list: { $nin: ['z'] } }, { n: { $nin: [] } }, { list: { $all: [1, 'b'] } }, { list: { $all: [[1, 'b', { c: 2 }]] } },
+      { list: { $size: 3 } }, { empty: { $size: 0 } }, { list: { $elemMatch: { c: 2 } } }, { list: { $elemMatch: { $gt: 'a' } } }, { list: { $allMatch: { $gte: 1 } } },
+    ],
+    no: [
+      { n: { $in: [] } }, { list: { $nin: ['b'] } }, { absent: { $nin: [1] } }, { list: { $all: [] } }, { list: { $all: [1, 9] } }, { text: { $size: 5 } },
+      { inner: { $elemMatch: { a: 1 } } }, { list: { $elemMatch: { c: 3 } } }, { empty: { $allMatch: { $gt: 0 } } }, { list: { $allMatch: { $gt: 1 } } },
+    ],
+  })
+  table('test types, remainders, patterns, prefixes and keys', {
+    yes: [
+      { nothing: { $type: 'null' } }, { yes: { $type: 'boolean' } }, { n: { $type: 'number' } }, { list: { $type: 'array' } }, { inner: { $type: 'object' } },
+      { n: { $mod: [2, 1] } }, { n: { $mod: [-2, 1] } }, { text: { $regex: 'ell' } }, { text: { $regex: '(?i)^HELLO$' } }, { text: { $beginsWith: 'He' } }, { _id: { $beginsWith: 'd' } },
+      { inner: { $keyMapMatch: { $eq: 'x.y' } } }, { inner: { $keyMapMatch: { $or: [{ $eq: 'q' }, { $regex: '^a' }] } } },
+    ],
+    no: [{ n: { $type: 'integer' } }, { n: { $mod: [2, 0] } }, { text: { $mod: [2, 1] } }, { n: { $regex: '3' } }, { text: { $beginsWith: 'he' } }, { list: { $keyMapMatch: { $eq: '0' } } }],
+  })
+  table('combine and negate', {
+    yes: [
+      {}, { $and: [] }, { $or: [] }, { $and: [{ n: 3 }, { yes: true }] }, { $or: [{ n: 4 }, { yes: true }] }, { $nor: [{ n: 4 }, { yes: false }] }, { $not: { n: 4 } }, { n: { $not: { $gt: 3 } } },
+      { $not: { $and: [{ n: 3 }, { yes: false }] } }, { $not: { absent: { $exists: true } } }, { n: { $not: { $regex: 'x' } } }, { text: { $not: { $elemMatch: { $eq: 1 } } } }, { n: { $not: { $not: { $eq: 3 } } } },
+    ],
+    no: [{ $and: [{ n: 3 }, { yes: false }] }, { $or: [{ n: 4 }, { yes: false }] }, { $nor: [{ n: 3 }] }, { $not: { n: 3 } }, { $not: { absent: 1 } }, { absent: { $not: { $regex: 'x' } } }, { $not: { $or: [{ absent: 1 }] } }],
+  })
+
+  it('are refused with the reason', () => {
+    const refused: readonly [unknown, string, string][] = [
+      ['n > 1', 'invalid_selector_json', 'Selector must be a JSON object, not: "n > 1"'],
+      [{ n: { $bigger: 1 } }, 'invalid_operator', 'Invalid operator: $bigger'],
+      [{ a: { $where: 'x' } }, 'not_supported', 'Unsupported operator: $where'],
+      [{ $or: 7 }, 'bad_arg', 'Bad argument for operator $or: 7'],
+      [{ $gt: 7 }, 'invalid_selector', 'One or more conditions is missing a field name.'],
+      [{ '': 1 }, 'invalid_selector', 'One or more conditions is missing a field name.'],
+      [{ 'a..b': 1 }, 'invalid_field_name', 'Invalid field name: a..b'],
+      [{ a: { $in: 1 } }, 'bad_arg', 'Bad argument for operator $in: 1'],
+      [{ a: { $mod: [0, 1] } }, 'bad_arg', 'Bad argument for operator $mod: [0,1]'],
+      [{ a: { $mod: [1.5, 1] } }, 'bad_arg', 'Bad argument for operator $mod: [1.5,1]'],
+      [{ a: { $regex: '(' } }, 'bad_arg', 'Bad argument for operator $regex: "("'],
+      [{ a: { $regex: 5 } }, 'invalid_operator', 'Invalid operator: $regex'],
+      [{ $not: { a: { $elemMatch: { $size: -1 } } } }, 'bad_arg', 'Bad argument for operator $size: -1'],
+    ]
+    for (const [selector, code, reason] of refused) {
+      expect(() => parseSelector(selector), JSON.stringify(selector)).to.throw(SelectorError, reason).with.property('code', code)
+    }
+  })
+
+  it('negate into the opposite wherever the field is there', () => {
+    const value = fc.oneof(fc.constant(null), fc.boolean(), fc.integer({ min: -3, max: 3 }), fc.constantFrom('a', 'b'), fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 2 }))
+    const test = fc.oneof(
+      fc.tuple(fc.constantFrom('$eq', '$ne', '$lt', '$lte', '$gt', '$gte'), value), fc.tuple(fc.constantFrom('$in', '$nin', '$all'), fc.array(value, { maxLength: 2 })), fc.tuple(fc.constant('$type'), fc.constantFrom('null', 'array')))
+    const { condition } = fc.letrec(tie => ({
+      condition: fc.oneof({ maxDepth: 3 }, test.map(([operator, argument]) => ({ a: { [operator]: argument } })),
+        fc.tuple(fc.constantFrom('$and', '$or', '$nor'), fc.array(tie('condition'), { minLength: 1, maxLength: 2 })).map(([operator, list]) => ({ [operator]: list }))),
+    }))
+    fc.assert(fc.property(condition, value, (selector, a) => {
+      expect(matchesSelector(parseSelector({ $not: selector }), { a })).to.equal(!matchesSelector(parseSelector(selector), { a }))
+    }), { numRuns: 300 })
+  })
+})
+
+describe('field paths', () => {
+  it('come back as they were written', () => {
+    const step = fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom('a', 'b', '.', ' ', 'é') })
+    fc.assert(fc.property(fc.array(step, { minLength: 1, maxLength: 3 }), path => { expect(parseFieldPath(formatFieldPath(path))).to.deep.equal(path) }))
+    for (const broken of ['.a', 'a.', 'a..b', '.', '']) expect(() => parseFieldPath(broken), broken).to.throw(SelectorError)
+  })
+})
+
+describe('the order of JSON values', () => {
+  it('ranks types, then compares within', () => {
+    const ascending = [null, false, true, -1, 0, 2.5, 'a', 'b', 'ba', [], [1], [1, 0], [2], {}, { a: 1 }, { a: 2 }, { b: 0 }, { b: 0, a: 0 }]
+    for (const [i, a] of ascending.entries()) {
+      for (const [j, b] of ascending.entries()) expect(Math.sign(compareJson(a, b, compareStringBytes)), JSON.stringify([a, b])).to.equal(Math.sign(i - j))
+    }
+  })
+})
