@@ -1,23 +1,29 @@
 /** Bounds what the node holds at once: requests and the bytes of their bodies. Above, clients get 503 and may retry. */
 import { ApiError } from '@sectional/core'
+import type { HttpOptions } from './http-options.ts'
 import type { RequestContext } from './request-context.ts'
 
 const retryAfter = { 'Retry-After': '1' }
 
 export class Admission {
   readonly #requestsMax: number
+  readonly #feedsMax: number
   readonly #bytesMax: number
   #requests = 0
+  #feeds = 0
   #bytes = 0
   #closed = false
   #onIdle: (() => void) | null = null
 
-  constructor(requestsMax: number, bytesMax: number) {
-    this.#requestsMax = requestsMax
-    this.#bytesMax = bytesMax
+  constructor({ concurrentRequestsMax, feedsMax, bufferedBodyBytesMax }: Pick<HttpOptions, 'concurrentRequestsMax' | 'feedsMax' | 'bufferedBodyBytesMax'>) {
+    this.#requestsMax = concurrentRequestsMax
+    this.#feedsMax = feedsMax
+    this.#bytesMax = bufferedBodyBytesMax
   }
 
   get requests(): number { return this.#requests }
+  /** Requests that wait for changes: they count among the requests no more. */
+  get feeds(): number { return this.#feeds }
   get bufferedBytes(): number { return this.#bytes }
 
   /** False: the request must be answered 503. Every `true` is paired with one `leave`. */
@@ -29,8 +35,20 @@ export class Admission {
 
   leave(request: RequestContext | null): void {
     if (request !== null) this.#bytes -= request.reservedBytes
+    if (request?.isFeed) this.#feeds--
+    else this.#requests--
+    if (this.#requests + this.#feeds === 0) this.#onIdle?.()
+  }
+
+  /**
+   * From now on the request only waits most of the time.
+   * @throws ApiError `service_unavailable` when as many do already as may
+   */
+  becomeFeed(request: RequestContext): void {
+    if (this.#feeds >= this.#feedsMax) throw overloaded('changes feeds')
+    request.isFeed = true
+    this.#feeds++
     this.#requests--
-    if (this.#requests === 0) this.#onIdle?.()
   }
 
   /** @throws ApiError `service_unavailable` when the bytes do not fit now */
@@ -43,7 +61,7 @@ export class Admission {
   /** Refuses new requests; resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#requests > 0) await new Promise<void>(resolve => { this.#onIdle = resolve })
+    if (this.#requests + this.#feeds > 0) await new Promise<void>(resolve => { this.#onIdle = resolve })
   }
 }
 

@@ -4,6 +4,7 @@ import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
 import { Admission, overloaded } from './admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
 import { BatchWriter } from './batch-writer.ts'
+import { Feeds } from './changes/feeds.ts'
 import type { Configuration } from './configuration.ts'
 import { preflightHeaders } from './cross-origin.ts'
 import { dispatch, type Routes } from './dispatch.ts'
@@ -37,20 +38,23 @@ export interface HttpApi {
 
 export function createHttpApi(parts: HttpApiParts): HttpApi {
   const { runtime, options, configuration } = parts
-  const admission = new Admission(options.concurrentRequestsMax, options.bufferedBodyBytesMax)
+  const admission = new Admission(options)
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax)
+  const feeds = new Feeds(runtime.clock, parts.control)
   const services: Services = {
     ...parts,
     settings: new HttpSettings(configuration),
     admission,
     authenticator: new Authenticator(configuration, runtime.machine, options),
     batches,
+    feeds,
     uuids: new UuidGenerator(runtime.random),
   }
   const pipeline = new Pipeline(services, createRoutes())
   return {
     handler: exchange => { pipeline.start(exchange) },
     stop: async () => {
+      feeds.stop()
       await admission.close()
       await batches.drain()
     },

@@ -2,6 +2,8 @@
 export interface HttpOptions {
   /** Requests worked on at once; more are answered 503 with Retry-After. */
   readonly concurrentRequestsMax: number
+  /** Changes feeds that wait at once, beside those requests; more are answered 503 with Retry-After. */
+  readonly feedsMax: number
   /** Bytes of one request body, after decompression (413 above). `chttpd/max_http_request_size` may lower it. */
   readonly bodyBytesMax: number
   /** Bytes of all request bodies held at once; more are answered 503 with Retry-After. */
@@ -20,6 +22,7 @@ const mebibyte = 1024 * 1024
 
 export const defaultHttpOptions: HttpOptions = Object.freeze({
   concurrentRequestsMax: 4096,
+  feedsMax: 20_000,
   bodyBytesMax: 128 * mebibyte,
   bufferedBodyBytesMax: 256 * mebibyte,
   batchedDocumentsMax: 1000,

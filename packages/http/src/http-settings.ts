@@ -1,6 +1,9 @@
 /** Settings that act on the next request, read from the configuration each time. */
 import type { Configuration } from './configuration.ts'
 
+/** About a day. */
+const longestTimeoutMs = 86_400_000
+
 export class HttpSettings {
   readonly #configuration: Configuration
 
@@ -41,6 +44,8 @@ export class HttpSettings {
   get jsonDefaultType(): string { return this.text('chttpd', 'json_default_type', 'text/plain;charset=utf-8') }
   get serverHeaderVersions(): boolean { return this.flag('chttpd', 'server_header_versions', true) }
   get preferMinimal(): string | undefined { return this.#configuration.get('chttpd', 'prefer_minimal') }
+  /** Longest wait of a changes feed without heartbeats, and the default; ms. */
+  get changesTimeoutMs(): number { return Math.min(this.integer('chttpd', 'changes_timeout', 60_000), longestTimeoutMs) }
   get uuidsMax(): number { return this.integer('uuids', 'max_count', 1000) }
   get maintenanceMode(): string { return this.text('couchdb', 'maintenance_mode', 'false') }
   get shardsPerDatabase(): number { return this.integer('cluster', 'q', 8) }

@@ -9,13 +9,14 @@ import type { Services } from './services.ts'
 
 const initialBytes = 4 * 1024
 const chunkBytes = 64 * 1024
+const noBytes = Buffer.alloc(0)
 
 export class JsonWriter {
   readonly #request: RequestContext
   readonly #services: Services
   readonly #status: number
   readonly #headers: HttpHeaders
-  #buffer = Buffer.allocUnsafe(initialBytes)
+  #buffer: Buffer = Buffer.allocUnsafe(initialBytes)
   #length = 0
   #stream: HttpBodyWriter | null = null
 
@@ -39,7 +40,13 @@ export class JsonWriter {
 
   /** To be awaited between rows: sends a full chunk and waits for the client to take it. */
   flushFull(): Promise<void> | undefined {
-    return this.#length < chunkBytes ? undefined : this.#flush()
+    return this.#length < chunkBytes ? undefined : this.#flush(Buffer.allocUnsafe(chunkBytes + initialBytes))
+  }
+
+  /** Sends what there is, and holds nothing until more is written. */
+  async flush(): Promise<void> {
+    if (this.#length === 0) return
+    await this.#flush(noBytes)
   }
 
   async end(): Promise<void> {
@@ -47,15 +54,15 @@ export class JsonWriter {
       send(this.#request, this.#services, this.#status, this.#headers, this.#buffer.subarray(0, this.#length))
       return
     }
-    if (this.#length > 0) await this.#flush()
+    if (this.#length > 0) await this.#flush(noBytes)
     this.#stream.end()
     this.#request.writer = null
   }
 
-  async #flush(): Promise<void> {
+  async #flush(next: Buffer): Promise<void> {
     this.#stream ??= openStream(this.#request, this.#services, this.#status, this.#headers)
     const chunk = this.#buffer.subarray(0, this.#length)
-    this.#buffer = Buffer.allocUnsafe(chunkBytes + initialBytes)
+    this.#buffer = next
     this.#length = 0
     await this.#stream.write(chunk)
   }
@@ -63,7 +70,7 @@ export class JsonWriter {
   #ensure(bytes: number): void {
     const needed = this.#length + bytes
     if (needed <= this.#buffer.length) return
-    const grown = Buffer.allocUnsafe(Math.max(needed, Math.min(this.#buffer.length * 4, chunkBytes + initialBytes)))
+    const grown = Buffer.allocUnsafe(Math.max(needed, initialBytes, Math.min(this.#buffer.length * 4, chunkBytes + initialBytes)))
     grown.set(this.#buffer.subarray(0, this.#length))
     this.#buffer = grown
   }

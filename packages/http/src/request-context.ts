@@ -27,6 +27,8 @@ export class RequestContext {
   bodyTimeMs = 0
   /** Bytes of the admission budget that this request holds. */
   reservedBytes = 0
+  /** A feed that waits for changes: admitted apart from other requests. */
+  isFeed = false
   /** The open chunked answer, to be broken when the handler fails. */
   writer: HttpBodyWriter | null = null
   #database: DatabaseRecord | null = null

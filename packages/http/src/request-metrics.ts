@@ -19,6 +19,7 @@ export class RequestMetrics {
     this.#latency = metrics.histogram('sectional_http_request_seconds', 'Time from the request to the end of its answer', ['route'], latencyBuckets)
     const requests = metrics.counter('sectional_http_requests_total', 'Requests by route, method and status code', ['route', 'method', 'code'])
     const inFlight = metrics.gauge('sectional_http_requests_in_flight', 'Requests being worked on')
+    const feeds = metrics.gauge('sectional_http_changes_feeds', 'Changes feeds that clients wait on')
     const bodyBytes = metrics.gauge('sectional_http_buffered_body_bytes', 'Bytes of request bodies held in memory')
     metrics.onCollect(() => {
       for (const codes of this.#tallies.values()) {
@@ -28,6 +29,7 @@ export class RequestMetrics {
         }
       }
       inFlight.set(admission.requests)
+      feeds.set(admission.feeds)
       bodyBytes.set(admission.bufferedBytes)
     })
   }

@@ -6,6 +6,7 @@ import { Router } from './router.ts'
 import { findNoAttachment } from './routes/attachment.ts'
 import { postBulkDocuments } from './routes/bulk-docs.ts'
 import { postBulkGet } from './routes/bulk-get.ts'
+import { getChanges, refuseChangesMethod } from './routes/changes.ts'
 import { getClusterSetup, postClusterSetup } from './routes/cluster-setup.ts'
 import {
   getAutoPurge, getPurgedInfosLimit, getRevisionsLimit, getSecurity, putAutoPurge, putPurgedInfosLimit, putRevisionsLimit, putSecurity,
@@ -108,6 +109,7 @@ function databaseResources(): Readonly<Record<string, Resource>> {
     '/_design_docs/queries': resource('design-docs-queries', 'member', 'POST', { POST: queryDesignDocuments }),
     '/_local_docs': resource('local-docs', 'member', 'GET,HEAD,POST', { GET: listLocalDocuments, POST: listLocalDocuments }),
     '/_local_docs/queries': resource('local-docs-queries', 'member', 'POST', { POST: queryLocalDocuments }),
+    '/_changes': resource('changes', 'member', 'GET,HEAD,POST', { GET: getChanges, POST: getChanges, '*': refuseChangesMethod }),
     '/_bulk_docs': resource('bulk-docs', 'member', 'POST', { POST: postBulkDocuments }),
     '/_bulk_get': resource('bulk-get', 'member', 'POST', { POST: postBulkGet }),
     '/_revs_diff': resource('revs-diff', 'member', 'POST', { POST: postRevisionsDiff }),
@@ -164,7 +166,6 @@ function documentResources(): Readonly<Record<string, Resource>> {
 /** Endpoints of the specification that later versions bring. */
 function laterDatabaseResources(): Readonly<Record<string, Resource>> {
   return {
-    '/_changes': missingFeature('changes', 'member', 'GET,POST,HEAD', 'The changes feed is'),
     '/_find': missingFeature('find', 'member', 'POST', 'Find is'),
     '/_explain': missingFeature('explain', 'member', 'POST', 'Find is'),
     '/_index': missingFeature('index', 'member', 'GET,POST', 'Find is'),

@@ -4,6 +4,7 @@ import type { Runtime } from '@sectional/runtime'
 import type { Admission } from './admission.ts'
 import type { Authenticator } from './authentication/authenticator.ts'
 import type { BatchWriter } from './batch-writer.ts'
+import type { Feeds } from './changes/feeds.ts'
 import type { Configuration } from './configuration.ts'
 import type { HttpOptions } from './http-options.ts'
 import type { HttpSettings } from './http-settings.ts'
@@ -21,5 +22,6 @@ export interface Services {
   readonly admission: Admission
   readonly authenticator: Authenticator
   readonly batches: BatchWriter
+  readonly feeds: Feeds
   readonly uuids: UuidGenerator
 }

@@ -46,8 +46,8 @@ export const queryDesignDocuments: Handler = (request, services) => queries(desi
 async function list(scope: Scope, request: RequestContext, services: Services): Promise<void> {
   const body = await listBody(request, services)
   const parameters = listParameters(request.query, body === null ? null : parseJsonObject(body))
-  const { updateSequence } = await services.coordinator.databaseInfo(request.database, request)
-  const headers = taggedHeaders(updateSequence, JSON.stringify(parameters), request, services)
+  const { updateSequence, fingerprint } = await services.coordinator.databaseState(request.database, request)
+  const headers = taggedHeaders(fingerprint, JSON.stringify(parameters), request, services)
   if (headers === null) return
   if (request.head) return endHead(request, services, headers)
   const writer = new JsonWriter(request, services, 200, headers)
@@ -59,8 +59,8 @@ async function list(scope: Scope, request: RequestContext, services: Services): 
 async function queries(scope: Scope, request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
   const asked = listQueries(await readBody(request, services)).map(query => listQueryParameters(request.query, query))
-  const { updateSequence } = await services.coordinator.databaseInfo(request.database, request)
-  const headers = taggedHeaders(updateSequence, JSON.stringify(asked), request, services)
+  const { updateSequence, fingerprint } = await services.coordinator.databaseState(request.database, request)
+  const headers = taggedHeaders(fingerprint, JSON.stringify(asked), request, services)
   if (headers === null) return
   const writer = new JsonWriter(request, services, 200, headers)
   writer.text('{"results":[\r\n')
@@ -79,8 +79,8 @@ async function listBody(request: RequestContext, services: Services): Promise<Ui
 }
 
 /** The tag of a list depends on the database's state and on what is asked; null: the client has it (304 sent). */
-function taggedHeaders(updateSequence: string, asked: string, request: RequestContext, services: Services): ReturnType<typeof jsonHeaders> | null {
-  const etag = `"${hash('md5', `${request.database.incarnation}\n${request.segments.join('/')}\n${updateSequence}\n${asked}`, 'hex')}"`
+function taggedHeaders(fingerprint: string, asked: string, request: RequestContext, services: Services): ReturnType<typeof jsonHeaders> | null {
+  const etag = `"${hash('md5', `${request.database.incarnation}\n${request.segments.join('/')}\n${fingerprint}\n${asked}`, 'hex')}"`
   if (matchesTag(request, etag)) {
     sendNotModified(request, services, etag)
     return null

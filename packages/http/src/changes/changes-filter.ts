@@ -1,0 +1,111 @@
+/** Which rows of a changes feed a client wants (api.md A5.9). */
+import {
+  ApiError, isJsonObject, matchesSelector, parseFieldPath, parseJson, parseSelector, SelectorError,
+  type ChangeRow, type FieldPath, type JsonObject, type Leaf, type Selector,
+} from '@sectional/core'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+export interface ChangesFilter {
+  /** The filter reads the document. */
+  readonly body: boolean
+  /** Paths that an included document is cut down to; null: all of it. */
+  readonly fields: readonly FieldPath[] | null
+  /** Those of the leaves to be listed that pass; none: no row. */
+  pass(row: ChangeRow, leaves: readonly Leaf[]): readonly Leaf[] | Promise<readonly Leaf[]>
+}
+
+/**
+ * The filter that the request names, or null.
+ * @throws ApiError when it names none that exists or its arguments cannot be read
+ */
+export async function changesFilter(request: RequestContext, body: JsonObject | null, services: Services): Promise<ChangesFilter | null> {
+  const name = request.query.get('filter')
+  if (name === undefined || name === '') return null
+  switch (name) {
+    case '_doc_ids': {
+      const ids = new Set(documentIds(request, body))
+      return byId(id => ids.has(id))
+    }
+    case '_design': return byId(id => id.startsWith('_design/'))
+    case '_selector': return bySelector(body, request, services)
+    case '_view': return refuseFunction('view', await designFunction(request.query.get('view'), 'view', request, services))
+    default:
+      if (name.startsWith('_')) throw new ApiError('bad_request', 'unknown builtin filter name')
+      return refuseFunction('filter', await designFunction(name, 'filter', request, services))
+  }
+}
+
+function byId(wanted: (id: string) => boolean): ChangesFilter {
+  return { body: false, fields: null, pass: (row, leaves) => wanted(row.id) ? leaves : [] }
+}
+
+function documentIds(request: RequestContext, body: JsonObject | null): readonly string[] {
+  const given = body === null ? request.query.json('doc_ids') : body['doc_ids']
+  if (!Array.isArray(given) || !given.every(id => typeof id === 'string')) {
+    throw new ApiError('bad_request', '`doc_ids` filter parameter is not a list of doc ids.')
+  }
+  return given
+}
+
+function bySelector(body: JsonObject | null, request: RequestContext, services: Services): ChangesFilter {
+  if (body === null) throw new ApiError('bad_request', 'Selector must be specified in POST payload')
+  if (!isJsonObject(body['selector'])) throw new ApiError('bad_request', 'Selector error: expected a JSON object')
+  const selector = readable(() => parseSelector(body['selector']))
+  return { body: true, fields: fieldPaths(body['fields']), pass: (row, leaves) => passing(selector, row, leaves, request, services) }
+}
+
+function fieldPaths(fields: unknown): readonly FieldPath[] | null {
+  if (fields === undefined || fields === 'all_fields') return null
+  if (!Array.isArray(fields) || !fields.every(field => typeof field === 'string')) {
+    throw new ApiError('bad_request', 'Selector error: fields must be JSON array')
+  }
+  return fields.length === 0 ? null : readable(() => fields.map(parseFieldPath))
+}
+
+function readable<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof SelectorError ? new ApiError('bad_request', `Selector error: ${error.message}`, { cause: error }) : error
+  }
+}
+
+/** Only the winner's content comes with the row. */
+async function passing(selector: Selector, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext, services: Services): Promise<readonly Leaf[]> {
+  const winner = row.leaves[0]!
+  const matches = (leaf: Leaf, body: Uint8Array | undefined): boolean => matchesSelector(selector, filteredDocument(row.id, leaf, body))
+  if (leaves.length === 1) return matches(winner, row.body) ? leaves : []
+  const opened = await services.coordinator.openRevisions(request.database, row.id, { revisions: leaves.map(leaf => leaf.revision), latest: false, r: 1 }, request)
+  return leaves.filter((leaf, index) => {
+    const found = opened?.[index]
+    return found?.kind === 'found' && matches(leaf, found.revision.body)
+  })
+}
+
+/** What a filter sees of a revision. */
+function filteredDocument(id: string, { revision, deleted }: Leaf, body: Uint8Array | undefined): object {
+  const members = body === undefined ? {} : parseJson(body) as object
+  return { _id: id, _rev: revision, ...(deleted ? { _deleted: true } : {}), ...members }
+}
+
+/** @throws ApiError `not_found` when the design document or its function is missing */
+async function designFunction(path: string | undefined, kind: 'filter' | 'view', request: RequestContext, services: Services): Promise<string> {
+  if (path === undefined || path === '') throw new ApiError('bad_request', '`view` filter parameter is not provided.')
+  const parts = path.split('/')
+  const [design, name] = parts
+  if (parts.length !== 2 || !design || !name) throw new ApiError('bad_request', `\`${kind}\` must be of the form \`designname/${kind}name\``)
+  const opened = await services.coordinator.openDocument(request.database, `_design/${design}`, {}, request)
+  if (opened?.body === undefined) throw new ApiError('missing')
+  if (opened.leaves[0]!.deleted) throw new ApiError('deleted')
+  const document = parseJson(opened.body) as JsonObject
+  const functions = document[`${kind}s`]
+  if (!isJsonObject(functions)) throw new ApiError('not_found', `missing json key: ${kind}s`)
+  if (!Object.hasOwn(functions, name)) throw new ApiError('not_found', `missing json key: ${name}`)
+  return path
+}
+
+function refuseFunction(kind: 'filter' | 'view', path: string): never {
+  const way = 'use the filters _selector, _doc_ids or _design'
+  throw new ApiError('not_implemented', `The ${kind} function ${path} cannot run: functions of design documents are not available in this version; ${way}.`)
+}

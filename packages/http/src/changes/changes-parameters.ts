@@ -1,0 +1,87 @@
+/** Parameters of `_changes` (api.md A5.9, F3). */
+import { ApiError, decodeSinceToken, type Since } from '@sectional/core'
+import type { Query } from '../query.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+export type FeedKind = 'normal' | 'longpoll' | 'continuous' | 'eventsource'
+
+export interface ChangesParameters {
+  readonly feed: FeedKind
+  readonly since: Exclude<Since, { readonly kind: 'malformed' }>
+  readonly limit: number | null
+  readonly descending: boolean
+  /** `changes` lists every leaf, not only the winner. */
+  readonly allLeaves: boolean
+  readonly includeDocs: boolean
+  readonly conflicts: boolean
+  /** ms; null: none is asked for, and the timeout counts. */
+  readonly heartbeatMs: number | null
+  readonly timeoutMs: number
+  /** Every how many rows carry a token; null: all. */
+  readonly sequenceInterval: number | null
+}
+
+const feeds: Readonly<Record<string, FeedKind>> = {
+  normal: 'normal', longpoll: 'longpoll', continuous: 'continuous', live: 'continuous', eventsource: 'eventsource',
+}
+const defaultHeartbeatMs = 60_000
+
+/** @throws ApiError `bad_request` */
+export function changesParameters(request: RequestContext, services: Services): ChangesParameters {
+  const { query } = request
+  const feed = feedOf(query)
+  const style = query.get('style') ?? 'main_only'
+  if (style !== 'main_only' && style !== 'all_docs') throw new ApiError('bad_request', 'Supported `style` values: main_only, all_docs')
+  return {
+    feed,
+    since: sinceOf(request, feed),
+    limit: integer(query, 'limit'),
+    descending: query.flag('descending'),
+    allLeaves: style === 'all_docs',
+    includeDocs: query.flag('include_docs'),
+    conflicts: query.flag('conflicts'),
+    heartbeatMs: heartbeatOf(query),
+    timeoutMs: Math.min(integer(query, 'timeout') ?? Infinity, services.settings.changesTimeoutMs),
+    sequenceInterval: sequenceIntervalOf(query),
+  }
+}
+
+function feedOf(query: Query): FeedKind {
+  const name = query.get('feed') ?? 'normal'
+  if (!Object.hasOwn(feeds, name)) throw new ApiError('bad_request', 'Supported `feed` types: normal, continuous, live, longpoll, eventsource')
+  return feeds[name]!
+}
+
+/** The header of a reconnecting EventSource knows better than its URL. */
+function sinceOf(request: RequestContext, feed: FeedKind): ChangesParameters['since'] {
+  const inHeader = feed === 'eventsource' ? request.header('last-event-id') : undefined
+  const text = inHeader ?? request.query.get('last-event-id') ?? request.query.get('since') ?? '0'
+  const since = decodeSinceToken(text)
+  if (since.kind === 'malformed') throw new ApiError('bad_request', "Malformed sequence supplied in 'since' parameter.")
+  return since
+}
+
+function heartbeatOf(query: Query): number | null {
+  const text = query.get('heartbeat')
+  if (text === undefined) return null
+  if (text === 'true') return defaultHeartbeatMs
+  if (!/^-?\d{1,15}$/.test(text)) throw new ApiError('bad_request', 'Invalid heartbeat value. Expecting a positive integer value (in milliseconds).')
+  const value = Number(text)
+  if (value <= 0) throw new ApiError('bad_request', 'The heartbeat value should be a positive integer (in milliseconds).')
+  return value
+}
+
+function sequenceIntervalOf(query: Query): number | null {
+  const text = query.get('seq_interval')
+  if (text === undefined) return null
+  if (!/^\d{1,15}$/.test(text) || Number(text) === 0) throw new ApiError('bad_request', 'invalid_seq_interval')
+  return Number(text)
+}
+
+function integer(query: Query, name: string): number | null {
+  const text = query.get(name)
+  if (text === undefined) return null
+  if (!/^\d{1,15}$/.test(text)) throw new ApiError('bad_request', `The \`${name}\` value should be a non-negative integer.`)
+  return Number(text)
+}

@@ -1,0 +1,127 @@
+/** One changes feed from its first row to its last line. */
+import { projectFields, parseJson, type ChangeRow } from '@sectional/core'
+import type { ChangesEvent, ChangesFeed } from '@sectional/cluster'
+import { ClientGoneError, type Timer } from '@sectional/runtime'
+import { noFlags, showRevision } from '../document-reading.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+import type { ChangesFilter } from './changes-filter.ts'
+import type { ChangesParameters } from './changes-parameters.ts'
+import type { ChangesWriter } from './changes-writer.ts'
+import type { OpenFeed } from './feeds.ts'
+
+/** What CouchDB counts `seq_interval` from when there is no limit. */
+const unlimitedRows = 1e15
+
+export class ChangesRun implements OpenFeed {
+  readonly #feed: ChangesFeed
+  readonly #parameters: ChangesParameters
+  readonly #filter: ChangesFilter | null
+  readonly #writer: ChangesWriter
+  readonly #request: RequestContext
+  readonly #services: Services
+  #left: number
+  #heartbeat: Timer | undefined
+
+  constructor(
+    feed: ChangesFeed, parameters: ChangesParameters, filter: ChangesFilter | null, writer: ChangesWriter, request: RequestContext, services: Services,
+  ) {
+    this.#feed = feed
+    this.#parameters = parameters
+    this.#filter = filter
+    this.#writer = writer
+    this.#request = request
+    this.#services = services
+    this.#left = parameters.limit ?? unlimitedRows
+  }
+
+  get database() { return this.#request.database }
+
+  end(): void { this.#feed.end() }
+
+  async run(): Promise<void> {
+    const { feeds } = this.#services
+    if (this.#follows) {
+      feeds.add(this)
+      this.#beat()
+    }
+    try {
+      if (this.#left > 0) await this.#read()
+      if (this.#request.signal.aborted) throw new ClientGoneError()
+      const pending = feeds.isGone(this.database) ? 0 : await this.#feed.pending()
+      await this.#writer.end(this.#feed.token(), pending)
+    } finally {
+      this.#heartbeat?.cancel()
+      feeds.delete(this)
+    }
+  }
+
+  get #follows(): boolean { return this.#parameters.feed !== 'normal' }
+
+  async #read(): Promise<void> {
+    let timeout: Timer | undefined
+    try {
+      for (let event = await this.#next(); event !== null; event = await this.#next()) {
+        timeout?.cancel()
+        if (event.kind === 'rows') {
+          if (await this.#take(event)) return
+          continue
+        }
+        if (this.#parameters.feed === 'longpoll' && this.#writer.rows > 0) return
+        await this.#writer.waiting()
+        if (this.#parameters.heartbeatMs !== null) continue
+        if (this.#parameters.timeoutMs === 0) return
+        timeout = this.#services.feeds.after(this.#parameters.timeoutMs, () => this.#feed.end())
+      }
+    } finally {
+      timeout?.cancel()
+    }
+  }
+
+  /** A database that was deleted has no more changes; what its replicas say then is no error. */
+  async #next(): Promise<ChangesEvent | null> {
+    try {
+      return await this.#feed.next()
+    } catch (error) {
+      if (this.#services.feeds.isGone(this.database)) return null
+      throw error
+    }
+  }
+
+  /** True: the limit is reached. */
+  async #take(event: ChangesEvent & { readonly kind: 'rows' }): Promise<boolean> {
+    const { allLeaves, sequenceInterval } = this.#parameters
+    for (const row of event.rows) {
+      this.#feed.take(event, row)
+      const shown = allLeaves ? row.leaves : row.leaves.slice(0, 1)
+      const passed = this.#filter === null ? shown : this.#filter.pass(row, shown)
+      const leaves = passed instanceof Promise ? await passed : passed
+      if (leaves.length === 0) continue
+      const sequence = sequenceInterval === null || this.#left % sequenceInterval === 0 ? this.#feed.token() : null
+      const full = this.#writer.row({ sequence, id: row.id, leaves, deleted: row.leaves[0]!.deleted, doc: this.#document(row) })
+      if (full !== undefined) await full
+      if (--this.#left === 0) return true
+    }
+    return false
+  }
+
+  #document({ id, leaves, body }: ChangeRow): Uint8Array | null | undefined {
+    const { includeDocs, conflicts } = this.#parameters
+    if (!includeDocs) return undefined
+    if (body === undefined) return null
+    const { revision, deleted } = leaves[0]!
+    const { json } = showRevision({ id, revision, deleted, body, leaves }, { ...noFlags, conflicts })
+    const fields = this.#filter?.fields
+    return fields ? Buffer.from(JSON.stringify(projectFields(parseJson(json), fields))) : json
+  }
+
+  #beat(): void {
+    const { heartbeatMs } = this.#parameters
+    if (heartbeatMs === null) return
+    this.#heartbeat = this.#services.feeds.after(heartbeatMs, () => {
+      // The reading side meets the client's absence too.
+      this.#writer.heartbeat().catch(() => this.#feed.end())
+      this.#beat()
+    })
+  }
+}

@@ -1,0 +1,88 @@
+/** A changes feed as text, in the framing of each kind (api.md A5.9, F3). */
+import type { Leaf } from '@sectional/core'
+import type { JsonWriter } from '../json-writer.ts'
+import type { FeedKind } from './changes-parameters.ts'
+
+export interface ShownChange {
+  /** null: left out by `seq_interval`. */
+  readonly sequence: string | null
+  readonly id: string
+  readonly leaves: readonly Leaf[]
+  readonly deleted: boolean
+  /** undefined: not asked for; null: lost. */
+  readonly doc: Uint8Array | null | undefined
+}
+
+export class ChangesWriter {
+  readonly #writer: JsonWriter
+  readonly #kind: FeedKind
+  #rows = 0
+  #sent = false
+  /** Bytes are on their way; the client is slow. */
+  #flushing = 0
+  /** Something was written since the last `beat`. */
+  #lively = false
+
+  constructor(writer: JsonWriter, kind: FeedKind) {
+    this.#writer = writer
+    this.#kind = kind
+    if (this.#isList) writer.text('{"results":[\n')
+  }
+
+  get rows(): number { return this.#rows }
+
+  /** To be awaited before the next row. */
+  row(change: ShownChange): Promise<void> | undefined {
+    const writer = this.#writer
+    const sequence = JSON.stringify(change.sequence)
+    if (this.#kind === 'eventsource') writer.text('data: ')
+    else if (this.#isList && this.#rows > 0) writer.text(',\r\n')
+    const revisions = change.leaves.map(leaf => `{"rev":"${leaf.revision}"}`).join(',')
+    writer.text(`{"seq":${sequence},"id":${JSON.stringify(change.id)},"changes":[${revisions}]${change.deleted ? ',"deleted":true' : ''}`)
+    if (change.doc === null) writer.text(',"doc":null')
+    else if (change.doc !== undefined) {
+      writer.text(',"doc":')
+      writer.bytes(change.doc)
+    }
+    writer.text(this.#kind === 'eventsource' ? `}\nid: ${sequence}\n\n` : this.#kind === 'continuous' ? '}\n' : '}')
+    this.#rows++
+    this.#lively = true
+    return this.#counted(writer.flushFull())
+  }
+
+  /** Nothing more for now: the client gets what there is, or an empty line so that it gets the headers. */
+  async waiting(): Promise<void> {
+    if (this.#rows === 0 && !this.#sent) this.#writer.text('\n')
+    await this.#send()
+  }
+
+  /** Keeps the connection alive, unless it is busy anyway. */
+  async heartbeat(): Promise<void> {
+    const lively = this.#lively
+    this.#lively = false
+    if (lively || this.#flushing > 0) return
+    this.#writer.text(this.#kind === 'eventsource' ? 'event: heartbeat\ndata: \n\n' : '\n')
+    await this.#send()
+  }
+
+  end(lastSequence: string, pending: number): Promise<void> {
+    const last = `"last_seq":${JSON.stringify(lastSequence)},"pending":${pending}}\n`
+    if (this.#isList) this.#writer.text(`\n],\n${last}`)
+    else if (this.#kind === 'continuous') this.#writer.text(`{${last}`)
+    this.#writer.text('\n')
+    return this.#writer.end()
+  }
+
+  get #isList(): boolean { return this.#kind === 'normal' || this.#kind === 'longpoll' }
+
+  async #send(): Promise<void> {
+    this.#sent = true
+    await this.#counted(this.#writer.flush())
+  }
+
+  #counted(sending: Promise<void> | undefined): Promise<void> | undefined {
+    if (sending === undefined) return undefined
+    this.#flushing++
+    return sending.finally(() => { this.#flushing-- })
+  }
+}
