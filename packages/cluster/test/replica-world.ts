@@ -120,6 +120,18 @@ export class ReplicaWorld {
     for (const other of this.nodes) if (other !== node) this.cut(node, other)
   }
 
+  /** A call that lasts rejects when the link breaks meanwhile. */
+  unlessCut<T>(from: string, to: string, call: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const listeners = this.#linkListeners.get(from)!
+      const onChange = (peer: { readonly node: string }, up: boolean): void => {
+        if (peer.node === to && !up) reject(new ReplicaError('unreachable', `the link from ${from} to ${to} broke`))
+      }
+      listeners.add(onChange)
+      call.then(resolve, reject).finally(() => listeners.delete(onChange))
+    })
+  }
+
   heal(): void {
     const cuts = [...this.#cuts]
     this.#cuts.clear()
@@ -279,7 +291,7 @@ async function faultyCall(world: ReplicaWorld, from: string, node: string, verb:
   if (fault?.kind === 'hang') await timeout(world, context)
   if (fault?.kind === 'fail' && (fault.verbs === undefined || fault.verbs.includes(verb))) throw new ReplicaError(fault.code, `${node} fails`)
   await world.jitter()
-  const value = await act()
+  const value = await (verb === 'waitForChange' ? world.unlessCut(from, node, act()) : act())
   await world.jitter()
   if (fault?.kind === 'lose-reply' && fault.verbs.includes(verb)) throw new ReplicaError('unreachable', 'the link broke during the call')
   return value

@@ -72,6 +72,18 @@ export class MemoryNode {
   post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> { return this.request('POST', target, body, headers) }
   delete(target: string, headers?: Record<string, string>): Promise<Answer> { return this.request('DELETE', target, undefined, headers) }
 
+  /** Lets time pass until the work is done. */
+  async during<T>(work: Promise<T>, limitMs = 120_000): Promise<T> {
+    let settled = false
+    const mark = (): void => { settled = true }
+    work.then(mark, mark)
+    for (let passed = 0; !settled; passed += 10) {
+      if (passed > limitMs) throw new Error(`not done after ${limitMs} ms`)
+      await this.clock.advance(passed === 0 ? 0 : 10)
+    }
+    return work
+  }
+
   async stop(): Promise<void> {
     await this.api.stop()
     await this.coordinator.stop()
@@ -92,6 +104,7 @@ export class MemoryControlPlane implements ControlPlane {
   readonly #down: ReadonlySet<string>
   #state: ClusterState
   #created = 0
+  readonly #listeners = new Set<(state: ClusterState) => void>()
 
   constructor(nodes: readonly string[], down: ReadonlySet<string>) {
     this.node = nodes[0]!
@@ -103,7 +116,10 @@ export class MemoryControlPlane implements ControlPlane {
   }
 
   state(): ClusterState | null { return this.#state }
-  onChange(): () => void { return () => {} }
+  onChange(listener: (state: ClusterState) => void): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
   unavailableReason(): string | null { return this.unavailable }
   connectedNodes(): readonly string[] { return Object.keys(this.#state.nodes).filter(node => !this.#down.has(node)) }
   leader(): string | null { return this.node }
@@ -146,6 +162,7 @@ export class MemoryControlPlane implements ControlPlane {
     const databases = new Map(this.#state.databases)
     change(databases)
     this.#state = { ...this.#state, index: this.#state.index + 1, databases }
+    for (const listener of [...this.#listeners]) listener(this.#state)
   }
 }
 

@@ -105,7 +105,7 @@ export class ShardsFeed implements ChangesFeed {
       if (offer !== undefined) return offer.event
       if (this.#running === 0) {
         if (!this.#follow) return null
-        if (!this.#announced) {
+        if (!this.#announced && this.shards.every(shard => shard.drained)) {
           this.#announced = true
           // An idle feed needs no token until something happens.
           this.#vector = undefined

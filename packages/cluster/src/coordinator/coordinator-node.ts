@@ -45,6 +45,8 @@ export interface CoordinatorNode extends Coordinator {
   stop(): Promise<void>
   /** Calls that go on after their requests were answered. */
   readonly backgroundCalls: number
+  /** Replicas that changes feeds of this node wait on. */
+  readonly watchedReplicas: number
 }
 
 export function createCoordinator({ runtime, control, replicas, options, onMissed, onSynchronize }: CoordinatorParts): CoordinatorNode {
@@ -87,5 +89,6 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
       return scope.background.idle()
     },
     get backgroundCalls() { return scope.background.running },
+    get watchedReplicas() { return scope.watches.size },
   }
 }

@@ -1,0 +1,351 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { decodeSinceToken, encodeSinceToken } from '@sectional/core'
+import type { ChangeRow } from '@sectional/core'
+import { defaultAntiEntropyOptions } from '../../src/anti-entropy/anti-entropy-options.ts'
+import { syncReplica } from '../../src/anti-entropy/replica-sync.ts'
+import type { ChangesFeed, ChangesOptions } from '../../src/coordinator/coordinator.ts'
+import type { CoordinatorNode } from '../../src/coordinator/coordinator-node.ts'
+import { edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
+
+const fromStart: ChangesOptions = { since: { kind: 'start' }, descending: false, limit: null, body: false, follow: false }
+
+function since(token: string): ChangesOptions['since'] {
+  const decoded = decodeSinceToken(token)
+  if (decoded.kind === 'malformed') throw new Error(decoded.reason)
+  return decoded
+}
+
+interface Read { readonly rows: readonly ChangeRow[]; readonly token: string; readonly pending: number }
+
+/** Takes rows until the feed has no more, or has caught up, or enough are taken. */
+async function read(feed: ChangesFeed, limit = Infinity): Promise<Read> {
+  const rows: ChangeRow[] = []
+  while (rows.length < limit) {
+    const event = await feed.next()
+    if (event?.kind !== 'rows') break
+    for (const row of event.rows) {
+      feed.take(event, row)
+      rows.push(row)
+      if (rows.length === limit) break
+    }
+  }
+  return { rows, token: feed.token(), pending: await feed.pending() }
+}
+
+async function list(coordinator: CoordinatorNode, world: ReplicaWorld, options: Partial<ChangesOptions> = {}): Promise<Read> {
+  const feed = await coordinator.openChanges(world.db, { ...fromStart, ...options }, request())
+  try {
+    return await read(feed, options.limit ?? Infinity)
+  } finally {
+    await feed.close()
+  }
+}
+
+function ids(rows: readonly ChangeRow[]): string[] {
+  return rows.map(row => row.id).sort()
+}
+
+function numbered(from: number, to: number): string[] {
+  return Array.from({ length: to - from }, (_, i) => `doc${String(from + i).padStart(4, '0')}`)
+}
+
+async function write(world: ReplicaWorld, node: string, names: readonly string[], w = world.nodes.length): Promise<void> {
+  await world.during(world.coordinator(node).updateDocuments(world.db, names.map(id => edit(id, null, { id })), { w }, request()))
+}
+
+/** What anti-entropy does when it has pushed everything everywhere it can. */
+async function settle(world: ReplicaWorld, nodes = world.nodes): Promise<void> {
+  for (const [index, { replicas }] of world.db.shards.entries()) {
+    const hosts = replicas.map(replica => replica.node).filter(node => nodes.includes(node))
+    for (let round = 0; round < 2; round++) {
+      for (const source of hosts) {
+        for (const target of hosts) {
+          if (source !== target) await syncReplica({ source: world.store(source, index), target: world.store(target, index), revsLimit: 1000, options: defaultAntiEntropyOptions, call: plainCall })
+        }
+      }
+    }
+  }
+}
+
+describe('changes of a database', () => {
+  it('are listed once each, from one replica of each shard', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    const all = numbered(0, 300)
+    await write(world, 'a', all)
+    const { rows, pending } = await list(world.coordinator('b'), world)
+    expect(ids(rows)).to.deep.equal(all)
+    expect(pending).to.equal(0)
+    expect(new Set(world.calls.filter(call => call.verb === 'scanChanges').map(call => call.node))).to.deep.equal(new Set(['b']))
+  })
+
+  it('are read in pages that join without gap or repetition, on whichever node', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    const all = numbered(0, 100)
+    await write(world, 'a', all)
+    const found: string[] = []
+    let place: ChangesOptions['since'] = { kind: 'start' }
+    for (let page = 0; found.length < all.length; page++) {
+      const { rows, token, pending } = await list(world.coordinator(world.nodes[page % 3]!), world, { since: place, limit: 7 })
+      found.push(...rows.map(row => row.id))
+      expect(pending).to.equal(all.length - found.length)
+      place = since(token)
+    }
+    expect(found.sort()).to.deep.equal(all)
+    expect((await list(world.coordinator('c'), world, { since: place })).rows).to.deep.equal([])
+  })
+
+  it('begin at now, or count what is there without reading it', async () => {
+    const world = new ReplicaWorld({ q: 2 })
+    await write(world, 'a', numbered(0, 20))
+    const now = await list(world.coordinator('a'), world, { since: { kind: 'now' } })
+    expect([now.rows, now.pending]).to.deep.equal([[], 0])
+    const none = await list(world.coordinator('a'), world, { limit: 0 })
+    expect([none.rows, none.pending]).to.deep.equal([[], 20])
+    expect((await list(world.coordinator('a'), world, { since: since(none.token) })).rows.length).to.equal(20)
+    await write(world, 'b', ['new'])
+    expect(ids((await list(world.coordinator('c'), world, { since: since(now.token) })).rows)).to.deep.equal(['new'])
+  })
+
+  it('go down from the newest', async () => {
+    const world = new ReplicaWorld()
+    await write(world, 'a', numbered(0, 5))
+    const { rows, pending } = await list(world.coordinator('a'), world, { descending: true, limit: 2 })
+    expect(rows.map(row => row.id)).to.deep.equal(['doc0004', 'doc0003'])
+    expect(pending).to.equal(3)
+  })
+
+  it('begin at the start with a token of another database', async () => {
+    const world = new ReplicaWorld({ q: 2 })
+    await write(world, 'a', numbered(0, 10))
+    const stranger = encodeSinceToken(world.db.shards.map(({ range }) => ({ range, node: 'a', history: 'other', sequence: 1e6 })))
+    expect((await list(world.coordinator('b'), world, { since: since(stranger) })).rows.length).to.equal(10)
+  })
+
+  it('are not skipped for a token that claims more than was written', async () => {
+    const world = new ReplicaWorld()
+    await write(world, 'a', ['a'])
+    const { token } = await list(world.coordinator('a'), world)
+    const decoded = since(token)
+    const greater = decoded.kind === 'vector' ? decoded.parts.map(part => ({ ...part, sequence: 1000 })) : []
+    const { token: corrected } = await list(world.coordinator('a'), world, { since: { kind: 'vector', parts: greater } })
+    await write(world, 'a', ['b'])
+    expect(ids((await list(world.coordinator('a'), world, { since: since(corrected) })).rows)).to.deep.equal(['b'])
+  })
+
+  it('resume on another replica when the one that served them is gone, missing nothing and not from zero', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    await write(world, 'a', numbered(0, 400))
+    await settle(world)
+    const { token } = await list(world.coordinator('a'), world)
+    await write(world, 'a', numbered(400, 420), 2)
+    world.isolate('a')
+    world.wipe('a')
+    const { rows } = await list(world.coordinator('b'), world, { since: since(token) })
+    for (const id of numbered(400, 420)) expect(ids(rows)).to.include(id)
+    expect(rows.length).to.be.below(60)
+  })
+
+  it('resume from the database\'s update sequence', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    await write(world, 'a', numbered(0, 50))
+    await settle(world)
+    const { updateSequence } = await world.coordinator('c').databaseInfo(world.db, request())
+    const state = await world.coordinator('a').databaseState(world.db, request())
+    await write(world, 'b', ['new'])
+    world.isolate('c')
+    for (const token of [updateSequence, state.updateSequence]) expect(ids((await list(world.coordinator('b'), world, { since: since(token) })).rows)).to.deep.equal(['new'])
+  })
+
+  it('go on with another replica when one breaks in the middle', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b', 'c', 'd'], n: 3, q: 4 })
+    await write(world, 'a', numbered(0, 1200))
+    await settle(world)
+    world.faults.set('a', { kind: 'break-scan', afterPages: 1 })
+    world.faults.set('b', { kind: 'break-scan', afterPages: 2 })
+    const { rows } = await world.during(list(world.coordinator('d'), world))
+    expect([...new Set(ids(rows))]).to.deep.equal(numbered(0, 1200))
+  })
+
+  it('fail when a shard has no replica left', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b'], n: 1, q: 2 })
+    await write(world, 'a', ['a', 'b', 'c', 'd'], 1)
+    world.isolate('b')
+    let failure: unknown
+    await list(world.coordinator('a'), world).catch((error: unknown) => { failure = error })
+    expect(String(failure)).to.contain('No DB shards could be opened')
+  })
+})
+
+describe('following changes', () => {
+  const following: Partial<ChangesOptions> = { follow: true }
+
+  it('gives what is written later, after it has said that it caught up', async () => {
+    const world = new ReplicaWorld({ q: 2 })
+    await write(world, 'a', ['a', 'b'])
+    const coordinator = world.coordinator('a')
+    const feed = await coordinator.openChanges(world.db, { ...fromStart, ...following }, request())
+    expect(ids((await read(feed)).rows)).to.deep.equal(['a', 'b'])
+    const coming = read(feed, 1)
+    await write(world, 'b', ['late'])
+    const { rows, token } = await world.during(coming)
+    expect(ids(rows)).to.deep.equal(['late'])
+    expect((await list(world.coordinator('b'), world, { since: since(token) })).rows.length).to.equal(0)
+    await feed.close()
+    expect(coordinator.watchedReplicas).to.equal(0)
+  })
+
+  it('costs one waiting call for each replica, and one reading of a change, however many follow', async () => {
+    const world = new ReplicaWorld({ q: 2, n: 2 })
+    const coordinator = world.coordinator('a')
+    const feeds = await Promise.all(Array.from({ length: 50 }, () => coordinator.openChanges(world.db, { ...fromStart, ...following }, request())))
+    for (const feed of feeds) expect(await feed.next()).to.deep.equal({ kind: 'caught-up' })
+    await world.during(Promise.resolve())
+    expect(coordinator.watchedReplicas).to.equal(2)
+    const calls = (verb: string): number => world.calls.filter(call => call.verb === verb).length
+    expect(calls('waitForChange')).to.equal(2)
+    const scans = calls('scanChanges')
+    const reading = feeds.map(feed => read(feed, 1))
+    await write(world, 'a', ['x'], 2)
+    for (const { rows } of await world.during(Promise.all(reading))) expect(ids(rows)).to.deep.equal(['x'])
+    expect(calls('scanChanges') - scans).to.be.below(4)
+    const idle = world.calls.length
+    await world.clock.advance(60_000)
+    expect(world.calls.length - idle).to.be.below(4)
+    await Promise.all(feeds.map(feed => feed.close()))
+    await world.during(Promise.resolve())
+    expect(coordinator.watchedReplicas).to.equal(0)
+  })
+
+  it('is woken by local documents without any row, and sleeps again', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('a')
+    const feed = await coordinator.openChanges(world.db, { ...fromStart, ...following }, request())
+    expect(await feed.next()).to.deep.equal({ kind: 'caught-up' })
+    const next = feed.next()
+    await world.during(coordinator.updateLocalDocument(world.db, { id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, { w: 3 }, request()))
+    expect(await world.during(next)).to.deep.equal({ kind: 'caught-up' })
+    const calls = world.calls.length
+    await world.clock.advance(5000)
+    expect(world.calls.length - calls).to.be.below(3)
+    await feed.close()
+  })
+
+  it('moves to another replica when the link breaks, and waits for one when none is left', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b', 'c'], n: 2, q: 1 })
+    await write(world, 'a', ['first'], 2)
+    await settle(world)
+    const feed = await world.coordinator('c').openChanges(world.db, { ...fromStart, ...following }, request())
+    expect(ids((await read(feed)).rows)).to.deep.equal(['first'])
+    world.cut('c', 'a')
+    const coming = read(feed, 1)
+    await write(world, 'b', ['second'], 2)
+    expect(ids((await world.during(coming)).rows)).to.deep.equal(['second'])
+    world.cut('c', 'b')
+    const later = read(feed, 1)
+    await write(world, 'b', ['third'], 2)
+    await world.clock.advance(5000)
+    world.heal()
+    const { rows } = await world.during(later)
+    expect(ids(rows)).to.deep.equal(['third'])
+    await feed.close()
+  })
+
+  it('gives up when no replica comes back', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b'], n: 1, q: 1 })
+    const reader = world.db.shards[0]!.replicas[0]!.node === 'a' ? 'b' : 'a'
+    const feed = await world.coordinator(reader).openChanges(world.db, { ...fromStart, ...following }, request())
+    expect(await feed.next()).to.deep.equal({ kind: 'caught-up' })
+    world.cut('a', 'b')
+    let failure: unknown
+    const failing = (async () => { while (await feed.next() !== null); })().catch((error: unknown) => { failure = error })
+    await world.during(failing)
+    expect(String(failure)).to.contain('No DB shards could be opened')
+    await feed.close()
+  })
+
+  it('ends when it is told to, and when the client is gone', async () => {
+    const world = new ReplicaWorld({ q: 2 })
+    const coordinator = world.coordinator('a')
+    const controller = new AbortController()
+    const feed = await coordinator.openChanges(world.db, { ...fromStart, ...following }, { requestId: 'r', signal: controller.signal })
+    await feed.next()
+    const waiting = feed.next()
+    feed.end()
+    expect(await waiting).to.equal(null)
+    const other = await coordinator.openChanges(world.db, { ...fromStart, ...following }, { requestId: 'r', signal: controller.signal })
+    await other.next()
+    const last = other.next()
+    controller.abort()
+    expect(await last).to.equal(null)
+    await feed.close()
+    await other.close()
+    expect(coordinator.watchedReplicas).to.equal(0)
+  })
+
+  it('never misses a change, whatever breaks and wherever its reader resumes', async () => {
+    const step = fc.oneof(
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant('write' as const), node: fc.nat(2), id: fc.nat(20) }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('read' as const), node: fc.nat(2), limit: fc.integer({ min: 1, max: 8 }) }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('isolate' as const), node: fc.nat(2) }) },
+      fc.record({ kind: fc.constant('heal' as const) }),
+      fc.record({ kind: fc.constant('settle' as const) }),
+      fc.record({ kind: fc.constant('wipe' as const), node: fc.nat(2) }),
+    )
+    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 30 }), async steps => {
+      const world = new ReplicaWorld({ q: 2 })
+      const seen = new Map<string, Set<string>>()
+      let place: ChangesOptions['since'] = { kind: 'start' }
+      const advance = async (node: string, limit: number): Promise<number> => {
+        const { rows, token } = await world.during(list(world.coordinator(node), world, { since: place, limit }))
+        for (const { id, leaves } of rows) for (const { revision } of leaves) (seen.get(id) ?? seen.set(id, new Set()).get(id)!).add(revision)
+        place = since(token)
+        return rows.length
+      }
+      for (const each of steps) {
+        if (each.kind === 'write') {
+          const id = `d${each.id}`
+          const before = await world.during(world.coordinator(world.nodes[each.node]!).openDocument(world.db, id, {}, request()))
+          await world.during(world.coordinator(world.nodes[each.node]!).updateDocuments(world.db, [edit(id, before?.leaves[0]!.revision ?? null, { by: each.node })], { w: 1 }, request()))
+        } else if (each.kind === 'read') await advance(world.nodes[each.node]!, each.limit)
+        else if (each.kind === 'isolate') world.isolate(world.nodes[each.node]!)
+        else if (each.kind === 'heal') world.heal()
+        else if (each.kind === 'settle') await settle(world)
+        else {
+          // A disk is only lost when the others have what it had.
+          await settle(world)
+          world.wipe(world.nodes[each.node]!)
+        }
+      }
+      world.heal()
+      await settle(world)
+      while (await advance('a', 1000) > 0);
+      for (let index = 0; index < 2; index++) {
+        for await (const page of world.store('a', index).scanChanges({ since: 0, descending: false, body: false, locals: false }, plainCall)) {
+          for (const { id, leaves } of page) for (const { revision } of leaves) expect(seen.get(id), `${id} ${revision}`).to.include(revision)
+        }
+      }
+    }), { numRuns: 200 })
+  }).timeout(20_000)
+})
+
+describe('the state of a database', () => {
+  it('is told alike by every node until something is written', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    await write(world, 'a', numbered(0, 30))
+    const states = async (): Promise<Set<string>> => new Set(await Promise.all(world.nodes.map(async node => (await world.coordinator(node).databaseState(world.db, request())).fingerprint)))
+    const before = await states()
+    expect(before.size).to.equal(1)
+    await write(world, 'b', ['new'])
+    const after = await states()
+    expect(after.size).to.equal(1)
+    expect([...after]).to.not.deep.equal([...before])
+  })
+
+  it('leaves out who does not answer in time', async () => {
+    const world = new ReplicaWorld()
+    world.faults.set('c', { kind: 'hang' })
+    const state = await world.during(world.coordinator('a').databaseState(world.db, request()), 5000)
+    expect(state.fingerprint).to.match(/^[0-9a-f]{32}$/)
+  })
+})

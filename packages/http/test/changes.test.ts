@@ -1,0 +1,187 @@
+import { expect } from 'chai'
+import { MemoryNode } from './memory-node.ts'
+
+describe('the changes feed', () => {
+  let node: MemoryNode
+  beforeEach(async () => {
+    node = new MemoryNode()
+    await node.put('/db?q=1')
+  })
+  afterEach(() => node.stop())
+
+  const write = async (...ids: string[]): Promise<void> => { for (const id of ids) expect((await node.put(`/db/${id}`, { n: id.length })).status).to.equal(201) }
+  const masked = (text: string): string => text.replace(/"\d+-A[\w-]+"/g, '"S"').replace(/"1-[0-9a-f]{32}"/g, '"R"')
+  const row = (id: string): string => `{"seq":"S","id":"${id}","changes":[{"rev":"R"}]}`
+
+  it('frames the normal feed as CouchDB does', async () => {
+    await write('a', 'b')
+    expect(masked((await node.get('/db/_changes')).text)).to.equal(`{"results":[\n${row('a')},\r\n${row('b')}\n],\n"last_seq":"S","pending":0}\n\n`)
+    expect(masked((await node.get('/db/_changes?since=now')).text)).to.equal('{"results":[\n\n],\n"last_seq":"S","pending":0}\n\n')
+  })
+
+  it('has a tag that changes with the database, and answers 304 and HEAD', async () => {
+    await write('a')
+    const { etag } = (await node.get('/db/_changes')).headers
+    expect((await node.get('/db/_changes?limit=1', { 'if-none-match': etag! })).status).to.equal(304)
+    const head = await node.request('HEAD', '/db/_changes')
+    expect([head.status, head.headers['etag'], head.text]).to.deep.equal([200, etag, ''])
+    await write('b')
+    expect((await node.get('/db/_changes', { 'if-none-match': etag! })).status).to.equal(200)
+  })
+
+  it('ends a longpoll with the first changes, or empty after its timeout', async () => {
+    await write('a')
+    const { last_seq: since } = (await node.get('/db/_changes')).json
+    const waiting = node.get(`/db/_changes?feed=longpoll&since=${since}`)
+    await node.clock.advance(1000)
+    await write('b')
+    expect(masked((await node.during(waiting)).text)).to.equal(`{"results":[\n\n${row('b')}\n],\n"last_seq":"S","pending":0}\n\n`)
+    const empty = await node.during(node.get('/db/_changes?feed=longpoll&since=now&timeout=200'))
+    expect(masked(empty.text)).to.equal('{"results":[\n\n\n],\n"last_seq":"S","pending":0}\n\n')
+    expect(masked((await node.get('/db/_changes?feed=longpoll')).text)).to.contain(`${row('a')},\r\n${row('b')}\n],`)
+  })
+
+  it('goes on continuously until its timeout, its limit or its client ends it', async () => {
+    await write('a')
+    const timed = node.get('/db/_changes?feed=continuous&timeout=5000')
+    await node.clock.advance(4000)
+    await write('b')
+    await node.clock.advance(4000)
+    await write('c')
+    expect(masked((await node.during(timed)).text)).to.equal(`${['a', 'b', 'c'].map(row).join('\n')}\n{"last_seq":"S","pending":0}\n\n`)
+    expect(masked((await node.get('/db/_changes?feed=live&limit=2')).text)).to.equal(`${row('a')}\n${row('b')}\n{"last_seq":"S","pending":1}\n\n`)
+    expect(masked((await node.get('/db/_changes?feed=continuous&limit=0')).text)).to.equal('{"last_seq":"S","pending":3}\n\n')
+  })
+
+  it('sends heartbeats while nothing happens, and has no timeout then', async () => {
+    const beating = node.get('/db/_changes?feed=continuous&heartbeat=1000&timeout=10&limit=1')
+    await node.clock.advance(3500)
+    await write('a')
+    expect(masked((await node.during(beating)).text)).to.equal(`\n\n\n\n${row('a')}\n{"last_seq":"S","pending":0}\n\n`)
+    const source = node.get('/db/_changes?feed=eventsource&heartbeat=1000&limit=2')
+    await node.clock.advance(2500)
+    await write('b')
+    const answer = await node.during(source)
+    expect(answer.headers).to.include({ 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+    expect(masked(answer.text)).to.equal(`data: ${row('a')}\nid: "S"\n\nevent: heartbeat\ndata: \n\ndata: ${row('b')}\nid: "S"\n\n\n`)
+  })
+
+  it('shows documents, tombstones, conflicts and leaves', async () => {
+    await node.post('/db/_bulk_docs', { new_edits: false, docs: [
+      { _id: 'd', _rev: '2-cc', _revisions: { start: 2, ids: ['cc', 'aa'] }, v: 'c' }, { _id: 'd', _rev: '2-bb', _revisions: { start: 2, ids: ['bb', 'aa'] }, v: 'b' },
+      { _id: 'd', _rev: '3-ee', _revisions: { start: 3, ids: ['ee', 'dd', 'aa'] }, _deleted: true },
+    ] })
+    const get = async (query: string): Promise<any> => (await node.get(`/db/_changes?${query}`)).json.results[0]
+    expect((await get('style=all_docs')).changes).to.deep.equal([{ rev: '2-cc' }, { rev: '2-bb' }, { rev: '3-ee' }])
+    expect(await get('include_docs=true&conflicts=true')).to.deep.include({ changes: [{ rev: '2-cc' }], doc: { _id: 'd', _rev: '2-cc', v: 'c', _conflicts: ['2-bb'] } })
+    const { rev } = (await node.put('/db/gone', { n: 1 })).json
+    await node.put('/db/gone', { _rev: rev, _deleted: true, why: 'moved' })
+    const gone = (await node.get('/db/_changes?include_docs=true')).json.results[1]
+    expect([gone.deleted, gone.doc._deleted, gone.doc.why]).to.deep.equal([true, true, 'moved'])
+  })
+
+  it('chooses rows by id, by design and by selector', async () => {
+    await write('a', 'bb', 'ccc')
+    await node.put('/db/_design/x', {})
+    const post = async (query: string, body: object): Promise<string[]> => (await node.post(`/db/_changes?${query}`, body)).json.results.map((result: any) => result.id)
+    expect(await post('filter=_doc_ids', { doc_ids: ['ccc', 'none', 'a'] })).to.deep.equal(['a', 'ccc'])
+    expect((await node.get('/db/_changes?filter=_doc_ids&doc_ids=["bb"]')).json.results.length).to.equal(1)
+    expect(await post('filter=_design', {})).to.deep.equal(['_design/x'])
+    expect(await post('filter=_selector', { selector: { n: { $gte: 2 } } })).to.deep.equal(['bb', 'ccc'])
+    expect(await post('filter=_selector&limit=1', { selector: { n: { $gte: 2 } } })).to.deep.equal(['bb'])
+    const { results, pending } = (await node.post('/db/_changes?filter=_selector&include_docs=true&limit=1', { selector: { n: 2 }, fields: ['n'] })).json
+    expect([results[0].doc, pending]).to.deep.equal([{ n: 2 }, 2])
+    expect(await post('', { doc_ids: ['a'] })).to.have.length(4)
+  })
+
+  it('asks a selector for every leaf with style=all_docs', async () => {
+    await node.post('/db/_bulk_docs', { new_edits: false, docs: [{ _id: 'd', _rev: '1-aa', n: 1 }, { _id: 'd', _rev: '1-bb', n: 2 }] })
+    const changes = async (style: string): Promise<any> => (await node.post(`/db/_changes?filter=_selector&style=${style}`, { selector: { n: 1 } })).json.results.map((result: any) => result.changes)
+    expect(await changes('main_only')).to.deep.equal([])
+    expect(await changes('all_docs')).to.deep.equal([[{ rev: '1-aa' }]])
+  })
+
+  it('waits on although a filter rejects what comes, and gives a token behind it', async () => {
+    const waiting = node.post('/db/_changes?feed=longpoll&filter=_selector&timeout=1000', { selector: { n: 99 } })
+    await node.clock.advance(500)
+    await write('a')
+    const { results, last_seq: since } = (await node.during(waiting)).json
+    expect(results).to.deep.equal([])
+    expect((await node.get(`/db/_changes?since=${since}`)).json.results).to.deep.equal([])
+  })
+
+  it('leaves out tokens by seq_interval', async () => {
+    await write('a', 'b', 'c')
+    const sequences = (await node.get('/db/_changes?seq_interval=2&limit=3')).json.results.map((result: any) => result.seq === null)
+    expect(sequences).to.deep.equal([true, false, true])
+  })
+
+  it('refuses what it cannot read', async () => {
+    await node.put('/db/_design/f', { filters: { odd: 'function(doc) { return true }' }, views: { by: { map: 'function(doc) {}' } } })
+    const refused: readonly [string, number, string][] = [
+      ['feed=sometimes', 400, 'Supported `feed` types: normal, continuous, live, longpoll, eventsource'],
+      ['since=yesterday', 400, "Malformed sequence supplied in 'since' parameter."],
+      ['since=%22now%22', 400, "Malformed sequence supplied in 'since' parameter."],
+      ['since=', 400, "Malformed sequence supplied in 'since' parameter."],
+      ['since=5', 400, "Malformed sequence supplied in 'since' parameter."],
+      ['heartbeat=0', 400, 'The heartbeat value should be a positive integer (in milliseconds).'],
+      ['heartbeat=often', 400, 'Invalid heartbeat value. Expecting a positive integer value (in milliseconds).'],
+      ['seq_interval=0', 400, 'invalid_seq_interval'],
+      ['filter=_unknown', 400, 'unknown builtin filter name'],
+      ['filter=odd', 400, '`filter` must be of the form `designname/filtername`'],
+      ['filter=f/none', 404, 'missing json key: none'],
+      ['filter=g/odd', 404, 'missing'],
+      ['filter=_view', 400, '`view` filter parameter is not provided.'],
+      ['filter=_view&view=f/none', 404, 'missing json key: none'],
+      ['filter=_doc_ids&doc_ids=[1]', 400, '`doc_ids` filter parameter is not a list of doc ids.'],
+      ['filter=_selector', 400, 'Selector must be specified in POST payload'],
+    ]
+    for (const [query, status, reason] of refused) {
+      const answer = await node.get(`/db/_changes?${query}`)
+      expect([answer.status, answer.json.reason], query).to.deep.equal([status, reason])
+    }
+    for (const query of ['limit=many', 'limit=-1', 'timeout=soon', 'style=fancy']) expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(400)
+    for (const query of ['filter=f/odd', 'filter=_view&view=f/by']) expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(501)
+    expect((await node.post('/db/_changes?filter=_selector', { selector: { n: { $bigger: 1 } } })).json.reason).to.equal('Selector error: Invalid operator: $bigger')
+    const put = await node.put('/db/_changes', {})
+    expect([put.status, put.headers['allow'], put.json.reason]).to.deep.equal([405, 'GET,HEAD,POST', 'Only GET,POST,HEAD allowed'])
+  })
+})
+
+describe('waiting feeds', () => {
+  it('end well when their database is deleted', async () => {
+    const node = new MemoryNode()
+    await node.put('/db?q=2')
+    const feed = node.get('/db/_changes?feed=continuous&heartbeat=60000')
+    await node.clock.advance(10)
+    await node.delete('/db')
+    const { text, cut } = await node.during(feed)
+    expect([text.includes('"last_seq"'), cut]).to.deep.equal([true, false])
+    await node.stop()
+  })
+
+  it('end well when the node stops', async () => {
+    const node = new MemoryNode()
+    await node.put('/db?q=2')
+    const feed = node.get('/db/_changes?feed=continuous&heartbeat=60000')
+    await node.clock.advance(10)
+    await node.stop()
+    expect((await feed).text).to.contain('"last_seq"')
+  })
+
+  it('are no requests being worked on, and have a bound of their own', async () => {
+    const node = new MemoryNode({ http: { concurrentRequestsMax: 2, feedsMax: 5 } })
+    await node.put('/db?q=2')
+    const feeds: ReturnType<MemoryNode['get']>[] = []
+    for (let i = 0; i < 5; i++) {
+      feeds.push(node.get('/db/_changes?feed=continuous&limit=1'))
+      await node.clock.advance(10)
+    }
+    const sixth = await node.get('/db/_changes?feed=continuous')
+    expect([sixth.status, sixth.headers['retry-after']]).to.deep.equal([503, '1'])
+    expect((await node.put('/db/a', {})).status).to.equal(201)
+    for (const feed of feeds) expect((await node.during(feed)).text).to.contain('"id":"a"')
+    expect(node.coordinator.watchedReplicas).to.equal(0)
+    await node.stop()
+  })
+})
