@@ -1,9 +1,6 @@
 /** Settings that act on the next request, read from the configuration each time. */
 import type { Configuration } from './configuration.ts'
 
-/** About a day. */
-const longestTimeoutMs = 86_400_000
-
 export class HttpSettings {
   readonly #configuration: Configuration
 
@@ -45,7 +42,7 @@ export class HttpSettings {
   get serverHeaderVersions(): boolean { return this.flag('chttpd', 'server_header_versions', true) }
   get preferMinimal(): string | undefined { return this.#configuration.get('chttpd', 'prefer_minimal') }
   /** Longest wait of a changes feed without heartbeats, and the default; ms. */
-  get changesTimeoutMs(): number { return Math.min(this.integer('chttpd', 'changes_timeout', 60_000), longestTimeoutMs) }
+  get changesTimeoutMs(): number { return this.integer('chttpd', 'changes_timeout', 60_000) }
   get uuidsMax(): number { return this.integer('uuids', 'max_count', 1000) }
   get maintenanceMode(): string { return this.text('couchdb', 'maintenance_mode', 'false') }
   get shardsPerDatabase(): number { return this.integer('cluster', 'q', 8) }

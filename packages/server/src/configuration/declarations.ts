@@ -32,6 +32,7 @@ export const declarations = {
     port: integerOption({ default: '5984', min: 0, max: 65535, effect: 'restart', help: 'Port of the HTTP API.' }),
     max_http_request_size: integerOption({ default: '4294967296', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one request body; limits/body_bytes holds too.' }),
     max_uri_length: integerOption({ default: 'infinity', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Characters of a request target; longer ones get 414.' }),
+    changes_timeout: integerOption({ default: '60000', min: 1, max: 86_400_000, effect: 'live', help: 'Milliseconds after which a changes feed without heartbeats that nothing happens in ends; a client may ask for less.' }),
     max_db_number_for_dbs_info_req: integerOption({ default: '100', min: 0, max: 1_000_000, effect: 'live', help: 'Databases in one POST _dbs_info.' }),
     admin_only_all_dbs: flagOption({ default: 'true', effect: 'live', help: 'Only administrators may list databases.' }),
     require_valid_user: flagOption({ default: 'false', effect: 'live', help: 'Refuse every anonymous request.' }),
@@ -66,6 +67,7 @@ export const declarations = {
   },
   limits: {
     concurrent_requests: integerOption({ default: '4096', min: 1, max: 1_000_000, effect: 'restart', help: 'Requests worked on at once; more get 503 with Retry-After.' }),
+    changes_feeds: integerOption({ default: '20000', min: 1, max: 10_000_000, effect: 'restart', help: 'Changes feeds that wait at once, beside those requests; more get 503 with Retry-After.' }),
     body_bytes: integerOption({ default: String(128 * mebibyte), min: 1024, max: 2 ** 31, effect: 'restart', help: 'Bytes of one request body after decompression; more get 413.' }),
     buffered_body_bytes: integerOption({ default: String(256 * mebibyte), min: 1024, max: 2 ** 40, effect: 'restart', help: 'Bytes of all request bodies held at once; more get 503 with Retry-After.' }),
     batched_documents: integerOption({ default: '1000', min: 0, max: 1_000_000, effect: 'restart', help: 'Documents accepted with batch=ok and not yet written.' }),

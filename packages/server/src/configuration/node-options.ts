@@ -44,6 +44,7 @@ function httpOptions({ limits, log }: Options): HttpOptions {
   return Object.freeze({
     ...defaultHttpOptions,
     concurrentRequestsMax: limits.concurrent_requests,
+    feedsMax: limits.changes_feeds,
     bodyBytesMax: limits.body_bytes,
     bufferedBodyBytesMax: limits.buffered_body_bytes,
     batchedDocumentsMax: limits.batched_documents,
