@@ -1,6 +1,7 @@
 /** `scripts/simulate --planted`: each planted bug with the checker that caught it and the seeds that it took. */
 import { huntBug } from '../planted/bug-hunt.ts'
 import { plantedBugs } from '../planted/index.ts'
+import type { PlantedBug } from '../planted/planted-bug.ts'
 import { ProcessGuards } from './process-guards.ts'
 
 const seedsMaxDefault = 500
@@ -9,8 +10,7 @@ const seedsMaxDefault = 500
 export async function findPlanted({ only, from = 1, seedsMax = seedsMaxDefault }: { readonly only?: string; readonly from?: number; readonly seedsMax?: number }): Promise<number> {
   const guards = new ProcessGuards()
   guards.install()
-  const bugs = plantedBugs.filter(({ name }) => only === undefined || name === only)
-  if (bugs.length === 0) throw new Error(`no such bug; there are ${plantedBugs.map(({ name }) => name).join(', ')}`)
+  const bugs = only === undefined ? plantedBugs : [plantNamed(only)]
   let missed = 0
   for (const bug of bugs) {
     const startedMs = performance.now()
@@ -27,4 +27,11 @@ export async function findPlanted({ only, from = 1, seedsMax = seedsMaxDefault }
   }
   console.log(`${bugs.length - missed} caught, ${missed} missed`)
   return missed === 0 ? 0 : 1
+}
+
+/** @throws RangeError that names them all */
+export function plantNamed(wanted: string): PlantedBug {
+  const bug = plantedBugs.find(({ name }) => name === wanted)
+  if (bug === undefined) throw new RangeError(`there is no planted bug "${wanted}", but ${plantedBugs.map(({ name }) => name).join(', ')}`)
+  return bug
 }

@@ -3,9 +3,11 @@ import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { runSwarm } from '../swarm/swarm-run.ts'
-import type { SwarmResult } from '../swarm/swarm-run.ts'
+import type { SwarmHooks, SwarmResult } from '../swarm/swarm-run.ts'
 import { exitCodes } from '../world/failure.ts'
 import type { FailureKind } from '../world/failure.ts'
+import { printMinimised } from './minimised.ts'
+import { findPlanted, plantNamed } from './planted.ts'
 import { ProcessGuards } from './process-guards.ts'
 
 const usage = `scripts/simulate --seed N [--verbose]        one seed; --verbose prints its trace
@@ -13,6 +15,10 @@ scripts/simulate --seeds K [--from N]        K seeds, from N or from the date on
 scripts/simulate --minutes M [--from N]      as many seeds as M minutes allow
 scripts/simulate ... [--workers W]           processes side by side (default 2)
 scripts/simulate ... [--keep-going]          does not stop at the first failure
+scripts/simulate --seed N --minimise         the shortest part of the seed's schedule that fails in the same way
+scripts/simulate --seed N --only STEPS       takes only these steps of the schedule, as --minimise prints them
+scripts/simulate --seed N --plant BUG        with a planted bug
+scripts/simulate --planted [BUG]             each planted bug, the checker that caught it, and the seeds it took
 scripts/simulate ... [--hashes]              prints each seed's trace hash
 exit status: 0 all passed, 10 a crash, 11 a safety failure, 12 a liveness failure, 2 wrong usage`
 
@@ -29,18 +35,18 @@ interface Report {
   readonly failure?: { readonly kind: FailureKind; readonly finder: string; readonly message: string; readonly recent: readonly string[] }
 }
 
-async function runSeed(seed: number, guards: ProcessGuards, verbose: boolean): Promise<SwarmResult> {
+async function runSeed(seed: number, guards: ProcessGuards, verbose: boolean, hooks: SwarmHooks = {}): Promise<SwarmResult> {
   try {
-    return await runSwarm(seed, { onWorld: world => guards.watch(world), ...(verbose && { onLine: line => console.log(line) }) })
+    return await runSwarm(seed, { ...hooks, onWorld: world => guards.watch(world), ...(verbose && { onLine: line => console.log(line) }) })
   } finally {
     guards.watch(undefined)
   }
 }
 
-async function one(seed: number, verbose: boolean): Promise<number> {
+async function one(seed: number, verbose: boolean, hooks: SwarmHooks): Promise<number> {
   const guards = new ProcessGuards()
   guards.install()
-  const result = await runSeed(seed, guards, verbose)
+  const result = await runSeed(seed, guards, verbose, hooks)
   if (!verbose) console.log(`seed ${seed}: ${JSON.stringify(result.options)}`)
   console.log(`trace ${result.traceHash}: ${result.events} events, ${result.operations} operations, ${(result.simulatedMs / 1000).toFixed(1)} s of simulated time`)
   if (result.failure !== undefined) printFailure(reportOf(result), verbose)
@@ -124,13 +130,20 @@ function seedOfDate(): number {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
     options: {
       'seed': { type: 'string' }, 'seeds': { type: 'string' }, 'from': { type: 'string' }, 'minutes': { type: 'string' }, 'workers': { type: 'string' },
-      'verbose': { type: 'boolean' }, 'keep-going': { type: 'boolean' }, 'hashes': { type: 'boolean' }, 'worker': { type: 'boolean' },
+      'verbose': { type: 'boolean' }, 'keep-going': { type: 'boolean' }, 'planted': { type: 'boolean' }, 'plant': { type: 'string' }, 'minimise': { type: 'boolean' }, 'only': { type: 'string' }, 'hashes': { type: 'boolean' }, 'worker': { type: 'boolean' },
     },
   })
-  if (values.seed !== undefined) return one(Number(values.seed), values.verbose ?? false)
+  if (values.planted) return findPlanted({ only: positionals[0], ...(values.from && { from: Number(values.from) }), ...(values.seeds && { seedsMax: Number(values.seeds) }) })
+  if (values.seed !== undefined && values.minimise) return printMinimised(Number(values.seed), values.plant)
+  if (values.seed !== undefined) {
+    return one(Number(values.seed), values.verbose ?? false, {
+      ...(values.only && { only: new Set(values.only.split(',')) }), ...(values.plant && { plant: plantNamed(values.plant).plant() }),
+    })
+  }
   if (values.seeds === undefined && values.minutes === undefined) {
     console.error(usage)
     return usageError

@@ -20,6 +20,7 @@ export class FaultInjector {
   readonly #weather: Weather
   readonly #active = new Set<Fault>()
   #stopped = false
+  #drawn = 0
 
   constructor(context: FaultContext, weather: Weather) {
     this.#context = context
@@ -44,10 +45,11 @@ export class FaultInjector {
   }
 
   #inject(name: FaultName): void {
-    const { dice, options, world } = this.#context
+    const { dice, options, schedule, world } = this.#context
+    const step = `fault${++this.#drawn}`
     const fault = makers[name](this.#context)
     const ms = dice.between(0, options.faultMsMax)
-    if (fault === undefined) return
+    if (fault === undefined || !schedule.take(step)) return
     world.say(`fault ${name} for ${Math.round(ms)} ms`)
     this.#active.add(fault)
     this.#weather.worsen(name)

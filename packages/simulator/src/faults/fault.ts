@@ -1,3 +1,4 @@
+import type { Schedule } from '../swarm/schedule.ts'
 import type { SwarmOptions } from '../swarm/swarm-options.ts'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
@@ -16,4 +17,5 @@ export interface FaultContext {
   readonly options: SwarmOptions
   readonly disks: FaultyDisks
   readonly supervisor: Supervisor
+  readonly schedule: Schedule
 }

@@ -9,7 +9,8 @@ export const metadataBugs: readonly PlantedBug[] = [
   {
     name: 'two-leaders',
     does: 'a vote that was refused counts as granted, so that a term can have two leaders',
-    caughtBy: ['metadata-log', 'fatal', 'converge'],
+    caughtBy: ['metadata-log', 'fatal', 'converge', 'scenario'],
+    scenario: 'the leader of the metadata log is cut off: the others elect one and go on',
     plant: () => () => ({
       seams: {
         network: network => withChanges(network, {
@@ -88,6 +89,7 @@ export const metadataBugs: readonly PlantedBug[] = [
     name: 'filling-counts',
     does: 'quorums count replicas that are still being filled',
     caughtBy: ['fresh-reads', 'scenario', 'durable-acknowledgement'],
+    scenario: 'a replica that is being filled counts towards no quorum',
     plant: () => () => ({
       seams: { control: control => withRecords(control, shard => ({ ...shard, replicas: shard.replicas.map(replica => ({ ...replica, filling: false })) })) },
     }),

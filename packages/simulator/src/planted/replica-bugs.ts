@@ -1,22 +1,24 @@
-import type { DocumentSnapshot, LocalDocument, ShardId, ShardReplica } from '@sectional/core'
+import type { DocumentSnapshot, ShardReplica } from '@sectional/core'
+import type { Clock } from '@sectional/runtime'
 import { everyNth, withChanges } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
 /** A bug of each local replica. */
-function replicaBug(fields: Omit<PlantedBug, 'plant'>, change: (replica: ShardReplica, situation: { readonly node: string; readonly now: () => number; readonly shard: ShardId }) => Partial<ShardReplica>): PlantedBug {
+function replicaBug(fields: Omit<PlantedBug, 'plant'>, change: (replica: ShardReplica, situation: { readonly node: string; readonly now: () => number; readonly wallClock: () => number }) => Partial<ShardReplica>): PlantedBug {
   return {
     ...fields,
     plant: () => node => {
       const changed = new Map<ShardReplica, ShardReplica>()
-      let now = (): number => 0
+      let clock: Clock | undefined
+      const situation = { node, now: () => clock!.monotonic(), wallClock: () => clock!.now() }
       return {
         runtime: runtime => {
-          now = () => runtime.clock.monotonic()
+          clock = runtime.clock
           return runtime
         },
         seams: {
-          replica: (shard, replica) => {
-            const known = changed.get(replica) ?? withChanges(replica, change(replica, { node, now: () => now(), shard }))
+          replica: (_, replica) => {
+            const known = changed.get(replica) ?? withChanges(replica, change(replica, situation))
             changed.set(replica, known)
             return known
           },
@@ -77,17 +79,14 @@ export const replicaBugs: readonly PlantedBug[] = [
   })),
   replicaBug({
     name: 'local-stamp-rule',
-    does: 'of two versions of a local document the one that arrives last wins, not the one that was written last',
+    does: 'the stamp of a local document is what the clock says, even when that is less than the stamp it replaces',
     caughtBy: ['converge', 'replicas-equal', 'scenario'],
-    scenario: 'local documents that both sides of a partition wrote end up equal, the last writer\'s',
-  }, replica => ({
-    storeRevisions: async (request, context) => {
-      const locals: LocalDocument[] = []
-      for (const local of request.locals ?? []) {
-        const [known] = await replica.openLocalDocuments([local.id], context)
-        locals.push(known === null || known === undefined || known.stamp < local.stamp ? local : { ...local, stamp: known.stamp + 1 })
-      }
-      return replica.storeRevisions({ ...request, ...(request.locals && { locals }) }, context)
+    scenario: 'a clock that jumps by an hour and back costs neither documents nor local documents',
+  }, (replica, { wallClock }) => ({
+    updateLocalDocument: async ({ id, revision, body }, context) => {
+      const document = { id, revision, body, stamp: wallClock() }
+      await replica.storeRevisions({ revisions: [], locals: [document], revsLimit: 1 }, context)
+      return { kind: 'updated', document }
     },
   })),
   replicaBug({

@@ -39,6 +39,30 @@ export const membership: readonly Scenario[] = [
     },
   },
   {
+    name: 'a replica that is being filled counts towards no quorum',
+    async run(stage) {
+      await stage.create('?q=8')
+      await stage.fill(1, 'doc', 40)
+      await stage.stop(3)
+      await stage.cluster.wipe(3)
+      stage.cluster.slow(3)
+      await stage.cluster.start(3)
+      await stage.eventually('replicas to fill', async () => assert.equal((await stage.replicas(3)).length, 8))
+      stage.pause(2)
+      for (let index = 0; index < 8; index++) {
+        const [decider] = (await stage.deciders(`new ${index}`)).filter(node => node !== 3)
+        if (decider !== 1) continue
+        const { status } = await stage.write(1, `new ${index}`, { index })
+        // It may have been filled meanwhile.
+        if ((await stage.replicas(3)).every(report => report.filling)) assert.equal(status, 202)
+      }
+      stage.continue(2)
+      stage.cluster.fast(3)
+      await stage.eventually('filled replicas', async () => assert((await stage.replicas(3)).every(report => !report.filling)))
+      await stage.converge()
+    },
+  },
+  {
     name: 'a stranger with another secret is not let in',
     layout: { nodes: 4, seeds: 3, running: 3, stranger: 4 },
     async run(stage) {

@@ -23,6 +23,7 @@ import { Dice } from '../world/dice.ts'
 import { Failure } from '../world/failure.ts'
 import { World } from '../world/world.ts'
 import type { WorldOptions } from '../world/world.ts'
+import { Schedule } from './schedule.ts'
 import { drawSwarmOptions } from './swarm-options.ts'
 import type { SwarmOptions } from './swarm-options.ts'
 import { Weather } from './weather.ts'
@@ -38,6 +39,8 @@ export interface SwarmResult {
   readonly counts: Readonly<Record<string, number>>
   readonly simulatedMs: number
   readonly recent: readonly string[]
+  /** What was done, for `only`. */
+  readonly steps: readonly string[]
 }
 
 export interface SwarmHooks {
@@ -46,6 +49,8 @@ export interface SwarmHooks {
   readonly onWorld?: (world: World) => void
   /** A bug to find. */
   readonly plant?: WorldOptions['plant']
+  /** The steps to take of those that the seed draws; absent: all. */
+  readonly only?: ReadonlySet<string>
 }
 
 const startMsMax = 120_000
@@ -79,7 +84,7 @@ export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<Sw
   })
   hooks.onWorld?.(world)
   world.say(`seed ${seed}: ${JSON.stringify(options)}`)
-  const run = new SwarmRun(world, options, dice)
+  const run = new SwarmRun(world, options, dice, new Schedule(hooks.only))
   let failure: Failure | undefined
   try {
     await run.run()
@@ -89,11 +94,13 @@ export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<Sw
   return {
     seed, options, failure, traceHash: world.trace.hash, events: world.trace.events, operations: run.history.operations.length, counts: run.counts(), simulatedMs: world.nowMs,
     recent: failure === undefined ? [] : world.trace.recent(recentLines),
+    steps: run.schedule.taken,
   }
 }
 
 class SwarmRun {
   readonly history: History
+  readonly schedule: Schedule
   readonly #world: World
   readonly #options: SwarmOptions
   readonly #dice: Dice
@@ -103,7 +110,8 @@ class SwarmRun {
   readonly #metadata: MetadataLog
   readonly #durability: DurableAcknowledgement
 
-  constructor(world: World, options: SwarmOptions, dice: Dice) {
+  constructor(world: World, options: SwarmOptions, dice: Dice, schedule: Schedule) {
+    this.schedule = schedule
     this.#world = world
     this.#options = options
     this.#dice = dice
@@ -154,7 +162,7 @@ class SwarmRun {
     const { clients, founders } = this.#options
     const world = this.#world
     const injector = new FaultInjector({
-      world, dice: this.#dice.fork('faults'), options: this.#options, disks: this.#disks, supervisor: this.#supervisor,
+      world, dice: this.#dice.fork('faults'), options: this.#options, disks: this.#disks, supervisor: this.#supervisor, schedule: this.schedule,
     }, this.#weather)
     void injector.run()
     const latecomers = world.nodes.slice(founders).map(node => world.queue.schedule(this.#dice.wait(5000), 'latecomer', () => this.#supervisor.up(node)))
@@ -168,7 +176,7 @@ class SwarmRun {
 
   #client(name: string, numbers: readonly number[]): Client {
     return new Client({
-      name, world: this.#world, dice: this.#dice.fork(`client ${name}`), history: this.history, weather: this.#weather, options: this.#options,
+      name, world: this.#world, dice: this.#dice.fork(`client ${name}`), history: this.history, weather: this.#weather, options: this.#options, schedule: this.schedule,
       reachable: () => numbers,
       onAcknowledged: (operation, revision) => this.#durability.acknowledged(operation, revision),
       onSuspicious: (operation, answer) => {

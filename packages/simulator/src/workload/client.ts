@@ -1,4 +1,5 @@
 import type { ClientAction, DatabaseOptions, SwarmOptions } from '../swarm/swarm-options.ts'
+import type { Schedule } from '../swarm/schedule.ts'
 import type { Weather } from '../swarm/weather.ts'
 import type { Answer } from '../world/answer.ts'
 import type { Dice } from '../world/dice.ts'
@@ -13,6 +14,7 @@ export interface ClientParts {
   readonly history: History
   readonly weather: Weather
   readonly options: SwarmOptions
+  readonly schedule: Schedule
   /** Nodes that a client may turn to now. */
   readonly reachable: () => readonly number[]
   /** A node has just acknowledged a write, in this very turn. */
@@ -51,13 +53,13 @@ export class Client {
   }
 
   async run(): Promise<void> {
-    const { dice, options, world } = this.#parts
+    const { dice, name, options, schedule, world } = this.#parts
     for (let count = 0; count < options.operationsPerClient; count++) {
       await world.sleep(dice.wait(options.thinkMs))
       const reachable = this.#parts.reachable()
       if (dice.chance(0.2) || !reachable.includes(this.#home)) this.#home = dice.pick(reachable)
       const action = dice.weighted(options.operations) ?? 'read'
-      await this.#act(action)
+      if (schedule.take(`${name}.${count}`)) await this.#act(action)
     }
   }
 
