@@ -42,7 +42,7 @@ export interface Node {
   /**
    * Opens the disk, the cluster listener and the HTTP listener. The node joins or forms its cluster in the
    * background; `control.unavailableReason()` tells when it has.
-   * @throws StorageError, or Error when an address cannot be bound; nothing is left open then
+   * @throws StorageError, or Error when an address cannot be bound or the node is stopped meanwhile; nothing is left open then
    */
   start(): Promise<void>
   /** Lets running requests end, then closes everything. May be called at any time, more than once. */
@@ -65,6 +65,7 @@ class ComposedNode implements Node {
   readonly #closers: (() => Promise<void>)[] = []
   #control: ControlPlaneNode | undefined
   #http: HttpServer | undefined
+  #opening: Promise<void> | undefined
   #stopping: Promise<void> | undefined
 
   constructor(runtime: Runtime, parts: NodeParts) {
@@ -83,8 +84,9 @@ class ComposedNode implements Node {
   }
 
   async start(): Promise<void> {
+    this.#opening = this.#open()
     try {
-      await this.#open()
+      await this.#opening
     } catch (error) {
       await this.stop()
       throw error
@@ -97,6 +99,8 @@ class ComposedNode implements Node {
   }
 
   async #close(): Promise<void> {
+    // What is being opened can be closed when it is open; `start` tells what went wrong with it.
+    await this.#opening?.catch(() => {})
     for (let closer = this.#closers.pop(); closer !== undefined; closer = this.#closers.pop()) await closer()
   }
 
@@ -105,6 +109,7 @@ class ComposedNode implements Node {
     const { options, configuration, seams = {} } = this.#parts
     const host = await ShardHost.open(runtime)
     this.#closers.push(() => host.close())
+    this.#assertWanted()
     const hosted = new HostedReplicas({ node: options.name, host, clock: runtime.clock, log: runtime.log, seam: seams.replica })
     const links = this.#createNetwork()
     const network = seams.network?.(links) ?? links
@@ -129,7 +134,12 @@ class ComposedNode implements Node {
     hosted.start(control)
     antiEntropy.start()
     await control.start()
+    this.#assertWanted()
     await this.#serve(metadata, coordinator, nodeInformation)
+  }
+
+  #assertWanted(): void {
+    if (this.#stopping !== undefined) throw new Error('the node was stopped while it started')
   }
 
   #createNetwork(): PeerNetwork {

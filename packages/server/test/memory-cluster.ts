@@ -31,6 +31,13 @@ export class MemoryCluster {
   }
 
   async start(number: number): Promise<void> {
+    const life = await this.make(number)
+    await this.finish(life.node.start())
+    this.#lives.set(number, life)
+  }
+
+  /** A node on its disk that is not started yet. */
+  async make(number: number): Promise<Life> {
     const name = this.names[number - 1]!
     const seeds = this.names.map((_, index) => `host${index + 1}:9000`).join(',')
     const ini = `[node]\nname = ${name}\n[cluster]\nport = 9000\nbind_address = host${number}\nadvertised_address = host${number}:9000\nseedlist = ${seeds}\nsecret = ${secret}\n[admins]\nadmin = ${passwordHash}\n`
@@ -39,8 +46,7 @@ export class MemoryCluster {
     const node = createNode(runtime, {
       options: nodeOptions(configuration.settings()), configuration, version: '0.0.0', onFatal: error => { throw error },
     })
-    await this.finish(node.start())
-    this.#lives.set(number, { runtime, node })
+    return { runtime, node }
   }
 
   async stop(number: number): Promise<void> {

@@ -45,6 +45,19 @@ describe('nodes in one process', () => {
     await cluster.close()
   })
 
+  it('leave nothing open when they are stopped while they start', async () => {
+    const cluster = new MemoryCluster(1)
+    await cluster.start(1)
+    await cluster.ready()
+    await cluster.stop(1)
+    const { node, runtime } = await cluster.make(1)
+    const started = node.start().then(() => 'started', (error: Error) => error.message)
+    await cluster.finish(node.stop())
+    expect(await cluster.finish(started)).to.equal('the node was stopped while it started')
+    expect(runtime.disk.openStores).to.deep.equal([])
+    expect(cluster.clock.pendingTimers).to.equal(0)
+  })
+
   it('say what is wrong and leave nothing open when an address is taken', async () => {
     const cluster = new MemoryCluster(2)
     await cluster.start(1)

@@ -112,7 +112,8 @@ export class SimulatedNode {
     try {
       await Promise.race([node.start(), life.ended.promise])
     } catch (error) {
-      if (this.#life === life) this.#end(life)
+      if (life.stopping || this.#life !== life) return
+      this.#end(life)
       throw error
     }
     if (this.#life !== life) return
