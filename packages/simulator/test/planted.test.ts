@@ -1,0 +1,47 @@
+import { expect } from 'chai'
+import { minimise } from '../src/minimiser/minimise.ts'
+import { huntBug } from '../src/planted/bug-hunt.ts'
+import { plantedBugs } from '../src/planted/index.ts'
+import { scenarios } from '../src/scenarios/index.ts'
+
+/** Those that show soon; `scripts/simulate --planted` hunts all of them. */
+const quickBugs = ['count-before-durable', 'leaked-timers', 'stale-cache', 'local-stamp-rule', 'no-catch-up', 'reused-incarnation', 'forgotten-intent', 'filling-counts']
+const quickSeedsMax = 12
+
+describe('planted bugs', function () {
+  this.timeout(60_000)
+
+  for (const name of quickBugs) {
+    it(`are noticed: ${name}`, async () => {
+      const bug = plantedBugs.find(each => each.name === name)!
+      const caught = await huntBug(bug, 1, quickSeedsMax)
+      expect(caught, `not in ${quickSeedsMax} seeds`).not.to.equal(null)
+      expect(bug.caughtBy).to.include(caught!.by)
+    })
+  }
+
+  it('have names of their own, and scenarios that exist', () => {
+    expect(new Set(plantedBugs.map(({ name }) => name)).size).to.equal(plantedBugs.length)
+    for (const { name, scenario } of plantedBugs) {
+      if (scenario !== undefined) expect(scenarios.map(each => each.name), name).to.include(scenario)
+    }
+  })
+})
+
+describe('the minimiser', function () {
+  this.timeout(60_000)
+  const bug = plantedBugs.find(({ name }) => name === 'count-before-durable')!
+
+  it('finds a shorter schedule that fails in the same way, and that can be replayed', async () => {
+    const seed = (await huntBug(bug, 1, quickSeedsMax))!.lastSeed
+    const found = await minimise({ seed, runsMax: 60, hooks: () => ({ plant: bug.plant() }) })
+    expect(found!.result.failure!.finder).to.equal('durable-acknowledgement')
+    expect(found!.result.steps.length).to.be.below(found!.stepsBefore / 2)
+    const again = await minimise({ seed, runsMax: 1, hooks: () => ({ plant: bug.plant(), only: new Set(found!.result.steps) }) })
+    expect(again!.result.traceHash).to.equal(found!.result.traceHash)
+  })
+
+  it('has nothing to do with a seed that passes', async () => {
+    expect(await minimise({ seed: 7, runsMax: 5 })).to.equal(null)
+  })
+})
