@@ -1,3 +1,4 @@
+import { StorageError } from '@sectional/runtime'
 import type { Counter, Histogram } from '@sectional/runtime'
 import type { DocumentRecord } from './records/document-record.ts'
 import type { LocalRecord } from './records/local-record.ts'
@@ -154,14 +155,15 @@ export class ShardWriter implements DraftBase {
     if (filled.documents.length > 0 || filled.locals.length > 0) this.#onCommit()
   }
 
-  /** Peers must hear of a failed batch that is on the disk all the same. Where the disk goes on failing, the next commit tells of it. */
+  /** Peers must hear of a failed batch that is on the disk all the same. */
   async #tellOfLanded(): Promise<void> {
     try {
       if (this.#mustSettle()) await this.#settle()
-    } catch {
-      return
+      this.#onCommit()
+    } catch (error) {
+      // The disk goes on failing: the next commit tells of it.
+      if (!(error instanceof StorageError)) throw error
     }
-    this.#onCommit()
   }
 
   /** Forgets what was staged when a batch has failed since, whoever's it was: nothing that was in flight lands. */
