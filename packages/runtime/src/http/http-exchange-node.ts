@@ -66,15 +66,16 @@ export class NodeHttpExchange implements HttpExchange {
   async readBody(limitBytes: number): Promise<Uint8Array> {
     assertBodyFits(this.#request.headers['content-length'], limitBytes)
     this.#takeBody()
+    const request = this.#request
+    if (request.complete && !request.readableEnded) return arrivedBody(request, limitBytes)
     return await new Promise((resolve, reject) => {
-      const request = this.#request
       const chunks: Buffer[] = []
       let length = 0
       request.on('data', (chunk: Buffer) => {
         length += chunk.length
         if (length <= limitBytes) return void chunks.push(chunk)
         chunks.length = 0
-        reject(new BodyTooLargeError(`the body is larger than ${limitBytes} bytes`))
+        reject(bodyTooLarge(limitBytes))
         if (length > limitBytes + discardedBytesMax) request.destroy()
       })
       request.on('end', () => resolve(chunks.length === 1 ? chunks[0] as Buffer : Buffer.concat(chunks)))
@@ -175,6 +176,17 @@ class NodeHttpBodyWriter implements HttpBodyWriter {
     this.#started = true
     this.#response.destroy()
   }
+}
+
+/** A small body is there before its request is handled: events for it would cost more than the rest of its way. */
+function arrivedBody(request: IncomingMessage, limitBytes: number): Uint8Array {
+  const body = request.read() as Buffer | null ?? Buffer.alloc(0)
+  if (body.length > limitBytes) throw bodyTooLarge(limitBytes)
+  return body
+}
+
+function bodyTooLarge(limitBytes: number): BodyTooLargeError {
+  return new BodyTooLargeError(`the body is larger than ${limitBytes} bytes`)
 }
 
 function latin1(bytes: Uint8Array): string {
