@@ -6,21 +6,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { end } from './measured-process.ts'
+import { end, type MeasuredServer } from './measured-process.ts'
 
 const command = fileURLToPath(new URL('../packages/server/dist/cli.js', import.meta.url))
 const startMsMax = 30_000
 
 export const auth = 'admin:benchmark'
 
-export interface MeasuredNode { readonly port: number; readonly processId: number }
-
 export class MeasuredCluster {
-  readonly nodes: readonly MeasuredNode[]
+  readonly nodes: readonly MeasuredServer[]
   readonly #children: readonly ChildProcess[]
   readonly #folder: string
 
-  private constructor(nodes: readonly MeasuredNode[], children: readonly ChildProcess[], folder: string) {
+  private constructor(nodes: readonly MeasuredServer[], children: readonly ChildProcess[], folder: string) {
     this.nodes = nodes
     this.#children = children
     this.#folder = folder
@@ -55,7 +53,7 @@ export class MeasuredCluster {
     rmSync(this.#folder, { recursive: true })
   }
 
-  async #ready({ port }: MeasuredNode, index: number): Promise<void> {
+  async #ready({ port }: MeasuredServer, index: number): Promise<void> {
     const startedAt = performance.now()
     for (;;) {
       const status = await fetch(`http://127.0.0.1:${port}/_up`).then(answer => answer.status, () => 0)

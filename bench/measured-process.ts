@@ -28,7 +28,9 @@ export async function runLoad(job: LoadJob): Promise<LoadResult> {
   return result
 }
 
-export interface Running { readonly port: number; readonly processId: number; stop(): Promise<void> }
+export interface MeasuredServer { readonly port: number; readonly processId: number }
+
+export interface Running extends MeasuredServer { stop(): Promise<void> }
 
 export async function startBareServer(bodyBytes: number): Promise<Running> {
   const child = spawn(process.execPath, [bench('bare-http-server.ts'), String(bodyBytes)], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -41,6 +43,12 @@ export async function end(child: ChildProcess): Promise<void> {
   const exited = once(child, 'exit')
   child.kill('SIGTERM')
   await exited
+}
+
+/** CPU time that a process has used, in microseconds; the kernel counts in steps of 10 ms (Linux). */
+export function cpuUs(processId: number): number {
+  const fields = readFileSync(`/proc/${processId}/stat`, 'latin1').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10_000
 }
 
 /** Resident memory in MiB (Linux). */

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { MeasuredCluster, auth } from './measured-cluster.ts'
-import { openFiles, residentMiB, runLoad, runScript, startBareServer } from './measured-process.ts'
+import { cpuUs, openFiles, residentMiB, runLoad, runScript, startBareServer, type MeasuredServer } from './measured-process.ts'
 import type { LoadJob } from './load.ts'
 
 const { values: flags } = parseArgs({
@@ -30,29 +30,38 @@ const connections = 64
 const bodyBytes = 1000
 const documents = 50_000
 const batch = 1000
-const bulkConnections = 8
+const bulkConnections = 4
 const database = 'bench'
 const idleSeconds = 5
 const idleDatabases = 1000
 
-interface Row { readonly what: string; readonly sectional: string; readonly bare: string; readonly ratio: string; readonly target: string }
+interface Row { readonly what: string; readonly sectional: string; readonly bare: string; readonly ratio: string; readonly target: string; readonly cpu: string }
+
+/** One measurement: how many a second, and what each cost the measured processes. */
+interface Measured { readonly perSecond: number; readonly cpuUs: number }
 
 let jobs = 0
 
-/** Requests per second. */
-async function rate(ports: readonly number[], kind: LoadJob['kind'], duration: number): Promise<number> {
+async function rate(servers: readonly MeasuredServer[], kind: LoadJob['kind'], duration: number): Promise<Measured> {
+  const ports = servers.map(server => server.port)
+  const cpuBefore = cpuOf(servers)
   const result = await runLoad({
     kind, ports, database, documents, batch, bodyBytes, auth, seconds: duration, tag: `job${jobs++}`,
     connections: kind === 'bulk' ? bulkConnections : connections,
   })
-  return result.requests / result.seconds
+  const each = result.requests * (kind === 'bulk' ? batch : 1)
+  return { perSecond: each / result.seconds, cpuUs: (cpuOf(servers) - cpuBefore) / each }
 }
 
-async function bareBulkRate(duration: number): Promise<number> {
+function cpuOf(servers: readonly MeasuredServer[]): number {
+  return servers.reduce((total, server) => total + cpuUs(server.processId), 0)
+}
+
+async function bareBulkRate(duration: number): Promise<Measured> {
   const folder = mkdtempSync(join(flags.folder ?? tmpdir(), 'sectional-bench-level-'))
-  const { documentsPerSecond } = await runScript('bare-level.ts', [folder, String(batch), String(duration), String(bodyBytes)]) as { documentsPerSecond: number }
+  const measured = await runScript('bare-level.ts', [folder, String(batch), String(duration), String(bodyBytes)]) as Measured
   rmSync(folder, { recursive: true })
-  return documentsPerSecond
+  return measured
 }
 
 function median(values: readonly number[]): number {
@@ -60,18 +69,19 @@ function median(values: readonly number[]): number {
 }
 
 /** Measures the two in turns; the median of the rounds' ratios counts. */
-async function compare(what: string, target: string, sectional: (duration: number) => Promise<number>, bare: (duration: number) => Promise<number>): Promise<Row> {
+async function compare(what: string, target: string, sectional: (duration: number) => Promise<Measured>, bare: (duration: number) => Promise<Measured>): Promise<Row> {
   await bare(warmUpSeconds)
   await sectional(warmUpSeconds)
-  const pairs: { sectional: number, bare: number }[] = []
+  const pairs: { sectional: Measured, bare: Measured }[] = []
   for (let round = 0; round < rounds; round++) pairs.push({ bare: await bare(seconds), sectional: await sectional(seconds) })
   const row = {
     what, target,
-    sectional: `${Math.round(median(pairs.map(pair => pair.sectional)))}/s`,
-    bare: `${Math.round(median(pairs.map(pair => pair.bare)))}/s`,
-    ratio: median(pairs.map(pair => pair.sectional / pair.bare)).toFixed(2),
+    sectional: `${Math.round(median(pairs.map(pair => pair.sectional.perSecond)))}/s`,
+    bare: `${Math.round(median(pairs.map(pair => pair.bare.perSecond)))}/s`,
+    ratio: median(pairs.map(pair => pair.sectional.perSecond / pair.bare.perSecond)).toFixed(2),
+    cpu: `${median(pairs.map(pair => pair.sectional.cpuUs)).toFixed(0)} / ${median(pairs.map(pair => pair.bare.cpuUs)).toFixed(0)} us`,
   }
-  console.log(`${row.what}: ${row.sectional}, bare ${row.bare}, ratio ${row.ratio} ${row.target}`)
+  console.log(`${row.what}: ${row.sectional}, bare ${row.bare}, ratio ${row.ratio} ${row.target}, CPU ${row.cpu}`)
   return row
 }
 
@@ -92,13 +102,12 @@ async function measureNodes(count: number, targets: readonly string[]): Promise<
     await pause(idleSeconds * 1000)
     const idleMiB = Math.max(...cluster.nodes.map(node => residentMiB(node.processId)))
     await fill(cluster)
-    const ports = cluster.nodes.map(node => node.port)
     return {
       idleMiB,
       rows: [
-        await compare(`${label}: GET of random documents`, targets[0]!, duration => rate(ports, 'get', duration), duration => rate([bare.port], 'get', duration)),
-        await compare(`${label}: durable PUT of new documents`, targets[1]!, duration => rate(ports, 'put', duration), duration => rate([bare.port], 'put', duration)),
-        await compare(`${label}: \`_bulk_docs\` of ${batch}, documents`, targets[2]!, async duration => batch * await rate(ports, 'bulk', duration), bareBulkRate),
+        await compare(`${label}: GET of random documents`, targets[0]!, duration => rate(cluster.nodes, 'get', duration), duration => rate([bare], 'get', duration)),
+        await compare(`${label}: durable PUT of new documents`, targets[1]!, duration => rate(cluster.nodes, 'put', duration), duration => rate([bare], 'put', duration)),
+        await compare(`${label}: \`_bulk_docs\` of ${batch}, documents`, targets[2]!, duration => rate(cluster.nodes, 'bulk', duration), bareBulkRate),
       ],
     }
   } finally {
@@ -129,15 +138,16 @@ async function measureManyDatabases(): Promise<string[]> {
 
 function report(rows: readonly Row[], lines: readonly string[]): string {
   const [cpu] = cpus()
-  const commands = rows.map(row => `| ${row.what} | ${row.sectional} | ${row.bare} | **${row.ratio}** | ${row.target} |`)
+  const commands = rows.map(row => `| ${row.what} | ${row.sectional} | ${row.bare} | **${row.ratio}** | ${row.target} | ${row.cpu} |`)
   return [
     `Measured by \`scripts/bench\` on ${cpus().length} cores (${cpu?.model.trim()}), Node.js ${process.versions.node}: ${connections} connections (${bulkConnections} for`,
     `\`_bulk_docs\`), documents of ${bodyBytes} bytes, ${rounds} rounds of ${seconds} s in turns with the bare program; medians. The load generator`,
     'shares the cores. Bare: for GET and PUT a `node:http` server that reads the request and answers a constant; for',
-    `\`_bulk_docs\` classic-level writing synced batches of ${batch} such documents.`,
+    `\`_bulk_docs\` classic-level writing synced batches of ${batch} such documents. CPU each: of the server processes,`,
+    'theirs and the bare one\'s; it says more than the ratio when the machine does other things.',
     '',
-    '| What | Sectional | Bare | Ratio | Target |',
-    '|---|---|---|---|---|',
+    '| What | Sectional | Bare | Ratio | Target | CPU each |',
+    '|---|---|---|---|---|---|',
     ...commands,
     '',
     ...lines.map(line => `- ${line}`),

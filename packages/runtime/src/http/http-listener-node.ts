@@ -12,6 +12,8 @@ const headersMsMax = 30_000
 const idleMsMax = 75_000
 const defaultConnectionsMax = 8192
 const probeMs = 60_000
+/** Requests that are handled before sockets are looked at again. */
+const requestsPerTurnMax = 64
 /** While closing: how soon a connection is closed whose response had already promised to keep it open. */
 const sweepMs = 50
 
@@ -83,9 +85,9 @@ class NodeHttpServer implements HttpServer {
   }
 
   #handleArrived(): void {
-    const arrived = this.#arrived
-    this.#arrived = []
-    for (const exchange of arrived) this.#handler(exchange)
+    const exchanges = this.#arrived.splice(0, requestsPerTurnMax)
+    if (this.#arrived.length > 0) setImmediate(() => this.#handleArrived())
+    for (const exchange of exchanges) this.#handler(exchange)
   }
 
   get address(): { readonly host: string; readonly port: number } {
