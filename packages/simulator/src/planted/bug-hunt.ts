@@ -2,7 +2,7 @@
 import { scenarios } from '../scenarios/index.ts'
 import { simulateScenario } from '../scenarios/simulated-cluster.ts'
 import { runSwarm } from '../swarm/swarm-run.ts'
-import type { World } from '../world/world.ts'
+import type { World, WorldOptions } from '../world/world.ts'
 import { Failure } from '../world/failure.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
@@ -15,25 +15,28 @@ export interface Catch {
   readonly lastSeed: number
 }
 
-/** @returns null when none of the seeds shows the bug */
+/**
+ * A seed that fails without the bug as well shows something else, and is passed over.
+ * @returns null when none of the seeds shows the bug
+ */
 export async function huntBug(bug: PlantedBug, fromSeed: number, seedsMax: number, onWorld: (world: World) => void = () => {}): Promise<Catch | null> {
   for (let seeds = 1; seeds <= seedsMax; seeds++) {
     const lastSeed = fromSeed + seeds - 1
-    const failure = await failureOf(bug, lastSeed, onWorld)
-    if (failure !== null) return { ...failure, seeds, lastSeed }
+    const failure = await failureOf(bug, bug.plant(), lastSeed, onWorld)
+    if (failure !== null && await failureOf(bug, undefined, lastSeed, onWorld) === null) return { ...failure, seeds, lastSeed }
   }
   return null
 }
 
-async function failureOf(bug: PlantedBug, seed: number, onWorld: (world: World) => void): Promise<Pick<Catch, 'by' | 'message'> | null> {
+async function failureOf(bug: PlantedBug, plant: WorldOptions['plant'], seed: number, onWorld: (world: World) => void): Promise<Pick<Catch, 'by' | 'message'> | null> {
   if (bug.scenario === undefined) {
-    const { failure } = await runSwarm(seed, { plant: bug.plant(), onWorld })
+    const { failure } = await runSwarm(seed, { plant, onWorld })
     return failure === undefined ? null : { by: failure.finder, message: failure.message }
   }
   const scenario = scenarios.find(({ name }) => name === bug.scenario)
   if (scenario === undefined) throw new Error(`there is no scenario "${bug.scenario}"`)
   try {
-    await simulateScenario(scenario, seed, { plant: bug.plant() })
+    await simulateScenario(scenario, seed, { plant })
     return null
   } catch (error) {
     return error instanceof Failure ? { by: error.finder, message: error.message } : { by: 'scenario', message: String(error) }

@@ -12,7 +12,7 @@ export const diskBugs: readonly PlantedBug[] = [
   {
     name: 'acknowledge-before-sync',
     does: 'a write is confirmed when the system has it, not the disk: a crash takes back the last moments',
-    caughtBy: ['acknowledged-kept', 'replicas-equal', 'metadata-log', 'durable-acknowledgement', 'converge', 'start', 'fatal'],
+    caughtBy: ['acknowledged-kept', 'kept-databases', 'replicas-equal', 'metadata-log', 'durable-acknowledgement', 'converge', 'start', 'fatal'],
     plant: () => {
       const unsynced = new Map<string, Undo[]>()
       return node => ({

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
 import type { RaftMessage } from '@sectional/core'
 import type { ClusterState, ControlPlane, DatabaseRecord, ShardRecord } from '@sectional/server'
-import { withChanges } from './planted-bug.ts'
+import { everyNth, withChanges } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
 export const metadataBugs: readonly PlantedBug[] = [
@@ -21,6 +21,24 @@ export const metadataBugs: readonly PlantedBug[] = [
         }),
       },
     }),
+  },
+  {
+    name: 'altered-entry',
+    does: 'one entry of the metadata log in ten reaches a follower empty',
+    caughtBy: ['metadata-log', 'converge'],
+    plant: () => () => {
+      const alters = everyNth(10)
+      return {
+        seams: {
+          network: network => withChanges(network, {
+            control: node => {
+              const peer = network.control(node)
+              return withChanges(peer, { sendRaft: message => peer.sendRaft(emptied(message, alters)) })
+            },
+          }),
+        },
+      }
+    },
   },
   {
     name: 'reused-incarnation',
@@ -56,6 +74,7 @@ export const metadataBugs: readonly PlantedBug[] = [
     name: 'second-admission',
     does: 'whoever creates a name that exists is told that it was created',
     caughtBy: ['metadata-log', 'scenario'],
+    scenario: 'two nodes create one name at the same instant: one of them does',
     plant: () => () => ({
       seams: {
         control: control => withChanges(control, {
@@ -110,6 +129,11 @@ export const metadataBugs: readonly PlantedBug[] = [
 
 function grantedVote(message: RaftMessage): RaftMessage {
   return message.type === 'vote-reply' ? { ...message, granted: true } : message
+}
+
+function emptied(message: RaftMessage, alters: () => boolean): RaftMessage {
+  if (message.type !== 'append') return message
+  return { ...message, entries: message.entries.map(entry => entry.kind === 'command' && alters() ? { ...entry, kind: 'noop', payload: new Uint8Array(0) } : entry) }
 }
 
 /** The metadata with other shard records; one value for one state, since identity is what the coordinator caches by. */
