@@ -16,6 +16,8 @@ export interface WholeResponse {
 export class MemoryHttpListener implements HttpListener {
   readonly #clock: Clock | undefined
   readonly #servers = new Map<number, MemoryHttpServer>()
+  /** Servers with requests that may run, those that are closing included. */
+  readonly #live = new Set<MemoryHttpServer>()
   #nextPort = firstFreePort
   #revoked = false
 
@@ -30,7 +32,14 @@ export class MemoryHttpListener implements HttpListener {
     if (this.#servers.has(port)) throw new Error(`${address.host}:${port} cannot be bound: it is in use`)
     const server = new MemoryHttpServer({ host: address.host, port }, handler, this.#clock, () => { this.#servers.delete(port) })
     this.#servers.set(port, server)
-    return server
+    this.#live.add(server)
+    return {
+      address: server.address,
+      close: async graceMs => {
+        await server.close(graceMs)
+        this.#live.delete(server)
+      },
+    }
   }
 
   /**
@@ -55,7 +64,8 @@ export class MemoryHttpListener implements HttpListener {
   /** Ends every server and cuts every connection at once. */
   revoke(): void {
     this.#revoked = true
-    for (const server of [...this.#servers.values()]) server.cut()
+    for (const server of this.#live) server.cut()
+    this.#live.clear()
   }
 }
 

@@ -43,6 +43,16 @@ describe('MemoryHttpListener', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
+  it('cuts the last requests of a closing server when the process is gone', async () => {
+    const listener = new MemoryHttpListener()
+    const server = await listener.listen({ host: 'node', port: 5984 }, () => {})
+    const outcome = listener.inject({ target: '/' }).catch(error => error.message)
+    const closed = server.close(1000)
+    listener.revoke()
+    expect(await outcome).to.equal('the server is gone')
+    await closed
+  })
+
   it('lets a client stop reading a stream', async () => {
     const listener = new MemoryHttpListener()
     const exchanges: HttpExchange[] = []
