@@ -11,11 +11,14 @@ const call = { timeoutMs: 3_600_000 }
 /** At the moment a write is acknowledged it is synced on w disks. Looks at a sample, since each look opens w disks. */
 export class DurableAcknowledgement {
   readonly #world: World
+  /** A lost disk may be one that has confirmed. */
+  readonly #disks: { readonly lost: number }
   readonly #dice: Dice
   readonly #share: number
 
-  constructor(world: World, dice: Dice, share: number) {
+  constructor(world: World, disks: { readonly lost: number }, dice: Dice, share: number) {
     this.#world = world
+    this.#disks = disks
     this.#dice = dice
     this.#share = share
   }
@@ -29,7 +32,7 @@ export class DurableAcknowledgement {
     const wanted = Math.min(operation.w ?? majority(active.length), active.length)
     const disks = this.#world.nodes.filter(node => active.some(replica => replica.node === node.name)).map(node => openDisk(node.disk))
     void this.#count(disks, { incarnation: record.incarnation, range: shard.range }, operation.id, revision).then(found => {
-      if (found >= wanted || this.#mayBeDropped(operation.database, record.incarnation)) return
+      if (found >= wanted - this.#disks.lost || this.#mayBeDropped(operation.database, record.incarnation)) return
       this.#world.fail('safety', 'durable-acknowledgement', `#${operation.number} ${operation.database}/${operation.id} ${revision} was acknowledged with ${found} of ${wanted} disks`)
     })
   }

@@ -13,6 +13,8 @@ export interface FinalDatabase {
 export interface FinalState {
   readonly databases: ReadonlyMap<string, FinalDatabase>
   readonly operations: readonly Operation[]
+  /** Disks that were replaced by empty ones. */
+  readonly lostDisks: number
   /** Nothing ever went wrong in this run. */
   readonly everCalm: boolean
 }

@@ -4,10 +4,10 @@ import { jumpClock } from './clock-faults.ts'
 import { failingDisk, failingReads, fullDisk, slowDisk } from './disk-faults.ts'
 import type { Fault, FaultContext } from './fault.ts'
 import { cutOneWay, dropConnections, isolateLeader, isolateOne, killConnections, partition, slowLink } from './network-faults.ts'
-import { crash, crashAll, pause, stop } from './process-faults.ts'
+import { crash, crashAll, loseDisk, pause, stop } from './process-faults.ts'
 
 const makers: Readonly<Record<FaultName, (context: FaultContext) => Fault | undefined>> = {
-  'crash': crash, 'stop': stop, 'pause': pause, 'crash-all': crashAll,
+  'crash': crash, 'stop': stop, 'pause': pause, 'crash-all': crashAll, 'lose-disk': loseDisk,
   'partition': partition, 'isolate-one': isolateOne, 'isolate-leader': isolateLeader, 'one-way': cutOneWay, 'slow-link': slowLink,
   'kill-connections': killConnections, 'drop-connections': dropConnections,
   'slow-disk': slowDisk, 'full-disk': fullDisk, 'failing-disk': failingDisk, 'failing-reads': failingReads,

@@ -21,24 +21,46 @@ export class FaultyDisks {
   readonly #troubles = new Map<SimulatedNode, DiskTrouble>()
   /** Nodes whose present life has met an error of its disk. */
   readonly #hit = new Set<SimulatedNode>()
+  readonly #dice: Dice
+  readonly #syncDelayMs: { readonly min: number; readonly max: number }
+  #lost = 0
 
   constructor(world: World, dice: Dice, syncDelayMs: { readonly min: number; readonly max: number }) {
+    this.#dice = dice
+    this.#syncDelayMs = syncDelayMs
     for (const node of world.nodes) {
-      const trouble: DiskTrouble = { slowMs: 0, full: false, failingWrites: 0, failingReads: 0, failingReadCode: 'io' }
-      this.#troubles.set(node, trouble)
-      const hit = <Code>(code: Code): Code => {
-        this.#hit.add(node)
-        return code
-      }
-      node.disk.setFaults({
-        syncDelayMs: () => dice.between(syncDelayMs.min, syncDelayMs.max) + dice.fraction() * trouble.slowMs,
-        failWrite: () => trouble.full ? hit('full') : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io') : undefined,
-        landFailed: () => dice.chance(landFailedChance),
-        failRead: () => trouble.failingReads > 0 && dice.chance(trouble.failingReads) ? hit(trouble.failingReadCode) : undefined,
-        keepUnsynced: () => dice.chance(keepUnsyncedChance),
-      })
+      this.#troubles.set(node, { slowMs: 0, full: false, failingWrites: 0, failingReads: 0, failingReadCode: 'io' })
+      this.#attach(node)
     }
     world.onStarted.add(node => { if (!this.troubled(node)) this.#hit.delete(node) })
+  }
+
+  /** Disks that were replaced by empty ones. */
+  get lost(): number {
+    return this.#lost
+  }
+
+  lose(node: SimulatedNode): void {
+    this.#lost++
+    node.wipe()
+    this.#attach(node)
+  }
+
+  #attach(node: SimulatedNode): void {
+    const dice = this.#dice
+    const { min, max } = this.#syncDelayMs
+    const trouble = this.of(node)
+    const hit = <Code>(code: Code): Code => {
+      this.#hit.add(node)
+      return code
+    }
+    node.disk.setFaults({
+      syncDelayMs: () => dice.between(min, max) + dice.fraction() * trouble.slowMs,
+      failWrite: () => trouble.full ? hit('full') : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io') : undefined,
+      landFailed: () => dice.chance(landFailedChance),
+      failRead: () => trouble.failingReads > 0 && dice.chance(trouble.failingReads) ? hit(trouble.failingReadCode) : undefined,
+      keepUnsynced: () => dice.chance(keepUnsyncedChance),
+    })
   }
 
   of(node: SimulatedNode): DiskTrouble {

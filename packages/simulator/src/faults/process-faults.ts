@@ -1,3 +1,4 @@
+import type { ControlPlaneNode } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { Fault, FaultContext } from './fault.ts'
 
@@ -48,7 +49,30 @@ export function crashAll({ supervisor, world }: FaultContext): Fault | undefined
   }
 }
 
-function pickedUp({ dice, world }: FaultContext, make: (node: SimulatedNode) => Fault): Fault | undefined {
+/**
+ * A machine comes back with an empty disk, once in a run, and only where that can be survived: three voters, three
+ * replicas of everything, and clients that wait for two disks.
+ */
+export function loseDisk(context: FaultContext): Fault | undefined {
+  const { disks, options, supervisor, world } = context
+  const survivable = options.founders >= 3 && options.w !== 1 && options.databases.every(({ n }) => n >= 3)
+  if (!survivable || disks.lost > 0) return undefined
+  return pickedUp(context, node => {
+    const control = node.inside?.control as ControlPlaneNode | undefined
+    if ((control?.votingConfiguration()?.voters.length ?? 0) < 3) return undefined
+    return {
+      begin: () => {
+        world.say(`node ${node.number} loses its disk`)
+        supervisor.keepDown(node)
+        world.crash(node.number)
+        disks.lose(node)
+      },
+      end: () => supervisor.up(node),
+    }
+  })
+}
+
+function pickedUp({ dice, world }: FaultContext, make: (node: SimulatedNode) => Fault | undefined): Fault | undefined {
   const candidates = world.nodes.filter(node => node.running && !node.paused && !node.stopping)
   return candidates.length === 0 ? undefined : make(dice.pick(candidates))
 }

@@ -39,7 +39,7 @@ export type ClientAction = (typeof clientActions)[number]
 
 export const faultNames = [
   'crash', 'stop', 'pause', 'partition', 'isolate-one', 'isolate-leader', 'one-way', 'slow-link', 'kill-connections', 'drop-connections',
-  'slow-disk', 'full-disk', 'failing-disk', 'failing-reads', 'jump-clock', 'crash-all',
+  'slow-disk', 'full-disk', 'failing-disk', 'failing-reads', 'jump-clock', 'crash-all', 'lose-disk',
 ] as const
 export type FaultName = (typeof faultNames)[number]
 
@@ -87,7 +87,7 @@ function drawActions(dice: Dice): Record<ClientAction, number> {
 function drawFaults(dice: Dice): Record<FaultName, number> {
   const usual: Record<FaultName, number> = {
     'crash': 6, 'stop': 2, 'pause': 4, 'partition': 5, 'isolate-one': 3, 'isolate-leader': 3, 'one-way': 2, 'slow-link': 3, 'kill-connections': 3, 'drop-connections': 2,
-    'slow-disk': 2, 'full-disk': 2, 'failing-disk': 2, 'failing-reads': 1, 'jump-clock': 2, 'crash-all': 1,
+    'slow-disk': 2, 'full-disk': 2, 'failing-disk': 2, 'failing-reads': 1, 'jump-clock': 2, 'crash-all': 1, 'lose-disk': 5,
   }
   return thinned(dice, faultNames, usual, 0.4)
 }

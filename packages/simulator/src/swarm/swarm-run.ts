@@ -60,6 +60,8 @@ const stopMsMax = 120_000
 const healMsMax = 120_000
 /** ... and all replicas be equal within this. */
 const convergeMsMax = 400_000
+/** Longer than any proposal waits. */
+const metadataRestMs = 10_000
 const equalPollMs = 5000
 /** Frames that were under way when the last node stopped have arrived by then. */
 const lastFramesMs = 60_000
@@ -120,7 +122,7 @@ class SwarmRun {
     this.#disks = new FaultyDisks(world, dice.fork('disks'), options.syncDelayMs)
     this.#supervisor = new Supervisor(world, this.#disks)
     this.#metadata = new MetadataLog(world)
-    this.#durability = new DurableAcknowledgement(world, dice.fork('durability'), durabilityShare)
+    this.#durability = new DurableAcknowledgement(world, this.#disks, dice.fork('durability'), durabilityShare)
   }
 
   async run(): Promise<void> {
@@ -132,7 +134,7 @@ class SwarmRun {
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
-    this.#check({ databases, operations: this.history.operations, everCalm: this.#weather.everCalm })
+    this.#check(this.#finalState(databases))
   }
 
   counts(): Record<string, number> {
@@ -197,9 +199,23 @@ class SwarmRun {
       const texts = new Set(states.map(state => JSON.stringify([state?.nodes, [...state?.databases ?? []]])))
       return texts.size === 1 ? null : [...texts].join(' / ')
     })
+    await this.#metadataRests()
     const names = [...world.node(1).inside!.control.state()!.databases.keys()]
     for (const name of names) await world.converge(name, convergeMsMax)
     return names.flatMap(name => world.node(1).inside!.control.state()!.databases.get(name) ?? [])
+  }
+
+  /** Deletions that were promised, or that a client no longer waits for, are over. */
+  async #metadataRests(): Promise<void> {
+    const world = this.#world
+    let before = -1
+    await world.eventually('the metadata to rest', healMsMax, async () => {
+      const index = world.node(1).inside!.control.state()!.index
+      const rests = index === before
+      before = index
+      if (!rests) await world.sleep(metadataRestMs)
+      return rests ? null : `index ${index}`
+    })
   }
 
   /** What lies on the disks once all replicas hold the same, local documents included, which digests leave out. */
@@ -209,11 +225,15 @@ class SwarmRun {
     for (;;) {
       const databases = new Map<string, FinalDatabase>()
       for (const record of records) databases.set(record.name, finalDatabase(record, await readReplicas(world.nodes, record)))
-      const [difference] = replicasEqual({ databases, operations: this.history.operations, everCalm: this.#weather.everCalm })
+      const [difference] = replicasEqual(this.#finalState(databases))
       if (difference === undefined) return databases
       if (world.nowMs > endMs) throw new Failure('liveness', 'replicas-equal', difference)
       await world.run(() => world.sleep(equalPollMs))
     }
+  }
+
+  #finalState(databases: ReadonlyMap<string, FinalDatabase>): FinalState {
+    return { databases, operations: this.history.operations, everCalm: this.#weather.everCalm, lostDisks: this.#disks.lost }
   }
 
   #checkLeaks(): void {
