@@ -58,13 +58,15 @@ export class MemoryNode {
     const all: Record<string, string> = {
       host: 'node.example:5984', accept: 'application/json', authorization: adminAuthorization, ...(raw ? {} : { 'content-type': 'application/json' }), ...headers,
     }
-    this.#port ??= this.runtime.http.listen({ host: '127.0.0.1', port: 0 }, this.api.handler)
-    const port = (await this.#port).address.port
-    const response = await this.runtime.http.open({
-      method, target, headers: Object.fromEntries(Object.entries(all).filter(([, value]) => value !== '')),
-      body: raw ? body as string | undefined : JSON.stringify(body),
-    }, port)
+    const sent = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''))
+    const response = await this.open(method, target, sent, raw ? body as string | undefined : JSON.stringify(body))
     return readAnswer(response)
+  }
+
+  /** As it is, and its answer as it comes. */
+  async open(method: string, target: string, headers: Record<string, string>, body?: string): Promise<InjectedResponse> {
+    this.#port ??= this.runtime.http.listen({ host: '127.0.0.1', port: 0 }, this.api.handler)
+    return this.runtime.http.open({ method, target, headers, body }, (await this.#port).address.port)
   }
 
   get(target: string, headers?: Record<string, string>): Promise<Answer> { return this.request('GET', target, undefined, headers) }

@@ -21,7 +21,14 @@ export interface TailRequest {
   readonly body: boolean
 }
 
-type WatchOptions = Pick<CoordinatorOptions, 'watchTimeoutMs' | 'scanPageTimeoutMs' | 'readTimeoutMs' | 'tailRows'>
+/** The first rows behind a place. */
+export interface Tail {
+  readonly rows: readonly ChangeRow[]
+  /** No more stood behind them. */
+  readonly complete: boolean
+}
+
+type WatchOptions = Pick<CoordinatorOptions, 'watchTimeoutMs' | 'scanPageTimeoutMs' | 'readTimeoutMs' | 'tailRows' | 'tailBytes'>
 
 /**
  * Who waits for changes on this node: one call waits on each replica for all feeds that read it, however many
@@ -30,7 +37,7 @@ type WatchOptions = Pick<CoordinatorOptions, 'watchTimeoutMs' | 'scanPageTimeout
 export class ChangeWatches {
   readonly #options: WatchOptions
   readonly #watchers = new Map<string, Watcher>()
-  readonly #tails = new Map<string, Promise<readonly ChangeRow[]>>()
+  readonly #tails = new Map<string, Promise<Tail>>()
   readonly #infos = new Map<string, Promise<ReplicaInfo>>()
   #stopped = false
 
@@ -58,8 +65,8 @@ export class ChangeWatches {
     return watcher.add(subscription)
   }
 
-  /** The first rows behind a place: at most `tailRows`. */
-  tail(peer: Peer, shard: ShardId, { history, since, target, body }: TailRequest): Promise<readonly ChangeRow[]> {
+  /** At most `tailRows`, and about `tailBytes`. */
+  tail(peer: Peer, shard: ShardId, { history, since, target, body }: TailRequest): Promise<Tail> {
     // With another target it may have begun too early.
     return shared(this.#tails, `${replicaKey(peer, shard)} ${history} ${since} ${target} ${body}`, () => this.#read(peer, { history, since, body }))
   }
@@ -69,11 +76,17 @@ export class ChangeWatches {
     return shared(this.#infos, replicaKey(peer, shard), () => peer.replica.replicaInfo({ timeoutMs: this.#options.readTimeoutMs }))
   }
 
-  async #read(peer: Peer, request: Pick<TailRequest, 'history' | 'since' | 'body'>): Promise<readonly ChangeRow[]> {
+  async #read(peer: Peer, request: Pick<TailRequest, 'history' | 'since' | 'body'>): Promise<Tail> {
+    const { tailRows, tailBytes, scanPageTimeoutMs } = this.#options
     const rows: ChangeRow[] = []
-    const scan = { ...request, descending: false, locals: false, limit: this.#options.tailRows }
-    for await (const page of peer.replica.scanChanges(scan, { timeoutMs: this.#options.scanPageTimeoutMs })) rows.push(...page)
-    return rows
+    let bytes = 0
+    const scan = { ...request, descending: false, locals: false, limit: tailRows }
+    for await (const page of peer.replica.scanChanges(scan, { timeoutMs: scanPageTimeoutMs })) {
+      rows.push(...page)
+      for (const row of page) bytes += row.body?.length ?? 0
+      if (bytes >= tailBytes) return { rows, complete: false }
+    }
+    return { rows, complete: rows.length < tailRows }
   }
 
   /** Fails every subscriber, now and later. */

@@ -19,7 +19,7 @@ export interface FeedShard {
   /** Where the reader is; ahead of it lies at most the page that it holds. */
   readonly position: ShardPosition
   /** Nodes that failed since the last page. */
-  readonly failed: Set<string>
+  failed: Set<string> | undefined
   attached: AttachedReplica | undefined
   /** Everything up to here is behind the reader once the replica has no more rows. */
   target: number
@@ -70,7 +70,7 @@ export class ShardsFeed implements ChangesFeed {
     const parts = since.kind === 'vector' && !options.descending ? since.parts : []
     this.shards = places.map((place, index) => ({
       index, place, position: new ShardPosition(place.id.range, parts, history => scope.histories.node(history)),
-      failed: new Set<string>(), attached: undefined, target: 0, drained: false, offered: 0, taken: 0, cancelWait: undefined, lostSince: undefined,
+      failed: undefined, attached: undefined, target: 0, drained: false, offered: 0, taken: 0, cancelWait: undefined, lostSince: undefined,
     }))
     context.signal.addEventListener('abort', this.#onAbort, { once: true })
   }
@@ -79,7 +79,7 @@ export class ShardsFeed implements ChangesFeed {
   async attach(shard: FeedShard): Promise<AttachedReplica> {
     if (shard.attached !== undefined) return shard.attached
     const { descending, since } = this.#options
-    const options = { fromEnd: descending || since.kind === 'now', failed: shard.failed }
+    const options = { fromEnd: descending || since.kind === 'now', failed: shard.failed ??= new Set() }
     const found = await attachReplica(this.#scope, shard.place, shard.position, options, this.#call(this.#scope.options.readTimeoutMs))
     // Going down from the end, what it has seen of others does not hold.
     const attached = descending ? { ...found, source: { ...found.source, seen: {} } } : found
@@ -193,7 +193,7 @@ export class ShardsFeed implements ChangesFeed {
       const attached = await this.#refresh(shard, await this.attach(shard))
       const limited = await this.#read(shard, attached)
       if (this.#closed || limited) return true
-      shard.failed.clear()
+      shard.failed = undefined
       this.#drained(shard, attached)
       return true
     } catch (error) {
@@ -219,13 +219,13 @@ export class ShardsFeed implements ChangesFeed {
   /** Hands over all rows. True: so many as the reader may take at most, and there may be more. */
   async #read(shard: FeedShard, { peer, source }: AttachedReplica): Promise<boolean> {
     const { descending, body, limit } = this.#options
-    const { tailRows, scanPageTimeoutMs } = this.#scope.options
+    const { scanPageTimeoutMs } = this.#scope.options
     if (limit !== null && shard.offered >= limit) return true
     if (shard.drained) {
       shard.drained = false
-      const rows = await this.#scope.watches.tail(peer, shard.place.id, { history: source.history, since: shard.position.sequence, target: shard.target, body })
+      const { rows, complete } = await this.#scope.watches.tail(peer, shard.place.id, { history: source.history, since: shard.position.sequence, target: shard.target, body })
       if (rows.length > 0 && !await this.#offer(shard, rows)) return true
-      if (rows.length < tailRows) return false
+      if (complete) return false
     }
     const left = limit === null ? {} : { limit: limit - shard.offered }
     const scan = { history: source.history, since: descending ? 0 : shard.position.sequence, descending, body, locals: false, ...left }
@@ -274,7 +274,7 @@ export class ShardsFeed implements ChangesFeed {
     shard.drained = false
     if (peer === undefined) return
     if (asReplicaError(error).code === 'timeout') this.#scope.readHealth.silent(peer.node)
-    shard.failed.add(peer.node)
+    ;(shard.failed ??= new Set()).add(peer.node)
   }
 
   /** No replica answers: a follower waits for one, others fail. */
@@ -283,7 +283,7 @@ export class ShardsFeed implements ChangesFeed {
     if (!this.#follow) throw error
     shard.lostSince ??= clock.monotonic()
     if (clock.monotonic() - shard.lostSince >= followPatienceMs) throw error
-    shard.failed.clear()
+    shard.failed = undefined
     const timer: Timer = clock.setTimer(followRetryMs, () => this.#resume(shard))
     shard.cancelWait = () => timer.cancel()
     return true

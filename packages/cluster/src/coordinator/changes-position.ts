@@ -27,7 +27,7 @@ export class ShardPosition {
   #sequence = 0
   #absorbed: ReplicaSource | undefined
   /** By history, the latest known last. */
-  #others = new Map<string, Reached>()
+  #others: Map<string, Reached> | undefined
 
   /** @param parts of a token, those of other ranges too: what was read of a wider range holds for this one */
   constructor(range: HashRange, parts: readonly SincePart[], nodeOf: (history: string) => string | undefined) {
@@ -49,14 +49,14 @@ export class ShardPosition {
 
   /** Up to where a replica of that history needs not to be read again. */
   known(history: string): number | undefined {
-    return history === this.#history ? this.#sequence : this.#others.get(history)?.sequence
+    return history === this.#history ? this.#sequence : this.#others?.get(history)?.sequence
   }
 
   /** Everything of the source up to `sequence` has been read. */
   reach(source: ReplicaSource, sequence: number): void {
     if (this.#history !== source.history) {
       if (this.#history !== undefined) this.#learn(this.#history, this.#node, this.#sequence)
-      this.#others.delete(source.history)
+      this.#others?.delete(source.history)
       this.#history = source.history
     }
     this.#node = source.node
@@ -72,17 +72,18 @@ export class ShardPosition {
   parts(): SincePart[] {
     if (this.#history === undefined) return []
     const parts = [{ range: this.#range, node: this.#node, history: this.#history, sequence: this.#sequence }]
-    for (const [history, { node, sequence }] of this.#others) parts.push({ range: this.#range, node, history, sequence })
+    for (const [history, { node, sequence }] of this.#others ?? []) parts.push({ range: this.#range, node, history, sequence })
     return parts
   }
 
   #learn(history: string, node: string, sequence: number): void {
-    const before = this.#others.get(history)
-    this.#others.delete(history)
-    this.#others.set(history, { node: node || (before?.node ?? ''), sequence: Math.max(sequence, before?.sequence ?? 0) })
-    if (this.#others.size <= othersMax) return
+    const others = this.#others ??= new Map()
+    const before = others.get(history)
+    others.delete(history)
+    others.set(history, { node: node || (before?.node ?? ''), sequence: Math.max(sequence, before?.sequence ?? 0) })
+    if (others.size <= othersMax) return
     // Lives that nobody here has met lately are most likely over.
-    const stale = [...this.#others].find(([, reached]) => reached.node === '') ?? [...this.#others][0]!
-    this.#others.delete(stale[0])
+    const stale = [...others].find(([, reached]) => reached.node === '') ?? [...others][0]!
+    others.delete(stale[0])
   }
 }

@@ -28,8 +28,9 @@ export interface CoordinatorOptions {
   /** Documents being repaired at a time, and waiting to be. */
   readonly repairsRunningMax: number
   readonly repairsQueuedMax: number
-  /** Rows of one page that a list hands on. */
+  /** Rows, and bytes of bodies, of one page that a list hands on. */
   readonly listPageRows: number
+  readonly listPageBytes: number
   /** Waiting for all replicas to say where they stand, for an ETag; who is later is left out. */
   readonly stateTimeoutMs: number
   /** One call that waits for a shard's next change. */
@@ -39,8 +40,9 @@ export interface CoordinatorOptions {
   readonly followPatienceMs: number
   /** A feed that goes on asks this seldom what its replica has of others. */
   readonly followRefreshMs: number
-  /** Rows that feeds which were woken together read once for all. */
+  /** Rows, and bytes of bodies, that feeds which were woken together read once for all. */
   readonly tailRows: number
+  readonly tailBytes: number
 }
 
 const MiB = 1024 * 1024
@@ -62,10 +64,12 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   repairsRunningMax: 8,
   repairsQueuedMax: 1_000,
   listPageRows: 500,
+  listPageBytes: MiB,
   stateTimeoutMs: 1_000,
   watchTimeoutMs: 600_000,
   followRetryMs: 1_000,
   followPatienceMs: 30_000,
   followRefreshMs: 10_000,
   tailRows: 500,
+  tailBytes: MiB,
 })

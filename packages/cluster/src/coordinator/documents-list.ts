@@ -50,7 +50,7 @@ function listRows(scope: CoordinatorScope, span: ListSpan, options: ListDocument
   const bounds = { descending, ...(start && { start }), ...(end && { end }), ...(shardLimit !== undefined && { limit: shardLimit }) }
   const sources = limit === 0 ? [] : span.places.map(place =>
     scanShard(scope, place, bounds, (replica, rest, call) => replica.scanDocuments({ ...rest, body, leaves }, call), context))
-  return mergeRows(sources, { descending, skip, limit, pageRows: scope.options.listPageRows })
+  return mergeRows(sources, { descending, skip, limit, pageRows: scope.options.listPageRows, pageBytes: scope.options.listPageBytes })
 }
 
 function listSpan(scope: CoordinatorScope, db: DatabaseRecord, { start, end, descending, partition }: ListDocumentsOptions): ListSpan {

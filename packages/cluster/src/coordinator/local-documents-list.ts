@@ -13,5 +13,5 @@ export async function listLocalDocuments(
   const bounds = { descending, ...(start && { start }), ...(end && { end }), ...(limit !== null && { limit: skip + limit }) }
   const sources = limit === 0 ? [] : scope.access.places(db).map(place =>
     scanShard(scope, place, bounds, (replica, rest, call) => replica.scanLocalDocuments(rest, call), context))
-  return { rows: mergeRows(sources, { descending, skip, limit, pageRows: scope.options.listPageRows }) }
+  return { rows: mergeRows(sources, { descending, skip, limit, pageRows: scope.options.listPageRows, pageBytes: scope.options.listPageBytes }) }
 }

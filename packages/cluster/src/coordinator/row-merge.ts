@@ -4,8 +4,9 @@ export interface RowMergeOptions {
   readonly descending: boolean
   readonly skip: number
   readonly limit: number | null
-  /** Rows of one page handed on. */
+  /** Rows of one page handed on, and bytes of their bodies (a page holds at least one row). */
   readonly pageRows: number
+  readonly pageBytes: number
 }
 
 interface Cursor<Row> { page: readonly Row[]; at: number; readonly source: AsyncIterator<readonly Row[]> }
@@ -14,8 +15,8 @@ interface Cursor<Row> { page: readonly Row[]; at: number; readonly source: Async
  * Merges sources that are each in order of their ids into one order, by a heap of their next rows. Ends every
  * source, whether the rows were read to the end or not.
  */
-export async function* mergeRows<Row extends { readonly id: string }>(
-  sources: readonly AsyncIterable<readonly Row[]>[], { descending, skip, limit, pageRows }: RowMergeOptions,
+export async function* mergeRows<Row extends { readonly id: string; readonly body?: Uint8Array | null }>(
+  sources: readonly AsyncIterable<readonly Row[]>[], { descending, skip, limit, pageRows, pageBytes }: RowMergeOptions,
 ): AsyncGenerator<readonly Row[]> {
   const before = (a: Cursor<Row>, b: Cursor<Row>): boolean => {
     const order = compareIds(a.page[a.at]!.id, b.page[b.at]!.id)
@@ -29,6 +30,7 @@ export async function* mergeRows<Row extends { readonly id: string }>(
     let toSkip = skip
     let rest = limit ?? Infinity
     let out: Row[] = []
+    let bytes = 0
     while (heap.length > 0 && rest > 0) {
       const top = heap[0]!
       const row = top.page[top.at++]!
@@ -36,9 +38,11 @@ export async function* mergeRows<Row extends { readonly id: string }>(
       else {
         out.push(row)
         rest--
-        if (out.length >= pageRows) {
+        bytes += row.body?.length ?? 0
+        if (out.length >= pageRows || bytes >= pageBytes) {
           yield out
           out = []
+          bytes = 0
         }
       }
       if (top.at >= top.page.length && !await fill(top)) {

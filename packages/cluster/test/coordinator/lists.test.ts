@@ -150,3 +150,42 @@ describe('local documents', () => {
     expect(await world.coordinator('b').openLocalDocument(world.db, 'x', { r: 3 }, request())).to.equal(null)
   })
 })
+
+describe('a list of large documents', () => {
+  it('is handed on in pages of bounded size, whatever the number of shards', async () => {
+    const world = new ReplicaWorld({ q: 4, coordinator: { listPageBytes: 10_000 } })
+    const names = Array.from({ length: 200 }, (_, i) => `doc${String(i).padStart(3, '0')}`)
+    await world.coordinator('a').updateDocuments(world.db, names.map(id => edit(id, null, { text: 'x'.repeat(1000) })), { w: 3 }, request())
+    const { rows } = await world.coordinator('b').listDocuments(world.db, { ...everything, body: true }, request())
+    const listed: string[] = []
+    for await (const page of rows) {
+      expect(page.reduce((sum, row) => sum + row.body!.length, 0)).to.be.below(10_000 + 1_100)
+      listed.push(...page.map(row => row.id))
+    }
+    expect(listed).to.deep.equal(names)
+  })
+
+  it('reads no further than its reader', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    await filled(world, Array.from({ length: 4000 }, (_, i) => `doc${i}`))
+    let pages = 0
+    const counted = new Set(['a', 'b', 'c'].flatMap(node => [0, 1, 2, 3].map(index => world.store(node, index))))
+    for (const replica of counted) {
+      const scan = replica.scanDocuments.bind(replica)
+      replica.scanDocuments = (...args) => (async function* () {
+        for await (const page of scan(...args)) {
+          pages++
+          yield page
+        }
+      })()
+    }
+    const { rows } = await world.coordinator('a').listDocuments(world.db, everything, request())
+    const reader = rows[Symbol.asyncIterator]()
+    await reader.next()
+    const ahead = pages
+    await world.clock.advance(1000)
+    expect([pages, ahead < 16]).to.deep.equal([ahead, true])
+    await reader.return?.()
+    expect(pages).to.equal(ahead)
+  })
+})

@@ -10,7 +10,7 @@ const headerBytesMax = 64 * 1024
 const headersMsMax = 30_000
 /** Longer than the usual proxy keeps its side open, so that it is the proxy that closes. */
 const idleMsMax = 75_000
-const defaultConnectionsMax = 8192
+const defaultConnectionsMax = 32_768
 const probeMs = 60_000
 /** Requests that are handled before sockets are looked at again. */
 const requestsPerTurnMax = 64
