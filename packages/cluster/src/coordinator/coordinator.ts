@@ -134,7 +134,7 @@ export interface ChangesFeed {
   take(event: ChangesEvent & { readonly kind: 'rows' }, row: ChangeRow): void
   /** The token of the place. */
   token(): string
-  /** Rows behind the place; an estimate above `countedChangesMin` of a shard. */
+  /** Rows behind the place; an estimate while more than `countedChangesMin` sequences of a shard are left. */
   pending(): Promise<number>
   /** Lets `next` give null, now and later. The place stays. */
   end(): void

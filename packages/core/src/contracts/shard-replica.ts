@@ -220,8 +220,8 @@ export interface ReplicaInfo {
   readonly catchingUp: boolean
 }
 
-/** `countChanges` is exact up to so many changes at least: counting costs a scan. */
-export const countedChangesMin = 1000
+/** `countChanges` counts the changes of so many sequences at least: counting costs a scan, for each page of a feed. */
+export const countedChangesMin = 500
 
 /** Digest of the leaves of the documents whose id hashes into one of equally many buckets. */
 export type DigestBuckets = readonly string[]
@@ -243,7 +243,7 @@ export interface ShardReplica {
   /** Live documents with an id before `before` (byte order), or all when absent. */
   countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number>
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]>
-  /** Documents whose last change has a sequence greater than `since`: exact up to `countedChangesMin` of them, an estimate beyond. */
+  /** Documents whose last change has a sequence greater than `since`: exact for 0 and within `countedChangesMin` of the newest, an estimate else. */
   countChanges(since: number, context: CallContext): Promise<number>
   /**
    * Resolves with where the replica stands once that differs from `seen`: its sequence is greater, or its
