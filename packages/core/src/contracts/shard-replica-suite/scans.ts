@@ -206,6 +206,9 @@ export function longScanCases(fixture: ReplicaFixture): void {
       const rows = await scanRows(fixture, { body: true })
       assert.equal(new Set(rows.map(row => row.id)).size, edits.length)
       assert.equal(rows.length, edits.length)
+      const left = await fixture.replica.countChanges(rows[999]!.sequence, context)
+      assert(left > 1400 && left < 1600, `about 1500 are left, not ${left}`)
+      assert.equal(await fixture.replica.countChanges(rows[2400]!.sequence, context), 99)
     })
   })
 }
