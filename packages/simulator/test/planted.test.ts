@@ -5,7 +5,7 @@ import { plantedBugs } from '../src/planted/index.ts'
 import { scenarios } from '../src/scenarios/index.ts'
 
 /** Those that show soon; `scripts/simulate --planted` hunts all of them. */
-const quickBugs = ['count-before-durable', 'leaked-timers', 'stale-cache', 'local-stamp-rule', 'no-catch-up', 'reused-incarnation', 'forgotten-intent', 'filling-counts']
+const quickBugs = ['count-before-durable', 'leaked-timers', 'stale-cache', 'local-stamp-rule', 'no-catch-up', 'altered-entry', 'reused-incarnation', 'filling-counts']
 const quickSeedsMax = 12
 
 describe('planted bugs', function () {

@@ -107,6 +107,22 @@ export const replicaBugs: readonly PlantedBug[] = [
     }
   }),
   replicaBug({
+    name: 'body-of-another-revision',
+    does: 'a replica answers reads with the body that the document had when it was first read',
+    caughtBy: ['true-bodies'],
+  }, replica => {
+    const bodies = new Map<string, Uint8Array>()
+    return {
+      openDocument: async (request, context) => {
+        const answer = await replica.openDocument(request, context)
+        if (answer?.body === undefined) return answer
+        const body = bodies.get(request.id) ?? answer.body
+        bodies.set(request.id, body)
+        return { ...answer, body }
+      },
+    }
+  }),
+  replicaBug({
     name: 'winner-by-node',
     does: 'which of several leaves wins depends on the node',
     caughtBy: ['reads-agree', 'fresh-reads'],
