@@ -3,6 +3,7 @@
  * each and counts complete answers. Started by run.ts with a job as JSON argument; prints a LoadResult as JSON.
  */
 import { connect } from 'node:net'
+import { documentBody, documentId, type IdOrder } from './documents.ts'
 
 export interface LoadJob {
   readonly kind: 'get' | 'put' | 'bulk'
@@ -12,8 +13,9 @@ export interface LoadJob {
   readonly database: string
   /** get: documents that exist, named `doc-0` and so on. */
   readonly documents: number
-  /** put, bulk: makes ids of different jobs differ. */
+  /** put, bulk: makes ascending ids of different jobs differ. */
   readonly tag: string
+  readonly ids: IdOrder
   /** bulk: documents in one request. */
   readonly batch: number
   readonly bodyBytes: number
@@ -31,25 +33,20 @@ export interface LoadResult {
 }
 
 const job = JSON.parse(process.argv[2]!) as LoadJob
-const filler = 'x'.repeat(Math.max(0, job.bodyBytes - 60))
 const authorization = `Basic ${Buffer.from(job.auth).toString('base64')}`
 let sequence = 0
-
-function documentBody(number: number): string {
-  return `{"number":${number},"name":"document ${number}","text":"${filler}"}`
-}
 
 function nextRequest(): string {
   const head = `Host: bench\r\nAuthorization: ${authorization}\r\nAccept: application/json\r\n`
   if (job.kind === 'get') return `GET /${job.database}/doc-${Math.floor(Math.random() * job.documents)} HTTP/1.1\r\n${head}\r\n`
   if (job.kind === 'put') {
     const number = sequence++
-    const body = documentBody(number)
-    return `PUT /${job.database}/${job.tag}-${number} HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const body = documentBody(number, job.bodyBytes)
+    return `PUT /${job.database}/${documentId(job.tag, number, job.ids)} HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
   }
   const docs = Array.from({ length: job.batch }, () => {
     const number = sequence++
-    return `{"_id":"${job.tag}-${number}",${documentBody(number).slice(1)}`
+    return `{"_id":"${documentId(job.tag, number, job.ids)}",${documentBody(number, job.bodyBytes).slice(1)}`
   })
   const body = `{"docs":[${docs.join(',')}]}`
   return `POST /${job.database}/_bulk_docs HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`

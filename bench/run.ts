@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { MeasuredCluster, auth } from './measured-cluster.ts'
 import { cpuUs, openFiles, residentMiB, runLoad, runScript, startBareServer, type MeasuredServer } from './measured-process.ts'
+import { documentBody, type IdOrder } from './documents.ts'
 import type { LoadJob } from './load.ts'
 
 const { values: flags } = parseArgs({
@@ -42,11 +43,11 @@ interface Measured { readonly perSecond: number; readonly cpuUs: number }
 
 let jobs = 0
 
-async function rate(servers: readonly MeasuredServer[], kind: LoadJob['kind'], duration: number): Promise<Measured> {
+async function rate(servers: readonly MeasuredServer[], kind: LoadJob['kind'], duration: number, ids: IdOrder = 'random'): Promise<Measured> {
   const ports = servers.map(server => server.port)
   const cpuBefore = cpuOf(servers)
   const result = await runLoad({
-    kind, ports, database, documents, batch, bodyBytes, auth, seconds: duration, tag: `job${jobs++}`,
+    kind, ports, database, documents, batch, bodyBytes, auth, seconds: duration, tag: `job${jobs++}`, ids,
     connections: kind === 'bulk' ? bulkConnections : connections,
   })
   const each = result.requests * (kind === 'bulk' ? batch : 1)
@@ -57,9 +58,9 @@ function cpuOf(servers: readonly MeasuredServer[]): number {
   return servers.reduce((total, server) => total + cpuUs(server.processId), 0)
 }
 
-async function bareBulkRate(duration: number): Promise<Measured> {
+async function bareBulkRate(duration: number, ids: IdOrder): Promise<Measured> {
   const folder = mkdtempSync(join(flags.folder ?? tmpdir(), 'sectional-bench-level-'))
-  const measured = await runScript('bare-level.ts', [folder, String(batch), String(duration), String(bodyBytes)]) as Measured
+  const measured = await runScript('bare-level.ts', [folder, String(batch), String(duration), String(bodyBytes), ids]) as Measured
   rmSync(folder, { recursive: true })
   return measured
 }
@@ -85,11 +86,15 @@ async function compare(what: string, target: string, sectional: (duration: numbe
   return row
 }
 
+function compareBulk(label: string, cluster: MeasuredCluster, ids: IdOrder, target: string): Promise<Row> {
+  return compare(`${label}: \`_bulk_docs\` of ${batch}, documents with ${ids} ids`, target,
+    duration => rate(cluster.nodes, 'bulk', duration, ids), duration => bareBulkRate(duration, ids))
+}
+
 async function fill(cluster: MeasuredCluster): Promise<void> {
   await cluster.send('PUT', `/${database}`, null, 201)
-  const text = 'x'.repeat(bodyBytes - 60)
   for (let from = 0; from < documents; from += batch) {
-    const docs = Array.from({ length: batch }, (_, index) => ({ _id: `doc-${from + index}`, number: from + index, name: `document ${from + index}`, text }))
+    const docs = Array.from({ length: batch }, (_, index) => ({ _id: `doc-${from + index}`, ...JSON.parse(documentBody(from + index, bodyBytes)) }))
     await cluster.send('POST', `/${database}/_bulk_docs`, { docs }, 201)
   }
 }
@@ -107,7 +112,8 @@ async function measureNodes(count: number, targets: readonly string[]): Promise<
       rows: [
         await compare(`${label}: GET of random documents`, targets[0]!, duration => rate(cluster.nodes, 'get', duration), duration => rate([bare], 'get', duration)),
         await compare(`${label}: durable PUT of new documents`, targets[1]!, duration => rate(cluster.nodes, 'put', duration), duration => rate([bare], 'put', duration)),
-        await compare(`${label}: \`_bulk_docs\` of ${batch}, documents`, targets[2]!, duration => rate(cluster.nodes, 'bulk', duration), bareBulkRate),
+        await compareBulk(label, cluster, 'random', targets[2]!),
+        await compareBulk(label, cluster, 'ascending', 'reported'),
       ],
     }
   } finally {
@@ -143,7 +149,7 @@ function report(rows: readonly Row[], lines: readonly string[]): string {
     `Measured by \`scripts/bench\` on ${cpus().length} cores (${cpu?.model.trim()}), Node.js ${process.versions.node}: ${connections} connections (${bulkConnections} for`,
     `\`_bulk_docs\`), documents of ${bodyBytes} bytes, ${rounds} rounds of ${seconds} s in turns with the bare program; medians. The load generator`,
     'shares the cores. Bare: for GET and PUT a `node:http` server that reads the request and answers a constant; for',
-    `\`_bulk_docs\` classic-level writing synced batches of ${batch} such documents. CPU each: of the server processes,`,
+    `\`_bulk_docs\` classic-level writing the same documents under the same ids in synced batches of ${batch}. CPU each: of the server processes,`,
     'theirs and the bare one\'s; it says more than the ratio when the machine does other things.',
     '',
     '| What | Sectional | Bare | Ratio | Target | CPU each |',
