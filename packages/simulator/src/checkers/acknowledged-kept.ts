@@ -1,4 +1,4 @@
-import { treeHas } from './disk-contents.ts'
+import { mayBeStemmed, treeHas } from './disk-contents.ts'
 import { describe, isOf } from './final-state.ts'
 import type { FinalState, Findings } from './final-state.ts'
 
@@ -13,6 +13,6 @@ export function acknowledgedKept({ databases, lostDisks, operations }: FinalStat
     if (final === undefined || revision === undefined || !isOf(operation, final)) return []
     if (!['write', 'delete', 'graft'].includes(kind) || (outcome !== 'done' && (outcome !== 'accepted' || lostDisks > 0))) return []
     const contents = final.documents.get(id)
-    return contents !== undefined && treeHas(contents.branches, revision) ? [] : [`${describe(operation)} is lost: ${contents === undefined ? 'no such document' : 'it is not in the tree'}`]
+    return contents !== undefined && (treeHas(contents.branches, revision) || mayBeStemmed(contents.branches, revision)) ? [] : [`${describe(operation)} is lost: ${contents === undefined ? 'no such document' : 'it is not in the tree'}`]
   })
 }

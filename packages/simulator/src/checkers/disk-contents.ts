@@ -78,6 +78,12 @@ export function treeHas(branches: readonly Branch[], revision: string): boolean 
   return branches.some(({ path }) => path.ids[path.start - Number(generation)] === hash)
 }
 
+/** Whether the revision may have been there: a branch has grown so far beyond it that its place was cut off (`_revs_limit`). */
+export function mayBeStemmed(branches: readonly Branch[], revision: string): boolean {
+  const generation = Number(revision.split('-')[0])
+  return branches.some(({ path }) => path.start - path.ids.length >= generation)
+}
+
 /** Whether the second revision stands below the first one in the tree. */
 export function isAncestor(branches: readonly Branch[], ancestor: string, revision: string): boolean {
   const [generation, hash] = ancestor.split('-') as [string, string]

@@ -4,7 +4,7 @@ import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
 import { databaseRecord, shardOf } from '../workload/history.ts'
 import type { Operation } from '../workload/history.ts'
-import { openDisk, treeHas } from './disk-contents.ts'
+import { mayBeStemmed, openDisk, treeHas } from './disk-contents.ts'
 
 const call = { timeoutMs: 3_600_000 }
 
@@ -49,7 +49,7 @@ export class DurableAcknowledgement {
     let found = 0
     for (const host of await Promise.all(disks)) {
       const snapshot = await host.replica(shard)?.openDocument({ id, body: false, tree: true }, call)
-      if (snapshot?.tree !== undefined && treeHas(snapshot.tree, revision)) found++
+      if (snapshot?.tree !== undefined && (treeHas(snapshot.tree, revision) || mayBeStemmed(snapshot.tree, revision))) found++
     }
     return found
   }

@@ -11,6 +11,10 @@ export interface SwarmOptions {
   /** Mean pause of a client between two operations. */
   readonly thinkMs: number
   readonly documentsPerDatabase: number
+  /** Most documents of one bulk request. */
+  readonly bulkMax: number
+  /** `_revs_limit` of every database; undefined: as it comes. */
+  readonly revsLimit: number | undefined
   /** Longest padding of a document, in bytes. */
   readonly documentBytesMax: number
   readonly r: number | undefined
@@ -55,7 +59,7 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     clients: dice.integer(1, 6),
     operationsPerClient: dice.integer(10, 60),
     thinkMs: dice.pick([5, 50, 200, 600, 1500]),
-    documentsPerDatabase: dice.pick([1, 2, 5, 20, 60]),
+    documentsPerDatabase: dice.pick([1, 2, 5, 20, 60, 2000]),
     documentBytesMax: dice.pick([0, 100, 2000, 60_000]),
     r: dice.pick([undefined, undefined, 1, 2, nodes]),
     w: dice.pick([undefined, undefined, 1, 2, nodes]),
@@ -65,8 +69,10 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     clockOffsetMs: dice.pick([0, 100, 3_600_000]),
     syncDelayMs: { min: syncMin, max: syncMin + dice.pick([0, 2, 10]) },
     faultPauseMs: calm ? Infinity : dice.pick([300, 1000, 3000, 8000]),
-    faultMsMax: dice.pick([500, 3000, 15_000]),
+    faultMsMax: dice.pick([500, 3000, 15_000, 90_000]),
     faults: drawFaults(dice),
+    bulkMax: dice.pick([4, 8, 8, 300]),
+    revsLimit: dice.pick([undefined, undefined, undefined, 5, 2, 1]),
   }
 }
 

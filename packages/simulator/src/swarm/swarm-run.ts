@@ -156,6 +156,9 @@ class SwarmRun {
     const client = this.#client('setup', founders)
     for (const database of this.#options.databases) {
       await this.#world.eventually(`${database.name} to be created`, startMsMax, async () => await client.createDatabase(database) ? null : 'refused')
+      const { revsLimit } = this.#options
+      if (revsLimit === undefined) continue
+      await this.#world.eventually(`${database.name} to keep few revisions`, startMsMax, async () => await client.limitRevisions(database.name, revsLimit) ? null : 'refused')
     }
   }
 

@@ -37,7 +37,6 @@ interface Task {
 const hotChance = 0.3
 /** A client that knows a document's revision asks anew with this probability. */
 const refreshChance = 0.3
-const bulkMax = 8
 
 /** One client: does one thing after the other, remembers revisions, and turns to another node when one fails it. */
 export class Client {
@@ -124,7 +123,7 @@ export class Client {
 
   async #bulk(database: string): Promise<void> {
     const { dice, options } = this.#parts
-    const ids = Array.from({ length: dice.integer(1, bulkMax) }, () => this.#documentId())
+    const ids = Array.from({ length: dice.integer(1, options.bulkMax) }, () => this.#documentId())
     const writes = ids.map(id => ({ id, parent: this.#known.get(`${database}/${id}`) ?? null, value: this.#newValue(), deleted: dice.chance(0.1) }))
     const docs = writes.map(({ id, parent, value, deleted }) => ({
       _id: id, ...(parent === null ? {} : { _rev: parent }), ...(deleted && parent !== null ? { _deleted: true } : {}), ...this.#body(value),
@@ -163,6 +162,12 @@ export class Client {
   async createDatabase({ name, q, n }: DatabaseOptions): Promise<boolean> {
     const [operation] = await this.#ask(name, 'PUT', `/${name}?q=${q}&n=${n}`, undefined, [{ kind: 'create-database', id: '', read: readDatabaseChange }])
     return operation!.outcome === 'done' || operation!.status === 412
+  }
+
+  /** Resolves with whether it is so for sure. */
+  async limitRevisions(database: string, limit: number): Promise<boolean> {
+    const { status } = await this.#parts.world.send(this.#home, 'PUT', `/${database}/_revs_limit`, limit)
+    return status === 200
   }
 
   async #deleteDatabase(fleeting: readonly DatabaseOptions[]): Promise<void> {
