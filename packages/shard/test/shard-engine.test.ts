@@ -206,6 +206,28 @@ describe('a shard engine', () => {
     expect(await code(engine.storeRevisions({ revisions: [], locals: [{ id: '\udc00', revision: 1, stamp: 1, body: null }], revsLimit: 10 }, context))).to.equal('protocol')
   })
 
+  it('names the parent of a decided revision, though the limit of revisions cuts it off at once', async () => {
+    const decide = async (parent: string | null, value: number): Promise<readonly string[]> => {
+      const reply = await engine.updateDocuments({ edits: [edit('a', parent, { value })], revsLimit: 1 }, context)
+      const outcome = reply.kind === 'decided' ? reply.outcomes[0] : undefined
+      return outcome?.kind === 'updated' ? outcome.path.ids : []
+    }
+    const [first] = await decide(null, 1)
+    const [second, ...ancestors] = await decide(`1-${first}`, 2)
+    expect(ancestors).to.deep.equal([first])
+    const snapshot = await engine.openDocument({ id: 'a', body: false, tree: true }, context)
+    expect(snapshot?.tree?.map(({ path }) => path.ids)).to.deep.equal([[second]])
+  })
+
+  it('keeps no second body of a revision that an edit makes again', async () => {
+    const made = edit('a', '1-aa', {}, true)
+    await engine.storeRevisions({ revisions: [{ id: 'a', path: { start: 2, ids: [made.revisionHash] }, deleted: true, body: made.body }], revsLimit: 10 }, context)
+    await engine.storeRevisions({ revisions: [{ id: 'a', path: { start: 1, ids: ['aa'] }, deleted: false, body: made.body }], revsLimit: 10 }, context)
+    const reply = await engine.updateDocuments({ edits: [made], revsLimit: 10 }, context)
+    expect(reply).to.deep.equal({ kind: 'decided', outcomes: [{ kind: 'updated', path: { start: 2, ids: [made.revisionHash, 'aa'] } }] })
+    expect((await verifyShard(engine.records)).problems).to.deep.equal([])
+  })
+
   it('lists the rows of one call by id', async () => {
     await engine.updateDocuments({ edits: ['c', 'a', 'b'].map(id => edit(id, null, {})), revsLimit: 10 }, context)
     const rows = await collect(engine.scanChanges({ since: 0, descending: false, body: false, locals: false }, context))

@@ -243,7 +243,7 @@ export class MemoryShardReplica implements ShardReplica {
     const above = parent === null ? { start: 0, ids: [] } : tree.path(parent)!
     const path = { start: (parent === null ? 0 : parseRevision(parent).generation) + 1, ids: [hash, ...above.ids] }
     this.#merge({ id: edit.id, path, deleted: edit.deleted, body: edit.body }, revsLimit)
-    return { kind: 'updated', path: this.#tree(edit.id).path(`${path.start}-${hash}`)! }
+    return { kind: 'updated', path }
   }
 
   #merge({ id, path, deleted, body }: DocumentRevision, revsLimit: number): void {

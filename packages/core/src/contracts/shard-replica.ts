@@ -51,6 +51,7 @@ export interface DocumentEdit {
 }
 
 export type EditOutcome =
+  /** The revision with its ancestors as they were known, the parent at least: one more than `revsLimit` keeps. */
   | { readonly kind: 'updated'; readonly path: RevisionPath }
   | { readonly kind: 'conflict' }
 

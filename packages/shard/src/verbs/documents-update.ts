@@ -21,8 +21,12 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number): E
   const hash = parent === edit.parent ? edit.revisionHash : revisionHash({ deleted, parent, body })
   const ancestor = parent === null ? null : readRevision(parent)
   const path = ancestor === null ? { start: 1, ids: [hash] } : { start: ancestor.generation + 1, ids: [hash, ancestor.hash] }
-  const { tree, cut } = stem(before.merge(path, { deleted, bodyKey: draft.nextSequence }).tree, revsLimit)
-  draft.putRevision(id, tree, body)
+  const { tree: merged, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
+  const { tree, cut } = stem(merged, revsLimit)
+  // Where the limit once cut the tree apart, an edit can make a revision that is there already.
+  if (result === 'internal') draft.putAncestry(id, tree)
+  else draft.putRevision(id, tree, body)
   draft.dropBodies(cut)
-  return { kind: 'updated', path: ancestor === null ? path : tree.path(`${path.start}-${hash}`) ?? path }
+  // Before stemming: other replicas join the revision to its parent, even where this one has just cut that off.
+  return { kind: 'updated', path: ancestor === null ? path : merged.path(`${path.start}-${hash}`) ?? path }
 }
