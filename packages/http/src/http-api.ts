@@ -45,7 +45,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     ...parts,
     settings: new HttpSettings(configuration),
     admission,
-    authenticator: new Authenticator(configuration, runtime.machine, options),
+    authenticator: new Authenticator(configuration, runtime.machine, runtime.random, options),
     batches,
     feeds,
     uuids: new UuidGenerator(runtime.random),

@@ -1,10 +1,11 @@
 /**
  * Turns an Authorization header into a user. Verifying a password costs about 100 ms of a thread, so the
- * outcome is kept under the header itself (hashing that would cost a tenth of a cheap request), and counts only as
- * long as the stored hash of that administrator is the one it was verified against.
+ * outcome is kept under a keyed hash of the header, and counts only as long as the stored hash of that
+ * administrator is the one it was verified against.
  */
+import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
-import type { Machine } from '@sectional/runtime'
+import type { Machine, Random } from '@sectional/runtime'
 import { overloaded } from '../admission.ts'
 import { BoundedMap } from '../bounded-map.ts'
 import type { Configuration } from '../configuration.ts'
@@ -14,6 +15,7 @@ import { anonymous, type User } from './user.ts'
 
 const iterationsMaxDefault = 1_000_000_000
 const waitingChecksMax = 100
+const keyBytes = 32
 
 interface Verified { readonly name: string; readonly storedHash: string; readonly user: User | null }
 
@@ -21,15 +23,17 @@ export class Authenticator {
   readonly #configuration: Configuration
   readonly #machine: Machine
   readonly #checksMax: number
+  readonly #key: string
   readonly #verified: BoundedMap<string, Verified>
   readonly #running = new Map<string, Promise<User | null>>()
   readonly #waiting: (() => void)[] = []
   #checks = 0
 
-  constructor(configuration: Configuration, machine: Machine, limits: { readonly credentialsMax: number; readonly passwordChecksMax: number }) {
+  constructor(configuration: Configuration, machine: Machine, random: Random, limits: { readonly credentialsMax: number; readonly passwordChecksMax: number }) {
     this.#configuration = configuration
     this.#machine = machine
     this.#checksMax = limits.passwordChecksMax
+    this.#key = Buffer.from(random.bytes(keyBytes)).toString('hex')
     this.#verified = new BoundedMap(limits.credentialsMax)
   }
 
@@ -39,25 +43,26 @@ export class Authenticator {
    */
   authenticate(authorization: string | undefined): User | Promise<User> {
     if (authorization === undefined) return anonymous
-    const known = this.#verified.get(authorization)
+    const fingerprint = hash('sha256', this.#key + authorization, 'base64')
+    const known = this.#verified.get(fingerprint)
     if (known !== undefined && this.#configuration.get('admins', known.name) === known.storedHash) return known.user ?? refuse()
     const credentials = parseBasicCredentials(authorization)
-    return credentials === null ? anonymous : this.#check(authorization, credentials)
+    return credentials === null ? anonymous : this.#check(fingerprint, credentials)
   }
 
-  async #check(authorization: string, credentials: BasicCredentials): Promise<User> {
-    const running = this.#running.get(authorization)
+  async #check(fingerprint: string, credentials: BasicCredentials): Promise<User> {
+    const running = this.#running.get(fingerprint)
     if (running !== undefined) return await running ?? refuse()
-    const check = this.#verify(authorization, credentials)
-    this.#running.set(authorization, check)
+    const check = this.#verify(fingerprint, credentials)
+    this.#running.set(fingerprint, check)
     try {
       return await check ?? refuse()
     } finally {
-      this.#running.delete(authorization)
+      this.#running.delete(fingerprint)
     }
   }
 
-  async #verify(authorization: string, { name, password }: BasicCredentials): Promise<User | null> {
+  async #verify(fingerprint: string, { name, password }: BasicCredentials): Promise<User | null> {
     const storedHash = this.#configuration.get('admins', name)
     const parsed = storedHash === undefined ? null : parseAdminHash(storedHash)
     if (storedHash === undefined || parsed === null) return null
@@ -65,7 +70,7 @@ export class Authenticator {
     try {
       const right = await verifyAdminPassword(password, parsed, this.#machine, this.#iterationsMax())
       const user: User | null = right ? { name, roles: ['_admin'], admin: true, handler: 'default' } : null
-      this.#verified.set(authorization, { name, storedHash, user })
+      this.#verified.set(fingerprint, { name, storedHash, user })
       return user
     } finally {
       this.#end()
