@@ -42,10 +42,10 @@ export const replicaBugs: readonly PlantedBug[] = [
   })),
   replicaBug({
     name: 'dropped-anti-entropy-batch',
-    does: 'one in three checkpointed batches is confirmed, and only its checkpoint stored',
+    does: 'every other checkpointed batch is confirmed, and only its checkpoint stored',
     caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept'],
   }, replica => {
-    const drops = everyNth(3)
+    const drops = everyNth(2)
     return {
       storeRevisions: (request, context) => replica.storeRevisions(
         request.checkpoint !== undefined && request.revisions.length > 0 && drops() ? { ...request, revisions: [], locals: [] } : request, context),
