@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import type { CallContext, DocumentEdit, ShardId } from '@sectional/core'
 import { revisionHash } from '@sectional/core'
-import { LevelStorage, SeededRandom } from '@sectional/runtime'
+import { LevelStorage, MemoryBlobStorage, SeededRandom } from '@sectional/runtime'
 import type { Clock, Log, Metrics } from '@sectional/runtime'
 import { ShardHost } from '@sectional/shard'
 
@@ -84,7 +84,7 @@ async function bare(directory: string): Promise<number> {
 }
 
 async function engine(directory: string, bareWall: number): Promise<void> {
-  const host = await ShardHost.open({ storage: new LevelStorage({ directory }), clock, random: new SeededRandom(1), metrics, log })
+  const host = await ShardHost.open({ storage: new LevelStorage({ directory }), blobs: new MemoryBlobStorage(), clock, random: new SeededRandom(1), metrics, log })
   const replica = await host.create(shard)
   const all = edits(documents, 'bulk')
   const bulkWall = await measured(`bulk of ${bulk} new documents`, documents, async () => {
@@ -124,7 +124,7 @@ async function engine(directory: string, bareWall: number): Promise<void> {
 
 async function manyShards(directory: string): Promise<void> {
   const count = 2_000
-  const open = (): Promise<ShardHost> => ShardHost.open({ storage: new LevelStorage({ directory: join(directory, 'many') }), clock, random: new SeededRandom(1), metrics, log })
+  const open = (): Promise<ShardHost> => ShardHost.open({ storage: new LevelStorage({ directory: join(directory, 'many') }), blobs: new MemoryBlobStorage(), clock, random: new SeededRandom(1), metrics, log })
   const shards = Array.from({ length: count }, (_, index): ShardId => ({ incarnation: `db${index}`, range: shard.range }))
   global.gc?.()
   const before = process.memoryUsage().heapUsed

@@ -188,6 +188,9 @@ export class MemoryPeerNetwork implements PeerNetwork {
       replicaInfo: context => call(context, (replica, inner) => replica.replicaInfo(inner)),
       digestDocuments: (buckets, context) => call(context, (replica, inner) => replica.digestDocuments(buckets, inner)),
       scanDigestBucket: (count, bucket, context) => scan(context, (replica, inner) => replica.scanDigestBucket(count, bucket, inner)),
+      writeBlob: (chunks, context) => call(context, (replica, inner) => replica.writeBlob(chunks, inner)),
+      readBlob: (hash, span, context) => this.remoteReplica(node, shard).readBlob(hash, span, context),
+      hasBlobs: (hashes, context) => call(context, (replica, inner) => replica.hasBlobs([...hashes], inner)),
     }
   }
 

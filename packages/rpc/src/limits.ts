@@ -17,6 +17,8 @@ export interface RpcLimits {
   /** Window of a stream: pages and bytes under way that the reader has not taken. */
   readonly streamPages: number
   readonly streamBytes: number
+  /** Window of an upload: bytes under way that the far end has not taken. */
+  readonly uploadBytes: number
   /** Rows of one page are split so that a page stays near this size. */
   readonly pageBytes: number
   /** A stream whose reader grants nothing for so long is ended. */
@@ -47,6 +49,7 @@ export const defaultLimits: RpcLimits = Object.freeze({
   maxServedBytes: 128 * MiB,
   streamPages: 4,
   streamBytes: MiB,
+  uploadBytes: MiB / 2,
   pageBytes: 256 * 1024,
   streamStallMs: 300_000,
   connectTimeoutMs: 3000,

@@ -125,6 +125,8 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
     return {
       call: async <Request, Reply>(verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext) => (
         link().call(verb, shard, request, context)),
+      upload: async <Reply>(verb: Verb<void, Reply>, shard: ShardId, chunks: AsyncIterable<Uint8Array>, context: CallContext) => (
+        link().upload(verb, shard, chunks, context)),
       scan: <Request, Row>(verb: StreamVerb<Request, Row>, shard: ShardId, request: Request, context: CallContext) => ({
         [Symbol.asyncIterator]: () => {
           try {

@@ -1,4 +1,5 @@
 import { MemoryBlobStorage } from './blobs/blob-store-memory.ts'
+import { MemoryCompression } from './compression/compression-memory.ts'
 import { ManualClock } from './clock-manual.ts'
 import type { Clock } from './clock.ts'
 import { RevocableClock } from './clock-revocable.ts'
@@ -51,6 +52,7 @@ export function createMemoryRuntime(options: MemoryRuntimeOptions = {}): MemoryR
     random: options.random ?? new SeededRandom(1),
     storage,
     blobs,
+    compression: new MemoryCompression(),
     network,
     http,
     log: options.log ?? new MemoryLog(),

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { FileBlobStorage } from './blobs/blob-store-files.ts'
 import { RealClock } from './clock-real.ts'
+import { ZlibCompression } from './compression/compression-zlib.ts'
 import { NodeHttpListener } from './http/http-listener-node.ts'
 import type { NodeHttpListenerOptions } from './http/http-listener-node.ts'
 import { PinoLog } from './log/log-pino.ts'
@@ -43,6 +44,7 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
     random: new RealRandom(),
     storage: new LevelStorage({ directory: join(options.dataDirectory, 'stores'), observer: storageMetrics(metrics, clock) }),
     blobs: new FileBlobStorage(join(options.dataDirectory, 'blobs')),
+    compression: new ZlibCompression(),
     network,
     http,
     log,

@@ -6,6 +6,7 @@
 import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
 import type { BlobStorage } from './blobs/blob-store.ts'
+import type { Compression } from './compression/compression.ts'
 import type { Storage } from './storage/storage.ts'
 import type { Network } from './network/network.ts'
 import type { HttpListener } from './http/http-listener.ts'
@@ -18,6 +19,7 @@ export interface Runtime {
   readonly random: Random
   readonly storage: Storage
   readonly blobs: BlobStorage
+  readonly compression: Compression
   readonly network: Network
   readonly http: HttpListener
   readonly log: Log

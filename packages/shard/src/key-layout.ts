@@ -8,6 +8,7 @@
  *       n                                   next prefix to give out
  *       d incarnation NUL range             a hosted shard
  *       x prefix(4)                         a dropped shard whose keys are being cleared
+ *       r blob(32) prefix(4) sequence(8)    the body at that place names the blob; stands as long as the body does
  *     prefix 1 and above: one shard each
  *       m                                   state of the replica: sequence and counters
  *       i id                                a document: leaves and revision tree
@@ -30,7 +31,7 @@ const sequenceBytes = 8
 export const prefixMax = 0xfffffffe
 
 export type KeyKind = 'm' | 'i' | 's' | 'b' | 'l' | 'c'
-type DirectoryKind = 'v' | 'n' | 'd' | 'x'
+type DirectoryKind = 'v' | 'n' | 'd' | 'x' | 'r'
 
 function head(prefix: number, kind: KeyKind | DirectoryKind, restBytes: number): Buffer {
   const key = Buffer.allocUnsafe(headBytes + restBytes)
@@ -133,6 +134,33 @@ export class ShardKeys {
   static bodyChunk(key: Uint8Array): number {
     return key.length === headBytes + sequenceBytes ? 0 : asBuffer(key).readUInt16BE(headBytes + sequenceBytes)
   }
+}
+
+/** Where a body lies that names a blob. */
+export interface BlobReference { readonly prefix: number; readonly sequence: number }
+
+const blobBytes = 32
+
+/** Which bodies of any shard name a blob: in one place for the node, which stores content once. */
+export const blobKeys = {
+  reference: (blob: string, { prefix, sequence }: BlobReference): Uint8Array => {
+    const key = head(0, 'r', blobBytes + prefixBytes + sequenceBytes)
+    key.write(blob, headBytes, 'hex')
+    key.writeUInt32BE(prefix, headBytes + blobBytes)
+    key.writeUInt32BE(Math.floor(sequence / 0x1_0000_0000), headBytes + blobBytes + prefixBytes)
+    key.writeUInt32BE(sequence >>> 0, headBytes + blobBytes + prefixBytes + 4)
+    return key
+  },
+  references: (blob: string): Range => {
+    const gte = head(0, 'r', blobBytes)
+    gte.write(blob, headBytes, 'hex')
+    return { gte, lt: Buffer.concat([gte, Buffer.alloc(prefixBytes + sequenceBytes + 1, 0xff)]) }
+  },
+  readReference: (key: Uint8Array): BlobReference => {
+    const bytes = asBuffer(key)
+    const at = headBytes + blobBytes
+    return { prefix: bytes.readUInt32BE(at), sequence: bytes.readUInt32BE(at + prefixBytes) * 0x1_0000_0000 + bytes.readUInt32BE(at + prefixBytes + 4) }
+  },
 }
 
 function boundKey(prefix: number, kind: KeyKind, bound: IdBound, after: boolean): Uint8Array {

@@ -1,12 +1,14 @@
 import type {
-  CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
-  OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId, ShardReplica,
-  StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+  AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound,
+  LocalDocument, OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff,
+  ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply,
+  UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
 import type { Clock, Store } from '@sectional/runtime'
 import { checkCall, toReplicaError, withinDeadline } from './call-guard.ts'
 import { CommitWaiters } from './commit-waiters.ts'
+import type { NodeBlobs } from './blobs/node-blobs.ts'
 import { ShardKeys } from './key-layout.ts'
 import type { DirectoryEntry } from './shard-directory.ts'
 import { ShardRecords } from './shard-records.ts'
@@ -28,6 +30,7 @@ import { decideRevisions } from './verbs/revisions-store.ts'
 /** What the engines of one node share. */
 export interface EngineResources {
   readonly store: Store
+  readonly blobs: NodeBlobs
   readonly clock: Clock
   readonly metrics: WriteMetrics
   /** Called after each durable change of documents or local documents. */
@@ -43,15 +46,17 @@ export class ShardEngine implements ShardReplica {
   readonly shard: ShardId
   readonly records: ShardRecords
   readonly #history: string
+  readonly #blobs: NodeBlobs
   readonly #clock: Clock
   readonly #writer: ShardWriter
   readonly #waiters: CommitWaiters
   #catchingUp = false
   #refusal: ReplicaError | undefined
 
-  constructor({ store, clock, metrics, onCommit }: EngineResources, { shard, prefix, history }: DirectoryEntry) {
+  constructor({ store, blobs, clock, metrics, onCommit }: EngineResources, { shard, prefix, history }: DirectoryEntry) {
     this.shard = shard
     this.#history = history
+    this.#blobs = blobs
     this.#clock = clock
     this.records = new ShardRecords(store, new ShardKeys(prefix))
     this.#waiters = new CommitWaiters(clock)
@@ -83,12 +88,28 @@ export class ShardEngine implements ShardReplica {
   updateDocuments({ edits, revsLimit, force }: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
     return this.#answer<UpdateDocumentsReply>(context, () => {
       if (this.#catchingUp && force !== true) return { kind: 'declined' }
-      return this.#writer.write(edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, edits, revsLimit) }))
+      return this.#holding(edits, () =>
+        this.#writer.write(edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, edits, revsLimit) })))
     })
   }
 
   storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
-    return this.#answer(context, () => this.#writer.write(request.revisions.map(revision => revision.id), draft => decideRevisions(draft, request)))
+    return this.#answer(context, () => this.#holding(request.revisions, () =>
+      this.#writer.write(request.revisions.map(revision => revision.id), draft => decideRevisions(draft, request))))
+  }
+
+  /** What is written keeps the content that it names from being removed. Without attachments it costs nothing. */
+  #holding<T>(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>): Promise<T> {
+    return items.some(item => item.attachments !== undefined) ? this.#holdAndWrite(items, write) : write()
+  }
+
+  async #holdAndWrite<T>(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>): Promise<T> {
+    const release = await this.#blobs.hold(items)
+    try {
+      return await write()
+    } finally {
+      release()
+    }
   }
 
   diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly RevisionsDiff[]> {
@@ -150,6 +171,24 @@ export class ShardEngine implements ShardReplica {
     return this.#pages(context, () => scanDigestBucket(this.records, bucketCount, bucket))
   }
 
+  async writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
+    try {
+      checkCall(context)
+      this.#assertOpen()
+      return await this.#blobs.write(chunks)
+    } catch (error) {
+      throw this.#refusal ?? toReplicaError(error)
+    }
+  }
+
+  async *readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncGenerator<Uint8Array> {
+    for await (const [chunk] of this.#pages(context, () => inPages(this.#blobs.read(hash, span)))) if (chunk !== undefined) yield chunk
+  }
+
+  hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
+    return this.#read(context, () => this.#blobs.keep(hashes))
+  }
+
   #assertOpen(): void {
     if (this.#refusal !== undefined) throw this.#refusal
   }
@@ -205,4 +244,8 @@ export class ShardEngine implements ShardReplica {
       else await closed
     }
   }
+}
+
+async function* inPages<Item>(items: AsyncIterable<Item>): AsyncGenerator<readonly Item[]> {
+  for await (const item of items) yield [item]
 }

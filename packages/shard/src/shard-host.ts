@@ -1,6 +1,7 @@
 import type { ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
-import type { Clock, Log, Metrics, Random, Storage, Store, StoreOptions } from '@sectional/runtime'
+import type { BlobStorage, Clock, Log, Metrics, Random, Storage, Store, StoreOptions } from '@sectional/runtime'
+import { NodeBlobs } from './blobs/node-blobs.ts'
 import { toReplicaError } from './call-guard.ts'
 import { prefixMax, ShardKeys } from './key-layout.ts'
 import { ShardDirectory, shardName } from './shard-directory.ts'
@@ -8,6 +9,7 @@ import { ShardEngine } from './shard-engine.ts'
 import type { WriteMetrics } from './shard-writer.ts'
 
 const storeName = 'documents'
+const blobStoreName = 'attachments'
 /** Below, the space of a cleared range is left to LevelDB's own compactions. */
 const compactedBytesMin = 4 * 1024 * 1024
 /** Reads that miss LevelDB's block cache cost twice as much as those that hit it; a larger write buffer is compacted less often. */
@@ -17,6 +19,7 @@ const commitDocumentsBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 /** The part of `Runtime` that the engines use. */
 export interface ShardRuntime {
   readonly storage: Storage
+  readonly blobs: BlobStorage
   readonly clock: Clock
   readonly random: Random
   readonly metrics: Metrics
@@ -28,6 +31,8 @@ export interface ShardRuntime {
  * is made when it is first asked for.
  */
 export class ShardHost {
+  /** The content of attachments, shared by all shards. */
+  readonly blobs: NodeBlobs
   readonly #runtime: ShardRuntime
   readonly #store: Store
   readonly #directory: ShardDirectory
@@ -40,7 +45,8 @@ export class ShardHost {
   #reclaiming: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
-  private constructor(runtime: ShardRuntime, store: Store, directory: ShardDirectory) {
+  private constructor(runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs) {
+    this.blobs = blobs
     this.#runtime = runtime
     this.#store = store
     this.#directory = directory
@@ -53,18 +59,21 @@ export class ShardHost {
 
   /**
    * Opens the node's document store and goes on clearing what was dropped before.
-   * @throws StorageError
+   * @throws StorageError, BlobError
    */
   static async open(runtime: ShardRuntime, options?: StoreOptions): Promise<ShardHost> {
     const store = await runtime.storage.open(storeName, { ...defaultOptions, ...options })
     let directory
+    let blobs
     try {
       directory = await ShardDirectory.open(store, runtime.random)
+      blobs = new NodeBlobs({ ...runtime, blobs: await runtime.blobs.open(blobStoreName), store })
     } catch (error) {
       await store.close()
       throw error
     }
-    const host = new ShardHost(runtime, store, directory)
+    const host = new ShardHost(runtime, store, directory, blobs)
+    blobs.start()
     host.#reclaim()
     return host
   }
@@ -80,7 +89,7 @@ export class ShardHost {
     if (engine !== undefined || this.#closing !== undefined || this.#dropping.has(name)) return engine
     const entry = this.#directory.get(name)
     if (entry === undefined) return undefined
-    const created = new ShardEngine({ store: this.#store, clock: this.#runtime.clock, metrics: this.#metrics, onCommit: committed => this.#committed(committed) }, entry)
+    const created = new ShardEngine({ store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, metrics: this.#metrics, onCommit: committed => this.#committed(committed) }, entry)
     this.#engines.set(name, created)
     return created
   }
@@ -173,6 +182,7 @@ export class ShardHost {
     for (const engine of this.#engines.values()) engine.refuse(closed())
     await Promise.allSettled([...this.#creating.values(), ...this.#dropping.values()])
     await this.#reclaiming
+    await this.blobs.close()
     await this.#store.close()
   }
 
@@ -193,6 +203,7 @@ export class ShardHost {
           const bytes = await this.#store.approximateSize(range)
           await this.#store.clear(range)
           await this.#directory.reclaimed(run)
+          this.blobs.collectSoon()
           if (bytes >= compactedBytesMin) await this.#store.compact(range)
         }
       }

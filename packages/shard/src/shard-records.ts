@@ -1,6 +1,7 @@
 import type { Store, StoreEntry } from '@sectional/runtime'
 import type { ShardKeys } from './key-layout.ts'
 import { furtherChunksOf, joinBody } from './records/body-record.ts'
+import type { RevisionContent } from './records/body-record.ts'
 import { DamagedRecordError } from './records/damaged-record.ts'
 import { DocumentRecord } from './records/document-record.ts'
 import { decodeLocal } from './records/local-record.ts'
@@ -34,15 +35,15 @@ export class ShardRecords {
   }
 
   /** At once where it is one record, as nearly all are. @throws DamagedRecordError when it is gone */
-  body(sequence: number): Uint8Array | Promise<Uint8Array> {
+  body(sequence: number): RevisionContent | Promise<RevisionContent> {
     const first = this.store.getSync(this.keys.body(sequence))
     if (first === undefined) throw lostBody(sequence)
     return this.#whole(sequence, first)
   }
 
-  async bodies(sequences: readonly number[]): Promise<Uint8Array[]> {
+  async bodies(sequences: readonly number[]): Promise<RevisionContent[]> {
     const found = await this.store.getMany(sequences.map(sequence => this.keys.body(sequence)))
-    const bodies: Uint8Array[] = []
+    const bodies: RevisionContent[] = []
     for (const [index, first] of found.entries()) {
       const sequence = sequences[index]!
       if (first === undefined) throw lostBody(sequence)
@@ -67,7 +68,7 @@ export class ShardRecords {
     return decodeCheckpoint(this.store.getSync(this.keys.checkpoint(history)))
   }
 
-  #whole(sequence: number, first: Uint8Array): Uint8Array | Promise<Uint8Array> {
+  #whole(sequence: number, first: Uint8Array): RevisionContent | Promise<RevisionContent> {
     const chunks = furtherChunksOf(sequence, first)
     if (chunks === 0) return joinBody(sequence, first, [])
     const keys = Array.from({ length: chunks }, (_, index) => this.keys.body(sequence, index + 1))

@@ -1,5 +1,5 @@
 import { revisionOf } from '@sectional/core'
-import { ShardKeys } from './key-layout.ts'
+import { blobKeys, ShardKeys } from './key-layout.ts'
 import { decodeChange } from './records/change-record.ts'
 import { DocumentRecord } from './records/document-record.ts'
 import { decodeLocal } from './records/local-record.ts'
@@ -101,7 +101,11 @@ class ShardVerifier {
         const sequence = ShardKeys.sequence(key)
         if (ShardKeys.bodyChunk(key) > 0) continue
         if (!this.#bodies.delete(sequence)) this.problems.push(`the body at ${sequence} belongs to no revision`)
-        await this.#records.body(sequence)
+        const { attachments = [] } = await this.#records.body(sequence)
+        const place = { prefix: this.#records.keys.prefix, sequence }
+        for (const { name, blob } of attachments) {
+          if (this.#records.store.getSync(blobKeys.reference(blob, place)) === undefined) this.problems.push(`the body at ${sequence} has no reference to the content of ${name}`)
+        }
       }
     }
     for (const [sequence, id] of this.#bodies) this.problems.push(`document ${id}: its body at ${sequence} is missing`)

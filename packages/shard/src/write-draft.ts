@@ -1,8 +1,10 @@
 import type { RevisionTree } from '@sectional/core'
 import { revisionOf } from '@sectional/core'
 import type { WriteBatch } from '@sectional/runtime'
+import { blobKeys } from './key-layout.ts'
 import type { ShardKeys } from './key-layout.ts'
-import { deleteBody, furtherChunks, putBody } from './records/body-record.ts'
+import { deleteBody, furtherChunks, putBody, storedBody } from './records/body-record.ts'
+import type { RevisionContent, StoredBody } from './records/body-record.ts'
 import { ByteWriter } from './records/byte-writer.ts'
 import { encodeLocalChange } from './records/change-record.ts'
 import { sealBytes } from './records/damaged-record.ts'
@@ -30,7 +32,9 @@ export interface DraftBase {
   bodyChunks(sequence: number): number
 }
 
-interface NewBody { readonly sequence: number; readonly body: Uint8Array }
+const noBytes = new Uint8Array(0)
+
+interface NewBody { readonly sequence: number; readonly content: RevisionContent; readonly stored: StoredBody }
 
 class DraftDocument implements DocumentView {
   readonly base: DocumentRecord | undefined
@@ -85,10 +89,11 @@ export class WriteDraft {
    * Adds a revision whose body lies at `nextSequence`.
    * @param tree the document's tree with it
    */
-  putRevision(id: string, tree: RevisionTree, body: Uint8Array): void {
-    const document = this.#put(id, tree, body.length)
-    document.bodies.push({ sequence: document.sequence, body })
-    const chunks = furtherChunks(body.length)
+  putRevision(id: string, tree: RevisionTree, content: RevisionContent): void {
+    const document = this.#put(id, tree, content.body.length)
+    const stored = storedBody(content)
+    document.bodies.push({ sequence: document.sequence, content, stored })
+    const chunks = furtherChunks(stored.bytes.length)
     if (chunks > 0) this.#largeBodies.set(document.sequence, chunks)
   }
 
@@ -160,7 +165,12 @@ export class WriteDraft {
     if (base !== undefined) batch.delete(keys.change(base.sequence))
     batch.put(keys.document(id), bytes)
     batch.put(keys.change(sequence), change)
-    for (const { sequence: bodySequence, body } of draft.bodies) putBody(batch, keys, bodySequence, body)
+    for (const { sequence: bodySequence, content, stored } of draft.bodies) {
+      putBody(batch, keys, bodySequence, stored)
+      for (const { blob } of content.attachments ?? []) {
+        batch.put(blobKeys.reference(blob, { prefix: keys.prefix, sequence: bodySequence }), noBytes)
+      }
+    }
     const state = this.#state
     if (base !== undefined) state[base.deleted ? 'deletedCount' : 'documentCount']--
     state[record.deleted ? 'deletedCount' : 'documentCount']++

@@ -1,7 +1,7 @@
 import type { CallContext, DocumentEdit, DocumentRevision, ShardId } from '@sectional/core'
 import { revisionHash } from '@sectional/core'
-import { ManualClock, MemoryStorage, SeededRandom } from '@sectional/runtime'
-import type { Clock, Log, Metrics, Storage } from '@sectional/runtime'
+import { ManualClock, MemoryBlobStorage, MemoryStorage, SeededRandom } from '@sectional/runtime'
+import type { BlobStorage, Clock, Log, Metrics, Storage } from '@sectional/runtime'
 import type { ShardRuntime } from '../src/index.ts'
 
 export const context: CallContext = { timeoutMs: 10_000 }
@@ -22,8 +22,8 @@ export const noMetrics: Metrics = {
 }
 
 /** A runtime of which the shards use everything that counts; seeded. */
-export function shardRuntime(storage: Storage = new MemoryStorage(), clock: Clock = new ManualClock(), seed = 1): ShardRuntime {
-  return { storage, clock, random: new SeededRandom(seed), metrics: noMetrics, log: silentLog }
+export function shardRuntime(storage: Storage = new MemoryStorage(), clock: Clock = new ManualClock(), seed = 1, blobs: BlobStorage = new MemoryBlobStorage()): ShardRuntime {
+  return { storage, blobs, clock, random: new SeededRandom(seed), metrics: noMetrics, log: silentLog }
 }
 
 export function json(value: unknown): Uint8Array {

@@ -4,14 +4,16 @@
  */
 import { createHash } from 'node:crypto'
 import { documentHash } from '../sharding/hash-ring.ts'
+import { attachmentDigests, editedAttachments } from '../revisions/edited-attachments.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
 import { parseRevision } from '../revisions/revision-id.ts'
 import { RevisionTree } from '../revisions/revision-tree.ts'
 import type {
-  CallContext, ChangeRow, DigestBuckets, DocumentEdit, DocumentLeaves, DocumentRevision, DocumentRow, DocumentSnapshot, EditOutcome, IdBound,
-  LocalDocument, OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest,
+  AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentEdit, DocumentLeaves, DocumentRevision, DocumentRow,
+  DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint,
+  ReplicaInfo, RevisionsDiff, ScanChangesRequest,
   ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
-  UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+  UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from './shard-replica.ts'
 import { ReplicaError } from './shard-replica.ts'
 
@@ -27,16 +29,19 @@ export interface MemoryShardReplicaOptions {
 }
 
 interface StoredDocument { readonly tree: RevisionTree; readonly sequence: number }
+interface StoredBody { readonly body: Uint8Array; readonly attachments?: readonly AttachmentRecord[] }
 interface StoredLocal { readonly document: LocalDocument; readonly sequence: number }
 
 const pageRows = 100
+const pageBytes = 64 * 1024
 
 export class MemoryShardReplica implements ShardReplica {
   /** While true, `updateDocuments` declines unless it is forced. */
   catchingUp = false
   readonly #options: MemoryShardReplicaOptions
   readonly #documents = new Map<string, StoredDocument>()
-  readonly #bodies = new Map<number, Uint8Array>()
+  readonly #bodies = new Map<number, StoredBody>()
+  readonly #blobs = new Map<string, Uint8Array>()
   readonly #locals = new Map<string, StoredLocal>()
   readonly #seen = new Map<string, number>()
   readonly #watchers = new Set<() => boolean>()
@@ -54,7 +59,7 @@ export class MemoryShardReplica implements ShardReplica {
     if (stored === undefined) return null
     const { tree, sequence } = stored
     const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
-    return { leaves: tree.leaves(), sequence, ...(body && { body }), ...(request.tree && { tree: tree.branches() }) }
+    return { leaves: tree.leaves(), sequence, ...body, ...(request.tree && { tree: tree.branches() }) }
   }
 
   async openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
@@ -70,6 +75,7 @@ export class MemoryShardReplica implements ShardReplica {
   async updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
     check(context)
     if (this.catchingUp && !request.force) return { kind: 'declined' }
+    this.#requireBlobs(request.edits)
     const outcomes = request.edits.map(edit => this.#edit(edit, request.revsLimit))
     if (outcomes.some(outcome => outcome.kind === 'updated')) this.#committed()
     return { kind: 'decided', outcomes }
@@ -77,6 +83,7 @@ export class MemoryShardReplica implements ShardReplica {
 
   async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
     check(context)
+    this.#requireBlobs(request.revisions)
     const before = this.#sequence
     for (const revision of request.revisions) this.#merge(revision, request.revsLimit)
     for (const local of request.locals ?? []) {
@@ -101,7 +108,7 @@ export class MemoryShardReplica implements ShardReplica {
     const rows = this.#live().filter(([id]) => inSpan(id, request)).map(([id, { tree }]): DocumentRow => {
       const leaves = tree.leaves()
       const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
-      return { id, revision: leaves[0]!.revision, ...(body && { body }), ...(request.leaves && { leaves }) }
+      return { id, revision: leaves[0]!.revision, ...body, ...(request.leaves && { leaves }) }
     })
     return pages(request.descending ? rows.reverse() : rows, request.limit, context)
   }
@@ -118,7 +125,7 @@ export class MemoryShardReplica implements ShardReplica {
     const rows: ChangeRow[] = []
     for (const [id, { tree, sequence }] of this.#documents) {
       const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
-      if (request.descending || sequence > request.since) rows.push({ sequence, id, leaves: tree.leaves(), ...(body && { body }) })
+      if (request.descending || sequence > request.since) rows.push({ sequence, id, leaves: tree.leaves(), ...body })
     }
     if (request.locals) {
       for (const [id, { sequence }] of this.#locals) {
@@ -189,7 +196,7 @@ export class MemoryShardReplica implements ShardReplica {
   async replicaInfo(context: CallContext): Promise<ReplicaInfo> {
     check(context)
     const documentCount = this.#live().length
-    const bytes = [...this.#bodies.values()].reduce((sum, body) => sum + body.length, 0)
+    const bytes = [...this.#bodies.values()].reduce((sum, { body }) => sum + body.length, 0)
     return {
       history: this.#options.history, sequence: this.#sequence, documentCount, deletedCount: this.#documents.size - documentCount,
       purgeSequence: 0, sizes: { file: bytes, active: bytes, external: bytes }, seen: Object.fromEntries(this.#seen), catchingUp: this.catchingUp,
@@ -209,6 +216,43 @@ export class MemoryShardReplica implements ShardReplica {
     return pages(this.#bucket(bucketCount, bucket), undefined, context)
   }
 
+  async writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
+    check(context)
+    const parts: Uint8Array[] = []
+    for await (const chunk of chunks) parts.push(new Uint8Array(chunk))
+    const blob = Buffer.concat(parts)
+    const hash = createHash('sha256').update(blob).digest('hex')
+    this.#blobs.set(hash, blob)
+    return { hash, length: blob.length }
+  }
+
+  async* readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncGenerator<Uint8Array> {
+    check(context)
+    const blob = this.#blobs.get(hash)
+    if (blob === undefined) throw new ReplicaError('missing_blob', `there is no blob ${hash}`)
+    if (span === null && createHash('sha256').update(blob).digest('hex') !== hash) throw new ReplicaError('damaged_blob', `the blob ${hash} is damaged`)
+    const { start, end } = span ?? { start: 0, end: blob.length }
+    for (let at = start; at < Math.min(end, blob.length); at += pageBytes) yield blob.slice(at, Math.min(at + pageBytes, end))
+  }
+
+  async hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
+    check(context)
+    return hashes.map(hash => this.#blobs.has(hash))
+  }
+
+  /** For tests: changes a byte of a blob, or loses it. */
+  damageBlob(hash: string, how: 'changed' | 'lost'): void {
+    const blob = this.#blobs.get(hash)
+    if (how === 'lost') this.#blobs.delete(hash)
+    else if (blob !== undefined) blob[0]! ^= 1
+  }
+
+  #requireBlobs(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[]): void {
+    for (const { attachments = [] } of items) {
+      for (const { blob } of attachments) if (!this.#blobs.has(blob)) throw new ReplicaError('missing_blob', `there is no blob ${blob}`)
+    }
+  }
+
   #bucket(bucketCount: number, bucket: number): DocumentLeaves[] {
     return [...this.#documents].filter(([id]) => documentHash(id, this.#options.partitioned ?? false) % bucketCount === bucket)
       .map(([id, { tree }]) => ({ id, leaves: tree.leaves() })).sort((a, b) => compareBytes(a.id, b.id))
@@ -218,7 +262,7 @@ export class MemoryShardReplica implements ShardReplica {
     return this.#documents.get(id)?.tree ?? RevisionTree.empty
   }
 
-  #body(key: number | null): Uint8Array | undefined {
+  #body(key: number | null): StoredBody | undefined {
     return key === null ? undefined : this.#bodies.get(key)
   }
 
@@ -231,7 +275,7 @@ export class MemoryShardReplica implements ShardReplica {
     const node = tree.node(revision)
     const body = node && this.#body(node.bodyKey)
     if (node === undefined || body === undefined) return { kind: 'missing', revision }
-    return { kind: 'found', revision: { id, path: tree.path(revision)!, deleted: node.deleted, body } }
+    return { kind: 'found', revision: { id, path: tree.path(revision)!, deleted: node.deleted, ...body } }
   }
 
   #edit(edit: DocumentEdit, revsLimit: number): EditOutcome {
@@ -239,19 +283,20 @@ export class MemoryShardReplica implements ShardReplica {
     const decision = tree.decideEdit(edit.parent, edit.deleted)
     if (decision.kind === 'conflict') return decision
     const { parent } = decision
-    const hash = parent === edit.parent ? edit.revisionHash : revisionHash({ deleted: edit.deleted, parent, body: edit.body })
+    const hash = parent === edit.parent ? edit.revisionHash
+      : revisionHash({ deleted: edit.deleted, parent, body: edit.body, attachments: attachmentDigests(edit.attachments) })
     const above = parent === null ? { start: 0, ids: [] } : tree.path(parent)!
     const path = { start: (parent === null ? 0 : parseRevision(parent).generation) + 1, ids: [hash, ...above.ids] }
-    this.#merge({ id: edit.id, path, deleted: edit.deleted, body: edit.body }, revsLimit)
+    this.#merge({ id: edit.id, path, deleted: edit.deleted, body: edit.body, ...editedAttachments(edit, path.start) }, revsLimit)
     return { kind: 'updated', path }
   }
 
-  #merge({ id, path, deleted, body }: DocumentRevision, revsLimit: number): void {
+  #merge({ id, path, deleted, body, attachments }: DocumentRevision, revsLimit: number): void {
     const before = this.#tree(id)
     const bodyKey = ++this.#bodyKey
     const { tree, result } = before.merge(path, { deleted, bodyKey })
     if (tree === before) return
-    if (result !== 'internal') this.#bodies.set(bodyKey, body)
+    if (result !== 'internal') this.#bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
     this.#documents.set(id, { tree: tree.stem(revsLimit), sequence: ++this.#sequence })
   }
 

@@ -2,6 +2,7 @@
  * What every `ShardReplica` promises; each implementation runs it under mocha. Exported as
  * `@sectional/core/shard-replica-suite`.
  */
+import { attachmentCases, blobCases } from './shard-replica-suite/attachments.ts'
 import { callCases } from './shard-replica-suite/calls.ts'
 import { convergenceCases, digestCases } from './shard-replica-suite/convergence.ts'
 import { editCases, orderCases, replicatedCases, tombstoneCases } from './shard-replica-suite/edits.ts'
@@ -36,5 +37,7 @@ export function shardReplicaSuite(name: string, makeReplica: MakeReplica): void 
     convergenceCases(fixture)
     digestCases(fixture)
     callCases(fixture)
+    blobCases(fixture)
+    attachmentCases(fixture)
   })
 }

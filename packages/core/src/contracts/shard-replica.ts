@@ -27,6 +27,24 @@ export interface RevisionPath { readonly start: number; readonly ids: readonly s
 /** One leaf of a revision tree. `revision` is `{generation}-{hash}`. */
 export interface Leaf { readonly revision: string; readonly deleted: boolean }
 
+/** One attachment of one revision. The content lies apart, as a blob of each node that holds the document. */
+export interface AttachmentRecord {
+  readonly name: string
+  readonly contentType: string
+  /** Generation of the revision that wrote it. */
+  readonly revpos: number
+  /** Base64 of the MD5 of the stored bytes. */
+  readonly digest: string
+  /** SHA-256 of the stored bytes in lower-case hex: names the blob. */
+  readonly blob: string
+  /** Bytes of the content as clients see it. */
+  readonly length: number
+  /** How the stored bytes are encoded. */
+  readonly encoding: 'identity' | 'gzip'
+  /** Bytes as they are stored. */
+  readonly storedLength: number
+}
+
 /** A revision with its content, as it travels between replicas. */
 export interface DocumentRevision {
   readonly id: string
@@ -34,6 +52,8 @@ export interface DocumentRevision {
   readonly deleted: boolean
   /** UTF-8 JSON object text without members that start with an underscore; `{}` when empty. Never re-serialised. */
   readonly body: Uint8Array
+  /** In the document's order; absent: none. */
+  readonly attachments?: readonly AttachmentRecord[]
 }
 
 /** An interactive edit: the deciding replica checks for conflict and makes the new revision. */
@@ -48,6 +68,8 @@ export interface DocumentEdit {
    * parses nothing. When the edit revives a tombstone the replica computes the hash anew from `body`.
    */
   readonly revisionHash: string
+  /** Every attachment of the new revision; absent: none. An edit that revives a tombstone wrote all of them (`revpos`). */
+  readonly attachments?: readonly AttachmentRecord[]
 }
 
 export type EditOutcome =
@@ -109,6 +131,8 @@ export interface DocumentSnapshot {
   /** This replica's sequence of the document's last change. */
   readonly sequence: number
   readonly body?: Uint8Array
+  /** The winner's, with its body. */
+  readonly attachments?: readonly AttachmentRecord[]
   readonly tree?: readonly Branch[]
 }
 
@@ -149,6 +173,8 @@ export interface DocumentRow {
   readonly id: string
   readonly revision: string
   readonly body?: Uint8Array
+  /** With the body. */
+  readonly attachments?: readonly AttachmentRecord[]
   readonly leaves?: readonly Leaf[]
 }
 
@@ -170,6 +196,8 @@ export interface ChangeRow {
   /** All leaves, winner first; empty for a local document. */
   readonly leaves: readonly Leaf[]
   readonly body?: Uint8Array
+  /** The winner's, with its body. */
+  readonly attachments?: readonly AttachmentRecord[]
   readonly local?: true
 }
 
@@ -229,6 +257,11 @@ export type DigestBuckets = readonly string[]
 
 export interface DocumentLeaves { readonly id: string; readonly leaves: readonly Leaf[] }
 
+export interface WrittenBlob { readonly hash: string; readonly length: number }
+
+/** Bytes of a blob; `end` is exclusive, and both are cut to its length. Absent: all of it, with its hash checked. */
+export interface BlobSpan { readonly start: number; readonly end: number }
+
 /**
  * One replica of one shard. Every promise that confirms a write resolves only after the write is durable
  * (fsync'ed). Failures reject with `ReplicaError`; per-document outcomes are values. Scans are pages;
@@ -257,6 +290,17 @@ export interface ShardReplica {
   replicaInfo(context: CallContext): Promise<ReplicaInfo>
   digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets>
   scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]>
+  /**
+   * Keeps content for the documents that will name it; whoever names content that is not there is refused with
+   * `missing_blob`. Durable when resolved, and kept for at least ten minutes although nothing names it yet.
+   * Takes one chunk after the other; `timeoutMs` bounds each wait for the replica, not the whole.
+   * When `chunks` throws, nothing is left behind and the call rejects. Chunks must not change any more.
+   */
+  writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob>
+  /** Fails with `missing_blob`, or `damaged_blob` before the last chunk when the hash of the whole is not right. */
+  readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncIterable<Uint8Array>
+  /** Which of the blobs are there; those are kept as after `writeBlob`. */
+  hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]>
 }
 
 export type ReplicaErrorCode =
@@ -268,6 +312,8 @@ export type ReplicaErrorCode =
   | 'storage' // the disk failed or is full: nothing of this call was acknowledged
   | 'closed' // the replica or its node is shutting down
   | 'protocol' // the peer broke the protocol
+  | 'missing_blob' // content that the call reads, or that its revisions name, is not on that node: nothing was done
+  | 'damaged_blob' // content on that node's disk is not what was written
 
 /** Why a call on a replica failed as a whole. */
 export class ReplicaError extends Error {

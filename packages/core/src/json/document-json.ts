@@ -11,8 +11,8 @@
 import type { RevisionPath } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
 import { formatRevision, normalizeRevisionHash, parseRevision } from '../revisions/revision-id.ts'
-import { canonicalObject, cutMembers } from './canonical-json.ts'
-import { skipSpace, skipValue } from './json-bytes.ts'
+import { canonicalObject, cutMembers, type ScannedObject } from './canonical-json.ts'
+import { eachValue, skipSpace, skipString, skipValue } from './json-bytes.ts'
 import { isJsonObject, type JsonObject, readJson } from './json-text.ts'
 
 export interface ParsedDocument {
@@ -25,6 +25,8 @@ export interface ParsedDocument {
   readonly deleted: boolean
   /** `_attachments` when it has members. */
   readonly attachments: JsonObject | null
+  /** Their names in the order of the text: JavaScript objects put names like integers in front. */
+  readonly attachmentNames?: readonly string[]
   /** Canonical JSON object in stored member order, UTF-8. */
   readonly body: Buffer
 }
@@ -53,7 +55,21 @@ export function readDocument(bytes: Uint8Array, start: number, value: unknown): 
   const scanned = canonicalObject(bytes, start, value)
   const special = new SpecialMembers()
   const body = cutMembers(scanned, scanned.special.filter(({ name }) => special.take(name, value[name])))
-  return { document: special.document(body), end: scanned.bytes === bytes ? scanned.end : skipValue(bytes, start) }
+  const document = special.document(body)
+  return {
+    document: document.attachments === null ? document : { ...document, attachmentNames: attachmentNames(scanned) },
+    end: scanned.bytes === bytes ? scanned.end : skipValue(bytes, start),
+  }
+}
+
+function attachmentNames({ bytes, special }: ScannedObject): string[] {
+  const names: string[] = []
+  const { start } = special.find(({ name }) => name === '_attachments')!
+  eachValue(bytes, skipString(bytes, start) + 1, (at, name) => {
+    names.push(name)
+    return skipValue(bytes, at)
+  })
+  return names
 }
 
 /** Collects and checks what starts with an underscore. */

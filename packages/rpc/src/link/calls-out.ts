@@ -25,7 +25,7 @@ const maxTimerMs = 2 ** 31 - 1
 export function timerMs(timeoutMs: number): number { return Math.min(timeoutMs, maxTimerMs) }
 
 const replicaErrorCodes: ReadonlySet<string> = new Set<ReplicaErrorCode>(
-  ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'overloaded', 'storage', 'closed', 'protocol'])
+  ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'overloaded', 'storage', 'closed', 'protocol', 'missing_blob', 'damaged_blob'])
 
 /** The peer's answer to a call that failed there. */
 export function failureError(failure: WireMessage): ReplicaError {

@@ -8,6 +8,7 @@ import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { ProtocolError } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 import { encodeMessage } from './calls-out.ts'
+import { ChunkQueue } from './chunk-queue.ts'
 
 /** A reply or a page whose fields are ready to be encoded. */
 export interface Answer { readonly fields: object; readonly payload: PayloadWriter }
@@ -16,6 +17,7 @@ export interface Answer { readonly fields: object; readonly payload: PayloadWrit
 export type Work =
   | { readonly kind: 'reply'; run(context: CallContext): Promise<Answer> }
   | { readonly kind: 'pages'; run(context: CallContext): AsyncIterable<Answer> }
+  | { readonly kind: 'upload'; run(context: CallContext, chunks: AsyncIterable<Uint8Array>): Promise<Answer> }
 
 export interface CallsServedOptions {
   readonly outbox: Outbox
@@ -63,6 +65,9 @@ export class CallsServed {
   cancel(id: number): void { this.#calls.get(id)?.cancel(new ReplicaError('cancelled', 'the caller gave up')) }
 
   credit(id: number, pages: number, bytes: number): void { this.#calls.get(id)?.grant(pages, bytes) }
+
+  /** A piece of an upload; what comes for a call that has ended is dropped. @throws ProtocolError */
+  chunk(id: number, bytes: Uint8Array, last: boolean): void { this.#calls.get(id)?.receive(bytes, last) }
 
   /** Aborts everything; nothing is answered any more. */
   close(): void {
@@ -118,6 +123,7 @@ class ServedCall implements CallContext {
   #creditBytes: number
   #creditWaiter: (() => void) | undefined
   #stallTimer: Timer | undefined
+  #chunks: ChunkQueue | undefined
 
   constructor(calls: CallsServed, id: number, verb: string, call: WireMessage, payloadBytes: number) {
     this.#calls = calls
@@ -142,6 +148,7 @@ class ServedCall implements CallContext {
     if (this.#cancelled) return
     this.#cancelled = reason
     this.#controller?.abort(reason)
+    this.#chunks?.fail(reason)
     this.#wake()
   }
 
@@ -154,8 +161,8 @@ class ServedCall implements CallContext {
   /** Never rejects. */
   async run(work: Work): Promise<void> {
     try {
-      if (work.kind === 'reply') {
-        const answer = await work.run(this)
+      if (work.kind !== 'pages') {
+        const answer = await (work.kind === 'reply' ? work.run(this) : work.run(this, this.#openUpload()))
         if (!this.#cancelled) this.#calls.answer(this.id, this.#verb, 'reply', answer)
       } else {
         await this.#sendPages(work.run(this))
@@ -166,6 +173,21 @@ class ServedCall implements CallContext {
     } finally {
       this.#calls.end(this)
     }
+  }
+
+  receive(bytes: Uint8Array, last: boolean): void {
+    if (this.#chunks === undefined) throw new ProtocolError(`${this.#verb} takes no content`)
+    this.#chunks.add(bytes, last)
+  }
+
+  #openUpload(): ChunkQueue {
+    const { clock, limits, outbox } = this.#calls.options
+    this.#chunks = new ChunkQueue({
+      clock, windowBytes: limits.uploadBytes, stallMs: limits.streamStallMs,
+      onTaken: bytes => { if (!this.#cancelled) outbox.add(encodeMessage({ id: this.id, grant: { bytes } }, undefined)) },
+      onStalled: () => this.cancel(new ReplicaError('timeout', `the sender of ${this.#verb} sent nothing for ${limits.streamStallMs} ms`)),
+    })
+    return this.#chunks
   }
 
   async #sendPages(pages: AsyncIterable<Answer>): Promise<void> {

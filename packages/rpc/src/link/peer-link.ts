@@ -16,6 +16,7 @@ import { CallsServed } from './calls-served.ts'
 import type { Work } from './calls-served.ts'
 import type { Established, LinkIdentity } from './handshake.ts'
 import { ScanReader } from './scan-reader.ts'
+import { sendUpload } from './upload.ts'
 
 /** New work is refused above `maxQueuedBytes`; a peer for which even the refusals pile up to this many times as much is cut off. */
 const unreadFactorMax = 2
@@ -86,6 +87,10 @@ export class PeerLink {
 
   scan<Request, Row>(verb: StreamVerb<Request, Row>, shard: ShardId, request: Request, context: CallContext): AsyncIterator<readonly Row[]> {
     return new ScanReader(this.#callsOut, verb, shard, request, context)
+  }
+
+  upload<Reply>(verb: Verb<void, Reply>, shard: ShardId, chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<Reply> {
+    return sendUpload(this.#callsOut, verb, shard, chunks, context)
   }
 
   /** Sends, or drops the message when too much waits already: consensus sends it again. */
@@ -160,7 +165,8 @@ export class PeerLink {
       case 'call': return this.#callsServed.begin(message.id, message.call, payload)
       case 'cancel': return this.#callsServed.cancel(message.id)
       case 'credit': return this.#callsServed.credit(message.id, message.credit.pages, message.credit.bytes)
-      case 'reply': case 'failure': case 'page': case 'end': return this.#callsOut.receive(message.id, content, message[content], payload)
+      case 'chunk': return this.#callsServed.chunk(message.id, payload.rest(), message.chunk.last)
+      case 'reply': case 'failure': case 'page': case 'end': case 'grant': return this.#callsOut.receive(message.id, content, message[content], payload)
       case 'raft': return this.#receiveRaft(message.raft, payload)
       case 'heartbeat': return
       case 'retire': return this.#receiveRetire()

@@ -75,6 +75,8 @@ message Message {
     Heartbeat heartbeat = 9;
     Retire retire = 10;
     Raft raft = 11;
+    Chunk chunk = 12;
+    Grant grant = 13;
   }
 }
 
@@ -101,6 +103,9 @@ message Call {
     ScanDigestBucket scan_digest_bucket = 23;
     CountChanges count_changes = 24;
     WaitForChange wait_for_change = 25;
+    WriteBlob write_blob = 30;
+    ReadBlob read_blob = 31;
+    HasBlobs has_blobs = 32;
     Status status = 40;
     Join join = 41;
     Propose propose = 42;
@@ -122,6 +127,8 @@ message Reply {
     DigestDocumentsReply digest_documents = 22;
     CountChangesReply count_changes = 24;
     WaitForChangeReply wait_for_change = 25;
+    WriteBlobReply write_blob = 30;
+    HasBlobsReply has_blobs = 32;
     StatusReply status = 40;
     JoinReply join = 41;
     ProposeReply propose = 42;
@@ -145,6 +152,7 @@ message Page {
     ChangeRows changes = 2;
     LocalRows locals = 3;
     LeavesRows leaves = 4;
+    BlobRows blob = 5;
   }
 }
 
@@ -153,6 +161,12 @@ message Credit {
   uint32 pages = 1;
   uint32 bytes = 2;
 }
+
+// Caller -> callee: a piece of an upload; the payload is its bytes. The last one may be empty.
+message Chunk { bool last = 1; }
+
+// Callee -> caller: so much of the upload's window is free again.
+message Grant { uint32 bytes = 1; }
 
 // The stream is complete.
 message End {}
@@ -192,6 +206,20 @@ message Revision {
   Path path = 2;
   bool deleted = 3;
   uint32 body_length = 4;
+  repeated Attachment attachments = 5;
+}
+
+message Attachment {
+  string name = 1;
+  string content_type = 2;
+  double revpos = 3;
+  // MD5 of the stored bytes.
+  bytes digest = 4;
+  // SHA-256 of the stored bytes.
+  bytes blob = 5;
+  double length = 6;
+  bool gzip = 7;
+  double stored_length = 8;
 }
 
 message Local {
@@ -216,6 +244,7 @@ message Snapshot {
   double sequence = 2;
   optional uint32 body_length = 3;
   Tree tree = 4;
+  repeated Attachment attachments = 5;
 }
 message Tree { repeated Branch branches = 1; }
 message Branch {
@@ -248,6 +277,7 @@ message Edit {
   bool deleted = 3;
   string revision_hash = 4;
   uint32 body_length = 5;
+  repeated Attachment attachments = 6;
 }
 message UpdateDocuments {
   repeated Edit edits = 1;
@@ -302,6 +332,7 @@ message DocumentRow {
   string revision = 2;
   optional uint32 body_length = 3;
   Leaves leaves = 4;
+  repeated Attachment attachments = 5;
 }
 message Leaves { repeated Leaf leaves = 1; }
 
@@ -327,6 +358,7 @@ message ChangeRow {
   repeated Leaf leaves = 3;
   optional uint32 body_length = 4;
   bool local = 5;
+  repeated Attachment attachments = 6;
 }
 
 message CountChanges { double since = 1; }
@@ -382,6 +414,26 @@ message DocumentLeaves {
   string id = 1;
   repeated Leaf leaves = 2;
 }
+
+// The content follows in chunks.
+message WriteBlob {}
+message WriteBlobReply {
+  bytes hash = 1;
+  double length = 2;
+}
+message ReadBlob {
+  bytes hash = 1;
+  // Absent: all of it.
+  Span span = 2;
+}
+message Span {
+  double start = 1;
+  double end = 2;
+}
+message BlobRows { repeated BlobRow rows = 1; }
+message BlobRow { uint32 length = 1; }
+message HasBlobs { repeated bytes hashes = 1; }
+message HasBlobsReply { repeated bool found = 1; }
 `,
   "control.proto": `// Verbs of core's \`ControlPeer\`. \`*_length\` names bytes of the payload.
 syntax = "proto3";

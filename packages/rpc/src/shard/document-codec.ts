@@ -1,7 +1,7 @@
 /** The parts that several shard verbs share, both ways. */
-import type { Branch, DocumentRevision, HashRange, IdBound, Leaf, LocalDocument, ReplicaCheckpoint, RevisionPath, ShardId } from '@sectional/core'
+import type { AttachmentRecord, Branch, DocumentRevision, HashRange, IdBound, Leaf, LocalDocument, ReplicaCheckpoint, RevisionPath, ShardId } from '@sectional/core'
 import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
-import { count, ProtocolError, required } from '../schema/schema.ts'
+import { asBuffer, count, ProtocolError, required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 
 export function encodeShard(shard: ShardId): object {
@@ -28,11 +28,53 @@ export function decodeBound(message: WireMessage | null): IdBound | undefined {
 }
 
 export function encodeRevision(revision: DocumentRevision, payload: PayloadWriter): object {
-  return { id: revision.id, path: revision.path, deleted: revision.deleted, bodyLength: payload.add(revision.body) }
+  return {
+    id: revision.id, path: revision.path, deleted: revision.deleted, bodyLength: payload.add(revision.body),
+    attachments: encodeAttachments(revision.attachments),
+  }
 }
 
 export function decodeRevision(message: WireMessage, payload: PayloadReader): DocumentRevision {
-  return { id: message.id, path: decodePath(message.path), deleted: message.deleted, body: payload.take(message.bodyLength) }
+  return { id: message.id, path: decodePath(message.path), deleted: message.deleted, body: payload.take(message.bodyLength), ...decodeAttachments(message) }
+}
+
+export function encodeAttachments(attachments: readonly AttachmentRecord[] | undefined): object[] | undefined {
+  return attachments?.map(({ name, contentType, revpos, digest, blob, length, encoding, storedLength }) => ({
+    name, contentType, revpos, length, storedLength, gzip: encoding === 'gzip', digest: Buffer.from(digest, 'base64'), blob: encodeBlobHash(blob),
+  }))
+}
+
+/** For spreading into what has them; nothing where there are none. */
+export function decodeAttachments(message: WireMessage): { readonly attachments?: readonly AttachmentRecord[] } {
+  if (message.attachments.length === 0) return {}
+  return {
+    attachments: message.attachments.map((attachment: WireMessage): AttachmentRecord => ({
+      name: attachment.name,
+      contentType: attachment.contentType,
+      revpos: count(attachment.revpos, 'revpos'),
+      digest: hashText(attachment.digest, digestBytes, 'base64'),
+      blob: decodeBlobHash(attachment.blob),
+      length: count(attachment.length, 'attachment length'),
+      encoding: attachment.gzip ? 'gzip' : 'identity',
+      storedLength: count(attachment.storedLength, 'stored attachment length'),
+    })),
+  }
+}
+
+const digestBytes = 16
+const blobHashBytes = 32
+
+export function encodeBlobHash(hash: string): Uint8Array {
+  return Buffer.from(hash, 'hex')
+}
+
+export function decodeBlobHash(bytes: Uint8Array): string {
+  return hashText(bytes, blobHashBytes, 'hex')
+}
+
+function hashText(bytes: Uint8Array, length: number, encoding: 'hex' | 'base64'): string {
+  if (bytes.length !== length) throw new ProtocolError(`a hash has ${bytes.length} bytes, not ${length}`)
+  return asBuffer(bytes).toString(encoding)
 }
 
 export function encodeLocal(document: LocalDocument, payload: PayloadWriter): object {

@@ -1,8 +1,9 @@
 import type {
-  CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument, OpenDocumentRequest,
-  OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest,
+  BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
+  OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest,
+  ScanDocumentsRequest, ScanLocalDocumentsRequest,
   ShardId, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
-  UpdateLocalDocumentRequest,
+  UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import type { StreamVerb, Verb } from '../schema/verb.ts'
 import * as scans from './scan-verbs.ts'
@@ -12,6 +13,7 @@ import * as verbs from './shard-verbs.ts'
 export interface Caller {
   call<Request, Reply>(verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext): Promise<Reply>
   scan<Request, Row>(verb: StreamVerb<Request, Row>, shard: ShardId, request: Request, context: CallContext): AsyncIterable<readonly Row[]>
+  upload<Reply>(verb: Verb<void, Reply>, shard: ShardId, chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<Reply>
 }
 
 /** A replica on another node. */
@@ -88,5 +90,17 @@ export class RemoteReplica implements ShardReplica {
 
   scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]> {
     return this.#caller.scan(scans.scanDigestBucket, this.#shard, { bucketCount, bucket }, context)
+  }
+
+  writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
+    return this.#caller.upload(verbs.writeBlob, this.#shard, chunks, context)
+  }
+
+  async* readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncGenerator<Uint8Array> {
+    for await (const chunks of this.#caller.scan(scans.readBlob, this.#shard, { hash, span }, context)) yield* chunks
+  }
+
+  hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
+    return this.#caller.call(verbs.hasBlobs, this.#shard, hashes, context)
   }
 }

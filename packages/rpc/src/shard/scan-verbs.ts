@@ -1,11 +1,11 @@
 /** Every verb of `ShardReplica` that answers with pages, as it travels (proto/shard.proto). */
 import type {
-  ChangeRow, DocumentLeaves, DocumentRow, LocalDocument, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest,
+  BlobSpan, ChangeRow, DocumentLeaves, DocumentRow, LocalDocument, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest,
 } from '@sectional/core'
 import { count, optionalLimit } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 import type { StreamVerb } from '../schema/verb.ts'
-import { decodeBound, decodeLeaves, decodeLocal, encodeLocal } from './document-codec.ts'
+import { decodeAttachments, decodeBlobHash, decodeBound, decodeLeaves, decodeLocal, encodeAttachments, encodeBlobHash, encodeLocal } from './document-codec.ts'
 
 function decodeSpan(message: WireMessage): ScanLocalDocumentsRequest {
   const start = decodeBound(message.start)
@@ -27,6 +27,7 @@ export const scanDocuments: StreamVerb<ScanDocumentsRequest, DocumentRow> = {
     id: row.id,
     revision: row.revision,
     bodyLength: payload.addOptional(row.body),
+    attachments: encodeAttachments(row.attachments),
     leaves: row.leaves && { leaves: row.leaves },
   }),
   decodeRow: (message, payload) => {
@@ -35,6 +36,7 @@ export const scanDocuments: StreamVerb<ScanDocumentsRequest, DocumentRow> = {
       id: message.id,
       revision: message.revision,
       ...(body && { body }),
+      ...decodeAttachments(message),
       ...(message.leaves && { leaves: decodeLeaves(message.leaves.leaves) }),
     }
   },
@@ -57,6 +59,7 @@ export const scanChanges: StreamVerb<ScanChangesRequest, ChangeRow> = {
     id: row.id,
     leaves: row.leaves,
     bodyLength: payload.addOptional(row.body),
+    attachments: encodeAttachments(row.attachments),
     local: row.local,
   }),
   decodeRow: (message, payload) => {
@@ -66,6 +69,7 @@ export const scanChanges: StreamVerb<ScanChangesRequest, ChangeRow> = {
       id: message.id,
       leaves: decodeLeaves(message.leaves),
       ...(body && { body }),
+      ...decodeAttachments(message),
       ...(message.local && { local: true as const }),
     }
   },
@@ -87,4 +91,16 @@ export const scanDigestBucket: StreamVerb<{ readonly bucketCount: number; readon
   decodeRequest: message => ({ bucketCount: message.bucketCount, bucket: message.bucket }),
   encodeRow: row => row,
   decodeRow: message => ({ id: message.id, leaves: decodeLeaves(message.leaves) }),
+}
+
+export const readBlob: StreamVerb<{ readonly hash: string; readonly span: BlobSpan | null }, Uint8Array> = {
+  name: 'readBlob',
+  rows: 'blob',
+  encodeRequest: ({ hash, span }) => ({ hash: encodeBlobHash(hash), span: span && { start: span.start, end: Math.min(span.end, Number.MAX_SAFE_INTEGER) } }),
+  decodeRequest: message => ({
+    hash: decodeBlobHash(message.hash),
+    span: message.span && { start: count(message.span.start, 'start of a blob span'), end: count(message.span.end, 'end of a blob span') },
+  }),
+  encodeRow: (chunk, payload) => ({ length: payload.add(chunk) }),
+  decodeRow: (message, payload) => payload.take(message.length),
 }

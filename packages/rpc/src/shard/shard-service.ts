@@ -13,6 +13,8 @@ import * as verbs from './shard-verbs.ts'
 /** What a row counts besides its body, so that pages of rows without bodies are bounded too: about its header. */
 const rowOverheadBytes = 128
 
+const blobPageBytes = 192 * 1024
+
 type Prepare = (message: WireMessage, payload: PayloadReader, replica: ShardReplica, pageBytes: number) => Work
 
 /** How every shard verb is served: the closed set. */
@@ -27,6 +29,9 @@ const servedVerbs: ReadonlyMap<string, Prepare> = new Map([
   once(verbs.waitForChange, (replica, seen, context) => replica.waitForChange(seen, context)),
   once(verbs.openLocalDocuments, (replica, ids, context) => replica.openLocalDocuments(ids, context)),
   once(verbs.updateLocalDocument, (replica, request, context) => replica.updateLocalDocument(request, context)),
+  once(verbs.hasBlobs, (replica, hashes, context) => replica.hasBlobs(hashes, context)),
+  upload(verbs.writeBlob, (replica, chunks, context) => replica.writeBlob(chunks, context)),
+  paged(scans.readBlob, (replica, { hash, span }, context) => blobPages(replica.readBlob(hash, span, context))),
   once(verbs.replicaInfo, (replica, _request, context) => replica.replicaInfo(context)),
   once(verbs.digestDocuments, (replica, bucketCount, context) => replica.digestDocuments(bucketCount, context)),
   paged(scans.scanDocuments, (replica, request, context) => replica.scanDocuments(request, context)),
@@ -67,6 +72,37 @@ function once<Request, Reply>(
       },
     }
   }]
+}
+
+function upload<Reply>(
+  verb: Verb<void, Reply>, act: (replica: ShardReplica, chunks: AsyncIterable<Uint8Array>, context: CallContext) => Promise<Reply>,
+): readonly [string, Prepare] {
+  return [verb.name, (_message, payload, replica) => {
+    payload.finish()
+    return {
+      kind: 'upload',
+      run: async (context, chunks) => {
+        const reply = await act(replica, chunks, context)
+        const answer = new PayloadWriter()
+        return { fields: { [verb.name]: verb.encodeReply(reply, answer) }, payload: answer }
+      },
+    }
+  }]
+}
+
+/** Several chunks of a file in a page: fewer messages and grants. */
+async function* blobPages(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Uint8Array[]> {
+  let page: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of chunks) {
+    page.push(chunk)
+    bytes += chunk.length
+    if (bytes < blobPageBytes) continue
+    yield page
+    page = []
+    bytes = 0
+  }
+  if (page.length > 0) yield page
 }
 
 function paged<Request, Row>(

@@ -2,14 +2,15 @@
 import type {
   DigestBuckets, DocumentEdit, DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
   OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
-  UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+  UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import { count, limit, ProtocolError, required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 import type { PayloadReader } from '../schema/payload.ts'
 import type { Verb } from '../schema/verb.ts'
 import {
-  decodeBound, decodeBranch, decodeCheckpoint, decodeLeaves, decodeLocal, decodePath, decodeRevision, encodeLocal, encodeRevision,
+  decodeAttachments, decodeBlobHash, decodeBound, decodeBranch, decodeCheckpoint, decodeLeaves, decodeLocal, decodePath, decodeRevision, encodeAttachments, encodeBlobHash,
+  encodeLocal, encodeRevision,
 } from './document-codec.ts'
 
 export const openDocument: Verb<OpenDocumentRequest, DocumentSnapshot | null> = {
@@ -21,6 +22,7 @@ export const openDocument: Verb<OpenDocumentRequest, DocumentSnapshot | null> = 
       leaves: snapshot.leaves,
       sequence: snapshot.sequence,
       bodyLength: payload.addOptional(snapshot.body),
+      attachments: encodeAttachments(snapshot.attachments),
       tree: snapshot.tree && { branches: snapshot.tree },
     },
   },
@@ -34,6 +36,7 @@ function decodeSnapshot(message: WireMessage, payload: PayloadReader): DocumentS
     leaves: decodeLeaves(message.leaves),
     sequence: count(message.sequence, 'sequence'),
     ...(body && { body }),
+    ...decodeAttachments(message),
     ...(message.tree && { tree: message.tree.branches.map(decodeBranch) }),
   }
 }
@@ -73,6 +76,7 @@ export const updateDocuments: Verb<UpdateDocumentsRequest, UpdateDocumentsReply>
       deleted: edit.deleted,
       revisionHash: edit.revisionHash,
       bodyLength: payload.add(edit.body),
+      attachments: encodeAttachments(edit.attachments),
     })),
     revsLimit: limit(revsLimit),
     force,
@@ -84,6 +88,7 @@ export const updateDocuments: Verb<UpdateDocumentsRequest, UpdateDocumentsReply>
       deleted: edit.deleted,
       revisionHash: edit.revisionHash,
       body: payload.take(edit.bodyLength),
+      ...decodeAttachments(edit),
     })),
     revsLimit: message.revsLimit,
     ...(message.force && { force: true }),
@@ -216,4 +221,21 @@ export const digestDocuments: Verb<number, DigestBuckets> = {
   decodeRequest: message => message.bucketCount,
   encodeReply: buckets => ({ buckets }),
   decodeReply: message => [...message.buckets],
+}
+
+/** The content travels in chunks behind the call (`Upload`). */
+export const writeBlob: Verb<void, WrittenBlob> = {
+  name: 'writeBlob',
+  encodeRequest: () => ({}),
+  decodeRequest: () => undefined,
+  encodeReply: ({ hash, length }) => ({ hash: encodeBlobHash(hash), length }),
+  decodeReply: message => ({ hash: decodeBlobHash(message.hash), length: count(message.length, 'blob length') }),
+}
+
+export const hasBlobs: Verb<readonly string[], readonly boolean[]> = {
+  name: 'hasBlobs',
+  encodeRequest: hashes => ({ hashes: hashes.map(encodeBlobHash) }),
+  decodeRequest: message => message.hashes.map(decodeBlobHash),
+  encodeReply: found => ({ found }),
+  decodeReply: message => [...message.found],
 }

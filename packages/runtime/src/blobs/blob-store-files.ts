@@ -131,12 +131,13 @@ class FileBlobWriter implements BlobWriter {
     this.#broken = false
   }
 
-  async finish(): Promise<{ readonly hash: string; readonly length: number }> {
+  async finish(announce?: (hash: string) => Promise<void>): Promise<{ readonly hash: string; readonly length: number }> {
     this.#assertOpen()
     const hash = this.#digest.digest('hex')
     const folder = join(this.#root, hash.slice(0, 2))
+    await mapped(() => this.#file.sync())
+    await announce?.(hash)
     await mapped(async () => {
-      await this.#file.sync()
       const created = await mkdir(folder, { recursive: true })
       await rename(this.#path, join(folder, hash))
       await syncDirectory(folder)

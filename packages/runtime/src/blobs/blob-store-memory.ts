@@ -127,11 +127,13 @@ class MemoryBlobWriter implements BlobWriter {
     this.#chunks.push(new Uint8Array(chunk))
   }
 
-  async finish(): Promise<{ readonly hash: string; readonly length: number }> {
+  async finish(announce?: (hash: string) => Promise<void>): Promise<{ readonly hash: string; readonly length: number }> {
     this.#assertOpen()
     this.#ended = true
     const blob = new Uint8Array(Buffer.concat(this.#chunks))
     const hash = createHash('sha256').update(blob).digest('hex')
+    await announce?.(hash)
+    this.#assertStoreOpen()
     this.#blobs.set(hash, blob)
     return { hash, length: blob.length }
   }

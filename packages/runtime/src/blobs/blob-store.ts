@@ -33,8 +33,11 @@ export interface BlobRange { readonly start?: number; readonly end?: number }
 export interface BlobWriter {
   /** Resolves when more may be written. One call at a time; the chunk must not change until it resolves. */
   write(chunk: Uint8Array): Promise<void>
-  /** Durable (file and directory fsync'ed) when it resolves. */
-  finish(): Promise<{ readonly hash: string; readonly length: number }>
+  /**
+   * Durable (file and directory fsync'ed) when it resolves.
+   * @param announce awaited with the hash before the blob can be found under it
+   */
+  finish(announce?: (hash: string) => Promise<void>): Promise<{ readonly hash: string; readonly length: number }>
   abort(): Promise<void>
 }
 

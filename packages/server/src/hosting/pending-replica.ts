@@ -1,7 +1,8 @@
 import type {
-  CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
-  OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica,
-  StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+  BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
+  OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest,
+  ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
+  UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 
 /**
@@ -78,5 +79,17 @@ export class PendingReplica implements ShardReplica {
 
   async * scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]> {
     yield * (await this.#open()).scanDigestBucket(bucketCount, bucket, context)
+  }
+
+  async writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
+    return (await this.#open()).writeBlob(chunks, context)
+  }
+
+  async * readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncIterable<Uint8Array> {
+    yield * (await this.#open()).readBlob(hash, span, context)
+  }
+
+  async hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
+    return (await this.#open()).hasBlobs(hashes, context)
   }
 }

@@ -1,18 +1,36 @@
 import { crc32 } from 'node:zlib'
+import type { AttachmentRecord } from '@sectional/core'
 import type { WriteBatch } from '@sectional/runtime'
 import type { ShardKeys } from '../key-layout.ts'
+import { readAttachments, writeAttachments } from './attachment-list.ts'
 import { DamagedRecordError } from './damaged-record.ts'
 
 /** A longer body is cut into chunks of this many bytes: LevelDB writes 8 MB in half the time so. */
 export const bodyChunkBytes = 256 * 1024
 /** checksum(4) of the body, length(4) of the body, then its first chunk. */
 const headBytes = 8
+/** Of the length: what is stored is the list of the attachments, then the JSON. */
+const attachmentsFlag = 0x8000_0000
+
+/** What a revision says: JSON and attachments. */
+export interface RevisionContent {
+  readonly body: Uint8Array
+  readonly attachments?: readonly AttachmentRecord[]
+}
+
+/** The bytes to be stored, and whether the list of attachments is in front. */
+export interface StoredBody { readonly bytes: Uint8Array; readonly listed: boolean }
+
+export function storedBody({ body, attachments }: RevisionContent): StoredBody {
+  if (attachments === undefined || attachments.length === 0) return { bytes: body, listed: false }
+  return { bytes: Buffer.concat([writeAttachments(attachments), body]), listed: true }
+}
 
 /** Appends the body stored at `sequence`. */
-export function putBody(batch: WriteBatch, keys: ShardKeys, sequence: number, body: Uint8Array): void {
+export function putBody(batch: WriteBatch, keys: ShardKeys, sequence: number, { bytes: body, listed }: StoredBody): void {
   const first = Buffer.allocUnsafe(headBytes + Math.min(body.length, bodyChunkBytes))
   first.writeUInt32BE(crc32(body), 0)
-  first.writeUInt32BE(body.length, 4)
+  first.writeUInt32BE(listed ? body.length + attachmentsFlag : body.length, 4)
   first.set(body.length > bodyChunkBytes ? body.subarray(0, bodyChunkBytes) : body, headBytes)
   batch.put(keys.body(sequence), first)
   for (let chunk = 1; chunk * bodyChunkBytes < body.length; chunk++) {
@@ -28,7 +46,7 @@ export function furtherChunks(bodyBytes: number): number {
 /** The same, from the first record. */
 export function furtherChunksOf(sequence: number, first: Uint8Array): number {
   if (first.length < headBytes) throw new DamagedRecordError(`the body at sequence ${sequence} is damaged: too short`)
-  return furtherChunks(readUInt32(first, 4))
+  return furtherChunks(readUInt32(first, 4) % attachmentsFlag)
 }
 
 export function deleteBody(batch: WriteBatch, keys: ShardKeys, sequence: number, chunks: number): void {
@@ -36,13 +54,14 @@ export function deleteBody(batch: WriteBatch, keys: ShardKeys, sequence: number,
 }
 
 /** @throws DamagedRecordError when a chunk is missing or the checksum differs */
-export function joinBody(sequence: number, first: Uint8Array, further: readonly (Uint8Array | undefined)[]): Uint8Array {
+export function joinBody(sequence: number, first: Uint8Array, further: readonly (Uint8Array | undefined)[]): RevisionContent {
   const chunks = [first.subarray(headBytes), ...further.map(chunk => chunk ?? new Uint8Array(0))]
   const body = further.length === 0 ? chunks[0]! : Buffer.concat(chunks)
-  if (body.length !== readUInt32(first, 4) || crc32(body) !== readUInt32(first, 0)) {
+  const length = readUInt32(first, 4)
+  if (body.length !== length % attachmentsFlag || crc32(body) !== readUInt32(first, 0)) {
     throw new DamagedRecordError(`the body at sequence ${sequence} is damaged: its checksum differs`)
   }
-  return body
+  return length < attachmentsFlag ? { body } : readAttachments(body)
 }
 
 function readUInt32(bytes: Uint8Array, offset: number): number {

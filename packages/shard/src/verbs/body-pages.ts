@@ -1,3 +1,4 @@
+import type { RevisionContent } from '../records/body-record.ts'
 import type { ShardRecords } from '../shard-records.ts'
 import type { StoredLeaf } from '../records/stored-leaves.ts'
 
@@ -5,14 +6,14 @@ import type { StoredLeaf } from '../records/stored-leaves.ts'
 const pageBytesMax = 1024 * 1024
 
 /** Adds the bodies of the leaves to rows, in pages of bounded bytes. */
-export async function* withBodies<Row extends object>(records: ShardRecords, rows: readonly { readonly row: Row; readonly leaf: StoredLeaf | undefined }[]): AsyncGenerator<readonly (Row & { readonly body?: Uint8Array })[]> {
+export async function* withBodies<Row extends object>(records: ShardRecords, rows: readonly { readonly row: Row; readonly leaf: StoredLeaf | undefined }[]): AsyncGenerator<readonly (Row & Partial<RevisionContent>)[]> {
   for (let start = 0; start < rows.length;) {
     let end = start
     for (let bytes = 0; end < rows.length && bytes <= pageBytesMax; end++) bytes += rows[end]!.leaf?.bodyBytes ?? 0
     const page = rows.slice(start, end)
     const bodies = await records.bodies(page.flatMap(({ leaf }) => leaf === undefined ? [] : [leaf.bodySequence]))
     let next = 0
-    yield page.map(({ row, leaf }) => leaf === undefined ? row : { ...row, body: bodies[next++]! })
+    yield page.map(({ row, leaf }) => leaf === undefined ? row : { ...row, ...bodies[next++]! })
     start = end
   }
 }

@@ -1,5 +1,5 @@
 import type { DocumentEdit, EditOutcome } from '@sectional/core'
-import { readRevision, revisionHash, RevisionTree } from '@sectional/core'
+import { attachmentDigests, editedAttachments, readRevision, revisionHash, RevisionTree } from '@sectional/core'
 import type { WriteDraft } from '../write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
@@ -18,14 +18,14 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number): E
   if (decision.kind === 'conflict') return decision
   const { parent } = decision
   // Reviving a tombstone: the caller hashed a first revision and could not know the parent.
-  const hash = parent === edit.parent ? edit.revisionHash : revisionHash({ deleted, parent, body })
+  const hash = parent === edit.parent ? edit.revisionHash : revisionHash({ deleted, parent, body, attachments: attachmentDigests(edit.attachments) })
   const ancestor = parent === null ? null : readRevision(parent)
   const path = ancestor === null ? { start: 1, ids: [hash] } : { start: ancestor.generation + 1, ids: [hash, ancestor.hash] }
   const { tree: merged, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
   const { tree, cut } = stem(merged, revsLimit)
   // Where the limit once cut the tree apart, an edit can make a revision that is there already.
   if (result === 'internal') draft.putAncestry(id, tree)
-  else draft.putRevision(id, tree, body)
+  else draft.putRevision(id, tree, { body, ...editedAttachments(edit, path.start) })
   draft.dropBodies(cut)
   // Before stemming: other replicas join the revision to its parent, even where this one has just cut that off.
   return { kind: 'updated', path: ancestor === null ? path : merged.path(`${path.start}-${hash}`) ?? path }

@@ -12,7 +12,7 @@ export async function openRevisions(records: ShardRecords, requests: readonly Op
   return located.map(entries => entries.map((entry): OpenedRevision => {
     if (entry.kind === 'missing') return entry
     const { id, path, deleted } = entry
-    return { kind: 'found', revision: { id, path, deleted, body: bodies[next++]! } }
+    return { kind: 'found', revision: { id, path, deleted, ...bodies[next++]! } }
   }))
 }
 

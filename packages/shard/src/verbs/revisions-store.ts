@@ -15,12 +15,12 @@ export function decideRevisions(draft: WriteDraft, { revisions, locals = [], rev
   if (checkpoint !== undefined) draft.putCheckpoint(checkpoint.history, checkpoint.sequence)
 }
 
-function mergeRevision(draft: WriteDraft, { id, path, deleted, body }: DocumentRevision, revsLimit: number): void {
+function mergeRevision(draft: WriteDraft, { id, path, deleted, body, attachments }: DocumentRevision, revsLimit: number): void {
   const before = draft.document(id)?.tree ?? RevisionTree.empty
   const { tree: merged, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
   if (merged === before) return
   const { tree, cut } = stem(merged, revsLimit)
-  if (result !== 'internal') draft.putRevision(id, tree, body)
+  if (result !== 'internal') draft.putRevision(id, tree, { body, ...(attachments && { attachments }) })
   // A known revision may still bring ancestors; they may also be cut off again at once.
   else if (Buffer.compare(tree.encode(), before.encode()) !== 0) draft.putAncestry(id, tree)
   else return

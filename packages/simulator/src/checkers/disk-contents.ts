@@ -1,7 +1,7 @@
 /** What lies on the nodes' disks, read by throwaway engines on copies of them. */
 import { formatRange } from '@sectional/core'
 import type { Branch, CallContext, LocalDocument, ShardId } from '@sectional/core'
-import { ManualClock, MemoryLog, MemoryStorage, SeededRandom } from '@sectional/runtime'
+import { ManualClock, MemoryLog, MemoryBlobStorage, MemoryStorage, SeededRandom } from '@sectional/runtime'
 import type { MemoryDisk, Metrics } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '@sectional/server'
 import type { DatabaseRecord } from '@sectional/server'
@@ -31,7 +31,7 @@ const noMetrics: Metrics = {
 /** The shards that are synced on a disk at this moment. */
 export function openDisk(disk: MemoryDisk): Promise<ShardHost> {
   return ShardHost.open({
-    storage: new MemoryStorage(disk.copy()), clock: new ManualClock(), random: new SeededRandom(1), metrics: noMetrics, log: new MemoryLog(),
+    storage: new MemoryStorage(disk.copy()), blobs: new MemoryBlobStorage(disk.blobs), clock: new ManualClock(), random: new SeededRandom(1), metrics: noMetrics, log: new MemoryLog(),
   })
 }
 

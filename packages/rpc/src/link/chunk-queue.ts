@@ -1,0 +1,72 @@
+import type { ReplicaError } from '@sectional/core'
+import type { Clock, Timer } from '@sectional/runtime'
+import { ProtocolError } from '../schema/schema.ts'
+
+export interface ChunkQueueOptions {
+  readonly clock: Clock
+  /** Bytes that may wait. */
+  readonly windowBytes: number
+  /** Milliseconds without a chunk after which the sender is given up. */
+  readonly stallMs: number
+  /** So many bytes were taken. */
+  readonly onTaken: (bytes: number) => void
+  readonly onStalled: () => void
+}
+
+/** The receiving end of an upload: chunks wait here until they are taken. */
+export class ChunkQueue implements AsyncIterable<Uint8Array> {
+  readonly #options: ChunkQueueOptions
+  readonly #chunks: Uint8Array[] = []
+  #bytes = 0
+  #complete = false
+  #failure: ReplicaError | undefined
+  #wake: (() => void) | undefined
+  #timer: Timer | undefined
+
+  constructor(options: ChunkQueueOptions) { this.#options = options }
+
+  /** @throws ProtocolError when the sender goes over its window or on after the end */
+  add(chunk: Uint8Array, last: boolean): void {
+    if (this.#complete) throw new ProtocolError('an upload went on after its end')
+    if (this.#bytes >= this.#options.windowBytes && chunk.length > 0) throw new ProtocolError('an upload went over its window')
+    if (chunk.length > 0) this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    this.#complete = last
+    this.#continue()
+  }
+
+  fail(error: ReplicaError): void {
+    this.#failure ??= error
+    this.#chunks.length = 0
+    this.#continue()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure
+      const chunk = this.#chunks.shift()
+      if (chunk !== undefined) {
+        yield chunk
+        this.#bytes -= chunk.length
+        this.#options.onTaken(chunk.length)
+      } else if (this.#complete) return
+      else await this.#arrival()
+    }
+  }
+
+  #arrival(): Promise<void> {
+    const { clock, stallMs, onStalled } = this.#options
+    return new Promise(resolve => {
+      this.#wake = resolve
+      this.#timer = clock.setTimer(stallMs, onStalled)
+    })
+  }
+
+  #continue(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+    const wake = this.#wake
+    this.#wake = undefined
+    wake?.()
+  }
+}

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { ReplicaError } from '@sectional/core'
+import type { CallContext, ShardReplica, WrittenBlob } from '@sectional/core'
+import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import { context, failure, TestWorld } from './test-node.ts'
+
+const hash = 'cd'.repeat(32)
+
+describe('uploads over a link', () => {
+  let world: TestWorld
+  beforeEach(() => { world = new TestWorld() })
+  afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
+
+  async function serving(writeBlob: ShardReplica['writeBlob'], limits = {}): Promise<ShardReplica> {
+    const [a, b] = await world.pair({ limits })
+    b.replica = Object.assign(new MemoryShardReplica({ history: 'h1' }), { writeBlob })
+    return a.remote(b)
+  }
+
+  /** Chunks on demand, and how many were asked for. */
+  function counted(chunkBytes: number, count: number): { readonly chunks: AsyncIterable<Uint8Array>; readonly given: () => number } {
+    let given = 0
+    async function* produce(): AsyncGenerator<Uint8Array> {
+      for (; given < count;) {
+        given++
+        yield Buffer.alloc(chunkBytes, 'x')
+      }
+    }
+    return { chunks: produce(), given: () => given }
+  }
+
+  it('send no more than the window ahead of a replica that takes nothing', async () => {
+    let take = (): void => {}
+    const remote = await serving(async chunks => {
+      await new Promise<void>(resolve => { take = resolve })
+      return drain(chunks)
+    }, { uploadBytes: 10_000 })
+    const { chunks, given } = counted(1000, 100)
+    const written = remote.writeBlob(chunks, context)
+    for (let turn = 0; turn < 20; turn++) await world.settle()
+    assert(given() <= 12, `${given()} chunks were taken from the source`)
+    take()
+    for (let turn = 0; turn < 200; turn++) await world.settle()
+    assert.equal((await written).length, 100_000)
+  })
+
+  it('fail at once when the replica fails, and leave their source', async () => {
+    let left = false
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      try {
+        for (;;) yield Buffer.alloc(1000)
+      } finally {
+        left = true
+      }
+    }
+    const remote = await serving(async () => { throw new ReplicaError('storage', 'the disk is full') })
+    const call = failure(remote.writeBlob(endless(), context))
+    for (let turn = 0; turn < 20; turn++) await world.settle()
+    assert.equal((await call).code, 'storage')
+    assert.equal(left, true)
+  })
+
+  it('tell the far end when their source breaks, and reject with what it threw', async () => {
+    let seen: unknown
+    const remote = await serving(async chunks => {
+      try {
+        return await drain(chunks)
+      } catch (error) {
+        seen = error
+        throw error
+      }
+    })
+    const broken = new Error('the client went away')
+    async function* source(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('begun')
+      throw broken
+    }
+    await assert.rejects(remote.writeBlob(source(), context), error => error === broken)
+    for (let turn = 0; turn < 5; turn++) await world.settle()
+    assert.equal((seen as ReplicaError).code, 'cancelled')
+  })
+
+  it('time out when the far end takes nothing, and abort it', async () => {
+    let served: CallContext | undefined
+    const remote = await serving((_chunks, serving) => {
+      served = serving
+      return new Promise<WrittenBlob>((_, reject) => { serving.signal?.addEventListener('abort', () => reject(serving.signal?.reason)) })
+    }, { uploadBytes: 5000 })
+    const call = failure(remote.writeBlob(counted(1000, 100).chunks, { timeoutMs: 300 }))
+    for (let turn = 0; turn < 5; turn++) await world.settle()
+    await world.clock.advance(300)
+    assert.equal((await call).code, 'timeout')
+    await world.settle()
+    assert.equal(served?.signal?.aborted, true)
+  })
+
+  it('end at the far end when the sender falls silent', async () => {
+    let seen: unknown
+    const remote = await serving(async chunks => {
+      try {
+        return await drain(chunks)
+      } catch (error) {
+        seen = error
+        throw error
+      }
+    }, { streamStallMs: 2000 })
+    async function* silent(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('begun')
+      await new Promise(() => {})
+    }
+    const call = failure(remote.writeBlob(silent(), context))
+    for (let turn = 0; turn < 5; turn++) await world.settle()
+    for (let passed = 0; passed < 2000; passed += 500) await world.clock.advance(500)
+    await world.settle()
+    assert.equal((seen as ReplicaError).code, 'timeout')
+    assert.equal((await call).code, 'timeout')
+  })
+
+  it('fail as unreachable when the link breaks', async () => {
+    const remote = await serving(chunks => drain(chunks))
+    async function* silent(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('begun')
+      await new Promise(() => {})
+    }
+    const call = failure(remote.writeBlob(silent(), context))
+    await world.settle()
+    await world.nodes[1]!.peers.stop()
+    await world.settle()
+    assert.equal((await call).code, 'unreachable')
+  })
+})
+
+async function drain(chunks: AsyncIterable<Uint8Array>): Promise<WrittenBlob> {
+  let length = 0
+  for await (const chunk of chunks) length += chunk.length
+  return { hash, length }
+}

@@ -1,0 +1,115 @@
+import type { BlobStore, Clock, Log, Metrics, Store, Timer } from '@sectional/runtime'
+import { blobKeys, ShardKeys } from '../key-layout.ts'
+import { leaseMs } from './blob-leases.ts'
+import type { BlobLeases } from './blob-leases.ts'
+
+/** Between two sweeps. One costs about 50 us of work a blob, between other work. */
+const sweepPauseMs = 3_600_000
+/** After space was given up that may have named content. */
+const soonMs = 60_000
+/** References that are looked at in one crossing to the thread pool. */
+const pageEntries = 16
+
+export interface BlobSweepParts {
+  readonly blobs: BlobStore
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly leases: BlobLeases
+}
+
+/**
+ * Removes blobs that nothing names. A reference counts as long as the body stands that it was written with: so
+ * whoever drops bodies, by stemming, compaction or dropping a shard, needs not know about blobs.
+ */
+export class BlobSweep {
+  readonly #parts: BlobSweepParts
+  readonly #removed
+  #timer: Timer | undefined
+  #running: Promise<number> | undefined
+  #stopped = false
+
+  constructor(parts: BlobSweepParts) {
+    this.#parts = parts
+    this.#removed = parts.metrics.counter('sectional_blob_removed_total', 'Blobs removed because nothing names them.')
+  }
+
+  /** The first sweep waits until whoever was about to name content when the node stopped has tried again. */
+  start(): void {
+    this.#arm(leaseMs)
+  }
+
+  /** Sweeps within a minute. */
+  soon(): void {
+    if (this.#timer === undefined) return
+    this.#timer.cancel()
+    this.#arm(soonMs)
+  }
+
+  /** Resolves with how many blobs went. */
+  run(): Promise<number> {
+    this.#running ??= this.#sweep().finally(() => { this.#running = undefined })
+    return this.#running
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#timer?.cancel()
+    await this.#running?.catch(() => {})
+  }
+
+  #arm(pauseMs: number): void {
+    if (this.#stopped) return
+    this.#timer = this.#parts.clock.setTimer(pauseMs, () => {
+      this.run().catch((error: unknown) => {
+        this.#parts.log.warn({ error: String(error) }, 'a sweep of unnamed attachment content failed; it is tried again later')
+      }).finally(() => this.#arm(sweepPauseMs))
+    })
+  }
+
+  async #sweep(): Promise<number> {
+    const { blobs, store, leases } = this.#parts
+    let count = 0
+    let settled = -1
+    for await (const hash of blobs.list()) {
+      if (this.#stopped) break
+      if (store.failures !== settled) {
+        // A batch that failed may be there after all when the store has recovered: wait for that.
+        await store.write(() => {})
+        settled = store.failures
+      }
+      const removed = await leases.remove(hash, async () => {
+        if (await this.#isNamed(hash) || store.failures !== settled) return false
+        await blobs.delete(hash)
+        return true
+      })
+      if (removed === true) count++
+    }
+    this.#removed.add(count)
+    return count
+  }
+
+  async #isNamed(hash: string): Promise<boolean> {
+    const { store } = this.#parts
+    const dead: Uint8Array[] = []
+    let named = false
+    const iterator = store.iterate(blobKeys.references(hash), { values: false })
+    try {
+      for (let page = await iterator.next(pageEntries); page.length > 0 && !named; page = await iterator.next(pageEntries)) {
+        for (const [key] of page) {
+          const { prefix, sequence } = blobKeys.readReference(key)
+          named = store.getSync(new ShardKeys(prefix).body(sequence)) !== undefined
+          if (named) break
+          dead.push(key)
+        }
+      }
+    } finally {
+      await iterator.close()
+    }
+    if (dead.length > 0) {
+      await store.write(batch => { for (const key of dead) batch.delete(key) })
+    }
+    return named
+  }
+}

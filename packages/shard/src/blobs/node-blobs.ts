@@ -1,0 +1,150 @@
+import { ReplicaError } from '@sectional/core'
+import type { AttachmentRecord, BlobSpan, WrittenBlob } from '@sectional/core'
+import { BlobError } from '@sectional/runtime'
+import type { BlobStore, Clock, Log, Metrics, Store } from '@sectional/runtime'
+import { BlobLeases } from './blob-leases.ts'
+import { BlobSweep } from './blob-sweep.ts'
+
+export interface NodeBlobsParts {
+  readonly blobs: BlobStore
+  /** Where the references lie. */
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/**
+ * The content of attachments on one node: each blob once, however many documents of however many shards name it
+ * (docs/decisions, "Attachment content").
+ */
+export class NodeBlobs {
+  readonly #parts: NodeBlobsParts
+  readonly #leases: BlobLeases
+  readonly #sweep: BlobSweep
+  readonly #writes = new Set<Promise<unknown>>()
+  readonly #written
+  readonly #damaged
+
+  constructor(parts: NodeBlobsParts) {
+    const { metrics } = parts
+    this.#parts = parts
+    this.#leases = new BlobLeases(parts.clock)
+    this.#sweep = new BlobSweep({ ...parts, leases: this.#leases })
+    this.#written = metrics.counter('sectional_blob_written_bytes_total', 'Bytes of attachments written to this node.')
+    this.#damaged = metrics.counter('sectional_blob_damaged_total', 'Reads that found content that is not what was written.')
+  }
+
+  /** Sweeps now and then from now on. */
+  start(): void {
+    this.#sweep.start()
+  }
+
+  /** Bodies were dropped: what they named may go. */
+  collectSoon(): void {
+    this.#sweep.soon()
+  }
+
+  /** Removes what nothing names (see `BlobSweep`). Resolves with how many blobs went. */
+  collect(): Promise<number> {
+    return this.#sweep.run()
+  }
+
+  write(chunks: AsyncIterable<Uint8Array>): Promise<WrittenBlob> {
+    const writing = this.#write(chunks)
+    this.#writes.add(writing)
+    const forget = (): void => { this.#writes.delete(writing) }
+    writing.then(forget, forget)
+    return writing
+  }
+
+  async #write(chunks: AsyncIterable<Uint8Array>): Promise<WrittenBlob> {
+    const writer = await mapped(() => this.#parts.blobs.create())
+    try {
+      for await (const chunk of chunks) await mapped(() => writer.write(chunk))
+      const written = await mapped(() => writer.finish(hash => this.#leases.grant(hash)))
+      this.#written.add(written.length)
+      return written
+    } catch (error) {
+      await writer.abort().catch((failure: unknown) => {
+        this.#parts.log.warn({ error: String(failure) }, 'an unfinished blob could not be removed; the next start removes it')
+      })
+      throw error
+    }
+  }
+
+  async* read(hash: string, span: BlobSpan | null): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      yield* this.#parts.blobs.open(checked(hash), span ?? {})
+    } catch (error) {
+      if (error instanceof BlobError && error.code === 'corrupt') {
+        this.#damaged.add()
+        this.#parts.log.error({ blob: hash }, 'the content of an attachment on this disk is damaged; it is repaired from another replica where there is one')
+      }
+      throw toReplicaError(error)
+    }
+  }
+
+  /** Which are there; those are kept for a while. */
+  async keep(hashes: readonly string[]): Promise<boolean[]> {
+    const found: boolean[] = []
+    for (const hash of hashes) {
+      // Before the look, so that it cannot go in between.
+      await this.#leases.grant(checked(hash))
+      found.push(await mapped(() => this.#parts.blobs.has(hash)))
+    }
+    return found
+  }
+
+  /**
+   * Holds the content that revisions name until their records are durable.
+   * @returns a function that lets go
+   * @throws ReplicaError `missing_blob`
+   */
+  async hold(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[]): Promise<() => void> {
+    const hashes = new Set(items.flatMap(({ attachments = [] }) => attachments.map(({ blob }) => checked(blob))))
+    const held: string[] = []
+    const release = (): void => { for (const hash of held.splice(0)) this.#leases.release(hash) }
+    try {
+      for (const hash of hashes) {
+        await this.#leases.hold(hash)
+        held.push(hash)
+        if (!await mapped(() => this.#parts.blobs.has(hash))) throw new ReplicaError('missing_blob', `this node has no blob ${hash}`)
+      }
+      return release
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** Aborts what is being written. */
+  async close(): Promise<void> {
+    await this.#sweep.stop()
+    await this.#parts.blobs.close()
+    await Promise.allSettled(this.#writes)
+  }
+}
+
+function checked(hash: string): string {
+  if (!/^[0-9a-f]{64}$/.test(hash)) throw new ReplicaError('protocol', 'a blob is named by 64 lower-case hex digits')
+  return hash
+}
+
+async function mapped<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw toReplicaError(error)
+  }
+}
+
+function toReplicaError(error: unknown): unknown {
+  if (!(error instanceof BlobError)) return error
+  switch (error.code) {
+    case 'missing': return new ReplicaError('missing_blob', error.message, { cause: error })
+    case 'corrupt': return new ReplicaError('damaged_blob', error.message, { cause: error })
+    case 'closed': return new ReplicaError('closed', error.message, { cause: error })
+    default: return new ReplicaError('storage', error.message, { cause: error })
+  }
+}
