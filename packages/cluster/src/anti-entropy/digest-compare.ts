@@ -1,3 +1,4 @@
+import { bringBlobs } from '../coordinator/blob-transfer.ts'
 import type { CallContext, DocumentLeaves, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
 
 export interface DigestComparison {
@@ -62,8 +63,9 @@ async function copyMissing(
     for (const request of wanted) {
       const [opened] = await source.openRevisions([request], call)
       const revisions = opened!.flatMap(each => each.kind === 'found' ? [each.revision] : [])
-      if (revisions.length === 0) continue
-      await target.storeRevisions({ revisions, revsLimit }, call)
+      const complete = await bringBlobs(source, target, revisions, call)
+      if (complete.length === 0) continue
+      await target.storeRevisions({ revisions: complete, revsLimit }, call)
       repaired.add(request.id)
     }
   }

@@ -8,7 +8,9 @@
  * The checkpoint lies at the target, written with the batch that it covers: a target that lost its disk has no
  * checkpoint, a source that lost its own has a new history. Nothing has to be compared or rewound.
  */
+import { ReplicaError } from '@sectional/core'
 import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
+import { bringBlobs } from '../coordinator/blob-transfer.ts'
 import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 
 export type SyncOptions = Pick<AntiEntropyOptions, 'batchDocumentsMax' | 'batchBytesMax' | 'checkpointRows'>
@@ -52,6 +54,8 @@ class ReplicaSync {
   #rows = 0
   #rowsSinceRecord = 0
   #stored = 0
+  /** Content of some revision is not on the source: the target must go on asking for it. */
+  #incomplete = false
 
   constructor(pass: SyncPass) {
     this.#pass = pass
@@ -70,6 +74,7 @@ class ReplicaSync {
     // The scan began after `from` was read, so it held every change up to there.
     this.#reached = Math.max(this.#reached, from.sequence)
     if (this.#reached > this.#recorded) await this.#store([], [], true)
+    if (this.#incomplete) throw new ReplicaError('missing_blob', 'attachment content is missing on the source; the rest was copied')
     return this.#result()
   }
 
@@ -131,9 +136,11 @@ class ReplicaSync {
   }
 
   async #store(revisions: readonly DocumentRevision[], locals: readonly LocalDocument[], record: boolean): Promise<void> {
-    const checkpoint = record ? { history: this.#history, sequence: this.#reached } : undefined
-    await this.#pass.target.storeRevisions({ revisions, locals, revsLimit: this.#pass.revsLimit, ...(checkpoint && { checkpoint }) }, this.#pass.call)
-    this.#stored += revisions.length + locals.length
+    const complete = await bringBlobs(this.#pass.source, this.#pass.target, revisions, this.#pass.call)
+    this.#incomplete ||= complete.length < revisions.length
+    const checkpoint = record && !this.#incomplete ? { history: this.#history, sequence: this.#reached } : undefined
+    await this.#pass.target.storeRevisions({ revisions: complete, locals, revsLimit: this.#pass.revsLimit, ...(checkpoint && { checkpoint }) }, this.#pass.call)
+    this.#stored += complete.length + locals.length
     if (record) {
       this.#recorded = this.#reached
       this.#rowsSinceRecord = 0

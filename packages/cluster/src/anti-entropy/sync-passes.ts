@@ -46,7 +46,7 @@ export class SyncPasses {
       metrics.passed(kind, 'failed')
       const { code, message } = asReplicaError(error)
       const fields = { kind, db: shard.db.name, shard: shard.key, peer, code, error: message }
-      if (code === 'protocol' || code === 'storage') runtime.log.warn(fields, 'anti-entropy pass failed; it is tried again')
+      if (code === 'protocol' || code === 'storage' || code === 'missing_blob') runtime.log.warn(fields, 'anti-entropy pass failed; it is tried again')
       else runtime.log.debug(fields, 'anti-entropy pass ended early; it is tried again')
       return false
     }

@@ -5,6 +5,9 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { BackgroundWork, NodeWindow } from './background-work.ts'
 import { ChangeWatches } from './change-watches.ts'
 import { openChanges } from './changes-open.ts'
+import { readBlob } from './blob-read.ts'
+import { BlobRepair } from './blob-repair.ts'
+import { shareBlobs, writeBlob } from './blob-write.ts'
 import { CoordinatorMetrics } from './coordinator-metrics.ts'
 import { defaultCoordinatorOptions } from './coordinator-options.ts'
 import type { CoordinatorOptions } from './coordinator-options.ts'
@@ -66,6 +69,7 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
     repairs,
     histories: new ReplicaHistories(),
     watches: new ChangeWatches(bounds),
+    blobRepairs: new BlobRepair(() => scope),
     reportMissed: onMissed ?? (() => {}),
   }
   return {
@@ -79,6 +83,9 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
     openLocalDocument: (db, id, request, context) => openLocalDocument(scope, db, id, request, context),
     updateLocalDocument: (db, write, request, context) => updateLocalDocument(scope, db, write, request, context),
     listLocalDocuments: (db, request, context) => listLocalDocuments(scope, db, request, context),
+    writeBlob: (db, id, chunks, request, context) => writeBlob(scope, db, id, chunks, request, context),
+    readBlob: (db, id, attachment, span, context) => readBlob(scope, db, id, attachment, span, context),
+    shareBlobs: (db, fromId, toId, hashes, context) => shareBlobs(scope, db, fromId, toId, hashes, context),
     databaseInfo: (db, context) => databaseInfo(scope, db, context),
     databaseState: (db, context) => databaseState(scope, db, context),
     openChanges: (db, request, context) => openChanges(scope, db, request, context),

@@ -6,7 +6,7 @@ import type { ChangeWatches } from './change-watches.ts'
 import type { CoordinatorMetrics } from './coordinator-metrics.ts'
 import type { CoordinatorOptions } from './coordinator-options.ts'
 import type { RequestContext } from './coordinator.ts'
-import type { ReplicaAccess, ShardPlace } from './replica-access.ts'
+import type { Peer, ReplicaAccess, ShardPlace } from './replica-access.ts'
 import type { ReplicaHealth } from './replica-health.ts'
 import type { ReplicaHistories } from './replica-histories.ts'
 
@@ -23,6 +23,7 @@ export interface CoordinatorScope {
   readonly repairs: RepairRequests
   readonly histories: ReplicaHistories
   readonly watches: ChangeWatches
+  readonly blobRepairs: BlobRepairRequests
   /** Tells anti-entropy that a replica lacks revisions that others confirmed. */
   readonly reportMissed: (shard: ShardId, node: string) => void
 }
@@ -30,6 +31,11 @@ export interface CoordinatorScope {
 export interface RepairRequests {
   /** Makes the replicas of a document equal, in the background. */
   request(db: DatabaseRecord, place: ShardPlace, id: string): void
+}
+
+export interface BlobRepairRequests {
+  /** Writes content anew on a replica where it is missing or damaged, in the background. */
+  request(place: ShardPlace, peer: Peer, hash: string): void
 }
 
 /** A call that ends with its client. */

@@ -2,7 +2,9 @@
  * What a node does for one client request, as a table of contents: each verb has a file of its own beside
  * this one. `http` knows documents only through this.
  */
-import type { Branch, ChangeRow, Leaf, LocalDocument, OpenedRevision, RevisionsDiff, Since } from '@sectional/core'
+import type {
+  AttachmentRecord, BlobSpan, Branch, ChangeRow, Leaf, LocalDocument, OpenedRevision, RevisionsDiff, Since, WrittenBlob,
+} from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 
 export interface RequestContext {
@@ -30,6 +32,8 @@ export interface OpenedDocument {
   readonly sequence: number
   /** The winner's; absent when not asked for, or when its body was lost. */
   readonly body?: Uint8Array
+  /** With the body. */
+  readonly attachments?: readonly AttachmentRecord[]
   readonly tree?: readonly Branch[]
 }
 
@@ -43,6 +47,8 @@ export interface DocumentWrite {
   readonly body: Uint8Array
   /** MD5 of the edit made on `parent` (core `revisionHash`). */
   readonly revisionHash: string
+  /** All that the new revision has; their content was written before (`writeBlob`, or it is another revision's of the document). */
+  readonly attachments?: readonly AttachmentRecord[]
 }
 
 /** A revision given with its history (`new_edits=false`). */
@@ -51,6 +57,7 @@ export interface ReplicatedWrite {
   readonly path: { readonly start: number; readonly ids: readonly string[] }
   readonly deleted: boolean
   readonly body: Uint8Array
+  readonly attachments?: readonly AttachmentRecord[]
 }
 
 /** `accepted`: durable on at least one replica, but on fewer than w (202). */
@@ -76,6 +83,7 @@ export interface ListedDocument {
   readonly id: string
   readonly revision: string
   readonly body?: Uint8Array
+  readonly attachments?: readonly AttachmentRecord[]
   readonly leaves?: readonly Leaf[]
 }
 
@@ -167,6 +175,15 @@ export interface Coordinator {
   /** `revision` is N of the new `0-N`; `body: null` deletes. */
   updateLocalDocument(db: DatabaseRecord, write: { readonly id: string; readonly revision: number; readonly body: Uint8Array | null; readonly mustExist: boolean }, options: WriteOptions, context: RequestContext): Promise<LocalWriteOutcome>
   listLocalDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: RequestContext): Promise<{ readonly rows: AsyncIterable<readonly LocalDocument[]> }>
+  /**
+   * Streams content for an attachment of a document that is written next, to every replica at once. Kept for at least ten
+   * minutes; content that no document names goes by itself. Rejects with what `chunks` throws.
+   */
+  writeBlob(db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, options: WriteOptions, context: RequestContext): Promise<WrittenBlob>
+  /** The stored bytes of an attachment of the document; `span: null`: all of them. */
+  readBlob(db: DatabaseRecord, id: string, attachment: AttachmentRecord, span: BlobSpan | null, context: RequestContext): AsyncIterable<Uint8Array>
+  /** Brings content of one document to where another one lives, so that it may be named there. */
+  shareBlobs(db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: RequestContext): Promise<void>
   databaseInfo(db: DatabaseRecord, context: RequestContext): Promise<DatabaseInfo>
   databaseState(db: DatabaseRecord, context: RequestContext): Promise<DatabaseState>
   /** To be closed by its caller, also after a failure. */

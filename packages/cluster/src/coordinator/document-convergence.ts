@@ -1,5 +1,6 @@
 import type { DocumentRevision, Leaf } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { namedBlobs, provideBlobs } from './blob-transfer.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import { fetchRevisions } from './document-read.ts'
@@ -36,6 +37,8 @@ export async function convergeDocument(
     if (missing.length === 0) continue
     const found = await gather(scope, known, missing, id, read)
     if (found.length === 0) continue
+    const blobs = namedBlobs(found)
+    if (blobs.length > 0) await provideBlobs(scope, peer, blobs, place, requestId)
     await peer.replica.storeRevisions({ revisions: found, revsLimit: db.revsLimit }, writeCall(scope.options.storeTimeoutMs, { requestId }))
     repaired++
   }

@@ -27,10 +27,13 @@ export async function openDocument(
   const read = await readDocument(scope, db, place, id, { r: options.r, body, tree }, call)
   if (read === null) return null
   const { leaves, sequence } = read
-  const winnerBody = body ? read.body ?? bodyOf((await fetchRevisions(scope, read.peers, id, [leaves[0]!.revision], read.peers.length, call)).opened[0]) : undefined
-  return { leaves, sequence, ...(winnerBody && { body: winnerBody }), ...(tree && { tree: read.tree }) }
+  const content = !body ? {} : read.body !== undefined ? { body: read.body, ...(read.attachments && { attachments: read.attachments }) }
+    : contentOf((await fetchRevisions(scope, read.peers, id, [leaves[0]!.revision], read.peers.length, call)).opened[0])
+  return { leaves, sequence, ...content, ...(tree && { tree: read.tree }) }
 }
 
-function bodyOf(opened: OpenedRevision | undefined): Uint8Array | undefined {
-  return opened?.kind === 'found' ? opened.revision.body : undefined
+function contentOf(opened: OpenedRevision | undefined): Pick<OpenedDocument, 'body' | 'attachments'> {
+  if (opened?.kind !== 'found') return {}
+  const { body, attachments } = opened.revision
+  return { body, ...(attachments && { attachments }) }
 }

@@ -1,4 +1,4 @@
-import type { Branch, CallContext, DocumentSnapshot, Leaf, OpenedRevision } from '@sectional/core'
+import type { AttachmentRecord, Branch, CallContext, DocumentSnapshot, Leaf, OpenedRevision } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
@@ -15,6 +15,7 @@ export interface DocumentRead {
   readonly tree?: readonly Branch[]
   /** The winner's body if the preferred reader sent it. */
   readonly body?: Uint8Array
+  readonly attachments?: readonly AttachmentRecord[]
   /** Those who answered, to open bodies from. */
   readonly peers: readonly Peer[]
 }
@@ -53,8 +54,8 @@ async function mergeReplies(replies: readonly Reply<DocumentSnapshot | null>[], 
   const { leaves, branches } = mergeBranches(trees.flat())
   const known = replies.flatMap(reply => reply.value === null ? [] : [reply.value])
   const winner = leaves[0]!.revision
-  const body = known.find(snapshot => snapshot.body !== undefined && snapshot.leaves[0]!.revision === winner)?.body
-  return { leaves, tree: branches, sequence: known[0]!.sequence, ...(body && { body }) }
+  const { body, attachments } = known.find(snapshot => snapshot.body !== undefined && snapshot.leaves[0]!.revision === winner) ?? {}
+  return { leaves, tree: branches, sequence: known[0]!.sequence, ...(body && { body }), ...(attachments && { attachments }) }
 }
 
 /** The branches of one replica; only its leaves when it does not answer again. */

@@ -1,4 +1,4 @@
-import { ApiError } from '@sectional/core'
+import { ApiError, editedAttachments } from '@sectional/core'
 import type { DocumentEdit, DocumentRevision, EditOutcome } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
@@ -68,8 +68,9 @@ async function decideBatch(
   }
   const revisions: DocumentRevision[] = []
   decided.outcomes.forEach((outcome, i) => {
-    const { id, deleted, body } = batch.items[i]!
-    if (outcome.kind === 'updated') revisions.push({ id, path: outcome.path, deleted, body })
+    const item = batch.items[i]!
+    const { id, deleted, body } = item
+    if (outcome.kind === 'updated') revisions.push({ id, path: outcome.path, deleted, body, ...editedAttachments(item, outcome.path.start) })
     outcomes[batch.indexes[i]!] = writeOutcome(outcome, false)
   })
   if (revisions.length === 0) return undefined

@@ -16,6 +16,7 @@ import { parseRevision } from '@sectional/core'
 import type { CallContext, DocumentEdit, EditOutcome, Leaf, ReplicaError, UpdateDocumentsReply } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { decision, decisionStep, withRefusal } from '../quorum/decision.ts'
+import { namedBlobs, provideBlobs } from './blob-transfer.ts'
 import { mapBounded } from './bounded-parallel.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
@@ -92,9 +93,17 @@ class EditDecision {
     throw shardFailure(errors)
   }
 
-  #ask(decider: Peer, edits: readonly DocumentEdit[], force: boolean): Promise<UpdateDocumentsReply> {
+  async #ask(decider: Peer, edits: readonly DocumentEdit[], force: boolean): Promise<UpdateDocumentsReply> {
     const { decisionTimeoutMs } = this.#scope.options
-    return decider.replica.updateDocuments({ edits, revsLimit: this.#db.revsLimit, ...(force && { force }) }, writeCall(decisionTimeoutMs, this.#context))
+    const request = { edits, revsLimit: this.#db.revsLimit, ...(force && { force }) }
+    const call = writeCall(decisionTimeoutMs, this.#context)
+    try {
+      return await decider.replica.updateDocuments(request, call)
+    } catch (error) {
+      if (asReplicaError(error).code !== 'missing_blob') throw error
+      await provideBlobs(this.#scope, decider, namedBlobs(edits), this.#place, call.requestId ?? '')
+      return await decider.replica.updateDocuments(request, call)
+    }
   }
 
   /** Stores on the decider what the other replicas have of the documents and it lacks. Who does not answer in time is not waited for. */

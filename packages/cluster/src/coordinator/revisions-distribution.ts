@@ -1,6 +1,7 @@
 import { ReplicaError } from '@sectional/core'
 import type { StoreRevisionsRequest } from '@sectional/core'
 import { withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../quorum/write-quorum.ts'
+import { namedBlobs, provideBlobs } from './blob-transfer.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { RequestContext } from './coordinator.ts'
@@ -54,7 +55,7 @@ async function storeOn(scope: CoordinatorScope, place: ShardPlace, peer: Peer, r
     if (!scope.access.isReachable(peer.node)) throw new ReplicaError('unreachable', `no link to ${peer.node}`)
     if (!scope.stores.enter(peer.node, bytes)) throw new ReplicaError('overloaded', `too many writes under way to ${peer.node}`)
     try {
-      await peer.replica.storeRevisions(request, writeCall(scope.options.storeTimeoutMs, context))
+      await storeWithBlobs(scope, place, peer, request, context)
     } finally {
       scope.stores.leave(peer.node, bytes)
     }
@@ -65,6 +66,18 @@ async function storeOn(scope: CoordinatorScope, place: ShardPlace, peer: Peer, r
     if (failure.code === 'timeout') scope.decisionHealth.silent(peer.node)
     scope.reportMissed(place.id, peer.node)
     return failure
+  }
+}
+
+/** A replica that was away while content was written gets it from the others first. */
+async function storeWithBlobs(scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: RequestContext): Promise<void> {
+  const call = writeCall(scope.options.storeTimeoutMs, context)
+  try {
+    await peer.replica.storeRevisions(request, call)
+  } catch (error) {
+    if (asReplicaError(error).code !== 'missing_blob') throw error
+    await provideBlobs(scope, peer, namedBlobs(request.revisions), place, context.requestId)
+    await peer.replica.storeRevisions(request, call)
   }
 }
 
