@@ -57,6 +57,21 @@ function decodeContent(request: RequestContext, services: Services, bytes: Uint8
   return inflated
 }
 
+/** The body as it comes, for what is not kept in memory. @throws ApiError `too_large` above `chttpd/max_http_request_size` */
+export async function* requestChunks(request: RequestContext, services: Services): AsyncGenerator<Uint8Array, void, undefined> {
+  const { exchange } = request
+  const limit = services.settings.requestBytesMax
+  const announced = exchange.headers['content-length']
+  if (announced !== undefined && Number(announced) > limit) throw new ApiError('too_large')
+  if (announced === undefined && exchange.headers['transfer-encoding'] === undefined) return
+  let bytes = 0
+  for await (const chunk of exchange.body) {
+    bytes += chunk.length
+    if (bytes > limit) throw new ApiError('too_large')
+    yield chunk
+  }
+}
+
 /** @throws ApiError `bad_content_type` unless the body is announced as JSON; an absent type counts as wrong */
 export function requireJsonType(request: RequestContext): void {
   const type = request.exchange.headers['content-type']

@@ -1,11 +1,15 @@
 /** One revision of a document with what a reader asked to know about it. */
-import { ApiError, formatRevision, parseRevision, spliceDocument, type Branch, type Leaf, type RevisionPath } from '@sectional/core'
+import {
+  ApiError, formatRevision, parseRevision, spliceDocument, type AttachmentRecord, type Branch, type DocumentRevision, type Leaf, type RevisionPath,
+} from '@sectional/core'
+import { attachmentsMember, stubFlags, wantedAttachments, writeAttachmentData, type AttachmentFlags } from './attachments/attachment-view.ts'
+import type { JsonWriter } from './json-writer.ts'
 import type { Query } from './query.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
 
 /** The flags of api.md A5.4: active only with the exact text `true`. */
-export interface ReadFlags {
+export interface ReadFlags extends AttachmentFlags {
   readonly revs: boolean
   readonly revsInfo: boolean
   readonly localSeq: boolean
@@ -15,13 +19,17 @@ export interface ReadFlags {
 }
 
 export const noFlags: ReadFlags = Object.freeze({
-  revs: false, revsInfo: false, localSeq: false, conflicts: false, deletedConflicts: false, latest: false,
+  ...stubFlags, revs: false, revsInfo: false, localSeq: false, conflicts: false, deletedConflicts: false, latest: false,
 })
 
 export function readFlags(query: Query): ReadFlags {
   if (query.isEmpty) return noFlags
   const meta = query.flag('meta')
+  const attachmentsSince = query.has('atts_since') ? revisionList(query.json('atts_since')) : null
   return {
+    attachments: attachmentsSince !== null || query.flag('attachments'),
+    encodingInfo: query.flag('att_encoding_info'),
+    attachmentsSince,
     revs: query.flag('revs'),
     revsInfo: meta || query.flag('revs_info'),
     localSeq: query.flag('local_seq'),
@@ -31,12 +39,18 @@ export function readFlags(query: Query): ReadFlags {
   }
 }
 
+function revisionList(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) throw new ApiError('bad_request', '`atts_since` must be a JSON array of revisions.')
+  return value.map(revision => formatRevision(parseRevision(revision)))
+}
+
 /** What is known of a revision before it is written out. */
 export interface ShownRevision {
   readonly id: string
   readonly revision: string
   readonly deleted: boolean
   readonly body: Uint8Array
+  readonly attachments?: readonly AttachmentRecord[]
   readonly path?: RevisionPath
   /** The document's leaves, branches and sequence, where a flag asks for them. */
   readonly leaves?: readonly Leaf[]
@@ -46,8 +60,33 @@ export interface ShownRevision {
 
 export interface ShownDocument { readonly json: Buffer; /** The answer carries more than the revision: no ETag. */ readonly hasMeta: boolean }
 
-/** The JSON of a revision, special members in the order of api.md A5.2. */
+/** The JSON of a revision, special members in the order of api.md A5.2; its attachments as stubs. */
 export function showRevision(shown: ShownRevision, flags: ReadFlags): ShownDocument {
+  return showWith(shown, flags, attachmentsText(shown, null, flags.encodingInfo))
+}
+
+/** The same with attachments whose content follows in parts of their own, and those. */
+export function showRelated(shown: ShownRevision, flags: ReadFlags): ShownDocument & { readonly following: ReadonlySet<AttachmentRecord> } {
+  const following = wantedAttachments(shown.attachments, shown.path, flags)
+  return { ...showWith(shown, flags, attachmentsText(shown, following, true)), following }
+}
+
+/** Writes the JSON of a revision, with content as Base64 where it is wanted. */
+export async function writeRevision(writer: JsonWriter, shown: ShownRevision, flags: ReadFlags, request: RequestContext, services: Services): Promise<void> {
+  const wanted = wantedAttachments(shown.attachments, shown.path, flags)
+  if (wanted.size === 0) return writer.bytes(showRevision(shown, flags).json)
+  const { json } = showWith(shown, flags, '')
+  writer.bytes(json.subarray(0, json.length - 1))
+  writer.text(',')
+  await writeAttachmentData(writer, shown.id, shown.attachments ?? [], wanted, flags.encodingInfo, request, services)
+  writer.text('}')
+}
+
+function attachmentsText({ attachments }: ShownRevision, following: ReadonlySet<AttachmentRecord> | null, encodingInfo: boolean): string {
+  return attachments === undefined ? '' : attachmentsMember(attachments, following, encodingInfo)
+}
+
+function showWith(shown: ShownRevision, flags: ReadFlags, attachments: string): ShownDocument {
   const members: string[] = []
   if (shown.deleted) members.push('"_deleted":true')
   if (flags.revs && shown.path !== undefined) members.push(`"_revisions":${JSON.stringify({ start: shown.path.start, ids: shown.path.ids })}`)
@@ -56,8 +95,10 @@ export function showRevision(shown: ShownRevision, flags: ReadFlags): ShownDocum
   if (flags.localSeq && shown.sequence !== undefined) members.push(`"_local_seq":"${shown.sequence}"`)
   if (flags.conflicts) pushLosers(members, '_conflicts', shown.leaves, false)
   if (flags.deletedConflicts) pushLosers(members, '_deleted_conflicts', shown.leaves, true)
+  const hasMeta = members.length > plain
+  if (attachments !== '') members.push(attachments)
   const json = spliceDocument({ id: shown.id, revision: shown.revision, body: shown.body, extra: members.join(',') })
-  return { json, hasMeta: members.length > plain }
+  return { json, hasMeta }
 }
 
 function pushLosers(members: string[], name: string, leaves: readonly Leaf[] | undefined, deleted: boolean): void {
@@ -89,6 +130,12 @@ export function pathOf(tree: readonly Branch[] | undefined, revision: string): R
   return undefined
 }
 
+/** A revision as it was opened. */
+export function shownRevision({ id, path, deleted, body, attachments }: DocumentRevision): ShownRevision {
+  const revision = formatRevision({ generation: path.start, hash: path.ids[0]! })
+  return { id, revision, deleted, body, path, ...(attachments && { attachments }) }
+}
+
 /**
  * The winner.
  * @throws ApiError `missing` or `deleted`
@@ -96,7 +143,7 @@ export function pathOf(tree: readonly Branch[] | undefined, revision: string): R
 export async function openWinner(
   id: string, flags: ReadFlags, options: { readonly r?: number; readonly tombstone?: boolean }, request: RequestContext, services: Services,
 ): Promise<ShownRevision> {
-  const tree = flags.revs || flags.revsInfo
+  const tree = flags.revs || flags.revsInfo || flags.attachmentsSince !== null
   const opened = await services.coordinator.openDocument(request.database, id, { tree, r: options.r }, request)
   if (opened === null) throw new ApiError('missing')
   const winner = opened.leaves[0]!
@@ -104,7 +151,8 @@ export async function openWinner(
   if (opened.body === undefined) throw new ApiError('missing')
   return {
     id, revision: winner.revision, deleted: winner.deleted, body: opened.body,
-    path: flags.revs ? pathOf(opened.tree, winner.revision) : undefined,
+    ...(opened.attachments && { attachments: opened.attachments }),
+    path: flags.revs || flags.attachmentsSince !== null ? pathOf(opened.tree, winner.revision) : undefined,
     leaves: opened.leaves, tree: opened.tree, sequence: opened.sequence,
   }
 }
@@ -120,8 +168,7 @@ export async function openRevision(
   const found = await coordinator.openRevisions(request.database, id, { revisions: [revision], latest: flags.latest, r }, request)
   const first = found?.[0]
   if (first === undefined || first.kind === 'missing') throw new ApiError('missing')
-  const { path, deleted, body } = first.revision
-  const shown: ShownRevision = { id, revision: formatRevision({ generation: path.start, hash: path.ids[0]! }), deleted, body, path }
+  const shown = shownRevision(first.revision)
   if (!flags.revsInfo && !flags.localSeq && !flags.conflicts && !flags.deletedConflicts) return shown
   const whole = await coordinator.openDocument(request.database, id, { tree: flags.revsInfo, body: false, r }, request)
   return { ...shown, leaves: whole?.leaves, tree: whole?.tree, sequence: whole?.sequence }

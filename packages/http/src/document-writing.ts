@@ -1,7 +1,7 @@
 /** From a client's JSON to a write, and from the outcome of a write to an answer. */
 import {
-  ApiError, checkDocumentId, errorRegistry, formatRevision, parseRevision, revisionHash,
-  type DocumentIdRules, type ErrorName, type ParsedDocument,
+  ApiError, attachmentDigests, checkDocumentId, errorRegistry, formatRevision, parseRevision, revisionHash,
+  type AttachmentRecord, type DocumentIdRules, type ErrorName, type ParsedDocument,
 } from '@sectional/core'
 import type { DatabaseRecord, DocumentWrite, WriteOutcome } from '@sectional/cluster'
 import { checkDesignDocument } from './design-document.ts'
@@ -25,7 +25,6 @@ export function documentIdRules(database: DatabaseRecord, services: Services): D
  */
 export function checkWrittenDocument(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): void {
   if (document.body.length > services.settings.documentBytesMax) throw new ApiError('document_too_large', document.id ?? '')
-  if (document.attachments !== null) throw new ApiError('not_implemented', 'Attachments in documents are not available in this version.')
   if (managedDatabases.has(database.name) && !id.startsWith(designPrefix)) {
     throw new ApiError('not_implemented', `Writing documents to ${database.name} is not available in this version.`)
   }
@@ -48,8 +47,11 @@ export function namedRevision(request: RequestContext, documentRevision: string 
   return matched
 }
 
-export function documentWrite(id: string, parent: string | null, deleted: boolean, body: Uint8Array): DocumentWrite {
-  return { id, parent, deleted, body, revisionHash: revisionHash({ deleted, parent, body }) }
+export function documentWrite(
+  id: string, parent: string | null, deleted: boolean, body: Uint8Array, attachments?: readonly AttachmentRecord[],
+): DocumentWrite {
+  if (attachments === undefined) return { id, parent, deleted, body, revisionHash: revisionHash({ deleted, parent, body }) }
+  return { id, parent, deleted, body, attachments, revisionHash: revisionHash({ deleted, parent, body, attachments: attachmentDigests(attachments) }) }
 }
 
 /**

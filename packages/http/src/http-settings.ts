@@ -29,6 +29,13 @@ export class HttpSettings {
   get documentBytesMax(): number { return this.integer('couchdb', 'max_document_size', 8_000_000) }
   /** Bytes of a document id. */
   get documentIdBytesMax(): number { return this.integer('couchdb', 'max_document_id_length', Infinity) }
+  /** Bytes of one attachment as it comes. */
+  get attachmentBytesMax(): number { return this.integer('couchdb', 'max_attachment_size', 1_073_741_824) }
+  get compressibleTypes(): string { return this.text('attachments', 'compressible_types', 'text/*, application/javascript, application/json, application/xml') }
+  /** 0: attachments are not compressed. */
+  get compressionLevel(): number { return Math.min(9, this.integer('attachments', 'compression_level', 8)) }
+  get sandboxAttachments(): boolean { return this.flag('csp', 'attachments_enable', true) }
+  get attachmentPolicy(): string { return this.text('csp', 'attachments_header_value', 'sandbox') }
   get requestBytesMax(): number { return this.integer('chttpd', 'max_http_request_size', 4_294_967_296) }
   get uriLengthMax(): number { return this.integer('chttpd', 'max_uri_length', Infinity) }
   get plusIsSpace(): boolean { return this.flag('chttpd', 'decode_plus_to_space', true) }

@@ -13,6 +13,9 @@ export interface ListParameters {
   readonly limit: number | null
   readonly includeDocs: boolean
   readonly conflicts: boolean
+  /** The content of attachments, and how it is stored, in the documents. */
+  readonly attachments: boolean
+  readonly encodingInfo: boolean
   readonly updateSequence: boolean
 }
 
@@ -28,13 +31,15 @@ interface Draft {
   limit: number | null
   includeDocs: boolean
   conflicts: boolean
+  attachments: boolean
+  encodingInfo: boolean
   updateSequence: boolean
 }
 
 const jsonParameters = new Set(['key', 'keys', 'startkey', 'start_key', 'endkey', 'end_key'])
 
 function emptyDraft(): Draft {
-  return { inclusiveEnd: true, descending: false, skip: 0, limit: null, includeDocs: false, conflicts: false, updateSequence: false }
+  return { inclusiveEnd: true, descending: false, skip: 0, limit: null, includeDocs: false, conflicts: false, attachments: false, encodingInfo: false, updateSequence: false }
 }
 
 /** Parameters of a GET, or of a POST whose body the query string overrides (`keys` come from the body first). */
@@ -84,6 +89,8 @@ function apply(draft: Draft, name: string, value: unknown): void {
     case 'descending': draft.descending = strictBoolean(value); break
     case 'include_docs': draft.includeDocs = strictBoolean(value); break
     case 'conflicts': draft.conflicts = strictBoolean(value); break
+    case 'attachments': draft.attachments = strictBoolean(value); break
+    case 'att_encoding_info': draft.encodingInfo = strictBoolean(value); break
     case 'update_seq': draft.updateSequence = strictBoolean(value); break
     case 'skip': draft.skip = nonNegativeInteger(value); break
     case 'limit': draft.limit = nonNegativeInteger(value); break

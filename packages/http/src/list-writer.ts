@@ -1,6 +1,8 @@
 /** The rows of a list with CouchDB's framing: `\r\n` between rows, members of the head in their order. */
 import type { JsonWriter } from './json-writer.ts'
 
+export type DocumentWriter = (writer: JsonWriter) => Promise<void>
+
 export interface ListHead {
   readonly total: number | null
   readonly offset: number | null
@@ -18,18 +20,25 @@ export class ListWriter {
     writer.text(`{"total_rows":${head.total},"offset":${head.offset}${sequence},"rows":[\r\n`)
   }
 
-  /** @param doc undefined: no member `doc`; null: a tombstone's */
-  row(id: string, revision: string, deleted: boolean, doc: Uint8Array | null | undefined): Promise<void> | undefined {
+  /** @param doc undefined: no member `doc`; null: a tombstone's; a function writes what does not fit into memory */
+  row(id: string, revision: string, deleted: boolean, doc: Uint8Array | DocumentWriter | null | undefined): Promise<void> | undefined {
     const key = JSON.stringify(id)
     this.#begin()
     this.#writer.text(`{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${deleted ? ',"deleted":true}' : '}'}`)
     if (doc !== undefined) {
       this.#writer.text(',"doc":')
       if (doc === null) this.#writer.text('null')
+      else if (typeof doc === 'function') return this.#endRow(doc)
       else this.#writer.bytes(doc)
     }
     this.#writer.text('}')
     return this.#writer.flushFull()
+  }
+
+  async #endRow(write: DocumentWriter): Promise<void> {
+    await write(this.#writer)
+    this.#writer.text('}')
+    await this.#writer.flushFull()
   }
 
   unknownKey(key: unknown): Promise<void> | undefined {

@@ -1,5 +1,6 @@
-/** `multipart/mixed` and `multipart/related` answers whose parts are JSON (api.md A5.4, A5.7). */
+/** `multipart/mixed` and `multipart/related` answers whose parts are documents (api.md A5.4, A5.7). */
 import type { HttpBodyWriter } from '@sectional/runtime'
+import { relatedPieces, writePieces, type RelatedDocument } from './attachments/multipart-document.ts'
 import { openStream, plainHeaders } from './response.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
@@ -19,12 +20,14 @@ export function acceptsMultipart(accept: string | undefined, type: string): bool
 
 export class MultipartWriter {
   readonly #request: RequestContext
+  readonly #services: Services
   readonly #writer: HttpBodyWriter
   readonly #boundary: string
   readonly #head: boolean
 
   constructor(request: RequestContext, services: Services, type: 'multipart/mixed' | 'multipart/related') {
     this.#request = request
+    this.#services = services
     this.#head = request.head
     this.#boundary = services.uuids.next()
     this.#writer = openStream(request, services, 200, {
@@ -38,6 +41,15 @@ export class MultipartWriter {
 
   errorPart(value: object): Promise<void> {
     return this.#part('application/json; error="true"', Buffer.from(JSON.stringify(value)))
+  }
+
+  /** A document whose attachments follow it: a multipart part of its own. */
+  async relatedPart(document: RelatedDocument): Promise<void> {
+    if (this.#head) return
+    const boundary = this.#services.uuids.next()
+    await this.#writer.write(`--${this.#boundary}\r\nContent-Type: multipart/related; boundary="${boundary}"\r\n\r\n`)
+    await writePieces(relatedPieces(document, boundary), document.id, chunk => this.#writer.write(chunk), this.#request, this.#services)
+    await this.#writer.write('\r\n')
   }
 
   async end(): Promise<void> {

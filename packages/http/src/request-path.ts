@@ -28,22 +28,28 @@ export function splitPath(path: string, plusIsSpace: boolean): string[] {
   while (begin <= path.length) {
     let end = path.indexOf('/', begin)
     if (end < 0) end = path.length
-    if (end > begin) segments.push(decodeText(path.slice(begin, end), plusIsSpace))
+    if (end > begin) segments.push(decodeText(path.slice(begin, end), plusIsSpace, namesAttachment(segments)))
     begin = end + 1
   }
   return segments
+}
+
+/** Whether what follows these segments stands behind a document id. */
+function namesAttachment([, id, ...rest]: readonly string[]): boolean {
+  return id !== undefined && (rest.length > 0 || (id !== '_design' && id !== '_local'))
 }
 
 /**
  * Percent-decodes one segment or query part.
  * @throws ApiError `invalid_url_encoding`, or `bad_request` when the bytes are not UTF-8
  */
-export function decodeText(raw: string, plusIsSpace: boolean): string {
+export function decodeText(raw: string, plusIsSpace: boolean, isAttachmentName = false): string {
   const text = plusIsSpace && raw.includes('+') ? raw.replace(plus, ' ') : raw
   if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)
   } catch (error) {
+    if (wellFormedEscapes.test(text) && isAttachmentName) throw new ApiError('bad_request', 'Attachment name is not UTF-8 encoded', { cause: error })
     if (wellFormedEscapes.test(text)) throw new ApiError('illegal_docid', 'Document id must be valid UTF-8', { cause: error })
     throw new ApiError('invalid_url_encoding', undefined, { cause: error })
   }

@@ -3,7 +3,7 @@ import { ApiError } from '@sectional/core'
 import type { Routes } from './dispatch.ts'
 import type { Access, Handler, Resource } from './resource.ts'
 import { Router } from './router.ts'
-import { findNoAttachment } from './routes/attachment.ts'
+import { deleteAttachment, getAttachment, putAttachment } from './routes/attachment.ts'
 import { postBulkDocuments } from './routes/bulk-docs.ts'
 import { postBulkGet } from './routes/bulk-get.ts'
 import { getChanges, refuseChangesMethod } from './routes/changes.ts'
@@ -14,8 +14,9 @@ import {
 import { deleteDatabase, getDatabase, putDatabase } from './routes/database.ts'
 import { getAllDatabases, getDatabasesInformation, postDatabasesInformation } from './routes/databases.ts'
 import { listAllDocuments, listDesignDocuments, listPartition, queryAllDocuments, queryDesignDocuments } from './routes/document-list.ts'
+import { postDocumentForm } from './routes/document-form.ts'
 import { getDocument } from './routes/document-open.ts'
-import { copyDocument, copyLocalDocument, deleteDocument, postDocument, postDocumentForm, putDocument } from './routes/document-update.ts'
+import { copyDocument, copyLocalDocument, deleteDocument, postDocument, putDocument } from './routes/document-update.ts'
 import { listLocalDocuments, queryLocalDocuments } from './routes/local-document-list.ts'
 import { deleteLocalDocument, getLocalDocument, putLocalDocument, refuseLocalAttachment, refuseLocalName } from './routes/local-document.ts'
 import {
@@ -147,7 +148,7 @@ function documentResources(): Readonly<Record<string, Resource>> {
     GET: getDocument, PUT: putDocument, DELETE: deleteDocument, COPY: copyDocument, POST: postDocumentForm,
   })
   const attachment = resource('attachment', 'member', 'DELETE,GET,HEAD,PUT', {
-    GET: findNoAttachment, DELETE: findNoAttachment, PUT: notImplemented('Attachments are'),
+    GET: getAttachment, DELETE: deleteAttachment, PUT: putAttachment,
   })
   const idPrefix = '_design/'
   return {

@@ -1,4 +1,5 @@
 /** Which rows of a changes feed a client wants (api.md A5.9). */
+import { attachmentsMember } from '../attachments/attachment-view.ts'
 import {
   ApiError, isJsonObject, matchesSelector, parseFieldPath, parseJson, parseSelector, SelectorError,
   type ChangeRow, type FieldPath, type JsonObject, type Leaf, type Selector,
@@ -74,19 +75,22 @@ function readable<T>(read: () => T): T {
 /** Only the winner's content comes with the row. */
 async function passing(selector: Selector, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext, services: Services): Promise<readonly Leaf[]> {
   const winner = row.leaves[0]!
-  const matches = (leaf: Leaf, body: Uint8Array | undefined): boolean => matchesSelector(selector, filteredDocument(row.id, leaf, body))
-  if (leaves.length === 1) return matches(winner, row.body) ? leaves : []
+  const matches = (leaf: Leaf, content: FilteredContent): boolean => matchesSelector(selector, filteredDocument(row.id, leaf, content))
+  if (leaves.length === 1) return matches(winner, row) ? leaves : []
   const opened = await services.coordinator.openRevisions(request.database, row.id, { revisions: leaves.map(leaf => leaf.revision), latest: false, r: 1 }, request)
   return leaves.filter((leaf, index) => {
     const found = opened?.[index]
-    return found?.kind === 'found' && matches(leaf, found.revision.body)
+    return found?.kind === 'found' && matches(leaf, found.revision)
   })
 }
 
+type FilteredContent = Pick<ChangeRow, 'body' | 'attachments'>
+
 /** What a filter sees of a revision. */
-function filteredDocument(id: string, { revision, deleted }: Leaf, body: Uint8Array | undefined): object {
+function filteredDocument(id: string, { revision, deleted }: Leaf, { body, attachments }: FilteredContent): object {
   const members = body === undefined ? {} : parseJson(body) as object
-  return { _id: id, _rev: revision, ...(deleted ? { _deleted: true } : {}), ...members }
+  const stubs = attachments === undefined ? {} : parseJson(`{${attachmentsMember(attachments, null, false)}}`) as object
+  return { _id: id, _rev: revision, ...(deleted ? { _deleted: true } : {}), ...members, ...stubs }
 }
 
 /** @throws ApiError `not_found` when the design document or its function is missing */

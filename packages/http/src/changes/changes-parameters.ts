@@ -15,6 +15,9 @@ export interface ChangesParameters {
   readonly allLeaves: boolean
   readonly includeDocs: boolean
   readonly conflicts: boolean
+  /** The content of attachments, and how it is stored, in the documents. */
+  readonly attachments: boolean
+  readonly encodingInfo: boolean
   /** ms; null: none is asked for, and the timeout counts. */
   readonly heartbeatMs: number | null
   readonly timeoutMs: number
@@ -41,6 +44,8 @@ export function changesParameters(request: RequestContext, services: Services): 
     allLeaves: style === 'all_docs',
     includeDocs: query.flag('include_docs'),
     conflicts: query.flag('conflicts'),
+    attachments: query.flag('attachments'),
+    encodingInfo: query.flag('att_encoding_info'),
     heartbeatMs: heartbeatOf(query),
     timeoutMs: Math.min(integer(query, 'timeout') ?? Infinity, services.settings.changesTimeoutMs),
     sequenceInterval: sequenceIntervalOf(query),

@@ -2,12 +2,12 @@
 import { projectFields, parseJson, type ChangeRow } from '@sectional/core'
 import type { ChangesEvent, ChangesFeed } from '@sectional/cluster'
 import { ClientGoneError, type Timer } from '@sectional/runtime'
-import { noFlags, showRevision } from '../document-reading.ts'
+import { noFlags, showRevision, writeRevision } from '../document-reading.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 import type { ChangesFilter } from './changes-filter.ts'
 import type { ChangesParameters } from './changes-parameters.ts'
-import type { ChangesWriter } from './changes-writer.ts'
+import type { ChangesWriter, ShownChange } from './changes-writer.ts'
 import type { OpenFeed } from './feeds.ts'
 
 /** What CouchDB counts `seq_interval` from when there is no limit. */
@@ -105,13 +105,18 @@ export class ChangesRun implements OpenFeed {
     return false
   }
 
-  #document({ id, leaves, body }: ChangeRow): Uint8Array | null | undefined {
-    const { includeDocs, conflicts } = this.#parameters
+  #document({ id, leaves, body, attachments }: ChangeRow): ShownChange['doc'] {
+    const { includeDocs, conflicts, attachments: withContent, encodingInfo } = this.#parameters
     if (!includeDocs) return undefined
     if (body === undefined) return null
     const { revision, deleted } = leaves[0]!
-    const { json } = showRevision({ id, revision, deleted, body, leaves }, { ...noFlags, conflicts })
+    const shown = { id, revision, deleted, body, leaves, ...(attachments && { attachments }) }
+    const flags = { ...noFlags, conflicts, encodingInfo }
     const fields = this.#filter?.fields
+    if (withContent && attachments !== undefined && !fields) {
+      return writer => writeRevision(writer, shown, { ...flags, attachments: true }, this.#request, this.#services)
+    }
+    const { json } = showRevision(shown, flags)
     return fields ? Buffer.from(JSON.stringify(projectFields(parseJson(json), fields))) : json
   }
 

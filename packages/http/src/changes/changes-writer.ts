@@ -9,8 +9,8 @@ export interface ShownChange {
   readonly id: string
   readonly leaves: readonly Leaf[]
   readonly deleted: boolean
-  /** undefined: not asked for; null: lost. */
-  readonly doc: Uint8Array | null | undefined
+  /** undefined: not asked for; null: lost; a function writes what does not fit into memory. */
+  readonly doc: Uint8Array | ((writer: JsonWriter) => Promise<void>) | null | undefined
 }
 
 export class ChangesWriter {
@@ -42,12 +42,18 @@ export class ChangesWriter {
     if (change.doc === null) writer.text(',"doc":null')
     else if (change.doc !== undefined) {
       writer.text(',"doc":')
+      if (typeof change.doc === 'function') return this.#counted(change.doc(writer).then(() => this.#endRow(sequence)))
       writer.bytes(change.doc)
     }
+    return this.#counted(this.#endRow(sequence))
+  }
+
+  #endRow(sequence: string): Promise<void> | undefined {
+    const writer = this.#writer
     writer.text(this.#kind === 'eventsource' ? `}\nid: ${sequence}\n\n` : this.#kind === 'continuous' ? '}\n' : '}')
     this.#rows++
     this.#lively = true
-    return this.#counted(writer.flushFull())
+    return writer.flushFull()
   }
 
   /** Nothing more for now: the client gets what there is, or an empty line so that it gets the headers. */

@@ -1,6 +1,8 @@
 /** `_bulk_docs`: many writes in one request, each with its own outcome (api.md A5.6). */
-import { ApiError, formatRevision, parseBulkDocuments, type ParsedDocument } from '@sectional/core'
+import { ApiError, formatRevision, parseBulkDocuments, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
 import type { DocumentWrite, ReplicatedWrite, WriteOutcome } from '@sectional/cluster'
+import { attachmentEntries } from '../attachments/attachment-entries.ts'
+import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authorization.ts'
 import { readBody, requireJsonType } from '../body.ts'
 import { mapBounded } from '../bounded-concurrency.ts'
@@ -11,8 +13,10 @@ import type { Services } from '../services.ts'
 import { localRevision, updateLocal } from './local-document.ts'
 
 const localConcurrency = 8
+/** Documents whose attachments are stored at once. */
+const attachmentConcurrency = 8
 
-interface Item { readonly id: string; readonly document: ParsedDocument }
+interface Item { readonly id: string; readonly document: ParsedDocument; readonly attachments?: readonly AttachmentRecord[] }
 
 type Row =
   | { readonly ok: true; readonly id: string; readonly rev: string; readonly accepted?: true }
@@ -22,13 +26,35 @@ export async function postBulkDocuments(request: RequestContext, services: Servi
   requireJsonType(request)
   const bulk = parseBulkDocuments(await readBody(request, services))
   const { database } = request
-  const items = bulk.documents.map(document => ({ id: postedId(document, database, services), document }))
-  for (const { id, document } of items) if (!id.startsWith(localPrefix)) checkWrittenDocument(id, document, database, services)
-  if (bulk.members['all_or_nothing'] === true) return refuseAllOrNothing(items, request, services)
+  const parsed = bulk.documents.map(document => ({ id: postedId(document, database, services), document }))
+  for (const { id, document } of parsed) if (!id.startsWith(localPrefix)) checkWrittenDocument(id, document, database, services)
+  if (bulk.members['all_or_nothing'] === true) return refuseAllOrNothing(parsed, request, services)
+  if (!bulk.newEdits) requireRevisions(parsed)
+  const items = await withAttachments(parsed, bulk.newEdits, request, services)
   const w = writeQuorum(bulk.members['w'], request)
   const outcomes = bulk.newEdits ? await updateAll(items, w, request, services) : await storeAll(items, w, request, services)
   const rows = outcomes.map((outcome, index) => row(items[index]!, outcome, bulk.newEdits))
   sendJson(request, services, statusOf(outcomes), bulk.newEdits ? rows : rows.filter(item => !('ok' in item)))
+}
+
+function requireRevisions(items: readonly Item[]): void {
+  for (const { id, document } of items) {
+    if (document.path === null && !id.startsWith(localPrefix)) {
+      throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
+    }
+  }
+}
+
+/** Stores the content of all documents before any is written: one that cannot be read fails the whole request. */
+async function withAttachments(items: readonly Item[], newEdits: boolean, request: RequestContext, services: Services): Promise<readonly Item[]> {
+  if (items.every(({ document }) => document.attachments === null)) return items
+  for (const { id, document } of items) if (!id.startsWith(localPrefix)) attachmentEntries(document)
+  return mapBounded(items, attachmentConcurrency, async item => {
+    const { id, document } = item
+    if (id.startsWith(localPrefix)) return item
+    const attachments = await resolveAttachments(id, document, { newEdits, parent: document.revision }, request, services)
+    return attachments === undefined ? item : { ...item, attachments }
+  })
 }
 
 /** The query counts before the body. */
@@ -38,19 +64,17 @@ function writeQuorum(inBody: unknown, request: RequestContext): number | undefin
 
 async function updateAll(items: readonly Item[], w: number | undefined, request: RequestContext, services: Services): Promise<readonly WriteOutcome[]> {
   return split(items, request, services, async rest => {
-    const writes: DocumentWrite[] = rest.map(({ id, document }) => documentWrite(id, document.revision, document.deleted, document.body))
+    const writes: DocumentWrite[] = rest.map(({ id, document, attachments }) =>
+      documentWrite(id, document.revision, document.deleted, document.body, attachments))
     return services.coordinator.updateDocuments(request.database, writes, { w }, request)
   })
 }
 
 async function storeAll(items: readonly Item[], w: number | undefined, request: RequestContext, services: Services): Promise<readonly WriteOutcome[]> {
-  for (const { id, document } of items) {
-    if (document.path === null && !id.startsWith(localPrefix)) {
-      throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
-    }
-  }
   return split(items, request, services, async rest => {
-    const writes: ReplicatedWrite[] = rest.map(({ id, document }) => ({ id, path: document.path!, deleted: document.deleted, body: document.body }))
+    const writes: ReplicatedWrite[] = rest.map(({ id, document, attachments }) => (
+      { id, path: document.path!, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
+    ))
     return services.coordinator.storeRevisions(request.database, writes, { w }, request)
   })
 }

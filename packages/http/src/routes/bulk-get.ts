@@ -4,7 +4,8 @@ import {
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../body.ts'
 import { mapBounded } from '../bounded-concurrency.ts'
-import { readFlags, showRevision, type ReadFlags } from '../document-reading.ts'
+import type { OpenedDocument } from '@sectional/cluster'
+import { readFlags, showRelated, showRevision, shownRevision, writeRevision, type ReadFlags, type ShownRevision } from '../document-reading.ts'
 import { JsonWriter } from '../json-writer.ts'
 import { acceptsMultipart, MultipartWriter } from '../multipart-writer.ts'
 import { jsonHeaders } from '../response.ts'
@@ -16,7 +17,8 @@ const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
 const readConcurrency = 32
 
 interface ItemError { readonly id: unknown; readonly rev: unknown; readonly error: string; readonly reason: string }
-type ItemPart = { readonly ok: Buffer } | { readonly error: ItemError }
+interface ErrorPart { readonly error: ItemError; readonly ofRevision?: true }
+type ItemPart = { readonly ok: ShownRevision; readonly flags: ReadFlags } | ErrorPart
 interface ItemResult { readonly id: unknown; readonly parts: readonly ItemPart[] }
 
 export async function postBulkGet(request: RequestContext, services: Services): Promise<void> {
@@ -49,7 +51,7 @@ async function sendResults(docs: readonly unknown[], request: RequestContext, se
       writer.text(index === 0 ? '{' : ',{')
       if ('ok' in part) {
         writer.text('"ok":')
-        writer.bytes(part.ok)
+        await writeRevision(writer, part.ok, part.flags, request, services)
       } else {
         writer.text(`"error":${JSON.stringify(part.error)}`)
       }
@@ -65,9 +67,19 @@ async function sendResults(docs: readonly unknown[], request: RequestContext, se
 async function sendParts(docs: readonly unknown[], type: 'multipart/mixed' | 'multipart/related', request: RequestContext, services: Services): Promise<void> {
   const writer = new MultipartWriter(request, services, type)
   await eachResult(docs, request, services, async ({ parts }) => {
-    for (const part of parts) await ('ok' in part ? writer.documentPart(part.ok) : writer.errorPart(part.error))
+    for (const part of parts) await ('ok' in part ? documentPart(writer, part.ok, part.flags) : errorPart(writer, part))
   })
   await writer.end()
+}
+
+/** A missing revision of a known document goes without the id, unlike in JSON. */
+function errorPart(writer: MultipartWriter, { error: { id, ...rest }, ofRevision }: ErrorPart): Promise<void> {
+  return writer.errorPart(ofRevision === true ? rest : { id, ...rest })
+}
+
+function documentPart(writer: MultipartWriter, shown: ShownRevision, flags: ReadFlags): Promise<void> {
+  if (!flags.attachments || shown.attachments === undefined) return writer.documentPart(showRevision(shown, flags).json)
+  return writer.relatedPart({ id: shown.id, ...showRelated(shown, flags) })
 }
 
 async function eachResult(docs: readonly unknown[], request: RequestContext, services: Services, take: (result: ItemResult) => Promise<void>): Promise<void> {
@@ -90,7 +102,9 @@ async function readItem(item: unknown, flags: ReadFlags, request: RequestContext
   }
   const invalid = invalidMember(item)
   if (invalid !== null) return refuse(id, invalid.value, 'bad_request', invalid.reason)
-  return openItem(id as string, rev as string | undefined, flags, request, services)
+  const since = item['atts_since'] as readonly string[] | undefined
+  const itemFlags = since === undefined ? flags : { ...flags, attachments: true, attachmentsSince: since }
+  return openItem(id as string, rev as string | undefined, itemFlags, request, services)
 }
 
 function invalidMember({ rev, atts_since: attachmentsSince }: JsonObject): { readonly value: unknown; readonly reason: string } | null {
@@ -108,14 +122,13 @@ async function openItem(id: string, rev: string | undefined, flags: ReadFlags, r
   if (opened === null || opened.length === 0) return refuse(id, rev ?? 'undefined', 'not_found', 'missing')
   const needsWhole = flags.revsInfo || flags.localSeq || flags.conflicts || flags.deletedConflicts
   const whole = needsWhole ? await coordinator.openDocument(request.database, id, { tree: flags.revsInfo, body: false, r }, request) : null
-  return { id, parts: opened.map(item => part(id, item, flags, whole ?? {})) }
+  return { id, parts: opened.map(item => part(id, item, flags, whole)) }
 }
 
-function part(id: string, item: OpenedRevision, flags: ReadFlags, whole: object): ItemPart {
-  if (item.kind === 'missing') return { error: { id, rev: item.revision, error: 'not_found', reason: 'missing' } }
-  const { path, deleted, body } = item.revision
-  const revision = formatRevision({ generation: path.start, hash: path.ids[0]! })
-  return { ok: showRevision({ ...whole, id, revision, deleted, body, path }, flags).json }
+function part(id: string, item: OpenedRevision, flags: ReadFlags, whole: OpenedDocument | null): ItemPart {
+  if (item.kind === 'missing') return { error: { id, rev: item.revision, error: 'not_found', reason: 'missing' }, ofRevision: true }
+  const { leaves, tree, sequence } = whole ?? {}
+  return { ok: { ...shownRevision(item.revision), leaves, tree, sequence }, flags }
 }
 
 function refuse(id: unknown, rev: unknown, error: string, reason: string): ItemResult {

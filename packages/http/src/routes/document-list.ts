@@ -2,11 +2,12 @@
 import { hash } from 'node:crypto'
 import { ApiError, checkPartition, parseJsonObject, spliceDocument, type Leaf } from '@sectional/core'
 import type { ListedDocument, OpenedDocument } from '@sectional/cluster'
+import { noFlags, showRevision, writeRevision } from '../document-reading.ts'
 import { readBody, requireJsonType } from '../body.ts'
 import { directed, intersect, rangeHolds, requestedRange, type IdRange } from '../id-range.ts'
 import { endHead, JsonWriter } from '../json-writer.ts'
 import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../list-parameters.ts'
-import { ListWriter } from '../list-writer.ts'
+import { ListWriter, type DocumentWriter } from '../list-writer.ts'
 import { jsonHeaders, matchesTag, sendNotModified } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Handler } from '../resource.ts'
@@ -105,7 +106,7 @@ async function writeList(writer: JsonWriter, parameters: ListParameters, scope: 
   })
   for await (const page of documents.rows) {
     for (const document of page) {
-      const full = rows.row(document.id, document.revision, false, includeDocs ? shownDocument(document) : undefined)
+      const full = rows.row(document.id, document.revision, false, includeDocs ? shownDocument(document, parameters, request, services) : undefined)
       if (full !== undefined) await full
     }
   }
@@ -135,16 +136,21 @@ async function writeKeys(writer: JsonWriter, keys: readonly unknown[], parameter
     const found = new Map(ids.map((id, index) => [id, opened[index] ?? null]))
     for (const key of window) {
       const document = typeof key === 'string' ? found.get(key) : undefined
-      await (document === undefined || document === null ? rows.unknownKey(key) : keyRow(rows, key as string, document, parameters))
+      await (document === undefined || document === null ? rows.unknownKey(key) : keyRow(rows, key as string, document, parameters, request, services))
     }
   }
   rows.end()
 }
 
-function keyRow(rows: ListWriter, id: string, document: OpenedDocument, { includeDocs, conflicts }: ListParameters): Promise<void> | undefined {
+function keyRow(
+  rows: ListWriter, id: string, document: OpenedDocument, parameters: ListParameters, request: RequestContext, services: Services,
+): Promise<void> | undefined {
+  const { includeDocs, conflicts } = parameters
   const { revision, deleted } = document.leaves[0]!
   if (!includeDocs) return rows.row(id, revision, deleted, undefined)
-  return rows.row(id, revision, deleted, deleted ? null : shownDocument({ id, revision, body: document.body, leaves: conflicts ? document.leaves : undefined }))
+  if (deleted) return rows.row(id, revision, deleted, null)
+  const { body, attachments } = document
+  return rows.row(id, revision, deleted, shownDocument({ id, revision, body, attachments, leaves: conflicts ? document.leaves : undefined }, parameters, request, services))
 }
 
 async function total(scope: Scope, request: RequestContext, services: Services): Promise<number> {
@@ -156,8 +162,14 @@ async function total(scope: Scope, request: RequestContext, services: Services):
 }
 
 /** null: the body was lost since. */
-function shownDocument({ id, revision, body, leaves }: ListedDocument): Uint8Array | null {
-  return body === undefined ? null : spliceDocument({ id, revision, body, extra: conflictsMember(leaves) })
+function shownDocument(
+  { id, revision, body, leaves, attachments }: ListedDocument, parameters: ListParameters, request: RequestContext, services: Services,
+): Uint8Array | DocumentWriter | null {
+  if (body === undefined) return null
+  if (attachments === undefined) return spliceDocument({ id, revision, body, extra: conflictsMember(leaves) })
+  const shown = { id, revision, body, deleted: false, attachments, ...(leaves && { leaves }) }
+  const flags = { ...noFlags, conflicts: leaves !== undefined, attachments: parameters.attachments, encodingInfo: parameters.encodingInfo }
+  return flags.attachments ? writer => writeRevision(writer, shown, flags, request, services) : showRevision(shown, flags).json
 }
 
 function conflictsMember(leaves: readonly Leaf[] | undefined): string {

@@ -1,9 +1,13 @@
 /** GET and HEAD of a document. */
 import { ApiError, checkDocumentId, formatRevision, parseRevision, type OpenedRevision } from '@sectional/core'
-import { openRevision, openWinner, readFlags, showRevision, type ReadFlags } from '../document-reading.ts'
-import { JsonWriter } from '../json-writer.ts'
+import type { HttpHeaders } from '@sectional/runtime'
+import { piecesLength, relatedPieces, writePieces } from '../attachments/multipart-document.ts'
+import {
+  openRevision, openWinner, readFlags, showRelated, showRevision, shownRevision, writeRevision, type ReadFlags, type ShownRevision,
+} from '../document-reading.ts'
+import { endHead, JsonWriter } from '../json-writer.ts'
 import { acceptsMultipart, MultipartWriter } from '../multipart-writer.ts'
-import { documentTag, jsonHeaders, matchesTag, sendJsonText, sendNotModified } from '../response.ts'
+import { documentTag, jsonHeaders, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 
@@ -20,10 +24,36 @@ export async function getDocument(request: RequestContext, services: Services): 
     ? await openWinner(id, flags, { r, tombstone: query.flag('deleted') }, request, services)
     : await openRevision(id, formatRevision(parseRevision(revision)), flags, r, request, services)
   const etag = documentTag(shown.revision)
+  if (flags.attachments && shown.attachments !== undefined) return sendWithContent(shown, flags, request, services)
   const { json, hasMeta } = showRevision(shown, flags)
   if (hasMeta) return sendJsonText(request, services, 200, json)
   if (matchesTag(request, etag)) return sendNotModified(request, services, etag)
   sendJsonText(request, services, 200, json, { ETag: etag })
+}
+
+/** With the content of its attachments, as the Accept header admits: multipart before JSON. */
+async function sendWithContent(shown: ShownRevision, flags: ReadFlags, request: RequestContext, services: Services): Promise<void> {
+  const etag = documentTag(shown.revision)
+  const { json, hasMeta, following } = showRelated(shown, flags)
+  if (!hasMeta && matchesTag(request, etag)) return sendNotModified(request, services, etag)
+  const tag: HttpHeaders = hasMeta ? {} : { ETag: etag }
+  if (!acceptsMultipart(request.header('accept'), 'multipart/related')) {
+    const headers = { ...jsonHeaders(request, services), ...tag }
+    if (request.head) return endHead(request, services, headers)
+    const writer = new JsonWriter(request, services, 200, headers)
+    await writeRevision(writer, shown, flags, request, services)
+    writer.text('\n')
+    return writer.end()
+  }
+  const boundary = services.uuids.next()
+  const pieces = relatedPieces({ id: shown.id, json, following }, boundary)
+  const writer = openStream(request, services, 200, {
+    ...plainHeaders(request, services), ...tag,
+    'Content-Type': `multipart/related; boundary="${boundary}"`, 'Content-Length': String(piecesLength(pieces)),
+  })
+  if (!request.head) await writePieces(pieces, shown.id, chunk => writer.write(chunk), request, services)
+  writer.end()
+  request.writer = null
 }
 
 async function getOpenRevisions(id: string, asked: string, flags: ReadFlags, request: RequestContext, services: Services): Promise<void> {
@@ -31,7 +61,7 @@ async function getOpenRevisions(id: string, asked: string, flags: ReadFlags, req
   const r = request.query.quorum('r')
   const opened = await services.coordinator.openRevisions(request.database, id, { revisions, latest: flags.latest, r }, request)
   if (opened === null) throw new ApiError('missing')
-  if (acceptsMultipart(request.header('accept'), 'multipart/mixed')) return sendMultipart(id, opened, flags, request, services)
+  if (acceptsMultipart(request.header('accept'), 'multipart/mixed')) return sendMultipart(opened, flags, request, services)
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('[')
   for (const [index, item] of opened.entries()) {
@@ -39,7 +69,7 @@ async function getOpenRevisions(id: string, asked: string, flags: ReadFlags, req
     if (item.kind === 'missing') writer.text(JSON.stringify({ missing: item.revision }))
     else {
       writer.text('{"ok":')
-      writer.bytes(showOpened(id, item, flags))
+      await writeRevision(writer, shownRevision(item.revision), flags, request, services)
       writer.text('}')
     }
     await writer.flushFull()
@@ -48,19 +78,15 @@ async function getOpenRevisions(id: string, asked: string, flags: ReadFlags, req
   await writer.end()
 }
 
-async function sendMultipart(id: string, opened: readonly OpenedRevision[], flags: ReadFlags, request: RequestContext, services: Services): Promise<void> {
+async function sendMultipart(opened: readonly OpenedRevision[], flags: ReadFlags, request: RequestContext, services: Services): Promise<void> {
   const writer = new MultipartWriter(request, services, 'multipart/mixed')
+  const withContent = { ...flags, attachments: true }
   for (const item of opened) {
     if (item.kind === 'missing') await writer.errorPart({ missing: item.revision })
-    else await writer.documentPart(showOpened(id, item, flags))
+    else if (item.revision.attachments === undefined) await writer.documentPart(showRevision(shownRevision(item.revision), flags).json)
+    else await writer.relatedPart({ id: item.revision.id, ...showRelated(shownRevision(item.revision), withContent) })
   }
   await writer.end()
-}
-
-function showOpened(id: string, item: Extract<OpenedRevision, { kind: 'found' }>, flags: ReadFlags): Buffer {
-  const { path, deleted, body } = item.revision
-  const revision = formatRevision({ generation: path.start, hash: path.ids[0]! })
-  return showRevision({ id, revision, deleted, body, path }, flags).json
 }
 
 function namedRevisions(request: RequestContext): readonly string[] {

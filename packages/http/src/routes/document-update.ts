@@ -1,6 +1,8 @@
 /** POST, PUT, DELETE and COPY of documents. */
-import { ApiError, checkDocumentId, formatRevision, parseDocument, parseRevision, type ParsedDocument } from '@sectional/core'
+import { ApiError, checkDocumentId, formatRevision, parseDocument, parseRevision, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
 import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
+import { resolveAttachments } from '../attachments/attachment-resolution.ts'
+import { MultipartDocument } from '../attachments/multipart-document.ts'
 import { requireDatabaseAdmin } from '../authorization.ts'
 import { readBody, requireJsonType } from '../body.ts'
 import { noFlags, openRevision, openWinner } from '../document-reading.ts'
@@ -16,37 +18,43 @@ import { openLocalBody, writeLocalDocument } from './local-document.ts'
 const emptyBody = Buffer.from('{}')
 
 /** One edit on its way to the coordinator. */
-interface Edit {
+export interface Edit {
   readonly id: string
   readonly parent: string | null
   readonly deleted: boolean
   readonly body: Uint8Array
+  readonly attachments?: readonly AttachmentRecord[]
 }
 
-interface Written { readonly revision: string; readonly accepted: boolean }
+export interface Written { readonly revision: string; readonly accepted: boolean }
 
 export async function putDocument(request: RequestContext, services: Services): Promise<void> {
   const id = checkDocumentId(request.params[0]!, documentIdRules(request.database, services))
-  if (request.header('content-type')?.startsWith('multipart/related;')) {
-    throw new ApiError('not_implemented', 'Documents as multipart/related are not available in this version.')
-  }
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
-  const document = parseDocument(await readBody(request, services))
+  const multipart = MultipartDocument.isOne(request) ? await MultipartDocument.open(request, services) : null
+  const document = multipart?.document ?? parseDocument(await readBody(request, services))
   if (document.id !== null) checkDocumentId(document.id, { partitioned: false })
   checkWrittenDocument(id, document, request.database, services)
   const parent = namedRevision(request, document.revision)
-  if (request.query.get('new_edits') === 'false') return putReplicated(id, document, parent, request, services)
-  const edit: Edit = { id, parent, deleted: document.deleted, body: document.body }
+  const newEdits = request.query.get('new_edits') !== 'false'
+  const attachments = await resolveAttachments(id, document, {
+    newEdits, parent, ...(multipart && { takeFollowing: (entry, revpos) => multipart.take(id, entry, revpos) }),
+  }, request, services)
+  await multipart?.finish()
+  if (!newEdits) return putReplicated(id, document, parent, attachments, request, services)
+  const edit: Edit = { id, parent, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
   if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
   const written = await update(edit, request, services, request)
   answerPut(id, written, document.deleted, request, services)
 }
 
-async function putReplicated(id: string, document: ParsedDocument, named: string | null, request: RequestContext, services: Services): Promise<void> {
+async function putReplicated(
+  id: string, document: ParsedDocument, named: string | null, attachments: readonly AttachmentRecord[] | undefined, request: RequestContext, services: Services,
+): Promise<void> {
   if (named === null) throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
   const { generation, hash } = parseRevision(named)
   const path = document.path ?? { start: generation, ids: [hash] }
-  const write = { id, path, deleted: document.deleted, body: document.body }
+  const write = { id, path, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
   const [outcome] = await services.coordinator.storeRevisions(request.database, [write], { w: request.query.quorum('w') }, request)
   answerPut(id, requireWritten(outcome!), document.deleted, request, services)
 }
@@ -56,7 +64,7 @@ function answerPut(id: string, { revision, accepted }: Written, deleted: boolean
   sendJsonText(request, services, accepted ? 202 : deleted ? 200 : 201, writtenBody(id, revision), headers)
 }
 
-function writtenBody(id: string, revision: string): string {
+export function writtenBody(id: string, revision: string): string {
   return `{"ok":true,"id":${JSON.stringify(id)},"rev":${JSON.stringify(revision)}}`
 }
 
@@ -68,7 +76,8 @@ export async function postDocument(request: RequestContext, services: Services):
   if (id.startsWith(localPrefix)) return writeLocalDocument(id.slice(localPrefix.length), document.revision, document, request, services)
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, database)
   checkWrittenDocument(id, document, database, services)
-  const edit: Edit = { id, parent: document.revision, deleted: document.deleted, body: document.body }
+  const attachments = await resolveAttachments(id, document, { newEdits: true, parent: document.revision }, request, services)
+  const edit: Edit = { id, parent: document.revision, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
   if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
   const { revision, accepted } = await update(edit, request, services, request)
   const headers = { Location: location(request, database.name, id), ...(document.id === null ? {} : { ETag: documentTag(revision) }) }
@@ -95,7 +104,7 @@ export async function copyDocument(request: RequestContext, services: Services):
     ? await openWinner(request.params[0]!, noFlags, {}, request, services)
     : await openRevision(request.params[0]!, revision, noFlags, undefined, request, services)
   if (source.deleted) throw new ApiError('deleted')
-  await writeCopy(target, source.body, request, services)
+  await writeCopy(target, source.body, request, services, source.attachments)
 }
 
 export async function copyLocalDocument(request: RequestContext, services: Services): Promise<void> {
@@ -105,13 +114,20 @@ export async function copyLocalDocument(request: RequestContext, services: Servi
 
 interface CopyTarget { readonly id: string; readonly revision: string | null }
 
-async function writeCopy(target: CopyTarget, body: Uint8Array, request: RequestContext, services: Services): Promise<void> {
+async function writeCopy(
+  target: CopyTarget, body: Uint8Array, request: RequestContext, services: Services, sourceAttachments?: readonly AttachmentRecord[],
+): Promise<void> {
   const { id, revision: parent } = target
   const document: ParsedDocument = { id: null, revision: parent, path: null, deleted: false, attachments: null, body: Buffer.from(body) }
   if (id.startsWith(localPrefix)) return writeLocalDocument(id.slice(localPrefix.length), parent, document, request, services)
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   checkWrittenDocument(id, document, request.database, services)
-  const edit: Edit = { id, parent, deleted: false, body }
+  const revpos = parent === null ? 1 : parseRevision(parent).generation + 1
+  const attachments = sourceAttachments?.map(attachment => ({ ...attachment, revpos }))
+  if (attachments !== undefined) {
+    await services.coordinator.shareBlobs(request.database, request.params[0]!, id, attachments.map(({ blob }) => blob), request)
+  }
+  const edit: Edit = { id, parent, deleted: false, body, ...(attachments && { attachments }) }
   if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
   answerPut(id, await update(edit, request, services, request), false, request, services)
 }
@@ -128,8 +144,8 @@ function copyTarget(request: RequestContext, services: Services): CopyTarget {
   return { id, revision: formatRevision(parseRevision(decodeText(query.slice('rev='.length), true))) }
 }
 
-async function update(edit: Edit, request: RequestContext, services: Services, context: CoordinatorContext): Promise<Written> {
-  const write = documentWrite(edit.id, edit.parent, edit.deleted, edit.body)
+export async function update(edit: Edit, request: RequestContext, services: Services, context: CoordinatorContext): Promise<Written> {
+  const write = documentWrite(edit.id, edit.parent, edit.deleted, edit.body, edit.attachments)
   const [outcome] = await services.coordinator.updateDocuments(request.database, [write], { w: request.query.quorum('w') }, context)
   return requireWritten(outcome!)
 }
@@ -146,12 +162,4 @@ async function acceptBatched(edit: Edit, request: RequestContext, services: Serv
     }
   })
   sendJson(request, services, 202, { ok: true, id: edit.id })
-}
-
-/** Browser form uploads (`multipart/form-data`). */
-export function postDocumentForm(request: RequestContext): void {
-  if (!request.header('content-type')?.startsWith('multipart/form-data')) {
-    throw new ApiError('bad_content_type', 'Invalid Content-Type header for form upload')
-  }
-  throw new ApiError('not_implemented', 'Form uploads are not available in this version.')
 }

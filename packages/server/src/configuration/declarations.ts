@@ -23,6 +23,7 @@ export const declarations = {
     database_dir: textOption({ default: './data', effect: 'restart', help: 'Folder of the node\'s data, relative to the folder of its configuration.' }),
     maintenance_mode: choiceOption({ default: 'false', choices: ['false', 'true', 'nolb'], effect: 'live', help: 'true and nolb: /_up answers 404, so that a load balancer leaves the node out.' }),
     max_document_size: integerOption({ default: '8000000', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one document without its attachments.' }),
+    max_attachment_size: integerOption({ default: '1073741824', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one attachment as it is uploaded.' }),
     max_document_id_length: integerOption({ default: 'infinity', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of a document id.' }),
     users_db_security_editable: flagOption({ default: 'false', effect: 'live', help: 'Let the _security of _users be changed.' }),
     default_security: choiceOption({ default: 'admin_only', choices: ['admin_only', 'admin_local', 'everyone'], effect: 'live', help: 'Who may use a new database before its _security is set.' }),
@@ -57,6 +58,14 @@ export const declarations = {
     iterations: integerOption({ default: '600000', min: 1, max: 1_000_000_000, effect: 'live', help: 'Rounds of PBKDF2 for passwords hashed from now on.' }),
     max_iterations: integerOption({ default: '1000000000', min: 1, max: 1_000_000_000, effect: 'live', help: 'Password hashes that ask for more rounds are refused.' }),
     authentication_db: textOption({ default: '_users', effect: 'live', help: 'Database of the users, as GET /_session names it.' }),
+  },
+  attachments: {
+    compression_level: integerOption({ default: '8', min: 0, max: 9, effect: 'live', help: 'How small attachments of compressible types are made; 0: they are stored as they come.' }),
+    compressible_types: textOption({ default: 'text/*, application/javascript, application/json, application/xml', effect: 'live', help: 'Content types of attachments that are stored compressed, separated by commas.' }),
+  },
+  csp: {
+    attachments_enable: flagOption({ default: 'true', effect: 'live', help: 'Send attachments with a Content-Security-Policy.' }),
+    attachments_header_value: textOption({ default: 'sandbox', effect: 'live', help: 'That policy.' }),
   },
   uuids: {
     max_count: integerOption({ default: '1000', min: 1, max: 100_000, effect: 'live', help: 'Largest count of GET /_uuids.' }),

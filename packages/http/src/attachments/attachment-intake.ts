@@ -1,0 +1,95 @@
+/** From the bytes of an upload to stored content: counted, hashed, compressed where its type says so, never held as a whole. */
+import { createHash } from 'node:crypto'
+import { ApiError, type AttachmentRecord } from '@sectional/core'
+import { CompressionError } from '@sectional/runtime'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+export interface IncomingAttachment {
+  readonly name: string
+  readonly contentType: string
+  readonly encoding: 'identity' | 'gzip'
+  readonly revpos: number
+  /** Bytes that must come; null: any number. */
+  readonly length?: number | null
+  /** Bytes after decoding, where the sender of encoded bytes knows. */
+  readonly decodedLength?: number | null
+  /** Base64 MD5 of the bytes that must come. */
+  readonly digest?: string | null
+}
+
+/**
+ * Stores the content for a document that is written next.
+ * @throws ApiError `attachment_too_large`, `bad_request` for another length, `content_md5_mismatch`; nothing stays behind then
+ */
+export async function takeAttachment(
+  id: string, incoming: IncomingAttachment, chunks: AsyncIterable<Uint8Array>, request: RequestContext, services: Services,
+): Promise<AttachmentRecord> {
+  const { coordinator, settings, runtime } = services
+  const { name, contentType, encoding, revpos } = incoming
+  const received = new Meter()
+  const stored = new Meter()
+  const checked = checkedChunks(incoming, received.measure(chunks), received, settings.attachmentBytesMax)
+  const level = settings.compressionLevel
+  const compress = encoding === 'identity' && level > 0 && isCompressible(contentType, settings.compressibleTypes)
+  const content = stored.measure(compress ? runtime.compression.gzip(checked, level) : checked)
+  const { hash } = await coordinator.writeBlob(request.database, id, content, { w: request.query.quorum('w') }, request)
+  const record: AttachmentRecord = {
+    name, contentType, revpos, digest: stored.digest(), blob: hash, length: received.bytes,
+    encoding: compress ? 'gzip' : encoding, storedLength: stored.bytes,
+  }
+  if (encoding === 'identity') return record
+  return { ...record, length: incoming.decodedLength ?? await decodedLength(id, record, request, services) }
+}
+
+class Meter {
+  readonly #hash = createHash('md5')
+  #digest: string | undefined
+  bytes = 0
+
+  async* measure(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    for await (const chunk of chunks) {
+      this.bytes += chunk.length
+      this.#hash.update(chunk)
+      yield chunk
+    }
+  }
+
+  /** Base64 MD5, once everything went through. */
+  digest(): string {
+    return this.#digest ??= this.#hash.digest('base64')
+  }
+}
+
+async function* checkedChunks(
+  { name, length, digest }: IncomingAttachment, chunks: AsyncIterable<Uint8Array>, received: Meter, bytesMax: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const chunk of chunks) {
+    if (received.bytes > bytesMax) throw new ApiError('attachment_too_large', name)
+    if (typeof length === 'number' && received.bytes > length) throw new ApiError('bad_request', 'attachment longer than expected')
+    yield chunk
+  }
+  if (typeof length === 'number' && received.bytes < length) throw new ApiError('bad_request', 'attachment shorter than expected')
+  if (typeof digest === 'string' && received.digest() !== digest) throw new ApiError('content_md5_mismatch')
+}
+
+function isCompressible(contentType: string, types: string): boolean {
+  const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
+  return types.split(',').some(each => {
+    const pattern = each.trim().toLowerCase()
+    return pattern.endsWith('/*') ? type.startsWith(pattern.slice(0, -1)) : pattern === type
+  })
+}
+
+/** Of content that came compressed; what is no gzip after all counts as it is. */
+async function decodedLength(id: string, record: AttachmentRecord, request: RequestContext, services: Services): Promise<number> {
+  const { coordinator, runtime } = services
+  let bytes = 0
+  try {
+    for await (const chunk of runtime.compression.gunzip(coordinator.readBlob(request.database, id, record, null, request))) bytes += chunk.length
+  } catch (error) {
+    if (error instanceof CompressionError) return record.storedLength
+    throw error
+  }
+  return bytes
+}

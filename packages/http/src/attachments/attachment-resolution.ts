@@ -1,0 +1,97 @@
+/** From what a client writes under `_attachments` to the records of the new revision. */
+import { ApiError, formatRevision, parseRevision, type AttachmentRecord, type Branch, type ParsedDocument } from '@sectional/core'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+import { attachmentEntries, type AttachmentEntry, type FollowingEntry, type StubEntry } from './attachment-entries.ts'
+import { takeAttachment } from './attachment-intake.ts'
+
+export interface ResolutionOptions {
+  /** False: the revision brings its history, and says itself in which generation each attachment was written. */
+  readonly newEdits: boolean
+  /** The revision that is replaced. */
+  readonly parent: string | null
+  /** Stores the bytes of entries whose content follows, called in the order of the entries. */
+  readonly takeFollowing?: (entry: FollowingEntry, revpos: number) => Promise<AttachmentRecord>
+}
+
+/** All of every revision's replicas: a stub must not be refused because one of them lags. */
+const everyReplica = 1000
+
+/**
+ * Stores new content, and finds the content that stubs stand for.
+ * @returns undefined without attachments
+ * @throws ApiError `missing_stub`, and those of the entries and of storing
+ */
+export async function resolveAttachments(
+  id: string, document: ParsedDocument, options: ResolutionOptions, request: RequestContext, services: Services,
+): Promise<readonly AttachmentRecord[] | undefined> {
+  const entries = attachmentEntries(document)
+  if (entries.length === 0) return undefined
+  const { parent, newEdits, takeFollowing } = options
+  const stubs = entries.some(entry => entry.kind === 'stub') ? await findStubs(id, entries, document, options, request, services) : new Map<string, AttachmentRecord>()
+  const generation = parent === null ? 1 : parseRevision(parent).generation + 1
+  const records: AttachmentRecord[] = []
+  for (const entry of entries) {
+    if (entry.kind === 'stub') {
+      records.push(stubs.get(entry.name)!)
+      continue
+    }
+    const revpos = newEdits ? generation : entry.revpos
+    if (entry.kind === 'inline') records.push(await takeAttachment(id, { ...entry, revpos }, once(entry.data), request, services))
+    else if (takeFollowing !== undefined) records.push(await takeFollowing(entry, revpos))
+    else throw new ApiError('bad_request', `Invalid attachment data for ${entry.name}`)
+  }
+  return records
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  if (bytes.length > 0) yield bytes
+}
+
+async function findStubs(
+  id: string, entries: readonly AttachmentEntry[], document: ParsedDocument, { newEdits, parent }: ResolutionOptions, request: RequestContext, services: Services,
+): Promise<ReadonlyMap<string, AttachmentRecord>> {
+  const base = newEdits ? parent : await nearestAncestor(id, document, request, services)
+  const known = base === null ? undefined : await attachmentsOf(id, base, request, services)
+  const found = new Map(known?.map(record => [record.name, record]))
+  for (const entry of entries) {
+    if (entry.kind !== 'stub') continue
+    const record = found.get(entry.name)
+    if (record === undefined || (entry.revpos !== null && entry.revpos !== record.revpos)) throw await refusal(id, entry, newEdits, base, request, services)
+  }
+  return found
+}
+
+async function attachmentsOf(id: string, revision: string, request: RequestContext, services: Services): Promise<readonly AttachmentRecord[]> {
+  const opened = await services.coordinator.openRevisions(request.database, id, { revisions: [revision], latest: false, r: everyReplica }, request)
+  const [first] = opened ?? []
+  return first?.kind === 'found' ? first.revision.attachments ?? [] : []
+}
+
+/** An edit of a revision that stands no longer is a conflict before its stubs matter. */
+async function refusal(
+  id: string, { name }: StubEntry, newEdits: boolean, base: string | null, request: RequestContext, services: Services,
+): Promise<ApiError> {
+  const missing = new ApiError('missing_stub', `Invalid attachment stub in ${id} for ${name}`)
+  if (!newEdits) return missing
+  const opened = await services.coordinator.openDocument(request.database, id, { body: false, r: everyReplica }, request)
+  if (opened === null) return missing
+  const stands = base === null ? opened.leaves[0]!.deleted : opened.leaves.some(leaf => leaf.revision === base)
+  return stands ? missing : new ApiError('conflict')
+}
+
+/** The newest revision of the given history whose content is still here. */
+async function nearestAncestor(id: string, { path }: ParsedDocument, request: RequestContext, services: Services): Promise<string | null> {
+  if (path === null) return null
+  const opened = await services.coordinator.openDocument(request.database, id, { body: false, tree: true, r: everyReplica }, request)
+  const available = new Set(opened?.tree?.flatMap(availableRevisions))
+  for (const [index, hash] of path.ids.entries()) {
+    const revision = formatRevision({ generation: path.start - index, hash })
+    if (available.has(revision)) return revision
+  }
+  return null
+}
+
+function availableRevisions({ path, available }: Branch): string[] {
+  return path.ids.flatMap((hash, index) => available[index] ? [formatRevision({ generation: path.start - index, hash })] : [])
+}

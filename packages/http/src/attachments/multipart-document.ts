@@ -1,0 +1,115 @@
+/** Documents as `multipart/related`, both ways (api.md A5.14): the JSON first, then the content of its attachments. */
+import { ApiError, parseDocument, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
+import { requestChunks } from '../body.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+import type { FollowingEntry } from './attachment-entries.ts'
+import { takeAttachment } from './attachment-intake.ts'
+import { boundaryOf, headerParameter, MultipartReader, type Part } from './multipart-reader.ts'
+
+/** A document whose attachments follow in the request body. */
+export class MultipartDocument {
+  readonly document: ParsedDocument
+  readonly #reader: MultipartReader
+  readonly #request: RequestContext
+  readonly #services: Services
+  #next: Part | null | undefined
+
+  private constructor(document: ParsedDocument, reader: MultipartReader, request: RequestContext, services: Services) {
+    this.document = document
+    this.#reader = reader
+    this.#request = request
+    this.#services = services
+  }
+
+  static isOne(request: RequestContext): boolean {
+    return request.header('content-type')?.toLowerCase().startsWith('multipart/related;') === true
+  }
+
+  /** @throws ApiError when the type has no boundary, or the first part is no JSON */
+  static async open(request: RequestContext, services: Services): Promise<MultipartDocument> {
+    const boundary = boundaryOf(request.header('content-type') ?? '')
+    if (boundary === null) throw new ApiError('bad_request', 'multipart/related needs a boundary in its Content-Type.')
+    const reader = new MultipartReader(requestChunks(request, services), boundary)
+    const first = await reader.next()
+    if (first === null) throw new ApiError('bad_request', 'The multipart body has no document.')
+    const type = first.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+    if (type !== 'application/json') throw new ApiError('bad_content_type', 'Content-Type must be application/json')
+    return new MultipartDocument(parseDocument(await wholePart(first, request, services)), reader, request, services)
+  }
+
+  /**
+   * Stores the content of an attachment: of the part that carries its name, where parts have names, else of the next one.
+   * Content of other attachments that stands in front of it is an error, as it could not be kept.
+   */
+  async take(id: string, entry: FollowingEntry, revpos: number): Promise<AttachmentRecord> {
+    const part = this.#next === undefined ? await this.#reader.next() : this.#next
+    this.#next = undefined
+    if (part === null) throw new ApiError('bad_request', 'attachment shorter than expected')
+    const name = headerParameter(part.headers.get('content-disposition'), 'filename')
+    if (name !== undefined && name !== entry.name) {
+      throw new ApiError('bad_request', `The parts must follow the order of _attachments: '${name}' came in the place of '${entry.name}'`)
+    }
+    return await takeAttachment(id, { ...entry, revpos }, part.body, this.#request, this.#services)
+  }
+
+  /** @throws ApiError when the body does not end as it should */
+  finish(): Promise<void> {
+    return this.#reader.finish()
+  }
+}
+
+/** A part that is kept in memory. */
+export async function wholePart(part: Part, request: RequestContext, services: Services): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of part.body) {
+    bytes += chunk.length
+    if (bytes > services.options.bodyBytesMax) throw new ApiError('too_large')
+    services.admission.reserveBody(request, chunk.length)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+export interface RelatedDocument {
+  readonly id: string
+  readonly json: Uint8Array
+  /** Those whose content follows. */
+  readonly following: Iterable<AttachmentRecord>
+}
+
+/** Pieces of the body: text and bytes, and the attachments whose stored content stands at that place. */
+export function relatedPieces({ json, following }: RelatedDocument, boundary: string): (Uint8Array | AttachmentRecord)[] {
+  const pieces: (Uint8Array | AttachmentRecord)[] = [Buffer.from(`--${boundary}\r\nContent-Type: application/json\r\n\r\n`), json]
+  for (const record of following) {
+    const coding = record.encoding === 'gzip' ? 'Content-Encoding: gzip\r\n' : ''
+    pieces.push(Buffer.from(`\r\n--${boundary}\r\nContent-Disposition: attachment; filename="${quoted(record.name)}"\r\nContent-Type: ${headerType(record.contentType)}\r\n`
+      + `Content-Length: ${record.storedLength}\r\n${coding}\r\n`), record)
+  }
+  pieces.push(Buffer.from(`\r\n--${boundary}--`))
+  return pieces
+}
+
+export function piecesLength(pieces: readonly (Uint8Array | AttachmentRecord)[]): number {
+  return pieces.reduce((sum, piece) => sum + (piece instanceof Uint8Array ? piece.length : piece.storedLength), 0)
+}
+
+export async function writePieces(
+  pieces: readonly (Uint8Array | AttachmentRecord)[], id: string, write: (chunk: Uint8Array) => Promise<void>, request: RequestContext, services: Services,
+): Promise<void> {
+  for (const piece of pieces) {
+    if (piece instanceof Uint8Array) await write(piece)
+    else for await (const chunk of services.coordinator.readBlob(request.database, id, piece, null, request)) await write(chunk)
+  }
+}
+
+/** Nothing that a client stored may end a header or begin another one. */
+function quoted(name: string): string {
+  return name.replace(/[\r\n]/g, ' ').replace(/["\\]/g, '\\$&')
+}
+
+/** A stored content type as a header value; what no header can carry is sent as bytes of no known type. */
+export function headerType(contentType: string): string {
+  return /^[\t\x20-\x7e]+$/.test(contentType) ? contentType : 'application/octet-stream'
+}

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import { MemoryNode } from './memory-node.ts'
+
+const binary = { 'content-type': 'application/octet-stream' }
+
+describe('attachments', () => {
+  let node: MemoryNode
+  beforeEach(async () => {
+    node = new MemoryNode()
+    await node.put('/db?q=2')
+  })
+  afterEach(() => node.stop())
+
+  it('are stored and read under paths of their own', async () => {
+    const put = await node.put('/db/doc/dir/photo.png', 'picture', { 'content-type': 'image/png' })
+    expect([put.status, put.headers['location']]).to.deep.equal([201, 'http://node.example:5984/db/doc/dir%2Fphoto.png'])
+    const got = await node.get('/db/doc/dir/photo.png')
+    expect([got.status, got.text, got.headers['content-type'], got.headers['content-length']]).to.deep.equal([200, 'picture', 'image/png', '7'])
+    expect(got.headers['etag']).to.equal(`"${md5('picture')}"`)
+    expect(got.headers['content-security-policy']).to.equal('sandbox')
+    expect((await node.request('HEAD', '/db/doc/dir%2Fphoto.png')).headers['content-length']).to.equal('7')
+    const { _attachments: attachments } = (await node.get('/db/doc')).json
+    expect(attachments).to.deep.equal({ 'dir/photo.png': { content_type: 'image/png', revpos: 1, digest: `md5-${md5('picture')}`, length: 7, stub: true } })
+  })
+
+  it('count for the name of a revision: equal ones make equal revisions', async () => {
+    const revision = async (id: string, type: string): Promise<string> => (await node.put(`/db/${id}`, { _attachments: { a: { content_type: type, data: 'YTE=' } } })).json.rev
+    expect(await revision('x', 'image/png')).to.equal(await revision('y', 'image/png'))
+    expect(await revision('v', 'image/png')).to.not.equal(await revision('w', 'image/gif'))
+  })
+
+  it('too large are refused before they are stored', async () => {
+    node.configuration.put('couchdb', 'max_attachment_size', '10')
+    const refused = await node.put('/db/doc/big', 'x'.repeat(11), binary)
+    expect([refused.status, refused.json]).to.deep.equal([413, { error: 'attachment_too_large', reason: 'big' }])
+    expect((await node.put('/db/doc', { _attachments: { big: { data: Buffer.alloc(11).toString('base64') } } })).json.error).to.equal('attachment_too_large')
+    node.configuration.put('chttpd', 'max_http_request_size', '5')
+    expect((await node.put('/db/doc/big', 'x'.repeat(6), binary)).json.error).to.equal('too_large')
+    expect((await node.get('/db/doc')).status).to.equal(404)
+  })
+
+  it('of compressible types are stored compressed, and sent as the client takes them', async () => {
+    const text = 'the same words, '.repeat(100)
+    await node.put('/db/doc/notes', text, { 'content-type': 'text/plain; charset=utf-8' })
+    const info = (await node.get('/db/doc?att_encoding_info=true')).json._attachments.notes
+    expect([info.encoding, info.length]).to.deep.equal(['gzip', text.length])
+    expect(info.encoded_length).to.be.lessThan(100)
+    const plain = await node.get('/db/doc/notes')
+    expect([plain.text, plain.headers['accept-ranges'], plain.headers['content-length']]).to.deep.equal([text, 'none', String(text.length)])
+    const packed = await node.get('/db/doc/notes', { 'accept-encoding': 'gzip' })
+    expect([packed.headers['content-encoding'], packed.headers['content-length']]).to.deep.equal(['gzip', String(info.encoded_length)])
+    expect((await node.get('/db/doc?attachments=true')).json._attachments.notes.data).to.equal(Buffer.from(text).toString('base64'))
+    node.configuration.put('attachments', 'compressible_types', 'application/x-none')
+    await node.put('/db/other/notes', text, { 'content-type': 'text/plain' })
+    expect((await node.get('/db/other?att_encoding_info=true')).json._attachments.notes.encoding).to.equal(undefined)
+  })
+
+  it('that came compressed keep their bytes and show their real length', async () => {
+    const packed = gzipSync('content '.repeat(50))
+    await node.request('PUT', '/db/doc/p', packed, { 'content-type': 'image/svg+xml', 'content-encoding': 'gzip' })
+    const { p } = (await node.get('/db/doc?att_encoding_info=true')).json._attachments
+    expect(p).to.deep.include({ digest: `md5-${md5(packed)}`, length: 400, encoded_length: packed.length })
+    await node.request('PUT', '/db/odd/p', Buffer.from('no gzip at all'), { 'content-type': 'image/x', 'content-encoding': 'gzip' })
+    expect((await node.get('/db/odd')).json._attachments.p.length).to.equal(14)
+  })
+
+  it('follow their document in multipart/related, both ways', async () => {
+    const body = ['--s\r\nContent-Type: application/json\r\n\r\n',
+      '{"n":1,"_attachments":{"2":{"follows":true,"length":3,"content_type":"image/a"},"1":{"follows":true,"length":4,"content_type":"image/b"}}}',
+      '\r\n--s\r\n\r\ntwo\r\n--s\r\n\r\none!\r\n--s--'].join('')
+    expect((await node.put('/db/doc', body, { 'content-type': 'multipart/related; boundary="s"' })).json.ok).to.equal(true)
+    expect((await node.get('/db/doc/2')).text).to.equal('two')
+    expect((await node.get('/db/doc/1')).text).to.equal('one!')
+    const answer = await node.get('/db/doc?attachments=true', { accept: 'multipart/related' })
+    expect(answer.headers['content-length']).to.equal(String(Buffer.byteLength(answer.text)))
+    const boundary = /boundary="(.*)"/.exec(answer.headers['content-type']!)![1]!
+    expect(answer.text.split(`--${boundary}`)).to.have.length(5)
+    const again = await node.put('/db/copy?new_edits=false', answer.text, { 'content-type': answer.headers['content-type']! })
+    expect([again.status, (await node.get('/db/copy/1')).text]).to.deep.equal([201, 'one!'])
+  })
+
+  it('in parts of another order than announced are refused', async () => {
+    const body = ['--s\r\nContent-Type: application/json\r\n\r\n{"_attachments":{"a":{"follows":true,"length":1},"b":{"follows":true,"length":1}}}\r\n',
+      '--s\r\nContent-Disposition: attachment; filename="b"\r\n\r\nb\r\n--s\r\nContent-Disposition: attachment; filename="a"\r\n\r\na\r\n--s--'].join('')
+    expect((await node.put('/db/doc', body, { 'content-type': 'multipart/related; boundary=s' })).status).to.equal(400)
+    expect((await node.get('/db/doc')).status).to.equal(404)
+  })
+
+  it('come with a form of the same site', async () => {
+    const { rev } = (await node.put('/db/doc', { kept: true, _attachments: { old: { data: 'b2xk' } } })).json
+    const part = (name: string, content: string): string => `--f\r\nContent-Disposition: form-data; ${name}\r\n\r\n${content}\r\n`
+    const body = `${part('name="_rev"', rev)}${part('name="_attachments"; filename="a.bin"', 'first')}${part('name="_attachments"; filename=""', '')}--f--`
+    const answer = await node.post('/db/doc', body, { 'content-type': 'multipart/form-data; boundary=f', 'referer': 'http://node.example:5984/page' })
+    expect([answer.status, answer.headers['etag']]).to.deep.equal([201, `"${answer.json.rev}"`])
+    const document = (await node.get('/db/doc')).json
+    expect([document.kept, Object.keys(document._attachments)]).to.deep.equal([true, ['a.bin', 'old']])
+    expect((await node.get('/db/doc/a.bin')).text).to.equal('first')
+  })
+
+  it('of a revision that brings its history stay where it says', async () => {
+    const base = { _rev: '2-b', _revisions: { start: 2, ids: ['b', 'a'] } }
+    await node.put('/db/doc?new_edits=false', { ...base, _attachments: { f: { data: 'Zg==', revpos: 1 }, g: { data: 'Zw==' } } })
+    const next = { _rev: '4-d', _revisions: { start: 4, ids: ['d', 'c', 'b', 'a'] }, _attachments: { f: { stub: true, revpos: 1 } } }
+    expect((await node.post('/db/_bulk_docs', { new_edits: false, docs: [{ _id: 'doc', ...next }] })).json).to.deep.equal([])
+    expect((await node.get('/db/doc?attachments=true')).json._attachments).to.deep.equal({
+      f: { content_type: 'application/octet-stream', revpos: 1, digest: `md5-${md5('f')}`, data: 'Zg==' },
+    })
+    expect((await node.get('/db/doc?rev=2-b')).json._attachments.g.revpos).to.equal(0)
+    const unknown = { _rev: '9-z', _revisions: { start: 9, ids: ['z', 'y'] }, _attachments: { f: { stub: true } } }
+    expect((await node.put('/db/doc?new_edits=false', unknown)).status).to.equal(412)
+  })
+
+  it('behind a stub of a revision that stands no longer are a conflict, unknown ones are not', async () => {
+    const first = (await node.put('/db/doc', { _attachments: { f: { data: 'Zg==' } } })).json.rev
+    await node.put('/db/doc', { _rev: first })
+    expect((await node.put('/db/doc', { _rev: first, _attachments: { x: { stub: true } } })).status).to.equal(409)
+    expect((await node.put('/db/doc', { _attachments: { x: { stub: true } } })).status).to.equal(409)
+    expect((await node.put('/db/none', { _attachments: { x: { stub: true } } })).status).to.equal(412)
+  })
+
+  it('go with a copy to another shard', async () => {
+    await node.put('/db/from/f', 'content', binary)
+    for (const id of ['a', 'b', 'c', 'd']) {
+      expect((await node.request('COPY', '/db/from', undefined, { destination: id })).status).to.equal(201)
+      expect((await node.get(`/db/${id}/f`)).text).to.equal('content')
+    }
+  })
+
+  it('of a megabyte and more travel in pieces as Base64', async () => {
+    const content = Buffer.alloc(1_500_001, 'abcdefg')
+    await node.request('PUT', '/db/doc/big', content, binary)
+    const inline = await node.get('/db/doc?attachments=true')
+    expect(Buffer.from(inline.json._attachments.big.data, 'base64').equals(content)).to.equal(true)
+    expect(inline.chunks).to.be.greaterThan(5)
+    const bulk = await node.post('/db/_bulk_get?attachments=true', { docs: [{ id: 'doc' }] })
+    expect(bulk.json.results[0].docs[0].ok._attachments.big.data.length).to.equal(2_000_004)
+    const list = await node.get('/db/_all_docs?include_docs=true&attachments=true')
+    expect(list.json.rows[0].doc._attachments.big.data.length).to.equal(2_000_004)
+  })
+
+  it('whose content is damaged are an error, never wrong bytes', async () => {
+    await node.request('PUT', '/db/small/f', Buffer.from('content'), binary)
+    for (const replica of node.replicas.values()) replica.damageBlob(createHash('sha256').update('content').digest('hex'), 'changed')
+    expect((await node.get('/db/small/f')).status).to.equal(500)
+  })
+
+  it('with names or types that would break headers are sent without breaking them', async () => {
+    await node.put('/db/doc', { _attachments: { 'a"b\r\nX: y': { content_type: 'image/x\r\nX-Evil: 1', data: 'Zg==' } } })
+    const answer = await node.get('/db/doc?attachments=true', { accept: 'multipart/related' })
+    expect(answer.text).to.include('filename="a\\"b  X: y"\r\nContent-Type: application/octet-stream\r\n')
+    expect((await node.get('/db/doc/a%22b%0D%0AX%3A%20y')).headers['content-type']).to.equal('application/octet-stream')
+  })
+})
+
+function md5(content: string | Uint8Array): string {
+  return createHash('md5').update(content).digest('base64')
+}
