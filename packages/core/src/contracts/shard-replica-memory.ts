@@ -296,8 +296,11 @@ export class MemoryShardReplica implements ShardReplica {
     const bodyKey = ++this.#bodyKey
     const { tree, result } = before.merge(path, { deleted, bodyKey })
     if (tree === before) return
+    const stemmed = tree.stem(revsLimit)
+    // A known revision may bring ancestors that are cut off again at once: nothing changed.
+    if (result === 'internal' && Buffer.compare(stemmed.encode(), before.encode()) === 0) return
     if (result !== 'internal') this.#bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
-    this.#documents.set(id, { tree: tree.stem(revsLimit), sequence: ++this.#sequence })
+    this.#documents.set(id, { tree: stemmed, sequence: ++this.#sequence })
   }
 
   #putLocal(document: LocalDocument): void {

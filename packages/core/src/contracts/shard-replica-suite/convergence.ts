@@ -24,6 +24,14 @@ export function convergenceCases(fixture: ReplicaFixture): void {
       assert.deepEqual((await fixture.replica.replicaInfo(context)).seen, { north: 4 })
     })
 
+    it('sees no change in ancestors that are cut off again at once', async () => {
+      const store = () => fixture.replica.storeRevisions({ revisions: [revision('doc', 3, ['cc', 'bb', 'aa'])], revsLimit: 1 }, context)
+      await store()
+      const before = await fixture.replica.replicaInfo(context)
+      await store()
+      assert.deepEqual(await fixture.replica.replicaInfo(context), before)
+    })
+
     it('names the life of each store differently', async () => {
       const other = await fixture.another()
       const history = async (replica: ShardReplica): Promise<string> => (await replica.replicaInfo(context)).history
