@@ -18,3 +18,7 @@ export type { ControlPlaneIdentity, ControlPlaneOptions } from './control/contro
 export * from './control/shard-inventory.ts'
 export { defaultRaftDriverOptions } from './consensus/raft-driver.ts'
 export type { RaftDriverOptions } from './consensus/raft-driver.ts'
+export { Upkeep } from './upkeep/upkeep.ts'
+export type { UpkeepParts } from './upkeep/upkeep.ts'
+export type { UpkeepOptions } from './upkeep/upkeep-options.ts'
+export { parseTimeToLive } from './upkeep/time-to-live.ts'

@@ -266,7 +266,7 @@ function subscribe<T>(listeners: Set<T>, listener: T): () => void {
   return () => { listeners.delete(listener) }
 }
 
-const scans: ReadonlySet<Verb> = new Set<Verb>(['scanDocuments', 'scanChanges', 'scanLocalDocuments', 'scanDigestBucket', 'readBlob'])
+const scans: ReadonlySet<Verb> = new Set<Verb>(['scanDocuments', 'scanChanges', 'scanPurges', 'scanLocalDocuments', 'scanDigestBucket', 'readBlob'])
 
 /** A replica as seen from another node: the same calls, through what is wrong between the two. */
 function faulty(world: ReplicaWorld, from: string, node: string, replica: MemoryShardReplica | undefined): ShardReplica {

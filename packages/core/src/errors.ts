@@ -24,6 +24,7 @@ export const errorRegistry = {
   unauthorized: { status: 401, error: 'unauthorized' },
   not_server_admin: { status: 401, error: 'unauthorized', reason: 'You are not a server admin.' },
   forbidden: { status: 403, error: 'forbidden' },
+  partition_overflow: { status: 403, error: 'partition_overflow' },
   missing: { status: 404, error: 'not_found', reason: 'missing' },
   deleted: { status: 404, error: 'not_found', reason: 'deleted' },
   database_missing: { status: 404, error: 'not_found', reason: 'Database does not exist.' },

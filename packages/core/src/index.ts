@@ -29,3 +29,6 @@ export { parseSelector, SELECTOR_REGEX_LENGTH_MAX } from './selectors/selector.t
 export type { FieldTest, Selector } from './selectors/selector.ts'
 export { matchesSelector } from './selectors/selector-match.ts'
 export { projectFields } from './selectors/projection.ts'
+export * from './time/utc-time.ts'
+export * from './revisions/purge-record.ts'
+export * from './sequences/time-spans.ts'

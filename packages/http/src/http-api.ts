@@ -3,6 +3,8 @@ import type { ControlPlane, Coordinator } from '@sectional/cluster'
 import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
 import { Admission, overloaded } from './admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
+import { Sessions } from './authentication/sessions.ts'
+import { SessionSecrets } from './authentication/session-secrets.ts'
 import { BatchWriter } from './batch-writer.ts'
 import { Feeds } from './changes/feeds.ts'
 import type { Configuration } from './configuration.ts'
@@ -41,11 +43,14 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const admission = new Admission(options)
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax)
   const feeds = new Feeds(runtime.clock, parts.control)
+  const settings = new HttpSettings(configuration)
+  const secrets = new SessionSecrets({ control: parts.control, configuration, settings, clock: runtime.clock, random: runtime.random })
   const services: Services = {
     ...parts,
-    settings: new HttpSettings(configuration),
+    settings,
     admission,
     authenticator: new Authenticator(configuration, runtime.machine, runtime.random, options),
+    sessions: new Sessions({ configuration, settings, secrets, clock: runtime.clock }),
     batches,
     feeds,
     uuids: new UuidGenerator(runtime.random),
@@ -57,6 +62,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
       feeds.stop()
       await admission.close()
       await batches.drain()
+      secrets.stop()
     },
   }
 }
@@ -94,8 +100,10 @@ class Pipeline {
     try {
       request = readRequest(exchange, requestId, services.settings, startedAt)
       if (!this.#answerPreflight(request)) {
-        const user = services.authenticator.authenticate(exchange.headers['authorization'])
-        request.user = user instanceof Promise ? await user : user
+        if (!this.#continueSession(request)) {
+          const user = services.authenticator.authenticate(exchange.headers['authorization'])
+          request.user = user instanceof Promise ? await user : user
+        }
         await dispatch(this.#routes, request, services)
       }
     } catch (error) {
@@ -112,6 +120,16 @@ class Pipeline {
     if (headers === null) return false
     request.route = 'preflight'
     sendPreflight(request, services, headers)
+    return true
+  }
+
+  /** A session goes before credentials in the header, even wrong ones. */
+  #continueSession(request: RequestContext): boolean {
+    const { cookie } = request.exchange.headers
+    const session = cookie === undefined ? null : this.#services.sessions.find(cookie)
+    if (session === null) return false
+    request.user = session.user
+    request.renewedSession = session.renewed
     return true
   }
 

@@ -36,6 +36,10 @@ export class HttpSettings {
   get compressionLevel(): number { return Math.min(9, this.integer('attachments', 'compression_level', 8)) }
   get sandboxAttachments(): boolean { return this.flag('csp', 'attachments_enable', true) }
   get attachmentPolicy(): string { return this.text('csp', 'attachments_header_value', 'sandbox') }
+  /** Revisions of one `_purge`. */
+  get purgedRevisionsMax(): number { return this.integer('purge', 'max_revisions_number', Infinity) }
+  /** Bytes of JSON in one partition; 0 or less: no limit. */
+  get partitionBytesMax(): number { return this.integer('couchdb', 'max_partition_size', 10_737_418_240) || Infinity }
   get requestBytesMax(): number { return this.integer('chttpd', 'max_http_request_size', 4_294_967_296) }
   get uriLengthMax(): number { return this.integer('chttpd', 'max_uri_length', Infinity) }
   get plusIsSpace(): boolean { return this.flag('chttpd', 'decode_plus_to_space', true) }
@@ -56,5 +60,11 @@ export class HttpSettings {
   get replicasPerShard(): number { return this.integer('cluster', 'n', 3) }
   get defaultSecurity(): string { return this.text('couchdb', 'default_security', 'admin_only') }
   get passwordIterations(): number { return this.integer('chttpd_auth', 'iterations', 600_000) }
+  /** Life of a session cookie. */
+  get sessionSeconds(): number { return this.integer('chttpd_auth', 'timeout', 600) }
+  get persistentCookies(): boolean { return this.flag('chttpd_auth', 'allow_persistent_cookies', true) }
+  get cookieDomain(): string { return this.text('chttpd_auth', 'cookie_domain', '') }
+  get sameSite(): string { return this.text('chttpd_auth', 'same_site', '').toLowerCase() }
+  get hashAlgorithms(): string { return this.text('chttpd_auth', 'hash_algorithms', 'sha256, sha') }
   get authenticationDatabase(): string { return this.text('chttpd_auth', 'authentication_db', '_users') }
 }

@@ -17,6 +17,8 @@ export class RequestContext {
   /** Monotonic milliseconds. */
   readonly startedAt: number
   user: User = anonymous
+  /** Value of a fresh session cookie for the answer to carry, or null. */
+  renewedSession: string | null = null
   /** Values of the route's parameters, in order. */
   params: readonly string[] = []
   /** Label of the route in metrics and logs. */

@@ -93,6 +93,9 @@ function withNewline(bytes: Uint8Array): Uint8Array {
 /** The headers as this client wants them: fewer, or with those that a browser needs. */
 function adapted(request: RequestContext, services: Services, headers: HttpHeaders): HttpHeaders {
   const { prefer, origin } = request.exchange.headers
+  if (request.renewedSession !== null && headers['Set-Cookie'] === undefined) {
+    headers['Set-Cookie'] = services.sessions.header(request.renewedSession, request.exchange.encrypted)
+  }
   const kept = prefer === undefined ? headers : preferred(prefer, services, headers)
   return origin === undefined ? kept : withCrossOrigin(request, services.settings, kept)
 }

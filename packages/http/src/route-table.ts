@@ -24,10 +24,12 @@ import {
 } from './routes/node-configuration.ts'
 import { getNode, getPrometheus, getReplicas, getStatistics, getSystem, getVersions, refuseIncompletePath } from './routes/node.ts'
 import { missingFeature, notImplemented } from './routes/not-implemented.ts'
+import { getPurgedInfos, postPurge } from './routes/purge.ts'
 import { postMissingRevisions, postRevisionsDiff } from './routes/revisions-diff.ts'
 import { getActiveTasks, getGreeting, getIcon, getMembership, getUp, getUuids } from './routes/server.ts'
-import { getSession } from './routes/session.ts'
+import { deleteSession, getSession, postSession } from './routes/session.ts'
 import { getShardOfDocument, getShards, postEnsureFullCommit, postSynchronizeShards } from './routes/shards.ts'
+import { deleteTimeSequence, getPartition, getTimeSequence, postCleanup, postCompact, postCompactDesign } from './routes/upkeep.ts'
 
 function resource(name: string, access: Access, allow: string, methods: Readonly<Record<string, Handler>>): Resource {
   return { name, access, allow, methods }
@@ -56,7 +58,7 @@ function serverResources(): Readonly<Record<string, Resource>> {
     '/_up': resource('up', 'public', 'GET,HEAD', { GET: getUp }),
     '/_uuids': resource('uuids', 'public', 'GET', { GET: getUuids }),
     '/_session': resource('session', 'public', 'GET,HEAD,POST,DELETE', {
-      GET: getSession, POST: notImplemented('Cookie sessions are'), DELETE: notImplemented('Cookie sessions are'),
+      GET: getSession, POST: postSession, DELETE: deleteSession,
     }),
     '/_all_dbs': resource('all-databases', 'database-list', 'GET,HEAD', { GET: getAllDatabases }),
     '/_dbs_info': resource('databases-info', 'database-list', 'GET,HEAD,POST', { GET: getDatabasesInformation, POST: postDatabasesInformation }),
@@ -119,6 +121,14 @@ function databaseResources(): Readonly<Record<string, Resource>> {
     '/_revs_limit': resource('revs-limit', 'member', 'PUT,GET', { GET: getRevisionsLimit, PUT: putRevisionsLimit }),
     '/_purged_infos_limit': resource('purged-infos-limit', 'server-admin', 'GET,PUT', { GET: getPurgedInfosLimit, PUT: putPurgedInfosLimit }),
     '/_auto_purge': resource('auto-purge', 'member', 'GET,PUT', { GET: getAutoPurge, PUT: putAutoPurge }),
+    '/_purge': resource('purge', 'server-admin', 'POST', { POST: postPurge }),
+    '/_purged_infos': resource('purged-infos', 'member', 'GET', { GET: getPurgedInfos }),
+    '/_compact': resource('compact', 'maintenance', 'POST', { POST: postCompact }),
+    '/_compact/{design}': resource('compact', 'maintenance', 'POST', { POST: postCompactDesign }),
+    '/_view_cleanup': resource('view-cleanup', 'maintenance', 'POST', { POST: postCleanup }),
+    '/_search_cleanup': resource('search-cleanup', 'server-admin', 'POST', { POST: postCleanup }),
+    '/_nouveau_cleanup': resource('nouveau-cleanup', 'server-admin', 'POST', { POST: postCleanup }),
+    '/_time_seq': resource('time-seq', 'member', 'GET,DELETE', { GET: getTimeSequence, DELETE: deleteTimeSequence }),
     '/_shards': resource('shards', 'member', 'GET', { GET: getShards }),
     '/_shards/{id}': resource('shards', 'member', 'GET', { GET: getShardOfDocument }),
     '/_sync_shards': resource('sync-shards', 'server-admin', 'POST', { POST: postSynchronizeShards }),
@@ -133,7 +143,7 @@ function databaseResources(): Readonly<Record<string, Resource>> {
 function partitionResources(): Readonly<Record<string, Resource>> {
   return {
     '/_partition': resource('partition', 'member', 'GET', { '*': refusePartitionPath }),
-    '/_partition/{partition}': missingFeature('partition', 'member', 'GET', 'The size of a partition is'),
+    '/_partition/{partition}': resource('partition', 'member', 'GET', { GET: getPartition }),
     '/_partition/{partition}/_all_docs': resource('partition-all-docs', 'member', 'GET,HEAD,POST', { GET: listPartition, POST: listPartition }),
     '/_partition/{partition}/_find': missingFeature('partition-find', 'member', 'POST', 'Find is'),
     '/_partition/{partition}/_explain': missingFeature('partition-explain', 'member', 'POST', 'Find is'),
@@ -173,14 +183,6 @@ function laterDatabaseResources(): Readonly<Record<string, Resource>> {
     '/_index/_bulk_delete': missingFeature('index', 'member', 'POST', 'Find is'),
     '/_index/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
     '/_index/_design/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
-    '/_purge': missingFeature('purge', 'server-admin', 'POST', 'Purging is'),
-    '/_purged_infos': missingFeature('purged-infos', 'member', 'GET', 'Purging is'),
-    '/_compact': missingFeature('compact', 'maintenance', 'POST', 'Compaction on request is'),
-    '/_compact/{design}': missingFeature('compact', 'maintenance', 'POST', 'Compaction on request is'),
-    '/_view_cleanup': missingFeature('view-cleanup', 'maintenance', 'POST', 'The clean-up of view indexes is'),
-    '/_search_cleanup': missingFeature('search-cleanup', 'server-admin', 'POST', 'Text search is'),
-    '/_nouveau_cleanup': missingFeature('nouveau-cleanup', 'server-admin', 'POST', 'Text search is'),
-    '/_time_seq': missingFeature('time-seq', 'member', 'GET,DELETE', 'The map from times to sequences is'),
     '/_design/{name}/_info': missingFeature('design-info', 'member', 'GET', 'Views are'),
     '/_design/{name}/_view/{view}': missingFeature('view', 'member', 'GET,POST,HEAD', 'Views are'),
     '/_design/{name}/_view/{view}/queries': missingFeature('view', 'member', 'POST', 'Views are'),

@@ -3,6 +3,7 @@ import type { ControlPlane, Coordinator } from '@sectional/cluster'
 import type { Runtime } from '@sectional/runtime'
 import type { Admission } from './admission.ts'
 import type { Authenticator } from './authentication/authenticator.ts'
+import type { Sessions } from './authentication/sessions.ts'
 import type { BatchWriter } from './batch-writer.ts'
 import type { Feeds } from './changes/feeds.ts'
 import type { Configuration } from './configuration.ts'
@@ -21,6 +22,7 @@ export interface Services {
   readonly options: HttpOptions
   readonly admission: Admission
   readonly authenticator: Authenticator
+  readonly sessions: Sessions
   readonly batches: BatchWriter
   readonly feeds: Feeds
   readonly uuids: UuidGenerator

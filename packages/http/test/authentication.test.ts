@@ -21,9 +21,19 @@ describe('administrator passwords', () => {
   }
 
   it('are hashed with a fresh salt, in a form that verifies', async () => {
-    const hashed = await hashAdminPassword('first pass', 2, machine, new SeededRandom(1))
+    const hashed = await hashAdminPassword('anna', 'first pass', { iterations: 2, machine, random: new SeededRandom(1), clusterSecret: '' })
     expect(hashed).to.match(/^-pbkdf2:sha256-[0-9a-f]{64},[0-9a-f]{32},2$/)
     expect(await verifyAdminPassword('first pass', parseAdminHash(hashed)!, machine, 1000)).to.equal(true)
+  })
+
+  it('have the same salt on every node of a cluster, and another one for another name or password', async () => {
+    const hash = (name: string, password: string, clusterSecret: string, seed: number): Promise<string> =>
+      hashAdminPassword(name, password, { iterations: 1, machine, random: new SeededRandom(seed), clusterSecret })
+    expect(await hash('anna', 'pw', 'shared', 1)).to.equal(await hash('anna', 'pw', 'shared', 2))
+    const salts = [['anna', 'pw', 'shared'], ['bert', 'pw', 'shared'], ['anna', 'other', 'shared'], ['anna', 'pw', 'another']] as const
+    const hashes = await Promise.all(salts.map(([name, password, secret]) => hash(name, password, secret, 1)))
+    expect(new Set(hashes.map(stored => parseAdminHash(stored)!.salt)).size).to.equal(4)
+    expect(await hash('anna', 'pw', '', 1)).not.to.equal(await hash('anna', 'pw', '', 2))
   })
 
   it('are no hash when they only look like one', () => {

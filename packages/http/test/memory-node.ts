@@ -144,7 +144,9 @@ export class MemoryControlPlane implements ControlPlane {
 
   async setSecurity(name: string, security: DatabaseRecord['security']): Promise<void> { this.#update(name, { security }) }
   async setDatabaseOption(name: string, option: Partial<DatabaseRecord>): Promise<void> { this.#update(name, option) }
-  async setSetting(): Promise<void> { throw new Error('not used') }
+  async setSetting(section: string, key: string, value: string | null): Promise<void> {
+    this.#become({ ...this.#state, settings: { ...this.#state.settings, [`${section}/${key}`]: value ?? '' } })
+  }
   async removeNode(): Promise<void> { throw new Error('not used') }
   async replicaFilled(): Promise<void> { throw new Error('not used') }
   /** What the leader would know better. */
@@ -163,7 +165,11 @@ export class MemoryControlPlane implements ControlPlane {
   #change(change: (databases: Map<string, DatabaseRecord>) => void): void {
     const databases = new Map(this.#state.databases)
     change(databases)
-    this.#state = { ...this.#state, index: this.#state.index + 1, databases }
+    this.#become({ ...this.#state, databases })
+  }
+
+  #become(state: ClusterState): void {
+    this.#state = { ...state, index: state.index + 1 }
     for (const listener of [...this.#listeners]) listener(this.#state)
   }
 }

@@ -3,7 +3,7 @@
  * that it is given, so a node runs the same in a process of its own, in a test and in the simulator.
  */
 import {
-  AntiEntropy, ControlPlaneNode, createCoordinator, defaultControlPlaneOptions,
+  AntiEntropy, ControlPlaneNode, Upkeep, createCoordinator, defaultControlPlaneOptions,
   type AntiEntropyOptions, type ControlPlane, type CoordinatorNode, type CoordinatorOptions, type ReplicaDirectory,
 } from '@sectional/cluster'
 import { answerNodeQuestion, createHttpApi, type Configuration, type NodeInformation } from '@sectional/http'
@@ -129,12 +129,14 @@ class ComposedNode implements Node {
     const antiEntropy = new AntiEntropy({ runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy })
     const coordinator = this.#createCoordinator(control, replicas, antiEntropy)
 
-    this.#closers.push(() => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop())
+    const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
+    this.#closers.push(() => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(), () => upkeep.stop())
     // Both follow the metadata from its first moment: a replica that may have missed writes must not decide any.
     hosted.start(control)
     antiEntropy.start()
     await control.start()
     this.#assertWanted()
+    upkeep.start()
     await this.#serve(metadata, coordinator, nodeInformation)
   }
 

@@ -154,7 +154,7 @@ describe('the live configuration', () => {
 
 describe('administrators', () => {
   const isHash = (text: string) => text.startsWith('-')
-  const hash = async (password: string) => `-${password.length}`
+  const hash = async (_name: string, password: string) => `-${password.length}`
 
   it('lose their plain-text password in every file that has it', async () => {
     const files = new MemoryFiles(file('[admins]\nanna = pa#ss\n'), file('[x]\n', 'local.d/z.ini'))

@@ -17,6 +17,11 @@
  *       b sequence(8) chunk(2)              its further chunks, from 1
  *       l id                                a local document
  *       c history                           how far another replica's changes have been seen
+ *       p sequence(8)                       the purge log: which document the purge was of
+ *       q id                                the recorded purges of a document
+ *       g history                           how far another replica's purges have been applied
+ *       t                                   which sequences were recorded when
+ *       z partition                         counts and sizes of a partition
  *
  * Ids are raw UTF-8 and always last, so that no id reaches into another kind or shard whatever bytes it
  * holds, and byte order of keys is byte order of ids. Prefixes are fixed-length numbers given out once.
@@ -30,7 +35,7 @@ const headBytes = prefixBytes + 1
 const sequenceBytes = 8
 export const prefixMax = 0xfffffffe
 
-export type KeyKind = 'm' | 'i' | 's' | 'b' | 'l' | 'c'
+export type KeyKind = 'm' | 'i' | 's' | 'b' | 'l' | 'c' | 'p' | 'q' | 'g' | 't' | 'z'
 type DirectoryKind = 'v' | 'n' | 'd' | 'x' | 'r'
 
 function head(prefix: number, kind: KeyKind | DirectoryKind, restBytes: number): Buffer {
@@ -77,6 +82,12 @@ export class ShardKeys {
   localDocument(id: string): Uint8Array { return textKey(this.prefix, 'l', id) }
   checkpoint(history: string): Uint8Array { return textKey(this.prefix, 'c', history) }
 
+  purge(sequence: number): Uint8Array { return sequenceKey(this.prefix, 'p', sequence) }
+  purgesOf(id: string): Uint8Array { return textKey(this.prefix, 'q', id) }
+  purgeCheckpoint(history: string): Uint8Array { return textKey(this.prefix, 'g', history) }
+  timeSpans(): Uint8Array { return head(this.prefix, 't', 0) }
+  partition(partition: string): Uint8Array { return textKey(this.prefix, 'z', partition) }
+
   body(sequence: number, chunk = 0): Uint8Array {
     if (chunk === 0) return sequenceKey(this.prefix, 'b', sequence)
     const key = sequenceKey(this.prefix, 'b', sequence, 2)
@@ -106,8 +117,17 @@ export class ShardKeys {
 
   /** Changes with a greater sequence. */
   changesAfter(sequence: number): Range {
-    const { gte, lt } = this.kind('s')
-    return { gte: sequence <= 0 ? gte : sequence >= Number.MAX_SAFE_INTEGER ? lt : sequenceKey(this.prefix, 's', Math.floor(sequence) + 1), lt }
+    return this.#after('s', sequence)
+  }
+
+  /** Purges with a greater sequence. */
+  purgesAfter(sequence: number): Range {
+    return this.#after('p', sequence)
+  }
+
+  #after(kind: 's' | 'p', sequence: number): Range {
+    const { gte, lt } = this.kind(kind)
+    return { gte: sequence <= 0 ? gte : sequence >= Number.MAX_SAFE_INTEGER ? lt : sequenceKey(this.prefix, kind, Math.floor(sequence) + 1), lt }
   }
 
   /** Everything of the shards from one prefix to another. */

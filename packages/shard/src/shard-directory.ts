@@ -11,9 +11,11 @@ export interface DirectoryEntry {
   readonly prefix: number
   /** Names this life of this replica. */
   readonly history: string
+  /** Counts and sizes of partitions are kept. */
+  readonly partitioned: boolean
 }
 
-interface StoredEntry { readonly prefix: number; readonly history: string }
+interface StoredEntry { readonly prefix: number; readonly history: string; readonly partitioned?: boolean }
 
 const format = 1
 const historyBytes = 16
@@ -65,12 +67,12 @@ export class ShardDirectory {
   }
 
   /** Durable when resolved. */
-  async add(shard: ShardId): Promise<DirectoryEntry> {
+  async add(shard: ShardId, partitioned: boolean): Promise<DirectoryEntry> {
     if (this.#nextPrefix > prefixMax) throw new StorageError('full', `all ${prefixMax} shard prefixes of this store are used up: move the node's data to a fresh one`)
-    const entry: DirectoryEntry = { shard, prefix: this.#nextPrefix++, history: Buffer.from(this.#random.bytes(historyBytes)).toString('hex') }
+    const entry: DirectoryEntry = { shard, prefix: this.#nextPrefix++, history: Buffer.from(this.#random.bytes(historyBytes)).toString('hex'), partitioned }
     const name = shardName(shard)
     await this.#store.write(batch => {
-      putJson(batch, directoryKeys.shard(name), { prefix: entry.prefix, history: entry.history } satisfies StoredEntry)
+      putJson(batch, directoryKeys.shard(name), { prefix: entry.prefix, history: entry.history, ...(partitioned && { partitioned }) } satisfies StoredEntry)
       putJson(batch, directoryKeys.nextPrefix(), this.#nextPrefix)
     })
     this.#entries.set(name, entry)
@@ -102,8 +104,8 @@ export class ShardDirectory {
     this.#nextPrefix = readJson<number>(this.#store.getSync(directoryKeys.nextPrefix())) ?? 1
     for await (const [key, value] of this.#scan(directoryKeys.shards())) {
       const shard = parseShardName(directoryKeys.shardName(key))
-      const { prefix, history } = readJson<StoredEntry>(value)!
-      this.#entries.set(shardName(shard), { shard, prefix, history })
+      const { prefix, history, partitioned = false } = readJson<StoredEntry>(value)!
+      this.#entries.set(shardName(shard), { shard, prefix, history, partitioned })
     }
     for await (const [key] of this.#scan(directoryKeys.allDropped())) this.#dropped.add(directoryKeys.droppedPrefix(key))
   }

@@ -1,11 +1,14 @@
 import type {
-  AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound,
-  LocalDocument, OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff,
-  ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply,
-  UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
+  AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
+  OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
+  ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
+  ShardReplica, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
+  UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
 import type { Clock, Store } from '@sectional/runtime'
+import type { CompactedShard } from './compaction/shard-compaction.ts'
+import type { Compactor } from './compaction/compactor.ts'
 import { checkCall, toReplicaError, withinDeadline } from './call-guard.ts'
 import { CommitWaiters } from './commit-waiters.ts'
 import type { NodeBlobs } from './blobs/node-blobs.ts'
@@ -18,10 +21,12 @@ import { countChanges } from './verbs/changes-count.ts'
 import { scanChanges } from './verbs/changes-scan.ts'
 import { digestDocuments, scanDigestBucket } from './verbs/digest.ts'
 import { openDocument } from './verbs/document-open.ts'
+import { decidePurges, purgesUpTo, scanPurges } from './verbs/documents-purge.ts'
 import { countDocuments } from './verbs/documents-count.ts'
 import { scanDocuments } from './verbs/documents-scan.ts'
 import { decideEdits } from './verbs/documents-update.ts'
 import { decideLocalUpdate, openLocalDocuments, scanLocalDocuments } from './verbs/local-documents.ts'
+import { partitionInfo } from './verbs/partition-info.ts'
 import { replicaInfo } from './verbs/replica-info.ts'
 import { diffRevisions } from './verbs/revisions-diff.ts'
 import { openRevisions } from './verbs/revisions-open.ts'
@@ -33,6 +38,7 @@ export interface EngineResources {
   readonly blobs: NodeBlobs
   readonly clock: Clock
   readonly metrics: WriteMetrics
+  readonly compactor: Compactor
   /** Called after each durable change of documents or local documents. */
   readonly onCommit: (shard: ShardId) => void
 }
@@ -50,18 +56,21 @@ export class ShardEngine implements ShardReplica {
   readonly #clock: Clock
   readonly #writer: ShardWriter
   readonly #waiters: CommitWaiters
+  readonly #compactor: Compactor
   #catchingUp = false
   #refusal: ReplicaError | undefined
 
-  constructor({ store, blobs, clock, metrics, onCommit }: EngineResources, { shard, prefix, history }: DirectoryEntry) {
+  constructor({ store, blobs, clock, metrics, compactor, onCommit }: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
     this.shard = shard
     this.#history = history
     this.#blobs = blobs
     this.#clock = clock
-    this.records = new ShardRecords(store, new ShardKeys(prefix))
+    this.records = new ShardRecords(store, new ShardKeys(prefix), partitioned)
     this.#waiters = new CommitWaiters(clock)
-    this.#writer = new ShardWriter(this.records, metrics, () => this.#assertOpen(), () => {
+    this.#compactor = compactor
+    this.#writer = new ShardWriter(this.records, clock, metrics, () => this.#assertOpen(), () => {
       this.#waiters.committed(this.#writer.committed().sequence)
+      compactor.written(shard, this.#compacted())
       onCommit(shard)
     })
   }
@@ -82,14 +91,14 @@ export class ShardEngine implements ShardReplica {
   }
 
   openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
-    return this.#read(context, () => openRevisions(this.records, requests))
+    return this.#read(context, () => openRevisions(this.records, requests, this.#writer.committed().purgeSequence > 0))
   }
 
-  updateDocuments({ edits, revsLimit, force }: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
+  updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
     return this.#answer<UpdateDocumentsReply>(context, () => {
-      if (this.#catchingUp && force !== true) return { kind: 'declined' }
-      return this.#holding(edits, () =>
-        this.#writer.write(edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, edits, revsLimit) })))
+      if (this.#catchingUp && request.force !== true) return { kind: 'declined' }
+      return this.#holding(request.edits, () =>
+        this.#writer.write(request.edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, request) })))
     })
   }
 
@@ -156,9 +165,38 @@ export class ShardEngine implements ShardReplica {
     return this.#pages(context, () => scanLocalDocuments(this.records, request))
   }
 
+  purgeDocuments(request: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply> {
+    return this.#answer(context, () => this.#writer.write(request.purges.map(purge => purge.id), draft => decidePurges(draft, request)))
+  }
+
+  scanPurges(since: number, context: CallContext): AsyncGenerator<readonly PurgeRow[]> {
+    return this.#pages(context, () => scanPurges(this.records, since))
+  }
+
+  trimPurges(sequence: number, context: CallContext): Promise<void> {
+    return this.#answer(context, async () => {
+      for await (const page of purgesUpTo(this.records, sequence)) await this.#writer.write([], draft => draft.trimPurges(page))
+    })
+  }
+
+  partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo> {
+    return this.#read(context, () => partitionInfo(this.records, partition))
+  }
+
+  compactShard(context: CallContext): Promise<void> {
+    return this.#answer(context, () => this.#compactor.request(this.shard, this.#compacted()))
+  }
+
+  timeSpans({ clear }: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]> {
+    return this.#answer(context, async () => {
+      if (clear) await this.#writer.write([], draft => draft.clearTimeSpans())
+      return this.records.timeSpans()
+    })
+  }
+
   replicaInfo(context: CallContext): Promise<ReplicaInfo> {
     return this.#read(context, () => {
-      const identity = { history: this.#history, catchingUp: this.#catchingUp }
+      const identity = { history: this.#history, catchingUp: this.#catchingUp, compacting: this.#compactor.isCompacting(this.shard) }
       return replicaInfo(this.records, identity, () => this.#writer.committed())
     })
   }
@@ -187,6 +225,10 @@ export class ShardEngine implements ShardReplica {
 
   hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
     return this.#read(context, () => this.#blobs.keep(hashes))
+  }
+
+  #compacted(): CompactedShard {
+    return { records: this.records, writer: this.#writer }
   }
 
   #assertOpen(): void {

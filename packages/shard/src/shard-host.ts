@@ -2,6 +2,9 @@ import type { ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
 import type { BlobStorage, Clock, Log, Metrics, Random, Storage, Store, StoreOptions } from '@sectional/runtime'
 import { NodeBlobs } from './blobs/node-blobs.ts'
+import type { CompactionOptions } from './compaction/compaction-options.ts'
+import { Compactor } from './compaction/compactor.ts'
+import type { CompactionTask } from './compaction/compactor.ts'
 import { toReplicaError } from './call-guard.ts'
 import { prefixMax, ShardKeys } from './key-layout.ts'
 import { ShardDirectory, shardName } from './shard-directory.ts'
@@ -37,6 +40,7 @@ export class ShardHost {
   readonly #store: Store
   readonly #directory: ShardDirectory
   readonly #metrics: WriteMetrics
+  readonly #compactor: Compactor
   readonly #commitListeners = new Set<(shard: ShardId) => void>()
   readonly #engines = new Map<string, ShardEngine>()
   readonly #names = new WeakMap<ShardId, string>()
@@ -45,12 +49,13 @@ export class ShardHost {
   #reclaiming: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
-  private constructor(runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs) {
+  private constructor(runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs, compaction: Partial<CompactionOptions> | undefined) {
     this.blobs = blobs
     this.#runtime = runtime
     this.#store = store
     this.#directory = directory
     this.#metrics = writeMetrics(runtime.metrics)
+    this.#compactor = new Compactor(runtime.clock, runtime.log, compaction)
     const bytes = runtime.metrics.gauge('sectional_shard_storage_bytes', 'Approximate bytes of the document store on disk.')
     runtime.metrics.onCollect(async () => {
       if (this.#closing === undefined) bytes.set(await store.approximateSize(ShardKeys.shards(1, prefixMax)))
@@ -61,7 +66,7 @@ export class ShardHost {
    * Opens the node's document store and goes on clearing what was dropped before.
    * @throws StorageError, BlobError
    */
-  static async open(runtime: ShardRuntime, options?: StoreOptions): Promise<ShardHost> {
+  static async open(runtime: ShardRuntime, options?: StoreOptions, compaction?: Partial<CompactionOptions>): Promise<ShardHost> {
     const store = await runtime.storage.open(storeName, { ...defaultOptions, ...options })
     let directory
     let blobs
@@ -72,7 +77,7 @@ export class ShardHost {
       await store.close()
       throw error
     }
-    const host = new ShardHost(runtime, store, directory, blobs)
+    const host = new ShardHost(runtime, store, directory, blobs, compaction)
     blobs.start()
     host.#reclaim()
     return host
@@ -89,7 +94,9 @@ export class ShardHost {
     if (engine !== undefined || this.#closing !== undefined || this.#dropping.has(name)) return engine
     const entry = this.#directory.get(name)
     if (entry === undefined) return undefined
-    const created = new ShardEngine({ store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, metrics: this.#metrics, onCommit: committed => this.#committed(committed) }, entry)
+    const created = new ShardEngine({
+      store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, metrics: this.#metrics, compactor: this.#compactor, onCommit: committed => this.#committed(committed),
+    }, entry)
     this.#engines.set(name, created)
     return created
   }
@@ -111,6 +118,11 @@ export class ShardHost {
     for (const listener of this.#commitListeners) listener(shard)
   }
 
+  /** Compactions that run now. */
+  compactions(): readonly CompactionTask[] {
+    return this.#compactor.tasks()
+  }
+
   /** @throws ReplicaError `not_hosted`, `closed` */
   async open(shard: ShardId): Promise<ShardEngine> {
     if (this.#closing !== undefined) throw closed()
@@ -121,21 +133,22 @@ export class ShardHost {
 
   /**
    * Hosts a shard, empty at first; the one that is there when it is hosted already. Durable when resolved.
+   * @param partitioned keep counts and sizes of partitions
    * @throws ReplicaError `closed`, `overloaded`, `storage`
    */
-  create(shard: ShardId): Promise<ShardEngine> {
+  create(shard: ShardId, partitioned = false): Promise<ShardEngine> {
     const name = shardName(shard)
     let creating = this.#creating.get(name)
     if (creating === undefined) {
-      creating = this.#create(name, shard).finally(() => this.#creating.delete(name))
+      creating = this.#create(name, shard, partitioned).finally(() => this.#creating.delete(name))
       this.#creating.set(name, creating)
     }
     return creating
   }
 
-  async #create(name: string, shard: ShardId): Promise<ShardEngine> {
+  async #create(name: string, shard: ShardId, partitioned: boolean): Promise<ShardEngine> {
     await this.#dropping.get(name)
-    if (this.#closing === undefined && this.#directory.get(name) === undefined) await this.#directory.add(shard).catch(rethrow)
+    if (this.#closing === undefined && this.#directory.get(name) === undefined) await this.#directory.add(shard, partitioned).catch(rethrow)
     return await this.open(shard)
   }
 
@@ -161,6 +174,7 @@ export class ShardHost {
     if (entry === undefined) return
     const engine = this.#engines.get(name)
     this.#engines.delete(name)
+    this.#compactor.forget(shard)
     engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(shard)} was dropped`))
     // Writes that were staged before are ahead of this one in the store's queue.
     await this.#directory.drop(name, entry).catch(rethrow)
@@ -180,6 +194,7 @@ export class ShardHost {
 
   async #close(): Promise<void> {
     for (const engine of this.#engines.values()) engine.refuse(closed())
+    await this.#compactor.stop()
     await Promise.allSettled([...this.#creating.values(), ...this.#dropping.values()])
     await this.#reclaiming
     await this.blobs.close()

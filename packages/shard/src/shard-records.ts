@@ -1,3 +1,4 @@
+import type { PartitionInfo, PurgeRow, TimeSpan } from '@sectional/core'
 import type { Store, StoreEntry } from '@sectional/runtime'
 import type { ShardKeys } from './key-layout.ts'
 import { furtherChunksOf, joinBody } from './records/body-record.ts'
@@ -6,17 +7,24 @@ import { DamagedRecordError } from './records/damaged-record.ts'
 import { DocumentRecord } from './records/document-record.ts'
 import { decodeLocal } from './records/local-record.ts'
 import type { LocalRecord } from './records/local-record.ts'
+import { decodePartition, emptyPartition } from './records/partition-record.ts'
+import { decodePurges } from './records/purge-records.ts'
 import { decodeState, emptyState } from './records/state-record.ts'
 import type { ReplicaState } from './records/state-record.ts'
+import { decodeTimeSpans } from './records/time-record.ts'
 
 /** The committed records of one shard, decoded and checked. */
 export class ShardRecords {
   readonly store: Store
   readonly keys: ShardKeys
 
-  constructor(store: Store, keys: ShardKeys) {
+  /** Whether counts and sizes of partitions are kept. */
+  readonly partitioned: boolean
+
+  constructor(store: Store, keys: ShardKeys, partitioned = false) {
     this.store = store
     this.keys = keys
+    this.partitioned = partitioned
   }
 
   state(): ReplicaState {
@@ -66,6 +74,26 @@ export class ShardRecords {
   /** What was recorded of another replica's changes, or 0. */
   checkpoint(history: string): number {
     return decodeCheckpoint(this.store.getSync(this.keys.checkpoint(history)))
+  }
+
+  /** Recorded purges of a document, oldest first. */
+  purges(id: string): readonly PurgeRow[] {
+    const bytes = this.store.getSync(this.keys.purgesOf(id))
+    return bytes === undefined ? [] : decodePurges(id, bytes)
+  }
+
+  purgeCheckpoint(history: string): number {
+    return decodeCheckpoint(this.store.getSync(this.keys.purgeCheckpoint(history)))
+  }
+
+  timeSpans(): readonly TimeSpan[] {
+    const bytes = this.store.getSync(this.keys.timeSpans())
+    return bytes === undefined ? [] : decodeTimeSpans(bytes)
+  }
+
+  partition(partition: string): PartitionInfo {
+    const bytes = this.store.getSync(this.keys.partition(partition))
+    return bytes === undefined ? emptyPartition : decodePartition(partition, bytes)
   }
 
   #whole(sequence: number, first: Uint8Array): RevisionContent | Promise<RevisionContent> {

@@ -1,11 +1,12 @@
 import { StorageError } from '@sectional/runtime'
-import type { Counter, Histogram } from '@sectional/runtime'
-import type { DocumentRecord } from './records/document-record.ts'
+import type { PartitionInfo, PurgeRow, TimeSpan } from '@sectional/core'
+import type { Clock, Counter, Histogram } from '@sectional/runtime'
+import { DocumentRecord } from './records/document-record.ts'
 import type { LocalRecord } from './records/local-record.ts'
 import type { ReplicaState } from './records/state-record.ts'
 import type { ShardRecords } from './shard-records.ts'
 import { WriteDraft } from './write-draft.ts'
-import type { DraftBase, FilledDraft } from './write-draft.ts'
+import type { DraftBase, FilledDraft, PurgedDocument } from './write-draft.ts'
 
 /** More document records than this are read ahead in one crossing to the thread pool; fewer on the spot. */
 const readAheadMin = 32
@@ -24,14 +25,20 @@ export interface WriteMetrics {
  */
 export class ShardWriter implements DraftBase {
   readonly #records: ShardRecords
+  readonly #clock: Clock
   readonly #metrics: WriteMetrics
   readonly #assertOpen: () => void
   readonly #onCommit: () => void
   /** What batches in flight will have written. */
-  readonly #documents = new Map<string, DocumentRecord>()
+  readonly #documents = new Map<string, DocumentRecord | PurgedDocument>()
   readonly #locals = new Map<string, LocalRecord>()
   readonly #checkpoints = new Map<string, number>()
   readonly #largeBodies = new Map<number, number>()
+  readonly #purges = new Map<string, readonly PurgeRow[]>()
+  readonly #purgeCheckpoints = new Map<string, number>()
+  readonly #partitions = new Map<string, PartitionInfo>()
+  /** As of the last batch that was staged; undefined: to be read. */
+  #timeSpans: readonly TimeSpan[] | undefined
   #fetched: ReadonlyMap<string, DocumentRecord | undefined> | undefined
   #staged: ReplicaState | undefined
   #committed: ReplicaState | undefined
@@ -45,7 +52,8 @@ export class ShardWriter implements DraftBase {
   /** Set while a draft is being decided: whether it looked at something that is not committed yet. */
   #sawPending = false
 
-  constructor(records: ShardRecords, metrics: WriteMetrics, assertOpen: () => void, onCommit: () => void) {
+  constructor(records: ShardRecords, clock: Clock, metrics: WriteMetrics, assertOpen: () => void, onCommit: () => void) {
+    this.#clock = clock
     this.#records = records
     this.#failuresSeen = records.store.failures
     this.#metrics = metrics
@@ -91,7 +99,7 @@ export class ShardWriter implements DraftBase {
     const pending = this.#documents.get(id)
     if (pending !== undefined) {
       this.#sawPending = true
-      return pending
+      return pending instanceof DocumentRecord ? pending : undefined
     }
     return this.#fetched?.has(id) ? this.#fetched.get(id) : this.#records.document(id)
   }
@@ -106,6 +114,30 @@ export class ShardWriter implements DraftBase {
     const pending = this.#checkpoints.get(history)
     if (pending !== undefined) this.#sawPending = true
     return pending ?? this.#records.checkpoint(history)
+  }
+
+  purges(id: string): readonly PurgeRow[] {
+    const pending = this.#purges.get(id)
+    if (pending !== undefined) this.#sawPending = true
+    return pending ?? this.#records.purges(id)
+  }
+
+  purgeCheckpoint(history: string): number {
+    const pending = this.#purgeCheckpoints.get(history)
+    if (pending !== undefined) this.#sawPending = true
+    return pending ?? this.#records.purgeCheckpoint(history)
+  }
+
+  get partitioned(): boolean {
+    return this.#records.partitioned
+  }
+
+  partition(partition: string): PartitionInfo {
+    return this.#partitions.get(partition) ?? this.#records.partition(partition)
+  }
+
+  timeSpans(): readonly TimeSpan[] {
+    return this.#timeSpans ??= this.#records.timeSpans()
   }
 
   bodyChunks(sequence: number): number {
@@ -123,7 +155,7 @@ export class ShardWriter implements DraftBase {
   #commit(draft: WriteDraft): Promise<void> {
     const staged: FilledDraft[] = []
     const done = this.#records.store.write(batch => {
-      staged.push(draft.fill(batch, this.#records.keys))
+      staged.push(draft.fill(batch, this.#records.keys, this.#clock.now()))
     })
     const [filled] = staged
     if (filled === undefined) return done
@@ -131,6 +163,10 @@ export class ShardWriter implements DraftBase {
     for (const record of filled.locals) this.#locals.set(record.id, record)
     for (const [sequence, chunks] of filled.largeBodies) this.#largeBodies.set(sequence, chunks)
     if (filled.checkpoint !== undefined) this.#checkpoints.set(filled.checkpoint.history, filled.checkpoint.sequence)
+    for (const [id, purges] of filled.purges) this.#purges.set(id, purges)
+    if (filled.purgeCheckpoint !== undefined) this.#purgeCheckpoints.set(filled.purgeCheckpoint.history, filled.purgeCheckpoint.sequence)
+    for (const [partition, info] of filled.partitions) this.#partitions.set(partition, info)
+    if (filled.timeSpans !== undefined) this.#timeSpans = filled.timeSpans
     this.#staged = filled.state
     this.#last = done
     return this.#finish(done, filled)
@@ -149,10 +185,13 @@ export class ShardWriter implements DraftBase {
     for (const record of filled.locals) forget(this.#locals, record.id, record)
     for (const sequence of filled.largeBodies.keys()) this.#largeBodies.delete(sequence)
     if (filled.checkpoint !== undefined) forget(this.#checkpoints, filled.checkpoint.history, filled.checkpoint.sequence)
+    for (const [id, purges] of filled.purges) forget(this.#purges, id, purges)
+    if (filled.purgeCheckpoint !== undefined) forget(this.#purgeCheckpoints, filled.purgeCheckpoint.history, filled.purgeCheckpoint.sequence)
+    for (const [partition, info] of filled.partitions) forget(this.#partitions, partition, info)
     this.#metrics.commits.add()
     this.#metrics.documents.add(filled.documents.length)
     this.#metrics.commitDocuments.observe(filled.documents.length)
-    if (filled.documents.length > 0 || filled.locals.length > 0) this.#onCommit()
+    if (filled.changed) this.#onCommit()
   }
 
   /** Peers must hear of a failed batch that is on the disk all the same. */
@@ -177,6 +216,10 @@ export class ShardWriter implements DraftBase {
       this.#locals.clear()
       this.#checkpoints.clear()
       this.#largeBodies.clear()
+      this.#purges.clear()
+      this.#purgeCheckpoints.clear()
+      this.#partitions.clear()
+      this.#timeSpans = undefined
       this.#staged = undefined
       this.#committed = undefined
       this.#last = undefined

@@ -11,14 +11,16 @@ let seed = 0
 
 shardReplicaSuite('engine on memory', () => open(new MemoryStorage(), () => {}))
 
+shardReplicaSuite('engine that counts partitions', () => open(new MemoryStorage(), () => {}, true))
+
 shardReplicaSuite('engine on LevelDB', () => {
   const directory = mkdtempSync(join(tmpdir(), 'shard-suite-'))
   return open(new LevelStorage({ directory }), () => rmSync(directory, { recursive: true }))
 })
 
-async function open(storage: Storage, clean: () => void) {
+async function open(storage: Storage, clean: () => void, partitioned = false) {
   const host = await ShardHost.open(shardRuntime(storage, new ManualClock(), ++seed))
-  const replica = await host.create(shardA)
+  const replica = await host.create(shardA, partitioned)
   return {
     replica,
     close: async () => {

@@ -183,7 +183,7 @@ class CrashWorld {
     const reply = await this.engine.updateDocuments({ edits, revsLimit: 1000 }, context)
     if (reply.kind === 'declined') throw new Error('declined')
     for (const [index, outcome] of reply.outcomes.entries()) {
-      if (outcome.kind === 'conflict') continue
+      if (outcome.kind !== 'updated') continue
       const { id, deleted, body } = edits[index]!
       this.known.add(id, `${outcome.path.start}-${outcome.path.ids[0]}`)
       this.#acknowledged.push({ id, path: outcome.path, deleted, body })

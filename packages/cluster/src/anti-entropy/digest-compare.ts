@@ -1,4 +1,5 @@
 import { bringBlobs } from '../coordinator/blob-transfer.ts'
+import { exchangePurges } from './purge-exchange.ts'
 import type { CallContext, DocumentLeaves, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
 
 export interface DigestComparison {
@@ -25,6 +26,8 @@ const questionDocuments = 500
  */
 export async function compareDigests(comparison: DigestComparison): Promise<ComparisonResult> {
   const { first, second, buckets, call } = comparison
+  const [one, other] = await Promise.all([first.replicaInfo(call), second.replicaInfo(call)])
+  await exchangePurges({ replica: first, info: one }, { replica: second, info: other }, call)
   const [left, right] = await Promise.all([first.digestDocuments(buckets, call), second.digestDocuments(buckets, call)])
   const repaired = new Set<string>()
   let differing = 0

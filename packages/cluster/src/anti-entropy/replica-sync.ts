@@ -2,6 +2,7 @@
  * One pass of anti-entropy from a source replica to a target: the same contract at both ends, so that pushing
  * and pulling are one thing.
  *
+ *     purges, both ways
  *     since = target.seen[source.history]
  *     source.scanChanges(since) -> target.diffRevisions -> source.openRevisions -> target.storeRevisions
  *
@@ -11,6 +12,7 @@
 import { ReplicaError } from '@sectional/core'
 import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
 import { bringBlobs } from '../coordinator/blob-transfer.ts'
+import { exchangePurges } from './purge-exchange.ts'
 import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 
 export type SyncOptions = Pick<AntiEntropyOptions, 'batchDocumentsMax' | 'batchBytesMax' | 'checkpointRows'>
@@ -64,6 +66,7 @@ class ReplicaSync {
   async run(): Promise<SyncResult> {
     const { source, target, call, options, onBehind } = this.#pass
     const [from, to] = await Promise.all([source.replicaInfo(call), target.replicaInfo(call)])
+    await exchangePurges({ replica: source, info: from }, { replica: target, info: to }, call)
     this.#history = from.history
     this.#reached = this.#recorded = to.seen[from.history] ?? 0
     if (this.#reached >= from.sequence) return this.#result()

@@ -13,12 +13,14 @@ import { defaultCoordinatorOptions } from './coordinator-options.ts'
 import type { CoordinatorOptions } from './coordinator-options.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { Coordinator } from './coordinator.ts'
+import { compactDatabase, partitionInfo, timeSpans } from './database-upkeep.ts'
 import { databaseInfo } from './database-info.ts'
 import { databaseState } from './database-state.ts'
 import { openDocument } from './document-open.ts'
 import { storeRevisions } from './document-store.ts'
 import { updateDocuments } from './document-update.ts'
 import { listDocuments } from './documents-list.ts'
+import { purgeDocuments, purgedInfos } from './documents-purge.ts'
 import { openDocuments } from './documents-open.ts'
 import { openLocalDocument } from './local-document-open.ts'
 import { updateLocalDocument } from './local-document-update.ts'
@@ -86,6 +88,11 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
     writeBlob: (db, id, chunks, request, context) => writeBlob(scope, db, id, chunks, request, context),
     readBlob: (db, id, attachment, span, context) => readBlob(scope, db, id, attachment, span, context),
     shareBlobs: (db, fromId, toId, hashes, context) => shareBlobs(scope, db, fromId, toId, hashes, context),
+    purgeDocuments: (db, requests, request, context) => purgeDocuments(scope, db, requests, request, context),
+    purgedInfos: (db, context) => purgedInfos(scope, db, context),
+    partitionInfo: (db, partition, context) => partitionInfo(scope, db, partition, context),
+    compactDatabase: (db, context) => compactDatabase(scope, db, context),
+    timeSpans: (db, clear, context) => timeSpans(scope, db, clear, context),
     databaseInfo: (db, context) => databaseInfo(scope, db, context),
     databaseState: (db, context) => databaseState(scope, db, context),
     openChanges: (db, request, context) => openChanges(scope, db, request, context),

@@ -3,7 +3,7 @@
  * this one. `http` knows documents only through this.
  */
 import type {
-  AttachmentRecord, BlobSpan, Branch, ChangeRow, Leaf, LocalDocument, OpenedRevision, RevisionsDiff, Since, WrittenBlob,
+  AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, Leaf, LocalDocument, OpenedRevision, PartitionInfo, RevisionsDiff, Since, WrittenBlob,
 } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 
@@ -16,7 +16,11 @@ export interface RequestContext {
 /** r of one read; undefined: a majority. Values above n can never be met, below 1 act as 1. */
 export interface ReadOptions { readonly r?: number }
 /** w of one write; undefined: a majority. */
-export interface WriteOptions { readonly w?: number }
+export interface WriteOptions {
+  readonly w?: number
+  /** Bytes of JSON in one partition of a partitioned database from which on it only takes deletions. */
+  readonly partitionBytesMax?: number
+}
 
 export interface OpenDocumentOptions extends ReadOptions {
   /** Send every branch (`revs`, `revs_info`). */
@@ -95,11 +99,25 @@ export interface DocumentList {
   readonly rows: AsyncIterable<readonly ListedDocument[]>
 }
 
+/** Revisions of one document that are to go without a trace. */
+export interface PurgeRequest { readonly id: string; readonly revisions: readonly string[] }
+
+/** `accepted`: recorded on at least one replica, but on fewer than w. */
+export interface PurgeOutcome { readonly kind: 'purged'; readonly revisions: readonly string[]; readonly accepted: boolean }
+
+/** A recorded purge. */
+export interface PurgedInfo { readonly id: string; readonly revisions: readonly string[] }
+
+/** How many changes one replica recorded from a time on (milliseconds since 1970) until the next, oldest first. */
+export interface ReplicaTimes { readonly range: HashRange; readonly node: string; readonly spans: readonly { readonly begin: number; readonly count: number }[] }
+
 export interface DatabaseInfo {
   readonly updateSequence: string
   readonly purgeSequence: string
   readonly documentCount: number
   readonly deletedCount: number
+  /** One of the replicas that were asked drops old bodies. */
+  readonly compactRunning: boolean
   readonly sizes: { readonly file: number; readonly active: number; readonly external: number }
 }
 
@@ -184,6 +202,15 @@ export interface Coordinator {
   readBlob(db: DatabaseRecord, id: string, attachment: AttachmentRecord, span: BlobSpan | null, context: RequestContext): AsyncIterable<Uint8Array>
   /** Brings content of one document to where another one lives, so that it may be named there. */
   shareBlobs(db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: RequestContext): Promise<void>
+  /** One outcome per request, in order: which of the revisions were leaves and are gone. */
+  purgeDocuments(db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions, context: RequestContext): Promise<readonly PurgeOutcome[]>
+  /** The purges that are still recorded, in no order. */
+  purgedInfos(db: DatabaseRecord, context: RequestContext): Promise<readonly PurgedInfo[]>
+  partitionInfo(db: DatabaseRecord, partition: string, context: RequestContext): Promise<PartitionInfo>
+  /** Starts the compaction of every replica that is up. */
+  compactDatabase(db: DatabaseRecord, context: RequestContext): Promise<void>
+  /** Of every replica that is up. `clear`: they forget it first. */
+  timeSpans(db: DatabaseRecord, clear: boolean, context: RequestContext): Promise<readonly ReplicaTimes[]>
   databaseInfo(db: DatabaseRecord, context: RequestContext): Promise<DatabaseInfo>
   databaseState(db: DatabaseRecord, context: RequestContext): Promise<DatabaseState>
   /** To be closed by its caller, also after a failure. */

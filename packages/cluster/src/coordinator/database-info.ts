@@ -26,6 +26,7 @@ export async function databaseInfo(scope: CoordinatorScope, db: DatabaseRecord, 
     updateSequence: encodeSinceToken(places),
     purgeSequence: encodeSinceToken(infos.map(({ range, node, history, purgeSequence }) => ({ range, node, history, sequence: purgeSequence }))),
     documentCount: sum(info => info.documentCount),
+    compactRunning: infos.some(info => info.compacting),
     deletedCount: sum(info => info.deletedCount),
     sizes: { file: sum(info => info.sizes.file), active: sum(info => info.sizes.active), external: sum(info => info.sizes.external) },
   }

@@ -15,7 +15,7 @@ export async function storeRevisions(
   const failures: ApiError[] = []
   await Promise.all(batchByShard(scope.access, db, writes, scope.options).map(async ({ place, batches }) => {
     for (const { items, indexes } of batches) {
-      const { verdict, errors } = await distributeRevisions(scope, place, { revisions: items, revsLimit: db.revsLimit }, null, options.w, context)
+      const { verdict, errors } = await distributeRevisions(scope, place, { revisions: items, revsLimit: db.revsLimit, external: true }, null, options.w, context)
       const failure = verdict === 'failed' ? shardFailure(errors) : undefined
       if (failure !== undefined) failures.push(failure)
       indexes.forEach((index, i) => {

@@ -6,6 +6,7 @@ import type { CoordinatorScope } from './coordinator-scope.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { DocumentWrite, RequestContext, WriteOptions, WriteOutcome } from './coordinator.ts'
 import { decideEdits } from './edit-decision.ts'
+import { partitionLimit } from './partition-limit.ts'
 import type { ShardPlace } from './replica-access.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
 import { distributeRevisions } from './revisions-distribution.ts'
@@ -42,11 +43,11 @@ async function updateAlone(
 ): Promise<readonly WriteOutcome[]> {
   try {
     const replica = scope.access.loneLocal(place)!
-    const reply = await replica.updateDocuments({ edits, revsLimit: db.revsLimit, force: true }, writeCall(scope.options.requestTimeoutMs, context))
+    const reply = await replica.updateDocuments({ edits, revsLimit: db.revsLimit, force: true, ...partitionLimit(db, options) }, writeCall(scope.options.requestTimeoutMs, context))
     if (reply.kind === 'declined') throw new ApiError('internal_server_error', 'No DB shards could be opened.')
     const accepted = quorumSize(1, options.w) > 1
     scope.metrics.write(accepted ? 'accepted' : 'met')
-    return reply.outcomes.map(outcome => writeOutcome(outcome, accepted))
+    return reply.outcomes.map((outcome, i) => writeOutcome(edits[i]!.id, outcome, accepted))
   } catch (error) {
     throw error instanceof ApiError ? error : shardFailure([asReplicaError(error)])
   }
@@ -59,7 +60,7 @@ async function decideBatch(
 ): Promise<{ readonly distributed: Promise<void> } | undefined> {
   let decided
   try {
-    decided = await decideEdits(scope, db, place, batch.items, context)
+    decided = await decideEdits(scope, db, place, batch.items, options, context)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     failures.push(error)
@@ -70,20 +71,21 @@ async function decideBatch(
   decided.outcomes.forEach((outcome, i) => {
     const item = batch.items[i]!
     const { id, deleted, body } = item
-    if (outcome.kind === 'updated') revisions.push({ id, path: outcome.path, deleted, body, ...editedAttachments(item, outcome.path.start) })
-    outcomes[batch.indexes[i]!] = writeOutcome(outcome, false)
+    if (outcome.kind === 'updated') revisions.push({ id, path: outcome.path, deleted, body, ...editedAttachments(item, outcome.path.start), ...(outcome.purges && { purges: outcome.purges }) })
+    outcomes[batch.indexes[i]!] = writeOutcome(id, outcome, false)
   })
   if (revisions.length === 0) return undefined
   const distribution = distributeRevisions(scope, place, { revisions, revsLimit: db.revsLimit }, decided.decider, options.w, context)
   const distributed = distribution.then(({ verdict }) => {
     if (verdict === 'met') return
-    decided.outcomes.forEach((outcome, i) => { outcomes[batch.indexes[i]!] = writeOutcome(outcome, true) })
+    decided.outcomes.forEach((outcome, i) => { outcomes[batch.indexes[i]!] = writeOutcome(batch.items[i]!.id, outcome, true) })
   })
   return { distributed }
 }
 
-function writeOutcome(outcome: EditOutcome, accepted: boolean): WriteOutcome {
+function writeOutcome(id: string, outcome: EditOutcome, accepted: boolean): WriteOutcome {
   if (outcome.kind === 'conflict') return outcome
+  if (outcome.kind === 'partition_overflow') return errorOutcome(new ApiError('partition_overflow', `Partition limit exceeded due to update on '${id}'`))
   return { kind: 'written', revision: `${outcome.path.start}-${outcome.path.ids[0]}`, accepted }
 }
 

@@ -20,8 +20,9 @@ import { namedBlobs, provideBlobs } from './blob-transfer.ts'
 import { mapBounded } from './bounded-parallel.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { RequestContext } from './coordinator.ts'
+import type { RequestContext, WriteOptions } from './coordinator.ts'
 import { convergeDocument } from './document-convergence.ts'
+import { partitionLimit } from './partition-limit.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
 import { branchRevisions } from './revision-merge.ts'
@@ -39,9 +40,9 @@ export interface DecidedEdits {
  * @throws ApiError when no replica decides
  */
 export function decideEdits(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: RequestContext,
 ): Promise<DecidedEdits> {
-  return new EditDecision(scope, db, place, edits, context).run()
+  return new EditDecision(scope, db, place, edits, options, context).run()
 }
 
 class EditDecision {
@@ -49,13 +50,17 @@ class EditDecision {
   readonly #db: DatabaseRecord
   readonly #place: ShardPlace
   readonly #edits: readonly DocumentEdit[]
+  readonly #options: WriteOptions
   readonly #context: RequestContext
   readonly #deciders: readonly Peer[]
   readonly #review: CallContext
   /** A replica that did not answer may have decided. */
   #unknownOutcome = false
 
-  constructor(scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], context: RequestContext) {
+  constructor(
+    scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: RequestContext,
+  ) {
+    this.#options = options
     this.#scope = scope
     this.#db = db
     this.#place = place
@@ -95,7 +100,7 @@ class EditDecision {
 
   async #ask(decider: Peer, edits: readonly DocumentEdit[], force: boolean): Promise<UpdateDocumentsReply> {
     const { decisionTimeoutMs } = this.#scope.options
-    const request = { edits, revsLimit: this.#db.revsLimit, ...(force && { force }) }
+    const request = { edits, revsLimit: this.#db.revsLimit, ...partitionLimit(this.#db, this.#options), ...(force && { force }) }
     const call = writeCall(decisionTimeoutMs, this.#context)
     try {
       return await decider.replica.updateDocuments(request, call)

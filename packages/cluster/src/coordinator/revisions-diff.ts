@@ -1,4 +1,5 @@
 import type { RevisionsDiff } from '@sectional/core'
+import { majority } from '../control/cluster-state.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
@@ -9,8 +10,9 @@ import { collectReplies } from './reply-collection.ts'
 export interface DiffRequest { readonly id: string; readonly revisions: readonly string[] }
 
 /**
- * Which revisions the database lacks. A revision counts as there when each of a majority of the replicas has it:
- * whoever sends it again does no harm, and whoever does not may rely on it.
+ * Which revisions the database lacks. A revision counts as there when a majority of the replicas has it: whoever
+ * sends it again does no harm, and whoever does not may rely on it. Where those that were asked first differ, one of
+ * them lags, and all are asked.
  */
 export async function diffRevisions(
   scope: CoordinatorScope, db: DatabaseRecord, requests: readonly DiffRequest[], context: RequestContext,
@@ -26,8 +28,11 @@ export async function diffRevisions(
   const call = readCall(scope, context)
   await Promise.all([...groups].flatMap(([place, indexes]) => cut(indexes, scope.options.batchDocumentsMax).map(async part => {
     const asked = part.map(index => requests[index]!)
-    const { replies } = await collectReplies(scope, place, undefined, peer => peer.replica.diffRevisions(asked, call))
-    part.forEach((index, i) => { results[index] = joinDiffs(replies.map(reply => reply.value[i]!), asked[i]!) })
+    const ask = (r: number | undefined) => collectReplies(scope, place, r, peer => peer.replica.diffRevisions(asked, call))
+    let { replies } = await ask(undefined)
+    const differ = asked.some((_, i) => replies.some(reply => reply.value[i]!.missing.length !== replies[0]!.value[i]!.missing.length))
+    if (differ && replies.length < place.activeCount) replies = (await ask(place.activeCount)).replies
+    part.forEach((index, i) => { results[index] = joinDiffs(replies.map(reply => reply.value[i]!), asked[i]!, majority(place.activeCount)) })
   })))
   return results
 }
@@ -36,9 +41,11 @@ function cut(indexes: readonly number[], size: number): number[][] {
   return Array.from({ length: Math.ceil(indexes.length / size) }, (_, i) => indexes.slice(i * size, (i + 1) * size))
 }
 
-function joinDiffs(diffs: readonly RevisionsDiff[], { id, revisions }: DiffRequest): RevisionsDiff {
+function joinDiffs(diffs: readonly RevisionsDiff[], { id, revisions }: DiffRequest, holdersMin: number): RevisionsDiff {
   if (diffs.length === 1) return diffs[0]!
-  const missing = new Set(diffs.flatMap(diff => diff.missing))
+  // Fewer answers than a majority: what one of them lacks is missing.
+  const needed = Math.min(holdersMin, diffs.length)
+  const missing = new Set(revisions.filter(revision => diffs.filter(diff => !diff.missing.includes(revision)).length < needed))
   const possibleAncestors = [...new Set(diffs.flatMap(diff => diff.possibleAncestors))]
   return { id, missing: revisions.filter(revision => missing.has(revision)), possibleAncestors }
 }

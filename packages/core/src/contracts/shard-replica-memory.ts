@@ -5,13 +5,15 @@
 import { createHash } from 'node:crypto'
 import { documentHash } from '../sharding/hash-ring.ts'
 import { attachmentDigests, editedAttachments } from '../revisions/edited-attachments.ts'
+import { isPurged, purgesOf } from '../revisions/purge-record.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
 import { parseRevision } from '../revisions/revision-id.ts'
 import { RevisionTree } from '../revisions/revision-tree.ts'
+import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
 import type {
   AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentEdit, DocumentLeaves, DocumentRevision, DocumentRow,
-  DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint,
-  ReplicaInfo, RevisionsDiff, ScanChangesRequest,
+  DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo,
+  PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, TimeSpan,
   ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from './shard-replica.ts'
@@ -45,6 +47,10 @@ export class MemoryShardReplica implements ShardReplica {
   readonly #locals = new Map<string, StoredLocal>()
   readonly #seen = new Map<string, number>()
   readonly #watchers = new Set<() => boolean>()
+  readonly #purgesSeen = new Map<string, number>()
+  #purges: readonly PurgeRow[] = []
+  #timeSpans: readonly TimeSpan[] = []
+  #purgeSequence = 0
   #sequence = 0
   #bodyKey = 0
   #ticks = 0
@@ -76,7 +82,7 @@ export class MemoryShardReplica implements ShardReplica {
     check(context)
     if (this.catchingUp && !request.force) return { kind: 'declined' }
     this.#requireBlobs(request.edits)
-    const outcomes = request.edits.map(edit => this.#edit(edit, request.revsLimit))
+    const outcomes = request.edits.map(edit => this.#edit(edit, request))
     if (outcomes.some(outcome => outcome.kind === 'updated')) this.#committed()
     return { kind: 'decided', outcomes }
   }
@@ -85,7 +91,10 @@ export class MemoryShardReplica implements ShardReplica {
     check(context)
     this.#requireBlobs(request.revisions)
     const before = this.#sequence
-    for (const revision of request.revisions) this.#merge(revision, request.revsLimit)
+    for (const revision of request.revisions) {
+      const name = `${revision.path.start}-${revision.path.ids[0]}`
+      if (request.external || !isPurged(this.#purgesOf(revision.id), name, revision.purges)) this.#merge(revision, request.revsLimit)
+    }
     for (const local of request.locals ?? []) {
       const stored = this.#locals.get(local.id)?.document
       if (stored === undefined || compareLocals(local, stored) > 0) this.#putLocal(local)
@@ -193,13 +202,73 @@ export class MemoryShardReplica implements ShardReplica {
     return pages(rows, request.limit, context)
   }
 
+  async purgeDocuments({ purges, checkpoint }: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply> {
+    check(context)
+    const before = this.#sequence
+    const reply = purges.map(purge => {
+      if (this.#purges.some(known => known.uuid === purge.uuid)) return []
+      this.#purges = [...this.#purges, { ...purge, sequence: ++this.#purgeSequence }]
+      this.#sequence++
+      let tree = this.#tree(purge.id)
+      const removed: string[] = []
+      for (const path of purge.paths) {
+        const purged = tree.purge(path)
+        tree = purged?.tree ?? tree
+        removed.push(...purged?.removed.filter(revision => revision === `${path.start}-${path.ids[0]}`) ?? [])
+      }
+      if (tree.isEmpty) this.#documents.delete(purge.id)
+      else if (tree !== this.#tree(purge.id)) this.#documents.set(purge.id, { tree, sequence: this.#sequence })
+      return removed
+    })
+    if (checkpoint !== undefined) this.#purgesSeen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#purgesSeen.get(checkpoint.history) ?? 0))
+    if (this.#sequence > before) this.#committed()
+    return reply
+  }
+
+  scanPurges(since: number, context: CallContext): AsyncIterable<readonly PurgeRow[]> {
+    return pages(this.#purges.filter(({ sequence }) => sequence > since), undefined, context)
+  }
+
+  async trimPurges(through: number, context: CallContext): Promise<void> {
+    check(context)
+    this.#purges = this.#purges.filter(({ sequence }) => sequence > through)
+  }
+
+  async partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo> {
+    check(context)
+    return this.#partition(partition)
+  }
+
+  #partition(partition: string): PartitionInfo {
+    const trees = [...this.#documents].filter(([id]) => id.startsWith(`${partition}:`)).map(([, { tree }]) => tree)
+    const external = trees.flatMap(tree => tree.leafNodes()).reduce((sum, leaf) => sum + (this.#body(leaf.bodyKey)?.body.length ?? 0), 0)
+    const deletedCount = trees.filter(tree => tree.winner().deleted).length
+    return { documentCount: trees.length - deletedCount, deletedCount, sizes: { active: external, external } }
+  }
+
+  async compactShard(context: CallContext): Promise<void> {
+    check(context)
+    for (const [id, { tree, sequence }] of this.#documents) {
+      const { tree: compacted, released } = tree.releaseInnerBodies()
+      for (const key of released) this.#bodies.delete(key)
+      this.#documents.set(id, { tree: compacted, sequence })
+    }
+  }
+
+  async timeSpans({ clear }: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]> {
+    check(context)
+    if (clear) this.#timeSpans = []
+    return this.#timeSpans
+  }
+
   async replicaInfo(context: CallContext): Promise<ReplicaInfo> {
     check(context)
     const documentCount = this.#live().length
     const bytes = [...this.#bodies.values()].reduce((sum, { body }) => sum + body.length, 0)
     return {
       history: this.#options.history, sequence: this.#sequence, documentCount, deletedCount: this.#documents.size - documentCount,
-      purgeSequence: 0, sizes: { file: bytes, active: bytes, external: bytes }, seen: Object.fromEntries(this.#seen), catchingUp: this.catchingUp,
+      purgeSequence: this.#purgeSequence, oldestPurge: this.#purges[0]?.sequence ?? 0, purgesSeen: Object.fromEntries(this.#purgesSeen),
+      compacting: false, sizes: { file: bytes, active: bytes, external: bytes }, seen: Object.fromEntries(this.#seen), catchingUp: this.catchingUp,
     }
   }
 
@@ -275,20 +344,28 @@ export class MemoryShardReplica implements ShardReplica {
     const node = tree.node(revision)
     const body = node && this.#body(node.bodyKey)
     if (node === undefined || body === undefined) return { kind: 'missing', revision }
-    return { kind: 'found', revision: { id, path: tree.path(revision)!, deleted: node.deleted, ...body } }
+    const purges = purgesOf(this.#purgesOf(id), revision)
+    return { kind: 'found', revision: { id, path: tree.path(revision)!, deleted: node.deleted, ...body, ...(purges.length > 0 && { purges }) } }
   }
 
-  #edit(edit: DocumentEdit, revsLimit: number): EditOutcome {
+  #purgesOf(id: string): PurgeRow[] {
+    return this.#purges.filter(purge => purge.id === id)
+  }
+
+  #edit(edit: DocumentEdit, { revsLimit, partitionBytesMax }: UpdateDocumentsRequest): EditOutcome {
     const tree = this.#tree(edit.id)
     const decision = tree.decideEdit(edit.parent, edit.deleted)
     if (decision.kind === 'conflict') return decision
+    if (partitionBytesMax !== undefined && !edit.deleted && this.#partition(edit.id.split(':', 1)[0]!).sizes.external >= partitionBytesMax) return { kind: 'partition_overflow' }
     const { parent } = decision
     const hash = parent === edit.parent ? edit.revisionHash
       : revisionHash({ deleted: edit.deleted, parent, body: edit.body, attachments: attachmentDigests(edit.attachments) })
     const above = parent === null ? { start: 0, ids: [] } : tree.path(parent)!
     const path = { start: (parent === null ? 0 : parseRevision(parent).generation) + 1, ids: [hash, ...above.ids] }
     this.#merge({ id: edit.id, path, deleted: edit.deleted, body: edit.body, ...editedAttachments(edit, path.start) }, revsLimit)
-    return { kind: 'updated', path }
+    const revision = `${path.start}-${hash}`
+    const purges = purgesOf(this.#purgesOf(edit.id), revision)
+    return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
   }
 
   #merge({ id, path, deleted, body, attachments }: DocumentRevision, revsLimit: number): void {
@@ -301,6 +378,7 @@ export class MemoryShardReplica implements ShardReplica {
     if (result === 'internal' && Buffer.compare(stemmed.encode(), before.encode()) === 0) return
     if (result !== 'internal') this.#bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
     this.#documents.set(id, { tree: stemmed, sequence: ++this.#sequence })
+    this.#timeSpans = withChange(this.#timeSpans, this.#options.now?.() ?? timeSpanMin, this.#sequence)
   }
 
   #putLocal(document: LocalDocument): void {

@@ -7,6 +7,7 @@ import { callCases } from './shard-replica-suite/calls.ts'
 import { convergenceCases, digestCases } from './shard-replica-suite/convergence.ts'
 import { editCases, orderCases, replicatedCases, tombstoneCases } from './shard-replica-suite/edits.ts'
 import { localDocumentCases, localMergeCases } from './shard-replica-suite/local-documents.ts'
+import { purgeCases, upkeepCases } from './shard-replica-suite/purges.ts'
 import { readCases } from './shard-replica-suite/reads.ts'
 import { type MakeReplica, ReplicaFixture } from './shard-replica-suite/replica-fixture.ts'
 import { changeScanCases, changeWaitCases, documentScanCases, longScanCases } from './shard-replica-suite/scans.ts'
@@ -36,6 +37,8 @@ export function shardReplicaSuite(name: string, makeReplica: MakeReplica): void 
     localMergeCases(fixture)
     convergenceCases(fixture)
     digestCases(fixture)
+    purgeCases(fixture)
+    upkeepCases(fixture)
     callCases(fixture)
     blobCases(fixture)
     attachmentCases(fixture)

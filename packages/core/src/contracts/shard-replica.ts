@@ -54,6 +54,8 @@ export interface DocumentRevision {
   readonly body: Uint8Array
   /** In the document's order; absent: none. */
   readonly attachments?: readonly AttachmentRecord[]
+  /** Purges that name this revision and that its sender had applied before it got the revision (anew). Absent: none. */
+  readonly purges?: readonly string[]
 }
 
 /** An interactive edit: the deciding replica checks for conflict and makes the new revision. */
@@ -73,14 +75,21 @@ export interface DocumentEdit {
 }
 
 export type EditOutcome =
-  /** The revision with its ancestors as they were known, the parent at least: one more than `revsLimit` keeps. */
-  | { readonly kind: 'updated'; readonly path: RevisionPath }
+  /**
+   * The revision with its ancestors as they were known, the parent at least: one more than `revsLimit` keeps.
+   * `purges` as in `DocumentRevision`.
+   */
+  | { readonly kind: 'updated'; readonly path: RevisionPath; readonly purges?: readonly string[] }
+  /** The document's partition is full. */
+  | { readonly kind: 'partition_overflow' }
   | { readonly kind: 'conflict' }
 
 export interface UpdateDocumentsRequest {
   readonly edits: readonly DocumentEdit[]
   /** Longest branch that is kept (`_revs_limit`). */
   readonly revsLimit: number
+  /** Bytes of JSON in one partition from which on it only takes deletions; absent: no limit. */
+  readonly partitionBytesMax?: number
   /** Decide even when this replica is still catching up with its peers. */
   readonly force?: boolean
 }
@@ -102,6 +111,46 @@ export interface StoreRevisionsRequest {
    * had up to `sequence`. Written atomically with the batch; never lowers what is recorded.
    */
   readonly checkpoint?: ReplicaCheckpoint
+  /**
+   * A client brings these revisions (`new_edits=false`), which may bring purged ones back. Otherwise a revision that
+   * this replica knows to be purged, by a purge that the sender does not name, is left out: the sender lags.
+   */
+  readonly external?: boolean
+}
+
+/** One document's part of a purge, as replicas hand it on. Each replica applies it once, whoever brings it. */
+export interface Purge {
+  readonly uuid: string
+  readonly id: string
+  /** The purged revisions, each with the ancestors that were known when the purge was asked for. */
+  readonly paths: readonly RevisionPath[]
+}
+
+export interface PurgeDocumentsRequest {
+  readonly purges: readonly Purge[]
+  /** Anti-entropy only: with this batch the target has every purge that the source replica had recorded up to `sequence`. */
+  readonly checkpoint?: ReplicaCheckpoint
+}
+
+/** For each purge the revisions that were leaves here and are gone; none for a purge that was applied before. */
+export type PurgeDocumentsReply = readonly (readonly string[])[]
+
+/** A recorded purge; `sequence` counts this replica's purges from 1. */
+export interface PurgeRow extends Purge { readonly sequence: number }
+
+export interface PartitionInfo {
+  readonly documentCount: number
+  readonly deletedCount: number
+  /** Bytes, as in `ReplicaInfo`. */
+  readonly sizes: { readonly active: number; readonly external: number }
+}
+
+/** When changes were recorded: up to 60 spans of time, oldest first, that grow longer with age. */
+export interface TimeSpan {
+  /** Milliseconds since 1970 at which it began. */
+  readonly begin: number
+  /** The first sequence of the span. */
+  readonly sequence: number
 }
 
 /** How far one replica has seen another's changes. `history` names one life of one replica's store. */
@@ -241,6 +290,12 @@ export interface ReplicaInfo {
   readonly documentCount: number
   readonly deletedCount: number
   readonly purgeSequence: number
+  /** Sequence of the oldest purge that is still recorded; 0: none is. */
+  readonly oldestPurge: number
+  /** Which purges of others this replica has applied: history -> their purge sequence. */
+  readonly purgesSeen: Readonly<Record<string, number>>
+  /** Old bodies are being dropped. */
+  readonly compacting: boolean
   /** Bytes; `file` on disk (approximate), `active` live encoded data, `external` live JSON. */
   readonly sizes: { readonly file: number; readonly active: number; readonly external: number }
   /** What this replica has seen of others: history -> sequence. */
@@ -287,6 +342,17 @@ export interface ShardReplica {
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]>
   updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply>
   scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]>
+  /** Removes revisions that are leaves, and ancestors that have no other child. Recorded also where nothing was found. */
+  purgeDocuments(request: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply>
+  /** Recorded purges with a sequence greater than `since`, oldest first. */
+  scanPurges(since: number, context: CallContext): AsyncIterable<readonly PurgeRow[]>
+  /** Forgets the records up to a sequence: every replica has applied these purges. */
+  trimPurges(sequence: number, context: CallContext): Promise<void>
+  partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo>
+  /** Begins to drop the bodies of replaced revisions, unless that runs already; resolves at once. */
+  compactShard(context: CallContext): Promise<void>
+  /** `clear`: forgets them first; new changes begin a new span. */
+  timeSpans(request: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]>
   replicaInfo(context: CallContext): Promise<ReplicaInfo>
   digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets>
   scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]>

@@ -256,6 +256,37 @@ export class RevisionTree {
     return { tree: released.length === 0 ? this : RevisionTree.#from(nodes), released }
   }
 
+  /**
+   * Removes a leaf and the ancestors that it leaves without children, which also stand in `path` where this tree
+   * never saw the leaf itself. A revision with children stays: then nothing changes.
+   *
+   * @returns null when nothing changes; `released`: where the bodies lay
+   */
+  purge(path: RevisionPath): { readonly tree: RevisionTree; readonly removed: readonly string[]; readonly released: readonly number[] } | null {
+    const nodes = new Map(this.nodes().map(node => [revisionOf(node), node]))
+    const children = new Map<string, number>()
+    for (const node of nodes.values()) for (const parent of parentsOf(node)) children.set(parent, (children.get(parent) ?? 0) + 1)
+    const named = path.ids.map((hash, index) => `${path.start - index}-${hash}`)
+    if ((children.get(named[0]!) ?? 0) > 0) return null
+    const removed: string[] = []
+    const released: number[] = []
+    for (const first of named) {
+      for (const waiting = [first]; waiting.length > 0;) {
+        const revision = waiting.pop()!
+        const node = nodes.get(revision)
+        if (node === undefined || (children.get(revision) ?? 0) > 0) continue
+        nodes.delete(revision)
+        removed.push(revision)
+        if (node.bodyKey !== null) released.push(node.bodyKey)
+        for (const parent of parentsOf(node)) {
+          children.set(parent, children.get(parent)! - 1)
+          waiting.push(parent)
+        }
+      }
+    }
+    return removed.length === 0 ? null : { tree: RevisionTree.#from([...nodes.values()]), removed, released }
+  }
+
   /** Where bodies of this tree are stored. */
   bodyKeys(): number[] {
     return this.nodes().flatMap(node => node.bodyKey === null ? [] : [node.bodyKey])
@@ -287,6 +318,10 @@ export class RevisionTree {
 
 export function revisionOf(node: RevisionNode): string {
   return `${node.generation}-${node.hash}`
+}
+
+function parentsOf(node: RevisionNode): string[] {
+  return node.parents.map(hash => `${node.generation - 1}-${hash}`)
 }
 
 function newNode(path: RevisionPath, index: number, leaf: LeafInfo): RevisionNode {

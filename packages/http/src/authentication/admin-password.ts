@@ -1,5 +1,5 @@
 /** The three forms in which `[admins]` holds a password (api.md A4.6), and how one is made and verified. */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '@sectional/core'
 import type { Machine, PasswordDigest, Random } from '@sectional/runtime'
 
@@ -24,9 +24,22 @@ export function parseAdminHash(stored: string): AdminHash | null {
   return hashed === null ? null : { scheme: 'simple', derived: hashed[1]!, salt: hashed[2]! }
 }
 
-/** The `-pbkdf2:sha256-` form of a plain password, with a fresh salt. */
-export async function hashAdminPassword(password: string, iterations: number, machine: Machine, random: Random): Promise<string> {
-  const salt = Buffer.from(random.bytes(saltBytes)).toString('hex')
+/** How new passwords are hashed. */
+export interface AdminHashing {
+  readonly iterations: number
+  readonly machine: Machine
+  readonly random: Random
+  /** What the nodes of the cluster share; empty: this node is alone. */
+  readonly clusterSecret: string
+}
+
+/**
+ * The `-pbkdf2:sha256-` form of a plain password. Nodes that share a secret make the same salt of the same name and
+ * password, and no two passwords share one: sessions are signed with the salt, and shall hold on every node.
+ */
+export async function hashAdminPassword(name: string, password: string, { iterations, machine, random, clusterSecret }: AdminHashing): Promise<string> {
+  const salt = clusterSecret === '' ? Buffer.from(random.bytes(saltBytes)).toString('hex')
+    : createHmac('sha256', clusterSecret).update(JSON.stringify(['administrator', name, password])).digest('hex').slice(0, 2 * saltBytes)
   const derived = await machine.pbkdf2(password, salt, iterations, newHashBytes, 'sha256')
   return `-pbkdf2:sha256-${Buffer.from(derived).toString('hex')},${salt},${iterations}`
 }

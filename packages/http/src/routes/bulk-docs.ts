@@ -66,7 +66,7 @@ async function updateAll(items: readonly Item[], w: number | undefined, request:
   return split(items, request, services, async rest => {
     const writes: DocumentWrite[] = rest.map(({ id, document, attachments }) =>
       documentWrite(id, document.revision, document.deleted, document.body, attachments))
-    return services.coordinator.updateDocuments(request.database, writes, { w }, request)
+    return services.coordinator.updateDocuments(request.database, writes, { w, partitionBytesMax: services.settings.partitionBytesMax }, request)
   })
 }
 

@@ -1,5 +1,6 @@
 /** `_security`, `_revs_limit`, `_purged_infos_limit`, `_auto_purge`: properties of a database, held by the control plane. */
 import { ApiError, isJsonObject } from '@sectional/core'
+import { parseTimeToLive } from '@sectional/cluster'
 import { checkSecurityShape, requireDatabaseAdmin } from '../authorization.ts'
 import { readJson, readJsonObject } from '../body.ts'
 import { sendJson } from '../response.ts'
@@ -54,18 +55,13 @@ export function getAutoPurge(request: RequestContext, services: Services): void 
   sendJson(request, services, 200, request.database.autoPurge)
 }
 
-/** `{n}_{unit}`; weekdays, which CouchDB's scheduler knows elsewhere, are no units. */
-const timeToLive = /^\d{1,9}_(?:sec|second|min|minute|hour|day|week|mon|month|year)s?$/
-
 export async function putAutoPurge(request: RequestContext, services: Services): Promise<void> {
   requireDatabaseAdmin(request.user, request.database)
   const autoPurge = await readJson(request, services)
   if (!isJsonObject(autoPurge)) throw new ApiError('bad_request', 'malformed auto purge body')
   for (const [name, value] of Object.entries(autoPurge)) {
     if (name !== 'deleted_document_ttl') throw new ApiError('bad_request', 'invalid auto purge property')
-    if (value !== 'infinity' && (typeof value !== 'string' || !timeToLive.test(value))) {
-      throw new ApiError('bad_request', 'deleted_document_ttl must be a valid string')
-    }
+    if (parseTimeToLive(value) === null) throw new ApiError('bad_request', 'deleted_document_ttl must be a valid string')
   }
   await services.control.setDatabaseOption(request.database.name, { autoPurge })
   sendJson(request, services, 202, { ok: true })

@@ -30,7 +30,7 @@ export async function databaseInformation(database: DatabaseRecord, request: Req
     doc_del_count: info.deletedCount,
     doc_count: info.documentCount,
     disk_format_version: diskFormatVersion,
-    compact_running: false,
+    compact_running: info.compactRunning,
     cluster: { q: database.shards.length, n: replicaCount(database), w: quorum, r: quorum },
   }
 }

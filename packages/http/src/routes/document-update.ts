@@ -146,7 +146,9 @@ function copyTarget(request: RequestContext, services: Services): CopyTarget {
 
 export async function update(edit: Edit, request: RequestContext, services: Services, context: CoordinatorContext): Promise<Written> {
   const write = documentWrite(edit.id, edit.parent, edit.deleted, edit.body, edit.attachments)
-  const [outcome] = await services.coordinator.updateDocuments(request.database, [write], { w: request.query.quorum('w') }, context)
+  const [outcome] = await services.coordinator.updateDocuments(request.database, [write], {
+    w: request.query.quorum('w'), partitionBytesMax: services.settings.partitionBytesMax,
+  }, context)
   return requireWritten(outcome!)
 }
 

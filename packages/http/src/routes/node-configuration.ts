@@ -35,7 +35,10 @@ export async function putConfigurationValue(request: RequestContext, services: S
   const given = parseJson(body)
   let value = (typeof given === 'string' ? given : JSON.stringify(given)).trim()
   const plainPassword = section === 'admins' && !request.query.flag('raw') && parseAdminHash(value) === null
-  if (plainPassword) value = await hashAdminPassword(value, services.settings.passwordIterations, services.runtime.machine, services.runtime.random)
+  if (plainPassword) value = await hashAdminPassword(key, value, {
+    iterations: services.settings.passwordIterations, machine: services.runtime.machine, random: services.runtime.random,
+    clusterSecret: services.configuration.get('cluster', 'secret') ?? '',
+  })
   if (section === 'admins' && parseAdminHash(value) === null) {
     throw new ApiError('bad_request', 'With raw=true the value must be a password hash, such as -pbkdf2:sha256-{key},{salt},{iterations}.')
   }

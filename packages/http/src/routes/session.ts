@@ -1,8 +1,12 @@
-/** `GET /_session`: who the client is. Cookie logins (POST, DELETE) are not part of this version. */
-import { ApiError } from '@sectional/core'
-import { sendJson } from '../response.ts'
+/** `/_session`: who the client is, login and logout with a cookie (api.md A4.2). */
+import { ApiError, isJsonObject, parseJson } from '@sectional/core'
+import { readBody } from '../body.ts'
+import { Query } from '../query.ts'
+import { origin, sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
+
+const wrongCredentials = 'Name or password is incorrect.'
 
 export function getSession(request: RequestContext, services: Services): void {
   const { user } = request
@@ -11,9 +15,73 @@ export function getSession(request: RequestContext, services: Services): void {
     ok: true,
     userCtx: { name: user.name, roles: user.roles },
     info: {
-      authentication_handlers: ['default'],
+      authentication_handlers: ['cookie', 'default'],
       ...(user.handler === undefined ? {} : { authenticated: user.handler }),
       authentication_db: services.settings.authenticationDatabase,
     },
   })
+}
+
+export async function postSession(request: RequestContext, services: Services): Promise<void> {
+  const { name, password } = await readLogin(request, services)
+  const user = await services.authenticator.login(name, password)
+  if (user === null) {
+    const body = { error: 'unauthorized', reason: wrongCredentials }
+    return answer(request, services, { status: 401, body, cookie: '', next: 'fail' })
+  }
+  const cookie = await services.sessions.begin(name)
+  answer(request, services, { status: 200, body: { ok: true, name: user.name, roles: user.roles }, cookie, next: 'next' })
+}
+
+/** Works without a session too, so that a browser can always get rid of its cookie. */
+export function deleteSession(request: RequestContext, services: Services): void {
+  answer(request, services, { status: 200, body: { ok: true }, cookie: '', next: 'next' })
+}
+
+interface Login { readonly name: string; readonly password: string }
+
+async function readLogin(request: RequestContext, services: Services): Promise<Login> {
+  const type = request.header('content-type')?.split(';', 1)[0]!.trim().toLowerCase()
+  switch (type) {
+    case 'application/json': {
+      const value = parseJson(await readBody(request, services))
+      if (!isJsonObject(value)) throw new ApiError('not_an_object')
+      return login(name => value[name])
+    }
+    case 'application/x-www-form-urlencoded': {
+      const form = Query.parse(Buffer.from(await readBody(request, services)).toString('utf8').trim())
+      return login(name => form.get(name))
+    }
+    default: throw new ApiError('bad_content_type', "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'")
+  }
+}
+
+function login(member: (name: string) => unknown): Login {
+  const text = (name: string): string | undefined => {
+    const value = member(name)
+    return typeof value === 'string' && value !== '' ? value : undefined
+  }
+  const name = text('name')
+  const username = text('username')
+  if (name !== undefined && username !== undefined && name !== username) throw new ApiError('bad_request', 'request body contains different usernames')
+  const given = name ?? username
+  if (given === undefined) throw new ApiError('bad_request', 'request body must contain a username')
+  return { name: given, password: text('password') ?? '' }
+}
+
+interface SessionAnswer {
+  readonly status: number
+  readonly body: object
+  readonly cookie: string
+  /** The query parameter that may send the browser on. */
+  readonly next: 'next' | 'fail'
+}
+
+function answer(request: RequestContext, services: Services, { status, body, cookie, next }: SessionAnswer): void {
+  const headers = { 'Set-Cookie': services.sessions.header(cookie, request.exchange.encrypted) }
+  const path = request.query.get(next)
+  if (path === undefined) return sendJson(request, services, status, body, headers)
+  // Behind this server's own origin no path leads elsewhere, not even one with two slashes.
+  if (!path.startsWith('/')) throw new ApiError('bad_request', 'path must begin with a /.')
+  sendJson(request, services, 302, body, { ...headers, Location: origin(request) + encodeURI(path) })
 }

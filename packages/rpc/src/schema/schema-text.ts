@@ -106,6 +106,12 @@ message Call {
     WriteBlob write_blob = 30;
     ReadBlob read_blob = 31;
     HasBlobs has_blobs = 32;
+    CompactShard compact_shard = 50;
+    PurgeDocuments purge_documents = 51;
+    ScanPurges scan_purges = 52;
+    TrimPurges trim_purges = 53;
+    PartitionInfo partition_info = 54;
+    TimeSpans time_spans = 55;
     Status status = 40;
     Join join = 41;
     Propose propose = 42;
@@ -129,6 +135,11 @@ message Reply {
     WaitForChangeReply wait_for_change = 25;
     WriteBlobReply write_blob = 30;
     HasBlobsReply has_blobs = 32;
+    CompactShardReply compact_shard = 50;
+    PurgeDocumentsReply purge_documents = 51;
+    TrimPurgesReply trim_purges = 53;
+    PartitionInfoReply partition_info = 54;
+    TimeSpansReply time_spans = 55;
     StatusReply status = 40;
     JoinReply join = 41;
     ProposeReply propose = 42;
@@ -153,6 +164,7 @@ message Page {
     LocalRows locals = 3;
     LeavesRows leaves = 4;
     BlobRows blob = 5;
+    PurgeRows purges = 10;
   }
 }
 
@@ -207,6 +219,8 @@ message Revision {
   bool deleted = 3;
   uint32 body_length = 4;
   repeated Attachment attachments = 5;
+  // Uuids of purges of this revision that the sender had applied.
+  repeated string purges = 10;
 }
 
 message Attachment {
@@ -283,6 +297,7 @@ message UpdateDocuments {
   repeated Edit edits = 1;
   uint32 revs_limit = 2;
   bool force = 3;
+  optional double partition_bytes_max = 10;
 }
 message UpdateDocumentsReply {
   // The replica is catching up; nothing was written and there are no outcomes.
@@ -292,6 +307,8 @@ message UpdateDocumentsReply {
 message EditOutcome {
   // Absent: conflict.
   Path updated = 1;
+  repeated string purges = 10;
+  bool partition_overflow = 11;
 }
 
 message Checkpoint {
@@ -303,6 +320,7 @@ message StoreRevisions {
   repeated Local locals = 2;
   uint32 revs_limit = 3;
   Checkpoint checkpoint = 4;
+  bool external = 10;
 }
 message StoreRevisionsReply {}
 
@@ -401,6 +419,45 @@ message ReplicaInfoReply {
   double external_bytes = 8;
   repeated Checkpoint seen = 9;
   bool catching_up = 10;
+  double oldest_purge = 20;
+  repeated Checkpoint purges_seen = 21;
+  bool compacting = 22;
+}
+
+message Purge {
+  string uuid = 1;
+  string id = 2;
+  repeated Path paths = 3;
+  // Of a recorded one.
+  double sequence = 4;
+}
+message PurgeDocuments {
+  repeated Purge purges = 1;
+  Checkpoint checkpoint = 2;
+}
+message PurgeDocumentsReply { repeated Purged purged = 1; }
+message Purged { repeated string revisions = 1; }
+message ScanPurges { double since = 1; }
+message PurgeRows { repeated Purge rows = 1; }
+message TrimPurges { double sequence = 1; }
+message TrimPurgesReply {}
+
+message PartitionInfo { string partition = 1; }
+message PartitionInfoReply {
+  double document_count = 1;
+  double deleted_count = 2;
+  double active_bytes = 3;
+  double external_bytes = 4;
+}
+
+message CompactShard {}
+message CompactShardReply {}
+
+message TimeSpans { bool clear = 1; }
+message TimeSpansReply { repeated TimeSpan spans = 1; }
+message TimeSpan {
+  double begin = 1;
+  double sequence = 2;
 }
 
 message DigestDocuments { uint32 bucket_count = 1; }

@@ -30,12 +30,15 @@ export function decodeBound(message: WireMessage | null): IdBound | undefined {
 export function encodeRevision(revision: DocumentRevision, payload: PayloadWriter): object {
   return {
     id: revision.id, path: revision.path, deleted: revision.deleted, bodyLength: payload.add(revision.body),
-    attachments: encodeAttachments(revision.attachments),
+    attachments: encodeAttachments(revision.attachments), purges: revision.purges,
   }
 }
 
 export function decodeRevision(message: WireMessage, payload: PayloadReader): DocumentRevision {
-  return { id: message.id, path: decodePath(message.path), deleted: message.deleted, body: payload.take(message.bodyLength), ...decodeAttachments(message) }
+  return {
+    id: message.id, path: decodePath(message.path), deleted: message.deleted, body: payload.take(message.bodyLength), ...decodeAttachments(message),
+    ...(message.purges.length > 0 && { purges: [...message.purges] }),
+  }
 }
 
 export function encodeAttachments(attachments: readonly AttachmentRecord[] | undefined): object[] | undefined {

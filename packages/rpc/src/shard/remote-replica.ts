@@ -1,13 +1,14 @@
 import type {
   BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
-  OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest,
-  ScanDocumentsRequest, ScanLocalDocumentsRequest,
-  ShardId, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
+  OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
+  ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
+  ShardReplica, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
   UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import type { StreamVerb, Verb } from '../schema/verb.ts'
 import * as scans from './scan-verbs.ts'
 import * as verbs from './shard-verbs.ts'
+import * as upkeep from './upkeep-verbs.ts'
 
 /** Calls one node over whichever link to it is best at that moment. */
 export interface Caller {
@@ -78,6 +79,30 @@ export class RemoteReplica implements ShardReplica {
 
   scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]> {
     return this.#caller.scan(scans.scanLocalDocuments, this.#shard, request, context)
+  }
+
+  purgeDocuments(request: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply> {
+    return this.#caller.call(upkeep.purgeDocuments, this.#shard, request, context)
+  }
+
+  scanPurges(since: number, context: CallContext): AsyncIterable<readonly PurgeRow[]> {
+    return this.#caller.scan(upkeep.scanPurges, this.#shard, since, context)
+  }
+
+  trimPurges(sequence: number, context: CallContext): Promise<void> {
+    return this.#caller.call(upkeep.trimPurges, this.#shard, sequence, context)
+  }
+
+  partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo> {
+    return this.#caller.call(upkeep.partitionInfo, this.#shard, partition, context)
+  }
+
+  compactShard(context: CallContext): Promise<void> {
+    return this.#caller.call(upkeep.compactShard, this.#shard, undefined, context)
+  }
+
+  timeSpans(request: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]> {
+    return this.#caller.call(upkeep.timeSpans, this.#shard, request, context)
   }
 
   replicaInfo(context: CallContext): Promise<ReplicaInfo> {

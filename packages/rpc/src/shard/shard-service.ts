@@ -9,6 +9,7 @@ import type { StreamVerb, Verb } from '../schema/verb.ts'
 import { decodeShard } from './document-codec.ts'
 import * as scans from './scan-verbs.ts'
 import * as verbs from './shard-verbs.ts'
+import * as upkeep from './upkeep-verbs.ts'
 
 /** What a row counts besides its body, so that pages of rows without bodies are bounded too: about its header. */
 const rowOverheadBytes = 128
@@ -34,6 +35,12 @@ const servedVerbs: ReadonlyMap<string, Prepare> = new Map([
   paged(scans.readBlob, (replica, { hash, span }, context) => blobPages(replica.readBlob(hash, span, context))),
   once(verbs.replicaInfo, (replica, _request, context) => replica.replicaInfo(context)),
   once(verbs.digestDocuments, (replica, bucketCount, context) => replica.digestDocuments(bucketCount, context)),
+  once(upkeep.purgeDocuments, (replica, request, context) => replica.purgeDocuments(request, context)),
+  once(upkeep.trimPurges, (replica, sequence, context) => replica.trimPurges(sequence, context)),
+  once(upkeep.partitionInfo, (replica, partition, context) => replica.partitionInfo(partition, context)),
+  once(upkeep.compactShard, (replica, _request, context) => replica.compactShard(context)),
+  once(upkeep.timeSpans, (replica, request, context) => replica.timeSpans(request, context)),
+  paged(upkeep.scanPurges, (replica, since, context) => replica.scanPurges(since, context)),
   paged(scans.scanDocuments, (replica, request, context) => replica.scanDocuments(request, context)),
   paged(scans.scanChanges, (replica, request, context) => replica.scanChanges(request, context)),
   paged(scans.scanLocalDocuments, (replica, request, context) => replica.scanLocalDocuments(request, context)),

@@ -69,7 +69,8 @@ function decodeOpenedRevision(message: WireMessage, payload: PayloadReader): Ope
 
 export const updateDocuments: Verb<UpdateDocumentsRequest, UpdateDocumentsReply> = {
   name: 'updateDocuments',
-  encodeRequest: ({ edits, revsLimit, force }, payload) => ({
+  encodeRequest: ({ edits, revsLimit, force, partitionBytesMax }, payload) => ({
+    partitionBytesMax,
     edits: edits.map(edit => ({
       id: edit.id,
       parent: edit.parent,
@@ -92,20 +93,31 @@ export const updateDocuments: Verb<UpdateDocumentsRequest, UpdateDocumentsReply>
     })),
     revsLimit: message.revsLimit,
     ...(message.force && { force: true }),
+    ...(message.partitionBytesMax !== null && { partitionBytesMax: count(message.partitionBytesMax, 'partition limit') }),
   }),
   encodeReply: reply => reply.kind === 'declined'
     ? { declined: true }
-    : { outcomes: reply.outcomes.map(outcome => outcome.kind === 'updated' ? { updated: outcome.path } : {}) },
+    : { outcomes: reply.outcomes.map(encodeOutcome) },
   decodeReply: message => message.declined ? { kind: 'declined' } : {
     kind: 'decided',
-    outcomes: message.outcomes.map((outcome: WireMessage): EditOutcome => (
-      outcome.updated === null ? { kind: 'conflict' } : { kind: 'updated', path: decodePath(outcome.updated) })),
+    outcomes: message.outcomes.map(decodeOutcome),
   },
+}
+
+function encodeOutcome(outcome: EditOutcome): object {
+  if (outcome.kind === 'updated') return { updated: outcome.path, purges: outcome.purges }
+  return outcome.kind === 'partition_overflow' ? { partitionOverflow: true } : {}
+}
+
+function decodeOutcome({ updated, purges, partitionOverflow }: WireMessage): EditOutcome {
+  if (updated === null) return { kind: partitionOverflow ? 'partition_overflow' : 'conflict' }
+  return { kind: 'updated', path: decodePath(updated), ...(purges.length > 0 && { purges: [...purges] }) }
 }
 
 export const storeRevisions: Verb<StoreRevisionsRequest, void> = {
   name: 'storeRevisions',
-  encodeRequest: ({ revisions, locals, revsLimit, checkpoint }, payload) => ({
+  encodeRequest: ({ revisions, locals, revsLimit, checkpoint, external }, payload) => ({
+    external,
     revisions: revisions.map(revision => encodeRevision(revision, payload)),
     locals: locals?.map(local => encodeLocal(local, payload)),
     revsLimit: limit(revsLimit),
@@ -116,6 +128,7 @@ export const storeRevisions: Verb<StoreRevisionsRequest, void> = {
     ...(message.locals.length > 0 && { locals: message.locals.map((local: WireMessage) => decodeLocal(local, payload)) }),
     revsLimit: message.revsLimit,
     ...(message.checkpoint && { checkpoint: decodeCheckpoint(message.checkpoint) }),
+    ...(message.external && { external: true }),
   }),
   encodeReply: () => ({}),
   decodeReply: () => undefined,
@@ -198,6 +211,9 @@ export const replicaInfo: Verb<void, ReplicaInfo> = {
     externalBytes: Math.round(info.sizes.external),
     seen: Object.entries(info.seen).map(([history, sequence]) => ({ history, sequence })),
     catchingUp: info.catchingUp,
+    oldestPurge: info.oldestPurge,
+    purgesSeen: Object.entries(info.purgesSeen).map(([history, sequence]) => ({ history, sequence })),
+    compacting: info.compacting,
   }),
   decodeReply: message => ({
     history: message.history,
@@ -210,9 +226,16 @@ export const replicaInfo: Verb<void, ReplicaInfo> = {
       active: count(message.activeBytes, 'active size'),
       external: count(message.externalBytes, 'external size'),
     },
-    seen: Object.fromEntries(message.seen.map(decodeCheckpoint).map(({ history, sequence }: ReplicaCheckpoint) => [history, sequence])),
+    seen: decodeSeen(message.seen),
     catchingUp: message.catchingUp,
+    oldestPurge: count(message.oldestPurge, 'oldest purge'),
+    purgesSeen: decodeSeen(message.purgesSeen),
+    compacting: message.compacting,
   }),
+}
+
+function decodeSeen(messages: readonly WireMessage[]): Record<string, number> {
+  return Object.fromEntries(messages.map(decodeCheckpoint).map(({ history, sequence }: ReplicaCheckpoint) => [history, sequence]))
 }
 
 export const digestDocuments: Verb<number, DigestBuckets> = {

@@ -25,7 +25,9 @@ export async function runNode(words: readonly string[], env: Readonly<Record<str
   const runtime = openRuntime(settings, folder.folder, options.name)
   try {
     const administrators = await prepareAdministrators(configuration, text => parseAdminHash(text) !== null,
-      password => hashAdminPassword(password, settings.chttpd_auth.iterations, runtime.machine, runtime.random))
+      (name, password) => hashAdminPassword(name, password, {
+        iterations: settings.chttpd_auth.iterations, machine: runtime.machine, random: runtime.random, clusterSecret: settings.cluster.secret,
+      }))
     const version = packageVersion()
     runtime.log.info({ version, administrators: administrators.length, cluster: options.cluster.advertised, seeds: options.cluster.seeds }, 'starting')
     const failed = Promise.withResolvers<never>()

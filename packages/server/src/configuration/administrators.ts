@@ -13,14 +13,14 @@ const adminSection = 'admins'
 export async function prepareAdministrators(
   configuration: LiveConfiguration,
   isHash: (text: string) => boolean,
-  hash: (password: string) => Promise<string>,
+  hash: (name: string, password: string) => Promise<string>,
 ): Promise<readonly string[]> {
   const admins = [...configuration.settings().get(adminSection) ?? []].filter(([, password]) => password !== '')
   if (admins.length === 0) {
     throw new ConfigurationError('No administrator is configured, so nobody could use this node. Add a section [admins] with a line NAME = PASSWORD to local.ini (the password is replaced by its hash), or set SECTIONAL_ADMINS__NAME=PASSWORD.')
   }
   for (const [name, password] of admins) {
-    if (!isHash(password)) await configuration.replace(adminSection, name, await hash(password))
+    if (!isHash(password)) await configuration.replace(adminSection, name, await hash(name, password))
   }
   return admins.map(([name]) => name)
 }

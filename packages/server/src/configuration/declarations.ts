@@ -26,6 +26,7 @@ export const declarations = {
     max_attachment_size: integerOption({ default: '1073741824', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one attachment as it is uploaded.' }),
     max_document_id_length: integerOption({ default: 'infinity', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of a document id.' }),
     users_db_security_editable: flagOption({ default: 'false', effect: 'live', help: 'Let the _security of _users be changed.' }),
+    max_partition_size: integerOption({ default: '10737418240', min: 0, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of JSON in one partition of a partitioned database, from which on it only takes deletions; 0: no limit.' }),
     default_security: choiceOption({ default: 'admin_only', choices: ['admin_only', 'admin_local', 'everyone'], effect: 'live', help: 'Who may use a new database before its _security is set.' }),
   },
   chttpd: {
@@ -57,6 +58,12 @@ export const declarations = {
   chttpd_auth: {
     iterations: integerOption({ default: '600000', min: 1, max: 1_000_000_000, effect: 'live', help: 'Rounds of PBKDF2 for passwords hashed from now on.' }),
     max_iterations: integerOption({ default: '1000000000', min: 1, max: 1_000_000_000, effect: 'live', help: 'Password hashes that ask for more rounds are refused.' }),
+    secret: textOption({ default: '', effect: 'live', secret: true, help: 'What session cookies are signed with, the same on every node. Empty: the cluster makes one of its own at the first login. After a change the one before stays valid for timeout.' }),
+    timeout: integerOption({ default: '600', min: 1, max: 1_000_000_000, effect: 'live', help: 'Seconds after which an unused session cookie is worth nothing.' }),
+    allow_persistent_cookies: flagOption({ default: 'true', effect: 'live', help: 'Let browsers keep the session cookie when they are closed.' }),
+    cookie_domain: textOption({ default: '', effect: 'live', help: 'Domain of the session cookie. Empty: this host alone.' }),
+    same_site: textOption({ default: '', effect: 'live', help: 'SameSite of the session cookie: none, lax or strict; anything else leaves it out.' }),
+    hash_algorithms: textOption({ default: 'sha256, sha', effect: 'live', help: 'Digests of session cookies that are accepted; the first one signs. Known: sha, sha224, sha256, sha384, sha512.' }),
     authentication_db: textOption({ default: '_users', effect: 'live', help: 'Database of the users, as GET /_session names it.' }),
   },
   attachments: {
@@ -66,6 +73,9 @@ export const declarations = {
   csp: {
     attachments_enable: flagOption({ default: 'true', effect: 'live', help: 'Send attachments with a Content-Security-Policy.' }),
     attachments_header_value: textOption({ default: 'sandbox', effect: 'live', help: 'That policy.' }),
+  },
+  purge: {
+    max_revisions_number: integerOption({ default: 'infinity', min: 1, max: 1_000_000_000, infinite: true, effect: 'live', help: 'Revisions of one _purge.' }),
   },
   uuids: {
     max_count: integerOption({ default: '1000', min: 1, max: 100_000, effect: 'live', help: 'Largest count of GET /_uuids.' }),

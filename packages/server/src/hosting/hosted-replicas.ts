@@ -2,7 +2,7 @@
 import { compareInventory, plannedShards, type ClusterState, type LocalReplicas } from '@sectional/cluster'
 import { ReplicaError, formatRange, type ShardId, type ShardReplica } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
-import type { ShardHost } from '@sectional/shard'
+import type { CompactionTask, ShardHost } from '@sectional/shard'
 import { PendingReplica } from './pending-replica.ts'
 
 export interface HostedReplicasParts {
@@ -31,6 +31,7 @@ export class HostedReplicas implements LocalReplicas {
   readonly #parts: HostedReplicasParts
   #source: InventorySource | undefined
   #planned: { readonly state: ClusterState | null; readonly keys: ReadonlySet<string> } = { state: null, keys: new Set() }
+  #partitioned: { readonly state: ClusterState | null; readonly incarnations: ReadonlySet<string> } = { state: null, incarnations: new Set() }
   #unsubscribe: () => void = () => {}
   #retry: Timer | undefined
   #running: Promise<void> | undefined
@@ -68,7 +69,7 @@ export class HostedReplicas implements LocalReplicas {
   planned(shard: ShardId): ShardReplica | undefined {
     const engine = this.replica(shard)
     if (engine !== undefined || this.#stopped || !this.#isPlanned(shard)) return engine
-    return this.#shown(shard, new PendingReplica(() => this.#parts.host.create(shard)))
+    return this.#shown(shard, new PendingReplica(() => this.#create(shard)))
   }
 
   #shown(shard: ShardId, replica: ShardReplica): ShardReplica {
@@ -78,6 +79,11 @@ export class HostedReplicas implements LocalReplicas {
   /** The local replica, or one whose calls reject with `not_hosted`. */
   replicaOrAbsent(shard: ShardId): ShardReplica {
     return this.planned(shard) ?? new PendingReplica(() => Promise.reject(new ReplicaError('not_hosted', `this node holds no replica of ${shardKey(shard)}`)))
+  }
+
+  /** Compactions that run on this node now. */
+  compactions(): readonly CompactionTask[] {
+    return this.#parts.host.compactions()
   }
 
   setCatchingUp(shard: ShardId, catchingUp: boolean): void {
@@ -94,6 +100,15 @@ export class HostedReplicas implements LocalReplicas {
       this.#planned = { state, keys: new Set(state === null ? [] : plannedShards(state, this.#parts.node).map(shardKey)) }
     }
     return this.#planned.keys.has(shardKey(shard))
+  }
+
+  #create(shard: ShardId): Promise<ShardReplica> {
+    const state = this.#source?.appliedState() ?? null
+    if (this.#partitioned.state !== state) {
+      const databases = [...state?.databases.values() ?? []].filter(({ partitioned }) => partitioned)
+      this.#partitioned = { state, incarnations: new Set(databases.map(({ incarnation }) => incarnation)) }
+    }
+    return this.#parts.host.create(shard, this.#partitioned.incarnations.has(shard.incarnation))
   }
 
   /** One run at a time; what changes during a run asks for another. */
@@ -121,7 +136,7 @@ export class HostedReplicas implements LocalReplicas {
     if (source === undefined || !state) return true
     const { create, drop } = compareInventory(state, node, host.list())
     const garbage = source.confirmed() ? drop : []
-    const changes = [...create.map(shard => () => host.create(shard)), ...garbage.map(shard => () => host.drop(shard))]
+    const changes = [...create.map(shard => () => this.#create(shard)), ...garbage.map(shard => () => host.drop(shard))]
     let failures = 0
     for (let from = 0; from < changes.length && !this.#stopped; from += parallelChanges) {
       const outcomes = await Promise.allSettled(changes.slice(from, from + parallelChanges).map(change => change()))

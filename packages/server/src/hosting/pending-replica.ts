@@ -1,8 +1,9 @@
 import type {
   BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
-  OpenDocumentRequest, OpenedRevision, OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest,
-  ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
-  UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
+  OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
+  ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica,
+  StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+  WrittenBlob,
 } from '@sectional/core'
 
 /**
@@ -67,6 +68,30 @@ export class PendingReplica implements ShardReplica {
 
   async * scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]> {
     yield * (await this.#open()).scanLocalDocuments(request, context)
+  }
+
+  async purgeDocuments(request: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply> {
+    return (await this.#open()).purgeDocuments(request, context)
+  }
+
+  async * scanPurges(since: number, context: CallContext): AsyncIterable<readonly PurgeRow[]> {
+    yield * (await this.#open()).scanPurges(since, context)
+  }
+
+  async trimPurges(sequence: number, context: CallContext): Promise<void> {
+    return (await this.#open()).trimPurges(sequence, context)
+  }
+
+  async partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo> {
+    return (await this.#open()).partitionInfo(partition, context)
+  }
+
+  async compactShard(context: CallContext): Promise<void> {
+    return (await this.#open()).compactShard(context)
+  }
+
+  async timeSpans(request: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]> {
+    return (await this.#open()).timeSpans(request, context)
   }
 
   async replicaInfo(context: CallContext): Promise<ReplicaInfo> {

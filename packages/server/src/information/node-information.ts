@@ -3,6 +3,7 @@ import type { ControlPlane } from '@sectional/cluster'
 import type { JsonObject, NodeInformation } from '@sectional/http'
 import { formatRange } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
+import type { CompactionTask } from '@sectional/shard'
 import type { HostedReplicas } from '../hosting/hosted-replicas.ts'
 import { statisticsTree } from './statistics.ts'
 
@@ -23,8 +24,7 @@ export function createNodeInformation({ runtime, control, version, hosted }: Nod
   collectProcessMetrics(runtime, control)
   return {
     version,
-    // No work of this release runs long enough to be listed: compaction is LevelDB's own, replication comes later.
-    activeTasks: () => [],
+    activeTasks: () => hosted.compactions().map(task => describeCompaction(control, task)),
     statistics: async () => statisticsTree(await runtime.metrics.samples(), { openFiles: runtime.machine.openFiles(), replicas: hosted.shards().length }),
     system: async () => {
       const memory = runtime.machine.memory()
@@ -47,6 +47,17 @@ export function createNodeInformation({ runtime, control, version, hosted }: Nod
     replicas: database => describeReplicas(control, hosted, database),
     seeds: () => Object.fromEntries(Object.keys(control.state()?.nodes ?? {}).filter(name => name !== control.node)
       .map(name => [name, { connected: control.connectedNodes().includes(name) }])),
+  }
+}
+
+/** In CouchDB's terms: a shard's path, seconds, and the shard in the place of a process. */
+function describeCompaction(control: ControlPlane, { shard, phase, startedOn, updatedOn, changesDone, totalChanges }: CompactionTask): JsonObject {
+  const range = formatRange(shard.range)
+  const name = [...control.state()?.databases.values() ?? []].find(({ incarnation }) => incarnation === shard.incarnation)?.name ?? shard.incarnation
+  return {
+    node: control.node, pid: `<compaction ${range}>`, type: 'database_compaction', database: `shards/${range}/${name}`, phase,
+    progress: totalChanges === 0 ? 100 : Math.floor(100 * changesDone / totalChanges), changes_done: changesDone, total_changes: totalChanges,
+    started_on: Math.floor(startedOn / 1000), updated_on: Math.floor(updatedOn / 1000),
   }
 }
 

@@ -13,11 +13,15 @@ export interface ReplicaState {
   readonly activeBytes: number
   /** Bytes of the leaves' JSON. */
   readonly externalBytes: number
+  /** About the bytes of bodies whose revisions were replaced since the last compaction. */
+  readonly replacedBytes: number
 }
 
-export const emptyState: ReplicaState = { sequence: 0, documentCount: 0, deletedCount: 0, purgeSequence: 0, activeBytes: 0, externalBytes: 0 }
+export const emptyState: ReplicaState = { sequence: 0, documentCount: 0, deletedCount: 0, purgeSequence: 0, activeBytes: 0, externalBytes: 0, replacedBytes: 0 }
 
-const format = 1
+const format = 2
+/** Without `replacedBytes`. */
+const firstFormat = 1
 
 export function encodeState(state: ReplicaState): Uint8Array {
   const writer = new ByteWriter(sealBytes)
@@ -28,6 +32,7 @@ export function encodeState(state: ReplicaState): Uint8Array {
   writer.integer(state.purgeSequence)
   writer.integer(state.activeBytes)
   writer.integer(state.externalBytes)
+  writer.integer(state.replacedBytes)
   return sealRecord(writer.finish())
 }
 
@@ -35,7 +40,7 @@ export function decodeState(bytes: Uint8Array): ReplicaState {
   checkSeal(bytes, 'the state of a replica')
   const reader = new ByteReader(bytes, sealBytes)
   const found = reader.byte()
-  if (found !== format) throw new DamagedRecordError(`the state of a replica has format ${found}; this version reads ${format}`)
+  if (found !== format && found !== firstFormat) throw new DamagedRecordError(`the state of a replica has format ${found}; this version reads ${format}`)
   return {
     sequence: reader.integer(),
     documentCount: reader.integer(),
@@ -43,5 +48,6 @@ export function decodeState(bytes: Uint8Array): ReplicaState {
     purgeSequence: reader.integer(),
     activeBytes: reader.integer(),
     externalBytes: reader.integer(),
+    replacedBytes: found === firstFormat ? 0 : reader.integer(),
   }
 }

@@ -1,21 +1,23 @@
-import type { DocumentEdit, EditOutcome } from '@sectional/core'
-import { attachmentDigests, editedAttachments, readRevision, revisionHash, RevisionTree } from '@sectional/core'
+import type { DocumentEdit, EditOutcome, UpdateDocumentsRequest } from '@sectional/core'
+import { attachmentDigests, editedAttachments, purgesOf, readRevision, revisionHash, RevisionTree } from '@sectional/core'
+import { partitionOf } from '../records/partition-record.ts'
 import type { WriteDraft } from '../write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
 
 /** One outcome per edit, in their order; edits of one document apply one after the other. */
-export function decideEdits(draft: WriteDraft, edits: readonly DocumentEdit[], revsLimit: number): EditOutcome[] {
+export function decideEdits(draft: WriteDraft, { edits, revsLimit, partitionBytesMax = Number.POSITIVE_INFINITY }: UpdateDocumentsRequest): EditOutcome[] {
   const outcomes = new Array<EditOutcome>(edits.length)
-  for (const index of inIdOrder(edits)) outcomes[index] = decideEdit(draft, edits[index]!, revsLimit)
+  for (const index of inIdOrder(edits)) outcomes[index] = decideEdit(draft, edits[index]!, revsLimit, partitionBytesMax)
   return outcomes
 }
 
-function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number): EditOutcome {
+function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, partitionBytesMax: number): EditOutcome {
   const { id, deleted, body } = edit
   const before = draft.document(id)?.tree ?? RevisionTree.empty
   const decision = before.decideEdit(edit.parent, deleted)
   if (decision.kind === 'conflict') return decision
+  if (!deleted && isFull(draft, id, partitionBytesMax)) return { kind: 'partition_overflow' }
   const { parent } = decision
   // Reviving a tombstone: the caller hashed a first revision and could not know the parent.
   const hash = parent === edit.parent ? edit.revisionHash : revisionHash({ deleted, parent, body, attachments: attachmentDigests(edit.attachments) })
@@ -27,6 +29,12 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number): E
   if (result === 'internal') draft.putAncestry(id, tree)
   else draft.putRevision(id, tree, { body, ...editedAttachments(edit, path.start) })
   draft.dropBodies(cut)
+  const purges = draft.anyPurges ? purgesOf(draft.purges(id), `${path.start}-${hash}`) : []
   // Before stemming: other replicas join the revision to its parent, even where this one has just cut that off.
-  return { kind: 'updated', path: ancestor === null ? path : merged.path(`${path.start}-${hash}`) ?? path }
+  return { kind: 'updated', ...(purges.length > 0 && { purges }), path: ancestor === null ? path : merged.path(`${path.start}-${hash}`) ?? path }
+}
+
+function isFull(draft: WriteDraft, id: string, bytesMax: number): boolean {
+  const partition = draft.partitioned && bytesMax < Number.POSITIVE_INFINITY ? partitionOf(id) : null
+  return partition !== null && draft.partition(partition).sizes.external >= bytesMax
 }

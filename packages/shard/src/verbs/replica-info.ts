@@ -3,15 +3,15 @@ import { ShardKeys } from '../key-layout.ts'
 import type { ReplicaState } from '../records/state-record.ts'
 import { decodeCheckpoint } from '../shard-records.ts'
 import type { ShardRecords } from '../shard-records.ts'
+import { oldestPurge } from './documents-purge.ts'
 import { scanEntries } from './entry-scan.ts'
 
 /** Costs a scan of the checkpoints, of which there is one for each replica that ever sent changes. */
-export async function replicaInfo(records: ShardRecords, identity: { readonly history: string; readonly catchingUp: boolean }, committed: () => ReplicaState): Promise<ReplicaInfo> {
+export async function replicaInfo(records: ShardRecords, identity: { readonly history: string; readonly catchingUp: boolean; readonly compacting: boolean }, committed: () => ReplicaState): Promise<ReplicaInfo> {
   const file = await records.store.approximateSize(records.keys.all())
-  const seen: Record<string, number> = {}
-  for await (const page of scanEntries(records.store, records.keys.kind('c'))) {
-    for (const [key, value] of page) seen[ShardKeys.text(key)] = decodeCheckpoint(value)
-  }
+  const seen = await readCheckpoints(records, 'c')
+  const purgesSeen = await readCheckpoints(records, 'g')
+  const oldest = committed().purgeSequence === 0 ? 0 : await oldestPurge(records)
   const { sequence, documentCount, deletedCount, purgeSequence, activeBytes, externalBytes } = committed()
   return {
     ...identity,
@@ -19,8 +19,18 @@ export async function replicaInfo(records: ShardRecords, identity: { readonly hi
     documentCount,
     deletedCount,
     purgeSequence,
+    oldestPurge: oldest,
+    purgesSeen,
     // LevelDB's estimate leaves out what still lies in memory and its log.
     sizes: { file: Math.max(file, activeBytes), active: activeBytes, external: externalBytes },
     seen,
   }
+}
+
+async function readCheckpoints(records: ShardRecords, kind: 'c' | 'g'): Promise<Record<string, number>> {
+  const found: Record<string, number> = {}
+  for await (const page of scanEntries(records.store, records.keys.kind(kind))) {
+    for (const [key, value] of page) found[ShardKeys.text(key)] = decodeCheckpoint(value)
+  }
+  return found
 }

@@ -1,10 +1,13 @@
 import type { OpenedRevision, OpenRevisionsRequest } from '@sectional/core'
-import { revisionOf } from '@sectional/core'
+import { purgesOf, revisionOf } from '@sectional/core'
 import type { DocumentRecord } from '../records/document-record.ts'
 import type { ShardRecords } from '../shard-records.ts'
 
-/** No entry for 'leaves' of an unknown document. A revision whose body is gone is missing. */
-export async function openRevisions(records: ShardRecords, requests: readonly OpenRevisionsRequest[]): Promise<OpenedRevision[][]> {
+/**
+ * No entry for 'leaves' of an unknown document. A revision whose body is gone is missing.
+ * @param anyPurges whether the shard has recorded any
+ */
+export async function openRevisions(records: ShardRecords, requests: readonly OpenRevisionsRequest[], anyPurges: boolean): Promise<OpenedRevision[][]> {
   const documents = await records.documents(requests.map(request => request.id))
   const located = requests.map((request, index) => locate(documents[index], request))
   const bodies = await records.bodies(located.flat().flatMap(entry => entry.kind === 'found' ? [entry.bodySequence] : []))
@@ -12,7 +15,8 @@ export async function openRevisions(records: ShardRecords, requests: readonly Op
   return located.map(entries => entries.map((entry): OpenedRevision => {
     if (entry.kind === 'missing') return entry
     const { id, path, deleted } = entry
-    return { kind: 'found', revision: { id, path, deleted, ...bodies[next++]! } }
+    const purges = anyPurges ? purgesOf(records.purges(id), `${path.start}-${path.ids[0]}`) : []
+    return { kind: 'found', revision: { id, path, deleted, ...bodies[next++]!, ...(purges.length > 0 && { purges }) } }
   }))
 }
 

@@ -1,13 +1,17 @@
 import type { DocumentRevision, StoreRevisionsRequest } from '@sectional/core'
-import { RevisionTree } from '@sectional/core'
+import { isPurged, RevisionTree } from '@sectional/core'
 import { supersedesLocal } from '../records/local-record.ts'
 import type { WriteDraft } from '../write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
 
 /** Merges what other replicas or clusters decided: never a conflict, and no change for what is known. */
-export function decideRevisions(draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint }: StoreRevisionsRequest): void {
-  for (const index of inIdOrder(revisions)) mergeRevision(draft, revisions[index]!, revsLimit)
+export function decideRevisions(draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, external }: StoreRevisionsRequest): void {
+  for (const index of inIdOrder(revisions)) {
+    const { id, path, purges } = revisions[index]!
+    if (draft.anyPurges && external !== true && isPurged(draft.purges(id), `${path.start}-${path.ids[0]}`, purges)) continue
+    mergeRevision(draft, revisions[index]!, revsLimit)
+  }
   for (const local of locals) {
     const existing = draft.localDocument(local.id)
     if (existing === undefined || supersedesLocal(local, existing)) draft.putLocal(local)

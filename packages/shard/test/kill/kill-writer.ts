@@ -29,7 +29,7 @@ async function write(writer: number): Promise<void> {
     const reply = await engine.updateDocuments({ edits, revsLimit: 5 }, context)
     if (reply.kind === 'declined') throw new Error('declined')
     const acknowledged = reply.outcomes.map((outcome, index): [string, string] => {
-      if (outcome.kind === 'conflict') throw new Error('conflict')
+      if (outcome.kind !== 'updated') throw new Error(outcome.kind)
       const { id } = edits[index]!
       const revision = `${outcome.path.start}-${outcome.path.ids[0]}`
       parents.set(id, revision)

@@ -1,0 +1,39 @@
+/**
+ * Purges travel before documents, and both ways (api.md E3): a replica that has applied its peer's purges has
+ * nothing left to send that the peer has purged.
+ *
+ *     since = to.purgesSeen[from.history]
+ *     from.scanPurges(since) -> to.purgeDocuments, with the checkpoint
+ *
+ * A purge that was recorded on the peer in the meantime is caught at the other end, which leaves out revisions that
+ * their sender should not have any more (`StoreRevisionsRequest`).
+ */
+import type { CallContext, PurgeRow, ReplicaInfo, ShardReplica } from '@sectional/core'
+
+export interface ExchangingReplica { readonly replica: ShardReplica; readonly info: ReplicaInfo }
+
+/** Purges of one call. */
+const purgesTogether = 100
+
+/** @returns how many purges were handed on */
+export async function exchangePurges(one: ExchangingReplica, other: ExchangingReplica, call: CallContext): Promise<number> {
+  return await handOn(one, other, call) + await handOn(other, one, call)
+}
+
+async function handOn(from: ExchangingReplica, to: ExchangingReplica, call: CallContext): Promise<number> {
+  const { history, purgeSequence } = from.info
+  const since = to.info.purgesSeen[history] ?? 0
+  if (since >= purgeSequence) return 0
+  let count = 0
+  for await (const page of from.replica.scanPurges(since, call)) {
+    for (let at = 0; at < page.length; at += purgesTogether) {
+      const rows = page.slice(at, at + purgesTogether)
+      const purges = rows.map(({ uuid, id, paths }: PurgeRow) => ({ uuid, id, paths }))
+      await to.replica.purgeDocuments({ purges, checkpoint: { history, sequence: rows.at(-1)!.sequence } }, call)
+      count += rows.length
+    }
+  }
+  // What is not listed any more was applied everywhere.
+  await to.replica.purgeDocuments({ purges: [], checkpoint: { history, sequence: purgeSequence } }, call)
+  return count
+}

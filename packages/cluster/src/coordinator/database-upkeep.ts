@@ -1,0 +1,54 @@
+import type { HashRange, PartitionInfo, ReplicaError, TimeSpan } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { mapBounded } from './bounded-parallel.ts'
+import { readCall, writeCall } from './coordinator-scope.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { ReplicaTimes, RequestContext } from './coordinator.ts'
+import type { Peer } from './replica-access.ts'
+import { asReplicaError, shardFailure } from './replica-failures.ts'
+import { askOne } from './reply-collection.ts'
+
+/** What one replica of the partition's shard has counted. */
+export function partitionInfo(scope: CoordinatorScope, db: DatabaseRecord, partition: string, context: RequestContext): Promise<PartitionInfo> {
+  const call = readCall(scope, context)
+  return askOne(scope, scope.access.placeOf(db, `${partition}:`), peer => peer.replica.partitionInfo(partition, call))
+}
+
+/**
+ * Starts a compaction on every replica that is up; the others compact by themselves when it is worth it.
+ * @throws ApiError when no replica of the database is up
+ */
+export async function compactDatabase(scope: CoordinatorScope, db: DatabaseRecord, context: RequestContext): Promise<void> {
+  await onEveryReplica(scope, db, (_range, peer) => peer.replica.compactShard(writeCall(scope.options.requestTimeoutMs, context)))
+}
+
+/** When each replica recorded which changes. */
+export function timeSpans(scope: CoordinatorScope, db: DatabaseRecord, clear: boolean, context: RequestContext): Promise<readonly ReplicaTimes[]> {
+  const call = writeCall(scope.options.requestTimeoutMs, context)
+  return onEveryReplica(scope, db, async (range, peer) => {
+    const spans = await peer.replica.timeSpans({ clear }, call)
+    const { sequence } = await peer.replica.replicaInfo(call)
+    return { range, node: peer.node, spans: counted(spans, sequence) }
+  })
+}
+
+function counted(spans: readonly TimeSpan[], sequence: number): ReplicaTimes['spans'] {
+  return spans.map((span, index) => ({ begin: span.begin, count: (spans[index + 1]?.sequence ?? sequence + 1) - span.sequence }))
+}
+
+/** What the replicas that are up answer. @throws ApiError when none does */
+async function onEveryReplica<T>(scope: CoordinatorScope, db: DatabaseRecord, act: (range: HashRange, peer: Peer) => Promise<T>): Promise<readonly T[]> {
+  const targets = scope.access.places(db).flatMap(place => scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node)).map(peer => ({ range: place.id.range, peer })))
+  const errors: ReplicaError[] = []
+  const answers = await mapBounded(targets, scope.options.requestCallsMax, async ({ range, peer }) => {
+    try {
+      return [await act(range, peer)]
+    } catch (error) {
+      errors.push(asReplicaError(error))
+      return []
+    }
+  })
+  const found = answers.flat()
+  if (found.length === 0) throw shardFailure(errors)
+  return found
+}

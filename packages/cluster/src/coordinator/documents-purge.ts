@@ -1,0 +1,122 @@
+import { formatRevision } from '@sectional/core'
+import type { Branch, Purge, ReplicaError, RevisionPath } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../quorum/write-quorum.ts'
+import { mapBounded } from './bounded-parallel.ts'
+import { readCall, writeCall } from './coordinator-scope.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { PurgeOutcome, PurgeRequest, PurgedInfo, RequestContext, WriteOptions } from './coordinator.ts'
+import type { Peer, ShardPlace } from './replica-access.ts'
+import { asReplicaError, shardFailure } from './replica-failures.ts'
+import { collectReplies } from './reply-collection.ts'
+import { branchRevisions, mergeBranches } from './revision-merge.ts'
+
+const uuidBytes = 16
+/** Ancestors that a purge names with a revision, beyond which they are not worth their bytes. */
+const ancestorsMax = 1000
+/** Purges in one call on a replica. */
+const purgesTogether = 100
+
+/**
+ * Removes revisions from every replica. The purge first learns from a majority what the revisions' ancestors are, so
+ * that a replica that lags loses them too; then each replica applies it, now or when anti-entropy brings it.
+ */
+export async function purgeDocuments(
+  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions, context: RequestContext,
+): Promise<readonly PurgeOutcome[]> {
+  const outcomes = new Array<PurgeOutcome>(requests.length)
+  const groups = new Map<ShardPlace, number[]>()
+  requests.forEach(({ id, revisions }, index) => {
+    outcomes[index] = { kind: 'purged', revisions: [], accepted: false }
+    if (revisions.length === 0) return
+    const place = scope.access.placeOf(db, id)
+    const group = groups.get(place)
+    if (group === undefined) groups.set(place, [index])
+    else group.push(index)
+  })
+  await Promise.all([...groups].map(async ([place, indexes]) => {
+    for (let at = 0; at < indexes.length; at += purgesTogether) {
+      const part = indexes.slice(at, at + purgesTogether)
+      const results = await purgeOnShard(scope, place, part.map(index => requests[index]!), options, context)
+      part.forEach((index, i) => { outcomes[index] = results[i]! })
+    }
+  }))
+  return outcomes
+}
+
+async function purgeOnShard(
+  scope: CoordinatorScope, place: ShardPlace, requests: readonly PurgeRequest[], options: WriteOptions, context: RequestContext,
+): Promise<PurgeOutcome[]> {
+  const purges = await mapBounded(requests, scope.options.requestCallsMax, async ({ id, revisions }): Promise<Purge> => {
+    const uuid = Buffer.from(scope.runtime.random.bytes(uuidBytes)).toString('hex')
+    return { uuid, id, paths: await knownPaths(scope, place, id, revisions, context) }
+  })
+  const { verdict, removed, errors } = await distributePurges(scope, place, purges, options.w, context)
+  if (verdict === 'failed') throw shardFailure(errors)
+  return requests.map(({ revisions }, i) => ({
+    kind: 'purged', revisions: [...new Set(revisions)].filter(revision => removed[i]!.has(revision)), accepted: verdict === 'accepted',
+  }))
+}
+
+/** The revisions, those that are leaves with their ancestors. */
+async function knownPaths(scope: CoordinatorScope, place: ShardPlace, id: string, revisions: readonly string[], context: RequestContext): Promise<RevisionPath[]> {
+  const call = readCall(scope, context)
+  const { replies } = await collectReplies(scope, place, undefined, peer => peer.replica.openDocument({ id, body: false, tree: true }, call))
+  const { branches } = mergeBranches(replies.flatMap(({ value }) => value?.tree ?? []))
+  const byLeaf = new Map(branches.map((branch: Branch) => [branchRevisions(branch)[0]!, branch.path]))
+  return [...new Set(revisions)].map(revision => {
+    const path = byLeaf.get(revision)
+    if (path !== undefined) return { start: path.start, ids: path.ids.slice(0, ancestorsMax) }
+    const dash = revision.indexOf('-')
+    return { start: Number(revision.slice(0, dash)), ids: [revision.slice(dash + 1)] }
+  })
+}
+
+interface PurgeDistribution {
+  readonly verdict: 'met' | 'accepted' | 'failed'
+  /** For each purge, what any of the replicas that answered removed. */
+  readonly removed: readonly ReadonlySet<string>[]
+  readonly errors: readonly ReplicaError[]
+}
+
+/** Resolves as soon as w replicas have recorded the purges; the others go on in the background. */
+function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: readonly Purge[], w: number | undefined, context: RequestContext): Promise<PurgeDistribution> {
+  return new Promise(resolve => {
+    const removed = purges.map(() => new Set<string>())
+    const errors: ReplicaError[] = []
+    let quorum = writeQuorum(place.activeCount, w)
+    let settled = false
+    const purgeOn = async (peer: Peer): Promise<void> => {
+      try {
+        const reply = await peer.replica.purgeDocuments({ purges }, writeCall(scope.options.storeTimeoutMs, context))
+        reply.forEach((revisions, i) => { for (const revision of revisions) removed[i]!.add(revision) })
+        if (peer.active) quorum = withDurable(quorum)
+      } catch (error) {
+        errors.push(asReplicaError(error))
+        scope.reportMissed(place.id, peer.node)
+        if (peer.active) quorum = withFailedWrite(quorum)
+      }
+      const verdict = writeVerdict(quorum)
+      if (settled || verdict === 'waiting') return
+      settled = true
+      resolve({ verdict, removed: removed.map(set => new Set(set)), errors })
+    }
+    for (const peer of scope.access.peers(place)) scope.background.track(purgeOn(peer))
+  })
+}
+
+/** Every purge that a majority of some shard's replicas knows of, in no order. */
+export async function purgedInfos(scope: CoordinatorScope, db: DatabaseRecord, context: RequestContext): Promise<readonly PurgedInfo[]> {
+  const call = readCall(scope, context)
+  const shards = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {
+    const { replies } = await collectReplies(scope, place, undefined, async peer => {
+      const found: Purge[] = []
+      for await (const page of peer.replica.scanPurges(0, call)) found.push(...page)
+      return found
+    })
+    return [...new Map(replies.flatMap(({ value }) => value).map(purge => [purge.uuid, purge])).values()]
+  })
+  return shards.flat().map(({ id, paths }) => ({
+    id, revisions: paths.map(({ start, ids }) => formatRevision({ generation: start, hash: ids[0]! })),
+  }))
+}

@@ -1,0 +1,148 @@
+/**
+ * Slow work on this node's shards: forgets records of purges that every replica has applied, and purges documents
+ * that were deleted long enough ago (`_auto_purge`). Each shard's auto-purge is done by one node, the first of its
+ * replicas that is up; two that believe to be it do the same thing twice, which changes nothing.
+ */
+import { sequenceBefore } from '@sectional/core'
+import type { CallContext, ChangeRow, ShardId, ShardReplica } from '@sectional/core'
+import type { Runtime, Timer } from '@sectional/runtime'
+import type { LocalReplicas } from '../anti-entropy/local-replicas.ts'
+import { activeReplicas } from '../control/cluster-state.ts'
+import type { DatabaseRecord, ShardRecord } from '../control/cluster-state.ts'
+import type { ControlPlane } from '../control/control-plane.ts'
+import type { Coordinator } from '../coordinator/coordinator.ts'
+import type { ReplicaDirectory } from '../coordinator/replica-directory.ts'
+import { parseTimeToLive } from './time-to-live.ts'
+import { defaultUpkeepOptions } from './upkeep-options.ts'
+import type { UpkeepOptions } from './upkeep-options.ts'
+
+export interface UpkeepParts {
+  readonly runtime: Runtime
+  readonly control: Pick<ControlPlane, 'node' | 'state'>
+  readonly replicas: ReplicaDirectory
+  readonly local: Pick<LocalReplicas, 'replica'>
+  readonly coordinator: Pick<Coordinator, 'purgeDocuments'>
+  readonly options?: Partial<UpkeepOptions>
+}
+
+export class Upkeep {
+  readonly #parts: UpkeepParts
+  readonly #options: UpkeepOptions
+  readonly #abort = new AbortController()
+  /** Of each replica's life: up to where its tombstones were purged. */
+  readonly #purgedUpTo = new Map<string, number>()
+  #timer: Timer | undefined
+  #wake: () => void = () => {}
+  #round: Promise<void> = Promise.resolve()
+
+  constructor(parts: UpkeepParts) {
+    this.#parts = parts
+    this.#options = { ...defaultUpkeepOptions, ...parts.options }
+  }
+
+  start(): void {
+    const { clock, random } = this.#parts.runtime
+    this.#timer = clock.setTimer(this.#options.intervalMs * (0.75 + random.fraction() / 2), () => {
+      this.#round = this.run().finally(() => { if (!this.#abort.signal.aborted) this.start() })
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort()
+    this.#timer?.cancel()
+    this.#wake()
+    await this.#round
+  }
+
+  /** One round over this node's shards. Never rejects. */
+  async run(): Promise<void> {
+    const { control, runtime } = this.#parts
+    for (const db of control.state()?.databases.values() ?? []) {
+      for (const shard of db.shards) {
+        if (this.#abort.signal.aborted) return
+        if (!activeReplicas(shard).some(({ node }) => node === control.node)) continue
+        try {
+          await this.#tend(db, shard)
+        } catch (error) {
+          runtime.log.debug({ db: db.name, range: shard.range, error: String(error) }, 'the upkeep of a shard ended early; the next round tries again')
+        }
+      }
+    }
+  }
+
+  async #tend(db: DatabaseRecord, shard: ShardRecord): Promise<void> {
+    const { local } = this.#parts
+    const id: ShardId = { incarnation: db.incarnation, range: shard.range }
+    const replica = local.replica(id)
+    if (replica === undefined) return
+    await this.#trimPurges(db, shard, id, replica)
+    const ttlMs = parseTimeToLive(db.autoPurge['deleted_document_ttl']) ?? Number.POSITIVE_INFINITY
+    if (ttlMs !== Number.POSITIVE_INFINITY && this.#isFirst(shard)) await this.#purgeTombstones(db, replica, ttlMs)
+  }
+
+  /** A record stays as long as a replica has not applied it, however many there are. */
+  async #trimPurges(db: DatabaseRecord, shard: ShardRecord, id: ShardId, replica: ShardReplica): Promise<void> {
+    const { control, replicas } = this.#parts
+    const { history, purgeSequence, oldestPurge } = await replica.replicaInfo(this.#call())
+    let through = purgeSequence - db.purgedInfosLimit
+    if (oldestPurge === 0 || through < oldestPurge) return
+    for (const { node } of shard.replicas) {
+      if (node === control.node) continue
+      if (!replicas.isConnected(node)) return
+      const { purgesSeen } = await replicas.replica(node, id).replicaInfo(this.#call())
+      through = Math.min(through, purgesSeen[history] ?? 0)
+    }
+    if (through >= oldestPurge) await replica.trimPurges(through, this.#call())
+  }
+
+  #isFirst(shard: ShardRecord): boolean {
+    const { control, replicas } = this.#parts
+    return activeReplicas(shard).find(({ node }) => node === control.node || replicas.isConnected(node))?.node === control.node
+  }
+
+  async #purgeTombstones(db: DatabaseRecord, replica: ShardReplica, ttlMs: number): Promise<void> {
+    const { clock, log } = this.#parts.runtime
+    const { history, sequence } = await replica.replicaInfo(this.#call())
+    const through = sequenceBefore(await replica.timeSpans({ clear: false }, this.#call()), clock.now() - ttlMs, sequence)
+    const since = this.#purgedUpTo.get(history) ?? 0
+    if (through <= since) return
+    let purged = 0
+    let batch: ChangeRow[] = []
+    for await (const page of replica.scanChanges({ since, descending: false, body: false, locals: false }, this.#call())) {
+      for (const row of page) {
+        if (row.sequence > through) break
+        if (row.leaves[0]!.deleted) batch.push(row)
+        if (batch.length < this.#options.purgeBatchMax) continue
+        purged += await this.#purge(db, batch)
+        batch = []
+        await this.#rest()
+        if (this.#abort.signal.aborted) return
+      }
+      if (page.at(-1)!.sequence >= through) break
+    }
+    purged += await this.#purge(db, batch)
+    this.#purgedUpTo.set(history, through)
+    if (purged > 0) log.info({ db: db.name, purged }, 'purged documents that were deleted long enough ago')
+  }
+
+  async #purge(db: DatabaseRecord, rows: readonly ChangeRow[]): Promise<number> {
+    if (rows.length === 0) return 0
+    const requests = rows.map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) }))
+    const outcomes = await this.#parts.coordinator.purgeDocuments(db, requests, {}, { requestId: 'auto-purge', signal: this.#abort.signal })
+    return outcomes.filter(({ revisions }) => revisions.length > 0).length
+  }
+
+  #rest(): Promise<void> {
+    return new Promise(resolve => {
+      const timer = this.#parts.runtime.clock.setTimer(this.#options.restMs, resolve)
+      this.#wake = () => {
+        timer.cancel()
+        resolve()
+      }
+    })
+  }
+
+  #call(): CallContext {
+    return { timeoutMs: this.#options.callTimeoutMs, signal: this.#abort.signal, requestId: 'upkeep' }
+  }
+}

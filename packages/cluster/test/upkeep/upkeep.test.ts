@@ -1,0 +1,77 @@
+import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import { expect } from 'chai'
+import { parseTimeToLive } from '../../src/upkeep/time-to-live.ts'
+import { Upkeep } from '../../src/upkeep/upkeep.ts'
+import { bytes, edit, plainCall, ReplicaWorld } from '../replica-world.ts'
+
+const dayMs = 86_400_000
+
+function upkeep(world: ReplicaWorld, node: string): Upkeep {
+  return new Upkeep({
+    runtime: world.runtime(node), control: { node, state: () => world.state() }, replicas: world.directory(node),
+    local: { replica: () => world.store(node) }, coordinator: world.coordinator(node),
+  })
+}
+
+describe('upkeep', () => {
+  it('forgets records of purges beyond the limit, once every replica has applied them', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b'] })
+    world.setDatabase({ ...world.db, purgedInfosLimit: 2 })
+    const purges = Array.from({ length: 5 }, (_, i) => ({ uuid: `u${i}`, id: `d${i}`, paths: [{ start: 1, ids: ['x'] }] }))
+    await world.store('a').purgeDocuments({ purges }, plainCall)
+    const oldest = async (): Promise<number> => (await world.store('a').replicaInfo(plainCall)).oldestPurge
+    const { history } = await world.store('a').replicaInfo(plainCall)
+    await upkeep(world, 'a').run()
+    expect(await oldest(), 'the other replica has none of them').to.equal(1)
+    await world.store('b').purgeDocuments({ purges: purges.slice(0, 2), checkpoint: { history, sequence: 2 } }, plainCall)
+    world.cut('a', 'b')
+    await upkeep(world, 'a').run()
+    expect(await oldest(), 'nobody knows how the other replica stands').to.equal(1)
+    world.heal()
+    await upkeep(world, 'a').run()
+    expect(await oldest()).to.equal(3)
+    await world.store('b').purgeDocuments({ purges, checkpoint: { history, sequence: 5 } }, plainCall)
+    await upkeep(world, 'a').run()
+    expect(await oldest(), 'the limit keeps the rest').to.equal(4)
+  })
+
+  it('purges documents that were deleted longer ago than the owner wants to keep them', async () => {
+    const world = new ReplicaWorld({ nodes: ['a'] })
+    world.setDatabase({ ...world.db, autoPurge: { deleted_document_ttl: '2_day' } })
+    const replica = new MemoryShardReplica({ history: 'h', now: () => world.clock.now() })
+    const purged: string[] = []
+    const work = new Upkeep({
+      runtime: world.runtime('a'), control: { node: 'a', state: () => world.state() }, replicas: world.directory('a'), local: { replica: () => replica },
+      coordinator: {
+        purgeDocuments: async (_db, requests) => {
+          purged.push(...requests.map(({ id }) => id))
+          return requests.map(({ revisions }) => ({ kind: 'purged', revisions, accepted: false }))
+        },
+      },
+    })
+    await world.clock.advance(1_760_000_000_000 - world.clock.now())
+    const remove = (id: string): Promise<unknown> =>
+      replica.storeRevisions({ revisions: [{ id, path: { start: 2, ids: ['b', 'a'] }, deleted: true, body: bytes({}) }], revsLimit: 10 }, plainCall)
+    await remove('old')
+    await replica.updateDocuments({ edits: [edit('alive', null, {})], revsLimit: 10 }, plainCall)
+    await world.clock.advance(dayMs)
+    await remove('young')
+    await work.run()
+    expect(purged).to.deep.equal([])
+    await world.clock.advance(2.1 * dayMs)
+    await remove('new')
+    await work.run()
+    expect(purged).to.deep.equal(['old'])
+    await work.run()
+    expect(purged).to.deep.equal(['old'])
+    await world.clock.advance(10 * dayMs)
+    await work.run()
+    expect(purged).to.deep.equal(['old', 'young', 'new'])
+    await work.stop()
+  })
+
+  it('reads times to live as the API does', () => {
+    expect([parseTimeToLive('3_mon'), parseTimeToLive('48_hours'), parseTimeToLive('infinity')]).to.deep.equal([90 * dayMs, 2 * dayMs, Infinity])
+    for (const text of [5, null, '', 'soon', '-1_hour', '3_fortnights', '1_monday']) expect(parseTimeToLive(text)).to.equal(null)
+  })
+})

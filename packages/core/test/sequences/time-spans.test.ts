@@ -1,0 +1,30 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { sequenceBefore, timeSpanMin, timeSpanMs, timeSpansMax, withChange, type TimeSpan } from '@sectional/core'
+
+describe('times of sequences', () => {
+  it('begin a span every three hours, and none before clocks can be right', () => {
+    let spans = withChange([], 5, 1)
+    expect(spans).to.deep.equal([])
+    const start = Math.ceil(timeSpanMin / timeSpanMs) * timeSpanMs
+    for (const [offset, sequence] of [[1, 1], [timeSpanMs - 1, 2], [timeSpanMs, 3], [5 * timeSpanMs + 7, 4], [timeSpanMs, 5]] as const) spans = withChange(spans, start + offset, sequence)
+    expect(spans.map(({ begin, sequence }) => [(begin - start) / timeSpanMs, sequence])).to.deep.equal([[0, 1], [1, 3], [5, 4]])
+  })
+
+  it('stay few, in order, and never claim that a change is older than it is', () => {
+    fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 300 }), gaps => {
+      let spans: readonly TimeSpan[] = []
+      const recorded: { readonly time: number; readonly sequence: number }[] = []
+      let time = timeSpanMin
+      gaps.forEach((gap, index) => {
+        time += gap * timeSpanMs / 3
+        recorded.push({ time, sequence: index + 1 })
+        spans = withChange(spans, time, index + 1)
+      })
+      expect(spans.length).to.be.at.most(timeSpansMax)
+      for (let i = 1; i < spans.length; i++) expect(spans[i]!.begin > spans[i - 1]!.begin && spans[i]!.sequence > spans[i - 1]!.sequence).to.equal(true)
+      for (const { time: at, sequence } of recorded) expect(sequenceBefore(spans, at, recorded.length)).to.be.below(sequence)
+      if (spans.length > 0) expect(sequenceBefore(spans, time + timeSpanMs, recorded.length)).to.equal(recorded.length)
+    }), { numRuns: 200 })
+  })
+})

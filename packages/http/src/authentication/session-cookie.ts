@@ -1,0 +1,89 @@
+/**
+ * The value of the session cookie, bit compatible with CouchDB (api.md A4.2): base64url of `{user}:{HEX_TIME}:{HMAC}`,
+ * the HMAC in raw bytes, keyed with the secret followed by the user's salt. So a new password, which brings a new
+ * salt, ends all sessions, and programs that know the secret can make cookies.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { ApiError, formatHttpTime } from '@sectional/core'
+import type { HttpSettings } from '../http-settings.ts'
+
+export const sessionCookieName = 'AuthSession'
+const separator = ':'.charCodeAt(0)
+const base64url = /^[A-Za-z0-9_-]+={0,2}$/
+const hexTime = /^[0-9A-Fa-f]{1,12}$/
+const digestNames: Readonly<Record<string, string>> = { sha: 'sha1', sha224: 'sha224', sha256: 'sha256', sha384: 'sha384', sha512: 'sha512' }
+const sameSiteValues: Readonly<Record<string, string>> = { none: 'None', lax: 'Lax', strict: 'Strict' }
+
+export interface SessionCookie {
+  readonly name: string
+  /** Seconds since 1970 at which the session was made or renewed. */
+  readonly time: number
+  /** What is signed. */
+  readonly message: Uint8Array
+  readonly signature: Uint8Array
+}
+
+/** The session's value in a Cookie header; null when there is none, or an empty one. */
+export function findSessionCookie(header: string | undefined): string | null {
+  if (header === undefined || !header.includes(sessionCookieName)) return null
+  for (const part of header.split(';')) {
+    const equals = part.indexOf('=')
+    if (equals < 0 || part.slice(0, equals).trim() !== sessionCookieName) continue
+    const value = part.slice(equals + 1).trim().replace(/^"(.*)"$/, '$1')
+    return value === '' ? null : value
+  }
+  return null
+}
+
+/** @throws ApiError `bad_request` when it is no session cookie; who signed it is not looked at */
+export function readSessionCookie(value: string): SessionCookie {
+  if (!base64url.test(value)) throw malformed()
+  const bytes = Buffer.from(value, 'base64url')
+  const first = bytes.indexOf(separator)
+  const second = first < 0 ? -1 : bytes.indexOf(separator, first + 1)
+  if (second < 0) throw malformed()
+  const time = bytes.toString('latin1', first + 1, second)
+  if (!hexTime.test(time)) throw malformed()
+  return {
+    name: bytes.toString('utf8', 0, first), time: Number.parseInt(time, 16),
+    message: bytes.subarray(0, second), signature: bytes.subarray(second + 1),
+  }
+}
+
+function malformed(): ApiError {
+  return new ApiError('bad_request', 'Malformed AuthSession cookie. Please clear your cookies.')
+}
+
+/** Digests of `chttpd_auth/hash_algorithms`, the first of which signs. Unknown names are left out. */
+export function signatureDigests(list: string): readonly string[] {
+  const known = list.split(',').flatMap(name => digestNames[name.trim()] ?? [])
+  return known.length > 0 ? known : ['sha256']
+}
+
+export function makeSessionCookie(name: string, timeSeconds: number, key: string, digest: string): string {
+  const message = Buffer.from(`${name}:${Math.floor(timeSeconds).toString(16).toUpperCase()}`)
+  return Buffer.concat([message, Buffer.from(':'), createHmac(digest, key).update(message).digest()]).toString('base64url')
+}
+
+export function isSignedBy({ message, signature }: SessionCookie, key: string, digest: string): boolean {
+  const expected = createHmac(digest, key).update(message).digest()
+  return expected.length === signature.length && timingSafeEqual(expected, signature)
+}
+
+/**
+ * The Set-Cookie header of a value.
+ * @param value empty: the browser forgets the session
+ * @param encrypted whether the listener itself speaks TLS
+ */
+export function sessionCookieHeader(value: string, settings: HttpSettings, nowMs: number, encrypted: boolean): string {
+  const { sessionSeconds, cookieDomain } = settings
+  const sameSite = sameSiteValues[settings.sameSite]
+  return [
+    `${sessionCookieName}=${value}`, 'Version=1',
+    ...(settings.persistentCookies ? [`Expires=${formatHttpTime(nowMs + sessionSeconds * 1000)}`, `Max-Age=${sessionSeconds}`] : []),
+    ...(encrypted ? ['Secure'] : []),
+    ...(cookieDomain === '' ? [] : [`Domain=${cookieDomain}`]),
+    'Path=/', 'HttpOnly',
+    ...(sameSite === undefined ? [] : [`SameSite=${sameSite}`]),
+  ].join('; ')
+}

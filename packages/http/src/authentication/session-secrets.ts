@@ -1,0 +1,78 @@
+/**
+ * What session cookies are signed with: `chttpd_auth/secret` of the node's configuration, or else the cluster's own
+ * secret, made at the first login and kept in the control plane, so that a session holds on every node. After a
+ * change the secret before it stays valid for the life of a session (api.md D30).
+ */
+import type { ControlPlane } from '@sectional/cluster'
+import type { Clock, Random } from '@sectional/runtime'
+import type { Configuration } from '../configuration.ts'
+import type { HttpSettings } from '../http-settings.ts'
+
+const section = 'chttpd_auth'
+const key = 'secret'
+const settingName = `${section}/${key}`
+const secretBytes = 32
+/** Secrets before the newest that are remembered. */
+const previousMax = 4
+
+export interface SessionSecretsParts {
+  readonly control: Pick<ControlPlane, 'state' | 'onChange' | 'setSetting'>
+  readonly configuration: Configuration
+  readonly settings: HttpSettings
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export class SessionSecrets {
+  readonly #parts: SessionSecretsParts
+  readonly #unsubscribe: () => void
+  #newest: string | undefined
+  #previous: readonly { readonly secret: string; readonly until: number }[] = []
+  #making: Promise<void> | undefined
+
+  constructor(parts: SessionSecretsParts) {
+    this.#parts = parts
+    this.#unsubscribe = parts.control.onChange(() => { this.#look() })
+    this.#look()
+  }
+
+  stop(): void {
+    this.#unsubscribe()
+  }
+
+  /** The newest first; none before the first login. */
+  valid(): readonly string[] {
+    const newest = this.#look()
+    if (this.#previous.length === 0) return newest === undefined ? [] : [newest]
+    const now = this.#parts.clock.now()
+    this.#previous = this.#previous.filter(({ until }) => now < until)
+    return [...(newest === undefined ? [] : [newest]), ...this.#previous.map(({ secret }) => secret)]
+  }
+
+  /** @throws ApiError `service_unavailable` when the cluster has none yet and no majority answers */
+  async signing(): Promise<string> {
+    const known = this.#look()
+    if (known !== undefined) return known
+    this.#making ??= this.#make().finally(() => { this.#making = undefined })
+    await this.#making
+    return this.signing()
+  }
+
+  #make(): Promise<void> {
+    const { control, random } = this.#parts
+    return control.setSetting(section, key, Buffer.from(random.bytes(secretBytes)).toString('hex'))
+  }
+
+  #look(): string | undefined {
+    const { configuration, control, clock, settings } = this.#parts
+    const configured = configuration.get(section, key)
+    const secret = configured !== undefined && configured !== '' ? configured : control.state()?.settings[settingName]
+    if (secret === this.#newest) return secret
+    if (this.#newest !== undefined) {
+      const until = clock.now() + settings.sessionSeconds * 1000
+      this.#previous = [{ secret: this.#newest, until }, ...this.#previous].slice(0, previousMax)
+    }
+    this.#newest = secret
+    return secret
+  }
+}

@@ -1,0 +1,55 @@
+/** `_compact`, the clean-up of indexes, `_time_seq` and `_partition/{p}` (api.md A5.10 to A5.12). */
+import { ApiError, checkPartition, formatIsoTime, formatRange } from '@sectional/core'
+import { requireDatabaseAdmin } from '../authorization.ts'
+import { readBody, requireJsonType } from '../body.ts'
+import { sendJson } from '../response.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+
+export async function postCompact(request: RequestContext, services: Services): Promise<void> {
+  requireJsonType(request)
+  await readBody(request, services)
+  await services.coordinator.compactDatabase(request.database, request)
+  sendJson(request, services, 202, { ok: true })
+}
+
+/** There are no view indexes in this version, so nothing of a design document's can be compacted. */
+export async function postCompactDesign(request: RequestContext, services: Services): Promise<void> {
+  requireJsonType(request)
+  await readBody(request, services)
+  const opened = await services.coordinator.openDocument(request.database, `_design/${request.params[0]!}`, { body: false }, request)
+  if (opened === null) throw new ApiError('missing')
+  if (opened.leaves[0]!.deleted) throw new ApiError('deleted')
+  sendJson(request, services, 202, { ok: true })
+}
+
+/** No index files of this version can be left over. */
+export async function postCleanup(request: RequestContext, services: Services): Promise<void> {
+  await readBody(request, services)
+  sendJson(request, services, 202, { ok: true })
+}
+
+export async function getTimeSequence(request: RequestContext, services: Services): Promise<void> {
+  const answer: Record<string, Record<string, [string, number][]>> = Object.fromEntries(request.database.shards.map(({ range }) => [formatRange(range), {}]))
+  for (const { range, node, spans } of await services.coordinator.timeSpans(request.database, false, request)) {
+    answer[formatRange(range)]![node] = spans.map(({ begin, count }) => [formatIsoTime(begin), count])
+  }
+  sendJson(request, services, 200, { time_seq: answer })
+}
+
+export async function deleteTimeSequence(request: RequestContext, services: Services): Promise<void> {
+  requireDatabaseAdmin(request.user, request.database)
+  await services.coordinator.timeSpans(request.database, true, request)
+  sendJson(request, services, 200, { ok: true })
+}
+
+export async function getPartition(request: RequestContext, services: Services): Promise<void> {
+  const { database } = request
+  const partition = request.params[0]!
+  if (!database.partitioned) throw new ApiError('bad_request', 'database is not partitioned')
+  checkPartition(partition)
+  const { documentCount, deletedCount, sizes } = await services.coordinator.partitionInfo(database, partition, request)
+  sendJson(request, services, 200, {
+    db_name: database.name, sizes: { active: sizes.active, external: sizes.external }, partition, doc_count: documentCount, doc_del_count: deletedCount,
+  })
+}

@@ -1,0 +1,94 @@
+import type { ShardId } from '@sectional/core'
+import type { Clock, Log, Timer } from '@sectional/runtime'
+import { toReplicaError } from '../call-guard.ts'
+import { shardName } from '../shard-directory.ts'
+import { defaultCompactionOptions } from './compaction-options.ts'
+import type { CompactionOptions } from './compaction-options.ts'
+import { ShardCompaction } from './shard-compaction.ts'
+import type { CompactedShard, CompactionProgress } from './shard-compaction.ts'
+
+export interface CompactionTask extends CompactionProgress { readonly shard: ShardId }
+
+interface Entry { readonly shard: ShardId; readonly compacted: CompactedShard }
+
+/** The compactions of one node, one after the other: on request, and by itself where replaced bodies pile up. */
+export class Compactor {
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #options: CompactionOptions
+  readonly #abort = new AbortController()
+  readonly #waiting = new Map<string, Entry>()
+  readonly #due = new Map<string, Entry>()
+  #running: { readonly name: string; readonly shard: ShardId; readonly compaction: ShardCompaction } | undefined
+  #work: Promise<void> | undefined
+  #timer: Timer | undefined
+
+  constructor(clock: Clock, log: Log, options: Partial<CompactionOptions> = {}) {
+    this.#clock = clock
+    this.#log = log
+    this.#options = { ...defaultCompactionOptions, ...options }
+  }
+
+  /** Compacts the shard as soon as those before it are done; once, however often it is asked for meanwhile. */
+  request(shard: ShardId, compacted: CompactedShard): void {
+    const name = shardName(shard)
+    this.#due.delete(name)
+    if (this.#abort.signal.aborted || this.#running?.name === name) return
+    this.#waiting.set(name, { shard, compacted })
+    this.#work ??= this.#run().finally(() => { this.#work = undefined })
+  }
+
+  /** The shard was written to: notes it for the next look when it has become worth a compaction. */
+  written(shard: ShardId, compacted: CompactedShard): void {
+    const { replacedBytesMin, replacedPartMin, checkIntervalMs } = this.#options
+    const { replacedBytes, externalBytes } = compacted.writer.committed()
+    if (replacedBytes < replacedBytesMin || replacedBytes < replacedPartMin * (replacedBytes + externalBytes) || this.#abort.signal.aborted) return
+    this.#due.set(shardName(shard), { shard, compacted })
+    this.#timer ??= this.#clock.setTimer(checkIntervalMs, () => {
+      this.#timer = undefined
+      for (const entry of [...this.#due.values()]) this.request(entry.shard, entry.compacted)
+    })
+  }
+
+  isCompacting(shard: ShardId): boolean {
+    const name = shardName(shard)
+    return this.#running?.name === name || this.#waiting.has(name)
+  }
+
+  /** What runs now. */
+  tasks(): readonly CompactionTask[] {
+    return this.#running === undefined ? [] : [{ shard: this.#running.shard, ...this.#running.compaction.progress }]
+  }
+
+  forget(shard: ShardId): void {
+    const name = shardName(shard)
+    this.#waiting.delete(name)
+    this.#due.delete(name)
+  }
+
+  /** Resolves when nothing runs any more. */
+  async stop(): Promise<void> {
+    this.#abort.abort()
+    this.#timer?.cancel()
+    this.#waiting.clear()
+    await this.#work
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      const next = this.#waiting.entries().next()
+      if (next.done || this.#abort.signal.aborted) return
+      const [name, { shard, compacted }] = next.value
+      this.#waiting.delete(name)
+      try {
+        const compaction = new ShardCompaction(compacted, this.#clock, this.#options, this.#abort.signal)
+        this.#running = { name, shard, compaction }
+        await compaction.run()
+      } catch (error) {
+        this.#log.warn({ shard: name.replace('\0', ' '), error: String(toReplicaError(error)) }, 'a compaction ended early; what it did stands, the rest is left to the next one')
+      } finally {
+        this.#running = undefined
+      }
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import type { PartitionInfo } from '@sectional/core'
+import { ByteReader } from './byte-reader.ts'
+import { ByteWriter } from './byte-writer.ts'
+import { checkSeal, sealBytes, sealRecord } from './damaged-record.ts'
+import type { DocumentRecord } from './document-record.ts'
+
+export const emptyPartition: PartitionInfo = { documentCount: 0, deletedCount: 0, sizes: { active: 0, external: 0 } }
+
+/** The partition of a document; null: design documents have none. */
+export function partitionOf(id: string): string | null {
+  const colon = id.startsWith('_') ? -1 : id.indexOf(':')
+  return colon < 0 ? null : id.slice(0, colon)
+}
+
+/** A partition after one of its documents changed; null: there is no record before or after. */
+export function withDocument({ documentCount, deletedCount, sizes }: PartitionInfo, before: DocumentRecord | null, after: DocumentRecord | null): PartitionInfo {
+  const sum = (of: (record: DocumentRecord) => number): number => (after === null ? 0 : of(after)) - (before === null ? 0 : of(before))
+  return {
+    documentCount: documentCount + sum(record => record.deleted ? 0 : 1),
+    deletedCount: deletedCount + sum(record => record.deleted ? 1 : 0),
+    sizes: { active: sizes.active + sum(record => record.encodedBytes + record.bodyBytes), external: sizes.external + sum(record => record.bodyBytes) },
+  }
+}
+
+export function encodePartition({ documentCount, deletedCount, sizes }: PartitionInfo): Uint8Array {
+  const writer = new ByteWriter(sealBytes)
+  for (const value of [documentCount, deletedCount, sizes.active, sizes.external]) writer.integer(value)
+  return sealRecord(writer.finish())
+}
+
+export function decodePartition(partition: string, bytes: Uint8Array): PartitionInfo {
+  checkSeal(bytes, `the record of partition ${partition}`)
+  const reader = new ByteReader(bytes, sealBytes)
+  return { documentCount: reader.integer(), deletedCount: reader.integer(), sizes: { active: reader.integer(), external: reader.integer() } }
+}

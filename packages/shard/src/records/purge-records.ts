@@ -1,0 +1,40 @@
+import type { Purge, PurgeRow } from '@sectional/core'
+import { ByteReader } from './byte-reader.ts'
+import { ByteWriter } from './byte-writer.ts'
+import { checkSeal, DamagedRecordError, sealBytes, sealRecord } from './damaged-record.ts'
+
+const format = 1
+
+/** The recorded purges of one document, oldest first. */
+export function encodePurges(purges: readonly PurgeRow[]): Uint8Array {
+  const writer = new ByteWriter(sealBytes)
+  writer.byte(format)
+  writer.integer(purges.length)
+  for (const { uuid, sequence, paths } of purges) {
+    writer.text(uuid)
+    writer.integer(sequence)
+    writer.integer(paths.length)
+    for (const { start, ids } of paths) {
+      writer.integer(start)
+      writer.integer(ids.length)
+      for (const hash of ids) writer.text(hash)
+    }
+  }
+  return sealRecord(writer.finish())
+}
+
+export function decodePurges(id: string, bytes: Uint8Array): PurgeRow[] {
+  checkSeal(bytes, `the purges of document ${id}`)
+  const reader = new ByteReader(bytes, sealBytes)
+  const found = reader.byte()
+  if (found !== format) throw new DamagedRecordError(`the purges of document ${id} have format ${found}; this version reads ${format}`)
+  return times(reader.integer(), () => ({ uuid: reader.text(), sequence: reader.integer(), id, paths: times(reader.integer(), () => readPath(reader)) }))
+}
+
+function readPath(reader: ByteReader): Purge['paths'][number] {
+  return { start: reader.integer(), ids: times(reader.integer(), () => reader.text()) }
+}
+
+function times<T>(count: number, read: () => T): T[] {
+  return Array.from({ length: count }, read)
+}

@@ -1,0 +1,58 @@
+import type { PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow } from '@sectional/core'
+import { RevisionTree } from '@sectional/core'
+import { ShardKeys } from '../key-layout.ts'
+import type { ShardRecords } from '../shard-records.ts'
+import type { WriteDraft } from '../write-draft.ts'
+import { scanEntries } from './entry-scan.ts'
+
+/** Records that are forgotten in one batch. */
+const trimmedTogether = 200
+
+/** Applies each purge that was not applied before, and records it, whether it finds something or not. */
+export function decidePurges(draft: WriteDraft, { purges, checkpoint }: PurgeDocumentsRequest): PurgeDocumentsReply {
+  const reply = purges.map(purge => {
+    if (draft.purges(purge.id).some(known => known.uuid === purge.uuid)) return []
+    let tree = draft.document(purge.id)?.tree ?? RevisionTree.empty
+    const removed: string[] = []
+    const released: number[] = []
+    let changed = false
+    for (const path of purge.paths) {
+      const purged = tree.purge(path)
+      if (purged === null) continue
+      changed = true
+      tree = purged.tree
+      released.push(...purged.released)
+      const named = `${path.start}-${path.ids[0]}`
+      if (purged.removed.includes(named)) removed.push(named)
+    }
+    draft.putPurge(purge, changed ? tree : null)
+    draft.dropBodies(released)
+    return removed
+  })
+  if (checkpoint !== undefined) draft.putPurgeCheckpoint(checkpoint.history, checkpoint.sequence)
+  return reply
+}
+
+export async function* scanPurges(records: ShardRecords, since: number): AsyncGenerator<readonly PurgeRow[]> {
+  for await (const page of scanEntries(records.store, records.keys.purgesAfter(since))) {
+    const rows = page.flatMap(([key, value]) => {
+      const sequence = ShardKeys.sequence(key)
+      return records.purges(Buffer.from(value).toString('utf8')).filter(purge => purge.sequence === sequence)
+    })
+    if (rows.length > 0) yield rows
+  }
+}
+
+/** Sequence of the oldest purge that is recorded, or 0. */
+export async function oldestPurge(records: ShardRecords): Promise<number> {
+  for await (const [first] of scanEntries(records.store, records.keys.kind('p'), {}, 1)) return first === undefined ? 0 : ShardKeys.sequence(first[0])
+  return 0
+}
+
+/** Sequences and ids of recorded purges up to one, a few at a time. */
+export async function* purgesUpTo(records: ShardRecords, sequence: number): AsyncGenerator<readonly { readonly sequence: number; readonly id: string }[]> {
+  const range = { ...records.keys.kind('p'), lt: records.keys.purgesAfter(sequence).gte }
+  for await (const page of scanEntries(records.store, range, {}, trimmedTogether)) {
+    yield page.map(([key, value]) => ({ sequence: ShardKeys.sequence(key), id: Buffer.from(value).toString('utf8') }))
+  }
+}

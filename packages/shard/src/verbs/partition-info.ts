@@ -1,0 +1,17 @@
+import type { PartitionInfo } from '@sectional/core'
+import type { ShardRecords } from '../shard-records.ts'
+import { ShardKeys } from '../key-layout.ts'
+import { emptyPartition, withDocument } from '../records/partition-record.ts'
+import { DocumentRecord } from '../records/document-record.ts'
+import { scanEntries } from './entry-scan.ts'
+
+/** From the partition's record; in a shard that keeps none, by a scan of its documents. */
+export async function partitionInfo(records: ShardRecords, partition: string): Promise<PartitionInfo> {
+  if (records.partitioned) return records.partition(partition)
+  let found = emptyPartition
+  const range = records.keys.ids('i', { id: `${partition}:`, inclusive: true }, { id: `${partition};`, inclusive: false })
+  for await (const page of scanEntries(records.store, range)) {
+    for (const [key, value] of page) found = withDocument(found, null, DocumentRecord.decode(ShardKeys.text(key), value))
+  }
+  return found
+}
