@@ -29,7 +29,9 @@ export class DurableAcknowledgement {
     if (record === undefined || record.incarnation !== operation.incarnationBefore) return
     const shard = shardOf(record, operation.id)
     const active = activeReplicas(shard)
-    const wanted = Math.min(operation.w ?? majority(active.length), active.length)
+    // A replica that was filled meanwhile counts from the next request on.
+    const counted = Math.min(operation.activeBefore, active.length)
+    const wanted = Math.min(operation.w ?? majority(counted), counted)
     const disks = this.#world.nodes.filter(node => active.some(replica => replica.node === node.name)).map(node => openDisk(node.disk))
     void this.#count(disks, { incarnation: record.incarnation, range: shard.range }, operation.id, revision).then(found => {
       if (found >= wanted - this.#disks.lost || this.#mayBeDropped(operation.database, record.incarnation)) return

@@ -1,10 +1,11 @@
+import { activeReplicas } from '@sectional/server'
 import type { ClientAction, DatabaseOptions, SwarmOptions } from '../swarm/swarm-options.ts'
 import type { Schedule } from '../swarm/schedule.ts'
 import type { Weather } from '../swarm/weather.ts'
 import type { Answer } from '../world/answer.ts'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
-import { databaseRecord } from './history.ts'
+import { databaseRecord, shardOf } from './history.ts'
 import type { History, Operation, OperationKind, Outcome } from './history.ts'
 
 export interface ClientParts {
@@ -183,7 +184,13 @@ export class Client {
     const operations = tasks.map(({ kind, id, value = '', parent = null }) => history.begin({ client: name, node, kind, database, id, value, parent, r, w }))
     const incarnation = (): string | undefined => databaseRecord(world.node(node), database)?.incarnation
     const answer = await world.send(node, method, target, json, {
-      onDelivered: () => { for (const operation of operations) operation.incarnationBefore = incarnation() },
+      onDelivered: () => {
+        const record = databaseRecord(world.node(node), database)
+        for (const operation of operations) {
+          operation.incarnationBefore = record?.incarnation
+          operation.activeBefore = record === undefined ? 0 : activeReplicas(shardOf(record, operation.id)).length
+        }
+      },
       onAnswered: early => this.#answered(operations, tasks, early, incarnation()),
     })
     tasks.forEach((task, index) => {

@@ -41,6 +41,8 @@ export interface Operation {
   /** The database's incarnation as the node knew it when it took the request in, and when it answered. */
   incarnationBefore: string | undefined
   incarnationAfter: string | undefined
+  /** Replicas of the document's range that counted when the node took the request in. */
+  activeBefore: number
   /** Whether anything was wrong with the cluster between some time before the start and the end. */
   calm: boolean
 }
@@ -56,7 +58,7 @@ export class History {
   begin(fields: Pick<Operation, 'client' | 'node' | 'kind' | 'database' | 'id' | 'value' | 'parent' | 'r' | 'w'>): Operation {
     const operation: Operation = {
       ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0, outcome: 'unknown', revision: undefined, readValue: undefined,
-      incarnationBefore: undefined, incarnationAfter: undefined, calm: false,
+      incarnationBefore: undefined, incarnationAfter: undefined, activeBefore: 0, calm: false,
     }
     this.operations.push(operation)
     const { number, client, node, kind, database, id, parent, value } = operation
