@@ -72,7 +72,8 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     faultMsMax: dice.pick([500, 3000, 15_000, 90_000]),
     faults: drawFaults(dice),
     bulkMax: dice.pick([4, 8, 8, 300]),
-    revsLimit: dice.pick([undefined, undefined, undefined, 5, 2, 1]),
+    // A limit below the longest divergence keeps replicas from joining branches again (packages/core, revision-tree).
+    revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
   }
 }
 
