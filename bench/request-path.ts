@@ -100,5 +100,5 @@ const work: Record<string, (round: number) => Promise<void>> = {
 }
 for (const kind of kinds) for (let round = 0; round < rounds; round++) await work[kind]!(round)
 await node.stop()
-runtime.close()
+await runtime.close()
 rmSync(directory, { recursive: true })

@@ -26,8 +26,8 @@ export interface RealRuntimeOptions {
 }
 
 export interface RealRuntime extends Runtime {
-  /** Ends sockets and listeners that are still open, and writes out the log. Stores are closed by their owners. */
-  close(): void
+  /** Ends sockets and listeners that are still open; resolves when the log is written. Stores are closed by their owners. */
+  close(): Promise<void>
 }
 
 /** @throws Error when the data directory cannot be made */
@@ -50,11 +50,11 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
     log,
     metrics,
     machine,
-    close: () => {
+    close: async () => {
       http.revoke()
       network.revoke()
       machine.close()
-      log.close()
+      await log.close()
     },
   }
 }

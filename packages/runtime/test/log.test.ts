@@ -36,12 +36,12 @@ describe('PinoLog', () => {
     expect((lines[0]?.['error'] as { message: string; stack: string }).stack).to.include('log.test.ts')
   })
 
-  it('appends to a file, all of it once it is closed', () => {
+  it('appends to a file, all of it once it is closed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sectional-log-'))
     const file = join(folder, 'logs', 'node.log')
     const log = PinoLog.create({ level: 'info', file })
     for (let index = 0; index < 100; index++) log.info({ index }, 'line')
-    log.close()
+    await log.close()
     expect(readFileSync(file, 'utf8').trim().split('\n')).to.have.length(100)
     rmSync(folder, { recursive: true })
   })

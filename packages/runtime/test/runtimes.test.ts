@@ -29,7 +29,7 @@ describe('a real runtime', () => {
     expect(existsSync(join(dataDirectory, 'stores', 'documents', 'CURRENT'))).to.equal(true)
     expect(existsSync(join(dataDirectory, 'blobs', 'attachments'))).to.equal(true)
     expect((await runtime.metrics.samples()).find(({ name }) => name === 'sectional_storage_operations_total')).to.deep.include({ labels: { store: 'documents' }, value: 1 })
-    runtime.close()
+    await runtime.close()
   })
 
   it('ends what is still open when it is closed', async () => {
@@ -38,7 +38,7 @@ describe('a real runtime', () => {
     const server = await runtime.http.listen(anyPort, () => {})
     await runtime.network.listen(anyPort, () => {})
     const response = fetch(`http://127.0.0.1:${server.address.port}/`).then(() => 'answered', () => 'cut')
-    runtime.close()
+    await runtime.close()
     await server.close(0)
     expect(await response).to.equal('cut')
   })

@@ -20,14 +20,14 @@ export interface PinoLogOptions {
 const secretNames = ['password', 'secret', 'authorization', 'cookie', 'token', 'credentials', 'private_key']
 const secretPaths = secretNames.flatMap(name => [name, `*.${name}`, `*.*.${name}`])
 
-/** JSON lines by pino. `close` writes out what is buffered. */
+/** JSON lines by pino. `close` waits until everything is written. */
 export class PinoLog implements Log {
   readonly #logger: Logger
-  readonly #flush: () => void
+  readonly #end: () => Promise<void>
 
-  private constructor(logger: Logger, flush: () => void) {
+  private constructor(logger: Logger, end: () => Promise<void>) {
     this.#logger = logger
-    this.#flush = flush
+    this.#end = end
   }
 
   static create({ level, file, fields = {}, destination }: PinoLogOptions): PinoLog {
@@ -41,7 +41,7 @@ export class PinoLog implements Log {
       serializers: { error: pino.stdSerializers.err, err: pino.stdSerializers.err },
       redact: { paths: secretPaths, censor: '[redacted]' },
     }, destination ?? own as DestinationStream)
-    return new PinoLog(logger, () => own?.flushSync())
+    return new PinoLog(logger, own === undefined ? async () => {} : once(() => ended(own)))
   }
 
   debug(fields: LogFields, message: string): void {
@@ -61,17 +61,33 @@ export class PinoLog implements Log {
   }
 
   child(fields: LogFields): Log {
-    return new PinoLog(this.#logger.child(fields), this.#flush)
+    return new PinoLog(this.#logger.child(fields), this.#end)
   }
 
-  close(): void {
-    this.#flush()
+  close(): Promise<void> {
+    return this.#end()
   }
 }
 
 const standardOutput = 1
 
-function openDestination(file: string | undefined): ReturnType<typeof pino.destination> {
+type Destination = ReturnType<typeof pino.destination>
+
+/** A write that is under way cannot be waited for in the same turn, so the end is awaited. */
+function ended(destination: Destination): Promise<void> {
+  return new Promise(resolve => {
+    destination.once('close', resolve)
+    destination.once('error', () => resolve())
+    destination.end()
+  })
+}
+
+function once(end: () => Promise<void>): () => Promise<void> {
+  let result: Promise<void> | undefined
+  return () => result ??= end()
+}
+
+function openDestination(file: string | undefined): Destination {
   if (file !== undefined) mkdirSync(dirname(file), { recursive: true })
   // Opened here, for pino opens in the background and cannot write out a log that ends before that.
   const destination = pino.destination({ dest: file === undefined ? standardOutput : openSync(file, 'a'), sync: false })

@@ -40,7 +40,7 @@ export async function runNode(words: readonly string[], env: Readonly<Record<str
     runtime.log.info({}, 'stopped')
     return 0
   } finally {
-    runtime.close()
+    await runtime.close()
   }
 }
 
