@@ -104,8 +104,9 @@ describe('sectional, the command', () => {
     const second = new CommandRun([...words, '--nodes', '3'])
     await second.printed(/node3@127.0.0.1 +http/)
     const third = new HttpClient(port + 2, 'anna:pa#ss;word')
-    expect((await third.send('GET', '/db/kept')).body.x).to.equal(1)
-    expect((await third.send('GET', '/_membership')).body.cluster_nodes).to.have.length(3)
+    // Each node is up by its own account; the newest hears of the others' admission a moment later.
+    await eventually('node3 to know all members', readyMsMax, async () => expect((await third.send('GET', '/_membership')).body.cluster_nodes).to.have.length(3))
+    await eventually('node3 to read what node1 kept', readyMsMax, async () => expect((await third.send('GET', '/db/kept')).body.x).to.equal(1))
     expect(readFileSync(join(folder, 'node1/local.ini'), 'utf8')).not.to.contain('pa#ss')
     for (const name of ['cluster.json', 'node1/cluster.ini', 'node1/local.ini']) expect(statSync(join(folder, name)).mode & 0o077).to.equal(0)
 
