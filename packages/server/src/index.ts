@@ -9,5 +9,5 @@ export type { IniFile } from './configuration/settings.ts'
 // What looks into a simulated node's disk.
 export { ShardHost, verifyShard } from '@sectional/shard'
 // The metadata that `Node.control` gives.
-export { activeReplicas, majority } from '@sectional/cluster'
-export type { ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, ShardRecord } from '@sectional/cluster'
+export { activeReplicas, defaultRaftDriverOptions, majority } from '@sectional/cluster'
+export type { ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, RaftDriverOptions, ShardRecord } from '@sectional/cluster'

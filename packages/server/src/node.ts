@@ -4,7 +4,7 @@
  */
 import {
   AntiEntropy, ControlPlaneNode, Upkeep, createCoordinator, defaultControlPlaneOptions,
-  type AntiEntropyOptions, type ControlPlane, type CoordinatorNode, type CoordinatorOptions, type ReplicaDirectory,
+  type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type CoordinatorNode, type CoordinatorOptions, type ReplicaDirectory,
 } from '@sectional/cluster'
 import { answerNodeQuestion, createHttpApi, type Configuration, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
@@ -26,7 +26,7 @@ export interface NodeParts {
   readonly seams?: NodeSeams
 }
 
-/** Where a test can stand between the parts of a node, to plant a bug: each wraps what one part shows the others. */
+/** Where a test can stand between the parts of a node, to plant a bug: each wraps what one part shows the others, or sets other bounds. */
 export interface NodeSeams {
   /** The metadata as the HTTP API and, by its records, the coordinator see it. */
   readonly control?: (control: ControlPlane) => ControlPlane
@@ -35,6 +35,7 @@ export interface NodeSeams {
   /** Links to the peers. */
   readonly network?: (network: PeerNetwork) => PeerNetwork
   readonly antiEntropy?: Partial<AntiEntropyOptions>
+  readonly controlPlane?: Partial<ControlPlaneOptions>
   readonly coordinator?: Partial<CoordinatorOptions>
 }
 
@@ -117,7 +118,7 @@ class ComposedNode implements Node {
     const control: ControlPlaneNode = new ControlPlaneNode({
       runtime, network,
       identity: { node: options.name, address: options.cluster.advertised, zone: options.zone, seeds: options.cluster.seeds },
-      options: defaultControlPlaneOptions,
+      options: { ...defaultControlPlaneOptions, ...seams.controlPlane },
       replica: shard => hosted.planned(shard),
       answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
       onFatal: this.#parts.onFatal,

@@ -115,6 +115,12 @@ export class MemoryConnection implements Connection {
     this.peer?.receiveEnd(reason)
   }
 
+  /** This end dies, and nobody tells the other one: what that one sends is lost until it notices. */
+  vanish(reason: string): void {
+    this.#drop()
+    this.#end(reason)
+  }
+
   /** This end's process is gone: it hears nothing more, the other end learns of it as of a close. */
   abandon(reason: string): void {
     this.#onFrame = undefined

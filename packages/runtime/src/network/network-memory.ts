@@ -90,6 +90,19 @@ export class MemoryNetworkHub implements Wires {
     }
   }
 
+  /**
+   * The connections that `near` has with `far` die at its end alone, as when something on the way forgot them: `far` keeps
+   * its end, which leads nowhere, until it gives it up or is reset after `lingerMs`. Needs a clock.
+   */
+  sever(near: string, far: string, lingerMs: number): void {
+    for (const connection of [...this.#connections]) {
+      if (connection.from !== near || connection.to !== far || !connection.isOpen) continue
+      const { peer } = connection
+      connection.vanish('connection reset (simulated)')
+      this.clock?.setTimer(lingerMs, () => peer?.breakLink('connection reset (simulated)'))
+    }
+  }
+
   /** Connections open now, counted once for both ends. */
   get openConnections(): number {
     return [...this.#connections].filter(connection => connection.isOpen).length / 2

@@ -3,7 +3,8 @@ import type { Weather } from '../swarm/weather.ts'
 import { jumpClock } from './clock-faults.ts'
 import { failingDisk, failingReads, fullDisk, slowDisk } from './disk-faults.ts'
 import type { Fault, FaultContext } from './fault.ts'
-import { cutOneWay, dropConnections, isolateLeader, isolateOne, killConnections, partition, slowLink } from './network-faults.ts'
+import { leave } from './membership-faults.ts'
+import { crossDial, cutOneWay, dropConnections, isolateLeader, isolateOne, killConnections, lingerConnections, partition, slowLink } from './network-faults.ts'
 import { crash, crashAll, loseDisk, pause, stop } from './process-faults.ts'
 
 const makers: Readonly<Record<FaultName, (context: FaultContext) => Fault | undefined>> = {
@@ -12,6 +13,7 @@ const makers: Readonly<Record<FaultName, (context: FaultContext) => Fault | unde
   'kill-connections': killConnections, 'drop-connections': dropConnections,
   'slow-disk': slowDisk, 'full-disk': fullDisk, 'failing-disk': failingDisk, 'failing-reads': failingReads,
   'jump-clock': jumpClock,
+  'linger-connections': lingerConnections, 'cross-dial': crossDial, 'leave': leave,
 }
 
 /** Lets things go wrong, one after the other and several at a time, until it is stopped; then ends them all. */

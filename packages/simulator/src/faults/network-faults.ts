@@ -51,6 +51,31 @@ export function killConnections(context: FaultContext): Fault | undefined {
   return { begin: () => context.world.kill(a, b), end: () => {} }
 }
 
+/**
+ * One end of the connections between two nodes dies and dials anew, while the other one still believes in its own: for a while
+ * that node has two links, one of which leads nowhere.
+ */
+export function lingerConnections(context: FaultContext): Fault | undefined {
+  const numbers = numbersOf(context)
+  if (numbers.length < 2) return undefined
+  const [near, far] = context.dice.sample(numbers, 2) as [number, number]
+  const lingerMs = context.dice.pick([100, 2000, 20_000])
+  return { begin: () => context.world.sever(near, far, lingerMs), end: () => {} }
+}
+
+/** Both ends lose their connections and dial each other before they hear of it: two links, and frames on one overtake those on the other. */
+export function crossDial(context: FaultContext): Fault | undefined {
+  const numbers = numbersOf(context)
+  if (numbers.length < 2) return undefined
+  const [a, b] = context.dice.sample(numbers, 2) as [number, number]
+  const ms = context.dice.pick([500, 1500, 4000])
+  return healing(context, () => {
+    context.world.slow(a, b, ms)
+    context.world.slow(b, a, ms)
+    context.world.kill(a, b)
+  })
+}
+
 /** Each frame may kill its connection. */
 export function dropConnections(context: FaultContext): Fault | undefined {
   const chance = context.dice.pick([0.0005, 0.005, 0.03])

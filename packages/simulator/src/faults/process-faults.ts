@@ -56,7 +56,7 @@ export function crashAll({ supervisor, world }: FaultContext): Fault | undefined
 export function loseDisk(context: FaultContext): Fault | undefined {
   const { disks, options, supervisor, world } = context
   const survivable = options.founders >= 3 && options.w !== 1 && options.databases.every(({ n }) => n >= 3)
-  if (!survivable || disks.lost > 0) return undefined
+  if (!survivable || disks.lost > 0 || supervisor.leaving > 0) return undefined
   return pickedUp(context, node => {
     const control = node.inside?.control as ControlPlaneNode | undefined
     if ((control?.votingConfiguration()?.voters.length ?? 0) < 3) return undefined

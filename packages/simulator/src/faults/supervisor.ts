@@ -11,6 +11,7 @@ export class Supervisor {
   /** Nodes that are meant to be down. */
   readonly #down = new Set<SimulatedNode>()
   readonly #starting = new Set<SimulatedNode>()
+  readonly #leaving = new Set<SimulatedNode>()
 
   constructor(world: World, disks: FaultyDisks) {
     this.#world = world
@@ -19,6 +20,21 @@ export class Supervisor {
       if (!disks.wasHit(node)) return false
       world.queue.schedule(restartMs, 'restart', () => this.up(node))
       return true
+    }
+  }
+
+  /** Nodes that an administrator is taking out of the cluster. */
+  get leaving(): number {
+    return this.#leaving.size
+  }
+
+  /** Nothing else starts the node while the work is under way. */
+  async whileLeaving(node: SimulatedNode, work: () => Promise<void>): Promise<void> {
+    this.#leaving.add(node)
+    try {
+      await work()
+    } finally {
+      this.#leaving.delete(node)
     }
   }
 

@@ -13,6 +13,8 @@ export interface SwarmOptions {
   readonly documentsPerDatabase: number
   /** Most documents of one bulk request. */
   readonly bulkMax: number
+  /** Of the metadata log; undefined: as in production, which a run never reaches. */
+  readonly snapshots: { readonly snapshotEntries: number; readonly trailingEntries: number } | undefined
   /** `_revs_limit` of every database; undefined: as it comes. */
   readonly revsLimit: number | undefined
   /** Longest padding of a document, in bytes. */
@@ -44,6 +46,7 @@ export type ClientAction = (typeof clientActions)[number]
 export const faultNames = [
   'crash', 'stop', 'pause', 'partition', 'isolate-one', 'isolate-leader', 'one-way', 'slow-link', 'kill-connections', 'drop-connections',
   'slow-disk', 'full-disk', 'failing-disk', 'failing-reads', 'jump-clock', 'crash-all', 'lose-disk',
+  'linger-connections', 'cross-dial', 'leave',
 ] as const
 export type FaultName = (typeof faultNames)[number]
 
@@ -74,6 +77,7 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     bulkMax: dice.pick([4, 8, 8, 300]),
     // A limit below the longest divergence keeps replicas from joining branches again (packages/core, revision-tree).
     revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
+    snapshots: drawSnapshots(dice.fork('snapshots')),
   }
 }
 
@@ -81,6 +85,11 @@ function drawDatabases(dice: Dice, nodes: number): DatabaseOptions[] {
   const one = (name: string, fleeting: boolean): DatabaseOptions => ({ name, q: dice.pick([1, 2, 4, 8]), n: dice.pick([1, 2, 3, 3, 3, nodes]), fleeting })
   const fleeting = dice.pick([0, 0, 1, 2])
   return [one('kept', false), ...Array.from({ length: fleeting }, (_, index) => one(`fleeting${index + 1}`, true))]
+}
+
+/** Few entries between two snapshots, so that nodes that were away are brought up to date by one. */
+function drawSnapshots(dice: Dice): SwarmOptions['snapshots'] {
+  return dice.chance(0.3) ? undefined : { snapshotEntries: dice.pick([1, 5, 20]), trailingEntries: dice.pick([0, 1, 5]) }
 }
 
 function drawActions(dice: Dice): Record<ClientAction, number> {
@@ -95,6 +104,7 @@ function drawFaults(dice: Dice): Record<FaultName, number> {
   const usual: Record<FaultName, number> = {
     'crash': 6, 'stop': 2, 'pause': 4, 'partition': 5, 'isolate-one': 3, 'isolate-leader': 3, 'one-way': 2, 'slow-link': 3, 'kill-connections': 3, 'drop-connections': 2,
     'slow-disk': 2, 'full-disk': 2, 'failing-disk': 2, 'failing-reads': 1, 'jump-clock': 2, 'crash-all': 1, 'lose-disk': 5,
+    'linger-connections': 3, 'cross-dial': 2, 'leave': 4,
   }
   return thinned(dice, faultNames, usual, 0.4)
 }

@@ -83,6 +83,7 @@ export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<Sw
   const options = drawSwarmOptions(dice.fork('options'))
   const world = new World({
     seed, nodes: options.nodes, seeds: options.founders, linkDelayMs: options.linkDelayMs, clockDrift: options.clockDrift, clockOffsetMs: options.clockOffsetMs, onLine: hooks.onLine, plant: hooks.plant,
+    ...(options.snapshots && { snapshots: options.snapshots }),
   })
   hooks.onWorld?.(world)
   world.say(`seed ${seed}: ${JSON.stringify(options)}`)
@@ -195,6 +196,7 @@ class SwarmRun {
   async #rest(): Promise<readonly FinalDatabase['record'][]> {
     const world = this.#world
     for (const node of world.nodes) this.#supervisor.up(node)
+    await world.eventually('nodes to have left', healMsMax, async () => this.#supervisor.leaving === 0 ? null : `${this.#supervisor.leaving} are about to`)
     await world.eventually('all nodes to run', healMsMax, async () => world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
     await world.ready(undefined, healMsMax)
     await world.eventually('one metadata state', healMsMax, async () => {

@@ -24,6 +24,8 @@ export interface SimulatedNodeParts {
   /** The node's process would end now. */
   readonly onFatal: (node: SimulatedNode, error: Error) => void
   readonly onStarted: (node: SimulatedNode) => void
+  /** Over the bounds of production. */
+  readonly controlPlane?: NodeSeams['controlPlane']
   /** Called for each life of a node: a bug to put into it. */
   readonly plant?: (node: string) => Planting
 }
@@ -104,7 +106,7 @@ export class SimulatedNode {
     })
     const planting = this.#parts.plant?.(this.name) ?? {}
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
-      options: nodeOptions(configuration.settings()), configuration, version, seams: planting.seams,
+      options: nodeOptions(configuration.settings()), configuration, version, seams: { controlPlane: this.#parts.controlPlane, ...planting.seams },
       onFatal: error => { if (this.#life === life) onFatal(this, error) },
     })
     const life: Life = { runtime, node, started: false, stopping: false, ended: Promise.withResolvers() }

@@ -4,6 +4,8 @@
  */
 import { MemoryNetworkHub } from '@sectional/runtime'
 import type { NetworkFaults } from '@sectional/runtime'
+import { defaultRaftDriverOptions } from '@sectional/server'
+import type { RaftDriverOptions } from '@sectional/server'
 import type { Answer, Request } from './answer.ts'
 import { Dice } from './dice.ts'
 import { EventQueue } from './event-queue.ts'
@@ -29,6 +31,8 @@ export interface WorldOptions {
   /** Largest deviation of a node's clock from true time, as a fraction; and of its wall clock, in milliseconds. */
   readonly clockDrift?: number
   readonly clockOffsetMs?: number
+  /** When nodes take snapshots of the metadata log, and how much of it they keep; default as in production. */
+  readonly snapshots?: Pick<RaftDriverOptions, 'snapshotEntries' | 'trailingEntries'>
   readonly onLine?: (line: string) => void
   /** A bug to put into every life of every node. */
   readonly plant?: (node: string) => Planting
@@ -77,7 +81,7 @@ export class World {
     }
   }
 
-  #machines({ nodes, seeds = nodes, settings = {}, nodeSettings = {}, clockDrift = 0, clockOffsetMs = 0, plant }: WorldOptions): SimulatedNode[] {
+  #machines({ nodes, seeds = nodes, settings = {}, nodeSettings = {}, clockDrift = 0, clockOffsetMs = 0, snapshots, plant }: WorldOptions): SimulatedNode[] {
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1)
     const seedHosts = numbers.slice(0, seeds).map(number => `host${number}`)
     const clocks = this.dice.fork('clocks')
@@ -95,6 +99,7 @@ export class World {
         onLog: (node, level, text) => this.say(`${node.host} ${level} ${text}`),
         onFatal: (node, error) => this.#gaveUp(node, error),
         plant,
+        ...(snapshots && { controlPlane: { raft: { ...defaultRaftDriverOptions, ...snapshots } } }),
         onStarted: node => { for (const listener of this.onStarted) listener(node) },
       })
     })
@@ -210,6 +215,12 @@ export class World {
     this.say(`kill connections ${a} - ${b}`)
     const [first, second] = [this.node(a).host, this.node(b).host]
     this.hub.kill((from, to) => from === first && to === second)
+  }
+
+  /** The connections of two nodes die at the first one's end alone; the other one keeps its dead end for up to so long. */
+  sever(a: number, b: number, lingerMs: number): void {
+    this.say(`sever connections of ${a} with ${b}, which notices after up to ${Math.round(lingerMs)} ms`)
+    this.hub.sever(this.node(a).host, this.node(b).host, lingerMs)
   }
 
   /** Ends every fault of the network. */
