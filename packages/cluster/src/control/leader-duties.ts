@@ -58,13 +58,17 @@ export class LeaderDuties {
    * node under the same name by mistake, and refused. The old membership of a member that lost its disk ends first:
    * `forget-node` takes the name out of the voters and marks its replicas as filling, and only when the
    * configuration without it is committed may the name be admitted anew, as a learner. A voter that forgot its
-   * votes and its log must not come back as that voter.
+   * votes and its log must not come back as that voter; nor may one that was removed, and asks again before its vote is out.
    */
   async checkAdmission(command: Command & { readonly type: 'admit-node' }, context: CallContext): Promise<CommandResult | null> {
     const { raft, network, node } = this.parts
     const state = this.parts.state()
     const member = memberOf(state, command.node)
-    if (!command.fresh || !member) return null
+    if (!command.fresh) return null
+    const { voters, learners } = raft.configuration
+    const present = voters.includes(command.node) || learners.includes(command.node)
+    // The first node of a cluster votes before it is a member.
+    if (!member) return present && command.node !== node ? { kind: 'later' } : null
     if (member.address !== command.address) {
       return { kind: 'refused', reason: `${command.node} is a member at ${member.address}: give this node another name, or remove that member first if it is lost` }
     }
@@ -72,8 +76,6 @@ export class LeaderDuties {
     if (connected || command.node === node) {
       return { kind: 'refused', reason: `the member ${command.node} at ${member.address} is up` }
     }
-    const { voters, learners } = raft.configuration
-    const present = voters.includes(command.node) || learners.includes(command.node)
     if (state.lost.includes(command.node)) return present ? { kind: 'later' } : null
     if (!present || (learners.includes(command.node) && raft.matchOf(command.node) === 0)) return null
     this.parts.log.warn({ joining: command.node, address: command.address }, 'a member came back with an empty disk: its old membership ends first')

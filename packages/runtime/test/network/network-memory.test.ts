@@ -137,6 +137,20 @@ describe('MemoryNetworkHub', () => {
     expect(heard.filter(line => line.includes('lost'))).to.deep.equal([])
   })
 
+  it('severs one end alone: the other one notices when it is reset, and what it sends until then is lost', async () => {
+    const near = await link()
+    const reasons: string[] = []
+    near.onClose = reason => reasons.push(reason)
+    hub.sever('b', 'a', 30)
+    await clock.advance(1)
+    expect(reasons).to.deep.equal(['connection reset (simulated)'])
+    expect(heard).to.deep.equal([])
+    expect(hub.openEnds).to.deep.equal(['a > b'])
+    await clock.advance(30)
+    expect(heard).to.deep.equal(['30:closed, connection reset (simulated)'])
+    expect(hub.openEnds).to.deep.equal([])
+  })
+
   it('ends everything of a revoked node, silently at its own side', async () => {
     await hub.network('a').listen(address, connection => { connection.onClose = reason => heard.push(reason) })
     const network = hub.network('b')

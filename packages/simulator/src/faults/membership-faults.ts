@@ -6,6 +6,7 @@ import type { Fault, FaultContext } from './fault.ts'
 
 /** Between two attempts of the administrator to have a member removed. */
 const attemptPauseMs = 500
+const attemptMs = 10_000
 const leaderShare = 0.4
 const crashedShare = 0.4
 const replicasMin = 3
@@ -61,7 +62,8 @@ function survivesLoss(nodes: readonly SimulatedNode[], { inside, name }: Simulat
 async function removed({ dice, world }: FaultContext, node: SimulatedNode): Promise<void> {
   for (;;) {
     const others = world.nodes.filter(other => other !== node && other.inside !== undefined && !other.paused && !other.stopping)
-    if (others.length > 0 && await isRemoved(dice.pick(others), node.name)) return
+    // Who dies meanwhile never answers.
+    if (others.length > 0 && await Promise.race([isRemoved(dice.pick(others), node.name), world.sleep(attemptMs).then(() => false)])) return
     await world.sleep(attemptPauseMs)
   }
 }

@@ -104,7 +104,7 @@ function drawFaults(dice: Dice): Record<FaultName, number> {
   const usual: Record<FaultName, number> = {
     'crash': 6, 'stop': 2, 'pause': 4, 'partition': 5, 'isolate-one': 3, 'isolate-leader': 3, 'one-way': 2, 'slow-link': 3, 'kill-connections': 3, 'drop-connections': 2,
     'slow-disk': 2, 'full-disk': 2, 'failing-disk': 2, 'failing-reads': 1, 'jump-clock': 2, 'crash-all': 1, 'lose-disk': 5,
-    'linger-connections': 3, 'cross-dial': 2, 'leave': 4,
+    'linger-connections': 3, 'cross-dial': 2, 'leave': 9,
   }
   return thinned(dice, faultNames, usual, 0.4)
 }
