@@ -20,7 +20,8 @@ export function freshReads({ databases, operations }: FinalState): Findings {
     const contents = final.documents.get(read.id)
     if (contents === undefined) return []
     const before = (written.get(`${read.database}/${read.id}`) ?? []).filter(write => write.endMs <= read.startMs && isOf(write, final) && overlap(read, write, final))
-    const missed = before.find(write => misses(read, write, contents))
+    const deletions = operations.filter(({ kind, outcome, database, id, startMs }) => kind === 'delete' && outcome !== 'failed' && database === read.database && id === read.id && startMs <= read.endMs)
+    const missed = before.find(write => misses(read, write, contents) && !deletions.some(({ parent }) => parent !== null && (parent === write.revision || isAncestor(contents.branches, write.revision!, parent))))
     return missed === undefined ? [] : [`${describe(read)} did not see ${describe(missed)}`]
   })
 }

@@ -13,11 +13,12 @@ const replicasMin = 3
 
 /**
  * An administrator takes a member out of the cluster, alive or dead, the leader too; its disk is emptied, and it joins anew when
- * the fault ends. Only where that can be survived: three full replicas of everything, and clients that wait for two disks.
+ * the fault ends. Only where that can be survived: three full replicas of everything, clients that wait for two disks, and seeds
+ * enough that an empty node among them does not found a cluster of its own.
  */
 export function leave(context: FaultContext): Fault | undefined {
   const { dice, disks, options, supervisor, world } = context
-  if (options.w === 1 || options.databases.some(({ n }) => n < replicasMin)) return undefined
+  if (options.w === 1 || options.founders < replicasMin || options.databases.some(({ n }) => n < replicasMin)) return undefined
   const candidates = world.nodes.filter(node => node.inside !== undefined && !node.paused && !node.stopping)
   if (candidates.length === 0) return undefined
   const leader = candidates.find(node => node.inside?.control.leader() === node.name)
