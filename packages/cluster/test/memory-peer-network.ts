@@ -182,6 +182,7 @@ export class MemoryPeerNetwork implements PeerNetwork {
       scanChanges: (request, context) => scan(context, (replica, inner) => replica.scanChanges(structuredClone(request), inner)),
       countChanges: (since, context) => call(context, (replica, inner) => replica.countChanges(since, inner)),
       waitForChange: (seen, context) => call(context, (replica, inner) => replica.waitForChange(structuredClone(seen), inner)),
+      translateCheckpoints: (read, context) => call(context, (replica, inner) => replica.translateCheckpoints(structuredClone(read), inner)),
       openLocalDocuments: (ids, context) => call(context, (replica, inner) => replica.openLocalDocuments([...ids], inner)),
       updateLocalDocument: (request, context) => call(context, (replica, inner) => replica.updateLocalDocument(structuredClone(request), inner)),
       scanLocalDocuments: (request, context) => scan(context, (replica, inner) => replica.scanLocalDocuments(structuredClone(request), inner)),

@@ -4,10 +4,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 /** The module's source, given each file's text. */
 export function embedSchema(read: (file: string) => string): string {
   const files = ['link.proto', 'shard.proto', 'control.proto']
-  const quoted = files.map(file => `  ${JSON.stringify(file)}: ${'`'}${read(file).replace(/[\\`$]/g, '\\$&')}${'`'},\n`)
-  return '/** The text of proto/*.proto, which is the source: this copy exists because nothing outside `runtime` reads files.\n'
+  const quoted = files.map(file => `  ${JSON.stringify(file)}: ${'`'}${withoutComments(read(file)).replace(/[\\`$]/g, '\\$&')}${'`'},\n`)
+  return '/** The text of proto/*.proto without its comments: this copy exists because nothing outside `runtime` reads files.\n'
     + ' * Made by proto/embed.ts; do not edit. */\n'
     + `export const schemaText = {\n${quoted.join('')}} as const\n`
+}
+
+function withoutComments(text: string): string {
+  return text.split('\n').filter(line => !/^\s*(?:\/\/.*)?$/.test(line)).map(line => `${line}\n`).join('')
 }
 
 if (import.meta.main) {

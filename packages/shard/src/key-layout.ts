@@ -17,6 +17,7 @@
  *       b sequence(8) chunk(2)              its further chunks, from 1
  *       l id                                a local document
  *       c history                           how far another replica's changes have been seen
+ *       a history                           where the own changes stand in another replica's log
  *       p sequence(8)                       the purge log: which document the purge was of
  *       q id                                the recorded purges of a document
  *       g history                           how far another replica's purges have been applied
@@ -35,7 +36,7 @@ const headBytes = prefixBytes + 1
 const sequenceBytes = 8
 export const prefixMax = 0xfffffffe
 
-export type KeyKind = 'm' | 'i' | 's' | 'b' | 'l' | 'c' | 'p' | 'q' | 'g' | 't' | 'z'
+export type KeyKind = 'a' | 'm' | 'i' | 's' | 'b' | 'l' | 'c' | 'p' | 'q' | 'g' | 't' | 'z'
 type DirectoryKind = 'v' | 'n' | 'd' | 'x' | 'r'
 
 function head(prefix: number, kind: KeyKind | DirectoryKind, restBytes: number): Buffer {
@@ -81,6 +82,7 @@ export class ShardKeys {
   change(sequence: number): Uint8Array { return sequenceKey(this.prefix, 's', sequence) }
   localDocument(id: string): Uint8Array { return textKey(this.prefix, 'l', id) }
   checkpoint(history: string): Uint8Array { return textKey(this.prefix, 'c', history) }
+  trail(history: string): Uint8Array { return textKey(this.prefix, 'a', history) }
 
   purge(sequence: number): Uint8Array { return sequenceKey(this.prefix, 'p', sequence) }
   purgesOf(id: string): Uint8Array { return textKey(this.prefix, 'q', id) }

@@ -1,11 +1,11 @@
 import type {
   AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
   OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
-  ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
+  ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
   ShardReplica, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
   UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
-import { ReplicaError } from '@sectional/core'
+import { followTrail, ReplicaError } from '@sectional/core'
 import type { Clock, Store } from '@sectional/runtime'
 import type { CompactedShard } from './compaction/shard-compaction.ts'
 import type { Compactor } from './compaction/compactor.ts'
@@ -121,7 +121,7 @@ export class ShardEngine implements ShardReplica {
     }
   }
 
-  diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly RevisionsDiff[]> {
+  diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly ReplicaDiff[]> {
     return this.#read(context, () => diffRevisions(this.records, requests))
   }
 
@@ -151,6 +151,10 @@ export class ShardEngine implements ShardReplica {
     const { sequence } = this.#writer.committed()
     if (seen.history !== this.#history || sequence > seen.sequence) return { history: this.#history, sequence }
     return { history: this.#history, sequence: await this.#waiters.wait(seen.sequence, context) }
+  }
+
+  translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number> {
+    return this.#read(context, () => Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#writer.trail(history), sequence))))
   }
 
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {

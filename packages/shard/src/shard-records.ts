@@ -1,4 +1,4 @@
-import type { PartitionInfo, PurgeRow, TimeSpan } from '@sectional/core'
+import type { PartitionInfo, PurgeRow, TimeSpan, TrailPoint } from '@sectional/core'
 import type { Store, StoreEntry } from '@sectional/runtime'
 import type { ShardKeys } from './key-layout.ts'
 import { furtherChunksOf, joinBody } from './records/body-record.ts'
@@ -12,6 +12,7 @@ import { decodePurges } from './records/purge-records.ts'
 import { decodeState, emptyState } from './records/state-record.ts'
 import type { ReplicaState } from './records/state-record.ts'
 import { decodeTimeSpans } from './records/time-record.ts'
+import { decodeTrail } from './records/trail-record.ts'
 
 /** The committed records of one shard, decoded and checked. */
 export class ShardRecords {
@@ -74,6 +75,12 @@ export class ShardRecords {
   /** What was recorded of another replica's changes, or 0. */
   checkpoint(history: string): number {
     return decodeCheckpoint(this.store.getSync(this.keys.checkpoint(history)))
+  }
+
+  /** Where the own changes stand in the log of another replica. */
+  trail(history: string): readonly TrailPoint[] {
+    const bytes = this.store.getSync(this.keys.trail(history))
+    return bytes === undefined ? [] : decodeTrail(bytes)
   }
 
   /** Recorded purges of a document, oldest first. */

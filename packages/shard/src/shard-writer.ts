@@ -1,6 +1,7 @@
 import { StorageError } from '@sectional/runtime'
-import type { PartitionInfo, PurgeRow, TimeSpan } from '@sectional/core'
+import type { PartitionInfo, PurgeRow, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
 import type { Clock, Counter, Histogram } from '@sectional/runtime'
+import { HeldTrails } from './held-trails.ts'
 import { DocumentRecord } from './records/document-record.ts'
 import type { LocalRecord } from './records/local-record.ts'
 import type { ReplicaState } from './records/state-record.ts'
@@ -33,6 +34,8 @@ export class ShardWriter implements DraftBase {
   readonly #documents = new Map<string, DocumentRecord | PurgedDocument>()
   readonly #locals = new Map<string, LocalRecord>()
   readonly #checkpoints = new Map<string, number>()
+  readonly #trails = new Map<string, readonly TrailPoint[]>()
+  readonly #heldTrails = new HeldTrails()
   readonly #largeBodies = new Map<number, number>()
   readonly #purges = new Map<string, readonly PurgeRow[]>()
   readonly #purgeCheckpoints = new Map<string, number>()
@@ -116,6 +119,19 @@ export class ShardWriter implements DraftBase {
     return pending ?? this.#records.checkpoint(history)
   }
 
+  /** With what waits to be written. */
+  trail(history: string): readonly TrailPoint[] {
+    return this.#heldTrails.extended(history, this.#storedTrail(history))
+  }
+
+  extendTrail(extension: TrailExtension): readonly TrailPoint[] | undefined {
+    return this.#heldTrails.add(extension, this.#storedTrail(extension.history))
+  }
+
+  #storedTrail(history: string): readonly TrailPoint[] {
+    return this.#trails.get(history) ?? this.#records.trail(history)
+  }
+
   purges(id: string): readonly PurgeRow[] {
     const pending = this.#purges.get(id)
     if (pending !== undefined) this.#sawPending = true
@@ -163,6 +179,10 @@ export class ShardWriter implements DraftBase {
     for (const record of filled.locals) this.#locals.set(record.id, record)
     for (const [sequence, chunks] of filled.largeBodies) this.#largeBodies.set(sequence, chunks)
     if (filled.checkpoint !== undefined) this.#checkpoints.set(filled.checkpoint.history, filled.checkpoint.sequence)
+    if (filled.trail !== undefined) {
+      this.#trails.set(filled.trail.history, filled.trail.points)
+      this.#heldTrails.written(filled.trail.history)
+    }
     for (const [id, purges] of filled.purges) this.#purges.set(id, purges)
     if (filled.purgeCheckpoint !== undefined) this.#purgeCheckpoints.set(filled.purgeCheckpoint.history, filled.purgeCheckpoint.sequence)
     for (const [partition, info] of filled.partitions) this.#partitions.set(partition, info)
@@ -185,6 +205,7 @@ export class ShardWriter implements DraftBase {
     for (const record of filled.locals) forget(this.#locals, record.id, record)
     for (const sequence of filled.largeBodies.keys()) this.#largeBodies.delete(sequence)
     if (filled.checkpoint !== undefined) forget(this.#checkpoints, filled.checkpoint.history, filled.checkpoint.sequence)
+    if (filled.trail !== undefined) forget(this.#trails, filled.trail.history, filled.trail.points)
     for (const [id, purges] of filled.purges) forget(this.#purges, id, purges)
     if (filled.purgeCheckpoint !== undefined) forget(this.#purgeCheckpoints, filled.purgeCheckpoint.history, filled.purgeCheckpoint.sequence)
     for (const [partition, info] of filled.partitions) forget(this.#partitions, partition, info)
@@ -215,6 +236,7 @@ export class ShardWriter implements DraftBase {
       this.#documents.clear()
       this.#locals.clear()
       this.#checkpoints.clear()
+      this.#trails.clear()
       this.#largeBodies.clear()
       this.#purges.clear()
       this.#purgeCheckpoints.clear()

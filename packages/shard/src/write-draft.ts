@@ -1,4 +1,4 @@
-import type { PartitionInfo, Purge, PurgeRow, RevisionTree, TimeSpan } from '@sectional/core'
+import type { PartitionInfo, Purge, PurgeRow, RevisionTree, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
 import { revisionOf, withChange } from '@sectional/core'
 import type { WriteBatch } from '@sectional/runtime'
 import { blobKeys } from './key-layout.ts'
@@ -17,6 +17,7 @@ import { encodeState } from './records/state-record.ts'
 import type { ReplicaState } from './records/state-record.ts'
 import type { StoredLeaf } from './records/stored-leaves.ts'
 import { encodeTimeSpans } from './records/time-record.ts'
+import { encodeTrail } from './records/trail-record.ts'
 import { encodeCheckpoint } from './shard-records.ts'
 
 /** What a decision needs to know of a document, stored or drafted. */
@@ -31,6 +32,8 @@ export interface DraftBase {
   document(id: string): DocumentRecord | undefined
   localDocument(id: string): LocalRecord | undefined
   checkpoint(history: string): number
+  /** The trail that is to be written now; undefined: the extension waits. */
+  extendTrail(extension: TrailExtension): readonly TrailPoint[] | undefined
   purges(id: string): readonly PurgeRow[]
   purgeCheckpoint(history: string): number
   timeSpans(): readonly TimeSpan[]
@@ -83,6 +86,7 @@ export class WriteDraft {
   readonly #purges = new Map<string, readonly PurgeRow[]>()
   readonly #purgeLog = new Map<number, string | null>()
   #checkpoint: { readonly history: string; readonly sequence: number } | undefined
+  #trail: { readonly history: string; readonly points: readonly TrailPoint[] } | undefined
   #purgeCheckpoint: { readonly history: string; readonly sequence: number } | undefined
   #timeSpans: readonly TimeSpan[] | undefined
   #dropsReplaced = false
@@ -96,7 +100,7 @@ export class WriteDraft {
 
   isEmpty(): boolean {
     return this.#documents.size === 0 && this.#locals.size === 0 && this.#purges.size === 0
-      && this.#checkpoint === undefined && this.#purgeCheckpoint === undefined && this.#timeSpans === undefined && !this.#dropsReplaced
+      && this.#checkpoint === undefined && this.#trail === undefined && this.#purgeCheckpoint === undefined && this.#timeSpans === undefined && !this.#dropsReplaced
   }
 
   /** How many documents, local ones included, the draft writes. */
@@ -237,6 +241,11 @@ export class WriteDraft {
     if (sequence > this.#base.checkpoint(history)) this.#checkpoint = { history, sequence }
   }
 
+  extendTrail(extension: TrailExtension): void {
+    const points = this.#base.extendTrail(extension)
+    if (points !== undefined) this.#trail = { history: extension.history, points }
+  }
+
   /**
    * Puts everything into the batch and gives what the next draft stands on.
    * @param now milliseconds since 1970
@@ -269,11 +278,12 @@ export class WriteDraft {
       locals.push(record)
     }
     if (this.#checkpoint !== undefined) batch.put(keys.checkpoint(this.#checkpoint.history), encodeCheckpoint(this.#checkpoint.sequence))
+    if (this.#trail !== undefined) batch.put(keys.trail(this.#trail.history), encodeTrail(this.#trail.points))
     const { sequence } = state
     const timeSpans = this.#fillTimes(batch, keys, now)
     if (this.size > 0 || this.#removed.size > 0 || this.#purges.size > 0 || this.#dropsReplaced) batch.put(keys.state(), encodeState(state))
     return {
-      state, documents, locals, largeBodies: this.#largeBodies, checkpoint: this.#checkpoint, purges: this.#purges,
+      state, documents, locals, largeBodies: this.#largeBodies, checkpoint: this.#checkpoint, trail: this.#trail, purges: this.#purges,
       purgeCheckpoint: this.#purgeCheckpoint, partitions, timeSpans, changed: sequence > this.#firstSequence,
     }
   }
@@ -347,6 +357,7 @@ export interface FilledDraft {
   /** Where bodies of several records lie -> how many besides the first. */
   readonly largeBodies: ReadonlyMap<number, number>
   readonly checkpoint: { readonly history: string; readonly sequence: number } | undefined
+  readonly trail: { readonly history: string; readonly points: readonly TrailPoint[] } | undefined
   readonly purges: ReadonlyMap<string, readonly PurgeRow[]>
   readonly purgeCheckpoint: { readonly history: string; readonly sequence: number } | undefined
   readonly partitions: ReadonlyMap<string, PartitionInfo>

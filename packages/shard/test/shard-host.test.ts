@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { ShardReplica } from '@sectional/core'
 import { MemoryDisk, MemoryStorage } from '@sectional/runtime'
 import { ShardHost } from '../src/index.ts'
 import { directoryKeys, prefixMax, ShardKeys } from '../src/key-layout.ts'
@@ -31,6 +32,24 @@ describe('a shard host', () => {
     expect(second.list()).to.deep.equal([shardB, shardA])
     const info = await (await second.open(shardA)).replicaInfo(context)
     expect(info).to.include({ history, sequence: 1, documentCount: 1 })
+    await second.close()
+  })
+
+  it('keeps trails over a restart, but for the last little steps', async () => {
+    const storage = new MemoryStorage()
+    const first = await ShardHost.open(shardRuntime(storage))
+    const learning = await first.create(shardA)
+    const learn = (from: number, to: number): Promise<void> => learning.storeRevisions({
+      revisions: [], revsLimit: 10, trail: { history: 'north', base: { theirs: from, own: from }, points: [{ theirs: to, own: to }] },
+    }, context)
+    await learn(0, 5000)
+    for (let at = 5000; at < 5100; at++) await learn(at, at + 1)
+    const follow = (engine: ShardReplica): Promise<number> => engine.translateCheckpoints([{ history: 'north', sequence: 10_000 }], context)
+    expect(await follow(learning)).to.equal(5100)
+    await first.close()
+
+    const second = await ShardHost.open(shardRuntime(storage))
+    expect(await follow(await second.open(shardA))).to.be.within(5084, 5099)
     await second.close()
   })
 

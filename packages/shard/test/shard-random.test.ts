@@ -125,7 +125,8 @@ async function portrait(replica: ShardReplica): Promise<unknown> {
     })),
     leaves: await replica.openRevisions(documents.map(({ id }) => id).sort().map(id => ({ id, revisions: 'leaves', latest: false })), context),
     latest: await replica.openRevisions([{ id: 'a', revisions: ['1-x', '2-y', '1-nothing'], latest: true }], context),
-    diff: await replica.diffRevisions([{ id: 'a', revisions: ['1-x', '2-y', '3-z', '9-q'] }, { id: 'nothing', revisions: ['1-x'] }], context),
+    diff: (await replica.diffRevisions([{ id: 'a', revisions: ['1-x', '2-y', '3-z', '9-q'] }, { id: 'nothing', revisions: ['1-x'] }], context))
+      .map(({ sequence: _, ...diff }) => diff),
     locals: await collect(replica.scanLocalDocuments({ descending: false }, context)),
   })
 }

@@ -5,14 +5,16 @@
  *     purges, both ways
  *     since = target.seen[source.history]
  *     source.scanChanges(since) -> target.diffRevisions -> source.openRevisions -> target.storeRevisions
+ *                                  source.storeRevisions(trail)
  *
  * The checkpoint lies at the target, written with the batch that it covers: a target that lost its disk has no
  * checkpoint, a source that lost its own has a new history. Nothing has to be compared or rewound.
  */
 import { ReplicaError } from '@sectional/core'
-import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
+import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ReplicaDiff, ShardReplica } from '@sectional/core'
 import { bringBlobs } from '../coordinator/blob-transfer.ts'
 import { exchangePurges } from './purge-exchange.ts'
+import { SourceTrail } from './source-trail.ts'
 import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 
 export type SyncOptions = Pick<AntiEntropyOptions, 'batchDocumentsMax' | 'batchBytesMax' | 'checkpointRows'>
@@ -58,6 +60,8 @@ class ReplicaSync {
   #stored = 0
   /** Content of some revision is not on the source: the target must go on asking for it. */
   #incomplete = false
+  #trail: SourceTrail | undefined
+  #rowsSinceTrail = 0
 
   constructor(pass: SyncPass) {
     this.#pass = pass
@@ -71,12 +75,14 @@ class ReplicaSync {
     this.#reached = this.#recorded = to.seen[from.history] ?? 0
     if (this.#reached >= from.sequence) return this.#result()
     onBehind?.()
+    this.#trail = new SourceTrail(to.history, { theirs: to.sequence, own: this.#reached })
     for await (const page of source.scanChanges({ since: this.#reached, descending: false, body: false, locals: true }, call)) {
       for (let at = 0; at < page.length; at += options.batchDocumentsMax) await this.#copy(page.slice(at, at + options.batchDocumentsMax))
     }
     // The scan began after `from` was read, so it held every change up to there.
     this.#reached = Math.max(this.#reached, from.sequence)
     if (this.#reached > this.#recorded) await this.#store([], [], true)
+    await this.#tellSource()
     if (this.#incomplete) throw new ReplicaError('missing_blob', 'attachment content is missing on the source; the rest was copied')
     return this.#result()
   }
@@ -87,7 +93,8 @@ class ReplicaSync {
 
   async #copy(rows: readonly ChangeRow[]): Promise<void> {
     const locals = await this.#missingLocals(rows.filter(row => row.local).map(row => row.id))
-    const wanted = await this.#missingRevisions(rows.filter(row => !row.local))
+    const diffs = await this.#diff(rows.filter(row => !row.local))
+    const wanted = diffs.filter(diff => diff.missing.length > 0).map(({ id, missing }): OpenRevisionsRequest => ({ id, revisions: missing, latest: false }))
     let batch: DocumentRevision[] = []
     let bytes = 0
     for (let at = 0; at < wanted.length;) {
@@ -108,12 +115,27 @@ class ReplicaSync {
     this.#rows += rows.length
     this.#rowsSinceRecord += rows.length
     if (batch.length > 0 || locals.length > 0 || this.#rowsSinceRecord >= this.#pass.options.checkpointRows) await this.#store(batch, locals, true)
+    await this.#learn(rows, diffs, wanted.length > 0)
   }
 
-  async #missingRevisions(rows: readonly ChangeRow[]): Promise<OpenRevisionsRequest[]> {
+  async #diff(rows: readonly ChangeRow[]): Promise<readonly ReplicaDiff[]> {
     if (rows.length === 0) return []
-    const diffs = await this.#pass.target.diffRevisions(rows.map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) })), this.#pass.call)
-    return diffs.filter(diff => diff.missing.length > 0).map(({ id, missing }) => ({ id, revisions: missing, latest: false }))
+    return this.#pass.target.diffRevisions(rows.map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) })), this.#pass.call)
+  }
+
+  async #learn(rows: readonly ChangeRow[], diffs: readonly ReplicaDiff[], stored: boolean): Promise<void> {
+    if (this.#incomplete) this.#trail?.break()
+    // Who has seen no life of the target is told at once where it stands.
+    const stands = stored ? await this.#pass.target.waitForChange({ history: '', sequence: 0 }, this.#pass.call) : undefined
+    this.#trail?.reached(rows, diffs, stands?.sequence)
+    this.#rowsSinceTrail += rows.length
+    if (this.#rowsSinceTrail >= this.#pass.options.checkpointRows) await this.#tellSource()
+  }
+
+  async #tellSource(): Promise<void> {
+    const trail = this.#trail?.take()
+    this.#rowsSinceTrail = 0
+    if (trail !== undefined) await this.#pass.source.storeRevisions({ revisions: [], revsLimit: this.#pass.revsLimit, trail }, this.#pass.call)
   }
 
   /** Bodies of the next documents; how many next time follows from their size. */

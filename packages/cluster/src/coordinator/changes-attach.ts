@@ -16,9 +16,10 @@ export interface AttachedReplica {
 }
 
 /**
- * Finds a replica on which a reader can go on: the one that it read before, else one whose life its place knows.
- * When there is none, any from its beginning: nothing may be missed. An empty place begins at the start, or at
- * the end (`fromEnd`), of the first replica that answers.
+ * Finds a replica on which a reader can go on: the one that it read before, else, of all that answer, the one with
+ * the least left to read. There it goes on where its place says, or where that replica knows its own changes to
+ * stand in the logs that the place names; from the beginning only when neither knows the other. An empty place
+ * begins at the start, or at the end (`fromEnd`), of the first replica that answers.
  *
  * @param failed nodes not to ask; those that fail are added
  * @throws ApiError when no replica answers
@@ -29,11 +30,13 @@ export async function attachReplica(
   const readers = scope.access.readers(place).filter(peer => !options.failed.has(peer.node))
   const ordered = [...readers.filter(peer => peer.node === position.node), ...readers.filter(peer => peer.node !== position.node)]
   const errors: ReplicaError[] = []
-  let stranger: AttachedReplica | undefined
+  let best: AttachedReplica | undefined
   for (const peer of ordered) {
     let info: ReplicaInfo
+    let translated = 0
     try {
       info = await peer.replica.replicaInfo(call)
+      if (!position.isEmpty && position.history !== info.history) translated = await peer.replica.translateCheckpoints(position.checkpoints(), call)
     } catch (error) {
       const failure = asReplicaError(error)
       if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
@@ -44,13 +47,17 @@ export async function attachReplica(
     scope.histories.learn(info.history, peer.node)
     const attached = (since: number): AttachedReplica => attachedTo(peer, info, since, scope.runtime.clock.monotonic())
     if (position.isEmpty) return attached(options.fromEnd ? info.sequence : 0)
-    const known = position.known(info.history)
     // Nobody has read what is not written: such a token was made up.
-    if (known !== undefined) return attached(Math.min(known, info.sequence))
-    stranger ??= attached(0)
+    const found = attached(Math.min(Math.max(position.known(info.history) ?? 0, translated), info.sequence))
+    if (position.history === info.history) return found
+    if (best === undefined || left(found) < left(best)) best = found
   }
-  if (stranger === undefined) throw shardFailure(errors)
-  return stranger
+  if (best === undefined) throw shardFailure(errors)
+  return best
+}
+
+function left({ source, since }: AttachedReplica): number {
+  return source.sequence - since
 }
 
 function attachedTo(peer: Peer, { history, sequence, seen, documentCount, deletedCount }: ReplicaInfo, since: number, at: number): AttachedReplica {

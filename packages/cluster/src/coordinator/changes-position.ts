@@ -1,4 +1,4 @@
-import type { HashRange, SincePart } from '@sectional/core'
+import type { HashRange, ReplicaCheckpoint, SincePart } from '@sectional/core'
 
 /** One replica as it was when it told where it stands. */
 export interface ReplicaSource {
@@ -44,12 +44,19 @@ export class ShardPosition {
   get isEmpty(): boolean { return this.#history === undefined }
   /** Where the replica was that was read last; empty when that is not known. */
   get node(): string { return this.#node }
+  /** The life of the replica that is read. */
+  get history(): string | undefined { return this.#history }
   /** On the replica that is read. */
   get sequence(): number { return this.#sequence }
 
   /** Up to where a replica of that history needs not to be read again. */
   known(history: string): number | undefined {
     return history === this.#history ? this.#sequence : this.#others?.get(history)?.sequence
+  }
+
+  /** All that is known: what was read, and what that implies. */
+  checkpoints(): ReplicaCheckpoint[] {
+    return this.parts().map(({ history, sequence }) => ({ history, sequence }))
   }
 
   /** Everything of the source up to `sequence` has been read. */

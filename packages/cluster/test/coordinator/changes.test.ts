@@ -54,6 +54,11 @@ async function write(world: ReplicaWorld, node: string, names: readonly string[]
   await world.during(world.coordinator(node).updateDocuments(world.db, names.map(id => edit(id, null, { id })), { w }, request()))
 }
 
+async function replace(world: ReplicaWorld, node: string, id: string): Promise<void> {
+  const before = await world.during(world.coordinator(node).openDocument(world.db, id, {}, request()))
+  await world.during(world.coordinator(node).updateDocuments(world.db, [edit(id, before!.leaves[0]!.revision, { again: true })], { w: world.nodes.length }, request()))
+}
+
 /** What anti-entropy does when it has pushed everything everywhere it can. */
 async function settle(world: ReplicaWorld, nodes = world.nodes): Promise<void> {
   for (const [index, { replicas }] of world.db.shards.entries()) {
@@ -144,6 +149,40 @@ describe('changes of a database', () => {
     const { rows } = await list(world.coordinator('b'), world, { since: since(token) })
     for (const id of numbered(400, 420)) expect(ids(rows)).to.include(id)
     expect(rows.length).to.be.below(60)
+  })
+
+  it('resume in the middle of a first read when the one replica that was read is away, not from zero', async () => {
+    const world = new ReplicaWorld({ q: 1 })
+    const all = numbered(0, 400)
+    for (let at = 0; at < all.length; at += 20) await write(world, world.nodes[(at / 20) % 3]!, all.slice(at, at + 20))
+    await settle(world)
+    for (const reader of ['a', 'b', 'c']) {
+      const first = await list(world.coordinator(reader), world, { limit: 200 })
+      world.isolate(reader)
+      for (const other of world.nodes.filter(node => node !== reader)) {
+        const { rows } = await list(world.coordinator(other), world, { since: since(first.token) })
+        expect([...new Set([...ids(first.rows), ...ids(rows)])].sort()).to.deep.equal(all)
+        expect(rows.length, `${reader} to ${other}`).to.be.within(200, 225)
+      }
+      world.heal()
+    }
+  })
+
+  it('resume in the middle on a replica that was filled by another, in whatever order it wrote', async () => {
+    const world = new ReplicaWorld({ q: 1 })
+    await write(world, 'a', numbered(0, 1000))
+    for (let i = 0; i < 50; i++) await replace(world, 'a', `doc${String((i * 37) % 1000).padStart(4, '0')}`)
+    await settle(world)
+    world.wipe('b')
+    await settle(world)
+    world.wipe('a')
+    await replace(world, 'b', 'doc0003')
+    await settle(world)
+    const first = await list(world.coordinator('b'), world, { limit: 500 })
+    world.isolate('b')
+    const { rows } = await list(world.coordinator('a'), world, { since: since(first.token) })
+    expect([...new Set([...ids(first.rows), ...ids(rows)])].sort()).to.deep.equal(numbered(0, 1000))
+    expect(rows.length).to.be.below(600)
   })
 
   it('resume from the database\'s update sequence', async () => {

@@ -9,13 +9,14 @@ import { isPurged, purgesOf } from '../revisions/purge-record.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
 import { parseRevision } from '../revisions/revision-id.ts'
 import { RevisionTree } from '../revisions/revision-tree.ts'
+import { extendTrail, followTrail } from '../sequences/sequence-trail.ts'
 import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
 import type {
   AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentEdit, DocumentLeaves, DocumentRevision, DocumentRow,
   DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo,
-  PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, TimeSpan,
+  PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, TimeSpan,
   ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
-  UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
+  TrailPoint, UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from './shard-replica.ts'
 import { ReplicaError } from './shard-replica.ts'
 
@@ -46,6 +47,7 @@ export class MemoryShardReplica implements ShardReplica {
   readonly #blobs = new Map<string, Uint8Array>()
   readonly #locals = new Map<string, StoredLocal>()
   readonly #seen = new Map<string, number>()
+  readonly #trails = new Map<string, readonly TrailPoint[]>()
   readonly #watchers = new Set<() => boolean>()
   readonly #purgesSeen = new Map<string, number>()
   #purges: readonly PurgeRow[] = []
@@ -101,15 +103,22 @@ export class MemoryShardReplica implements ShardReplica {
     }
     const { checkpoint } = request
     if (checkpoint !== undefined) this.#seen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#seen.get(checkpoint.history) ?? 0))
+    if (request.trail !== undefined) {
+      const { history, base, points } = request.trail
+      this.#trails.set(history, extendTrail(this.#trails.get(history) ?? [], base, points))
+    }
     if (this.#sequence > before) this.#committed()
   }
 
-  async diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly RevisionsDiff[]> {
+  async diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly ReplicaDiff[]> {
     check(context)
     return requests.map(({ id, revisions }) => {
       const tree = this.#tree(id)
       const missing = tree.missing(revisions)
-      return { id, missing, possibleAncestors: missing.length === 0 ? [] : tree.possibleAncestors(missing) }
+      return {
+        id, missing, possibleAncestors: missing.length === 0 ? [] : tree.possibleAncestors(missing),
+        sequence: this.#documents.get(id)?.sequence ?? 0, otherLeaves: tree.leaves().some(leaf => !revisions.includes(leaf.revision)),
+      }
     })
   }
 
@@ -172,6 +181,11 @@ export class MemoryShardReplica implements ShardReplica {
       this.#watchers.add(look)
       context.signal?.addEventListener('abort', aborted, { once: true })
     })
+  }
+
+  async translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number> {
+    check(context)
+    return Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#trails.get(history) ?? [], sequence)))
   }
 
   #committed(): void {

@@ -111,6 +111,8 @@ export interface StoreRevisionsRequest {
    * had up to `sequence`. Written atomically with the batch; never lowers what is recorded.
    */
   readonly checkpoint?: ReplicaCheckpoint
+  /** Anti-entropy only, to the source of a pass: where its changes stand in the target's log. */
+  readonly trail?: TrailExtension
   /**
    * A client brings these revisions (`new_edits=false`), which may bring purged ones back. Otherwise a revision that
    * this replica knows to be purged, by a purge that the sender does not name, is left out: the sender lags.
@@ -155,6 +157,21 @@ export interface TimeSpan {
 
 /** How far one replica has seen another's changes. `history` names one life of one replica's store. */
 export interface ReplicaCheckpoint { readonly history: string; readonly sequence: number }
+
+/**
+ * Whoever has read all changes of another replica up to `theirs` needs none of this replica's up to `own`
+ * (`sequences/sequence-trail.ts`).
+ */
+export interface TrailPoint { readonly theirs: number; readonly own: number }
+
+/** What one pass to the replica of that history has shown. */
+export interface TrailExtension {
+  readonly history: string
+  /** Held when the pass began. */
+  readonly base: TrailPoint
+  /** In ascending order, for the rows behind `base`. */
+  readonly points: readonly TrailPoint[]
+}
 
 export interface OpenDocumentRequest {
   readonly id: string
@@ -201,6 +218,14 @@ export interface RevisionsDiff {
   readonly id: string
   readonly missing: readonly string[]
   readonly possibleAncestors: readonly string[]
+}
+
+/** What one replica says of a document. */
+export interface ReplicaDiff extends RevisionsDiff {
+  /** This replica's sequence of the document's last change; 0: it has no such document. */
+  readonly sequence: number
+  /** It has leaves that were not asked for. */
+  readonly otherLeaves: boolean
 }
 
 /** Bound of a scan by document id (byte order of UTF-8). */
@@ -327,7 +352,7 @@ export interface ShardReplica {
   openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]>
   updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply>
   storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void>
-  diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly RevisionsDiff[]>
+  diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly ReplicaDiff[]>
   scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncIterable<readonly DocumentRow[]>
   /** Live documents with an id before `before` (byte order), or all when absent. */
   countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number>
@@ -339,6 +364,12 @@ export interface ShardReplica {
    * history another. Nobody has to ask again and again: the timeout may be long.
    */
   waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint>
+  /**
+   * For a reader who has read other replicas up to these places, all at once: behind which own sequence to go on.
+   * What is not to be found there was read, unless only a replica that is lost for good had a later revision of it.
+   * 0 where nothing is known.
+   */
+  translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number>
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]>
   updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply>
   scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]>

@@ -1,25 +1,14 @@
-/** The text of proto/*.proto, which is the source: this copy exists because nothing outside `runtime` reads files.
+/** The text of proto/*.proto without its comments: this copy exists because nothing outside `runtime` reads files.
  * Made by proto/embed.ts; do not edit. */
 export const schemaText = {
-  "link.proto": `// What travels on a link between two nodes. A frame holds one or more messages (DESIGN.md has the drawing);
-// a message is a \`Message\` header followed by raw payload bytes, which the header's \`*_length\` fields
-// partition in the order in which they stand. Generations, sequences, stamps and log indexes are \`double\`: exact up to
-// 2^53, which is also their limit everywhere else.
-syntax = "proto3";
+  "link.proto": `syntax = "proto3";
 package sectional;
-
-// ---- Handshake: one message a frame, before anything else. -------------------------------------------
-
 message Identity {
   string node = 1;
   string address = 2;
-  // Absent: the node was not admitted to a cluster yet.
   optional string cluster_id = 3;
-  // Random for every start of the process: tells a restarted node from a second link.
   bytes instance = 4;
 }
-
-// Dialing side -> listening side.
 message Hello {
   string magic = 1;
   uint32 min_version = 2;
@@ -27,28 +16,18 @@ message Hello {
   bytes nonce = 4;
   Identity identity = 5;
 }
-
-// Listening side -> dialing side. \`core\` is an encoded WelcomeCore, kept as bytes because the proof covers them.
 message Welcome {
   bytes core = 1;
   bytes proof = 2;
 }
-
 message WelcomeCore {
   uint32 version = 1;
   bytes nonce = 2;
   Identity identity = 3;
 }
-
-// Dialing side -> listening side.
 message Proof { bytes proof = 1; }
-
-// Listening side -> dialing side: the link is open.
 message Accepted {}
-
-// Either side, and then it closes. One plain sentence, never a secret.
 message Refused { string reason = 1; }
-
 message Handshake {
   oneof step {
     Hello hello = 1;
@@ -58,11 +37,7 @@ message Handshake {
     Refused refused = 5;
   }
 }
-
-// ---- Messages of an open link. -----------------------------------------------------------------------
-
 message Message {
-  // Of the call, chosen by the caller; 0 where there is no call.
   uint32 id = 1;
   oneof content {
     Call call = 2;
@@ -79,12 +54,9 @@ message Message {
     Grant grant = 13;
   }
 }
-
 message Call {
-  // What is left of the caller's deadline.
   double timeout_ms = 1;
   optional string request_id = 2;
-  // Of shard verbs.
   Shard shard = 3;
   oneof verb {
     OpenDocument open_document = 10;
@@ -103,6 +75,7 @@ message Call {
     ScanDigestBucket scan_digest_bucket = 23;
     CountChanges count_changes = 24;
     WaitForChange wait_for_change = 25;
+    TranslateCheckpoints translate_checkpoints = 26;
     WriteBlob write_blob = 30;
     ReadBlob read_blob = 31;
     HasBlobs has_blobs = 32;
@@ -118,7 +91,6 @@ message Call {
     Ask ask = 43;
   }
 }
-
 message Reply {
   oneof verb {
     OpenDocumentReply open_document = 10;
@@ -133,6 +105,7 @@ message Reply {
     DigestDocumentsReply digest_documents = 22;
     CountChangesReply count_changes = 24;
     WaitForChangeReply wait_for_change = 25;
+    TranslateCheckpointsReply translate_checkpoints = 26;
     WriteBlobReply write_blob = 30;
     HasBlobsReply has_blobs = 32;
     CompactShardReply compact_shard = 50;
@@ -146,17 +119,11 @@ message Reply {
     AskReply ask = 43;
   }
 }
-
-// The call failed as a whole; \`code\` is a ReplicaErrorCode.
 message Failure {
   string code = 1;
   string reason = 2;
 }
-
-// Caller -> callee: nobody waits for the answer any more.
 message Cancel {}
-
-// One page of a stream.
 message Page {
   oneof rows {
     DocumentRows documents = 1;
@@ -167,90 +134,65 @@ message Page {
     PurgeRows purges = 10;
   }
 }
-
-// Caller -> callee: so much of the stream's window is free again.
 message Credit {
   uint32 pages = 1;
   uint32 bytes = 2;
 }
-
-// Caller -> callee: a piece of an upload; the payload is its bytes. The last one may be empty.
 message Chunk { bool last = 1; }
-
-// Callee -> caller: so much of the upload's window is free again.
 message Grant { uint32 bytes = 1; }
-
-// The stream is complete.
 message End {}
-
 message Heartbeat {}
-
-// "I begin no more calls on this link": sent when a better link to the same node is open.
 message Retire {}
 `,
-  "shard.proto": `// Verbs of core's \`ShardReplica\`, field by field. \`*_length\` names bytes of the payload.
-syntax = "proto3";
+  "shard.proto": `syntax = "proto3";
 package sectional;
-
 message Shard {
   string incarnation = 1;
   uint32 begin = 2;
   uint32 end = 3;
 }
-
 message Path {
   double start = 1;
   repeated string ids = 2;
 }
-
 message Leaf {
   string revision = 1;
   bool deleted = 2;
 }
-
 message Bound {
   string id = 1;
   bool inclusive = 2;
 }
-
 message Revision {
   string id = 1;
   Path path = 2;
   bool deleted = 3;
   uint32 body_length = 4;
   repeated Attachment attachments = 5;
-  // Uuids of purges of this revision that the sender had applied.
   repeated string purges = 10;
 }
-
 message Attachment {
   string name = 1;
   string content_type = 2;
   double revpos = 3;
-  // MD5 of the stored bytes.
   bytes digest = 4;
-  // SHA-256 of the stored bytes.
   bytes blob = 5;
   double length = 6;
   bool gzip = 7;
   double stored_length = 8;
 }
-
 message Local {
   string id = 1;
   double revision = 2;
   double stamp = 3;
-  // Absent: deleted.
   optional uint32 body_length = 4;
 }
-
 message OpenDocument {
   string id = 1;
   bool body = 2;
   bool tree = 3;
 }
 message OpenDocumentReply {
-  // Absent: no such document.
   Snapshot snapshot = 1;
 }
 message Snapshot {
@@ -267,11 +209,9 @@ message Branch {
   repeated bool available = 3;
   repeated bool tombstones = 4;
 }
-
 message OpenRevisions { repeated OpenRevisionsItem items = 1; }
 message OpenRevisionsItem {
   string id = 1;
-  // False: every leaf.
   bool named = 2;
   repeated string revisions = 3;
   bool latest = 4;
@@ -284,7 +224,6 @@ message OpenedRevision {
     string missing = 2;
   }
 }
-
 message Edit {
   string id = 1;
   optional string parent = 2;
@@ -300,17 +239,14 @@ message UpdateDocuments {
   optional double partition_bytes_max = 10;
 }
 message UpdateDocumentsReply {
-  // The replica is catching up; nothing was written and there are no outcomes.
   bool declined = 1;
   repeated EditOutcome outcomes = 2;
 }
 message EditOutcome {
-  // Absent: conflict.
   Path updated = 1;
   repeated string purges = 10;
   bool partition_overflow = 11;
 }
-
 message Checkpoint {
   string history = 1;
   double sequence = 2;
@@ -321,9 +257,18 @@ message StoreRevisions {
   uint32 revs_limit = 3;
   Checkpoint checkpoint = 4;
   bool external = 10;
+  TrailExtension trail = 11;
 }
 message StoreRevisionsReply {}
-
+message TrailExtension {
+  string history = 1;
+  TrailPoint base = 2;
+  repeated TrailPoint points = 3;
+}
+message TrailPoint {
+  double theirs = 1;
+  double own = 2;
+}
 message DiffRevisions { repeated DiffRevisionsItem items = 1; }
 message DiffRevisionsItem {
   string id = 1;
@@ -334,8 +279,9 @@ message RevisionsDiff {
   string id = 1;
   repeated string missing = 2;
   repeated string possible_ancestors = 3;
+  double sequence = 4;
+  bool other_leaves = 5;
 }
-
 message ScanDocuments {
   Bound start = 1;
   Bound end = 2;
@@ -353,20 +299,17 @@ message DocumentRow {
   repeated Attachment attachments = 5;
 }
 message Leaves { repeated Leaf leaves = 1; }
-
 message CountDocuments {
   Bound before = 1;
   bool descending = 2;
 }
 message CountDocumentsReply { double count = 1; }
-
 message ScanChanges {
   double since = 1;
   bool descending = 2;
   optional uint32 limit = 3;
   bool body = 4;
   bool locals = 5;
-  // Of the replica's life that \`since\` belongs to.
   optional string history = 6;
 }
 message ChangeRows { repeated ChangeRow rows = 1; }
@@ -378,16 +321,14 @@ message ChangeRow {
   bool local = 5;
   repeated Attachment attachments = 6;
 }
-
 message CountChanges { double since = 1; }
 message CountChangesReply { double count = 1; }
-
 message WaitForChange { Checkpoint seen = 1; }
 message WaitForChangeReply { Checkpoint reached = 1; }
-
+message TranslateCheckpoints { repeated Checkpoint read = 1; }
+message TranslateCheckpointsReply { double sequence = 1; }
 message OpenLocalDocuments { repeated string ids = 1; }
 message OpenLocalDocumentsReply { repeated FoundLocal items = 1; }
-// Without a document: not found.
 message FoundLocal { Local document = 1; }
 message UpdateLocalDocument {
   string id = 1;
@@ -396,7 +337,6 @@ message UpdateLocalDocument {
   bool must_exist = 4;
 }
 message UpdateLocalDocumentReply {
-  // Absent: missing.
   Local updated = 1;
 }
 message ScanLocalDocuments {
@@ -406,7 +346,6 @@ message ScanLocalDocuments {
   optional uint32 limit = 4;
 }
 message LocalRows { repeated Local rows = 1; }
-
 message ReplicaInfo {}
 message ReplicaInfoReply {
   string history = 1;
@@ -423,12 +362,10 @@ message ReplicaInfoReply {
   repeated Checkpoint purges_seen = 21;
   bool compacting = 22;
 }
-
 message Purge {
   string uuid = 1;
   string id = 2;
   repeated Path paths = 3;
-  // Of a recorded one.
   double sequence = 4;
 }
 message PurgeDocuments {
@@ -441,7 +378,6 @@ message ScanPurges { double since = 1; }
 message PurgeRows { repeated Purge rows = 1; }
 message TrimPurges { double sequence = 1; }
 message TrimPurgesReply {}
-
 message PartitionInfo { string partition = 1; }
 message PartitionInfoReply {
   double document_count = 1;
@@ -449,17 +385,14 @@ message PartitionInfoReply {
   double active_bytes = 3;
   double external_bytes = 4;
 }
-
 message CompactShard {}
 message CompactShardReply {}
-
 message TimeSpans { bool clear = 1; }
 message TimeSpansReply { repeated TimeSpan spans = 1; }
 message TimeSpan {
   double begin = 1;
   double sequence = 2;
 }
-
 message DigestDocuments { uint32 bucket_count = 1; }
 message DigestDocumentsReply { repeated string buckets = 1; }
 message ScanDigestBucket {
@@ -471,8 +404,6 @@ message DocumentLeaves {
   string id = 1;
   repeated Leaf leaves = 2;
 }
-
-// The content follows in chunks.
 message WriteBlob {}
 message WriteBlobReply {
   bytes hash = 1;
@@ -480,7 +411,6 @@ message WriteBlobReply {
 }
 message ReadBlob {
   bytes hash = 1;
-  // Absent: all of it.
   Span span = 2;
 }
 message Span {
@@ -492,10 +422,8 @@ message BlobRow { uint32 length = 1; }
 message HasBlobs { repeated bytes hashes = 1; }
 message HasBlobsReply { repeated bool found = 1; }
 `,
-  "control.proto": `// Verbs of core's \`ControlPeer\`. \`*_length\` names bytes of the payload.
-syntax = "proto3";
+  "control.proto": `syntax = "proto3";
 package sectional;
-
 message Status {}
 message StatusReply {
   string node = 1;
@@ -504,7 +432,6 @@ message StatusReply {
   bool fresh = 4;
   optional string leader = 5;
 }
-
 message Join {
   string node = 1;
   string address = 2;
@@ -512,20 +439,15 @@ message Join {
 }
 message JoinReply {
   oneof kind {
-    // The cluster's id.
     string admitted = 1;
-    // The reason.
     string refused = 2;
     TryLater try_later = 3;
   }
 }
 message TryLater { optional string leader = 1; }
-
-// The payload is the command as JSON.
 message Propose {}
 message ProposeReply {
   oneof kind {
-    // The payload is the result as JSON; empty when there is none.
     Applied applied = 1;
     NotLeader not_leader = 2;
     TimedOut timeout = 3;
@@ -534,12 +456,8 @@ message ProposeReply {
 message Applied { double index = 1; }
 message NotLeader { optional string leader = 1; }
 message TimedOut {}
-
-// The payload is the argument as JSON, empty when there is none; the reply's payload likewise.
 message Ask { string question = 1; }
 message AskReply {}
-
-// One-way; may be lost.
 message Raft {
   string from = 1;
   string to = 2;
@@ -590,7 +508,6 @@ message InstallSnapshot {
   double snapshot_term = 2;
   repeated string voters = 3;
   repeated string learners = 4;
-  // The payload is the state.
   double round = 5;
 }
 `,

@@ -1,5 +1,5 @@
 /** The parts that several shard verbs share, both ways. */
-import type { AttachmentRecord, Branch, DocumentRevision, HashRange, IdBound, Leaf, LocalDocument, ReplicaCheckpoint, RevisionPath, ShardId } from '@sectional/core'
+import type { AttachmentRecord, Branch, DocumentRevision, HashRange, IdBound, Leaf, LocalDocument, ReplicaCheckpoint, RevisionPath, ShardId, TrailExtension, TrailPoint } from '@sectional/core'
 import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { asBuffer, count, ProtocolError, required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
@@ -95,6 +95,20 @@ export function decodeLocal(message: WireMessage, payload: PayloadReader): Local
 
 export function decodeCheckpoint(message: WireMessage): ReplicaCheckpoint {
   return { history: message.history, sequence: count(message.sequence, 'checkpoint sequence') }
+}
+
+export function decodeTrail({ history, base, points }: WireMessage): TrailExtension {
+  const trail = { history, base: decodeTrailPoint(required(base, 'base of a trail')), points: points.map(decodeTrailPoint) }
+  let before = 0
+  for (const { own } of trail.points) {
+    if (own < before) throw new ProtocolError('a trail goes back')
+    before = own
+  }
+  return trail
+}
+
+function decodeTrailPoint({ theirs, own }: WireMessage): TrailPoint {
+  return { theirs: count(theirs, 'sequence'), own: count(own, 'sequence') }
 }
 
 export function decodeBranch(message: WireMessage): Branch {

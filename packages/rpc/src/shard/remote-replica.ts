@@ -1,7 +1,7 @@
 import type {
   BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
   OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
-  ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
+  ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
   ShardReplica, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
   UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
@@ -45,7 +45,7 @@ export class RemoteReplica implements ShardReplica {
 
   diffRevisions(
     requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext,
-  ): Promise<readonly RevisionsDiff[]> {
+  ): Promise<readonly ReplicaDiff[]> {
     return this.#caller.call(verbs.diffRevisions, this.#shard, requests, context)
   }
 
@@ -67,6 +67,10 @@ export class RemoteReplica implements ShardReplica {
 
   waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
     return this.#caller.call(verbs.waitForChange, this.#shard, seen, context)
+  }
+
+  translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number> {
+    return this.#caller.call(verbs.translateCheckpoints, this.#shard, read, context)
   }
 
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {

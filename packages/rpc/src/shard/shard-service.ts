@@ -28,6 +28,7 @@ const servedVerbs: ReadonlyMap<string, Prepare> = new Map([
   once(verbs.countDocuments, (replica, request, context) => replica.countDocuments(request, context)),
   once(verbs.countChanges, (replica, since, context) => replica.countChanges(since, context)),
   once(verbs.waitForChange, (replica, seen, context) => replica.waitForChange(seen, context)),
+  once(verbs.translateCheckpoints, (replica, read, context) => replica.translateCheckpoints(read, context)),
   once(verbs.openLocalDocuments, (replica, ids, context) => replica.openLocalDocuments(ids, context)),
   once(verbs.updateLocalDocument, (replica, request, context) => replica.updateLocalDocument(request, context)),
   once(verbs.hasBlobs, (replica, hashes, context) => replica.hasBlobs(hashes, context)),

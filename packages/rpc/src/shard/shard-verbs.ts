@@ -1,7 +1,7 @@
 /** Every verb of `ShardReplica` that answers once, as it travels (proto/shard.proto). */
 import type {
   DigestBuckets, DocumentEdit, DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
-  OpenRevisionsRequest, ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
+  OpenRevisionsRequest, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import { count, limit, ProtocolError, required } from '../schema/schema.ts'
@@ -9,7 +9,7 @@ import type { WireMessage } from '../schema/schema.ts'
 import type { PayloadReader } from '../schema/payload.ts'
 import type { Verb } from '../schema/verb.ts'
 import {
-  decodeAttachments, decodeBlobHash, decodeBound, decodeBranch, decodeCheckpoint, decodeLeaves, decodeLocal, decodePath, decodeRevision, encodeAttachments, encodeBlobHash,
+  decodeAttachments, decodeBlobHash, decodeBound, decodeBranch, decodeCheckpoint, decodeLeaves, decodeLocal, decodePath, decodeRevision, decodeTrail, encodeAttachments, encodeBlobHash,
   encodeLocal, encodeRevision,
 } from './document-codec.ts'
 
@@ -116,31 +116,35 @@ function decodeOutcome({ updated, purges, partitionOverflow }: WireMessage): Edi
 
 export const storeRevisions: Verb<StoreRevisionsRequest, void> = {
   name: 'storeRevisions',
-  encodeRequest: ({ revisions, locals, revsLimit, checkpoint, external }, payload) => ({
+  encodeRequest: ({ revisions, locals, revsLimit, checkpoint, trail, external }, payload) => ({
     external,
     revisions: revisions.map(revision => encodeRevision(revision, payload)),
     locals: locals?.map(local => encodeLocal(local, payload)),
     revsLimit: limit(revsLimit),
     checkpoint,
+    trail,
   }),
   decodeRequest: (message, payload) => ({
     revisions: message.revisions.map((revision: WireMessage) => decodeRevision(revision, payload)),
     ...(message.locals.length > 0 && { locals: message.locals.map((local: WireMessage) => decodeLocal(local, payload)) }),
     revsLimit: message.revsLimit,
     ...(message.checkpoint && { checkpoint: decodeCheckpoint(message.checkpoint) }),
+    ...(message.trail && { trail: decodeTrail(message.trail) }),
     ...(message.external && { external: true }),
   }),
   encodeReply: () => ({}),
   decodeReply: () => undefined,
 }
 
-export const diffRevisions: Verb<readonly { readonly id: string; readonly revisions: readonly string[] }[], readonly RevisionsDiff[]> = {
+export const diffRevisions: Verb<readonly { readonly id: string; readonly revisions: readonly string[] }[], readonly ReplicaDiff[]> = {
   name: 'diffRevisions',
   encodeRequest: items => ({ items }),
   decodeRequest: message => message.items.map((item: WireMessage) => ({ id: item.id, revisions: [...item.revisions] })),
   encodeReply: items => ({ items }),
-  decodeReply: message => message.items.map((item: WireMessage): RevisionsDiff => (
-    { id: item.id, missing: [...item.missing], possibleAncestors: [...item.possibleAncestors] })),
+  decodeReply: message => message.items.map((item: WireMessage): ReplicaDiff => ({
+    id: item.id, missing: [...item.missing], possibleAncestors: [...item.possibleAncestors],
+    sequence: count(item.sequence, 'sequence'), otherLeaves: item.otherLeaves,
+  })),
 }
 
 export const countDocuments: Verb<{ readonly before?: IdBound; readonly descending: boolean }, number> = {
@@ -168,6 +172,14 @@ export const waitForChange: Verb<ReplicaCheckpoint, ReplicaCheckpoint> = {
   decodeRequest: message => decodeCheckpoint(required(message.seen, 'seen')),
   encodeReply: reached => ({ reached }),
   decodeReply: message => decodeCheckpoint(required(message.reached, 'reached')),
+}
+
+export const translateCheckpoints: Verb<readonly ReplicaCheckpoint[], number> = {
+  name: 'translateCheckpoints',
+  encodeRequest: read => ({ read }),
+  decodeRequest: message => message.read.map(decodeCheckpoint),
+  encodeReply: sequence => ({ sequence }),
+  decodeReply: message => count(message.sequence, 'sequence'),
 }
 
 export const openLocalDocuments: Verb<readonly string[], readonly (LocalDocument | null)[]> = {

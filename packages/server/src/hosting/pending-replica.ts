@@ -1,7 +1,7 @@
 import type {
   BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
   OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
-  ReplicaCheckpoint, ReplicaInfo, RevisionsDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica,
+  ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica,
   StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
   WrittenBlob,
 } from '@sectional/core'
@@ -34,7 +34,7 @@ export class PendingReplica implements ShardReplica {
     return (await this.#open()).storeRevisions(request, context)
   }
 
-  async diffRevisions(requests: Parameters<ShardReplica['diffRevisions']>[0], context: CallContext): Promise<readonly RevisionsDiff[]> {
+  async diffRevisions(requests: Parameters<ShardReplica['diffRevisions']>[0], context: CallContext): Promise<readonly ReplicaDiff[]> {
     return (await this.#open()).diffRevisions(requests, context)
   }
 
@@ -56,6 +56,10 @@ export class PendingReplica implements ShardReplica {
 
   async waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
     return (await this.#open()).waitForChange(seen, context)
+  }
+
+  async translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number> {
+    return (await this.#open()).translateCheckpoints(read, context)
   }
 
   async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {

@@ -6,7 +6,7 @@ import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
 
 /** Merges what other replicas or clusters decided: never a conflict, and no change for what is known. */
-export function decideRevisions(draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, external }: StoreRevisionsRequest): void {
+export function decideRevisions(draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, trail, external }: StoreRevisionsRequest): void {
   for (const index of inIdOrder(revisions)) {
     const { id, path, purges } = revisions[index]!
     if (draft.anyPurges && external !== true && isPurged(draft.purges(id), `${path.start}-${path.ids[0]}`, purges)) continue
@@ -17,6 +17,7 @@ export function decideRevisions(draft: WriteDraft, { revisions, locals = [], rev
     if (existing === undefined || supersedesLocal(local, existing)) draft.putLocal(local)
   }
   if (checkpoint !== undefined) draft.putCheckpoint(checkpoint.history, checkpoint.sequence)
+  if (trail !== undefined) draft.extendTrail(trail)
 }
 
 function mergeRevision(draft: WriteDraft, { id, path, deleted, body, attachments }: DocumentRevision, revsLimit: number): void {

@@ -32,6 +32,23 @@ export function convergenceCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.replica.replicaInfo(context), before)
     })
 
+    it('keeps where its changes stand in the logs of others, and follows that', async () => {
+      const { replica } = fixture
+      const learn = (history: string, base: number, ...points: readonly (readonly [number, number])[]): Promise<void> => replica.storeRevisions({
+        revisions: [], revsLimit, trail: { history, base: { theirs: base, own: base }, points: points.map(([theirs, own]) => ({ theirs, own })) },
+      }, context)
+      await learn('north', 0, [10, 3], [20, 8])
+      await learn('south', 5, [9, 7])
+      await learn('north', 8, [15, 12], [40, 13])
+      const follow = (...read: readonly (readonly [string, number])[]): Promise<number> =>
+        replica.translateCheckpoints(read.map(([history, sequence]) => ({ history, sequence })), context)
+      assert.deepEqual(await Promise.all([9, 10, 19, 20, 39, 40, 1000].map(sequence => follow(['north', sequence]))), [0, 3, 3, 12, 12, 13, 13])
+      assert.deepEqual(await Promise.all([4, 5, 9].map(sequence => follow(['south', sequence]))), [0, 5, 7])
+      assert.deepEqual([await follow(['west', 100]), await follow(), await follow(['north', 10], ['south', 5], ['west', 1])], [0, 0, 5])
+      const { sequence, seen } = await replica.replicaInfo(context)
+      assert.deepEqual([sequence, seen], [0, {}])
+    })
+
     it('names the life of each store differently', async () => {
       const other = await fixture.another()
       const history = async (replica: ShardReplica): Promise<string> => (await replica.replicaInfo(context)).history

@@ -85,17 +85,22 @@ export function readCases(fixture: ReplicaFixture): void {
   describe('diffing revisions', () => {
     it('names what is missing and which leaves might be its ancestors', async () => {
       await fixture.store(revision('doc', 3, ['c3', 'b2', 'a1']), revision('doc', 2, ['x2', 'a1'], { deleted: true }))
+      const { sequence } = await fixture.open('doc')
       const ask = async (...revisions: string[]) => (await fixture.replica.diffRevisions([{ id: 'doc', revisions }], context))[0]
-      assert.deepEqual(await ask('4-d4', '3-c3'), { id: 'doc', missing: ['4-d4'], possibleAncestors: ['2-x2', '3-c3'] })
-      assert.deepEqual(await ask('3-zz'), { id: 'doc', missing: ['3-zz'], possibleAncestors: ['2-x2'] })
-      assert.deepEqual(await ask('2-zz'), { id: 'doc', missing: ['2-zz'], possibleAncestors: [] })
-      assert.deepEqual(await ask('1-a1', '2-b2', '2-x2'), { id: 'doc', missing: [], possibleAncestors: [] })
+      assert.deepEqual(await ask('4-d4', '3-c3'), { id: 'doc', missing: ['4-d4'], possibleAncestors: ['2-x2', '3-c3'], sequence, otherLeaves: true })
+      assert.deepEqual(await ask('3-zz'), { id: 'doc', missing: ['3-zz'], possibleAncestors: ['2-x2'], sequence, otherLeaves: true })
+      assert.deepEqual(await ask('2-zz'), { id: 'doc', missing: ['2-zz'], possibleAncestors: [], sequence, otherLeaves: true })
+      assert.deepEqual(await ask('1-a1', '2-b2', '2-x2'), { id: 'doc', missing: [], possibleAncestors: [], sequence, otherLeaves: true })
+      assert.deepEqual(await ask('2-x2', '3-c3'), { id: 'doc', missing: [], possibleAncestors: [], sequence, otherLeaves: false })
     })
 
     it('misses every revision of an unknown document', async () => {
       await fixture.write('known', {})
       const answers = await fixture.replica.diffRevisions([{ id: 'never', revisions: ['1-a', '2-b'] }, { id: 'known', revisions: [] }], context)
-      assert.deepEqual(answers, [{ id: 'never', missing: ['1-a', '2-b'], possibleAncestors: [] }, { id: 'known', missing: [], possibleAncestors: [] }])
+      assert.deepEqual(answers, [
+        { id: 'never', missing: ['1-a', '2-b'], possibleAncestors: [], sequence: 0, otherLeaves: false },
+        { id: 'known', missing: [], possibleAncestors: [], sequence: 1, otherLeaves: true },
+      ])
     })
   })
 }

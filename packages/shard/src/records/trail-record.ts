@@ -1,0 +1,24 @@
+import type { TrailPoint } from '@sectional/core'
+import { ByteReader } from './byte-reader.ts'
+import { ByteWriter } from './byte-writer.ts'
+import { checkSeal, sealBytes, sealRecord } from './damaged-record.ts'
+
+/** Each point as steps from the one before: both sequences only grow. */
+export function encodeTrail(trail: readonly TrailPoint[]): Uint8Array {
+  const writer = new ByteWriter(sealBytes)
+  writer.integer(trail.length)
+  let before: TrailPoint = { theirs: 0, own: 0 }
+  for (const point of trail) {
+    writer.integer(point.theirs - before.theirs)
+    writer.integer(point.own - before.own)
+    before = point
+  }
+  return sealRecord(writer.finish())
+}
+
+export function decodeTrail(bytes: Uint8Array): TrailPoint[] {
+  checkSeal(bytes, 'the trail of a replica')
+  const reader = new ByteReader(bytes, sealBytes)
+  let before: TrailPoint = { theirs: 0, own: 0 }
+  return Array.from({ length: reader.integer() }, () => before = { theirs: before.theirs + reader.integer(), own: before.own + reader.integer() })
+}
