@@ -15,10 +15,20 @@ export class MemoryBlobDisk {
     return blobs
   }
 
+  /** Another disk with the blobs that are finished on this one now. */
+  copy(): MemoryBlobDisk {
+    const copy = new MemoryBlobDisk()
+    for (const [name, blobs] of this.#stores) copy.#stores.set(name, new Map(blobs))
+    return copy
+  }
+
   /** Changes a stored byte, as failing hardware does. */
   damage(name: string, hash: string): void {
     const blob = this.blobs(name).get(hash)
-    if (blob !== undefined && blob.length > 0) blob[0] = (blob[0] as number) ^ 1
+    if (blob === undefined || blob.length === 0) return
+    const damaged = new Uint8Array(blob)
+    damaged[0] = (blob[0] as number) ^ 1
+    this.blobs(name).set(hash, damaged)
   }
 }
 

@@ -22,15 +22,16 @@ export interface DiskFaults {
 
 /** What survives a crash: the synced contents of every store, and who has which open. */
 export class MemoryDisk {
-  readonly blobs = new MemoryBlobDisk()
+  readonly blobs: MemoryBlobDisk
   readonly #stores = new Map<string, SortedMap>()
   readonly #openers = new Map<string, MemoryStore>()
   readonly #clock: Clock | undefined
   #faults: DiskFaults = {}
 
   /** @param clock times delayed syncs; without one every batch is synced within the turn */
-  constructor(clock?: Clock) {
+  constructor(clock?: Clock, blobs = new MemoryBlobDisk()) {
     this.#clock = clock
+    this.blobs = blobs
   }
 
   get faults(): DiskFaults {
@@ -49,7 +50,7 @@ export class MemoryDisk {
 
   /** Another disk with what is synced on this one now, and none of its faults. */
   copy(): MemoryDisk {
-    const copy = new MemoryDisk()
+    const copy = new MemoryDisk(undefined, this.blobs.copy())
     for (const [name, data] of this.#stores) copy.#stores.set(name, data.copy())
     return copy
   }

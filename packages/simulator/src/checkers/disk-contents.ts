@@ -1,28 +1,40 @@
 /** What lies on the nodes' disks, read by throwaway engines on copies of them. */
 import { formatRange } from '@sectional/core'
-import type { Branch, CallContext, LocalDocument, ShardId } from '@sectional/core'
+import type { AttachmentRecord, Branch, CallContext, LocalDocument, ShardId } from '@sectional/core'
 import { ManualClock, MemoryLog, MemoryBlobStorage, MemoryStorage, SeededRandom } from '@sectional/runtime'
 import type { MemoryDisk, Metrics } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '@sectional/server'
 import type { DatabaseRecord } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 
+export interface LeafContents {
+  readonly revision: string
+  readonly deleted: boolean
+  readonly body: string
+  readonly attachments: readonly AttachmentRecord[]
+}
+
 export interface DocumentContents {
   readonly branches: readonly Branch[]
   /** Winner first. */
-  readonly leaves: readonly { readonly revision: string; readonly deleted: boolean; readonly body: string }[]
+  readonly leaves: readonly LeafContents[]
 }
 
 export interface ReplicaContents {
   readonly node: string
   readonly range: string
+  /** Which life it is; empty: it is not there. */
+  readonly history: string
+  /** Of each document's last change. */
+  readonly sequences: ReadonlyMap<string, number>
   readonly documents: ReadonlyMap<string, DocumentContents>
   readonly locals: ReadonlyMap<string, LocalDocument>
   /** What does not fit together within the replica. */
   readonly problems: readonly string[]
 }
 
-const call: CallContext = { timeoutMs: 3_600_000 }
+/** For reading what is in memory: never waited for. */
+export const diskCall: CallContext = { timeoutMs: 3_600_000 }
 const ignored = { add: () => {}, set: () => {}, observe: () => {} }
 const noMetrics: Metrics = {
   counter: () => ignored, gauge: () => ignored, histogram: () => ignored, onCollect: () => {}, render: async () => '', samples: async () => [],
@@ -30,8 +42,13 @@ const noMetrics: Metrics = {
 
 /** The shards that are synced on a disk at this moment. */
 export function openDisk(disk: MemoryDisk): Promise<ShardHost> {
+  return openCopy(disk.copy())
+}
+
+/** The shards of a disk that nobody else uses. */
+export function openCopy(copy: MemoryDisk): Promise<ShardHost> {
   return ShardHost.open({
-    storage: new MemoryStorage(disk.copy()), blobs: new MemoryBlobStorage(disk.blobs), clock: new ManualClock(), random: new SeededRandom(1), metrics: noMetrics, log: new MemoryLog(),
+    storage: new MemoryStorage(copy), blobs: new MemoryBlobStorage(copy.blobs), clock: new ManualClock(), random: new SeededRandom(1), metrics: noMetrics, log: new MemoryLog(),
   })
 }
 
@@ -53,23 +70,27 @@ async function readReplica(host: ShardHost, node: string, shard: ShardId): Promi
   const replica = host.replica(shard)
   const documents = new Map<string, DocumentContents>()
   const locals = new Map<string, LocalDocument>()
-  if (replica === undefined) return { node, range, documents, locals, problems: ['it is not on the disk'] }
-  for await (const page of replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, call)) {
-    for (const { id, local } of page) {
+  const sequences = new Map<string, number>()
+  if (replica === undefined) return { node, range, history: '', sequences, documents, locals, problems: ['it is not on the disk'] }
+  for await (const page of replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, diskCall)) {
+    for (const { id, local, sequence } of page) {
       if (local === true) {
-        const [document] = await replica.openLocalDocuments([id], call)
+        const [document] = await replica.openLocalDocuments([id], diskCall)
         if (document) locals.set(id, document)
         continue
       }
-      const snapshot = await replica.openDocument({ id, body: false, tree: true }, call)
-      const [opened] = await replica.openRevisions([{ id, revisions: 'leaves', latest: false }], call)
+      sequences.set(id, sequence)
+      const snapshot = await replica.openDocument({ id, body: false, tree: true }, diskCall)
+      const [opened] = await replica.openRevisions([{ id, revisions: 'leaves', latest: false }], diskCall)
       const leaves = (opened ?? []).flatMap(each => each.kind === 'missing' ? [] : [{
         revision: `${each.revision.path.start}-${each.revision.path.ids[0]}`, deleted: each.revision.deleted, body: Buffer.from(each.revision.body).toString(),
+        attachments: each.revision.attachments ?? [],
       }])
       documents.set(id, { branches: snapshot?.tree ?? [], leaves })
     }
   }
-  return { node, range, documents, locals, problems: (await verifyShard(replica.records)).problems }
+  const { history } = await replica.replicaInfo(diskCall)
+  return { node, range, history, sequences, documents, locals, problems: (await verifyShard(replica.records)).problems }
 }
 
 /** Whether the revision is in the tree, as a leaf or further up. */

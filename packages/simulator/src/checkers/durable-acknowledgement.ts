@@ -2,8 +2,9 @@ import { activeReplicas, majority } from '@sectional/server'
 import type { ControlPlaneNode } from '@sectional/server'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
-import { databaseRecord, shardOf } from '../workload/history.ts'
-import type { Operation } from '../workload/history.ts'
+import { databaseRecord, makesRevision, shardOf } from '../workload/history.ts'
+import type { History, Operation } from '../workload/history.ts'
+import { PurgeRecords } from './purge-records.ts'
 import { mayBeStemmed, openDisk, treeHas } from './disk-contents.ts'
 
 const call = { timeoutMs: 3_600_000 }
@@ -15,16 +16,18 @@ export class DurableAcknowledgement {
   readonly #disks: { readonly lost: number }
   readonly #dice: Dice
   readonly #share: number
+  readonly #history: History
 
-  constructor(world: World, disks: { readonly lost: number }, dice: Dice, share: number) {
+  constructor(world: World, history: History, disks: { readonly lost: number }, dice: Dice, share: number) {
     this.#world = world
     this.#disks = disks
     this.#dice = dice
     this.#share = share
+    this.#history = history
   }
 
   acknowledged(operation: Operation, revision: string): void {
-    if (!['write', 'delete', 'graft'].includes(operation.kind) || !this.#dice.chance(this.#share)) return
+    if (!makesRevision(operation) || !this.#dice.chance(this.#share)) return
     const record = databaseRecord(this.#world.node(operation.node), operation.database)
     if (record === undefined || record.incarnation !== operation.incarnationBefore) return
     const shard = shardOf(record, operation.id)
@@ -34,9 +37,14 @@ export class DurableAcknowledgement {
     const wanted = Math.min(operation.w ?? majority(counted), counted)
     const disks = this.#world.nodes.filter(node => active.some(replica => replica.node === node.name)).map(node => openDisk(node.disk))
     void this.#count(disks, { incarnation: record.incarnation, range: shard.range }, operation.id, revision).then(found => {
-      if (found >= wanted - this.#disks.lost || this.#mayBeDropped(operation.database, record.incarnation)) return
+      if (found >= wanted - this.#disks.lost || this.#isPurged(operation, revision) || this.#mayBeDropped(operation.database, record.incarnation)) return
       this.#world.fail('safety', 'durable-acknowledgement', `#${operation.number} ${operation.database}/${operation.id} ${revision} was acknowledged with ${found} of ${wanted} disks`)
     })
+  }
+
+  /** Another client has seen it already. */
+  #isPurged({ database, id }: Operation, revision: string): boolean {
+    return new PurgeRecords(this.#history.operations).mayHaveRemoved(database, id, revision)
   }
 
   /** A node that knows of the database's deletion has dropped its replica, whatever was on it. */

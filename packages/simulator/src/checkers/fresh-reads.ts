@@ -3,7 +3,9 @@ import { isAncestor, treeHas } from './disk-contents.ts'
 import type { DocumentContents } from './disk-contents.ts'
 import { describe, isOf } from './final-state.ts'
 import type { FinalDatabase, FinalState, Findings } from './final-state.ts'
+import { makesRevision } from '../workload/history.ts'
 import type { Operation } from '../workload/history.ts'
+import { PurgeRecords } from './purge-records.ts'
 
 /**
  * In calm weather a read with r + w > n sees every write that was acknowledged before it began. (During faults a
@@ -11,14 +13,16 @@ import type { Operation } from '../workload/history.ts'
  */
 export function freshReads({ databases, operations }: FinalState): Findings {
   const written = Map.groupBy(
-    operations.filter(({ kind, outcome, revision }) => ['write', 'delete', 'graft'].includes(kind) && outcome === 'done' && revision !== undefined),
+    operations.filter(operation => makesRevision(operation) && operation.outcome === 'done' && operation.revision !== undefined),
     ({ database, id }) => `${database}/${id}`,
   )
+  const purges = new PurgeRecords(operations)
   return operations.flatMap(read => {
     const final = databases.get(read.database)
     if (read.kind !== 'read' || read.outcome !== 'done' || !read.calm || final === undefined || !isOf(read, final)) return []
     const contents = final.documents.get(read.id)
-    if (contents === undefined) return []
+    // A purge can take what came after a write, tombstones too.
+    if (contents === undefined || purges.ofDocument(read.database, read.id).length > 0) return []
     const before = (written.get(`${read.database}/${read.id}`) ?? []).filter(write => write.endMs <= read.startMs && isOf(write, final) && overlap(read, write, final))
     const deletions = operations.filter(({ kind, outcome, database, id, startMs }) => kind === 'delete' && outcome !== 'failed' && database === read.database && id === read.id && startMs <= read.endMs)
     const missed = before.find(write => misses(read, write, contents) && !deletions.some(({ parent }) => parent !== null && (parent === write.revision || isAncestor(contents.branches, write.revision!, parent))))

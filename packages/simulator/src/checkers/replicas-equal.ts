@@ -32,7 +32,7 @@ function differences(name: string, a: ReplicaContents, b: ReplicaContents, stemm
 function textOf(contents: DocumentContents | undefined, stemmed: boolean): string {
   if (contents === undefined) return 'absent'
   const branches = contents.branches.map(({ path, deleted }) => `${path.start}-${path.ids.slice(0, stemmed ? 1 : undefined).join(',')}${deleted ? ' deleted' : ''}`).sort()
-  const bodies = contents.leaves.map(({ revision, body }) => `${revision} ${body.length > 80 ? `${body.slice(0, 80)}... (${body.length})` : body}`)
+  const bodies = contents.leaves.map(({ revision, body, attachments }) => `${revision} ${body.length > 80 ? `${body.slice(0, 80)}... (${body.length})` : body}${attachments.map(({ name, digest }) => ` ${name} ${digest}`).join('')}`)
   return JSON.stringify({ branches, bodies })
 }
 

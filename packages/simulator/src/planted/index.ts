@@ -1,6 +1,9 @@
+import { attachmentBugs } from './attachment-bugs.ts'
 import { diskBugs } from './disk-bugs.ts'
+import { feedBugs } from './feed-bugs.ts'
 import { metadataBugs } from './metadata-bugs.ts'
 import type { PlantedBug } from './planted-bug.ts'
+import { purgeBugs } from './purge-bugs.ts'
 import { replicaBugs } from './replica-bugs.ts'
 
-export const plantedBugs: readonly PlantedBug[] = [...diskBugs, ...replicaBugs, ...metadataBugs]
+export const plantedBugs: readonly PlantedBug[] = [...diskBugs, ...replicaBugs, ...metadataBugs, ...feedBugs, ...purgeBugs, ...attachmentBugs]

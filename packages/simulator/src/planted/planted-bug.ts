@@ -2,7 +2,8 @@
  * Bugs that are put into nodes on purpose, to see that the checkers find them. Production code has no switches: a
  * bug stands where parts meet, before the disk, a replica, the metadata or the wire.
  */
-import type { Runtime, Storage, Store } from '@sectional/runtime'
+import type { ShardReplica } from '@sectional/core'
+import type { Clock, Runtime, Storage, Store } from '@sectional/runtime'
 import type { Planting } from '../world/simulated-node.ts'
 
 export interface PlantedBug {
@@ -39,4 +40,29 @@ export function withStores(runtime: Runtime, change: (store: Store, name: string
 export function everyNth(count: number): () => boolean {
   let calls = 0
   return () => ++calls % count === 0
+}
+
+/** A bug of each local replica. */
+export function replicaBug(fields: Omit<PlantedBug, 'plant'>, change: (replica: ShardReplica, situation: { readonly node: string; readonly now: () => number; readonly wallClock: () => number }) => Partial<ShardReplica>): PlantedBug {
+  return {
+    ...fields,
+    plant: () => node => {
+      const changed = new Map<ShardReplica, ShardReplica>()
+      let clock: Clock | undefined
+      const situation = { node, now: () => clock!.monotonic(), wallClock: () => clock!.now() }
+      return {
+        runtime: runtime => {
+          clock = runtime.clock
+          return runtime
+        },
+        seams: {
+          replica: (_, replica) => {
+            const known = changed.get(replica) ?? withChanges(replica, change(replica, situation))
+            changed.set(replica, known)
+            return known
+          },
+        },
+      }
+    },
+  }
 }

@@ -1,32 +1,6 @@
-import type { DocumentSnapshot, ShardReplica } from '@sectional/core'
-import type { Clock } from '@sectional/runtime'
-import { everyNth, withChanges } from './planted-bug.ts'
+import type { DocumentSnapshot } from '@sectional/core'
+import { everyNth, replicaBug } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
-
-/** A bug of each local replica. */
-function replicaBug(fields: Omit<PlantedBug, 'plant'>, change: (replica: ShardReplica, situation: { readonly node: string; readonly now: () => number; readonly wallClock: () => number }) => Partial<ShardReplica>): PlantedBug {
-  return {
-    ...fields,
-    plant: () => node => {
-      const changed = new Map<ShardReplica, ShardReplica>()
-      let clock: Clock | undefined
-      const situation = { node, now: () => clock!.monotonic(), wallClock: () => clock!.now() }
-      return {
-        runtime: runtime => {
-          clock = runtime.clock
-          return runtime
-        },
-        seams: {
-          replica: (_, replica) => {
-            const known = changed.get(replica) ?? withChanges(replica, change(replica, situation))
-            changed.set(replica, known)
-            return known
-          },
-        },
-      }
-    },
-  }
-}
 
 const staleMs = 20_000
 

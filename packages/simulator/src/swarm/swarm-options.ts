@@ -8,6 +8,9 @@ export interface SwarmOptions {
   readonly databases: readonly DatabaseOptions[]
   readonly clients: number
   readonly operationsPerClient: number
+  /** Readers of changes feeds. */
+  readonly readers: number
+  readonly readsPerReader: number
   /** Mean pause of a client between two operations. */
   readonly thinkMs: number
   readonly documentsPerDatabase: number
@@ -19,6 +22,8 @@ export interface SwarmOptions {
   readonly revsLimit: number | undefined
   /** Longest padding of a document, in bytes. */
   readonly documentBytesMax: number
+  /** Longest attachment, in bytes. */
+  readonly attachmentBytesMax: number
   readonly r: number | undefined
   readonly w: number | undefined
   readonly operations: Readonly<Record<ClientAction, number>>
@@ -26,6 +31,8 @@ export interface SwarmOptions {
   readonly clockDrift: number
   readonly clockOffsetMs: number
   readonly syncDelayMs: { readonly min: number; readonly max: number }
+  /** How long the cluster is left alone at the end. */
+  readonly idleMs: number
   /** Mean pause between two faults; Infinity: none. */
   readonly faultPauseMs: number
   readonly faultMsMax: number
@@ -40,7 +47,10 @@ export interface DatabaseOptions {
   readonly fleeting: boolean
 }
 
-export const clientActions = ['read', 'open-revisions', 'list', 'write', 'blind-write', 'stale-write', 'delete', 'bulk', 'graft', 'local-write', 'local-delete', 'create-database', 'delete-database'] as const
+export const clientActions = [
+  'read', 'open-revisions', 'list', 'write', 'blind-write', 'stale-write', 'delete', 'bulk', 'graft', 'local-write', 'local-delete', 'create-database', 'delete-database',
+  'attach', 'write-attachments', 'detach', 'read-attachment', 'purge-revision', 'purge-document', 'compact',
+] as const
 export type ClientAction = (typeof clientActions)[number]
 
 export const faultNames = [
@@ -75,6 +85,10 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     faultMsMax: dice.pick([500, 3000, 15_000, 90_000]),
     faults: drawFaults(dice),
     bulkMax: dice.pick([4, 8, 8, 300]),
+    attachmentBytesMax: dice.pick([30, 1000, 100_000, 600_000]),
+    readers: dice.pick([0, 1, 1, 2]),
+    readsPerReader: dice.integer(5, 30),
+    idleMs: dice.chance(0.03) && nodes <= 3 ? 100 * 60_000 : 0,
     // A limit below the longest divergence keeps replicas from joining branches again (packages/core, revision-tree).
     revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
     snapshots: drawSnapshots(dice.fork('snapshots')),
@@ -96,8 +110,13 @@ function drawActions(dice: Dice): Record<ClientAction, number> {
   const usual: Record<ClientAction, number> = {
     'read': 10, 'open-revisions': 2, 'list': 1, 'write': 14, 'blind-write': 4, 'stale-write': 2, 'delete': 3, 'bulk': 4, 'graft': 2, 'local-write': 3, 'local-delete': 1,
     'create-database': 2, 'delete-database': 2,
+    'attach': 5, 'write-attachments': 5, 'detach': 2, 'read-attachment': 4, 'purge-revision': 3, 'purge-document': 2, 'compact': 1,
   }
-  return thinned(dice, clientActions, usual, 0.15)
+  const drawn = thinned(dice, clientActions, usual, 0.15)
+  const without = (...actions: readonly ClientAction[]): void => { for (const action of actions) drawn[action] = 0 }
+  if (dice.chance(0.4)) without('attach', 'write-attachments', 'detach', 'read-attachment')
+  if (dice.chance(0.5)) without('purge-revision', 'purge-document')
+  return drawn
 }
 
 function drawFaults(dice: Dice): Record<FaultName, number> {

@@ -3,6 +3,11 @@
  * the cluster comes to rest in one state; the checkers look at what happened on the way and at what is left.
  */
 import { acknowledgedKept } from '../checkers/acknowledged-kept.ts'
+import { attachmentsKept } from '../checkers/attachments-kept.ts'
+import { attachmentsReadable } from '../checkers/attachments-readable.ts'
+import { blobsKept } from '../checkers/blobs-kept.ts'
+import { changesComplete } from '../checkers/changes-complete.ts'
+import { changesFollow } from '../checkers/changes-follow.ts'
 import { deletedStays } from '../checkers/deleted-stays.ts'
 import { readReplicas } from '../checkers/disk-contents.ts'
 import { DurableAcknowledgement } from '../checkers/durable-acknowledgement.ts'
@@ -12,12 +17,15 @@ import { freshReads } from '../checkers/fresh-reads.ts'
 import { keptDatabases } from '../checkers/kept-databases.ts'
 import { MetadataLog } from '../checkers/metadata-log.ts'
 import { oneBranch } from '../checkers/one-branch.ts'
+import { purgedStays } from '../checkers/purged-stays.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
 import { trueBodies } from '../checkers/true-bodies.ts'
 import { FaultInjector } from '../faults/fault-injector.ts'
 import { FaultyDisks } from '../faults/faulty-disks.ts'
 import { Supervisor } from '../faults/supervisor.ts'
+import { ChangesReader } from '../workload/changes-reader.ts'
 import { Client } from '../workload/client.ts'
+import { FeedPlaces } from '../workload/feed-places.ts'
 import { History } from '../workload/history.ts'
 import { Dice } from '../world/dice.ts'
 import { Failure } from '../world/failure.ts'
@@ -65,6 +73,8 @@ const metadataRestMs = 10_000
 const equalPollMs = 5000
 /** Frames that were under way when the last node stopped have arrived by then. */
 const lastFramesMs = 60_000
+/** Within this after the last write each node has removed the blobs that nothing names: leases are over, and a sweep has run. */
+const sweepMsMax = 100 * 60_000
 const durabilityShare = 0.2
 const recentLines = 60
 
@@ -75,6 +85,8 @@ const finalCheckers: Readonly<Record<string, (state: FinalState) => Findings>> =
   'fresh-reads': freshReads,
   'true-bodies': trueBodies,
   'deleted-stays': deletedStays,
+  'purged-stays': purgedStays,
+  'attachments-kept': attachmentsKept,
   'kept-databases': keptDatabases,
 }
 
@@ -112,6 +124,8 @@ class SwarmRun {
   readonly #supervisor: Supervisor
   readonly #metadata: MetadataLog
   readonly #durability: DurableAcknowledgement
+  readonly #places = new FeedPlaces()
+  #reads = 0
 
   constructor(world: World, options: SwarmOptions, dice: Dice, schedule: Schedule) {
     this.schedule = schedule
@@ -123,7 +137,7 @@ class SwarmRun {
     this.#disks = new FaultyDisks(world, dice.fork('disks'), options.syncDelayMs)
     this.#supervisor = new Supervisor(world, this.#disks)
     this.#metadata = new MetadataLog(world)
-    this.#durability = new DurableAcknowledgement(world, this.#disks, dice.fork('durability'), durabilityShare)
+    this.#durability = new DurableAcknowledgement(world, this.history, this.#disks, dice.fork('durability'), durabilityShare)
   }
 
   async run(): Promise<void> {
@@ -131,10 +145,15 @@ class SwarmRun {
     await world.run(() => this.#begin(), startMsMax)
     await world.run(() => this.#work(), workMsMax)
     const records = await world.run(() => this.#rest(), healMsMax + convergeMsMax * this.#options.databases.length)
+    this.#demand('changes-follow', await world.run(() => changesFollow(world, this.#dice.fork('follow'), records.map(({ name }) => name))))
     const databases = await this.#equalDisks(records)
+    await this.#checkFeeds(databases)
+    await this.#checkAttachments(databases)
+    await world.run(() => world.sleep(this.#options.idleMs))
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
+    await this.#checkBlobs()
     this.#check(this.#finalState(databases))
   }
 
@@ -145,6 +164,7 @@ class SwarmRun {
       count(`${kind} ${outcome}`)
       if (kind === 'read' && calm && outcome === 'done') count('read in calm weather')
     }
+    if (this.#reads > 0) counts['feeds read'] = this.#reads
     for (const name of this.#weather.faults) count(`fault ${name}`)
     return counts
   }
@@ -173,7 +193,13 @@ class SwarmRun {
     void injector.run()
     const latecomers = world.nodes.slice(founders).map(node => world.queue.schedule(this.#dice.wait(5000), 'latecomer', () => this.#supervisor.up(node)))
     const everybody = world.nodes.map(node => node.number)
+    let over = false
+    const readers = Array.from({ length: this.#options.readers }, (_, index) => this.#reader(`r${index + 1}`))
+    const reading = Promise.all(readers.map(reader => reader.run(() => over)))
     await Promise.all(Array.from({ length: clients }, (_, index) => this.#client(`c${index + 1}`, everybody).run()))
+    over = true
+    await reading
+    this.#reads = readers.reduce((sum, { reads }) => sum + reads, 0)
     injector.stop()
     for (const latecomer of latecomers) latecomer.cancel()
     world.heal()
@@ -190,6 +216,10 @@ class SwarmRun {
         this.#world.fail('crash', 'internal-error', `#${operation.number} was answered 500 ${JSON.stringify(answer.body)} although no disk is at fault`)
       },
     })
+  }
+
+  #reader(name: string): ChangesReader {
+    return new ChangesReader({ name, world: this.#world, dice: this.#dice.fork(`reader ${name}`), options: this.#options, schedule: this.schedule, places: this.#places })
   }
 
   /** Everything runs, everything is equal; gives the databases that are there. */
@@ -246,6 +276,22 @@ class SwarmRun {
     const leaks = world.nodes.flatMap(node => node.leaks.map(leak => `${node.name}: ${leak}`))
     if (world.hub.openEnds.length > 0) leaks.push(`connections ${world.hub.openEnds.join(', ')}`)
     if (leaks.length > 0) throw new Failure('safety', 'nothing-leaks', leaks.join('; '))
+  }
+
+  async #checkFeeds(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
+    this.#demand('changes-complete', await this.#world.run(() => changesComplete(this.#world, this.#dice.fork('changes at rest'), databases, this.#places)))
+  }
+
+  async #checkAttachments(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
+    this.#demand('attachments-readable', await this.#world.run(() => attachmentsReadable(this.#world, this.#dice.fork('attachments at rest'), databases, this.history.operations)))
+  }
+
+  #demand(checker: string, [finding]: Findings): void {
+    if (finding !== undefined) throw new Failure('safety', checker, finding)
+  }
+
+  async #checkBlobs(): Promise<void> {
+    this.#demand('blobs-kept', await blobsKept(this.#world.nodes, this.#options.idleMs >= sweepMsMax))
   }
 
   #check(state: FinalState): void {

@@ -5,8 +5,13 @@ import type { Weather } from '../swarm/weather.ts'
 import type { Answer } from '../world/answer.ts'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
+import { attach, detach, inline, readAttachment, writeWithAttachments } from './attachment-work.ts'
+import type { ContentName } from './attachment-content.ts'
+import { outcomeOf, readWritten } from './client-session.ts'
+import type { ClientSession, Payload, Reading, Task } from './client-session.ts'
 import { databaseRecord, shardOf } from './history.ts'
-import type { History, Operation, OperationKind, Outcome } from './history.ts'
+import type { History, Operation } from './history.ts'
+import { compact, purge } from './purge-work.ts'
 
 export interface ClientParts {
   readonly name: string
@@ -24,17 +29,6 @@ export interface ClientParts {
   readonly onSuspicious: (operation: Operation, answer: Answer) => void
 }
 
-/** What an answer means for one operation. */
-interface Reading { readonly outcome: Outcome; readonly revision?: string; readonly readValue?: string }
-
-interface Task {
-  readonly kind: OperationKind
-  readonly id: string
-  readonly value?: string
-  readonly parent?: string | null
-  readonly read: (answer: Answer) => Reading
-}
-
 const hotChance = 0.3
 /** A client that knows a document's revision asks anew with this probability. */
 const refreshChance = 0.3
@@ -46,9 +40,20 @@ export class Client {
   readonly #older = new Map<string, string>()
   #home: number
   #values = 0
+  readonly #session: ClientSession
 
   constructor(parts: ClientParts) {
     this.#parts = parts
+    this.#session = {
+      name: parts.name, dice: parts.dice, options: parts.options,
+      ask: (...request) => this.#ask(...request),
+      look: (method, target) => parts.world.send(this.#home, method, target),
+      known: (database, id) => this.#known.get(`${database}/${id}`),
+      remember: operation => this.#remember(operation),
+      newValue: () => this.#newValue(),
+      body: value => this.#body(value),
+      quorum: separator => this.#quorum(separator),
+    }
     this.#home = parts.dice.pick(parts.reachable())
   }
 
@@ -77,6 +82,13 @@ export class Client {
       case 'delete': return this.#delete(database.name, id)
       case 'bulk': return this.#bulk(database.name)
       case 'graft': return this.#graft(database.name, id)
+      case 'attach': return attach(this.#session, database.name, id)
+      case 'write-attachments': return writeWithAttachments(this.#session, database.name, id)
+      case 'detach': return detach(this.#session, database.name, id)
+      case 'read-attachment': return readAttachment(this.#session, database.name, id)
+      case 'purge-revision': return purge(this.#session, database.name, id, 'one leaf')
+      case 'purge-document': return purge(this.#session, database.name, id, 'all leaves')
+      case 'compact': return compact(this.#session, database.name)
       case 'local-write': return this.#writeLocal(database.name, id)
       case 'local-delete': return this.#deleteLocal(database.name, id)
       case 'create-database': return this.createDatabase(dice.pick(options.databases))
@@ -91,16 +103,16 @@ export class Client {
 
   async #read(database: string, id: string): Promise<void> {
     const { r } = this.#parts.options
-    const [operation] = await this.#ask(database, 'GET', `/${database}/${id}${r === undefined ? '' : `?r=${r}`}`, undefined, [{ kind: 'read', id, read: readDocument }])
+    const [operation] = await this.#ask(database, 'GET', `/${database}/${id}${r === undefined ? '' : `?r=${r}`}`, {}, [{ kind: 'read', id, read: readDocument }])
     if (operation?.revision !== undefined) this.#remember(operation)
   }
 
   async #openRevisions(database: string, id: string): Promise<void> {
-    await this.#ask(database, 'GET', `/${database}/${id}?open_revs=all&revs=true`, undefined, [])
+    await this.#ask(database, 'GET', `/${database}/${id}?open_revs=all&revs=true`, {}, [])
   }
 
   async #list(database: string): Promise<void> {
-    await this.#ask(database, 'GET', `/${database}/_all_docs?include_docs=true&conflicts=true`, undefined, [])
+    await this.#ask(database, 'GET', `/${database}/_all_docs?include_docs=true&conflicts=true`, {}, [])
   }
 
   async #write(database: string, id: string): Promise<void> {
@@ -111,14 +123,14 @@ export class Client {
   async #put(database: string, id: string, parent: string | null): Promise<void> {
     const value = this.#newValue()
     const json = { ...this.#body(value), ...(parent === null ? {} : { _rev: parent }) }
-    const [operation] = await this.#ask(database, 'PUT', `/${database}/${id}${this.#quorum('?')}`, json, [{ kind: 'write', id, value, parent, read: readWritten }])
+    const [operation] = await this.#ask(database, 'PUT', `/${database}/${id}${this.#quorum('?')}`, { json }, [{ kind: 'write', id, value, parent, read: readWritten }])
     this.#remember(operation!)
   }
 
   async #delete(database: string, id: string): Promise<void> {
     const parent = this.#known.get(`${database}/${id}`)
     if (parent === undefined) return this.#read(database, id)
-    const [operation] = await this.#ask(database, 'DELETE', `/${database}/${id}?rev=${parent}${this.#quorum('&')}`, undefined, [{ kind: 'delete', id, parent, read: readWritten }])
+    const [operation] = await this.#ask(database, 'DELETE', `/${database}/${id}?rev=${parent}${this.#quorum('&')}`, {}, [{ kind: 'delete', id, parent, read: readWritten }])
     this.#remember(operation!)
   }
 
@@ -133,7 +145,7 @@ export class Client {
       kind: deleted && parent !== null ? 'delete' : 'write', id, parent, value, read: answer => readRow(answer, index),
     }))
     const json = { docs, ...(options.w === undefined ? {} : { w: options.w }) }
-    for (const operation of await this.#ask(database, 'POST', `/${database}/_bulk_docs`, json, tasks)) this.#remember(operation)
+    for (const operation of await this.#ask(database, 'POST', `/${database}/_bulk_docs`, { json }, tasks)) this.#remember(operation)
   }
 
   /** Revisions that were made elsewhere, as a replicator brings them: conflict branches above all. */
@@ -145,23 +157,27 @@ export class Client {
     const known: readonly string[] = (await world.send(this.#home, 'GET', `/${database}/${id}?revs=true`)).body?._revisions?.ids ?? []
     const ids = dice.chance(0.3) ? [hash(), hash()] : [hash(), ...known.slice(dice.integer(0, Math.min(2, known.length)))]
     const revision = `${ids.length}-${ids[0]}`
-    const doc = { _id: id, _rev: revision, _revisions: { start: ids.length, ids }, ...(dice.chance(0.15) ? { _deleted: true } : {}), ...this.#body(value) }
+    const contents: Record<string, ContentName | 'inherited'> = {}
+    const attachments = options.operations['write-attachments'] > 0 && dice.chance(0.3) ? { _attachments: inline(this.#session, contents) } : {}
+    const doc = { _id: id, _rev: revision, _revisions: { start: ids.length, ids }, ...(dice.chance(0.15) ? { _deleted: true } : {}), ...this.#body(value), ...attachments }
     const json = { docs: [doc], new_edits: false, ...(options.w === undefined ? {} : { w: options.w }) }
-    await this.#ask(database, 'POST', `/${database}/_bulk_docs`, json, [{ kind: 'graft', id, value, read: answer => readGraft(answer, revision) }])
+    await this.#ask(database, 'POST', `/${database}/_bulk_docs`, { json }, [{
+      kind: 'graft', id, value, attachments: { inherits: false, contents }, paths: [{ start: ids.length, ids }], read: answer => readGraft(answer, revision),
+    }])
   }
 
   async #writeLocal(database: string, id: string): Promise<void> {
     const value = this.#newValue()
-    await this.#ask(database, 'PUT', `/${database}/_local/${id}${this.#quorum('?')}`, this.#body(value), [{ kind: 'local-write', id, value, read: readWritten }])
+    await this.#ask(database, 'PUT', `/${database}/_local/${id}${this.#quorum('?')}`, { json: this.#body(value) }, [{ kind: 'local-write', id, value, read: readWritten }])
   }
 
   async #deleteLocal(database: string, id: string): Promise<void> {
-    await this.#ask(database, 'DELETE', `/${database}/_local/${id}${this.#quorum('?')}`, undefined, [{ kind: 'local-delete', id, read: readWritten }])
+    await this.#ask(database, 'DELETE', `/${database}/_local/${id}${this.#quorum('?')}`, {}, [{ kind: 'local-delete', id, read: readWritten }])
   }
 
   /** Resolves with whether it is there for sure. */
   async createDatabase({ name, q, n }: DatabaseOptions): Promise<boolean> {
-    const [operation] = await this.#ask(name, 'PUT', `/${name}?q=${q}&n=${n}`, undefined, [{ kind: 'create-database', id: '', read: readDatabaseChange }])
+    const [operation] = await this.#ask(name, 'PUT', `/${name}?q=${q}&n=${n}`, {}, [{ kind: 'create-database', id: '', read: readDatabaseChange }])
     return operation!.outcome === 'done' || operation!.status === 412
   }
 
@@ -174,16 +190,17 @@ export class Client {
   async #deleteDatabase(fleeting: readonly DatabaseOptions[]): Promise<void> {
     if (fleeting.length === 0) return
     const { name } = this.#parts.dice.pick(fleeting)
-    await this.#ask(name, 'DELETE', `/${name}`, undefined, [{ kind: 'delete-database', id: '', read: readDatabaseChange }])
+    await this.#ask(name, 'DELETE', `/${name}`, {}, [{ kind: 'delete-database', id: '', read: readDatabaseChange }])
   }
 
   /** One request, which may be several operations. */
-  async #ask(database: string, method: string, target: string, json: unknown, tasks: readonly Task[]): Promise<readonly Operation[]> {
+  async #ask(database: string, method: string, target: string, { json, content }: Payload, tasks: readonly Task[]): Promise<readonly Operation[]> {
     const { history, name, options: { r, w }, world, weather } = this.#parts
     const node = this.#home
-    const operations = tasks.map(({ kind, id, value = '', parent = null }) => history.begin({ client: name, node, kind, database, id, value, parent, r, w }))
+    const operations = tasks.map(({ kind, id, value = '', parent = null, attachments, paths }) => history.begin({ client: name, node, kind, database, id, value, parent, r, w, attachments, paths }))
     const incarnation = (): string | undefined => databaseRecord(world.node(node), database)?.incarnation
     const answer = await world.send(node, method, target, json, {
+      content,
       onDelivered: () => {
         const record = databaseRecord(world.node(node), database)
         for (const operation of operations) {
@@ -198,6 +215,7 @@ export class Client {
       const reading = task.read(answer)
       operation.revision = reading.revision
       operation.readValue = reading.readValue
+      operation.removed = reading.removed
       operation.calm = weather.calmSince(operation.startMs)
       history.end(operation, answer.status, answer.kind === 'refused' ? 'failed' : answer.kind === 'unknown' ? 'unknown' : reading.outcome)
     })
@@ -219,7 +237,7 @@ export class Client {
   #remember({ database, id, revision, status, outcome, kind }: Operation): void {
     const key = `${database}/${id}`
     const before = this.#known.get(key)
-    if (status === 404 || status === 409 || (kind === 'delete' && outcome !== 'failed')) this.#known.delete(key)
+    if (status === 404 || status === 409 || ((kind === 'delete' || kind === 'purge') && outcome !== 'failed')) this.#known.delete(key)
     else if (revision !== undefined) this.#known.set(key, revision)
     if (before !== undefined && this.#known.get(key) !== before) this.#older.set(key, before)
   }
@@ -233,7 +251,7 @@ export class Client {
     return { v: value, pad: 'x'.repeat(Math.floor(dice.fraction() ** 3 * options.documentBytesMax)) }
   }
 
-  #quorum(separator: string): string {
+  #quorum(separator: '?' | '&'): string {
     const { w } = this.#parts.options
     return w === undefined ? '' : `${separator}w=${w}`
   }
@@ -245,20 +263,8 @@ function isOutage({ body }: Answer): boolean {
   return body.error === 'timeout' || body.reason === 'No DB shards could be opened.'
 }
 
-function outcomeOf(status: number): Outcome {
-  if (status === 0) return 'unknown'
-  if (status === 202) return 'accepted'
-  if (status < 300) return 'done'
-  return status >= 500 || status === 409 ? 'unknown' : 'failed'
-}
-
 function readDocument({ status, body }: Answer): Reading {
   return status === 200 ? { outcome: 'done', revision: body._rev, readValue: body.v } : { outcome: status === 404 ? 'done' : 'failed' }
-}
-
-function readWritten({ status, body }: Answer): Reading {
-  const outcome = outcomeOf(status)
-  return outcome === 'done' || outcome === 'accepted' ? { outcome, revision: body.rev } : { outcome }
 }
 
 function readRow({ status, body }: Answer, index: number): Reading {

@@ -1,10 +1,19 @@
 /** What clients asked for and heard, and what the nodes knew at those moments. */
 import { documentHash, rangeContains } from '@sectional/core'
+import type { RevisionPath } from '@sectional/core'
 import type { ControlPlane, DatabaseRecord, ShardRecord } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
+import type { ContentName } from './attachment-content.ts'
 
-export type OperationKind = 'read' | 'write' | 'delete' | 'graft' | 'local-write' | 'local-delete' | 'create-database' | 'delete-database'
+export type OperationKind =
+  | 'read' | 'write' | 'delete' | 'graft' | 'attach' | 'detach' | 'read-attachment' | 'purge' | 'compact'
+  | 'local-write' | 'local-delete' | 'create-database' | 'delete-database'
+
+/** Makes a revision of a document. */
+export function makesRevision({ kind }: Pick<Operation, 'kind'>): boolean {
+  return kind === 'write' || kind === 'delete' || kind === 'graft' || kind === 'attach' || kind === 'detach'
+}
 
 export type Outcome =
   /** Met its quorum: 200, 201. */
@@ -16,6 +25,14 @@ export type Outcome =
   /** Anything may have been done, or may yet be. */
   | 'unknown'
 
+/** What a revision's attachments are. */
+export interface AttachmentChanges {
+  /** Those of the parent that are not named stay. */
+  readonly inherits: boolean
+  /** By name; null: taken away, `inherited`: as the parent has it. */
+  readonly contents: Readonly<Record<string, ContentName | 'inherited' | null>>
+}
+
 export interface Operation {
   readonly number: number
   readonly client: string
@@ -25,19 +42,25 @@ export interface Operation {
   /** Empty for databases. */
   readonly id: string
   readonly startMs: number
-  /** What the body carries: names the operation that wrote it. */
+  /** What the body carries: names the operation that wrote it. Of an attachment that is read: its name. */
   readonly value: string
   /** The revision that a write or delete edits. */
   readonly parent: string | null
   readonly r?: number
   readonly w?: number
+  /** Of a write; undefined: the revision has none. */
+  readonly attachments?: AttachmentChanges
+  /** Of a purge: what it names, with the ancestors as the client saw them. Of a graft: the revision with its ancestors. */
+  readonly paths?: readonly RevisionPath[]
   endMs: number
   status: number
   outcome: Outcome
   /** Written, or read; undefined: unknown, or nothing was found. */
   revision: string | undefined
-  /** Read: the value in the body. */
+  /** Read: the value in the body, or the name of the content. */
   readValue: string | undefined
+  /** Purge: the revisions that were removed. */
+  removed: readonly string[] | undefined
   /** The database's incarnation as the node knew it when it took the request in, and when it answered. */
   incarnationBefore: string | undefined
   incarnationAfter: string | undefined
@@ -55,9 +78,9 @@ export class History {
     this.#world = world
   }
 
-  begin(fields: Pick<Operation, 'client' | 'node' | 'kind' | 'database' | 'id' | 'value' | 'parent' | 'r' | 'w'>): Operation {
+  begin(fields: Pick<Operation, 'client' | 'node' | 'kind' | 'database' | 'id' | 'value' | 'parent' | 'r' | 'w' | 'attachments' | 'paths'>): Operation {
     const operation: Operation = {
-      ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0, outcome: 'unknown', revision: undefined, readValue: undefined,
+      ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0, outcome: 'unknown', revision: undefined, readValue: undefined, removed: undefined,
       incarnationBefore: undefined, incarnationAfter: undefined, activeBefore: 0, calm: false,
     }
     this.operations.push(operation)

@@ -193,14 +193,18 @@ export class SimulatedNode {
 
   async #serve({ runtime }: Life, request: Request, signal: AbortSignal): Promise<Answer> {
     request.onDelivered?.()
-    const body = request.json === undefined ? {} : { body: JSON.stringify(request.json) }
-    const headers = { ...administrator, ...(request.json === undefined ? {} : { 'content-type': 'application/json' }) }
-    let answer = unknown
+    const { content = request.json === undefined ? undefined : { type: 'application/json', text: JSON.stringify(request.json) } } = request
+    const body = content && { body: content.text }
+    const headers = { ...administrator, ...(content && { 'content-type': content.type }) }
+    let answer: Answer = unknown
+    const parts: Uint8Array[] = []
     try {
-      const response = await runtime.http.inject({ method: request.method, target: request.target, headers, signal, ...body })
-      answer = { kind: 'answered', status: response.status, body: parsed(response.body) }
+      const { status, chunks } = await runtime.http.open({ method: request.method, target: request.target, headers, signal, ...body })
+      for await (const chunk of chunks) parts.push(chunk)
+      answer = { kind: 'answered', status, body: parsed(Buffer.concat(parts)) }
     } catch (error) {
       if (!(error instanceof ResponseCutError)) throw error
+      if (parts.length > 0) answer = { kind: 'unknown', status: 0, body: undefined, partial: Buffer.concat(parts).toString() }
     }
     request.onAnswered?.(answer)
     return answer

@@ -231,7 +231,7 @@ export class World {
     this.hub.heal()
   }
 
-  send(number: number, method: string, target: string, json?: unknown, options: Pick<Request, 'timeoutMs' | 'onDelivered' | 'onAnswered'> = {}): Promise<Answer> {
+  send(number: number, method: string, target: string, json?: unknown, options: Pick<Request, 'content' | 'timeoutMs' | 'onDelivered' | 'onAnswered'> = {}): Promise<Answer> {
     return this.node(number).send({ method, target, ...(json === undefined ? {} : { json }), ...options })
   }
 

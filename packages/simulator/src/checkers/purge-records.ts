@@ -1,0 +1,26 @@
+import type { RevisionPath } from '@sectional/core'
+import type { Operation } from '../workload/history.ts'
+
+/** Purges that may have been carried out, by document. */
+export class PurgeRecords {
+  readonly #byDocument: ReadonlyMap<string, readonly Operation[]>
+
+  constructor(operations: readonly Operation[]) {
+    this.#byDocument = Map.groupBy(operations.filter(({ kind, outcome }) => kind === 'purge' && outcome !== 'failed'), ({ database, id }) => `${database}/${id}`)
+  }
+
+  /** Of any revision of the document. */
+  ofDocument(database: string, id: string): readonly Operation[] {
+    return this.#byDocument.get(`${database}/${id}`) ?? []
+  }
+
+  /** The revision was named, or stood above one that was. */
+  mayHaveRemoved(database: string, id: string, revision: string): boolean {
+    return this.ofDocument(database, id).some(({ paths = [] }) => paths.some(path => pathHas(path, revision)))
+  }
+}
+
+export function pathHas({ start, ids }: RevisionPath, revision: string): boolean {
+  const [generation, hash] = revision.split('-') as [string, string]
+  return ids[start - Number(generation)] === hash
+}

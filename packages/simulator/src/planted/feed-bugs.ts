@@ -1,0 +1,80 @@
+import { decodeSinceToken, encodeSinceToken } from '@sectional/core'
+import type { ChangeRow, ScanChangesRequest, SincePart } from '@sectional/core'
+import type { HttpHandler, Runtime } from '@sectional/runtime'
+import { everyNth, replicaBug, withChanges } from './planted-bug.ts'
+import type { PlantedBug } from './planted-bug.ts'
+
+export const feedBugs: readonly PlantedBug[] = [
+  replicaBug({
+    name: 'skipped-change',
+    does: 'one row in forty of a changes feed is left out',
+    caughtBy: ['changes-complete', 'changes-follow'],
+  }, replica => {
+    const skips = everyNth(40)
+    return {
+      scanChanges: (request, context) => {
+        const pages = replica.scanChanges(request, context)
+        return isOfFeed(request) ? without(pages, skips) : pages
+      },
+    }
+  }),
+  replicaBug({
+    name: 'change-behind-its-token',
+    does: 'a page of a changes feed claims one change more than it holds',
+    caughtBy: ['changes-complete', 'changes-follow'],
+  }, replica => ({
+    scanChanges: (request, context) => {
+      const pages = replica.scanChanges(request, context)
+      return isOfFeed(request) ? shifted(pages) : pages
+    },
+  })),
+  {
+    name: 'token-of-one-range',
+    does: 'a token that comes back counts for its first range only, so that the others are begun again',
+    caughtBy: ['changes-complete', 'changes-follow'],
+    plant: () => () => ({ runtime: runtime => withTokens(runtime, parts => parts.filter(({ range }) => range.begin === parts[0]?.range.begin)) }),
+  },
+  {
+    name: 'token-of-all-ranges',
+    does: 'a token that comes back counts as if each of its sequences had been two more',
+    caughtBy: ['changes-complete', 'changes-follow'],
+    plant: () => () => ({ runtime: runtime => withTokens(runtime, parts => parts.map(part => ({ ...part, sequence: part.sequence + 2 }))) }),
+  },
+  replicaBug({
+    name: 'lost-wake-up',
+    does: 'whoever waits for a replica\'s changes is woken by every other one only',
+    caughtBy: ['changes-follow', 'converge'],
+  }, replica => {
+    const sleeps = everyNth(2)
+    return {
+      waitForChange: async (seen, context) => {
+        const reached = await replica.waitForChange(seen, context)
+        return sleeps() && reached.history === seen.history ? replica.waitForChange(reached, context) : reached
+      },
+    }
+  }),
+]
+
+/** Anti-entropy asks for local documents too. */
+function isOfFeed({ locals }: ScanChangesRequest): boolean {
+  return !locals
+}
+
+async function* without(pages: AsyncIterable<readonly ChangeRow[]>, skips: () => boolean): AsyncGenerator<readonly ChangeRow[]> {
+  for await (const rows of pages) yield rows.filter(() => !skips())
+}
+
+async function* shifted(pages: AsyncIterable<readonly ChangeRow[]>): AsyncGenerator<readonly ChangeRow[]> {
+  for await (const rows of pages) yield rows.map(row => ({ ...row, sequence: row.sequence + 1 }))
+}
+
+/** Tokens are changed as requests come in. */
+function withTokens(runtime: Runtime, change: (parts: readonly SincePart[]) => readonly SincePart[]): Runtime {
+  const changed = (handler: HttpHandler): HttpHandler => exchange => handler(withChanges(exchange, {
+    target: exchange.target.replace(/since=([^&]+)/, (text, token: string) => {
+      const since = decodeSinceToken(token)
+      return since.kind === 'vector' ? `since=${encodeSinceToken(change(since.parts))}` : text
+    }),
+  }))
+  return { ...runtime, http: withChanges(runtime.http, { listen: (address, handler) => runtime.http.listen(address, changed(handler)) }) }
+}

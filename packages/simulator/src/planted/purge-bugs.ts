@@ -1,0 +1,36 @@
+import { everyNth, replicaBug } from './planted-bug.ts'
+import type { PlantedBug } from './planted-bug.ts'
+
+export const purgeBugs: readonly PlantedBug[] = [
+  replicaBug({
+    name: 'resurrected-after-purge',
+    does: 'a revision that a replica brings late is taken for one that a client writes anew, so that it survives its purge',
+    caughtBy: ['purged-stays', 'converge', 'replicas-equal'],
+  }, replica => ({
+    storeRevisions: (request, context) => replica.storeRevisions({ ...request, external: true }, context),
+    scanPurges: async function* () { /* nobody hears of purges that he missed */ },
+  })),
+  replicaBug({
+    name: 'purge-of-the-others',
+    does: 'every other purge is confirmed and left to the other replicas',
+    caughtBy: ['purged-stays', 'converge', 'replicas-equal'],
+  }, replica => {
+    const skips = everyNth(2)
+    return {
+      purgeDocuments: (request, context) => skips() ? Promise.resolve(request.purges.map(({ paths }) => paths.map(({ start, ids }) => `${start}-${ids[0]}`))) : replica.purgeDocuments(request, context),
+    }
+  }),
+  replicaBug({
+    name: 'purge-takes-a-neighbour',
+    does: 'a purge of one leaf takes the other leaves of its document too',
+    caughtBy: ['acknowledged-kept'],
+  }, replica => ({
+    purgeDocuments: async ({ purges, ...request }, context) => {
+      const widened = await Promise.all(purges.map(async purge => {
+        const snapshot = await replica.openDocument({ id: purge.id, body: false, tree: true }, context)
+        return { ...purge, paths: [...purge.paths, ...(snapshot?.tree ?? []).map(({ path }) => path)] }
+      }))
+      return replica.purgeDocuments({ ...request, purges: widened }, context)
+    },
+  })),
+]

@@ -1,0 +1,89 @@
+/** Attachments: under paths of their own, inside documents, with contents of their own and shared ones. */
+import type { Answer } from '../world/answer.ts'
+import { attachmentContent, contentName, readContent } from './attachment-content.ts'
+import type { ContentName } from './attachment-content.ts'
+import { readWritten } from './client-session.ts'
+import type { ClientSession, Reading } from './client-session.ts'
+
+const names = ['a', 'b', 'deep/c']
+const sharedChance = 0.4
+/** The service compresses text, so that other bytes lie on the disk than the client sent. */
+const contentTypes = ['application/octet-stream', 'application/octet-stream', 'text/plain']
+/** Lengths of the shared contents, as parts of the largest. */
+const sharedShares = [1, 0.5, 0.05, 0]
+
+/** PUT of an attachment. */
+export async function attach(session: ClientSession, database: string, id: string): Promise<void> {
+  const { dice } = session
+  const parent = session.known(database, id) ?? null
+  const name = dice.pick(names)
+  const content = drawContent(session)
+  const target = `/${database}/${id}/${name}${parent === null ? session.quorum('?') : `?rev=${parent}${session.quorum('&')}`}`
+  const payload = { content: { type: dice.pick(contentTypes), text: attachmentContent(content) } }
+  const [operation] = await session.ask(database, 'PUT', target, payload, [{ kind: 'attach', id, parent, attachments: { inherits: true, contents: { [name]: content } }, read: readWritten }])
+  session.remember(operation!)
+}
+
+/** DELETE of an attachment. */
+export async function detach(session: ClientSession, database: string, id: string): Promise<void> {
+  const parent = session.known(database, id)
+  if (parent === undefined) return
+  const name = session.dice.pick(names)
+  const target = `/${database}/${id}/${name}?rev=${parent}${session.quorum('&')}`
+  // A quorum that is missed goes unsaid here: 200 all the same (api.md A5.13).
+  const read = (answer: Answer): Reading => answer.status === 200 ? { ...readWritten(answer), outcome: 'accepted' } : readWritten(answer)
+  const [operation] = await session.ask(database, 'DELETE', target, {}, [{ kind: 'detach', id, parent, attachments: { inherits: true, contents: { [name]: null } }, read }])
+  if (operation!.status !== 404) session.remember(operation!)
+}
+
+/** A document with attachments in it; some of those that it has are kept. */
+export async function writeWithAttachments(session: ClientSession, database: string, id: string): Promise<void> {
+  const { dice } = session
+  const { status, body } = await session.look('GET', `/${database}/${id}`)
+  const parent: string | null = status === 200 ? body._rev : null
+  const contents: Record<string, ContentName | 'inherited'> = {}
+  const json: Record<string, object> = {}
+  for (const name of status === 200 ? Object.keys(body._attachments ?? {}) : []) {
+    if (!dice.chance(0.7)) continue
+    contents[name] = 'inherited'
+    json[name] = { stub: true }
+  }
+  for (let count = dice.integer(1, 2); count > 0; count--) Object.assign(json, inline(session, contents))
+  const value = session.newValue()
+  const document = { ...session.body(value), _attachments: json, ...(parent === null ? {} : { _rev: parent }) }
+  const [operation] = await session.ask(database, 'PUT', `/${database}/${id}${session.quorum('?')}`, { json: document }, [{
+    kind: 'write', id, value, parent, attachments: { inherits: false, contents }, read: readWritten,
+  }])
+  session.remember(operation!)
+}
+
+/** One attachment as a document carries it; `contents` learns what it is. */
+export function inline(session: ClientSession, contents: Record<string, ContentName | 'inherited'>): Record<string, object> {
+  const name = session.dice.pick(names)
+  const content = drawContent(session)
+  contents[name] = content
+  return { [name]: { content_type: session.dice.pick(contentTypes), data: Buffer.from(attachmentContent(content)).toString('base64') } }
+}
+
+export async function readAttachment(session: ClientSession, database: string, id: string): Promise<void> {
+  const name = session.dice.pick(names)
+  await session.ask(database, 'GET', `/${database}/${id}/${name}`, {}, [{ kind: 'read-attachment', id, value: name, read: readAttachmentAnswer }])
+}
+
+function readAttachmentAnswer({ status, body }: Answer): Reading {
+  if (status !== 200) return { outcome: status === 404 ? 'done' : 'failed' }
+  try {
+    return { outcome: 'done', readValue: readContent(String(body)) }
+  } catch (error) {
+    return { outcome: 'done', readValue: (error as Error).message }
+  }
+}
+
+function drawContent({ name, dice, options, newValue }: ClientSession): ContentName {
+  const { attachmentBytesMax } = options
+  if (dice.chance(sharedChance)) {
+    const number = dice.integer(0, sharedShares.length - 1)
+    return contentName('shared', number, Math.floor(attachmentBytesMax * sharedShares[number]!))
+  }
+  return contentName(name, Number(newValue().split('.').at(-1)), Math.floor(dice.fraction() ** 2 * attachmentBytesMax))
+}

@@ -1,0 +1,87 @@
+/** What readers of changes feeds have been given. */
+
+/** One row of a feed: a document with its leaves, the winner first (or the winner alone). */
+export interface FeedRow { readonly id: string; readonly leaves: readonly string[]; readonly token: string | null }
+
+/** A token, and everything that the reader had seen when it was given. */
+export interface FeedPlace {
+  readonly token: string
+  readonly database: string
+  readonly incarnation: string
+  /** Where the reading began; null: at the beginning. */
+  readonly from: FeedPlace | null
+  /** Rows between there and here. */
+  readonly rows: readonly FeedRow[]
+}
+
+/** What a feed sent, up to where it broke off. */
+export interface FeedAnswer {
+  readonly rows: readonly FeedRow[]
+  /** null: it did not come to its end. */
+  readonly lastToken: string | null
+}
+
+/** @param body of any kind of feed: JSON, or text of which the last line may be cut off */
+export function readFeed(body: unknown): FeedAnswer {
+  const values = typeof body === 'string' ? body.split('\n').flatMap(lineValue) : [...feedRows(body), body as FeedJson]
+  const rows: FeedRow[] = []
+  let lastToken: string | null = null
+  for (const { seq, id, changes, last_seq: last } of values) {
+    if (last !== undefined) lastToken = last
+    if (id !== undefined && changes !== undefined) rows.push({ id, leaves: changes.map(({ rev }) => rev), token: seq ?? null })
+  }
+  return { rows, lastToken }
+}
+
+/** Revisions that a reader has seen on its way to a place, by document. */
+export function seenAt(place: FeedPlace | null): Map<string, Set<string>> {
+  const seen = new Map<string, Set<string>>()
+  for (let at = place; at !== null; at = at.from) {
+    for (const { id, leaves } of at.rows) {
+      const revisions = seen.get(id) ?? new Set()
+      for (const revision of leaves) revisions.add(revision)
+      seen.set(id, revisions)
+    }
+  }
+  return seen
+}
+
+/** All tokens that may be used again; of many, some. */
+export class FeedPlaces {
+  readonly #places = new Map<string, FeedPlace[]>()
+
+  add(place: FeedPlace): void {
+    const places = this.#places.get(place.database) ?? []
+    this.#places.set(place.database, places)
+    places.push(place)
+    // The second half of what was there is the younger one.
+    if (places.length > placesMax) places.splice(places.length % 2 === 0 ? 0 : places.length >> 1, 1)
+  }
+
+  of(database: string): readonly FeedPlace[] {
+    return this.#places.get(database) ?? []
+  }
+}
+
+interface FeedJson {
+  readonly seq?: string | null
+  readonly id?: string
+  readonly changes?: readonly { readonly rev: string }[]
+  readonly last_seq?: string
+}
+
+const placesMax = 60
+
+function feedRows(body: unknown): readonly FeedJson[] {
+  return (body as { readonly results?: readonly FeedJson[] } | undefined)?.results ?? []
+}
+
+function lineValue(line: string): FeedJson[] {
+  const text = line.replace(/^data: /, '').replace(/,?\r?$/, '')
+  try {
+    if (text.startsWith('{')) return [JSON.parse(text) as FeedJson]
+    return text.startsWith('"last_seq"') ? [JSON.parse(`{${text}`) as FeedJson] : []
+  } catch {
+    return [] // Cut off here.
+  }
+}
