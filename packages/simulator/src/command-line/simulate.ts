@@ -11,7 +11,7 @@ import { findPlanted, plantNamed } from './planted.ts'
 import { ProcessGuards } from './process-guards.ts'
 
 const usage = `scripts/simulate --seed N [--verbose]        one seed; --verbose prints its trace
-scripts/simulate --seeds K [--from N]        K seeds, from N or from the date on
+scripts/simulate --seeds K [--seed N]        K seeds, from N or from the date on (--from N is the same)
 scripts/simulate --minutes M [--from N]      as many seeds as M minutes allow
 scripts/simulate ... [--workers W]           processes side by side (default 2)
 scripts/simulate ... [--keep-going]          does not stop at the first failure
@@ -138,8 +138,9 @@ async function main(): Promise<number> {
     },
   })
   if (values.planted) return findPlanted({ only: positionals[0], ...(values.from && { from: Number(values.from) }), ...(values.seeds && { seedsMax: Number(values.seeds) }) })
+  const from = values.from ?? (values.seeds === undefined && values.minutes === undefined ? undefined : values.seed)
   if (values.seed !== undefined && values.minimise) return printMinimised(Number(values.seed), values.plant)
-  if (values.seed !== undefined) {
+  if (values.seed !== undefined && values.seeds === undefined && values.minutes === undefined) {
     return one(Number(values.seed), values.verbose ?? false, {
       ...(values.only && { only: new Set(values.only.split(',')) }), ...(values.plant && { plant: plantNamed(values.plant).plant() }),
     })
@@ -149,7 +150,7 @@ async function main(): Promise<number> {
     return usageError
   }
   return campaign({
-    from: values.from === undefined ? seedOfDate() : Number(values.from),
+    from: from === undefined ? seedOfDate() : Number(from),
     seedsMax: values.seeds === undefined ? Infinity : Number(values.seeds),
     untilMs: values.minutes === undefined ? Infinity : performance.now() + Number(values.minutes) * 60_000,
     workers: values.workers === undefined ? workersDefault : Number(values.workers),

@@ -1,6 +1,7 @@
 /** Every directed scenario, in the order in which they are run. */
 import { absences } from './absences.ts'
 import { impairments } from './impairments.ts'
+import { keeping } from './keeping.ts'
 import { membership } from './membership.ts'
 import { partitions } from './partitions.ts'
 import { layoutOf } from './scenario.ts'
@@ -12,7 +13,7 @@ export * from './scenario.ts'
 export * from './scenario-cluster.ts'
 export { Stage } from './stage.ts'
 
-export const scenarios: readonly Scenario[] = [...absences, ...partitions, ...membership, ...impairments]
+export const scenarios: readonly Scenario[] = [...absences, ...partitions, ...membership, ...impairments, ...keeping]
 
 /** Plays one scenario on a cluster whose first `running` nodes were started. */
 export async function playScenario(scenario: Scenario, cluster: ScenarioCluster): Promise<void> {
