@@ -51,28 +51,59 @@ async function readToEnd(world: World, dice: Dice, database: string, since: Feed
   return null
 }
 
-function missed(name: string, { documents }: FinalDatabase, since: FeedPlace | null, rows: readonly FeedRow[]): string[] {
+function missed(name: string, final: FinalDatabase, since: FeedPlace | null, rows: readonly FeedRow[]): string[] {
   const seen = seenAt(since)
   for (const { id, leaves } of rows) seen.set(id, new Set([...seen.get(id) ?? [], ...leaves]))
-  return [...documents].flatMap(([id, { leaves: [winner] }]) => (
-    winner === undefined || seen.get(id)?.has(winner.revision) === true ? []
+  const token = partsOf(since)
+  return [...final.documents].flatMap(([id, { leaves: [winner] }]) => (
+    winner === undefined || seen.get(id)?.has(winner.revision) === true || namesLostLife(token, new Range(final, id)) ? []
       : [`whoever read ${name} since ${since?.token ?? 0} to the end has not seen ${id} ${winner.revision}, but ${[...seen.get(id) ?? ['nothing']].join(', ')}`]
   ))
 }
 
+/** With a replica that is lost for good may go a change that hid the one before it from its readers (packages/cluster, DESIGN.md). */
+function namesLostLife(token: readonly SincePart[], range: Range): boolean {
+  return range.of(token).some(({ history }) => !range.replicas.some(replica => replica.history === history))
+}
+
+/**
+ * Rows of ranges that were begun again: where the replica that was read is there, rows that it had passed; else, where another one
+ * that the token names is, more rows than that one has left.
+ */
 function repeated(name: string, final: FinalDatabase, since: FeedPlace | null, rows: readonly FeedRow[]): string[] {
-  const token = since === null ? undefined : decodeSinceToken(since.token)
-  if (token?.kind !== 'vector') return []
-  const replicas = Map.groupBy(final.replicas, ({ range }) => range)
-  return rows.flatMap(({ id }) => {
-    const { range } = shardOf(final.record, id)
-    const known = (replicas.get(formatRange(range)) ?? []).flatMap(replica => placeOn(replica, token.parts, documentHash(id, final.record.partitioned)))
-    if (known.length === 0 || known.some(({ replica, sequence }) => (replica.sequences.get(id) ?? Infinity) > sequence)) return []
-    return [`${name} since ${since!.token} repeats ${id}, although the token names ${known.map(({ replica, sequence }) => `${sequence} of ${replica.node}`).join(', ')}: the range ${formatRange(range)} was begun again`]
+  const token = partsOf(since)
+  if (token.length === 0) return []
+  return [...Map.groupBy(rows, ({ id }) => formatRange(shardOf(final.record, id).range)).values()].flatMap(ofRange => {
+    const range = new Range(final, ofRange[0]!.id)
+    const [read, ...others] = range.of(token)
+    const replica = range.replicas.find(({ history }) => history === read?.history)
+    const passed = replica === undefined ? [] : ofRange.filter(({ id }) => (replica.sequences.get(id) ?? Infinity) <= read!.sequence)
+    const left = others.flatMap(({ history, sequence }) => range.replicas.filter(each => each.history === history).map(each => each.sequence - sequence))
+    const surplus = replica === undefined && left.length > 0 ? new Set(ofRange.map(({ id }) => id)).size - Math.min(...left) : 0
+    if (passed.length === 0 && surplus <= 0) return []
+    return [`${name} since ${since!.token} begins ${range.name} again: ${passed.length > 0 ? `it repeats ${passed.map(({ id }) => id).join(', ')}` : `${surplus} rows too many`}`]
   })
 }
 
-function placeOn(replica: ReplicaContents, parts: readonly SincePart[], hash: number): { readonly replica: ReplicaContents; readonly sequence: number }[] {
-  const known = parts.filter(({ range, history }) => history === replica.history && rangeContains(range, hash)).map(({ sequence }) => sequence)
-  return known.length === 0 ? [] : [{ replica, sequence: Math.max(...known) }]
+function partsOf(place: FeedPlace | null): readonly SincePart[] {
+  const token = place === null ? undefined : decodeSinceToken(place.token)
+  return token?.kind === 'vector' ? token.parts : []
+}
+
+/** The range of one document. */
+class Range {
+  readonly name: string
+  readonly replicas: readonly ReplicaContents[]
+  readonly #hash: number
+
+  constructor({ record, replicas }: FinalDatabase, id: string) {
+    this.name = formatRange(shardOf(record, id).range)
+    this.replicas = replicas.filter(({ range }) => range === this.name)
+    this.#hash = documentHash(id, record.partitioned)
+  }
+
+  /** What a token says of it, the replica that was read first. */
+  of(token: readonly SincePart[]): readonly SincePart[] {
+    return token.filter(({ range }) => rangeContains(range, this.#hash))
+  }
 }

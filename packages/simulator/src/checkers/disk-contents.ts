@@ -25,6 +25,8 @@ export interface ReplicaContents {
   readonly range: string
   /** Which life it is; empty: it is not there. */
   readonly history: string
+  /** Of its last change. */
+  readonly sequence: number
   /** Of each document's last change. */
   readonly sequences: ReadonlyMap<string, number>
   readonly documents: ReadonlyMap<string, DocumentContents>
@@ -71,7 +73,7 @@ async function readReplica(host: ShardHost, node: string, shard: ShardId): Promi
   const documents = new Map<string, DocumentContents>()
   const locals = new Map<string, LocalDocument>()
   const sequences = new Map<string, number>()
-  if (replica === undefined) return { node, range, history: '', sequences, documents, locals, problems: ['it is not on the disk'] }
+  if (replica === undefined) return { node, range, history: '', sequence: 0, sequences, documents, locals, problems: ['it is not on the disk'] }
   for await (const page of replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, diskCall)) {
     for (const { id, local, sequence } of page) {
       if (local === true) {
@@ -89,8 +91,8 @@ async function readReplica(host: ShardHost, node: string, shard: ShardId): Promi
       documents.set(id, { branches: snapshot?.tree ?? [], leaves })
     }
   }
-  const { history } = await replica.replicaInfo(diskCall)
-  return { node, range, history, sequences, documents, locals, problems: (await verifyShard(replica.records)).problems }
+  const { history, sequence } = await replica.replicaInfo(diskCall)
+  return { node, range, history, sequence, sequences, documents, locals, problems: (await verifyShard(replica.records)).problems }
 }
 
 /** Whether the revision is in the tree, as a leaf or further up. */

@@ -14,13 +14,17 @@ export class PurgeRecords {
     return this.#byDocument.get(`${database}/${id}`) ?? []
   }
 
-  /** The revision was named, or stood above one that was. */
+  /** The revision was named, or stood above one that was, or would have but for a limit that had cut it off. */
   mayHaveRemoved(database: string, id: string, revision: string): boolean {
-    return this.ofDocument(database, id).some(({ paths = [] }) => paths.some(path => pathHas(path, revision)))
+    return this.ofDocument(database, id).some(({ paths = [] }) => paths.some(path => pathHas(path, revision) || isCutOff(path, revision)))
   }
 }
 
 export function pathHas({ start, ids }: RevisionPath, revision: string): boolean {
   const [generation, hash] = revision.split('-') as [string, string]
   return ids[start - Number(generation)] === hash
+}
+
+function isCutOff({ start, ids }: RevisionPath, revision: string): boolean {
+  return Number(revision.split('-')[0]) <= start - ids.length
 }

@@ -13,6 +13,7 @@ export const keeping: readonly Scenario[] = [
     async run(stage) {
       await stage.create('?q=4')
       let { token } = await changes(stage, 1)
+      let before = 'nothing'
       for (const away of [1, 2, 3]) {
         await stage.converge()
         const settled = await changes(stage, away, token)
@@ -24,8 +25,11 @@ export const keeping: readonly Scenario[] = [
           assert.deepEqual(ids.filter(id => !read.ids.includes(id)), [])
           return read
         })
-        assert.deepEqual(next.ids.filter(id => !id.startsWith(`without ${away}`)), [], 'what was read before comes again')
+        // What replicas know of each other's last changes may be a little behind.
+        const lately = next.ids.filter(id => id.startsWith(`without ${away}`) || id.startsWith(before))
+        assert.deepEqual(next.ids.filter(id => !lately.includes(id)), [], 'what was read long ago comes again')
         token = next.token
+        before = `without ${away}`
         await stage.start(away)
       }
     },
