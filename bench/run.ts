@@ -16,11 +16,11 @@ import type { LoadJob } from './load.ts'
 const { values: flags } = parseArgs({
   options: {
     seconds: { type: 'string', default: '4' }, rounds: { type: 'string', default: '3' }, folder: { type: 'string' },
-    'no-file': { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' }, 'no-file': { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
   },
 })
 if (flags.help) {
-  console.log('scripts/bench [--seconds 4] of each measurement, [--rounds 3] of which the median counts, [--folder DIR] for the data, [--no-file]: print only')
+  console.log('scripts/bench [--seconds 4] of each measurement, [--rounds 3] of which the median counts, [--folder DIR] for the data, [--no-file]: print only, [--only TEXT]: the rows of one node whose name has the text, print only')
   process.exit(0)
 }
 
@@ -69,8 +69,9 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
 }
 
-/** Measures the two in turns; the median of the rounds' ratios counts. */
-async function compare(what: string, target: string, sectional: (duration: number) => Promise<Measured>, bare: (duration: number) => Promise<Measured>): Promise<Row> {
+/** Measures the two in turns; the median of the rounds' ratios counts. No row when `--only` leaves it out. */
+async function compare(what: string, target: string, sectional: (duration: number) => Promise<Measured>, bare: (duration: number) => Promise<Measured>): Promise<Row[]> {
+  if (!what.includes(flags.only)) return []
   await bare(warmUpSeconds)
   await sectional(warmUpSeconds)
   const pairs: { sectional: Measured, bare: Measured }[] = []
@@ -83,10 +84,10 @@ async function compare(what: string, target: string, sectional: (duration: numbe
     cpu: `${median(pairs.map(pair => pair.sectional.cpuUs)).toFixed(0)} / ${median(pairs.map(pair => pair.bare.cpuUs)).toFixed(0)} us`,
   }
   console.log(`${row.what}: ${row.sectional}, bare ${row.bare}, ratio ${row.ratio} ${row.target}, CPU ${row.cpu}`)
-  return row
+  return [row]
 }
 
-function compareBulk(label: string, cluster: MeasuredCluster, ids: IdOrder, target: string): Promise<Row> {
+function compareBulk(label: string, cluster: MeasuredCluster, ids: IdOrder, target: string): Promise<Row[]> {
   return compare(`${label}: \`_bulk_docs\` of ${batch}, documents with ${ids} ids`, target,
     duration => rate(cluster.nodes, 'bulk', duration, ids), duration => bareBulkRate(duration, ids))
 }
@@ -110,10 +111,10 @@ async function measureNodes(count: number, targets: readonly string[]): Promise<
     return {
       idleMiB,
       rows: [
-        await compare(`${label}: GET of random documents`, targets[0]!, duration => rate(cluster.nodes, 'get', duration), duration => rate([bare], 'get', duration)),
-        await compare(`${label}: durable PUT of new documents`, targets[1]!, duration => rate(cluster.nodes, 'put', duration), duration => rate([bare], 'put', duration)),
-        await compareBulk(label, cluster, 'random', targets[2]!),
-        await compareBulk(label, cluster, 'ascending', 'reported'),
+        ...await compare(`${label}: GET of random documents`, targets[0]!, duration => rate(cluster.nodes, 'get', duration), duration => rate([bare], 'get', duration)),
+        ...await compare(`${label}: durable PUT of new documents`, targets[1]!, duration => rate(cluster.nodes, 'put', duration), duration => rate([bare], 'put', duration)),
+        ...await compareBulk(label, cluster, 'random', targets[2]!),
+        ...await compareBulk(label, cluster, 'ascending', 'reported'),
       ],
     }
   } finally {
@@ -162,6 +163,7 @@ function report(rows: readonly Row[], lines: readonly string[]): string {
 }
 
 const one = await measureNodes(1, ['0.45 or more', '0.25 or more', '0.4 or more'])
+if (flags.only !== '') process.exit(0)
 const three = await measureNodes(3, ['reported', 'reported', 'reported'])
 const lines = [
   `Idle node: ${one.idleMiB.toFixed(0)} MiB resident (a cluster of one), ${three.idleMiB.toFixed(0)} MiB (the largest of three); the target is under 120.`,

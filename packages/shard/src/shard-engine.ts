@@ -13,6 +13,7 @@ import { checkCall, toReplicaError, withinDeadline } from './call-guard.ts'
 import { CommitWaiters } from './commit-waiters.ts'
 import type { NodeBlobs } from './blobs/node-blobs.ts'
 import { ShardKeys } from './key-layout.ts'
+import type { FilterBudget } from './id-filter.ts'
 import type { DirectoryEntry } from './shard-directory.ts'
 import { ShardRecords } from './shard-records.ts'
 import { ShardWriter } from './shard-writer.ts'
@@ -39,6 +40,7 @@ export interface EngineResources {
   readonly clock: Clock
   readonly metrics: WriteMetrics
   readonly compactor: Compactor
+  readonly filterBudget: FilterBudget
   /** Called after each durable change of documents or local documents. */
   readonly onCommit: (shard: ShardId) => void
 }
@@ -60,7 +62,7 @@ export class ShardEngine implements ShardReplica {
   #catchingUp = false
   #refusal: ReplicaError | undefined
 
-  constructor({ store, blobs, clock, metrics, compactor, onCommit }: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
+  constructor({ store, blobs, clock, metrics, compactor, filterBudget, onCommit }: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
     this.shard = shard
     this.#history = history
     this.#blobs = blobs
@@ -68,7 +70,7 @@ export class ShardEngine implements ShardReplica {
     this.records = new ShardRecords(store, new ShardKeys(prefix), partitioned)
     this.#waiters = new CommitWaiters(clock)
     this.#compactor = compactor
-    this.#writer = new ShardWriter(this.records, clock, metrics, () => this.#assertOpen(), () => {
+    this.#writer = new ShardWriter(this.records, clock, metrics, filterBudget, () => this.#assertOpen(), () => {
       this.#waiters.committed(this.#writer.committed().sequence)
       compactor.written(shard, this.#compacted())
       onCommit(shard)
@@ -83,6 +85,7 @@ export class ShardEngine implements ShardReplica {
   /** From now on every call, and the next page of every scan, rejects with `refusal`. */
   refuse(refusal: ReplicaError): void {
     this.#refusal ??= refusal
+    this.#writer.close()
     this.#waiters.refuse(this.#refusal)
   }
 

@@ -6,6 +6,7 @@ import type { CompactionOptions } from './compaction/compaction-options.ts'
 import { Compactor } from './compaction/compactor.ts'
 import type { CompactionTask } from './compaction/compactor.ts'
 import { toReplicaError } from './call-guard.ts'
+import { FilterBudget } from './id-filter.ts'
 import { prefixMax, ShardKeys } from './key-layout.ts'
 import { ShardDirectory, shardName } from './shard-directory.ts'
 import { ShardEngine } from './shard-engine.ts'
@@ -17,6 +18,8 @@ const blobStoreName = 'attachments'
 const compactedBytesMin = 4 * 1024 * 1024
 /** Reads that miss LevelDB's block cache cost twice as much as those that hit it; a larger write buffer is compacted less often. */
 const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 32 * 1024 * 1024 }
+/** For the ids of ten million documents and more. */
+const filterBytesMax = 32 * 1024 * 1024
 const commitDocumentsBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 /** The part of `Runtime` that the engines use. */
@@ -41,6 +44,7 @@ export class ShardHost {
   readonly #directory: ShardDirectory
   readonly #metrics: WriteMetrics
   readonly #compactor: Compactor
+  readonly #filterBudget = new FilterBudget(filterBytesMax)
   readonly #commitListeners = new Set<(shard: ShardId) => void>()
   readonly #engines = new Map<string, ShardEngine>()
   readonly #names = new WeakMap<ShardId, string>()
@@ -95,7 +99,8 @@ export class ShardHost {
     const entry = this.#directory.get(name)
     if (entry === undefined) return undefined
     const created = new ShardEngine({
-      store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, metrics: this.#metrics, compactor: this.#compactor, onCommit: committed => this.#committed(committed),
+      store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, metrics: this.#metrics, compactor: this.#compactor,
+      filterBudget: this.#filterBudget, onCommit: committed => this.#committed(committed),
     }, entry)
     this.#engines.set(name, created)
     return created

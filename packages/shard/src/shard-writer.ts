@@ -5,6 +5,8 @@ import { HeldTrails } from './held-trails.ts'
 import { DocumentRecord } from './records/document-record.ts'
 import type { LocalRecord } from './records/local-record.ts'
 import type { ReplicaState } from './records/state-record.ts'
+import type { FilterBudget } from './id-filter.ts'
+import { KnownIds } from './known-ids.ts'
 import type { ShardRecords } from './shard-records.ts'
 import { WriteDraft } from './write-draft.ts'
 import type { DraftBase, FilledDraft, PurgedDocument } from './write-draft.ts'
@@ -42,12 +44,13 @@ export class ShardWriter implements DraftBase {
   readonly #partitions = new Map<string, PartitionInfo>()
   /** As of the last batch that was staged; undefined: to be read. */
   #timeSpans: readonly TimeSpan[] | undefined
+  readonly #ids: KnownIds
+  /** What calls read ahead: each batch that lands meanwhile puts its documents there too. */
+  readonly #aheads = new Set<Map<string, DocumentRecord | undefined>>()
   #fetched: ReadonlyMap<string, DocumentRecord | undefined> | undefined
   #staged: ReplicaState | undefined
   #committed: ReplicaState | undefined
   #last: Promise<void> | undefined
-  /** Counts batches that ended well, and failures. */
-  #ended = 0
   #failuresSeen: number
   /** Since a failure, until the store has recovered. */
   #unsettled = false
@@ -55,13 +58,19 @@ export class ShardWriter implements DraftBase {
   /** Set while a draft is being decided: whether it looked at something that is not committed yet. */
   #sawPending = false
 
-  constructor(records: ShardRecords, clock: Clock, metrics: WriteMetrics, assertOpen: () => void, onCommit: () => void) {
+  constructor(records: ShardRecords, clock: Clock, metrics: WriteMetrics, budget: FilterBudget, assertOpen: () => void, onCommit: () => void) {
     this.#clock = clock
     this.#records = records
+    this.#ids = new KnownIds(records, budget)
     this.#failuresSeen = records.store.failures
     this.#metrics = metrics
     this.#assertOpen = assertOpen
     this.#onCommit = onCommit
+  }
+
+  /** Nothing is written any more. */
+  close(): void {
+    this.#ids.release()
   }
 
   /** Counters as of the last batch that ended well. */
@@ -78,19 +87,23 @@ export class ShardWriter implements DraftBase {
    * @param decide runs once, synchronously
    */
   async write<T>(ids: readonly string[], decide: (draft: WriteDraft) => T): Promise<T> {
-    let fetched = ids.length > readAheadMin ? await this.#readAhead(ids) : undefined
-    while (this.#mustSettle()) {
-      await this.#settle()
-      fetched = undefined
-    }
-    this.#assertOpen()
-    this.#fetched = fetched
-    this.#sawPending = false
-    const draft = new WriteDraft(this, this.#staged ?? this.committed())
+    this.#ids.start(this.committed().sequence === 0)
+    const ahead = new Map<string, DocumentRecord | undefined>()
+    let draft: WriteDraft
     let decision: T
     try {
+      if (ids.length > readAheadMin) await this.#readAhead(ids, ahead)
+      while (this.#mustSettle()) {
+        await this.#settle()
+        ahead.clear()
+      }
+      this.#assertOpen()
+      this.#fetched = ahead
+      this.#sawPending = false
+      draft = new WriteDraft(this, this.#staged ?? this.committed())
       decision = decide(draft)
     } finally {
+      this.#aheads.delete(ahead)
       this.#fetched = undefined
     }
     if (!draft.isEmpty()) await this.#commit(draft)
@@ -104,7 +117,11 @@ export class ShardWriter implements DraftBase {
       this.#sawPending = true
       return pending instanceof DocumentRecord ? pending : undefined
     }
-    return this.#fetched?.has(id) ? this.#fetched.get(id) : this.#records.document(id)
+    if (this.#ids.lack(id)) return undefined
+    if (this.#fetched?.has(id)) return this.#fetched.get(id)
+    const record = this.#records.document(id)
+    if (record === undefined) this.#ids.missed()
+    return record
   }
 
   localDocument(id: string): LocalRecord | undefined {
@@ -160,12 +177,15 @@ export class ShardWriter implements DraftBase {
     return this.#largeBodies.get(sequence) ?? this.#records.bodyChunks(sequence)
   }
 
-  /** What was read is only used when no batch ended meanwhile: what is in flight is found in the maps. */
-  async #readAhead(ids: readonly string[]): Promise<ReadonlyMap<string, DocumentRecord | undefined> | undefined> {
-    const ended = this.#ended
-    const records = await this.#records.documents(ids)
-    if (ended !== this.#ended) return undefined
-    return new Map(ids.map((id, index) => [id, records[index]]))
+  async #readAhead(ids: readonly string[], ahead: Map<string, DocumentRecord | undefined>): Promise<void> {
+    const unknown = ids.filter(id => !this.#ids.lack(id))
+    if (unknown.length <= readAheadMin) return
+    this.#aheads.add(ahead)
+    const records = await this.#records.documents(unknown)
+    for (const [index, id] of unknown.entries()) {
+      if (records[index] === undefined) this.#ids.missed()
+      if (!ahead.has(id)) ahead.set(id, records[index])
+    }
   }
 
   #commit(draft: WriteDraft): Promise<void> {
@@ -175,7 +195,10 @@ export class ShardWriter implements DraftBase {
     })
     const [filled] = staged
     if (filled === undefined) return done
-    for (const [id, record] of filled.documents) this.#documents.set(id, record)
+    for (const [id, record] of filled.documents) {
+      this.#ids.add(id)
+      this.#documents.set(id, record)
+    }
     for (const record of filled.locals) this.#locals.set(record.id, record)
     for (const [sequence, chunks] of filled.largeBodies) this.#largeBodies.set(sequence, chunks)
     if (filled.checkpoint !== undefined) this.#checkpoints.set(filled.checkpoint.history, filled.checkpoint.sequence)
@@ -199,9 +222,11 @@ export class ShardWriter implements DraftBase {
       void this.#tellOfLanded()
       throw error
     }
-    this.#ended++
     this.#committed = filled.state
-    for (const [id, record] of filled.documents) forget(this.#documents, id, record)
+    for (const [id, record] of filled.documents) {
+      for (const ahead of this.#aheads) ahead.set(id, record instanceof DocumentRecord ? record : undefined)
+      forget(this.#documents, id, record)
+    }
     for (const record of filled.locals) forget(this.#locals, record.id, record)
     for (const sequence of filled.largeBodies.keys()) this.#largeBodies.delete(sequence)
     if (filled.checkpoint !== undefined) forget(this.#checkpoints, filled.checkpoint.history, filled.checkpoint.sequence)
@@ -232,7 +257,6 @@ export class ShardWriter implements DraftBase {
     if (failures !== this.#failuresSeen) {
       this.#failuresSeen = failures
       this.#unsettled = true
-      this.#ended++
       this.#documents.clear()
       this.#locals.clear()
       this.#checkpoints.clear()
