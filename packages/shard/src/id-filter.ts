@@ -1,5 +1,5 @@
-const bitsPerId = 12
-const probes = 6
+const bitsPerId = 16
+const probes = 7
 /** A block is one cache line: all probes of an id fall into one. */
 const blockWords = 16
 const blockBitsMask = blockWords * 32 - 1
@@ -30,7 +30,7 @@ interface Layer { readonly words: Int32Array; readonly idsMax: number; ids: numb
 /**
  * Tells of an id that it was never added, without a look at the disk: a chain of blocked Bloom filters (Putze,
  * Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, 2007), each twice as large as the one before.
- * Up to one id in twenty that was never added is taken for one that may have been. Takes 1.5 to 3 bytes an id.
+ * About one id in a hundred that was never added is taken for one that may have been. Takes 2 to 4 bytes an id.
  */
 export class IdFilter {
   readonly #budget: FilterBudget

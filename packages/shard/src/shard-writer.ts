@@ -47,7 +47,8 @@ export class ShardWriter implements DraftBase {
   readonly #ids: KnownIds
   /** What calls read ahead: each batch that lands meanwhile puts its documents there too. */
   readonly #aheads = new Set<Map<string, DocumentRecord | undefined>>()
-  #fetched: ReadonlyMap<string, DocumentRecord | undefined> | undefined
+  /** While a draft is being decided: what was read for it. */
+  #fetched: Map<string, DocumentRecord | undefined> | undefined
   #staged: ReplicaState | undefined
   #committed: ReplicaState | undefined
   #last: Promise<void> | undefined
@@ -121,6 +122,7 @@ export class ShardWriter implements DraftBase {
     if (this.#fetched?.has(id)) return this.#fetched.get(id)
     const record = this.#records.document(id)
     if (record === undefined) this.#ids.missed()
+    this.#fetched?.set(id, record)
     return record
   }
 

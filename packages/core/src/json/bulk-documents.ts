@@ -3,6 +3,9 @@ import { type ParsedDocument, readDocument } from './document-json.ts'
 import { eachValue, skipSpace, skipValue } from './json-bytes.ts'
 import { isJsonObject, type JsonObject, readJson } from './json-text.ts'
 
+const docsName = Buffer.from('"docs"')
+const asciiEscape = Buffer.from('\\u00')
+
 export interface BulkDocuments {
   readonly documents: readonly ParsedDocument[]
   /** `new_edits`, true when absent. */
@@ -27,16 +30,27 @@ export function parseBulkDocuments(input: Uint8Array | string): BulkDocuments {
 }
 
 function readDocuments(bytes: Uint8Array, values: readonly unknown[]): ParsedDocument[] {
-  let docs = 0
-  eachValue(bytes, skipSpace(bytes, 0), (at, name) => {
-    if (name === 'docs') docs = at // the last one stands
-    return skipValue(bytes, at)
-  })
   const documents: ParsedDocument[] = []
-  eachValue(bytes, docs, at => {
+  const read = (docs: number): number => eachValue(bytes, docs, at => {
     const { document, end } = readDocument(bytes, at, values[documents.length])
     documents.push(document)
     return end
   })
+  // Of members of one name the last one stands, and the values are of that one: only a lone one is read on the way.
+  const lone = namesDocsOnce(bytes)
+  let docs = 0
+  eachValue(bytes, skipSpace(bytes, 0), (at, name) => {
+    if (name !== 'docs') return skipValue(bytes, at)
+    docs = at
+    return lone ? read(at) : skipValue(bytes, at)
+  })
+  if (!lone) read(docs)
   return documents
+}
+
+/** False also when it is not told at once: an escape might spell the name. */
+function namesDocsOnce(bytes: Uint8Array): boolean {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const first = text.indexOf(docsName)
+  return first >= 0 && text.indexOf(docsName, first + docsName.length) < 0 && text.indexOf(asciiEscape) < 0
 }

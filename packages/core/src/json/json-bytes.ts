@@ -62,8 +62,11 @@ export function skipValue(bytes: Uint8Array, at: number): number {
   return at
 }
 
-/** Calls `visit` with the first byte of each value of an object or array, and its name; `visit` returns the byte behind the value. */
-export function eachValue(bytes: Uint8Array, at: number, visit: (at: number, name: string) => number): void {
+/**
+ * Calls `visit` with the first byte of each value of an object or array, and its name; `visit` returns the byte
+ * behind the value. Returns the byte behind the object or array.
+ */
+export function eachValue(bytes: Uint8Array, at: number, visit: (at: number, name: string) => number): number {
   const named = bytes[at] === OPEN_BRACE
   at = skipSpace(bytes, at + 1)
   while (bytes[at] !== CLOSE_BRACE && bytes[at] !== CLOSE_BRACKET) {
@@ -76,6 +79,7 @@ export function eachValue(bytes: Uint8Array, at: number, visit: (at: number, nam
     at = skipSpace(bytes, visit(at, name))
     if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1)
   }
+  return at + 1
 }
 
 export function textOf(bytes: Uint8Array, start = 0, end = bytes.length): string {

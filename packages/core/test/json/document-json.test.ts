@@ -146,6 +146,9 @@ describe('reading the body of _bulk_docs', () => {
 
   it('takes the last of repeated docs', () => {
     expect(parseBulkDocuments('{"docs":[{"v":1.0}],"docs":[{"v":2.0}]}').documents.map(document => document.body.toString())).to.deep.equal(['{"v":2.0}'])
+    for (const first of ['1', '[1]', '[{"v":1.0,"w":[]}]', '{}']) {
+      expect(parseBulkDocuments(`{"docs":${first},"d\\u006fcs":[{"v":2.0}]}`).documents.map(document => document.body.toString()), first).to.deep.equal(['{"v":2.0}'])
+    }
     expect(parseBulkDocuments('{"docs":[]}')).to.deep.include({ documents: [], newEdits: true })
   })
 
