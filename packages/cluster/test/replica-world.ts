@@ -47,7 +47,7 @@ export class ReplicaWorld {
   readonly #options: WorldOptions
   readonly #random: SeededRandom
   readonly #replicas = new Map<string, Map<string, MemoryShardReplica>>()
-  readonly #commitListeners = new Map<string, Set<(shard: ShardId) => void>>()
+  readonly #commitListeners = new Map<string, Set<(shard: ShardId, documents: boolean) => void>>()
   readonly #linkListeners = new Map<string, Set<(peer: { readonly node: string }, up: boolean) => void>>()
   readonly #stateListeners = new Set<(state: ClusterState) => void>()
   readonly #cuts = new Set<string>()
@@ -81,7 +81,7 @@ export class ReplicaWorld {
       if (hosted.has(shardKey(shard)) || !replicas.some(replica => replica.node === node)) continue
       hosted.set(shardKey(shard), new MemoryShardReplica({
         history: `${node}-${++this.#lives}`, now: () => ++this.#stamp, partitioned: this.db.partitioned,
-        onCommit: () => { for (const listener of this.#commitListeners.get(node)!) listener(shard) },
+        onCommit: documents => { for (const listener of this.#commitListeners.get(node)!) listener(shard, documents) },
       }))
     }
   }

@@ -1,5 +1,5 @@
 /** The pipeline of a request: admission, request id, authentication, route and access, handler, rendering, accounting. */
-import type { ControlPlane, Coordinator } from '@sectional/cluster'
+import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
 import { Admission, overloaded } from './admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
@@ -26,6 +26,7 @@ export interface HttpApiParts {
   readonly runtime: Runtime
   readonly control: ControlPlane
   readonly coordinator: Coordinator
+  readonly databaseEvents: Pick<DatabaseEvents, 'open'>
   readonly configuration: Configuration
   readonly nodeInformation: NodeInformation
   readonly options: HttpOptions

@@ -11,6 +11,7 @@ import { getClusterSetup, postClusterSetup } from './routes/cluster-setup.ts'
 import {
   getAutoPurge, getPurgedInfosLimit, getRevisionsLimit, getSecurity, putAutoPurge, putPurgedInfosLimit, putRevisionsLimit, putSecurity,
 } from './routes/database-options.ts'
+import { getDatabaseUpdates } from './routes/database-updates.ts'
 import { deleteDatabase, getDatabase, putDatabase } from './routes/database.ts'
 import { getAllDatabases, getDatabasesInformation, postDatabasesInformation } from './routes/databases.ts'
 import { listAllDocuments, listDesignDocuments, listPartition, queryAllDocuments, queryDesignDocuments } from './routes/document-list.ts'
@@ -70,7 +71,7 @@ function serverResources(): Readonly<Record<string, Resource>> {
     '/_scheduler/jobs/{id}': missingFeature('scheduler', 'server-admin', 'GET,HEAD', 'Replication is'),
     '/_scheduler/docs': missingFeature('scheduler', 'server-admin', 'GET,HEAD', 'Replication is'),
     '/_scheduler/docs/{path...}': missingFeature('scheduler', 'server-admin', 'GET,HEAD', 'Replication is'),
-    '/_db_updates': missingFeature('db-updates', 'server-admin', 'GET', 'The feed of database events is'),
+    '/_db_updates': resource('db-updates', 'server-admin', 'GET', { GET: getDatabaseUpdates }),
     '/_reload_query_servers': missingFeature('reload-query-servers', 'server-admin', 'POST', 'Query servers are'),
     '/_search_analyze': missingFeature('search-analyze', 'server-admin', 'GET,POST', 'Text search is'),
     '/_nouveau_analyze': missingFeature('nouveau-analyze', 'server-admin', 'GET,POST', 'Text search is'),

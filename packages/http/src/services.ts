@@ -1,5 +1,5 @@
 /** What route handlers work with; one value for the life of the API. */
-import type { ControlPlane, Coordinator } from '@sectional/cluster'
+import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { Runtime } from '@sectional/runtime'
 import type { Admission } from './admission.ts'
 import type { Authenticator } from './authentication/authenticator.ts'
@@ -16,6 +16,7 @@ export interface Services {
   readonly runtime: Runtime
   readonly control: ControlPlane
   readonly coordinator: Coordinator
+  readonly databaseEvents: Pick<DatabaseEvents, 'open'>
   readonly configuration: Configuration
   readonly settings: HttpSettings
   readonly nodeInformation: NodeInformation

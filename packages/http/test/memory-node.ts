@@ -3,7 +3,7 @@ import { pbkdf2Sync } from 'node:crypto'
 import { ApiError, shardRanges, type ShardId, type ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import {
-  adminOnlySecurity, createCoordinator, type ClusterState, type ControlPlane, type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
+  adminOnlySecurity, createCoordinator, DatabaseEvents, type ClusterState, type ControlPlane, type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
 } from '@sectional/cluster'
 import {
   createMemoryRuntime, ManualClock, MemoryLog, MemoryMachine, ResponseCutError, SeededRandom,
@@ -30,6 +30,8 @@ export class MemoryNode {
   readonly api: HttpApi
   readonly replicas = new Map<string, MemoryShardReplica>()
   readonly down = new Set<string>()
+  readonly databaseEvents: DatabaseEvents
+  readonly #commitListeners = new Set<(shard: ShardId, documents: boolean) => void>()
   #port: Promise<HttpServer> | undefined
 
   constructor(options: { readonly nodes?: readonly string[]; readonly http?: Partial<HttpOptions>; readonly wrap?: (coordinator: CoordinatorNode) => CoordinatorNode } = {}) {
@@ -43,8 +45,10 @@ export class MemoryNode {
       replicas: { replica: (node, shard) => this.#replica(node, shard), isConnected: node => !this.down.has(node) },
     })
     this.coordinator = options.wrap?.(coordinator) ?? coordinator
+    this.databaseEvents = this.#createDatabaseEvents(nodes[0]!)
+    this.databaseEvents.start()
     this.api = createHttpApi({
-      runtime, control: this.control, coordinator: this.coordinator, configuration: this.configuration,
+      runtime, control: this.control, coordinator: this.coordinator, databaseEvents: this.databaseEvents, configuration: this.configuration,
       nodeInformation: memoryNodeInformation, options: { ...defaultHttpOptions, ...options.http },
     })
   }
@@ -88,13 +92,33 @@ export class MemoryNode {
 
   async stop(): Promise<void> {
     await this.api.stop()
+    await this.databaseEvents.stop()
     await this.coordinator.stop()
+  }
+
+  #createDatabaseEvents(node: string): DatabaseEvents {
+    const { control, coordinator, runtime } = this
+    return new DatabaseEvents({
+      runtime, control, coordinator, enabled: () => this.configuration.get('global_changes', 'update_db') !== 'false', replicas: () => 3,
+      local: {
+        shards: () => [...control.state()?.databases.values() ?? []].flatMap(({ incarnation, shards }) => shards
+          .filter(shard => shard.replicas.some(replica => replica.node === node)).map(({ range }) => ({ incarnation, range }))),
+        replica: shard => this.#replica(node, shard),
+        onCommit: listener => {
+          this.#commitListeners.add(listener)
+          return () => { this.#commitListeners.delete(listener) }
+        },
+      },
+    })
   }
 
   #replica(node: string, shard: ShardId): ShardReplica {
     const key = `${node} ${shard.incarnation} ${shard.range.begin}`
     let replica = this.replicas.get(key)
-    if (replica === undefined) this.replicas.set(key, replica = new MemoryShardReplica({ history: key }))
+    if (replica === undefined) this.replicas.set(key, replica = new MemoryShardReplica({
+      history: key,
+      onCommit: documents => { if (node === this.control.node) for (const listener of this.#commitListeners) listener(shard, documents) },
+    }))
     return replica
   }
 }

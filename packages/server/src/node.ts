@@ -3,7 +3,7 @@
  * that it is given, so a node runs the same in a process of its own, in a test and in the simulator.
  */
 import {
-  AntiEntropy, ControlPlaneNode, Upkeep, createCoordinator, defaultControlPlaneOptions,
+  AntiEntropy, ControlPlaneNode, DatabaseEvents, Upkeep, createCoordinator, defaultControlPlaneOptions,
   type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type CoordinatorNode, type CoordinatorOptions, type ReplicaDirectory,
 } from '@sectional/cluster'
 import { answerNodeQuestion, createHttpApi, type Configuration, type NodeInformation } from '@sectional/http'
@@ -54,6 +54,7 @@ export interface Node {
 }
 
 const secretBytes = 32
+const defaultReplicas = 3
 
 export function createNode(runtime: Runtime, parts: NodeParts): Node {
   return new ComposedNode(runtime, parts)
@@ -131,14 +132,22 @@ class ComposedNode implements Node {
     const coordinator = this.#createCoordinator(control, replicas, antiEntropy)
 
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
-    this.#closers.push(() => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(), () => upkeep.stop())
+    const databaseEvents = new DatabaseEvents({
+      runtime, control, local: hosted, coordinator,
+      enabled: () => configuration.get('global_changes', 'update_db') !== 'false',
+      replicas: () => Number(configuration.get('cluster', 'n') ?? defaultReplicas),
+    })
+    this.#closers.push(
+      () => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(), () => upkeep.stop(), () => databaseEvents.stop(),
+    )
     // Both follow the metadata from its first moment: a replica that may have missed writes must not decide any.
     hosted.start(control)
     antiEntropy.start()
     await control.start()
     this.#assertWanted()
     upkeep.start()
-    await this.#serve(metadata, coordinator, nodeInformation)
+    databaseEvents.start()
+    await this.#serve(metadata, coordinator, databaseEvents, nodeInformation)
   }
 
   #assertWanted(): void {
@@ -182,9 +191,9 @@ class ComposedNode implements Node {
     })
   }
 
-  async #serve(control: ControlPlane, coordinator: CoordinatorNode, nodeInformation: NodeInformation): Promise<void> {
+  async #serve(control: ControlPlane, coordinator: CoordinatorNode, databaseEvents: DatabaseEvents, nodeInformation: NodeInformation): Promise<void> {
     const { options, configuration } = this.#parts
-    const api = createHttpApi({ runtime: this.#runtime, control, coordinator, configuration, nodeInformation, options: options.httpOptions })
+    const api = createHttpApi({ runtime: this.#runtime, control, coordinator, databaseEvents, configuration, nodeInformation, options: options.httpOptions })
     const server = await this.#runtime.http.listen(options.http, api.handler)
     this.#http = server
     this.#closers.push(async () => {

@@ -41,8 +41,8 @@ export interface EngineResources {
   readonly metrics: WriteMetrics
   readonly compactor: Compactor
   readonly filterBudget: FilterBudget
-  /** Called after each durable change of documents or local documents. */
-  readonly onCommit: (shard: ShardId) => void
+  /** Called after each durable change of documents (`documents`) or only local documents. */
+  readonly onCommit: (shard: ShardId, documents: boolean) => void
 }
 
 /**
@@ -70,10 +70,10 @@ export class ShardEngine implements ShardReplica {
     this.records = new ShardRecords(store, new ShardKeys(prefix), partitioned)
     this.#waiters = new CommitWaiters(clock)
     this.#compactor = compactor
-    this.#writer = new ShardWriter(this.records, clock, metrics, filterBudget, () => this.#assertOpen(), () => {
+    this.#writer = new ShardWriter(this.records, clock, metrics, filterBudget, () => this.#assertOpen(), documents => {
       this.#waiters.committed(this.#writer.committed().sequence)
       compactor.written(shard, this.#compacted())
-      onCommit(shard)
+      onCommit(shard, documents)
     })
   }
 

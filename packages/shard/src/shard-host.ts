@@ -45,7 +45,7 @@ export class ShardHost {
   readonly #metrics: WriteMetrics
   readonly #compactor: Compactor
   readonly #filterBudget = new FilterBudget(filterBytesMax)
-  readonly #commitListeners = new Set<(shard: ShardId) => void>()
+  readonly #commitListeners = new Set<(shard: ShardId, documents: boolean) => void>()
   readonly #engines = new Map<string, ShardEngine>()
   readonly #names = new WeakMap<ShardId, string>()
   readonly #creating = new Map<string, Promise<ShardEngine>>()
@@ -100,7 +100,7 @@ export class ShardHost {
     if (entry === undefined) return undefined
     const created = new ShardEngine({
       store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, metrics: this.#metrics, compactor: this.#compactor,
-      filterBudget: this.#filterBudget, onCommit: committed => this.#committed(committed),
+      filterBudget: this.#filterBudget, onCommit: (committed, documents) => this.#committed(committed, documents),
     }, entry)
     this.#engines.set(name, created)
     return created
@@ -113,14 +113,14 @@ export class ShardHost {
     return name
   }
 
-  /** Calls back after each durable change of a shard's documents or local documents. Returns an unsubscribe function. */
-  onCommit(listener: (shard: ShardId) => void): () => void {
+  /** Calls back after each durable change of a shard's documents (`documents`) or only local documents. Returns an unsubscribe function. */
+  onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void {
     this.#commitListeners.add(listener)
     return () => { this.#commitListeners.delete(listener) }
   }
 
-  #committed(shard: ShardId): void {
-    for (const listener of this.#commitListeners) listener(shard)
+  #committed(shard: ShardId, documents: boolean): void {
+    for (const listener of this.#commitListeners) listener(shard, documents)
   }
 
   /** Compactions that run now. */

@@ -31,7 +31,7 @@ export class ShardWriter implements DraftBase {
   readonly #clock: Clock
   readonly #metrics: WriteMetrics
   readonly #assertOpen: () => void
-  readonly #onCommit: () => void
+  readonly #onCommit: (documents: boolean) => void
   /** What batches in flight will have written. */
   readonly #documents = new Map<string, DocumentRecord | PurgedDocument>()
   readonly #locals = new Map<string, LocalRecord>()
@@ -59,7 +59,7 @@ export class ShardWriter implements DraftBase {
   /** Set while a draft is being decided: whether it looked at something that is not committed yet. */
   #sawPending = false
 
-  constructor(records: ShardRecords, clock: Clock, metrics: WriteMetrics, budget: FilterBudget, assertOpen: () => void, onCommit: () => void) {
+  constructor(records: ShardRecords, clock: Clock, metrics: WriteMetrics, budget: FilterBudget, assertOpen: () => void, onCommit: (documents: boolean) => void) {
     this.#clock = clock
     this.#records = records
     this.#ids = new KnownIds(records, budget)
@@ -239,14 +239,14 @@ export class ShardWriter implements DraftBase {
     this.#metrics.commits.add()
     this.#metrics.documents.add(filled.documents.length)
     this.#metrics.commitDocuments.observe(filled.documents.length)
-    if (filled.changed) this.#onCommit()
+    if (filled.changed) this.#onCommit(filled.documents.length > 0)
   }
 
   /** Peers must hear of a failed batch that is on the disk all the same. */
   async #tellOfLanded(): Promise<void> {
     try {
       if (this.#mustSettle()) await this.#settle()
-      this.#onCommit()
+      this.#onCommit(true)
     } catch (error) {
       // The disk goes on failing: the next commit tells of it.
       if (!(error instanceof StorageError)) throw error

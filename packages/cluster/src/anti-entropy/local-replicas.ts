@@ -7,6 +7,6 @@ export interface LocalReplicas {
   replica(shard: ShardId): ShardReplica | undefined
   /** While true, the replica declines to decide edits. */
   setCatchingUp(shard: ShardId, catchingUp: boolean): void
-  /** Calls back after each durable change of documents or local documents. Returns an unsubscribe function. */
-  onCommit(listener: (shard: ShardId) => void): () => void
+  /** Calls back after each durable change of documents (`documents`) or only local documents. Returns an unsubscribe function. */
+  onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void
 }

@@ -27,8 +27,8 @@ export interface MemoryShardReplicaOptions {
   readonly now?: () => number
   /** Default false: ids are hashed whole. Only digests depend on it. */
   readonly partitioned?: boolean
-  /** Called after each change, as an engine tells its node. */
-  readonly onCommit?: () => void
+  /** Called after each change, as an engine tells its node: whether it was of documents, or of local ones only. */
+  readonly onCommit?: (documents: boolean) => void
 }
 
 interface StoredDocument { readonly tree: RevisionTree; readonly sequence: number }
@@ -188,9 +188,9 @@ export class MemoryShardReplica implements ShardReplica {
     return Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#trails.get(history) ?? [], sequence)))
   }
 
-  #committed(): void {
+  #committed(documents = true): void {
     for (const look of [...this.#watchers]) look()
-    this.#options.onCommit?.()
+    this.#options.onCommit?.(documents)
   }
 
   async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
@@ -206,7 +206,7 @@ export class MemoryShardReplica implements ShardReplica {
     const now = this.#options.now?.() ?? ++this.#ticks
     const document: LocalDocument = { id, revision, body, stamp: Math.max(now, (stored?.stamp ?? 0) + 1) }
     this.#putLocal(document)
-    this.#committed()
+    this.#committed(false)
     return { kind: 'updated', document }
   }
 

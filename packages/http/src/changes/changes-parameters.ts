@@ -52,6 +52,33 @@ export function changesParameters(request: RequestContext, services: Services): 
   }
 }
 
+/**
+ * Parameters of `_db_updates` (api.md A3.4).
+ * @throws ApiError `bad_request`
+ */
+export function databaseUpdatesParameters(request: RequestContext, services: Services): ChangesParameters {
+  const { query } = request
+  const kind = query.get('feed') ?? 'normal'
+  if (kind === 'live' || !Object.hasOwn(feeds, kind)) throw new ApiError('bad_request', 'Supported `feed` types: normal, continuous, longpoll, eventsource')
+  const feed = feeds[kind]!
+  const heartbeat = query.get('heartbeat') === 'true' ? defaultHeartbeatMs : strictInteger(query, 'heartbeat')
+  return {
+    feed, heartbeatMs: heartbeat === 0 ? null : heartbeat,
+    since: sinceOf(request, feed),
+    limit: strictInteger(query, 'limit'),
+    timeoutMs: Math.min(strictInteger(query, 'timeout') ?? Infinity, services.settings.changesTimeoutMs),
+    descending: query.flag('descending'),
+    allLeaves: false, includeDocs: false, conflicts: false, attachments: false, encodingInfo: false, sequenceInterval: null,
+  }
+}
+
+function strictInteger(query: Query, name: string): number | null {
+  const text = query.get(name)
+  if (text === undefined) return null
+  if (!/^\d{1,15}$/.test(text)) throw new ApiError('bad_request', 'invalid_integer')
+  return Number(text)
+}
+
 function feedOf(query: Query): FeedKind {
   const name = query.get('feed') ?? 'normal'
   if (!Object.hasOwn(feeds, name)) throw new ApiError('bad_request', 'Supported `feed` types: normal, continuous, live, longpoll, eventsource')

@@ -3,6 +3,13 @@ import type { Leaf } from '@sectional/core'
 import type { JsonWriter } from '../json-writer.ts'
 import type { FeedKind } from './changes-parameters.ts'
 
+/** What a feed's rows look like, and whether it ends with how many are left. */
+export interface FeedShape {
+  /** JSON of a row without its last brace. */
+  readonly row: (change: ShownChange) => string
+  readonly pending: boolean
+}
+
 export interface ShownChange {
   /** null: left out by `seq_interval`. */
   readonly sequence: string | null
@@ -13,9 +20,18 @@ export interface ShownChange {
   readonly doc: Uint8Array | ((writer: JsonWriter) => Promise<void>) | null | undefined
 }
 
+export const changesShape: FeedShape = {
+  row: ({ sequence, id, leaves, deleted }) => {
+    const revisions = leaves.map(leaf => `{"rev":"${leaf.revision}"}`).join(',')
+    return `{"seq":${JSON.stringify(sequence)},"id":${JSON.stringify(id)},"changes":[${revisions}]${deleted ? ',"deleted":true' : ''}`
+  },
+  pending: true,
+}
+
 export class ChangesWriter {
   readonly #writer: JsonWriter
   readonly #kind: FeedKind
+  readonly #shape: FeedShape
   #rows = 0
   #sent = false
   /** Bytes are on their way; the client is slow. */
@@ -23,7 +39,8 @@ export class ChangesWriter {
   /** Something was written since the last `beat`. */
   #lively = false
 
-  constructor(writer: JsonWriter, kind: FeedKind) {
+  constructor(writer: JsonWriter, kind: FeedKind, shape: FeedShape = changesShape) {
+    this.#shape = shape
     this.#writer = writer
     this.#kind = kind
     if (this.#isList) writer.text('{"results":[\n')
@@ -37,8 +54,7 @@ export class ChangesWriter {
     const sequence = JSON.stringify(change.sequence)
     if (this.#kind === 'eventsource') writer.text('data: ')
     else if (this.#isList && this.#rows > 0) writer.text(',\r\n')
-    const revisions = change.leaves.map(leaf => `{"rev":"${leaf.revision}"}`).join(',')
-    writer.text(`{"seq":${sequence},"id":${JSON.stringify(change.id)},"changes":[${revisions}]${change.deleted ? ',"deleted":true' : ''}`)
+    writer.text(this.#shape.row(change))
     if (change.doc === null) writer.text(',"doc":null')
     else if (change.doc !== undefined) {
       writer.text(',"doc":')
@@ -72,7 +88,7 @@ export class ChangesWriter {
   }
 
   end(lastSequence: string, pending: number): Promise<void> {
-    const last = `"last_seq":${JSON.stringify(lastSequence)},"pending":${pending}}\n`
+    const last = `"last_seq":${JSON.stringify(lastSequence)}${this.#shape.pending ? `,"pending":${pending}` : ''}}\n`
     if (this.#isList) this.#writer.text(`\n],\n${last}`)
     else if (this.#kind === 'continuous') this.#writer.text(`{${last}`)
     this.#writer.text('\n')

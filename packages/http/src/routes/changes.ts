@@ -3,10 +3,10 @@ import { hash } from 'node:crypto'
 import { ApiError, parseJsonObject, type JsonObject } from '@sectional/core'
 import type { HttpHeaders } from '@sectional/runtime'
 import { readBody, requireJsonType } from '../body.ts'
-import { changesFilter } from '../changes/changes-filter.ts'
-import { changesParameters, type FeedKind } from '../changes/changes-parameters.ts'
+import { changesFilter, type ChangesFilter } from '../changes/changes-filter.ts'
+import { changesParameters, type ChangesParameters, type FeedKind } from '../changes/changes-parameters.ts'
 import { ChangesRun } from '../changes/changes-run.ts'
-import { ChangesWriter } from '../changes/changes-writer.ts'
+import { changesShape, ChangesWriter, type FeedShape } from '../changes/changes-writer.ts'
 import { endHead, JsonWriter } from '../json-writer.ts'
 import { jsonHeaders, matchesTag, sendNotModified } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -16,6 +16,13 @@ export async function getChanges(request: RequestContext, services: Services): P
   const body = await changesBody(request, services)
   const parameters = changesParameters(request, services)
   const filter = await changesFilter(request, body, services)
+  await streamChanges(request, services, parameters, filter, changesShape)
+}
+
+/** The changes of the request's database as its client wants them. */
+export async function streamChanges(
+  request: RequestContext, services: Services, parameters: ChangesParameters, filter: ChangesFilter | null, shape: FeedShape,
+): Promise<void> {
   const { feed: kind, since, descending, limit, includeDocs } = parameters
   const headers = feedHeaders(kind, request, services)
   if (kind === 'normal') {
@@ -31,7 +38,7 @@ export async function getChanges(request: RequestContext, services: Services): P
     since, descending, limit: filter === null ? limit : null, body: includeDocs || filter?.body === true, follow: kind !== 'normal',
   }, request)
   try {
-    const writer = new ChangesWriter(new JsonWriter(request, services, 200, headers), kind)
+    const writer = new ChangesWriter(new JsonWriter(request, services, 200, headers), kind, shape)
     await new ChangesRun(feed, parameters, filter, writer, request, services).run()
   } finally {
     await feed.close()

@@ -77,6 +77,9 @@ export const declarations = {
   purge: {
     max_revisions_number: integerOption({ default: 'infinity', min: 1, max: 1_000_000_000, infinite: true, effect: 'live', help: 'Revisions of one _purge.' }),
   },
+  global_changes: {
+    update_db: flagOption({ default: 'true', effect: 'live', help: 'Record for _db_updates which databases are created, written to and deleted, from the first time that somebody asks for it.' }),
+  },
   uuids: {
     max_count: integerOption({ default: '1000', min: 1, max: 100_000, effect: 'live', help: 'Largest count of GET /_uuids.' }),
   },

@@ -90,7 +90,7 @@ export class HostedReplicas implements LocalReplicas {
     this.#parts.host.replica(shard)?.setCatchingUp(catchingUp)
   }
 
-  onCommit(listener: (shard: ShardId) => void): () => void {
+  onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void {
     return this.#parts.host.onCommit(listener)
   }
 

@@ -1,0 +1,20 @@
+/** Bounds of the recording of database events. Milliseconds and counts. */
+export interface DatabaseEventsOptions {
+  /** From an event to its record ... */
+  readonly delayMs: number
+  /** ... and from one record to the next, however often a database is written to. */
+  readonly intervalMs: number
+  /** After a failure. */
+  readonly retryMs: number
+  /** Events of one write. */
+  readonly batchMax: number
+  readonly readTimeoutMs: number
+}
+
+export const defaultDatabaseEventsOptions: DatabaseEventsOptions = Object.freeze({
+  delayMs: 50,
+  intervalMs: 500,
+  retryMs: 1_000,
+  batchMax: 500,
+  readTimeoutMs: 10_000,
+})

@@ -1,0 +1,30 @@
+/** `_db_updates`: the changes of the database in which events of databases are recorded (api.md A3.4). */
+import { ApiError } from '@sectional/core'
+import { parseEventId } from '@sectional/cluster'
+import type { ChangesFilter } from '../changes/changes-filter.ts'
+import { databaseUpdatesParameters } from '../changes/changes-parameters.ts'
+import type { FeedShape } from '../changes/changes-writer.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { Services } from '../services.ts'
+import { streamChanges } from './changes.ts'
+
+/** Documents that somebody else put there are no events. */
+const eventsOnly: ChangesFilter = {
+  body: false, fields: null, pass: (row, leaves) => parseEventId(row.id) === null || row.leaves[0]!.deleted ? [] : leaves,
+}
+
+const eventShape: FeedShape = {
+  row: ({ sequence, id }) => {
+    const { kind, name } = parseEventId(id)!
+    return JSON.stringify({ db_name: name, type: kind, seq: sequence }).slice(0, -1)
+  },
+  pending: false,
+}
+
+export async function getDatabaseUpdates(request: RequestContext, services: Services): Promise<void> {
+  const unavailable = services.control.unavailableReason()
+  if (unavailable !== null) throw new ApiError('service_unavailable', unavailable, { headers: { 'Retry-After': '1' } })
+  const parameters = databaseUpdatesParameters(request, services)
+  request.database = await services.databaseEvents.open()
+  await streamChanges(request, services, parameters, eventsOnly, eventShape)
+}
