@@ -1,15 +1,14 @@
+import type { ShardId, ShardReplica } from '@sectional/core'
 import { activeReplicas, majority } from '@sectional/server'
 import type { ControlPlaneNode } from '@sectional/server'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
 import { databaseRecord, makesRevision, shardOf } from '../workload/history.ts'
 import type { History, Operation } from '../workload/history.ts'
-import { PurgeRecords } from './purge-records.ts'
-import { mayBeStemmed, openDisk, treeHas } from './disk-contents.ts'
+import { diskCall, mayBeStemmed, openDisk, treeHas } from './disk-contents.ts'
+import { pathHas, PurgeRecords } from './purge-records.ts'
 
-const call = { timeoutMs: 3_600_000 }
-
-/** At the moment a write is acknowledged it is synced on w disks. Looks at a sample, since each look opens w disks. */
+/** At the moment a write or a purge is acknowledged it is synced on w disks, with the content that it names. Looks at a sample, since each look opens w disks. */
 export class DurableAcknowledgement {
   readonly #world: World
   /** A lost disk may be one that has confirmed. */
@@ -27,7 +26,7 @@ export class DurableAcknowledgement {
   }
 
   acknowledged(operation: Operation, revision: string): void {
-    if (!makesRevision(operation) || !this.#dice.chance(this.#share)) return
+    if ((!makesRevision(operation) && operation.kind !== 'purge') || !this.#dice.chance(this.#share)) return
     const record = databaseRecord(this.#world.node(operation.node), operation.database)
     if (record === undefined || record.incarnation !== operation.incarnationBefore) return
     const shard = shardOf(record, operation.id)
@@ -36,8 +35,8 @@ export class DurableAcknowledgement {
     const counted = Math.min(operation.activeBefore, active.length)
     const wanted = Math.min(operation.w ?? majority(counted), counted)
     const disks = this.#world.nodes.filter(node => active.some(replica => replica.node === node.name)).map(node => openDisk(node.disk))
-    void this.#count(disks, { incarnation: record.incarnation, range: shard.range }, operation.id, revision).then(found => {
-      if (found >= wanted - this.#disks.lost || this.#isPurged(operation, revision) || this.#mayBeDropped(operation.database, record.incarnation)) return
+    void this.#count(disks, { incarnation: record.incarnation, range: shard.range }, operation, revision).then(found => {
+      if (found >= wanted - this.#disks.lost || (operation.kind !== 'purge' && this.#isPurged(operation, revision)) || this.#mayBeDropped(operation.database, record.incarnation)) return
       this.#world.fail('safety', 'durable-acknowledgement', `#${operation.number} ${operation.database}/${operation.id} ${revision} was acknowledged with ${found} of ${wanted} disks`)
     })
   }
@@ -55,12 +54,29 @@ export class DurableAcknowledgement {
     })
   }
 
-  async #count(disks: readonly ReturnType<typeof openDisk>[], shard: Parameters<Awaited<ReturnType<typeof openDisk>>['replica']>[0], id: string, revision: string): Promise<number> {
+  async #count(disks: readonly ReturnType<typeof openDisk>[], shard: ShardId, { kind, id }: Operation, revision: string): Promise<number> {
     let found = 0
     for (const host of await Promise.all(disks)) {
-      const snapshot = await host.replica(shard)?.openDocument({ id, body: false, tree: true }, call)
-      if (snapshot?.tree !== undefined && (treeHas(snapshot.tree, revision) || mayBeStemmed(snapshot.tree, revision))) found++
+      const replica = host.replica(shard)
+      if (replica !== undefined && await (kind === 'purge' ? hasPurge(replica, id, revision) : hasRevision(replica, id, revision))) found++
     }
     return found
   }
+}
+
+async function hasPurge(replica: ShardReplica, id: string, revision: string): Promise<boolean> {
+  for await (const purges of replica.scanPurges(0, diskCall)) {
+    if (purges.some(purge => purge.id === id && purge.paths.some(path => pathHas(path, revision)))) return true
+  }
+  return false
+}
+
+/** In the tree, and with the content that it names. */
+async function hasRevision(replica: ShardReplica, id: string, revision: string): Promise<boolean> {
+  const snapshot = await replica.openDocument({ id, body: false, tree: true }, diskCall)
+  if (snapshot?.tree === undefined || (!treeHas(snapshot.tree, revision) && !mayBeStemmed(snapshot.tree, revision))) return false
+  const [[opened] = []] = await replica.openRevisions([{ id, revisions: [revision], latest: false }], diskCall)
+  if (opened?.kind !== 'found' || opened.revision.attachments === undefined) return true
+  const there = await replica.hasBlobs(opened.revision.attachments.map(({ blob }) => blob), diskCall)
+  return there.every(Boolean)
 }

@@ -13,7 +13,7 @@ export const purgeBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'purge-of-the-others',
     does: 'every other purge is confirmed and left to the other replicas',
-    caughtBy: ['purged-stays', 'converge', 'replicas-equal'],
+    caughtBy: ['purged-stays', 'converge', 'replicas-equal', 'durable-acknowledgement'],
   }, replica => {
     const skips = everyNth(2)
     return {

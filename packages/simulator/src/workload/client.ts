@@ -228,7 +228,7 @@ export class Client {
     tasks.forEach((task, index) => {
       const operation = operations[index]!
       operation.incarnationAfter = incarnation
-      const { outcome, revision } = task.read(answer)
+      const { outcome, removed, revision = removed?.[0] } = task.read(answer)
       if (answer.kind === 'answered' && outcome === 'done' && revision !== undefined) this.#parts.onAcknowledged(operation, revision)
     })
     if (answer.status === 500 && !isOutage(answer) && operations[0] !== undefined) this.#parts.onSuspicious(operations[0], answer)
