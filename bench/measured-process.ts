@@ -32,8 +32,9 @@ export interface MeasuredServer { readonly port: number; readonly processId: num
 
 export interface Running extends MeasuredServer { stop(): Promise<void> }
 
-export async function startBareServer(bodyBytes: number): Promise<Running> {
-  const child = spawn(process.execPath, [bench('bare-http-server.ts'), String(bodyBytes)], { stdio: ['ignore', 'pipe', 'inherit'] })
+/** Starts a script that serves HTTP and prints its port. */
+export async function startBareProgram(file: string, words: readonly string[]): Promise<Running> {
+  const child = spawn(process.execPath, [bench(file), ...words], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = await once(createInterface(child.stdout), 'line') as [string]
   return { port: Number(line), processId: child.pid!, stop: () => end(child) }
 }

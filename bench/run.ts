@@ -9,8 +9,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { MeasuredCluster, auth } from './measured-cluster.ts'
-import { cpuUs, openFiles, residentMiB, runLoad, runScript, startBareServer, type MeasuredServer } from './measured-process.ts'
+import { openFiles, residentMiB, runLoad, runScript, startBareProgram, type MeasuredServer } from './measured-process.ts'
+import { Bench, measure, table, type Measured, type Row } from './comparison.ts'
 import { documentBody, type IdOrder } from './documents.ts'
+import { measureReads } from './reads.ts'
 import type { LoadJob } from './load.ts'
 
 const { values: flags } = parseArgs({
@@ -26,7 +28,6 @@ if (flags.help) {
 
 const seconds = Number(flags.seconds)
 const rounds = Number(flags.rounds)
-const warmUpSeconds = 1.5
 const connections = 64
 const bodyBytes = 1000
 const documents = 50_000
@@ -35,27 +36,18 @@ const bulkConnections = 4
 const database = 'bench'
 const idleSeconds = 5
 const idleDatabases = 1000
-
-interface Row { readonly what: string; readonly sectional: string; readonly bare: string; readonly ratio: string; readonly target: string; readonly cpu: string }
-
-/** One measurement: how many a second, and what each cost the measured processes. */
-interface Measured { readonly perSecond: number; readonly cpuUs: number }
+const bench = new Bench(seconds, rounds, flags.only)
 
 let jobs = 0
 
-async function rate(servers: readonly MeasuredServer[], kind: LoadJob['kind'], duration: number, ids: IdOrder = 'random'): Promise<Measured> {
-  const ports = servers.map(server => server.port)
-  const cpuBefore = cpuOf(servers)
-  const result = await runLoad({
-    kind, ports, database, documents, batch, bodyBytes, auth, seconds: duration, tag: `job${jobs++}`, ids,
-    connections: kind === 'bulk' ? bulkConnections : connections,
+function rate(servers: readonly MeasuredServer[], kind: LoadJob['kind'], duration: number, ids: IdOrder = 'random'): Promise<Measured> {
+  return measure(servers, async () => {
+    const result = await runLoad({
+      kind, ports: servers.map(server => server.port), database, documents, batch, bodyBytes, auth, seconds: duration, tag: `job${jobs++}`, ids,
+      connections: kind === 'bulk' ? bulkConnections : connections,
+    })
+    return { count: result.requests * (kind === 'bulk' ? batch : 1), seconds: result.seconds }
   })
-  const each = result.requests * (kind === 'bulk' ? batch : 1)
-  return { perSecond: each / result.seconds, cpuUs: (cpuOf(servers) - cpuBefore) / each }
-}
-
-function cpuOf(servers: readonly MeasuredServer[]): number {
-  return servers.reduce((total, server) => total + cpuUs(server.processId), 0)
 }
 
 async function bareBulkRate(duration: number, ids: IdOrder): Promise<Measured> {
@@ -65,31 +57,11 @@ async function bareBulkRate(duration: number, ids: IdOrder): Promise<Measured> {
   return measured
 }
 
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
-}
-
-/** Measures the two in turns; the median of the rounds' ratios counts. No row when `--only` leaves it out. */
-async function compare(what: string, target: string, sectional: (duration: number) => Promise<Measured>, bare: (duration: number) => Promise<Measured>): Promise<Row[]> {
-  if (!what.includes(flags.only)) return []
-  await bare(warmUpSeconds)
-  await sectional(warmUpSeconds)
-  const pairs: { sectional: Measured, bare: Measured }[] = []
-  for (let round = 0; round < rounds; round++) pairs.push({ bare: await bare(seconds), sectional: await sectional(seconds) })
-  const row = {
-    what, target,
-    sectional: `${Math.round(median(pairs.map(pair => pair.sectional.perSecond)))}/s`,
-    bare: `${Math.round(median(pairs.map(pair => pair.bare.perSecond)))}/s`,
-    ratio: median(pairs.map(pair => pair.sectional.perSecond / pair.bare.perSecond)).toFixed(2),
-    cpu: `${median(pairs.map(pair => pair.sectional.cpuUs)).toFixed(0)} / ${median(pairs.map(pair => pair.bare.cpuUs)).toFixed(0)} us`,
-  }
-  console.log(`${row.what}: ${row.sectional}, bare ${row.bare}, ratio ${row.ratio} ${row.target}, CPU ${row.cpu}`)
-  return [row]
-}
-
 function compareBulk(label: string, cluster: MeasuredCluster, ids: IdOrder, target: string): Promise<Row[]> {
-  return compare(`${label}: \`_bulk_docs\` of ${batch}, documents with ${ids} ids`, target,
-    duration => rate(cluster.nodes, 'bulk', duration, ids), duration => bareBulkRate(duration, ids))
+  return bench.compare({
+    what: `${label}: \`_bulk_docs\` of ${batch}, documents with ${ids} ids`, target,
+    sectional: duration => rate(cluster.nodes, 'bulk', duration, ids), bare: duration => bareBulkRate(duration, ids),
+  })
 }
 
 async function fill(cluster: MeasuredCluster): Promise<void> {
@@ -103,7 +75,10 @@ async function fill(cluster: MeasuredCluster): Promise<void> {
 async function measureNodes(count: number, targets: readonly string[]): Promise<{ readonly rows: Row[]; readonly idleMiB: number }> {
   const label = count === 1 ? 'one node' : `${count} nodes`
   const cluster = await MeasuredCluster.start(count, flags.folder)
-  const bare = await startBareServer(bodyBytes)
+  const bare = await startBareProgram('bare-http-server.ts', [String(bodyBytes)])
+  const compareWithServer = (what: string, kind: LoadJob['kind'], target: string): Promise<Row[]> => bench.compare({
+    what, target, sectional: duration => rate(cluster.nodes, kind, duration), bare: duration => rate([bare], kind, duration),
+  })
   try {
     await pause(idleSeconds * 1000)
     const idleMiB = Math.max(...cluster.nodes.map(node => residentMiB(node.processId)))
@@ -111,8 +86,8 @@ async function measureNodes(count: number, targets: readonly string[]): Promise<
     return {
       idleMiB,
       rows: [
-        ...await compare(`${label}: GET of random documents`, targets[0]!, duration => rate(cluster.nodes, 'get', duration), duration => rate([bare], 'get', duration)),
-        ...await compare(`${label}: durable PUT of new documents`, targets[1]!, duration => rate(cluster.nodes, 'put', duration), duration => rate([bare], 'put', duration)),
+        ...await compareWithServer(`${label}: GET of random documents`, 'get', targets[0]!),
+        ...await compareWithServer(`${label}: durable PUT of new documents`, 'put', targets[1]!),
         ...await compareBulk(label, cluster, 'random', targets[2]!),
         ...await compareBulk(label, cluster, 'ascending', 'reported'),
       ],
@@ -145,17 +120,15 @@ async function measureManyDatabases(): Promise<string[]> {
 
 function report(rows: readonly Row[], lines: readonly string[]): string {
   const [cpu] = cpus()
-  const commands = rows.map(row => `| ${row.what} | ${row.sectional} | ${row.bare} | **${row.ratio}** | ${row.target} | ${row.cpu} |`)
   return [
     `Measured by \`scripts/bench\` on ${cpus().length} cores (${cpu?.model.trim()}), Node.js ${process.versions.node}: ${connections} connections (${bulkConnections} for`,
     `\`_bulk_docs\`), documents of ${bodyBytes} bytes, ${rounds} rounds of ${seconds} s in turns with the bare program; medians. The load generator`,
     'shares the cores. Bare: for GET and PUT a `node:http` server that reads the request and answers a constant; for',
-    `\`_bulk_docs\` classic-level writing the same documents under the same ids in synced batches of ${batch}. CPU each: of the server processes,`,
-    'theirs and the bare one\'s; it says more than the ratio when the machine does other things.',
+    `\`_bulk_docs\` classic-level writing the same documents under the same ids in synced batches of ${batch}. For lists, feeds and`,
+    `\`_bulk_get\`: 50,000 documents over 4 connections, classic-level scanning the same rows into a \`node:http\` response; for attachments`,
+    `\`node:http\` piping to a file with fsync and from one. CPU each, and the largest memory: of Sectional\'s processes / the bare one.`,
     '',
-    '| What | Sectional | Bare | Ratio | Target | CPU each |',
-    '|---|---|---|---|---|---|',
-    ...commands,
+    ...table(rows),
     '',
     ...lines.map(line => `- ${line}`),
     '',
@@ -163,13 +136,14 @@ function report(rows: readonly Row[], lines: readonly string[]): string {
 }
 
 const one = await measureNodes(1, ['0.45 or more', '0.25 or more', '0.4 or more'])
+const reads = await measureReads(bench, flags.folder)
 if (flags.only !== '') process.exit(0)
 const three = await measureNodes(3, ['reported', 'reported', 'reported'])
 const lines = [
   `Idle node: ${one.idleMiB.toFixed(0)} MiB resident (a cluster of one), ${three.idleMiB.toFixed(0)} MiB (the largest of three); the target is under 120.`,
   ...await measureManyDatabases(),
 ]
-const text = report([...one.rows, ...three.rows], lines)
+const text = report([...one.rows, ...reads, ...three.rows], lines)
 console.log(`\n${text}`)
 if (!flags['no-file']) {
   const page = new URL('../docs/performance.md', import.meta.url)

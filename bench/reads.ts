@@ -1,0 +1,94 @@
+/** One node's lists, feeds, bulk reads and attachments beside classic-level scanned into a node:http response and files piped through one. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { measure, type Bench, type Measured, type Row } from './comparison.ts'
+import { documentBody } from './documents.ts'
+import { auth, MeasuredCluster } from './measured-cluster.ts'
+import { runScript, startBareProgram, type MeasuredServer } from './measured-process.ts'
+import type { TransferJob, TransferResult } from './transfers.ts'
+
+const documents = 50_000
+const bodyBytes = 1000
+const batch = 1000
+const connections = 4
+const attachmentBytes = 10 * 1000 * 1000
+const rowTarget = '0.4 or more'
+const transferTarget = '0.5 or more'
+const headers = { authorization: `Basic ${Buffer.from(auth).toString('base64')}`, 'content-type': 'application/json' }
+
+type Transfer = Pick<TransferJob, 'method' | 'path' | 'jsonFile' | 'uploadBytes'>
+
+let jobs = 0
+
+/** @param each what one request counts for */
+function transferred(server: MeasuredServer, transfer: Transfer, each: number, seconds: number): Promise<Measured> {
+  return measure([server], async () => {
+    const job: TransferJob = { ...transfer, port: server.port, connections, seconds, auth, tag: `job${jobs++}` }
+    const result = await runScript('transfers.ts', [JSON.stringify(job)]) as TransferResult
+    return { count: result.requests * each, seconds: result.seconds }
+  })
+}
+
+async function rowsOf(node: MeasuredServer, transfer: Transfer, body?: string): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${node.port}${transfer.path}`, { method: transfer.method, headers, ...(body !== undefined && { body }) })
+  if (answer.status !== 200) throw new Error(`${transfer.path}: ${answer.status}`)
+  // One row a line in lists and feeds; bulk reads give one long line.
+  const text = body === undefined ? await answer.text() : (await answer.text()).replaceAll(/,?\{"id":"/g, '\n{"id":"')
+  return text.split('\n').filter(line => line.includes('"id":"')).join('\n')
+}
+
+/** Documents with random ids in one node, and the bare program with the rows that the node answers. */
+export async function measureReads(bench: Bench, folder: string | undefined): Promise<Row[]> {
+  const scratch = mkdtempSync(join(folder ?? tmpdir(), 'sectional-bench-bare-'))
+  const cluster = await MeasuredCluster.start(1, folder)
+  const bare = await startBareProgram('bare-records-server.ts', [scratch])
+  const [node] = cluster.nodes as [MeasuredServer]
+  try {
+    await cluster.send('PUT', '/reads', null, 201)
+    for (let from = 0; from < documents; from += batch) {
+      const docs = Array.from({ length: batch }, (_, index) => ({ _id: `doc-${from + index}`, ...JSON.parse(documentBody(from + index, bodyBytes)) }))
+      await cluster.send('POST', '/reads/_bulk_docs', { docs }, 201)
+    }
+    const wanted = JSON.stringify({ docs: Array.from({ length: batch }, (_, index) => ({ id: `doc-${(index * 7919) % documents}` })) })
+    const wantedFile = join(scratch, 'wanted.json')
+    writeFileSync(wantedFile, wanted)
+    const kinds: readonly (readonly [what: string, kind: string, transfer: Transfer, rows: number])[] = [
+      ['`_all_docs`, rows', 'list', { method: 'GET', path: '/reads/_all_docs' }, documents],
+      ['`_all_docs` with documents, rows', 'list-docs', { method: 'GET', path: '/reads/_all_docs?include_docs=true' }, documents],
+      ['`_changes`, rows', 'feed', { method: 'GET', path: '/reads/_changes' }, documents],
+      ['`_changes` with documents, rows', 'feed-docs', { method: 'GET', path: '/reads/_changes?include_docs=true' }, documents],
+      ['`_bulk_get` of 1000, documents', 'bulk-get', { method: 'POST', path: '/reads/_bulk_get', jsonFile: wantedFile }, batch],
+    ]
+    const rows: Row[] = []
+    for (const [what, kind, transfer, count] of kinds) {
+      const lines = await rowsOf(node, transfer, transfer.jsonFile === undefined ? undefined : wanted)
+      await fetch(`http://127.0.0.1:${bare.port}/records/${kind}`, { method: 'PUT', body: lines })
+      rows.push(...await bench.compare({
+        what: `one node: ${what}`, target: rowTarget,
+        sectional: seconds => transferred(node, transfer, count, seconds),
+        bare: seconds => transferred(bare, { ...transfer, path: `/records/${kind}` }, count, seconds),
+      }))
+    }
+    const megabytes = attachmentBytes / 1e6
+    rows.push(...await bench.compare({
+      what: 'one node: attachments of 10 MB up', target: transferTarget, unit: ' MB/s',
+      sectional: seconds => transferred(node, { method: 'PUT', path: '/reads/up-{n}/content', uploadBytes: attachmentBytes }, megabytes, seconds),
+      bare: seconds => transferred(bare, { method: 'PUT', path: '/files/{n}', uploadBytes: attachmentBytes }, megabytes, seconds),
+    }))
+    const content = Buffer.alloc(attachmentBytes, 'content of an attachment ')
+    for (const url of [`http://127.0.0.1:${node.port}/reads/down/content`, `http://127.0.0.1:${bare.port}/files/down`]) {
+      await fetch(url, { method: 'PUT', headers: { ...headers, 'content-type': 'application/octet-stream' }, body: content })
+    }
+    rows.push(...await bench.compare({
+      what: 'one node: attachments of 10 MB down', target: transferTarget, unit: ' MB/s',
+      sectional: seconds => transferred(node, { method: 'GET', path: '/reads/down/content' }, megabytes, seconds),
+      bare: seconds => transferred(bare, { method: 'GET', path: '/files/down' }, megabytes, seconds),
+    }))
+    return rows
+  } finally {
+    await bare.stop()
+    await cluster.stop()
+    rmSync(scratch, { recursive: true })
+  }
+}

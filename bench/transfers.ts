@@ -1,0 +1,62 @@
+/**
+ * Keeps a fixed number of connections busy with long answers or uploads, a process of its own. Started with a
+ * TransferJob as JSON argument; prints a TransferResult as JSON.
+ */
+import { Agent, request } from 'node:http'
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
+export interface TransferJob {
+  readonly port: number
+  readonly method: 'GET' | 'POST' | 'PUT'
+  /** `{n}` becomes a number that is used once. */
+  readonly path: string
+  /** A file with the JSON to send. */
+  readonly jsonFile?: string
+  /** Random bytes to send. */
+  readonly uploadBytes?: number
+  readonly tag: string
+  readonly connections: number
+  readonly seconds: number
+  readonly auth: string
+}
+
+export interface TransferResult { readonly requests: number; readonly bytes: number; readonly seconds: number }
+
+const job = JSON.parse(process.argv[2]!) as TransferJob
+const agent = new Agent({ keepAlive: true, maxSockets: job.connections })
+const body = job.jsonFile !== undefined ? readFileSync(job.jsonFile) : job.uploadBytes !== undefined ? randomBytes(job.uploadBytes) : null
+const headers = {
+  accept: 'application/json', authorization: `Basic ${Buffer.from(job.auth).toString('base64')}`,
+  ...(body && { 'content-length': body.length, 'content-type': job.jsonFile !== undefined ? 'application/json' : 'application/octet-stream' }),
+}
+let requests = 0
+let bytes = 0
+let number = 0
+
+function transfer(): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const path = job.path.replace('{n}', `${job.tag}-${number++}`)
+    const sent = request({ agent, host: '127.0.0.1', port: job.port, method: job.method, path, headers }, answer => {
+      answer.on('data', (chunk: Buffer) => { bytes += chunk.length })
+      answer.on('error', reject)
+      answer.on('end', () => {
+        if (answer.statusCode !== 200 && answer.statusCode !== 201) return reject(new Error(`${job.method} ${path}: ${answer.statusCode}`))
+        requests++
+        resolve()
+      })
+    })
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}
+
+const startedAt = performance.now()
+const endsAt = startedAt + job.seconds * 1000
+await Promise.all(Array.from({ length: job.connections }, async () => {
+  do await transfer()
+  while (performance.now() < endsAt)
+}))
+const result: TransferResult = { requests, bytes: bytes + requests * (job.uploadBytes ?? 0), seconds: (performance.now() - startedAt) / 1000 }
+console.log(JSON.stringify(result))
+agent.destroy()
