@@ -14,6 +14,9 @@ import type { ReplicaState } from './records/state-record.ts'
 import { decodeTimeSpans } from './records/time-record.ts'
 import { decodeTrail } from './records/trail-record.ts'
 
+/** The hop to the thread pool and back takes longer than so many reads. */
+const readsOnTheSpotMax = 4
+
 /** The committed records of one shard, decoded and checked. */
 export class ShardRecords {
   readonly store: Store
@@ -39,6 +42,7 @@ export class ShardRecords {
   }
 
   async documents(ids: readonly string[]): Promise<(DocumentRecord | undefined)[]> {
+    if (ids.length <= readsOnTheSpotMax) return ids.map(id => this.document(id))
     const found = await this.store.getMany(ids.map(id => this.keys.document(id)))
     return found.map((bytes, index) => bytes === undefined ? undefined : DocumentRecord.decode(ids[index]!, bytes))
   }
@@ -51,6 +55,7 @@ export class ShardRecords {
   }
 
   async bodies(sequences: readonly number[]): Promise<RevisionContent[]> {
+    if (sequences.length <= readsOnTheSpotMax) return Promise.all(sequences.map(sequence => this.body(sequence)))
     const found = await this.store.getMany(sequences.map(sequence => this.keys.body(sequence)))
     const bodies: RevisionContent[] = []
     for (const [index, first] of found.entries()) {

@@ -31,7 +31,7 @@ import type { ReplicaDirectory } from './replica-directory.ts'
 import { ReplicaHealth } from './replica-health.ts'
 import { ReplicaHistories } from './replica-histories.ts'
 import { diffRevisions } from './revisions-diff.ts'
-import { openRevisions } from './revisions-open.ts'
+import { openManyRevisions, openRevisions } from './revisions-open.ts'
 
 export interface CoordinatorParts {
   readonly runtime: Runtime
@@ -77,6 +77,7 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
   return {
     openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),
     openRevisions: (db, id, request, context) => openRevisions(scope, db, id, request, context),
+    openManyRevisions: (db, requests, options, context) => openManyRevisions(scope, db, requests, options, context),
     updateDocuments: (db, writes, request, context) => updateDocuments(scope, db, writes, request, context),
     storeRevisions: (db, writes, request, context) => storeRevisions(scope, db, writes, request, context),
     diffRevisions: (db, requests, context) => diffRevisions(scope, db, requests, context),

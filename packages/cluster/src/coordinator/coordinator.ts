@@ -3,7 +3,7 @@
  * this one. `http` knows documents only through this.
  */
 import type {
-  AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, Leaf, LocalDocument, OpenedRevision, PartitionInfo, RevisionsDiff, Since, WrittenBlob,
+  AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, Leaf, LocalDocument, OpenedRevision, OpenRevisionsRequest, PartitionInfo, RevisionsDiff, Since, WrittenBlob,
 } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 
@@ -180,6 +180,8 @@ export interface Coordinator {
   openDocument(db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: RequestContext): Promise<OpenedDocument | null>
   /** `revisions: 'leaves'` of an unknown document: null. */
   openRevisions(db: DatabaseRecord, id: string, request: { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions, context: RequestContext): Promise<readonly OpenedRevision[] | null>
+  /** The same for many documents, in order, with few calls. The caller bounds how many, for all are in memory together. */
+  openManyRevisions(db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], options: ReadOptions, context: RequestContext): Promise<readonly (readonly OpenedRevision[] | null)[]>
   /** One outcome per write, in order; the same id twice is processed in order. */
   updateDocuments(db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: RequestContext): Promise<readonly WriteOutcome[]>
   /** One outcome per revision, in order. */

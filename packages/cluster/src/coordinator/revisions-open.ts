@@ -1,12 +1,16 @@
-import type { OpenedRevision, ShardReplica } from '@sectional/core'
+import { ApiError, ReplicaError } from '@sectional/core'
+import type { CallContext, OpenedRevision, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { mapBounded } from './bounded-parallel.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { ReadOptions, RequestContext } from './coordinator.ts'
 import { fetchRevisions, readDocument } from './document-read.ts'
 import type { DocumentRead } from './document-read.ts'
+import type { ShardPlace } from './replica-access.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
+import { askOne, collectReplies } from './reply-collection.ts'
 import { branchRevisions } from './revision-merge.ts'
 
 export type RevisionsRequest = { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions
@@ -29,6 +33,76 @@ export async function openRevisions(
   if (read === null) return revisions === 'leaves' ? null : revisions.map(revision => ({ kind: 'missing', revision }))
   const wanted = revisions === 'leaves' ? read.leaves.map(leaf => leaf.revision) : latestOf(read, revisions)
   return (await fetchRevisions(scope, read.peers, id, wanted, read.peers.length, call)).opened
+}
+
+/**
+ * Revisions of many documents, one call to each replica that is asked. What the replicas do not agree about, or do not
+ * have, is opened document by document as `openRevisions` does.
+ *
+ * @throws ApiError when no replica of a range answers
+ */
+export async function openManyRevisions(
+  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], { r }: ReadOptions, context: RequestContext,
+): Promise<readonly (readonly OpenedRevision[] | null)[]> {
+  const call = readCall(scope, context)
+  const results = new Array<readonly OpenedRevision[] | null>(requests.length)
+  await Promise.all([...indexesByPlace(scope, db, requests)].map(async ([place, indexes]) => {
+    const asked = indexes.map(index => requests[index]!)
+    const together = await openTogether(scope, place, asked, r, call)
+    await mapBounded(indexes, scope.options.requestCallsMax, async (index, position) => {
+      const opened = together?.[position]
+      const { id, revisions } = requests[index]!
+      if (opened === undefined) results[index] = await openRevisions(scope, db, id, { ...requests[index]!, r }, context)
+      else results[index] = revisions === 'leaves' && opened.length === 0 ? null : opened
+    })
+  }))
+  return results
+}
+
+function indexesByPlace(scope: CoordinatorScope, db: DatabaseRecord, requests: readonly OpenRevisionsRequest[]): Map<ShardPlace, number[]> {
+  const byPlace = new Map<ShardPlace, number[]>()
+  for (const [index, { id }] of requests.entries()) {
+    const place = scope.access.placeOf(db, id)
+    const indexes = byPlace.get(place)
+    if (indexes === undefined) byPlace.set(place, [index])
+    else indexes.push(index)
+  }
+  return byPlace
+}
+
+/** In the order of the requests; undefined: to be opened alone, as all are when the answers are too large for one message. */
+async function openTogether(
+  scope: CoordinatorScope, place: ShardPlace, requests: readonly OpenRevisionsRequest[], r: number | undefined, call: CallContext,
+): Promise<readonly (readonly OpenedRevision[] | undefined)[] | undefined> {
+  try {
+    const local = scope.access.loneLocal(place)
+    if (local !== undefined) return await local.openRevisions(requests, call)
+    if (requests.length === 1) return undefined
+    if (requests.every(({ revisions, latest }) => revisions !== 'leaves' && !latest)) {
+      const opened = await askOne(scope, place, peer => peer.replica.openRevisions(requests, call))
+      return opened.map(revisions => revisions.every(({ kind }) => kind === 'found') ? revisions : undefined)
+    }
+    const { replies: [first, ...others], met } = await collectReplies(scope, place, r, peer => peer.replica.openRevisions(requests, call))
+    return requests.map((_, index) => {
+      const opened = first!.value[index]!
+      if (others.some(({ value }) => !sameRevisions(value[index]!, opened))) return undefined
+      scope.metrics.read(met ? 'agreed' : 'degraded')
+      return opened
+    })
+  } catch (error) {
+    if (requests.length > 1 && (error instanceof ApiError || error instanceof ReplicaError)) return undefined
+    throw error instanceof ApiError ? error : shardFailure([asReplicaError(error)])
+  }
+}
+
+function sameRevisions(a: readonly OpenedRevision[], b: readonly OpenedRevision[]): boolean {
+  return a.length === b.length && a.every((each, index) => nameOf(each) === nameOf(b[index]!))
+}
+
+function nameOf(opened: OpenedRevision): string {
+  if (opened.kind === 'missing') return `missing ${opened.revision}`
+  const { path } = opened.revision
+  return `${path.start}-${path.ids[0]}`
 }
 
 async function openAlone(local: ShardReplica, id: string, { revisions, latest }: RevisionsRequest, call: ReturnType<typeof readCall>): Promise<readonly OpenedRevision[] | null> {

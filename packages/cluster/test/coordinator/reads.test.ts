@@ -1,4 +1,5 @@
-import { ApiError } from '@sectional/core'
+import { ApiError, ReplicaError } from '@sectional/core'
+import type { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { expect } from 'chai'
 import { bytes, edit, plainCall, ReplicaWorld, request, text } from '../replica-world.ts'
 
@@ -7,6 +8,15 @@ async function put(world: ReplicaWorld, nodes: readonly string[], id: string, id
     await world.store(node).storeRevisions({ revisions: [{ id, path: { start: ids.length, ids }, deleted, body: bytes(value) }], revsLimit: 1000 }, plainCall)
   }
   return `${ids.length}-${ids[0]}`
+}
+
+/** As a node does whose answer would be larger than a message may be. */
+function refuseMany(replica: MemoryShardReplica): void {
+  const open = replica.openRevisions.bind(replica)
+  replica.openRevisions = async (requests, call) => {
+    if (requests.length > 1) throw new ReplicaError('protocol', 'ask for it in parts')
+    return open(requests, call)
+  }
 }
 
 describe('reading a document', () => {
@@ -150,6 +160,40 @@ describe('reading revisions', () => {
     expect(named!.map(each => each.kind)).to.deep.equal(['found', 'missing'])
     const latest = await coordinator.openRevisions(world.db, 'x', { revisions: ['1-r1', '7-none'], latest: true, r: 2 }, request())
     expect(latest!.map(each => each.kind === 'found' ? `${each.revision.path.start}-${each.revision.path.ids[0]}` : each.kind)).to.deep.equal(['2-r2', 'missing'])
+  })
+
+  it('opens revisions of many documents as it opens them one at a time, also where replicas differ', async () => {
+    const world = new ReplicaWorld()
+    for (let index = 0; index < 6; index++) await put(world, ['a', 'b', 'c'], `same-${index}`, ['r1'], { index })
+    await put(world, ['a', 'b', 'c'], 'stale', ['r1'], { v: 1 })
+    await put(world, ['b', 'c'], 'stale', ['r2', 'r1'], { v: 2 })
+    await put(world, ['b'], 'elsewhere', ['r1'], { v: 1 })
+    const ids = [...Array.from({ length: 6 }, (_, index) => `same-${index}`), 'stale', 'elsewhere', 'none', 'same-0']
+    for (const latest of [false, true]) {
+      for (const revisions of ['leaves', ['1-r1'], ['1-r1', '7-none']] as const) {
+        const coordinator = world.coordinator('a')
+        const together = await coordinator.openManyRevisions(world.db, ids.map(id => ({ id, revisions, latest })), {}, request())
+        const alone = await Promise.all(ids.map(id => coordinator.openRevisions(world.db, id, { revisions, latest }, request())))
+        expect(together, `${revisions} ${latest}`).to.deep.equal(alone)
+      }
+    }
+  })
+
+  it('opens many documents with one call to each replica that it asks, and each alone when they are too many for one', async () => {
+    const world = new ReplicaWorld()
+    const ids = Array.from({ length: 20 }, (_, index) => `x-${index}`)
+    for (const id of ids) await put(world, ['a', 'b', 'c'], id, ['r1'], { id })
+    const open = (latest: boolean) => world.coordinator('a').openManyRevisions(world.db, ids.map(id => ({ id, revisions: ['1-r1'], latest })), {}, request())
+    world.calls.length = 0
+    const named = await open(false)
+    expect(named.map(opened => opened![0]!.kind)).to.deep.equal(ids.map(() => 'found'))
+    expect(world.calls.map(({ node }) => node)).to.deep.equal(['a'])
+    world.calls.length = 0
+    expect(await open(true)).to.deep.equal(named)
+    expect(world.calls.map(({ node }) => node)).to.deep.equal(['a', 'b'])
+    for (const node of world.nodes) refuseMany(world.store(node))
+    expect(await open(true)).to.deep.equal(named)
+    expect(await open(false)).to.deep.equal(named)
   })
 
   it('reports a revision as missing unless a majority has it', async () => {

@@ -13,8 +13,12 @@ import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 
 const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
-/** Documents read at once; also how many wait in memory for their turn to be written. */
-const readConcurrency = 32
+/** Documents read at once, which wait in memory for their turn to be written: few at first, then as many as their sizes let. */
+const firstWindow = 4
+const windowMax = 128
+const windowBytes = 1024 * 1024
+/** Further reads at once, of documents of one window. */
+const detailConcurrency = 32
 
 interface ItemError { readonly id: unknown; readonly rev: unknown; readonly error: string; readonly reason: string }
 interface ErrorPart { readonly error: ItemError; readonly ofRevision?: true }
@@ -84,13 +88,19 @@ function documentPart(writer: MultipartWriter, shown: ShownRevision, flags: Read
 
 async function eachResult(docs: readonly unknown[], request: RequestContext, services: Services, take: (result: ItemResult) => Promise<void>): Promise<void> {
   const flags = readFlags(request.query)
-  for (let begin = 0; begin < docs.length; begin += readConcurrency) {
-    const window = docs.slice(begin, begin + readConcurrency)
-    for (const result of await mapBounded(window, readConcurrency, item => readItem(item, flags, request, services))) await take(result)
+  let window = firstWindow
+  for (let begin = 0; begin < docs.length;) {
+    const items = docs.slice(begin, begin + window).map(item => readItem(item, flags))
+    begin += items.length
+    const { results, bytes } = await openItems(items, request, services)
+    for (const result of results) await take(result)
+    window = Math.max(1, Math.min(windowMax, window * 2, Math.floor(items.length * windowBytes / Math.max(1, bytes))))
   }
 }
 
-async function readItem(item: unknown, flags: ReadFlags, request: RequestContext, services: Services): Promise<ItemResult> {
+interface WantedItem { readonly id: string; readonly rev: string | undefined; readonly flags: ReadFlags }
+
+function readItem(item: unknown, flags: ReadFlags): WantedItem | ItemResult {
   if (!isJsonObject(item) || Object.keys(item).length === 0) return refuse(null, null, 'bad_request', 'document must be a JSON object')
   const { id, rev } = item
   if (id === undefined) return refuse(null, null, 'bad_request', 'document id missed')
@@ -103,8 +113,33 @@ async function readItem(item: unknown, flags: ReadFlags, request: RequestContext
   const invalid = invalidMember(item)
   if (invalid !== null) return refuse(id, invalid.value, 'bad_request', invalid.reason)
   const since = item['atts_since'] as readonly string[] | undefined
-  const itemFlags = since === undefined ? flags : { ...flags, attachments: true, attachmentsSince: since }
-  return openItem(id as string, rev as string | undefined, itemFlags, request, services)
+  return { id: id as string, rev: rev as string | undefined, flags: since === undefined ? flags : { ...flags, attachments: true, attachmentsSince: since } }
+}
+
+/** Results in the order of the items, and the bytes of the bodies among them. */
+async function openItems(
+  items: readonly (WantedItem | ItemResult)[], request: RequestContext, services: Services,
+): Promise<{ readonly results: readonly ItemResult[]; readonly bytes: number }> {
+  const r = request.query.quorum('r')
+  const wanted = items.flatMap(item => 'parts' in item ? [] : [item])
+  const requests = wanted.map(({ id, rev, flags: { latest } }) => ({
+    id, revisions: rev === undefined ? 'leaves' as const : [formatRevision(parseRevision(rev))], latest,
+  }))
+  const found = await services.coordinator.openManyRevisions(request.database, requests, { r }, request)
+  const shown = await mapBounded(wanted, detailConcurrency, (item, index) => showItem(item, found[index]!, r, request, services))
+  let bytes = 0
+  for (const opened of found) for (const each of opened ?? []) if (each.kind === 'found') bytes += each.revision.body.length
+  let next = 0
+  return { results: items.map(item => 'parts' in item ? item : shown[next++]!), bytes }
+}
+
+async function showItem(
+  { id, rev, flags }: WantedItem, opened: readonly OpenedRevision[] | null, r: number | undefined, request: RequestContext, services: Services,
+): Promise<ItemResult> {
+  if (opened === null || opened.length === 0) return refuse(id, rev ?? 'undefined', 'not_found', 'missing')
+  const needsWhole = flags.revsInfo || flags.localSeq || flags.conflicts || flags.deletedConflicts
+  const whole = needsWhole ? await services.coordinator.openDocument(request.database, id, { tree: flags.revsInfo, body: false, r }, request) : null
+  return { id, parts: opened.map(item => part(id, item, flags, whole)) }
 }
 
 function invalidMember({ rev, atts_since: attachmentsSince }: JsonObject): { readonly value: unknown; readonly reason: string } | null {
@@ -112,17 +147,6 @@ function invalidMember({ rev, atts_since: attachmentsSince }: JsonObject): { rea
   if (attachmentsSince === undefined) return null
   const listed = Array.isArray(attachmentsSince) && attachmentsSince.every(since => typeof since === 'string' && readRevision(since) !== null)
   return listed ? null : { value: attachmentsSince, reason: 'att_since value must be array of revs.' }
-}
-
-async function openItem(id: string, rev: string | undefined, flags: ReadFlags, request: RequestContext, services: Services): Promise<ItemResult> {
-  const { coordinator } = services
-  const revisions = rev === undefined ? 'leaves' : [formatRevision(parseRevision(rev))]
-  const r = request.query.quorum('r')
-  const opened = await coordinator.openRevisions(request.database, id, { revisions, latest: flags.latest, r }, request)
-  if (opened === null || opened.length === 0) return refuse(id, rev ?? 'undefined', 'not_found', 'missing')
-  const needsWhole = flags.revsInfo || flags.localSeq || flags.conflicts || flags.deletedConflicts
-  const whole = needsWhole ? await coordinator.openDocument(request.database, id, { tree: flags.revsInfo, body: false, r }, request) : null
-  return { id, parts: opened.map(item => part(id, item, flags, whole)) }
 }
 
 function part(id: string, item: OpenedRevision, flags: ReadFlags, whole: OpenedDocument | null): ItemPart {
