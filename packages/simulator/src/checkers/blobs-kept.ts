@@ -7,11 +7,14 @@ import type { Findings } from './final-state.ts'
 
 const blobStoreName = 'attachments'
 
+/** By node, blobs that nothing names. */
+export type UnnamedBlobs = ReadonlyMap<string, ReadonlySet<string>>
+
 /**
  * On each disk lie the blobs that its documents name, sound, and after a sweep no others.
- * @param swept the nodes' own sweeps have had the time to remove what nothing names
+ * @param unnamed of some time ago, since when the nodes' own sweeps have been able to remove them
  */
-export async function blobsKept(nodes: readonly SimulatedNode[], swept: boolean): Promise<Findings> {
+export async function blobsKept(nodes: readonly SimulatedNode[], unnamed: UnnamedBlobs): Promise<Findings> {
   const findings: string[] = []
   for (const node of nodes) {
     const disk = node.disk.copy()
@@ -23,12 +26,24 @@ export async function blobsKept(nodes: readonly SimulatedNode[], swept: boolean)
       if (bytes === undefined) findings.push(`${node.name} has no blob ${hash}, which ${who} names`)
       else if (createHash('sha256').update(bytes).digest('hex') !== hash) findings.push(`the blob ${hash} on ${node.name}, which ${who} names, is damaged`)
     }
-    if (!swept) await host.blobs.collect()
-    const left = new Set(disk.blobs.blobs(blobStoreName).keys())
-    for (const hash of left) if (!named.has(hash)) findings.push(`nothing names the blob ${hash} on ${node.name}`)
-    for (const hash of named.keys()) if (before.has(hash) && !left.has(hash)) findings.push(`a sweep on ${node.name} takes the blob ${hash}, which ${named.get(hash)} names`)
+    const overdue = [...unnamed.get(node.name) ?? []].filter(hash => before.has(hash) && !named.has(hash))
+    findings.push(...overdue.map(hash => `nothing has named the blob ${hash} on ${node.name} for hours`))
+    await host.blobs.collect()
+    const left = disk.blobs.blobs(blobStoreName)
+    for (const hash of left.keys()) if (!named.has(hash)) findings.push(`a sweep leaves the blob ${hash} on ${node.name}, which nothing names`)
+    for (const [hash, who] of named) if (before.has(hash) && !left.has(hash)) findings.push(`a sweep on ${node.name} takes the blob ${hash}, which ${who} names`)
   }
   return findings
+}
+
+export async function unnamedBlobs(nodes: readonly SimulatedNode[]): Promise<UnnamedBlobs> {
+  const unnamed = new Map<string, ReadonlySet<string>>()
+  for (const node of nodes) {
+    const disk = node.disk.copy()
+    const named = await namedBlobs(await openCopy(disk))
+    unnamed.set(node.name, new Set([...disk.blobs.blobs(blobStoreName).keys()].filter(hash => !named.has(hash))))
+  }
+  return unnamed
 }
 
 /** Blobs of all revisions whose bodies stand, replaced ones too, with one that names them. */

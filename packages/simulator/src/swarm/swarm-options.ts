@@ -31,7 +31,7 @@ export interface SwarmOptions {
   readonly clockDrift: number
   readonly clockOffsetMs: number
   readonly syncDelayMs: { readonly min: number; readonly max: number }
-  /** How long the cluster is left alone at the end. */
+  /** How long the cluster is left alone at the end: 0, or long enough for leases to end and every node to sweep. */
   readonly idleMs: number
   /** Mean pause between two faults; Infinity: none. */
   readonly faultPauseMs: number

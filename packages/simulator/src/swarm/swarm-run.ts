@@ -5,7 +5,8 @@
 import { acknowledgedKept } from '../checkers/acknowledged-kept.ts'
 import { attachmentsKept } from '../checkers/attachments-kept.ts'
 import { attachmentsReadable } from '../checkers/attachments-readable.ts'
-import { blobsKept } from '../checkers/blobs-kept.ts'
+import { blobsKept, unnamedBlobs } from '../checkers/blobs-kept.ts'
+import type { UnnamedBlobs } from '../checkers/blobs-kept.ts'
 import { changesComplete } from '../checkers/changes-complete.ts'
 import { changesFollow } from '../checkers/changes-follow.ts'
 import { deletedStays } from '../checkers/deleted-stays.ts'
@@ -73,8 +74,6 @@ const metadataRestMs = 10_000
 const equalPollMs = 5000
 /** Frames that were under way when the last node stopped have arrived by then. */
 const lastFramesMs = 60_000
-/** Within this after the last write each node has removed the blobs that nothing names: leases are over, and a sweep has run. */
-const sweepMsMax = 100 * 60_000
 const durabilityShare = 0.2
 const recentLines = 60
 
@@ -149,11 +148,11 @@ class SwarmRun {
     await this.#checkFeeds(databases)
     await this.#checkAttachments(databases)
     this.#demand('changes-follow', await world.run(() => changesFollow(world, this.#dice.fork('follow'), records.map(({ name }) => name))))
-    await world.run(() => world.sleep(this.#options.idleMs))
+    const unnamed = await this.#rested()
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
-    await this.#checkBlobs()
+    this.#demand('blobs-kept', await blobsKept(world.nodes, unnamed))
     this.#check(this.#finalState(databases))
   }
 
@@ -290,8 +289,13 @@ class SwarmRun {
     if (finding !== undefined) throw new Failure('safety', checker, finding)
   }
 
-  async #checkBlobs(): Promise<void> {
-    this.#demand('blobs-kept', await blobsKept(this.#world.nodes, this.#options.idleMs >= sweepMsMax))
+  /** Leaves the cluster alone for a while; gives the blobs that were to be swept in that time. */
+  async #rested(): Promise<UnnamedBlobs> {
+    const { idleMs } = this.#options
+    if (idleMs === 0) return new Map()
+    const unnamed = await unnamedBlobs(this.#world.nodes)
+    await this.#world.run(() => this.#world.sleep(idleMs))
+    return unnamed
   }
 
   #check(state: FinalState): void {
