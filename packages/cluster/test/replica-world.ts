@@ -168,10 +168,11 @@ export class ReplicaWorld {
     })
   }
 
-  directory(from: string): { replica(node: string, shard: ShardId): ShardReplica; isConnected(node: string): boolean } {
+  directory(from: string): { replica(node: string, shard: ShardId): ShardReplica; isConnected(node: string): boolean; isCatchingUp(shard: ShardId): boolean } {
     return {
       replica: (node, shard) => faulty(this, from, node, this.#replicas.get(node)?.get(shardKey(shard))),
       isConnected: node => this.isConnected(from, node),
+      isCatchingUp: shard => this.#replicas.get(from)?.get(shardKey(shard))?.catchingUp ?? false,
     }
   }
 

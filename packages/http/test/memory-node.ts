@@ -42,7 +42,7 @@ export class MemoryNode {
     this.control = new MemoryControlPlane(nodes, this.down)
     const coordinator = createCoordinator({
       runtime, control: this.control,
-      replicas: { replica: (node, shard) => this.#replica(node, shard), isConnected: node => !this.down.has(node) },
+      replicas: { replica: (node, shard) => this.#replica(node, shard), isConnected: node => !this.down.has(node), isCatchingUp: () => false },
     })
     this.coordinator = options.wrap?.(coordinator) ?? coordinator
     this.databaseEvents = this.#createDatabaseEvents(nodes[0]!)

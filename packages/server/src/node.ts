@@ -180,6 +180,7 @@ class ComposedNode implements Node {
     return {
       replica: (node, shard) => node === name ? hosted.replicaOrAbsent(shard) : network.replica(node, shard),
       isConnected: node => connected.has(node),
+      isCatchingUp: shard => hosted.isCatchingUp(shard),
     }
   }
 

@@ -60,7 +60,7 @@ export class ReplicaAccess {
     return places[findRange(ranges, documentHash(id, db.partitioned))]!
   }
 
-  /** Reachable active replicas to read from: this node's, then the others in the map's order, silent nodes last. */
+  /** Reachable active replicas to read from: this node's (last but the silent ones while it catches up), then the others in the map's order, silent nodes last. */
   readers(place: ShardPlace): readonly Peer[] {
     return this.#order(place, true)
   }
@@ -98,7 +98,8 @@ export class ReplicaAccess {
       const local = record.node === this.node
       if (record.filling || (!local && !this.#directory.isConnected(record.node))) continue
       const peer = this.#peer(record, place)
-      if (local && forReading) trusted.unshift(peer)
+      if (local && forReading && this.#directory.isCatchingUp(place.id)) suspects.unshift(peer)
+      else if (local && forReading) trusted.unshift(peer)
       else if (health.isSuspect(record.node)) suspects.push(peer)
       else trusted.push(peer)
     }

@@ -6,4 +6,6 @@ export interface ReplicaDirectory {
   replica(node: string, shard: ShardId): ShardReplica
   /** True for this node and for peers with an open link. */
   isConnected(node: string): boolean
+  /** Whether this node's own replica may have missed edits (after an absence) that it has not fetched yet. */
+  isCatchingUp(shard: ShardId): boolean
 }

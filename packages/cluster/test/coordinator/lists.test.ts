@@ -83,6 +83,20 @@ describe('listing documents', () => {
     expect(await world.during(collect(list.rows))).to.have.length(450)
   })
 
+  it('asks a replica that catches up after an absence only when no other is there', async () => {
+    const world = new ReplicaWorld()
+    world.isolate('a')
+    await world.coordinator('b').updateDocuments(world.db, [edit('missed', null, {})], { w: 2 }, request())
+    world.heal()
+    world.store('a').catchingUp = true
+    const list = async (): Promise<string[]> => (await collect((await world.coordinator('a').listDocuments(world.db, everything, request())).rows)).map(row => row.id)
+    expect(await list()).to.deep.equal(['missed'])
+    const [opened] = await world.coordinator('a').openDocuments(world.db, ['missed'], { body: true }, request())
+    expect(opened).to.not.equal(null)
+    world.isolate('a')
+    expect(await list()).to.deep.equal([])
+  })
+
   it('fails when no replica of a range is left, and ends what it opened when the reader stops early', async () => {
     const ids = Array.from({ length: 300 }, (_, i) => `d${i}`)
     const world = new ReplicaWorld({ q: 3, coordinator: { listPageRows: 10 } })

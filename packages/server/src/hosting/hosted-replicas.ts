@@ -29,6 +29,8 @@ const retryMs = 2000
 
 export class HostedReplicas implements LocalReplicas {
   readonly #parts: HostedReplicasParts
+  /** Keys of the shards whose replica here catches up: mostly none. */
+  readonly #catchingUp = new Set<string>()
   #source: InventorySource | undefined
   #planned: { readonly state: ClusterState | null; readonly keys: ReadonlySet<string> } = { state: null, keys: new Set() }
   #partitioned: { readonly state: ClusterState | null; readonly incarnations: ReadonlySet<string> } = { state: null, incarnations: new Set() }
@@ -88,6 +90,12 @@ export class HostedReplicas implements LocalReplicas {
 
   setCatchingUp(shard: ShardId, catchingUp: boolean): void {
     this.#parts.host.replica(shard)?.setCatchingUp(catchingUp)
+    if (catchingUp) this.#catchingUp.add(shardKey(shard))
+    else this.#catchingUp.delete(shardKey(shard))
+  }
+
+  isCatchingUp(shard: ShardId): boolean {
+    return this.#catchingUp.size > 0 && this.#catchingUp.has(shardKey(shard))
   }
 
   onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void {
@@ -109,6 +117,11 @@ export class HostedReplicas implements LocalReplicas {
       this.#partitioned = { state, incarnations: new Set(databases.map(({ incarnation }) => incarnation)) }
     }
     return this.#parts.host.create(shard, this.#partitioned.incarnations.has(shard.incarnation))
+  }
+
+  #drop(shard: ShardId): Promise<void> {
+    this.#catchingUp.delete(shardKey(shard))
+    return this.#parts.host.drop(shard)
   }
 
   /** One run at a time; what changes during a run asks for another. */
@@ -136,7 +149,7 @@ export class HostedReplicas implements LocalReplicas {
     if (source === undefined || !state) return true
     const { create, drop } = compareInventory(state, node, host.list())
     const garbage = source.confirmed() ? drop : []
-    const changes = [...create.map(shard => () => this.#create(shard)), ...garbage.map(shard => () => host.drop(shard))]
+    const changes = [...create.map(shard => () => this.#create(shard)), ...garbage.map(shard => () => this.#drop(shard))]
     let failures = 0
     for (let from = 0; from < changes.length && !this.#stopped; from += parallelChanges) {
       const outcomes = await Promise.allSettled(changes.slice(from, from + parallelChanges).map(change => change()))
