@@ -145,6 +145,8 @@ export interface ReplicaReport {
   readonly sequence: number
   readonly document_count: number
   readonly deleted_count: number
+  /** It may lack edits that were made while its node was away. */
+  readonly catching_up: boolean
   /** Of every document's leaves. */
   readonly digest: string
 }

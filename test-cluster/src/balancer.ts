@@ -1,0 +1,111 @@
+/** A load balancer as operators put one in front: each request to the next node that says it is up, whatever connection it came by. */
+import { createServer, request, type ClientRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream'
+import { administrator, type TestNode } from './test-node.ts'
+
+const checkIntervalMs = 200
+/** Long: a machine that runs a whole cluster and its clients has slow moments. */
+const checkTimeoutMs = 5000
+/** Those of one connection, which the next hop must not see. */
+const hopHeaders = new Set(['connection', 'keep-alive', 'transfer-encoding'])
+
+export class Balancer {
+  readonly #nodes: readonly TestNode[]
+  readonly #up = new Set<TestNode>()
+  readonly #server: Server
+  #checks: NodeJS.Timeout | undefined
+  #next = 0
+
+  private constructor(nodes: readonly TestNode[]) {
+    this.#nodes = nodes
+    this.#server = createServer((incoming, outgoing) => this.#pass(incoming, outgoing, this.#nodes.length))
+    // Long feeds and large uploads are the nodes' affair.
+    this.#server.requestTimeout = 0
+  }
+
+  static async open(nodes: readonly TestNode[]): Promise<Balancer> {
+    const balancer = new Balancer(nodes)
+    await new Promise<void>((resolve, reject) => balancer.#server.once('error', reject).listen(0, '127.0.0.1', resolve))
+    await balancer.#check()
+    balancer.#checks = setInterval(() => void balancer.#check(), checkIntervalMs)
+    return balancer
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** With the administrator's credentials, as clients take it. */
+  get url(): string {
+    return `http://${administrator}@127.0.0.1:${this.port}`
+  }
+
+  /** Whether the node gets requests. */
+  isUp(node: TestNode): boolean {
+    return this.#up.has(node)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#checks)
+    this.#server.closeAllConnections()
+    await new Promise(resolve => this.#server.close(resolve))
+  }
+
+  async #check(): Promise<void> {
+    await Promise.all(this.#nodes.map(async node => {
+      const up = await node.http.send('GET', '/_up', { timeoutMs: checkTimeoutMs }).then(({ status }) => status === 200, () => false)
+      if (up) this.#up.add(node)
+      else this.#up.delete(node)
+    }))
+  }
+
+  #choose(): TestNode | undefined {
+    for (let step = 0; step < this.#nodes.length; step++) {
+      const node = this.#nodes[this.#next++ % this.#nodes.length]!
+      if (this.#up.has(node)) return node
+    }
+    return undefined
+  }
+
+  /** A node that refuses the connection has seen nothing of the request: the next one may have it. */
+  #pass(incoming: IncomingMessage, outgoing: ServerResponse, attempts: number): void {
+    const node = attempts > 0 ? this.#choose() : undefined
+    if (node === undefined) return void outgoing.writeHead(503).end()
+    let connected = false
+    const { method, url } = incoming
+    const forwarded = request({ host: '127.0.0.1', port: node.http.port, method, path: url, headers: endToEnd(incoming), agent: false })
+    forwarded.on('socket', socket => socket.once('connect', () => {
+      connected = true
+      pipeline(incoming, forwarded, () => undefined)
+    }))
+    forwarded.on('response', answer => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer))
+      outgoing.flushHeaders()
+      pipeline(answer, outgoing, () => undefined)
+    })
+    forwarded.on('error', () => {
+      if (!connected) {
+        this.#up.delete(node)
+        return this.#pass(incoming, outgoing, attempts - 1)
+      }
+      fail(outgoing)
+    })
+    outgoing.on('close', () => abandon(forwarded, outgoing))
+  }
+}
+
+/** The node was lost with the request in flight. */
+function fail(outgoing: ServerResponse): void {
+  if (outgoing.headersSent) outgoing.destroy()
+  else outgoing.writeHead(502).end()
+}
+
+/** The client has gone: so does its request to the node. */
+function abandon(forwarded: ClientRequest, outgoing: ServerResponse): void {
+  if (!outgoing.writableFinished) forwarded.destroy()
+}
+
+function endToEnd({ headers }: IncomingMessage): Record<string, string | string[]> {
+  return Object.fromEntries(Object.entries(headers).filter((entry): entry is [string, string | string[]] => entry[1] !== undefined && !hopHeaders.has(entry[0])))
+}
