@@ -43,6 +43,8 @@ export class ReplicaWorld {
   readonly filledReports: string[] = []
   /** Turns of the event loop that a remote call takes each way: random up to so many. */
   jitterTurns = 0
+  /** Milliseconds since 1970 as replicas record them, and a little more with each change. */
+  time = 0
   db: DatabaseRecord
   readonly #options: WorldOptions
   readonly #random: SeededRandom
@@ -80,7 +82,7 @@ export class ReplicaWorld {
       const shard: ShardId = { incarnation: this.db.incarnation, range }
       if (hosted.has(shardKey(shard)) || !replicas.some(replica => replica.node === node)) continue
       hosted.set(shardKey(shard), new MemoryShardReplica({
-        history: `${node}-${++this.#lives}`, now: () => ++this.#stamp, partitioned: this.db.partitioned,
+        history: `${node}-${++this.#lives}`, now: () => this.time + ++this.#stamp, partitioned: this.db.partitioned,
         onCommit: documents => { for (const listener of this.#commitListeners.get(node)!) listener(shard, documents) },
       }))
     }

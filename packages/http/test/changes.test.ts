@@ -19,6 +19,13 @@ describe('the changes feed', () => {
     expect(masked((await node.get('/db/_changes?since=now')).text)).to.equal('{"results":[\n\n],\n"last_seq":"S","pending":0}\n\n')
   })
 
+  it('begins at a time, and with everything when it is before all changes', async () => {
+    await write('a')
+    expect((await node.get('/db/_changes?since=2001-01-01T00:00:00Z')).json.results.length).to.equal(1)
+    expect((await node.get('/db/_changes?since=2999-01-01T00:00:00Z')).json.results).to.deep.equal([])
+    expect((await node.get('/db/_changes?since=2025-02-30T00:00:00Z')).status).to.equal(400)
+  })
+
   it('has a tag that changes with the database, and answers 304 and HEAD', async () => {
     await write('a')
     const { etag } = (await node.get('/db/_changes')).headers

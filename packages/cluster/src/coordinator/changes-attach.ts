@@ -1,3 +1,4 @@
+import { sequenceBefore } from '@sectional/core'
 import type { CallContext, ReplicaError, ReplicaInfo } from '@sectional/core'
 import type { ReplicaSource, ShardPosition } from './changes-position.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
@@ -15,17 +16,20 @@ export interface AttachedReplica {
   readonly at: number
 }
 
+/** Where a reader begins who has no place yet. */
+export type FirstPlace = 'start' | 'end' | { readonly time: number }
+
 /**
  * Finds a replica on which a reader can go on: the one that it read before, else, of all that answer, the one with
  * the least left to read. There it goes on where its place says, or where that replica knows its own changes to
  * stand in the logs that the place names; from the beginning only when neither knows the other. An empty place
- * begins at the start, or at the end (`fromEnd`), of the first replica that answers.
+ * begins at the start, the end or a time of the first replica that answers.
  *
  * @param failed nodes not to ask; those that fail are added
  * @throws ApiError when no replica answers
  */
 export async function attachReplica(
-  scope: CoordinatorScope, place: ShardPlace, position: ShardPosition, options: { readonly fromEnd: boolean; readonly failed: Set<string> }, call: CallContext,
+  scope: CoordinatorScope, place: ShardPlace, position: ShardPosition, options: { readonly from: FirstPlace; readonly failed: Set<string> }, call: CallContext,
 ): Promise<AttachedReplica> {
   const readers = scope.access.readers(place).filter(peer => !options.failed.has(peer.node))
   const ordered = [...readers.filter(peer => peer.node === position.node), ...readers.filter(peer => peer.node !== position.node)]
@@ -34,9 +38,11 @@ export async function attachReplica(
   for (const peer of ordered) {
     let info: ReplicaInfo
     let translated = 0
+    let first = 0
     try {
       info = await peer.replica.replicaInfo(call)
-      if (!position.isEmpty && position.history !== info.history) translated = await peer.replica.translateCheckpoints(position.checkpoints(), call)
+      if (position.isEmpty) first = await firstSequence(peer, info, options.from, call)
+      else if (position.history !== info.history) translated = await peer.replica.translateCheckpoints(position.checkpoints(), call)
     } catch (error) {
       const failure = asReplicaError(error)
       if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
@@ -46,7 +52,7 @@ export async function attachReplica(
     }
     scope.histories.learn(info.history, peer.node)
     const attached = (since: number): AttachedReplica => attachedTo(peer, info, since, scope.runtime.clock.monotonic())
-    if (position.isEmpty) return attached(options.fromEnd ? info.sequence : 0)
+    if (position.isEmpty) return attached(first)
     // Nobody has read what is not written: such a token was made up.
     const found = attached(Math.min(Math.max(position.known(info.history) ?? 0, translated), info.sequence))
     if (position.history === info.history) return found
@@ -54,6 +60,11 @@ export async function attachReplica(
   }
   if (best === undefined) throw shardFailure(errors)
   return best
+}
+
+async function firstSequence({ replica }: Peer, { sequence }: ReplicaInfo, from: FirstPlace, call: CallContext): Promise<number> {
+  if (typeof from === 'string') return from === 'end' ? sequence : 0
+  return sequenceBefore(await replica.timeSpans({ clear: false }, call), from.time, sequence)
 }
 
 function left({ source, since }: AttachedReplica): number {

@@ -3,7 +3,7 @@ import type { CallContext, ChangeRow } from '@sectional/core'
 import type { Timer } from '@sectional/runtime'
 import { mapBounded } from './bounded-parallel.ts'
 import { attachReplica } from './changes-attach.ts'
-import type { AttachedReplica } from './changes-attach.ts'
+import type { AttachedReplica, FirstPlace } from './changes-attach.ts'
 import { ShardPosition } from './changes-position.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { ChangesEvent, ChangesFeed, ChangesOptions, RequestContext } from './coordinator.ts'
@@ -79,7 +79,8 @@ export class ShardsFeed implements ChangesFeed {
   async attach(shard: FeedShard): Promise<AttachedReplica> {
     if (shard.attached !== undefined) return shard.attached
     const { descending, since } = this.#options
-    const options = { fromEnd: descending || since.kind === 'now', failed: shard.failed ??= new Set() }
+    const from: FirstPlace = descending || since.kind === 'now' ? 'end' : since.kind === 'time' ? since : 'start'
+    const options = { from, failed: shard.failed ??= new Set() }
     const found = await attachReplica(this.#scope, shard.place, shard.position, options, this.#call(this.#scope.options.readTimeoutMs))
     // Going down from the end, what it has seen of others does not hold.
     const attached = descending ? { ...found, source: { ...found.source, seen: {} } } : found

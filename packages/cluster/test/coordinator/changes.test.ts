@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { decodeSinceToken, encodeSinceToken } from '@sectional/core'
+import { decodeSinceToken, encodeSinceToken, timeSpanMin, timeSpanMs } from '@sectional/core'
 import type { ChangeRow } from '@sectional/core'
 import { defaultAntiEntropyOptions } from '../../src/anti-entropy/anti-entropy-options.ts'
 import { syncReplica } from '../../src/anti-entropy/replica-sync.ts'
@@ -110,6 +110,21 @@ describe('changes of a database', () => {
     expect((await list(world.coordinator('a'), world, { since: since(none.token) })).rows.length).to.equal(20)
     await write(world, 'b', ['new'])
     expect(ids((await list(world.coordinator('c'), world, { since: since(now.token) })).rows)).to.deep.equal(['new'])
+  })
+
+  it('begin at a time, with what was recorded then at the latest', async () => {
+    const world = new ReplicaWorld({ q: 2 })
+    const from = (time: number): Promise<Read> => list(world.coordinator('b'), world, { since: { kind: 'time', time } })
+    world.time = timeSpanMin
+    await write(world, 'a', numbered(0, 20))
+    world.time += 2 * timeSpanMs
+    await write(world, 'a', numbered(20, 30))
+    expect((await from(timeSpanMin - 1)).rows.length).to.equal(30)
+    expect(ids((await from(world.time + 1000)).rows)).to.deep.equal(numbered(20, 30))
+    expect((await from(world.time + 2 * timeSpanMs)).rows.length).to.equal(0)
+    const { rows, token } = await from(world.time)
+    expect(ids(rows)).to.include.members(numbered(20, 30))
+    expect((await list(world.coordinator('c'), world, { since: since(token) })).rows.length).to.equal(0)
   })
 
   it('go down from the newest', async () => {

@@ -16,6 +16,7 @@ import { crc32 } from 'node:zlib'
 import type { HashRange } from '../contracts/shard-replica.ts'
 import { ByteReader, VARINT_BYTES_MAX, writeVarint } from '../encoding/varint.ts'
 import { compareRanges } from '../sharding/hash-ring.ts'
+import { parseIsoTime } from '../time/utc-time.ts'
 
 /**
  * Everything up to `sequence` of that replica's life (`history`) has been read in this range. Several parts of one
@@ -32,6 +33,8 @@ export interface SincePart {
 export type Since =
   | { readonly kind: 'start' }
   | { readonly kind: 'now' }
+  /** What was recorded from then on, milliseconds since 1970; earlier changes may come too. */
+  | { readonly kind: 'time'; readonly time: number }
   | { readonly kind: 'vector'; readonly parts: readonly SincePart[] }
   /** To be answered with 400. `reason` is for logs. */
   | { readonly kind: 'malformed'; readonly reason: string }
@@ -168,7 +171,8 @@ function encodeHistory(history: string): Buffer {
 }
 
 /**
- * Reads what clients send as `since`: a token or `0`, with or without number and quotes, or the bare word `now`.
+ * Reads what clients send as `since`: a token or `0`, with or without number and quotes, the bare word `now`, or a time
+ * as `2025-07-21T16:00:00Z`.
  *
  * @param text the parameter as text; a JSON string may come with its quotes
  */
@@ -177,6 +181,8 @@ export function decodeSinceToken(text: string): Since {
   const bare = text.length >= 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text
   if (bare === '0') return { kind: 'start' }
   if (text === 'now') return { kind: 'now' }
+  const time = parseIsoTime(text)
+  if (time !== null) return { kind: 'time', time }
   // The version byte makes every opaque part start with A, never with a digit.
   const opaque = /^(?:[0-9]+-)?(A[A-Za-z0-9_-]*)$/.exec(bare)?.[1]
   if (opaque === undefined) return malformed('not a token of this service')

@@ -58,6 +58,7 @@ describe('since-tokens', () => {
   it('know the beginning and now', () => {
     for (const zero of ['0', '"0"']) expect(decodeSinceToken(zero)).to.deep.equal({ kind: 'start' })
     expect(decodeSinceToken('now')).to.deep.equal({ kind: 'now' })
+    expect(decodeSinceToken('2025-07-21T16:00:00Z')).to.deep.equal({ kind: 'time', time: 1_753_113_600_000 })
     expect(decodeSinceToken('"now"').kind).to.equal('malformed')
   })
 
