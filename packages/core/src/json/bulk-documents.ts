@@ -10,7 +10,7 @@ export interface BulkDocuments {
   readonly documents: readonly ParsedDocument[]
   /** `new_edits`, true when absent. */
   readonly newEdits: boolean
-  /** All members of the request (`w`, `all_or_nothing`, ..). */
+  /** All other members of the request (`w`, `all_or_nothing`, ..). The values of the documents are not kept while they are written. */
   readonly members: JsonObject
 }
 
@@ -22,11 +22,11 @@ export interface BulkDocuments {
 export function parseBulkDocuments(input: Uint8Array | string): BulkDocuments {
   const { bytes, value } = readJson(input)
   if (!isJsonObject(value)) throw new ApiError('not_an_object')
-  const { docs, new_edits: newEdits = true } = value
+  const { docs, new_edits: newEdits = true, ...members } = value
   if (docs === undefined) throw new ApiError('bad_request', 'POST body must include `docs` parameter.')
   if (!Array.isArray(docs)) throw new ApiError('bad_request', '`docs` parameter must be an array.')
   if (typeof newEdits !== 'boolean') throw new ApiError('bad_request', '`new_edits` parameter must be a boolean.')
-  return { documents: readDocuments(bytes, docs), newEdits, members: value }
+  return { documents: readDocuments(bytes, docs), newEdits, members }
 }
 
 function readDocuments(bytes: Uint8Array, values: readonly unknown[]): ParsedDocument[] {
