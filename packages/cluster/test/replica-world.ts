@@ -145,7 +145,7 @@ export class ReplicaWorld {
 
   coordinator(node: string, parts: { readonly onMissed?: (shard: ShardId, node: string) => void } = {}): CoordinatorNode {
     return createCoordinator({
-      runtime: this.runtime(node), control: { node }, replicas: this.directory(node), options: this.#options.coordinator, ...parts,
+      runtime: this.runtime(node), control: { node, state: () => this.state() }, replicas: this.directory(node), options: this.#options.coordinator, ...parts,
     })
   }
 

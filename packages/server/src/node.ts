@@ -129,7 +129,7 @@ class ComposedNode implements Node {
     const nodeInformation = this.#createInformation(control, hosted)
     const replicas = this.#directory(network, hosted)
     const antiEntropy = new AntiEntropy({ runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy })
-    const coordinator = this.#createCoordinator(control, replicas, antiEntropy)
+    const coordinator = this.#createCoordinator(metadata, replicas, antiEntropy)
 
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
     const databaseEvents = new DatabaseEvents({

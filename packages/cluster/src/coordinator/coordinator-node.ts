@@ -1,7 +1,7 @@
 /** The coordinator of one node, as a table of contents: one file an operation beside this one. */
 import type { ShardId } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
-import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { ClusterState, DatabaseRecord } from '../control/cluster-state.ts'
 import { BackgroundWork, NodeWindow } from './background-work.ts'
 import { ChangeWatches } from './change-watches.ts'
 import { openChanges } from './changes-open.ts'
@@ -35,8 +35,8 @@ import { openManyRevisions, openRevisions } from './revisions-open.ts'
 
 export interface CoordinatorParts {
   readonly runtime: Runtime
-  /** Only its name is used: every verb brings its database record. */
-  readonly control: { readonly node: string }
+  /** Every verb brings its database record; the state tells whether it changed while a write was under way. */
+  readonly control: { readonly node: string; readonly state?: () => Pick<ClusterState, 'databases'> | null }
   readonly replicas: ReplicaDirectory
   readonly options?: Partial<CoordinatorOptions>
   /** Told when a replica failed to store what others confirmed (`AntiEntropy.reportMissed`). */
@@ -62,7 +62,7 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
   const scope: CoordinatorScope = {
     runtime,
     options: bounds,
-    access: new ReplicaAccess(control.node, replicas, { reads: readHealth, decisions: decisionHealth }),
+    access: new ReplicaAccess(control.node, replicas, { reads: readHealth, decisions: decisionHealth }, () => control.state?.()?.databases),
     readHealth,
     decisionHealth,
     metrics: new CoordinatorMetrics(runtime.metrics),

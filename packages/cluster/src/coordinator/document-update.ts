@@ -1,7 +1,6 @@
 import { ApiError, editedAttachments } from '@sectional/core'
 import type { DocumentEdit, DocumentRevision, EditOutcome } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { quorumSize } from '../quorum/read-quorum.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { DocumentWrite, RequestContext, WriteOptions, WriteOutcome } from './coordinator.ts'
@@ -12,6 +11,7 @@ import { asReplicaError, shardFailure } from './replica-failures.ts'
 import { distributeRevisions } from './revisions-distribution.ts'
 import { batchByShard } from './shard-batches.ts'
 import type { ShardBatch } from './shard-batches.ts'
+import { WriteTally } from './write-tally.ts'
 
 /** Interactive edits: decided once per shard, then sent to the other replicas. One outcome per write, in order. */
 export async function updateDocuments(
@@ -45,7 +45,9 @@ async function updateAlone(
     const replica = scope.access.loneLocal(place)!
     const reply = await replica.updateDocuments({ edits, revsLimit: db.revsLimit, force: true, ...partitionLimit(db, options) }, writeCall(scope.options.requestTimeoutMs, context))
     if (reply.kind === 'declined') throw new ApiError('internal_server_error', 'No DB shards could be opened.')
-    const accepted = quorumSize(1, options.w) > 1
+    const tally = new WriteTally(scope.access, place, options.w)
+    tally.durable(scope.access.node)
+    const accepted = tally.verdict() !== 'met'
     scope.metrics.write(accepted ? 'accepted' : 'met')
     return reply.outcomes.map((outcome, i) => writeOutcome(edits[i]!.id, outcome, accepted))
   } catch (error) {

@@ -1,7 +1,6 @@
 import { formatRevision } from '@sectional/core'
 import type { Branch, Purge, ReplicaError, RevisionPath } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../quorum/write-quorum.ts'
 import { mapBounded } from './bounded-parallel.ts'
 import { readCall, writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
@@ -10,6 +9,7 @@ import type { Peer, ShardPlace } from './replica-access.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
 import { collectReplies } from './reply-collection.ts'
 import { branchRevisions, mergeBranches } from './revision-merge.ts'
+import { WriteTally } from './write-tally.ts'
 
 const uuidBytes = 16
 /** Ancestors that a purge names with a revision, beyond which they are not worth their bytes. */
@@ -84,24 +84,35 @@ function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: re
   return new Promise(resolve => {
     const removed = purges.map(() => new Set<string>())
     const errors: ReplicaError[] = []
-    let quorum = writeQuorum(place.activeCount, w)
+    const tally = new WriteTally(scope.access, place, w)
+    const asked = new Set<string>()
     let settled = false
     const purgeOn = async (peer: Peer): Promise<void> => {
       try {
         const reply = await peer.replica.purgeDocuments({ purges }, writeCall(scope.options.storeTimeoutMs, context))
         reply.forEach((revisions, i) => { for (const revision of revisions) removed[i]!.add(revision) })
-        if (peer.active) quorum = withDurable(quorum)
+        tally.durable(peer.node)
       } catch (error) {
         errors.push(asReplicaError(error))
         scope.reportMissed(place.id, peer.node)
-        if (peer.active) quorum = withFailedWrite(quorum)
+        tally.failed(peer.node)
       }
-      const verdict = writeVerdict(quorum)
-      if (settled || verdict === 'waiting') return
+      if (settled) return
+      const now = scope.access.now(place)
+      if (now !== place) send(now)
+      const verdict = tally.verdict()
+      if (verdict === 'waiting') return
       settled = true
       resolve({ verdict, removed: removed.map(set => new Set(set)), errors })
     }
-    for (const peer of scope.access.peers(place)) scope.background.track(purgeOn(peer))
+    const send = (to: ShardPlace): void => {
+      for (const peer of scope.access.peers(to)) {
+        if (asked.has(peer.node)) continue
+        asked.add(peer.node)
+        scope.background.track(purgeOn(peer))
+      }
+    }
+    send(place)
   })
 }
 

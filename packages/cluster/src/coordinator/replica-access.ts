@@ -1,4 +1,4 @@
-import { documentHash, findRange } from '@sectional/core'
+import { compareRanges, documentHash, findRange } from '@sectional/core'
 import type { HashRange, ShardId, ShardReplica } from '@sectional/core'
 import { activeReplicas } from '../control/cluster-state.ts'
 import type { DatabaseRecord, ReplicaRecord, ShardRecord } from '../control/cluster-state.ts'
@@ -17,6 +17,8 @@ export interface Peer {
 /** One shard of one database with the places of its replicas. */
 export interface ShardPlace {
   readonly id: ShardId
+  /** As the request found it; `ReplicaAccess.now` tells what has become of it. */
+  readonly db: DatabaseRecord
   readonly record: ShardRecord
   readonly activeCount: number
 }
@@ -29,14 +31,19 @@ export class ReplicaAccess {
   readonly #directory: ReplicaDirectory
   readonly #readHealth: ReplicaHealth
   readonly #decisionHealth: ReplicaHealth
+  readonly #databases: () => ReadonlyMap<string, DatabaseRecord> | undefined
   readonly #maps = new WeakMap<DatabaseRecord, ShardMap>()
 
   /** Slow reads do not move decisions: a second decider costs conflicts, a second reader nothing. */
-  constructor(node: string, directory: ReplicaDirectory, health: { readonly reads: ReplicaHealth; readonly decisions: ReplicaHealth }) {
+  constructor(
+    node: string, directory: ReplicaDirectory, health: { readonly reads: ReplicaHealth; readonly decisions: ReplicaHealth },
+    databases: () => ReadonlyMap<string, DatabaseRecord> | undefined = () => undefined,
+  ) {
     this.node = node
     this.#directory = directory
     this.#readHealth = health.reads
     this.#decisionHealth = health.decisions
+    this.#databases = databases
   }
 
   places(db: DatabaseRecord): readonly ShardPlace[] {
@@ -47,7 +54,7 @@ export class ReplicaAccess {
     const known = this.#maps.get(db)
     if (known !== undefined) return known
     const places = db.shards.map(record => ({
-      id: { incarnation: db.incarnation, range: record.range }, record, activeCount: activeReplicas(record).length,
+      id: { incarnation: db.incarnation, range: record.range }, db, record, activeCount: activeReplicas(record).length,
     }))
     const map = { places, ranges: db.shards.map(record => record.range) }
     this.#maps.set(db, map)
@@ -58,6 +65,13 @@ export class ReplicaAccess {
   placeOf(db: DatabaseRecord, id: string): ShardPlace {
     const { places, ranges } = this.#map(db)
     return places[findRange(ranges, documentHash(id, db.partitioned))]!
+  }
+
+  /** The place by the newest shard map that this node knows; the same one while its replicas are. */
+  now(place: ShardPlace): ShardPlace {
+    const db = this.#databases()?.get(place.db.name)
+    if (db === undefined || db.shards === place.db.shards || db.incarnation !== place.db.incarnation) return place
+    return this.#map(db).places.find(({ id: { range } }) => compareRanges(range, place.id.range) === 0) ?? place
   }
 
   /** Reachable active replicas to read from: this node's (last but the silent ones while it catches up), then the others in the map's order, silent nodes last. */

@@ -1,12 +1,12 @@
 import { ReplicaError } from '@sectional/core'
 import type { StoreRevisionsRequest } from '@sectional/core'
-import { withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../quorum/write-quorum.ts'
 import { namedBlobs, provideBlobs } from './blob-transfer.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { RequestContext } from './coordinator.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
 import { asReplicaError } from './replica-failures.ts'
+import { WriteTally } from './write-tally.ts'
 
 export interface Distribution {
   /** `accepted`: durable somewhere, but on fewer than w replicas after all have replied. */
@@ -16,7 +16,8 @@ export interface Distribution {
 
 /**
  * Sends decided revisions to every replica but the one that has them already. Resolves as soon as w copies are
- * durable; the rest goes on as background work. Filling replicas receive and do not count.
+ * durable; the rest goes on as background work. Filling replicas receive and do not count. A replica that the shard got
+ * meanwhile receives them too, and w counts by the old map and the new.
  *
  * @param decider the replica that made the revisions durable when it decided; null: none has them yet
  * @param w as the client gave it
@@ -26,24 +27,35 @@ export function distributeRevisions(
 ): Promise<Distribution> {
   return new Promise(resolve => {
     const errors: ReplicaError[] = []
-    let quorum = writeQuorum(place.activeCount, w)
-    if (decider !== null) quorum = withDurable(quorum)
+    const tally = new WriteTally(scope.access, place, w)
+    const asked = new Set<string>()
+    if (decider !== null) {
+      asked.add(decider.node)
+      tally.durable(decider.node)
+    }
     let settled = false
+    const send = (to: ShardPlace): void => {
+      for (const peer of scope.access.peers(to)) {
+        if (asked.has(peer.node)) continue
+        asked.add(peer.node)
+        scope.background.track(storeOn(scope, place, peer, request, context).then(error => {
+          if (error !== null) errors.push(error)
+          tally[error === null ? 'durable' : 'failed'](peer.node)
+          settle()
+        }))
+      }
+    }
     const settle = (): void => {
-      const verdict = writeVerdict(quorum)
-      if (settled || verdict === 'waiting') return
+      if (settled) return
+      const now = scope.access.now(place)
+      if (now !== place) send(now)
+      const verdict = tally.verdict()
+      if (verdict === 'waiting') return
       settled = true
       scope.metrics.write(verdict)
       resolve({ verdict, errors })
     }
-    for (const peer of scope.access.peers(place)) {
-      if (peer.node === decider?.node) continue
-      scope.background.track(storeOn(scope, place, peer, request, context).then(error => {
-        if (error !== null) errors.push(error)
-        if (peer.active) quorum = error === null ? withDurable(quorum) : withFailedWrite(quorum)
-        settle()
-      }))
-    }
+    send(place)
     settle()
   })
 }

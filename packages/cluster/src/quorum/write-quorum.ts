@@ -32,6 +32,17 @@ export function withFailedWrite(quorum: WriteQuorum): WriteQuorum {
   return { ...quorum, failed: quorum.failed + 1 }
 }
 
+/**
+ * The verdict on a write while whose shard map changed, by the map that it came in with and the one that stands now: it
+ * is met where both are, so that readers by either map see it (as joint configurations do, Raft 6).
+ */
+export function jointWriteVerdict(quorums: readonly WriteQuorum[]): WriteVerdict {
+  const verdicts = quorums.map(writeVerdict)
+  if (verdicts.includes('waiting')) return 'waiting'
+  if (verdicts.every(verdict => verdict === 'met')) return 'met'
+  return verdicts.every(verdict => verdict === 'failed') ? 'failed' : 'accepted'
+}
+
 export function writeVerdict({ needed, replicas, durable, failed }: WriteQuorum): WriteVerdict {
   if (durable >= needed) return 'met'
   if (durable + failed < replicas) return 'waiting'

@@ -111,6 +111,36 @@ describe('writing documents', () => {
     expect((await world.leavesOf('x')).c).to.have.length(1)
   })
 
+  /** The shard has `before` while the write is under way, and all three replicas when it is answered. */
+  async function grownMeanwhile(before: readonly string[], fails: readonly string[] = []): Promise<{ readonly world: ReplicaWorld; readonly outcome: WriteOutcome }> {
+    const world = new ReplicaWorld()
+    const grown = world.db
+    world.setDatabase({ ...grown, shards: grown.shards.map(shard => ({ ...shard, replicas: shard.replicas.filter(each => before.includes(each.node)) })) })
+    for (const node of fails) world.faults.set(node, { kind: 'fail', code: 'storage' })
+    const coordinator = world.coordinator('b')
+    const writing = coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request())
+    world.setDatabase(grown)
+    const [outcome] = await writing
+    await coordinator.stop()
+    return { world, outcome: outcome! }
+  }
+
+  it('counts by the new shard map too when it changes meanwhile, and sends what is written to the new replicas', async () => {
+    const { world, outcome } = await grownMeanwhile(['a'])
+    expect(outcome).to.include({ kind: 'written', accepted: false })
+    for (const node of ['b', 'c']) expect((await world.leavesOf('x'))[node]).to.have.length(1)
+    expect((await grownMeanwhile(['a'], ['b', 'c'])).outcome).to.include({ kind: 'written', accepted: true })
+  })
+
+  it('does not take one copy for enough when the only replica got others meanwhile', async () => {
+    const world = new ReplicaWorld()
+    const grown = world.db
+    world.setDatabase({ ...grown, shards: grown.shards.map(shard => ({ ...shard, replicas: shard.replicas.filter(each => each.node === 'a') })) })
+    const writing = world.coordinator('a').updateDocuments(world.db, [edit('x', null, {})], {}, request())
+    world.setDatabase(grown)
+    expect((await writing)[0]).to.include({ kind: 'written', accepted: true })
+  })
+
   it('leaves a node alone that has too many writes under way', async () => {
     const world = new ReplicaWorld({ coordinator: { nodeStoresMax: 2 } })
     world.faults.set('c', { kind: 'hang' })

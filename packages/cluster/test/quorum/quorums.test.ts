@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { readersToAsk, readQuorum, readVerdict, withAnswer, withFailure } from '../../src/quorum/read-quorum.ts'
-import { withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../../src/quorum/write-quorum.ts'
+import { jointWriteVerdict, withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../../src/quorum/write-quorum.ts'
 import { decision, decisionStep, withRefusal } from '../../src/quorum/decision.ts'
 
 /** Replies as text: `+` good, `-` failed. */
@@ -74,6 +74,16 @@ describe('write quorum', () => {
   it('ends as accepted when w exceeds n', () => {
     expect(writeAfter(3, 4, '++')).to.equal('waiting')
     expect(writeAfter(3, 4, '+++')).to.equal('accepted')
+  })
+
+  it('is met while the shard map changes where both maps have it met', () => {
+    const [met, waiting, failed] = [{ ...writeQuorum(1, undefined), durable: 1 }, { ...writeQuorum(3, undefined), durable: 1 }, { ...writeQuorum(2, undefined), failed: 2 }]
+    expect(jointWriteVerdict([met])).to.equal('met')
+    expect(jointWriteVerdict([met, waiting])).to.equal('waiting')
+    expect(jointWriteVerdict([met, { ...waiting, durable: 2 }])).to.equal('met')
+    expect(jointWriteVerdict([met, { ...waiting, failed: 2 }])).to.equal('accepted')
+    expect(jointWriteVerdict([met, failed])).to.equal('accepted')
+    expect(jointWriteVerdict([failed, failed])).to.equal('failed')
   })
 
   it('takes 0 and less as 1', () => {
