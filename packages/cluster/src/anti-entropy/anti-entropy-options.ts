@@ -17,6 +17,11 @@ export interface AntiEntropyOptions {
   /** Each pair of replicas is compared by digests so often; 0: never. */
   readonly digestIntervalMs: number
   readonly digestBuckets: number
+  /**
+   * Below this `_revs_limit` a replica may cut off a revision that another one holds for a branch of its own, and no pass
+   * tells: pairs are compared by digests on the slow clock while either side changes.
+   */
+  readonly shortHistoryRevs: number
   /** Rows of one question to the target, and documents of one write to it. */
   readonly batchDocumentsMax: number
   /** Body bytes of one write to the target; a single larger document travels alone. */
@@ -37,6 +42,7 @@ export const defaultAntiEntropyOptions: AntiEntropyOptions = Object.freeze({
   catchUpMaxMs: 300_000,
   digestIntervalMs: 3_600_000,
   digestBuckets: 1_024,
+  shortHistoryRevs: 100,
   batchDocumentsMax: 500,
   batchBytesMax: 4 * 1024 * 1024,
   checkpointRows: 10_000,

@@ -188,6 +188,15 @@ export class AntiEntropy {
     }
   }
 
+  #compareShortHistory(shard: HostedShard): void {
+    if (shard.db.revsLimit >= this.#options.shortHistoryRevs) return
+    for (const peer of shard.peers) {
+      if (!this.#parts.replicas.isConnected(peer) || this.#schedule.isCompared(shard.key, peer)) continue
+      const start = this.#schedule.begin(shard.key, this.#now())
+      void this.#queue.add({ kind: 'compare', shard, peer }).then(succeeded => { if (succeeded) this.#schedule.compared(shard.key, peer, start) })
+    }
+  }
+
   /** A peer without a link is pushed to when it comes up. */
   #pushFailed({ key }: HostedShard, peer: string): void {
     if (!this.#running || this.#shards.get(key) === undefined || !this.#parts.replicas.isConnected(peer)) return
@@ -222,7 +231,10 @@ export class AntiEntropy {
       const state = this.#parts.control.state()
       if (state === null) this.#catchUp.tick()
       else this.#stateChanged(state)
-      for (const shard of this.#shards.all()) this.#push(shard)
+      for (const shard of this.#shards.all()) {
+        this.#push(shard)
+        this.#compareShortHistory(shard)
+      }
       this.#armSlowClock()
     })
   }

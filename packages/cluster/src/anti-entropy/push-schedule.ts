@@ -16,6 +16,8 @@ interface PairProgress {
   dirtySince: number | null
   /** Pushes that failed since the last one that did not. */
   failures: number
+  /** `commits` of the shard when it was last compared with the peer by digests; -1: not since the start. */
+  compared: number
 }
 
 type PushTimes = Pick<AntiEntropyOptions, 'pushQuietMs' | 'pushDelayMaxMs' | 'pushMissedMs' | 'slowClockMs'>
@@ -97,6 +99,17 @@ export class PushSchedule {
     return { commits: this.#writes(key).commits, at: now }
   }
 
+  /** Changes of the shard that it had when it was last compared with the peer, or more. */
+  isCompared(key: string, peer: string): boolean {
+    return this.#pair(key, peer).compared >= this.#writes(key).commits
+  }
+
+  /** The comparison that began there has made both equal. */
+  compared(key: string, peer: string, start: PushStart): void {
+    const pair = this.#pair(key, peer)
+    pair.compared = Math.max(pair.compared, start.commits)
+  }
+
   /** The pass that began there has brought the peer everything. */
   confirm(key: string, peer: string, start: PushStart): void {
     const pair = this.#pair(key, peer)
@@ -137,7 +150,7 @@ export class PushSchedule {
     let pairs = this.#pairs.get(peer)
     if (pairs === undefined) this.#pairs.set(peer, pairs = new Map())
     let pair = pairs.get(key)
-    if (pair === undefined) pairs.set(key, pair = { covered: -1, dirtySince: null, failures: 0 })
+    if (pair === undefined) pairs.set(key, pair = { covered: -1, dirtySince: null, failures: 0, compared: -1 })
     return pair
   }
 }

@@ -58,7 +58,11 @@ export class SyncPasses {
     if (kind === 'compare') {
       const { documents } = await compareDigests({ first: own, second: other, revsLimit, buckets: options.digestBuckets, call })
       metrics.found(documents)
-      if (documents > 0) runtime.log.warn({ db: shard.db.name, shard: shard.key, peer, documents }, 'replicas differed although checkpoints said otherwise; they are equal again')
+      if (documents > 0) {
+        const short = revsLimit < options.shortHistoryRevs
+        const text = short ? 'replicas differed in branches whose ancestors _revs_limit had cut off; they are equal again' : 'replicas differed although checkpoints said otherwise; they are equal again'
+        runtime.log[short ? 'info' : 'warn']({ db: shard.db.name, shard: shard.key, peer, documents }, text)
+      }
       return
     }
     const [source, target] = kind === 'push' ? [own, other] : [other, own]

@@ -180,6 +180,28 @@ describe('anti-entropy', () => {
     expect(running.drivers.get('a')!.jobs).to.equal(0)
   })
 
+  it('makes replicas equal again within minutes whose branches a small limit of revisions has cut apart', async () => {
+    running = new Running({ nodes: ['a', 'b'] })
+    const { world } = running
+    world.setDatabase({ ...world.db, revsLimit: 2 })
+    const store = (node: string, start: number, ids: readonly string[]): Promise<unknown> =>
+      world.store(node).storeRevisions({ revisions: [{ id: 'x', path: { start, ids }, deleted: false, body: bytes({ start }) }], revsLimit: 2 }, plainCall)
+    running.start('a', 'b')
+    for (const node of ['a', 'b']) await store(node, 2, ['second', 'first'])
+    await world.clock.advance(10_000)
+    // Neither of them can tell that the fifth revision descends from the second ...
+    for (const node of ['a', 'b']) await store(node, 5, ['fifth', 'fourth'])
+    await world.clock.advance(10_000)
+    // ... until one of them hears of what is between.
+    await store('b', 5, ['fifth', 'fourth', 'third', 'second'])
+    await world.clock.advance(10_000)
+    const before = await world.leavesOf('x')
+    expect([before.a!.length, before.b!.length]).to.deep.equal([2, 1])
+    await world.clock.advance(80_000)
+    const after = await world.leavesOf('x')
+    expect(after.b).to.deep.equal(after.a)
+  })
+
   it('compares digests now and then, and repairs what checkpoints missed', async () => {
     running = new Running({ antiEntropy: { digestIntervalMs: 60_000, digestBuckets: 16 } })
     await running.storeOn('b', 'x')

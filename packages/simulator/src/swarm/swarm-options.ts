@@ -89,8 +89,7 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     readers: dice.pick([0, 1, 1, 2]),
     readsPerReader: dice.integer(5, 30),
     idleMs: dice.chance(0.03) && nodes <= 3 ? 100 * 60_000 : 0,
-    // A limit below the longest divergence keeps replicas from joining branches again (packages/core, revision-tree).
-    revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
+    revsLimit: calm ? dice.pick([undefined, 5, 20]) : dice.fork('revsLimit').pick([undefined, undefined, undefined, 1, 2, 5, 20]),
     snapshots: drawSnapshots(dice.fork('snapshots')),
   }
 }
