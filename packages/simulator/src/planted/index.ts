@@ -1,9 +1,10 @@
 import { attachmentBugs } from './attachment-bugs.ts'
 import { diskBugs } from './disk-bugs.ts'
 import { feedBugs } from './feed-bugs.ts'
+import { faultBugs } from './fault-bugs.ts'
 import { metadataBugs } from './metadata-bugs.ts'
 import type { PlantedBug } from './planted-bug.ts'
 import { purgeBugs } from './purge-bugs.ts'
 import { replicaBugs } from './replica-bugs.ts'
 
-export const plantedBugs: readonly PlantedBug[] = [...diskBugs, ...replicaBugs, ...metadataBugs, ...feedBugs, ...purgeBugs, ...attachmentBugs]
+export const plantedBugs: readonly PlantedBug[] = [...diskBugs, ...replicaBugs, ...metadataBugs, ...faultBugs, ...feedBugs, ...purgeBugs, ...attachmentBugs]

@@ -1,0 +1,71 @@
+import type { RaftMessage } from '@sectional/core'
+import type { Connection } from '@sectional/runtime'
+import { withChanges } from './planted-bug.ts'
+import type { PlantedBug } from './planted-bug.ts'
+
+/** Bugs that show only under one kind of fault. */
+export const faultBugs: readonly PlantedBug[] = [
+  {
+    name: 'snapshot-without-its-last-entries',
+    does: 'a snapshot of the metadata claims one entry more than it holds, which whoever installs it never gets',
+    caughtBy: ['metadata-log', 'converge', 'fatal', 'start'],
+    plant: () => () => ({
+      seams: {
+        network: network => withChanges(network, {
+          control: node => {
+            const peer = network.control(node)
+            return withChanges(peer, { sendRaft: message => peer.sendRaft(ahead(message)) })
+          },
+        }),
+      },
+    }),
+  },
+  {
+    name: 'deaf-second-connection',
+    does: 'of two connections between two nodes, the newer one loses every other frame for as long as it lives',
+    caughtBy: ['one-branch', 'converge', 'metadata-log', 'acknowledged-kept', 'internal-error', 'changes-complete'],
+    plant: () => () => {
+      const open = new Map<string, number>()
+      return {
+        runtime: runtime => ({
+          ...runtime,
+          network: withChanges(runtime.network, {
+            connect: async (address, options) => {
+              const connection = await runtime.network.connect(address, options)
+              return counted(connection, address.host, open)
+            },
+            listen: (address, onConnection) => runtime.network.listen(address, connection => onConnection(counted(connection, connection.remoteAddress.split(':')[0]!, open))),
+          }),
+        }),
+      }
+    },
+  },
+]
+
+function ahead(message: RaftMessage): RaftMessage {
+  return message.type === 'snapshot' ? { ...message, index: message.index + 1 } : message
+}
+
+/** The connection, losing frames when it is not the only one with that host. */
+function counted(connection: Connection, host: string, open: Map<string, number>): Connection {
+  const others = open.get(host) ?? 0
+  open.set(host, others + 1)
+  let sent = 0
+  return {
+    get remoteAddress() { return connection.remoteAddress },
+    get bufferedBytes() { return connection.bufferedBytes },
+    send: frame => { if (others === 0 || ++sent % 2 === 0) connection.send(frame) },
+    get onFrame() { return connection.onFrame },
+    set onFrame(callback) { connection.onFrame = callback },
+    get onClose() { return connection.onClose },
+    set onClose(callback) {
+      connection.onClose = reason => {
+        open.set(host, (open.get(host) ?? 1) - 1)
+        callback?.(reason)
+      }
+    },
+    pause: () => connection.pause(),
+    resume: () => connection.resume(),
+    close: reason => connection.close(reason),
+  }
+}
