@@ -1,4 +1,4 @@
-import { StorageError } from '@sectional/runtime'
+import { sleep, StorageError } from '@sectional/runtime'
 import type { PartitionInfo, PurgeRow, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
 import type { Clock, Counter, Histogram } from '@sectional/runtime'
 import { HeldTrails } from './held-trails.ts'
@@ -13,6 +13,9 @@ import type { DraftBase, FilledDraft, PurgedDocument } from './write-draft.ts'
 
 /** More document records than this are read ahead in one crossing to the thread pool; fewer on the spot. */
 const readAheadMin = 32
+/** Between two looks at a store that goes on failing: at first, and at most. Milliseconds. */
+const landedRetryMs = 1_000
+const landedRetryMsMax = 30_000
 
 export interface WriteMetrics {
   readonly commits: Counter
@@ -53,6 +56,9 @@ export class ShardWriter implements DraftBase {
   #committed: ReplicaState | undefined
   #last: Promise<void> | undefined
   #failuresSeen: number
+  readonly #closing = new AbortController()
+  /** Somebody waits for the store to recover, to tell of what it then holds. */
+  #telling = false
   /** Since a failure, until the store has recovered. */
   #unsettled = false
   #settling: Promise<void> | undefined
@@ -71,6 +77,7 @@ export class ShardWriter implements DraftBase {
 
   /** Nothing is written any more. */
   close(): void {
+    this.#closing.abort()
     this.#ids.release()
   }
 
@@ -244,13 +251,28 @@ export class ShardWriter implements DraftBase {
 
   /** Peers must hear of a failed batch that is on the disk all the same. */
   async #tellOfLanded(): Promise<void> {
+    if (this.#telling) return
+    this.#telling = true
+    try {
+      for (let pauseMs = landedRetryMs; !this.#closing.signal.aborted; pauseMs = Math.min(2 * pauseMs, landedRetryMsMax)) {
+        if (await this.#tellOnce()) return
+        await sleep(this.#clock, pauseMs, this.#closing.signal)
+      }
+    } finally {
+      this.#telling = false
+    }
+  }
+
+  /** False: the disk goes on failing. */
+  async #tellOnce(): Promise<boolean> {
     try {
       if (this.#mustSettle()) await this.#settle()
-      this.#onCommit(true)
     } catch (error) {
-      // The disk goes on failing: the next commit tells of it.
       if (!(error instanceof StorageError)) throw error
+      return error.code === 'closed'
     }
+    if (!this.#closing.signal.aborted) this.#onCommit(true)
+    return true
   }
 
   /** Forgets what was staged when a batch has failed since, whoever's it was: nothing that was in flight lands. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ShardReplica } from '@sectional/core'
-import { MemoryDisk, MemoryStorage } from '@sectional/runtime'
+import { ManualClock, MemoryDisk, MemoryStorage } from '@sectional/runtime'
 import { ShardHost } from '../src/index.ts'
 import { directoryKeys, prefixMax, ShardKeys } from '../src/key-layout.ts'
 import { scanEntries } from '../src/verbs/entry-scan.ts'
@@ -101,6 +101,24 @@ describe('a shard host', () => {
     await heard.promise
     expect((await engine.replicaInfo(context)).sequence).to.equal(1)
     await host.close()
+  })
+
+  it('tells of such a batch too when the disk goes on failing for a while, without another write', async () => {
+    const disk = new MemoryDisk()
+    const clock = new ManualClock()
+    const host = await ShardHost.open(shardRuntime(new MemoryStorage(disk), clock))
+    const engine = await host.create(shardA)
+    let told = false
+    host.onCommit(() => { told = true })
+    disk.setFaults({ failWrite: () => 'io', landFailed: () => true, failRecovery: () => 'io' })
+    expect(await rejection(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context))).to.equal('storage')
+    await clock.advance(10_000)
+    expect(told).to.equal(false)
+    disk.setFaults({})
+    await clock.advance(60_000)
+    expect(told).to.equal(true)
+    await host.close()
+    expect(clock.pendingTimers).to.equal(0)
   })
 
   it('says that a shard is not hosted', async () => {

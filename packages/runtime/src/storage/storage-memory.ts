@@ -14,6 +14,8 @@ export interface DiskFaults {
   readonly failWrite?: (store: string) => 'full' | 'io' | undefined
   /** Of a batch that fails with `io`: whether it reached the disk nevertheless. Absent: it did not. */
   readonly landFailed?: (store: string) => boolean
+  /** Fails what a store does after a failed batch, before it takes another one. */
+  readonly failRecovery?: (store: string) => 'full' | 'io' | undefined
   /** Fails one read: a page, a set of keys, or a key. */
   readonly failRead?: (store: string) => 'io' | 'corrupt' | undefined
   /** At a crash: whether the batch in flight reached the disk (wholly) nevertheless. Absent: it is lost. */
@@ -192,6 +194,8 @@ class MemoryStore extends GroupCommitStore {
 
   protected override async _recover(): Promise<void> {
     this.#assertAlive()
+    const failure = this.#disk.faults.failRecovery?.(this.name)
+    if (failure !== undefined) throw new StorageError(failure, `the store ${this.name} cannot be opened again (simulated)`)
   }
 
   protected override _toStorageError(error: unknown): StorageError {

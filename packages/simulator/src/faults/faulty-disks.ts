@@ -57,6 +57,7 @@ export class FaultyDisks {
     node.disk.setFaults({
       syncDelayMs: () => dice.between(min, max) + dice.fraction() * trouble.slowMs,
       failWrite: () => trouble.full ? hit('full') : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io') : undefined,
+      failRecovery: () => trouble.full ? hit('full') : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io') : undefined,
       landFailed: () => dice.chance(landFailedChance),
       failRead: () => trouble.failingReads > 0 && dice.chance(trouble.failingReads) ? hit(trouble.failingReadCode) : undefined,
       keepUnsynced: () => dice.chance(keepUnsyncedChance),
