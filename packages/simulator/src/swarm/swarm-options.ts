@@ -66,6 +66,7 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
   const calm = dice.chance(0.12)
   const linkMin = dice.pick([0.05, 0.2, 1])
   const syncMin = dice.pick([0, 0.1, 1])
+  const operations = drawActions(dice.fork('operations'))
   return {
     nodes, founders,
     databases: drawDatabases(dice, nodes),
@@ -76,7 +77,7 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     documentBytesMax: dice.pick([0, 100, 2000, 60_000]),
     r: dice.pick([undefined, undefined, 1, 2, nodes]),
     w: dice.pick([undefined, undefined, 1, 2, nodes]),
-    operations: drawActions(dice),
+    operations,
     linkDelayMs: { min: linkMin, max: linkMin + dice.pick([0.1, 2, 20]) },
     clockDrift: dice.pick([0, 0.0001, 0.01]),
     clockOffsetMs: dice.pick([0, 100, 3_600_000]),
@@ -89,7 +90,7 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     readers: dice.pick([0, 1, 1, 2]),
     readsPerReader: dice.integer(5, 30),
     idleMs: dice.chance(0.03) && nodes <= 3 ? 100 * 60_000 : 0,
-    revsLimit: calm ? dice.pick([undefined, 5, 20]) : dice.fork('revsLimit').pick([undefined, undefined, undefined, 1, 2, 5, 20]),
+    revsLimit: calm ? dice.pick([undefined, 5, 20]) : operations['purge-revision'] + operations['purge-document'] > 0 ? undefined : dice.fork('revsLimit').pick([1, 2, 5, 20, undefined]),
     snapshots: drawSnapshots(dice.fork('snapshots')),
   }
 }
