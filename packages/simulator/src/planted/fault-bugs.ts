@@ -1,25 +1,9 @@
-import type { RaftMessage } from '@sectional/core'
 import type { Connection } from '@sectional/runtime'
 import { withChanges } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
 /** Bugs that show only under one kind of fault. */
 export const faultBugs: readonly PlantedBug[] = [
-  {
-    name: 'snapshot-without-its-last-entries',
-    does: 'a snapshot of the metadata claims one entry more than it holds, which whoever installs it never gets',
-    caughtBy: ['metadata-log', 'converge', 'fatal', 'start'],
-    plant: () => () => ({
-      seams: {
-        network: network => withChanges(network, {
-          control: node => {
-            const peer = network.control(node)
-            return withChanges(peer, { sendRaft: message => peer.sendRaft(ahead(message)) })
-          },
-        }),
-      },
-    }),
-  },
   {
     name: 'deaf-second-connection',
     does: 'of two connections between two nodes, the newer one loses every other frame for as long as it lives',
@@ -41,10 +25,6 @@ export const faultBugs: readonly PlantedBug[] = [
     },
   },
 ]
-
-function ahead(message: RaftMessage): RaftMessage {
-  return message.type === 'snapshot' ? { ...message, index: message.index + 1 } : message
-}
 
 /** The connection, losing frames when it is not the only one with that host. */
 function counted(connection: Connection, host: string, open: Map<string, number>): Connection {
