@@ -61,12 +61,19 @@ export const faultNames = [
 export type FaultName = (typeof faultNames)[number]
 
 export function drawSwarmOptions(dice: Dice): SwarmOptions {
+  const options = drawOptions(dice)
+  const { faultPauseMs, operations } = options
+  // What a purge takes along depends on which ancestors a replica still has: small limits meet faults in runs without purges.
+  const purges = operations['purge-revision'] + operations['purge-document'] > 0
+  return faultPauseMs === Infinity || purges ? options : { ...options, revsLimit: dice.fork('revsLimit').pick([1, 2, 5, 20, undefined]) }
+}
+
+function drawOptions(dice: Dice): SwarmOptions {
   const nodes = dice.pick([1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7])
   const founders = dice.chance(0.75) ? nodes : dice.integer(1, nodes)
   const calm = dice.chance(0.12)
   const linkMin = dice.pick([0.05, 0.2, 1])
   const syncMin = dice.pick([0, 0.1, 1])
-  const operations = drawActions(dice.fork('operations'))
   return {
     nodes, founders,
     databases: drawDatabases(dice, nodes),
@@ -77,7 +84,7 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     documentBytesMax: dice.pick([0, 100, 2000, 60_000]),
     r: dice.pick([undefined, undefined, 1, 2, nodes]),
     w: dice.pick([undefined, undefined, 1, 2, nodes]),
-    operations,
+    operations: drawActions(dice),
     linkDelayMs: { min: linkMin, max: linkMin + dice.pick([0.1, 2, 20]) },
     clockDrift: dice.pick([0, 0.0001, 0.01]),
     clockOffsetMs: dice.pick([0, 100, 3_600_000]),
@@ -90,7 +97,7 @@ export function drawSwarmOptions(dice: Dice): SwarmOptions {
     readers: dice.pick([0, 1, 1, 2]),
     readsPerReader: dice.integer(5, 30),
     idleMs: dice.chance(0.03) && nodes <= 3 ? 100 * 60_000 : 0,
-    revsLimit: calm ? dice.pick([undefined, 5, 20]) : operations['purge-revision'] + operations['purge-document'] > 0 ? undefined : dice.fork('revsLimit').pick([1, 2, 5, 20, undefined]),
+    revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
     snapshots: drawSnapshots(dice.fork('snapshots')),
   }
 }
