@@ -21,6 +21,8 @@ export class KnownIds {
   readonly #filter: IdFilter
   /** The last id that was read, '' before the first; null: all are known. */
   #readTo: string | null | undefined
+  /** A decision asks several times for one document. */
+  #lastLacking: string | undefined
   #owed = 0
   #reading = false
 
@@ -35,12 +37,16 @@ export class KnownIds {
   }
 
   add(id: string): void {
+    this.#lastLacking = undefined
     this.#filter.add(id)
   }
 
   /** True only when there is no document of that id, neither stored nor staged. */
   lack(id: string): boolean {
-    return this.#readTo === null && !this.#filter.full && !this.#filter.mayHave(id)
+    if (id === this.#lastLacking) return true
+    if (this.#readTo !== null || this.#filter.full || this.#filter.mayHave(id)) return false
+    this.#lastLacking = id
+    return true
   }
 
   /** A look-up in vain: after enough of them a page of ids is read in the background. */
@@ -51,6 +57,7 @@ export class KnownIds {
   }
 
   release(): void {
+    this.#lastLacking = undefined
     this.#filter.release()
   }
 

@@ -27,6 +27,8 @@ export interface ScannedObject {
 /** From the name's quote to behind the value. */
 export interface ScannedMember { readonly name: string; readonly start: number; readonly end: number }
 
+/** From here on a native search for the end of a string is faster than a look at each byte. */
+const LONG_STRING_LENGTH = 64
 /** Longest number that is taken for finite without asking. */
 const PLAIN_NUMBER_LENGTH_MAX = 300
 
@@ -86,13 +88,18 @@ function member(bytes: Uint8Array, start: number, end: number): ScannedMember {
 }
 
 /** Behind the string at this place; -1 when it has escapes that JSON.stringify might write in another way. */
-function plainStringEnd(bytes: Uint8Array, at: number): number {
-  for (at++; ; at++) {
+function plainStringEnd(bytes: Uint8Array, start: number): number {
+  const longFrom = start + LONG_STRING_LENGTH
+  for (let at = start + 1; ; at++) {
     const code = bytes[at]
     if (code === QUOTE) return at + 1
-    if (code !== BACKSLASH) continue
-    const escaped = bytes[++at]
-    if (escaped === 0x2f || escaped === 0x75) return -1 // slash, u
+    if (code === BACKSLASH) {
+      const escaped = bytes[++at]
+      if (escaped === 0x2f || escaped === 0x75) return -1 // slash, u
+    } else if (at === longFrom) {
+      const quote = bytes.indexOf(QUOTE, at)
+      if (bytes.subarray(at, quote).indexOf(BACKSLASH) < 0) return quote + 1
+    }
   }
 }
 

@@ -104,6 +104,15 @@ describe('a document body', () => {
     expect(body('{ "a" : [ 1.0 ,\t2 ] ,\r\n "esc\\u0020" : "\\u00e9\\/\\ud83d\\ude00\\n" , "o" : { } }')).to.equal('{"a":[1.0,2],"esc ":"é/😀\\n","o":{}}')
   })
 
+  it('writes long strings in canonical form too, wherever an escape stands in them', () => {
+    const piece = fc.constantFrom('x'.repeat(40), 'é', '"', '\\', '/', '\n', '\u0001', '"}')
+    const escaped = (text: string): string => text.replaceAll('/', '\\/').replaceAll('é', '\\u00e9')
+    fc.assert(fc.property(fc.array(piece, { maxLength: 12 }), fc.boolean(), (pieces, odd) => {
+      const canonical = JSON.stringify({ a: pieces.join(''), b: 1 })
+      expect(body(odd ? escaped(canonical) : canonical)).to.equal(canonical)
+    }), { numRuns: 500 })
+  })
+
   it('keeps lone surrogates as escapes', () => {
     expect(body('{"a":"x\\ud800y","n":1}')).to.equal('{"a":"x\\ud800y","n":1}')
     expect(body('{"a":"x\\uD800y","n":1.0}')).to.equal('{"a":"x\\ud800y","n":1.0}')
