@@ -1,5 +1,5 @@
 import { formatRange, ReplicaError } from '@sectional/core'
-import type { ChangeRow, ReplicaCheckpoint, ReplicaInfo, ShardId } from '@sectional/core'
+import type { ChangeRow, ReplicaCheckpoint, ShardId } from '@sectional/core'
 import type { CoordinatorOptions } from './coordinator-options.ts'
 import type { Peer } from './replica-access.ts'
 import { asReplicaError } from './replica-failures.ts'
@@ -11,7 +11,8 @@ export interface ChangeSubscriber {
   failed(error: ReplicaError): void
 }
 
-interface Subscription extends ChangeSubscriber { readonly after: number }
+/** What a subscriber waits on. */
+export interface ChangeWatch { remove(subscriber: ChangeSubscriber): void }
 
 export interface TailRequest {
   readonly history: string
@@ -28,7 +29,7 @@ export interface Tail {
   readonly complete: boolean
 }
 
-type WatchOptions = Pick<CoordinatorOptions, 'watchTimeoutMs' | 'scanPageTimeoutMs' | 'readTimeoutMs' | 'tailRows' | 'tailBytes'>
+type WatchOptions = Pick<CoordinatorOptions, 'watchTimeoutMs' | 'scanPageTimeoutMs' | 'tailRows' | 'tailBytes'>
 
 /**
  * Who waits for changes on this node: one call waits on each replica for all feeds that read it, however many
@@ -38,7 +39,6 @@ export class ChangeWatches {
   readonly #options: WatchOptions
   readonly #watchers = new Map<string, Watcher>()
   readonly #tails = new Map<string, Promise<Tail>>()
-  readonly #infos = new Map<string, Promise<ReplicaInfo>>()
   #stopped = false
 
   constructor(options: WatchOptions) {
@@ -48,32 +48,27 @@ export class ChangeWatches {
   /** Calls that wait on replicas now. */
   get size(): number { return this.#watchers.size }
 
-  /** Returns an unsubscribe function. The subscriber is never called before this returns. */
-  subscribe(peer: Peer, shard: ShardId, seen: ReplicaCheckpoint, subscriber: ChangeSubscriber): () => void {
-    const subscription: Subscription = {
-      after: seen.sequence, changed: sequence => subscriber.changed(sequence), failed: error => subscriber.failed(error),
-    }
+  /** The subscriber is never called before this returns; removing it ends the wait. */
+  subscribe(peer: Peer, shard: ShardId, seen: ReplicaCheckpoint, subscriber: ChangeSubscriber): ChangeWatch {
     const key = `${replicaKey(peer, shard)} ${seen.history}`
-    let watcher = this.#watchers.get(key)
-    if (watcher === undefined) {
-      const made: Watcher = watcher = new Watcher(peer, seen, this.#options.watchTimeoutMs, () => {
-        if (this.#watchers.get(key) === made) this.#watchers.delete(key)
-      })
-      this.#watchers.set(key, made)
-      if (this.#stopped) watcher.stop()
-    }
-    return watcher.add(subscription)
+    const watcher = this.#watchers.get(key) ?? this.#watch(key, peer, seen)
+    watcher.add(subscriber, seen.sequence)
+    return watcher
+  }
+
+  #watch(key: string, peer: Peer, seen: ReplicaCheckpoint): Watcher {
+    const watcher: Watcher = new Watcher(peer, seen, this.#options.watchTimeoutMs, () => {
+      if (this.#watchers.get(key) === watcher) this.#watchers.delete(key)
+    })
+    this.#watchers.set(key, watcher)
+    if (this.#stopped) watcher.stop()
+    return watcher
   }
 
   /** At most `tailRows`, and about `tailBytes`. */
   tail(peer: Peer, shard: ShardId, { history, since, target, body }: TailRequest): Promise<Tail> {
     // With another target it may have begun too early.
     return shared(this.#tails, `${replicaKey(peer, shard)} ${history} ${since} ${target} ${body}`, () => this.#read(peer, { history, since, body }))
-  }
-
-  /** Where a replica stands, asked once for all who ask at the same time. */
-  info(peer: Peer, shard: ShardId): Promise<ReplicaInfo> {
-    return shared(this.#infos, replicaKey(peer, shard), () => peer.replica.replicaInfo({ timeoutMs: this.#options.readTimeoutMs }))
   }
 
   async #read(peer: Peer, request: Pick<TailRequest, 'history' | 'since' | 'body'>): Promise<Tail> {
@@ -97,12 +92,13 @@ export class ChangeWatches {
 }
 
 /** Waits on one life of one replica as long as somebody is interested. */
-class Watcher {
+class Watcher implements ChangeWatch {
   readonly #peer: Peer
   readonly #timeoutMs: number
   readonly #onEnd: () => void
   readonly #controller = new AbortController()
-  readonly #subscriptions = new Set<Subscription>()
+  /** -> the sequence that each has seen. */
+  readonly #subscribers = new Map<ChangeSubscriber, number>()
   #reached: ReplicaCheckpoint
 
   constructor(peer: Peer, seen: ReplicaCheckpoint, timeoutMs: number, onEnd: () => void) {
@@ -113,13 +109,14 @@ class Watcher {
     queueMicrotask(() => { void this.#run() })
   }
 
-  add(subscription: Subscription): () => void {
+  add(subscriber: ChangeSubscriber, after: number): void {
     const { sequence } = this.#reached
-    if (subscription.after < sequence) {
-      queueMicrotask(() => { if (this.#subscriptions.delete(subscription)) subscription.changed(sequence) })
-    }
-    this.#subscriptions.add(subscription)
-    return () => { if (this.#subscriptions.delete(subscription) && this.#subscriptions.size === 0) this.stop() }
+    if (after < sequence) queueMicrotask(() => { if (this.#subscribers.delete(subscriber)) subscriber.changed(sequence) })
+    this.#subscribers.set(subscriber, after)
+  }
+
+  remove(subscriber: ChangeSubscriber): void {
+    if (this.#subscribers.delete(subscriber) && this.#subscribers.size === 0) this.stop()
   }
 
   stop(): void {
@@ -131,7 +128,7 @@ class Watcher {
   async #run(): Promise<void> {
     const { signal } = this.#controller
     let failure = new ReplicaError('closed', 'nobody waits for changes any more')
-    while (!signal.aborted && this.#subscriptions.size > 0) {
+    while (!signal.aborted && this.#subscribers.size > 0) {
       try {
         const reached = await this.#peer.replica.waitForChange(this.#reached, { timeoutMs: this.#timeoutMs, signal })
         if (reached.history !== this.#reached.history) {
@@ -146,15 +143,16 @@ class Watcher {
       }
     }
     this.#onEnd()
-    for (const subscription of this.#subscriptions) subscription.failed(failure)
-    this.#subscriptions.clear()
+    const left = [...this.#subscribers.keys()]
+    this.#subscribers.clear()
+    for (const subscriber of left) subscriber.failed(failure)
   }
 
   #wake(sequence: number): void {
-    for (const subscription of this.#subscriptions) {
-      if (sequence <= subscription.after) continue
-      this.#subscriptions.delete(subscription)
-      subscription.changed(sequence)
+    for (const [subscriber, after] of this.#subscribers) {
+      if (sequence <= after) continue
+      this.#subscribers.delete(subscriber)
+      subscriber.changed(sequence)
     }
   }
 }

@@ -1,19 +1,18 @@
 import { sequenceBefore } from '@sectional/core'
-import type { CallContext, ReplicaError, ReplicaInfo } from '@sectional/core'
-import type { ReplicaSource, ShardPosition } from './changes-position.ts'
+import { ReplicaError } from '@sectional/core'
+import type { CallContext } from '@sectional/core'
+import type { ShardPosition } from './changes-position.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
+import type { ReachedStanding, Standing } from './replica-standings.ts'
 
 /** A replica to read changes from, and from where on. */
 export interface AttachedReplica {
-  readonly peer: Peer
-  readonly source: ReplicaSource
+  readonly standing: Standing
+  /** Where it stands now. */
+  readonly sequence: number
   readonly since: number
-  /** Documents that it lists in all. */
-  readonly total: number
-  /** Monotonic milliseconds when it was asked. */
-  readonly at: number
 }
 
 /** Where a reader begins who has no place yet. */
@@ -36,13 +35,13 @@ export async function attachReplica(
   const errors: ReplicaError[] = []
   let best: AttachedReplica | undefined
   for (const peer of ordered) {
-    let info: ReplicaInfo
+    let reached: ReachedStanding
     let translated = 0
     let first = 0
     try {
-      info = await peer.replica.replicaInfo(call)
-      if (position.isEmpty) first = await firstSequence(peer, info, options.from, call)
-      else if (position.history !== info.history) translated = await peer.replica.translateCheckpoints(position.checkpoints(), call)
+      reached = await unlessCancelled(scope.standings.now(peer, place.id), call)
+      if (position.isEmpty) first = await firstSequence(peer, reached.sequence, options.from, call)
+      else if (position.history !== reached.standing.source.history) translated = await peer.replica.translateCheckpoints(position.checkpoints(), call)
     } catch (error) {
       const failure = asReplicaError(error)
       if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
@@ -50,27 +49,33 @@ export async function attachReplica(
       errors.push(failure)
       continue
     }
-    scope.histories.learn(info.history, peer.node)
-    const attached = (since: number): AttachedReplica => attachedTo(peer, info, since, scope.runtime.clock.monotonic())
-    if (position.isEmpty) return attached(first)
+    const { history } = reached.standing.source
+    scope.histories.learn(history, peer.node)
+    if (position.isEmpty) return { ...reached, since: first }
     // Nobody has read what is not written: such a token was made up.
-    const found = attached(Math.min(Math.max(position.known(info.history) ?? 0, translated), info.sequence))
-    if (position.history === info.history) return found
+    const found = { ...reached, since: Math.min(Math.max(position.known(history) ?? 0, translated), reached.sequence) }
+    if (position.history === history) return found
     if (best === undefined || left(found) < left(best)) best = found
   }
   if (best === undefined) throw shardFailure(errors)
   return best
 }
 
-async function firstSequence({ replica }: Peer, { sequence }: ReplicaInfo, from: FirstPlace, call: CallContext): Promise<number> {
+async function firstSequence({ replica }: Peer, sequence: number, from: FirstPlace, call: CallContext): Promise<number> {
   if (typeof from === 'string') return from === 'end' ? sequence : 0
   return sequenceBefore(await replica.timeSpans({ clear: false }, call), from.time, sequence)
 }
 
-function left({ source, since }: AttachedReplica): number {
-  return source.sequence - since
+function left({ sequence, since }: AttachedReplica): number {
+  return sequence - since
 }
 
-function attachedTo(peer: Peer, { history, sequence, seen, documentCount, deletedCount }: ReplicaInfo, since: number, at: number): AttachedReplica {
-  return { peer, at, source: { node: peer.node, history, sequence, seen }, since, total: documentCount + deletedCount }
+/** The answer is shared, so that one caller's end must not end the call. */
+function unlessCancelled<T>(work: Promise<T>, { signal }: CallContext): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => { reject(new ReplicaError('cancelled', 'the caller has cancelled the call')) }
+    if (signal?.aborted) return onAbort()
+    signal?.addEventListener('abort', onAbort, { once: true })
+    work.then(resolve, reject).finally(() => signal?.removeEventListener('abort', onAbort))
+  })
 }

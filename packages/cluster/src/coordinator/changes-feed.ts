@@ -1,37 +1,18 @@
 import { ApiError, ReplicaError, SinceVector } from '@sectional/core'
 import type { CallContext, ChangeRow } from '@sectional/core'
-import type { Timer } from '@sectional/runtime'
 import { mapBounded } from './bounded-parallel.ts'
 import { attachReplica } from './changes-attach.ts'
-import type { AttachedReplica, FirstPlace } from './changes-attach.ts'
+import type { FirstPlace } from './changes-attach.ts'
 import { ShardPosition } from './changes-position.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { ChangesEvent, ChangesFeed, ChangesOptions, RequestContext } from './coordinator.ts'
+import { FeedShard } from './feed-shard.ts'
+import type { FeedShardOwner } from './feed-shard.ts'
 import type { ShardPlace } from './replica-access.ts'
 import { asReplicaError } from './replica-failures.ts'
+import type { Standing } from './replica-standings.ts'
 
 type RowsEvent = ChangesEvent & { readonly kind: 'rows' }
-
-/** One shard of a feed. */
-export interface FeedShard {
-  readonly index: number
-  readonly place: ShardPlace
-  /** Where the reader is; ahead of it lies at most the page that it holds. */
-  readonly position: ShardPosition
-  /** Nodes that failed since the last page. */
-  failed: Set<string> | undefined
-  attached: AttachedReplica | undefined
-  /** Everything up to here is behind the reader once the replica has no more rows. */
-  target: number
-  /** Read to the replica's end. */
-  drained: boolean
-  offered: number
-  taken: number
-  /** While it waits for changes, or for a replica. */
-  cancelWait: (() => void) | undefined
-  /** Monotonic milliseconds since when no replica was found. */
-  lostSince: number | undefined
-}
 
 interface Offer { readonly event: RowsEvent; readonly release: (goOn: boolean) => void }
 
@@ -40,13 +21,14 @@ interface Offer { readonly event: RowsEvent; readonly release: (goOn: boolean) =
  * and waits until the reader has dealt with it; a run ends when its shard has nothing more to give, and a change
  * starts the next one. So an idle feed holds its places and subscriptions, and nothing else.
  */
-export class ShardsFeed implements ChangesFeed {
+export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   readonly shards: readonly FeedShard[]
   readonly #scope: CoordinatorScope
   readonly #options: ChangesOptions
   readonly #follow: boolean
   readonly #context: RequestContext
-  readonly #controller = new AbortController()
+  /** While calls are under way. */
+  #controller: AbortController | undefined
   readonly #offers: Offer[] = []
   readonly #onAbort = (): void => { void this.close() }
   #current: Offer | undefined
@@ -68,27 +50,24 @@ export class ShardsFeed implements ChangesFeed {
     this.#context = context
     const { since } = options
     const parts = since.kind === 'vector' && !options.descending ? since.parts : []
-    this.shards = places.map((place, index) => ({
-      index, place, position: new ShardPosition(place.id.range, parts, history => scope.histories.node(history)),
-      failed: undefined, attached: undefined, target: 0, drained: false, offered: 0, taken: 0, cancelWait: undefined, lostSince: undefined,
-    }))
+    this.shards = places.map((place, index) => new FeedShard(this, index, place, new ShardPosition(place.id.range, parts, scope.histories)))
     context.signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
   /** @throws ApiError when no replica of the shard answers */
-  async attach(shard: FeedShard): Promise<AttachedReplica> {
+  async attach(shard: FeedShard): Promise<Standing> {
     if (shard.attached !== undefined) return shard.attached
     const { descending, since } = this.#options
     const from: FirstPlace = descending || since.kind === 'now' ? 'end' : since.kind === 'time' ? since : 'start'
-    const options = { from, failed: shard.failed ??= new Set() }
-    const found = await attachReplica(this.#scope, shard.place, shard.position, options, this.#call(this.#scope.options.readTimeoutMs))
+    const options = { from, failed: shard.failures ??= new Set() }
+    const { standing, sequence, since: place } = await attachReplica(this.#scope, shard.place, shard.position, options, this.#call(this.#scope.options.readTimeoutMs))
     // Going down from the end, what it has seen of others does not hold.
-    const attached = descending ? { ...found, source: { ...found.source, seen: {} } } : found
-    shard.attached = attached
-    shard.target = attached.source.sequence
+    shard.attached = descending ? { ...standing, source: { ...standing.source, seen: {} } } : standing
+    shard.target = sequence
     shard.lostSince = undefined
-    this.#reach(shard, attached.since)
-    return attached
+    if (shard.failures.size === 0) shard.failures = undefined
+    this.#reach(shard, place)
+    return shard.attached
   }
 
   async next(): Promise<ChangesEvent | null> {
@@ -147,8 +126,8 @@ export class ShardsFeed implements ChangesFeed {
     if (!this.#closed) {
       this.#closed = true
       this.#context.signal.removeEventListener('abort', this.#onAbort)
-      this.#controller.abort()
-      for (const shard of this.shards) shard.cancelWait?.()
+      this.#controller?.abort()
+      for (const shard of this.shards) shard.stopWaiting()
       this.#current?.release(false)
       for (const { release } of this.#offers.splice(0)) release(false)
       this.#wake()
@@ -160,7 +139,8 @@ export class ShardsFeed implements ChangesFeed {
   }
 
   #call(timeoutMs: number): CallContext {
-    return { timeoutMs, signal: this.#controller.signal, requestId: this.#context.requestId }
+    const signal = this.#closed ? AbortSignal.abort() : (this.#controller ??= new AbortController()).signal
+    return { timeoutMs, signal, requestId: this.#context.requestId }
   }
 
   #reach(shard: FeedShard, sequence: number): void {
@@ -184,7 +164,10 @@ export class ShardsFeed implements ChangesFeed {
     } catch (error) {
       this.#failure ??= { error }
     }
-    if (--this.#running === 0) this.#onIdle?.()
+    if (--this.#running === 0) {
+      this.#controller = undefined
+      this.#onIdle?.()
+    }
     this.#wake()
   }
 
@@ -194,7 +177,7 @@ export class ShardsFeed implements ChangesFeed {
       const attached = await this.#refresh(shard, await this.attach(shard))
       const limited = await this.#read(shard, attached)
       if (this.#closed || limited) return true
-      shard.failed = undefined
+      shard.failures = undefined
       this.#drained(shard, attached)
       return true
     } catch (error) {
@@ -208,20 +191,21 @@ export class ShardsFeed implements ChangesFeed {
   }
 
   /** A feed that goes on for long learns from time to time what its replica has of others meanwhile. */
-  async #refresh(shard: FeedShard, attached: AttachedReplica): Promise<AttachedReplica> {
-    const { runtime: { clock }, options: { followRefreshMs }, watches } = this.#scope
+  async #refresh(shard: FeedShard, attached: Standing): Promise<Standing> {
+    const { runtime: { clock }, options: { followRefreshMs }, standings } = this.#scope
     if (!this.#follow || clock.monotonic() - attached.at < followRefreshMs) return attached
-    const { history, sequence, seen } = await watches.info(attached.peer, shard.place.id)
-    if (history !== attached.source.history) throw new ReplicaError('not_hosted', `the replica on ${attached.peer.node} has begun another life`)
+    const { standing, sequence } = await standings.recent(attached.peer, shard.place.id)
+    if (standing.source.history !== attached.source.history) throw new ReplicaError('not_hosted', `the replica on ${attached.peer.node} has begun another life`)
     shard.target = Math.max(shard.target, sequence)
-    return shard.attached = { ...attached, at: clock.monotonic(), source: { node: attached.peer.node, history, sequence, seen } }
+    return shard.attached = standing
   }
 
   /** Hands over all rows. True: so many as the reader may take at most, and there may be more. */
-  async #read(shard: FeedShard, { peer, source }: AttachedReplica): Promise<boolean> {
+  async #read(shard: FeedShard, { peer, source }: Standing): Promise<boolean> {
     const { descending, body, limit } = this.#options
     const { scanPageTimeoutMs } = this.#scope.options
     if (limit !== null && shard.offered >= limit) return true
+    if (!descending && shard.position.sequence >= shard.target) return false
     if (shard.drained) {
       shard.drained = false
       const { rows, complete } = await this.#scope.watches.tail(peer, shard.place.id, { history: source.history, since: shard.position.sequence, target: shard.target, body })
@@ -246,26 +230,17 @@ export class ShardsFeed implements ChangesFeed {
     })
   }
 
-  #drained(shard: FeedShard, { peer, source }: AttachedReplica): void {
+  #drained(shard: FeedShard, { peer, source }: Standing): void {
     shard.drained = true
     if (this.#options.descending) return
     this.#reach(shard, Math.max(shard.position.sequence, shard.target))
     if (!this.#follow) return
     const seen = { history: source.history, sequence: shard.position.sequence }
-    shard.cancelWait = this.#scope.watches.subscribe(peer, shard.place.id, seen, {
-      changed: sequence => {
-        shard.target = sequence
-        this.#resume(shard)
-      },
-      failed: error => {
-        this.#leave(shard, error)
-        this.#resume(shard)
-      },
-    })
+    shard.watch = this.#scope.watches.subscribe(peer, shard.place.id, seen, shard)
   }
 
-  #resume(shard: FeedShard): void {
-    shard.cancelWait = undefined
+  resume(shard: FeedShard, failure?: ReplicaError): void {
+    if (failure !== undefined) this.#leave(shard, failure)
     void this.#run(shard)
   }
 
@@ -275,7 +250,7 @@ export class ShardsFeed implements ChangesFeed {
     shard.drained = false
     if (peer === undefined) return
     if (asReplicaError(error).code === 'timeout') this.#scope.readHealth.silent(peer.node)
-    ;(shard.failed ??= new Set()).add(peer.node)
+    ;(shard.failures ??= new Set()).add(peer.node)
   }
 
   /** No replica answers: a follower waits for one, others fail. */
@@ -284,9 +259,11 @@ export class ShardsFeed implements ChangesFeed {
     if (!this.#follow) throw error
     shard.lostSince ??= clock.monotonic()
     if (clock.monotonic() - shard.lostSince >= followPatienceMs) throw error
-    shard.failed = undefined
-    const timer: Timer = clock.setTimer(followRetryMs, () => this.#resume(shard))
-    shard.cancelWait = () => timer.cancel()
+    shard.failures = undefined
+    shard.retry = clock.setTimer(followRetryMs, () => {
+      shard.retry = undefined
+      this.resume(shard)
+    })
     return true
   }
 
@@ -294,8 +271,11 @@ export class ShardsFeed implements ChangesFeed {
     if (shard.drained) return 0
     for (;;) {
       const attached = await this.attach(shard)
-      if (this.#options.descending) return Math.max(0, attached.total - shard.taken)
       try {
+        if (this.#options.descending) {
+          const { documentCount, deletedCount } = await attached.peer.replica.replicaInfo(this.#call(this.#scope.options.readTimeoutMs))
+          return Math.max(0, documentCount + deletedCount - shard.taken)
+        }
         return await attached.peer.replica.countChanges(shard.position.sequence, this.#call(this.#scope.options.readTimeoutMs))
       } catch (error) {
         this.#leave(shard, error)

@@ -1,4 +1,5 @@
 import type { HashRange, ReplicaCheckpoint, SincePart } from '@sectional/core'
+import type { ReplicaHistories } from './replica-histories.ts'
 
 /** One replica as it was when it told where it stands. */
 export interface ReplicaSource {
@@ -21,7 +22,7 @@ const othersMax = 4
  */
 export class ShardPosition {
   readonly #range: HashRange
-  readonly #nodeOf: (history: string) => string | undefined
+  readonly #histories: ReplicaHistories
   #node = ''
   #history: string | undefined
   #sequence = 0
@@ -30,9 +31,9 @@ export class ShardPosition {
   #others: Map<string, Reached> | undefined
 
   /** @param parts of a token, those of other ranges too: what was read of a wider range holds for this one */
-  constructor(range: HashRange, parts: readonly SincePart[], nodeOf: (history: string) => string | undefined) {
+  constructor(range: HashRange, parts: readonly SincePart[], histories: ReplicaHistories) {
     this.#range = range
-    this.#nodeOf = nodeOf
+    this.#histories = histories
     for (const { range: { begin, end }, node, history, sequence } of parts) {
       if (begin > range.begin || end < range.end) continue
       if (this.#history === undefined) [this.#node, this.#history, this.#sequence] = [node, history, sequence]
@@ -71,7 +72,7 @@ export class ShardPosition {
     if (sequence < source.sequence || this.#absorbed === source) return
     this.#absorbed = source
     for (const [history, seen] of Object.entries(source.seen)) {
-      if (history !== this.#history) this.#learn(history, this.#nodeOf(history) ?? '', seen)
+      if (history !== this.#history) this.#learn(history, this.#histories.node(history) ?? '', seen)
     }
   }
 

@@ -30,6 +30,7 @@ import { ReplicaAccess } from './replica-access.ts'
 import type { ReplicaDirectory } from './replica-directory.ts'
 import { ReplicaHealth } from './replica-health.ts'
 import { ReplicaHistories } from './replica-histories.ts'
+import { ReplicaStandings } from './replica-standings.ts'
 import { diffRevisions } from './revisions-diff.ts'
 import { openManyRevisions, openRevisions } from './revisions-open.ts'
 
@@ -71,6 +72,7 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
     repairs,
     histories: new ReplicaHistories(),
     watches: new ChangeWatches(bounds),
+    standings: new ReplicaStandings(runtime.clock, bounds),
     blobRepairs: new BlobRepair(() => scope),
     reportMissed: onMissed ?? (() => {}),
   }

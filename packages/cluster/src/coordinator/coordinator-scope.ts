@@ -9,6 +9,7 @@ import type { RequestContext } from './coordinator.ts'
 import type { Peer, ReplicaAccess, ShardPlace } from './replica-access.ts'
 import type { ReplicaHealth } from './replica-health.ts'
 import type { ReplicaHistories } from './replica-histories.ts'
+import type { ReplicaStandings } from './replica-standings.ts'
 
 /** What every operation of one node's coordinator works with. */
 export interface CoordinatorScope {
@@ -23,6 +24,7 @@ export interface CoordinatorScope {
   readonly repairs: RepairRequests
   readonly histories: ReplicaHistories
   readonly watches: ChangeWatches
+  readonly standings: ReplicaStandings
   readonly blobRepairs: BlobRepairRequests
   /** Tells anti-entropy that a replica lacks revisions that others confirmed. */
   readonly reportMissed: (shard: ShardId, node: string) => void

@@ -18,7 +18,7 @@ export async function databaseInfo(scope: CoordinatorScope, db: DatabaseRecord, 
   })
   const sum = (of: (info: (typeof infos)[number]) => number): number => infos.reduce((total, info) => total + of(info), 0)
   const places = infos.flatMap(info => {
-    const position = new ShardPosition(info.range, [], history => scope.histories.node(history))
+    const position = new ShardPosition(info.range, [], scope.histories)
     position.reach(info, info.sequence)
     return position.parts()
   })

@@ -38,7 +38,7 @@ async function shardState(scope: CoordinatorScope, place: ShardPlace, call: Call
     return { node: peer.node, history, sequence }
   })
   standings.sort((a, b) => a.node < b.node ? -1 : 1)
-  const position = new ShardPosition(place.id.range, [], history => scope.histories.node(history))
+  const position = new ShardPosition(place.id.range, [], scope.histories)
   position.reach({ node: first.peer.node, history: first.info.history, sequence: first.info.sequence, seen: first.info.seen }, first.info.sequence)
   return { standings, position }
 }
