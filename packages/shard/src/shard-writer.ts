@@ -2,6 +2,7 @@ import { sleep, StorageError } from '@sectional/runtime'
 import type { PartitionInfo, PurgeRow, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
 import type { Clock, Counter, Histogram } from '@sectional/runtime'
 import { HeldTrails } from './held-trails.ts'
+import { DamagedRecordError } from './records/damaged-record.ts'
 import { DocumentRecord } from './records/document-record.ts'
 import type { LocalRecord } from './records/local-record.ts'
 import type { ReplicaState } from './records/state-record.ts'
@@ -267,12 +268,14 @@ export class ShardWriter implements DraftBase {
   async #tellOnce(): Promise<boolean> {
     try {
       if (this.#mustSettle()) await this.#settle()
+      // Whoever is told asks how far the shard is, which the disk has to say.
+      if (!this.#closing.signal.aborted) this.#onCommit(true)
+      return true
     } catch (error) {
+      if (error instanceof DamagedRecordError) return false
       if (!(error instanceof StorageError)) throw error
       return error.code === 'closed'
     }
-    if (!this.#closing.signal.aborted) this.#onCommit(true)
-    return true
   }
 
   /** Forgets what was staged when a batch has failed since, whoever's it was: nothing that was in flight lands. */

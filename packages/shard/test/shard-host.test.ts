@@ -121,6 +121,27 @@ describe('a shard host', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
+  it('tells of such a batch too when the disk cannot be read at first', async () => {
+    const disk = new MemoryDisk()
+    const clock = new ManualClock()
+    const host = await ShardHost.open(shardRuntime(new MemoryStorage(disk), clock))
+    const engine = await host.create(shardA)
+    let told = false
+    host.onCommit(() => { told = true })
+    disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
+    const answer = rejection(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context))
+    disk.setFaults({ failWrite: () => 'io', landFailed: () => true, failRead: () => 'io' })
+    expect(await answer).to.equal('storage')
+    disk.setFaults({ failRead: () => 'io' })
+    await clock.advance(10_000)
+    expect(told).to.equal(false)
+    disk.setFaults({})
+    await clock.advance(60_000)
+    expect(told).to.equal(true)
+    await host.close()
+    expect(clock.pendingTimers).to.equal(0)
+  })
+
   it('says that a shard is not hosted', async () => {
     const host = await ShardHost.open(shardRuntime())
     expect(host.replica(shardA)).to.equal(undefined)
