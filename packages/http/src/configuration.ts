@@ -19,4 +19,6 @@ export interface Configuration {
   delete(section: string, key: string, options: { readonly persist: boolean }): Promise<void>
   /** Reads the files again. */
   reload(): Promise<void>
+  /** Calls back after each change of values in effect. Returns an unsubscribe function. */
+  onChange(listener: () => void): () => void
 }

@@ -45,6 +45,8 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax)
   const feeds = new Feeds(runtime.clock, parts.control)
   const settings = new HttpSettings(configuration)
+  // Clients of feeds are to go to nodes that stay.
+  const unsubscribe = configuration.onChange(() => { if (settings.maintenanceMode === 'true') feeds.endAll() })
   const secrets = new SessionSecrets({ control: parts.control, configuration, settings, clock: runtime.clock, random: runtime.random })
   const services: Services = {
     ...parts,
@@ -60,6 +62,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   return {
     handler: exchange => { pipeline.start(exchange) },
     stop: async () => {
+      unsubscribe()
       feeds.stop()
       await admission.close()
       await batches.drain()

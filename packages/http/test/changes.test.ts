@@ -101,6 +101,19 @@ describe('the changes feed', () => {
     expect(await post('', { doc_ids: ['a'] })).to.have.length(4)
   })
 
+  it('cuts included documents down, content of attachments with them', async () => {
+    await node.put('/db/doc', { n: 2, other: 1, _attachments: { a: { data: Buffer.from('content').toString('base64'), content_type: 'image/png' } } })
+    const doc = async (fields: readonly string[], query = ''): Promise<unknown> =>
+      (await node.post(`/db/_changes?filter=_selector&include_docs=true${query}`, { selector: { n: 2 }, fields })).json.results[0].doc
+    const { _attachments: { a: stub } } = await doc(['_attachments']) as { readonly _attachments: { readonly a: object } }
+    expect(stub).to.include({ stub: true, length: 7 })
+    const { length, stub: _, ...rest } = stub as { readonly length: number; readonly stub: boolean }
+    const whole = { ...rest, data: Buffer.from('content').toString('base64') }
+    expect(await doc(['n', '_attachments'], '&attachments=true')).to.deep.equal({ n: 2, _attachments: { a: whole } })
+    expect(await doc(['_attachments'], '&attachments=true')).to.deep.equal({ _attachments: { a: whole } })
+    expect(await doc(['n'], '&attachments=true')).to.deep.equal({ n: 2 })
+  })
+
   it('asks a selector for every leaf with style=all_docs', async () => {
     await node.post('/db/_bulk_docs', { new_edits: false, docs: [{ _id: 'd', _rev: '1-aa', n: 1 }, { _id: 'd', _rev: '1-bb', n: 2 }] })
     const changes = async (style: string): Promise<any> => (await node.post(`/db/_changes?filter=_selector&style=${style}`, { selector: { n: 1 } })).json.results.map((result: any) => result.changes)
@@ -164,6 +177,16 @@ describe('waiting feeds', () => {
     await node.delete('/db')
     const { text, cut } = await node.during(feed)
     expect([text.includes('"last_seq"'), cut]).to.deep.equal([true, false])
+    await node.stop()
+  })
+
+  it('end well when the node is put into maintenance', async () => {
+    const node = new MemoryNode()
+    await node.put('/db?q=2')
+    const waiting = node.get('/db/_changes?feed=continuous&heartbeat=60000')
+    await node.clock.advance(1000)
+    await node.put('/_node/_local/_config/couchdb/maintenance_mode', '"true"', { 'content-type': 'application/json' })
+    expect((await node.during(waiting)).text).to.contain('"last_seq"')
     await node.stop()
   })
 

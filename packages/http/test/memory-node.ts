@@ -201,6 +201,7 @@ export class MemoryControlPlane implements ControlPlane {
 export class MemoryConfiguration implements Configuration {
   #memory: Record<string, Record<string, string>>
   #file: Record<string, Record<string, string>>
+  readonly #listeners = new Set<() => void>()
 
   constructor(sections: Record<string, Record<string, string>>) {
     this.#memory = structuredClone(sections)
@@ -213,14 +214,26 @@ export class MemoryConfiguration implements Configuration {
   async set(section: string, key: string, value: string, { persist }: { readonly persist: boolean }): Promise<void> {
     ;(this.#memory[section] ??= {})[key] = value
     if (persist) (this.#file[section] ??= {})[key] = value
+    this.#changed()
   }
 
   async delete(section: string, key: string, { persist }: { readonly persist: boolean }): Promise<void> {
     delete this.#memory[section]?.[key]
     if (persist) delete this.#file[section]?.[key]
+    this.#changed()
   }
 
-  async reload(): Promise<void> { this.#memory = structuredClone(this.#file) }
+  async reload(): Promise<void> {
+    this.#memory = structuredClone(this.#file)
+    this.#changed()
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  #changed(): void { for (const listener of [...this.#listeners]) listener() }
 
   /** For tests: without going through HTTP. */
   put(section: string, key: string, value: string): void { (this.#memory[section] ??= {})[key] = value }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { encodeSinceToken } from '@sectional/core'
-import type { CallContext, ReplicaInfo } from '@sectional/core'
+import type { CallContext, ReplicaCheckpoint } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { mapBounded } from './bounded-parallel.ts'
 import { ShardPosition } from './changes-position.ts'
@@ -25,21 +25,23 @@ export async function databaseState(scope: CoordinatorScope, db: DatabaseRecord,
 
 async function shardState(scope: CoordinatorScope, place: ShardPlace, call: CallContext): Promise<{ readonly standings: readonly Standing[]; readonly position: ShardPosition }> {
   const readers = trusted(scope, scope.access.readers(place))
-  const asked = await Promise.allSettled(readers.map(async (peer): Promise<{ readonly peer: Peer; readonly info: ReplicaInfo }> =>
-    ({ peer, info: await peer.replica.replicaInfo(call) })))
+  // Who has seen no life of a replica is told at once where it stands; nothing is scanned for that.
+  const asked = await Promise.allSettled(readers.map(async (peer): Promise<{ readonly peer: Peer; readonly reached: ReplicaCheckpoint }> =>
+    ({ peer, reached: await peer.replica.waitForChange({ history: '', sequence: 0 }, call) })))
   for (const [index, outcome] of asked.entries()) {
     if (outcome.status === 'rejected' && asReplicaError(outcome.reason).code === 'timeout') scope.readHealth.silent(readers[index]!.node)
   }
   const answers = asked.flatMap(outcome => outcome.status === 'fulfilled' ? [outcome.value] : [])
   const first = answers[0]
   if (first === undefined) throw shardFailure(asked.flatMap(outcome => outcome.status === 'rejected' ? [asReplicaError(outcome.reason)] : []))
-  const standings = answers.map(({ peer, info: { history, sequence } }) => {
+  const standings = answers.map(({ peer, reached: { history, sequence } }) => {
     scope.histories.learn(history, peer.node)
     return { node: peer.node, history, sequence }
   })
   standings.sort((a, b) => a.node < b.node ? -1 : 1)
   const position = new ShardPosition(place.id.range, [], scope.histories)
-  position.reach({ node: first.peer.node, history: first.info.history, sequence: first.info.sequence, seen: first.info.seen }, first.info.sequence)
+  const { history, sequence } = first.reached
+  position.reach(scope.standings.known(first.peer, place.id, history) ?? { node: first.peer.node, history, sequence, seen: {} }, sequence)
   return { standings, position }
 }
 

@@ -55,6 +55,12 @@ export class ReplicaStandings {
     return this.#asked(key, peer)
   }
 
+  /** What was kept of that life of the replica. */
+  known(peer: Peer, shard: ShardId, history: string): ReplicaSource | undefined {
+    const source = this.#kept.get(keyOf(peer, shard))?.source
+    return source?.history === history ? source : undefined
+  }
+
   /** Once for all who ask at the same time. */
   #asked(key: string, peer: Peer): Promise<ReachedStanding> {
     const asking = this.#asking.get(key)

@@ -1,7 +1,8 @@
 /** One changes feed from its first row to its last line. */
-import { projectFields, parseJson, type ChangeRow } from '@sectional/core'
+import { projectFields, parseJson, type ChangeRow, type FieldPath } from '@sectional/core'
 import type { ChangesEvent, ChangesFeed } from '@sectional/cluster'
 import { ClientGoneError, type Timer } from '@sectional/runtime'
+import { writeAttachmentData } from '../attachments/attachment-view.ts'
 import { noFlags, showRevision, writeRevision } from '../document-reading.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -117,7 +118,16 @@ export class ChangesRun implements OpenFeed {
       return writer => writeRevision(writer, shown, { ...flags, attachments: true }, this.#request, this.#services)
     }
     const { json } = showRevision(shown, flags)
-    return fields ? Buffer.from(JSON.stringify(projectFields(parseJson(json), fields))) : json
+    if (!fields) return json
+    const project = (paths: readonly FieldPath[]): string => JSON.stringify(projectFields(parseJson(json), paths))
+    const others = fields.filter(path => path.length > 1 || path[0] !== '_attachments')
+    if (!withContent || attachments === undefined || others.length === fields.length) return Buffer.from(project(fields))
+    return async writer => {
+      const rest = project(others)
+      writer.text(rest === '{}' ? '{' : `${rest.slice(0, -1)},`)
+      await writeAttachmentData(writer, id, attachments, new Set(attachments), encodingInfo, this.#request, this.#services)
+      writer.text('}')
+    }
   }
 
   #beat(): void {

@@ -59,9 +59,14 @@ export class Feeds {
     return { cancel: () => this.#cancel(alarm) }
   }
 
+  /** Lets every feed that is open now end well. */
+  endAll(): void {
+    for (const feed of [...this.#open]) feed.end()
+  }
+
   stop(): void {
     this.#stopped = true
-    for (const feed of [...this.#open]) feed.end()
+    this.endAll()
   }
 
   #cancel(alarm: Alarm): void {

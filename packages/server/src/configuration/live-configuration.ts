@@ -18,6 +18,7 @@ export class LiveConfiguration implements Configuration {
   #defaults: Settings
   #settings: Map<string, Map<string, string>>
   #sections: ConfigurationSections | undefined
+  readonly #listeners = new Set<() => void>()
   /** Writes to the file happen one after the other. */
   #lastWrite: Promise<void> = Promise.resolve()
 
@@ -65,7 +66,17 @@ export class LiveConfiguration implements Configuration {
     const contents = await this.#files.read()
     this.#defaults = layerSettings(contents.filter(file => file.shipped), {})
     this.#settings = copyOf(layerSettings(contents, this.#environment))
+    this.#changed()
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  #changed(): void {
     this.#sections = undefined
+    for (const listener of [...this.#listeners]) listener()
   }
 
   #put(section: string, key: string, value: string | undefined): void {
@@ -73,7 +84,7 @@ export class LiveConfiguration implements Configuration {
     if (value === undefined) keys.delete(key)
     else keys.set(key, value)
     this.#settings.set(section, keys)
-    this.#sections = undefined
+    this.#changed()
   }
 
   /**
