@@ -4,6 +4,8 @@ const probes = 7
 const blockWords = 16
 const blockBitsMask = blockWords * 32 - 1
 const firstLayerIds = 512
+/** Each layer more is looked into for every id that is new. */
+const layerGrowth = 4
 
 /** Bytes that the filters of one node may take together. */
 export class FilterBudget {
@@ -29,8 +31,8 @@ interface Layer { readonly words: Int32Array; readonly idsMax: number; ids: numb
 
 /**
  * Tells of an id that it was never added, without a look at the disk: a chain of blocked Bloom filters (Putze,
- * Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, 2007), each twice as large as the one before.
- * About one id in a hundred that was never added is taken for one that may have been. Takes 2 to 4 bytes an id.
+ * Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, 2007), each four times as large as the one before.
+ * About one id in a hundred that was never added is taken for one that may have been. Takes 2.7 to 8 bytes an id.
  */
 export class IdFilter {
   readonly #budget: FilterBudget
@@ -80,7 +82,7 @@ export class IdFilter {
   #writable(): Layer | undefined {
     const last = this.#layers.at(-1)
     if (last !== undefined && last.ids < last.idsMax) return last
-    const idsMax = last === undefined ? firstLayerIds : last.idsMax * 2
+    const idsMax = last === undefined ? firstLayerIds : last.idsMax * layerGrowth
     const words = Math.ceil(idsMax * bitsPerId / 32 / blockWords) * blockWords
     if (!this.#budget.take(words * Int32Array.BYTES_PER_ELEMENT)) return undefined
     const layer = { words: new Int32Array(words), idsMax, ids: 0 }

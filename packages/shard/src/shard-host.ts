@@ -18,8 +18,8 @@ const blobStoreName = 'attachments'
 const compactedBytesMin = 4 * 1024 * 1024
 /** Reads that miss LevelDB's block cache cost twice as much as those that hit it; a larger write buffer is compacted less often. */
 const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 32 * 1024 * 1024 }
-/** For the ids of ten million documents and more. */
-const filterBytesMax = 40 * 1024 * 1024
+/** For the ids of eight to twenty million documents. */
+const filterBytesMax = 64 * 1024 * 1024
 const commitDocumentsBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 /** The part of `Runtime` that the engines use. */
