@@ -8,7 +8,7 @@ export interface CoordinatorOptions {
   readonly readHedgeMs: number
   /** One replica's time to decide an edit before the next one is asked. */
   readonly decisionTimeoutMs: number
-  /** Looking at other replicas before a stand-in decides, and before a conflict is answered. */
+  /** Looking at other replicas before a stand-in decides, and before a conflict is answered; waiting for the last replicas of a purge. */
   readonly reviewTimeoutMs: number
   /** One replica's time to make decided revisions durable. */
   readonly storeTimeoutMs: number

@@ -1,5 +1,6 @@
 import { formatRevision } from '@sectional/core'
 import type { Branch, Purge, ReplicaError, RevisionPath } from '@sectional/core'
+import type { Timer } from '@sectional/runtime'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { mapBounded } from './bounded-parallel.ts'
 import { readCall, writeCall } from './coordinator-scope.ts'
@@ -79,14 +80,26 @@ interface PurgeDistribution {
   readonly errors: readonly ReplicaError[]
 }
 
-/** Resolves as soon as w replicas have recorded the purges; the others go on in the background. */
+/**
+ * Resolves when every replica has answered, or a moment after w of them have recorded the purges; the others go on in
+ * the background. The moment is for reads: they show what any replica has, and one that is late still has it all.
+ */
 function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: readonly Purge[], w: number | undefined, context: RequestContext): Promise<PurgeDistribution> {
   return new Promise(resolve => {
     const removed = purges.map(() => new Set<string>())
     const errors: ReplicaError[] = []
     const tally = new WriteTally(scope.access, place, w)
     const asked = new Set<string>()
+    let replied = 0
+    let patience: Timer | undefined
     let settled = false
+    const settle = (): void => {
+      const verdict = tally.verdict()
+      if (settled || verdict === 'waiting') return
+      settled = true
+      patience?.cancel()
+      resolve({ verdict, removed: removed.map(set => new Set(set)), errors })
+    }
     const purgeOn = async (peer: Peer): Promise<void> => {
       try {
         const reply = await peer.replica.purgeDocuments({ purges }, writeCall(scope.options.storeTimeoutMs, context))
@@ -97,13 +110,12 @@ function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: re
         scope.reportMissed(place.id, peer.node)
         tally.failed(peer.node)
       }
+      replied++
       if (settled) return
       const now = scope.access.now(place)
       if (now !== place) send(now)
-      const verdict = tally.verdict()
-      if (verdict === 'waiting') return
-      settled = true
-      resolve({ verdict, removed: removed.map(set => new Set(set)), errors })
+      if (replied === asked.size) settle()
+      else if (tally.verdict() !== 'waiting') patience ??= scope.runtime.clock.setTimer(scope.options.reviewTimeoutMs, settle)
     }
     const send = (to: ShardPlace): void => {
       for (const peer of scope.access.peers(to)) {

@@ -43,6 +43,31 @@ describe('purging documents', () => {
     for (const node of world.nodes) expect((await world.leavesOf('x'))[node] ?? [], node).to.deep.equal([])
   })
 
+  it('is done on all replicas that answer before it is answered itself: a read would show what one of them still has', async () => {
+    const world = new ReplicaWorld()
+    world.jitterTurns = 5
+    const coordinator = world.coordinator('a')
+    for (let turn = 0; turn < 20; turn++) {
+      const x = await write(world, `x${turn}`)
+      await coordinator.purgeDocuments(world.db, [{ id: `x${turn}`, revisions: [x] }], {}, request())
+      const leaves = await world.leavesOf(`x${turn}`)
+      for (const node of world.nodes) expect(leaves[node] ?? [], node).to.deep.equal([])
+    }
+    await coordinator.stop()
+  })
+
+  it('waits a moment, and no longer, for a replica that is silent', async () => {
+    const world = new ReplicaWorld()
+    const x = await write(world, 'x')
+    world.faults.set('c', { kind: 'hang' })
+    const coordinator = world.coordinator('a')
+    const started = world.clock.monotonic()
+    const [outcome] = await world.during(coordinator.purgeDocuments(world.db, [{ id: 'x', revisions: [x] }], {}, request()))
+    expect(outcome?.revisions).to.deep.equal([x])
+    expect(world.clock.monotonic() - started).to.be.within(900, 1400)
+    await world.during(coordinator.stop())
+  })
+
   it('does not let a read bring back what one replica has not heard of yet', async () => {
     const world = new ReplicaWorld()
     const x = await write(world, 'x')
