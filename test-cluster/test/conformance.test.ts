@@ -5,43 +5,87 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import { Balancer } from '../src/balancer.ts'
 import { TestCluster } from '../src/test-cluster.ts'
 
 /** The recorded scenarios lie beside the checkout, not in it. */
 const conformance = fileURLToPath(new URL('../../../shared/conformance/', import.meta.url))
-const parts = ['documents', 'server']
+const documentParts = ['documents', 'attachments', 'changes']
+/** These change the settings of the node that they talk to, and so go to one node. */
+const nodeParts = ['server']
 const listFile = fileURLToPath(new URL('../conformance-differences.txt', import.meta.url))
 /** A listed step behind this agrees on some runs: what it asks depends on which replicas have answered by then. */
 const sometimes = '? '
-const listHead = '# Steps of the recorded scenarios (documents, server) whose answers still differ. May only shrink:\n# UPDATE_DIFFERENCES=1 npm run test:cluster -- --grep conformance   writes it anew.\n# "? ": agrees on some runs.\n'
+const listHead = `# Steps of the recorded scenarios (${[...documentParts, ...nodeParts].join(', ')}) whose answers still differ. May only shrink:
+# UPDATE_DIFFERENCES=1 npm run test:cluster -- --grep conformance   writes it anew.
+# "? ": agrees on some runs.
+#
+# Why: functions of design documents (filters, validation, views), _find, _users, _reshard and the web interface are
+# not there yet. attachments/listing: recorded without an ETag, which the specification promises for lists.
+# documents/all-docs, ETag: the step sends \${tag}, in which the runner puts the scenario's own tag.
+`
 
 interface ScenarioReport { readonly name: string; readonly results: readonly { readonly index: number; readonly do: string; readonly ok: boolean }[] }
 
 describe('conformance with the recorded scenarios', function () {
   this.timeout(300_000)
 
-  it('differs on three nodes only where the list says so', async function () {
+  let cluster: TestCluster
+  let balancer: Balancer | undefined
+  let folder: string
+  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sectional-conformance-')) })
+  afterEach(async function () {
+    await balancer?.close()
+    balancer = undefined
+    await cluster?.close(this.currentTest?.state === 'failed')
+    rmSync(folder, { recursive: true })
+  })
+
+  it('differs on three nodes behind a balancer only where the list says so', async function () {
     if (!existsSync(conformance)) return this.skip()
-    const folder = mkdtempSync(join(tmpdir(), 'sectional-conformance-'))
-    const cluster = await TestCluster.start({ nodes: 3 })
-    try {
-      const differing = await run(cluster.node(1).http.url, join(folder, 'report.json'))
-      const lines = readFileSync(listFile, 'utf8').split('\n').filter(line => line !== '' && !line.startsWith('#'))
-      const allowed = lines.filter(line => line.startsWith(sometimes)).map(line => line.slice(sometimes.length))
-      const listed = lines.filter(line => !line.startsWith(sometimes))
-      const certain = differing.filter(step => !allowed.includes(step))
-      if (process.env.UPDATE_DIFFERENCES) return writeFileSync(listFile, `${listHead}${[...allowed.map(step => sometimes + step), ...certain].join('\n')}\n`)
-      expect(certain.filter(step => !listed.includes(step)), 'steps that used to agree').to.deep.equal([])
-      expect(listed.filter(step => !certain.includes(step)), 'steps that agree now: take them off the list').to.deep.equal([])
-    } finally {
-      await cluster.close(this.test?.state === 'failed')
-      rmSync(folder, { recursive: true })
-    }
+    cluster = await TestCluster.start({ nodes: 3 })
+    balancer = await Balancer.open(cluster.nodes)
+    const differing = [
+      ...await run(balancer.url, documentParts, join(folder, 'documents.json')),
+      ...await run(cluster.node(1).http.url, nodeParts, join(folder, 'node.json')),
+    ]
+    if (process.env.UPDATE_DIFFERENCES) return writeList(differing)
+    compare(differing)
+  })
+
+  it('differs on a single node only where the list says so', async function () {
+    if (!existsSync(conformance)) return this.skip()
+    cluster = await TestCluster.start({ nodes: 1 })
+    compare(await run(cluster.node(1).http.url, documentParts, join(folder, 'documents.json')), documentParts)
   })
 })
 
+interface ListedSteps { readonly listed: readonly string[]; readonly allowed: readonly string[] }
+
+function readList(): ListedSteps {
+  const lines = readFileSync(listFile, 'utf8').split('\n').filter(line => line !== '' && !line.startsWith('#'))
+  return {
+    allowed: lines.filter(line => line.startsWith(sometimes)).map(line => line.slice(sometimes.length)),
+    listed: lines.filter(line => !line.startsWith(sometimes)),
+  }
+}
+
+function writeList(differing: readonly string[]): void {
+  const { allowed } = readList()
+  const certain = differing.filter(step => !allowed.includes(step))
+  writeFileSync(listFile, `${listHead}${[...allowed.map(step => sometimes + step), ...certain.toSorted()].join('\n')}\n`)
+}
+
+function compare(differing: readonly string[], parts = [...documentParts, ...nodeParts]): void {
+  const { listed, allowed } = readList()
+  const certain = differing.filter(step => !allowed.includes(step))
+  const expected = listed.filter(step => parts.includes(step.split('/')[0]!))
+  expect(certain.filter(step => !expected.includes(step)), 'steps that used to agree').to.deep.equal([])
+  expect(expected.filter(step => !certain.includes(step)), 'steps that agree now: take them off the list').to.deep.equal([])
+}
+
 /** The steps that differ, as `scenario #step METHOD path`; the runner puts the way to the files before names when it is a link. */
-async function run(url: string, report: string): Promise<string[]> {
+async function run(url: string, parts: readonly string[], report: string): Promise<string[]> {
   const runner = spawn(process.execPath, [join(conformance, 'run.mjs'), '--url', url, '--json', report, ...parts.map(part => join(conformance, 'scenarios', part))], { stdio: 'ignore' })
   const [status] = await once(runner, 'exit') as [number]
   expect(status, 'exit status of the runner').to.be.oneOf([0, 1])
