@@ -5,27 +5,36 @@ import { BodyTooLargeError } from '@sectional/runtime'
 
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
+import { requestTooLarge, type RequestLimit } from './size-limits.ts'
+
+const requestSizeSetting = 'chttpd/max_http_request_size'
 
 /** The whole body, decoded from gzip when the client says so. Counted against the node's budget until the request ends. */
 export async function readBody(request: RequestContext, services: Services): Promise<Uint8Array> {
-  const limit = Math.min(services.options.bodyBytesMax, services.settings.requestBytesMax)
+  const limit = bodyLimit(services)
   const startedAt = services.runtime.clock.monotonic()
   const bytes = await receive(request, services, limit)
   request.bodyTimeMs += services.runtime.clock.monotonic() - startedAt
   return decodeContent(request, services, bytes, limit)
 }
 
-async function receive(request: RequestContext, services: Services, limit: number): Promise<Uint8Array> {
+function bodyLimit({ options, settings }: Services): RequestLimit {
+  const { bodyBytesMax } = options
+  const { requestBytesMax } = settings
+  return bodyBytesMax < requestBytesMax ? { bytes: bodyBytesMax, setting: 'limits/body_bytes' } : { bytes: requestBytesMax, setting: requestSizeSetting }
+}
+
+async function receive(request: RequestContext, services: Services, limit: RequestLimit): Promise<Uint8Array> {
   const { exchange } = request
   const announced = exchange.headers['content-length']
   if (announced !== undefined) {
     const length = Number(announced)
-    if (length > limit) throw new ApiError('too_large')
+    if (length > limit.bytes) throw requestTooLarge(length, limit)
     services.admission.reserveBody(request, length)
     try {
-      return await exchange.readBody(limit)
+      return await exchange.readBody(limit.bytes)
     } catch (error) {
-      throw error instanceof BodyTooLargeError ? new ApiError('too_large', undefined, { cause: error }) : error
+      throw error instanceof BodyTooLargeError ? requestTooLarge(undefined, limit, error) : error
     }
   }
   if (exchange.headers['transfer-encoding'] === undefined) return emptyBody
@@ -33,7 +42,7 @@ async function receive(request: RequestContext, services: Services, limit: numbe
   let length = 0
   for await (const chunk of exchange.body) {
     length += chunk.length
-    if (length > limit) throw new ApiError('too_large')
+    if (length > limit.bytes) throw requestTooLarge(length, limit)
     services.admission.reserveBody(request, chunk.length)
     chunks.push(chunk)
   }
@@ -42,15 +51,15 @@ async function receive(request: RequestContext, services: Services, limit: numbe
 
 const emptyBody = new Uint8Array(0)
 
-function decodeContent(request: RequestContext, services: Services, bytes: Uint8Array, limit: number): Uint8Array {
+function decodeContent(request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit): Uint8Array {
   const coding = request.exchange.headers['content-encoding']
   if (coding === undefined || coding === 'identity') return bytes
   if (coding !== 'gzip') throw new ApiError('bad_content_type', `${coding} is not a supported content encoding.`)
   let inflated: Uint8Array
   try {
-    inflated = gunzipSync(bytes, { maxOutputLength: limit })
+    inflated = gunzipSync(bytes, { maxOutputLength: limit.bytes })
   } catch (error) {
-    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw new ApiError('too_large', undefined, { cause: error })
+    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw requestTooLarge(undefined, limit, error)
     throw new ApiError('bad_request', 'Request body is not properly gzipped.', { cause: error })
   }
   services.admission.reserveBody(request, inflated.length)
@@ -60,14 +69,14 @@ function decodeContent(request: RequestContext, services: Services, bytes: Uint8
 /** The body as it comes, for what is not kept in memory. @throws ApiError `too_large` above `chttpd/max_http_request_size` */
 export async function* requestChunks(request: RequestContext, services: Services): AsyncGenerator<Uint8Array, void, undefined> {
   const { exchange } = request
-  const limit = services.settings.requestBytesMax
+  const limit = { bytes: services.settings.requestBytesMax, setting: requestSizeSetting }
   const announced = exchange.headers['content-length']
-  if (announced !== undefined && Number(announced) > limit) throw new ApiError('too_large')
+  if (announced !== undefined && Number(announced) > limit.bytes) throw requestTooLarge(Number(announced), limit)
   if (announced === undefined && exchange.headers['transfer-encoding'] === undefined) return
   let bytes = 0
   for await (const chunk of exchange.body) {
     bytes += chunk.length
-    if (bytes > limit) throw new ApiError('too_large')
+    if (bytes > limit.bytes) throw requestTooLarge(bytes, limit)
     yield chunk
   }
 }

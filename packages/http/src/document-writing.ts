@@ -7,6 +7,7 @@ import type { DatabaseRecord, DocumentWrite, WriteOutcome } from '@sectional/clu
 import { checkDesignDocument } from './design-document.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
+import { documentTooLarge } from './size-limits.ts'
 
 export const designPrefix = '_design/'
 export const localPrefix = '_local/'
@@ -24,7 +25,21 @@ export function documentIdRules(database: DatabaseRecord, services: Services): D
  * @throws ApiError
  */
 export function checkWrittenDocument(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): void {
-  if (document.body.length > services.settings.documentBytesMax) throw new ApiError('document_too_large', document.id ?? '')
+  const tooLarge = checkDocumentSize(id, document, services)
+  if (tooLarge !== null) throw tooLarge
+  checkDocumentContent(id, document, database, services)
+}
+
+/** `document_too_large`, or null. */
+export function checkDocumentSize(id: string, { body }: ParsedDocument, { settings }: Services): ApiError | null {
+  return body.length > settings.documentBytesMax ? documentTooLarge(id, body.length, settings.documentBytesMax) : null
+}
+
+/**
+ * What `checkWrittenDocument` checks besides the size.
+ * @throws ApiError
+ */
+export function checkDocumentContent(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): void {
   if (managedDatabases.has(database.name) && !id.startsWith(designPrefix)) {
     throw new ApiError('not_implemented', `Writing documents to ${database.name} is not available in this version.`)
   }

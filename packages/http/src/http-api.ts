@@ -42,7 +42,7 @@ export interface HttpApi {
 export function createHttpApi(parts: HttpApiParts): HttpApi {
   const { runtime, options, configuration } = parts
   const admission = new Admission(options)
-  const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax)
+  const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax, options.batchedBytesMax)
   const feeds = new Feeds(runtime.clock, parts.control)
   const settings = new HttpSettings(configuration)
   // Clients of feeds are to go to nodes that stay.

@@ -10,6 +10,8 @@ export interface HttpOptions {
   readonly bufferedBodyBytesMax: number
   /** Documents accepted with `batch=ok` and not yet written; beyond that a `batch=ok` write is awaited. */
   readonly batchedDocumentsMax: number
+  /** Bytes of their bodies, beyond which a `batch=ok` write is awaited too. */
+  readonly batchedBytesMax: number
   /** Verified credentials kept in memory. */
   readonly credentialsMax: number
   /** Password verifications (PBKDF2) at once; each occupies one thread of the pool. */
@@ -26,6 +28,7 @@ export const defaultHttpOptions: HttpOptions = Object.freeze({
   bodyBytesMax: 128 * mebibyte,
   bufferedBodyBytesMax: 256 * mebibyte,
   batchedDocumentsMax: 1000,
+  batchedBytesMax: 16 * mebibyte,
   credentialsMax: 10_000,
   passwordChecksMax: 2,
   requestLog: 'debug',

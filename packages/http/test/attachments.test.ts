@@ -34,10 +34,10 @@ describe('attachments', () => {
   it('too large are refused before they are stored', async () => {
     node.configuration.put('couchdb', 'max_attachment_size', '10')
     const refused = await node.put('/db/doc/big', 'x'.repeat(11), binary)
-    expect([refused.status, refused.json]).to.deep.equal([413, { error: 'attachment_too_large', reason: 'big' }])
+    expect([refused.status, refused.json]).to.deep.equal([413, { error: 'attachment_too_large', reason: 'big of doc: 11 bytes, couchdb/max_attachment_size is 10' }])
     expect((await node.put('/db/doc', { _attachments: { big: { data: Buffer.alloc(11).toString('base64') } } })).json.error).to.equal('attachment_too_large')
     node.configuration.put('chttpd', 'max_http_request_size', '5')
-    expect((await node.put('/db/doc/big', 'x'.repeat(6), binary)).json.error).to.equal('too_large')
+    expect((await node.put('/db/doc/big', 'x'.repeat(6), binary)).json).to.deep.equal({ error: 'too_large', reason: 'the request entity is too large: 6 bytes, chttpd/max_http_request_size is 5' })
     expect((await node.get('/db/doc')).status).to.equal(404)
   })
 

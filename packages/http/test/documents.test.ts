@@ -93,11 +93,13 @@ describe('documents', () => {
     expect([moved.status, moved.headers['location'], moved.text]).to.deep.equal([301, 'http://node.example:5984/db/_design/x?a=b', ''])
   })
 
-  it('over the size limit are refused with the id of the body', async () => {
+  it('over the size limit are refused with their id, size and the limit', async () => {
     node.configuration.put('couchdb', 'max_document_size', '20')
     const refused = await node.put('/db/doc', { _id: 'named', text: 'x'.repeat(30) })
-    expect([refused.status, refused.json]).to.deep.equal([413, { error: 'document_too_large', reason: 'named' }])
-    expect((await node.put('/db/doc', { text: 'x'.repeat(30) })).json.reason).to.equal('')
+    expect([refused.status, refused.json]).to.deep.equal([413, { error: 'document_too_large', reason: 'doc: 41 bytes, couchdb/max_document_size is 20' }])
+    const rows = await node.post('/db/_bulk_docs', { docs: [{ _id: 'small' }, { _id: 'large', text: 'x'.repeat(30), _attachments: { a: { data: 'YQ==' } } }] })
+    expect([rows.status, rows.json.map((row: { error?: string }) => row.error), rows.json[1].reason]).to.deep.equal([201, [undefined, 'document_too_large'], 'large: 41 bytes, couchdb/max_document_size is 20'])
+    expect((await node.put('/db/_local/doc', { text: 'x'.repeat(30) })).json.reason).to.equal('_local/doc: 41 bytes, couchdb/max_document_size is 20')
   })
 
   it('without attachments have none to be found', async () => {

@@ -87,6 +87,24 @@ describe('overload', () => {
     await node.stop()
   })
 
+  it('awaits a batched write that is too large to be kept beside the others', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { batchedBytesMax: 100 },
+      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+    })
+    await node.put('/db')
+    expect((await node.put('/db/one?batch=ok', { text: 'x'.repeat(60) })).status).to.equal(202)
+    let answered = false
+    const second = node.put('/db/two?batch=ok', { text: 'x'.repeat(60) }).then(answer => { answered = true; return answer })
+    await node.get('/_up')
+    expect(answered).to.equal(false)
+    door.open()
+    expect((await second).status).to.equal(202)
+    expect((await node.put('/db/three?batch=ok', { text: 'x'.repeat(60) })).status).to.equal(202)
+    await node.stop()
+  })
+
   it('logs a batched write that conflicts', async () => {
     const node = new MemoryNode()
     await node.put('/db')

@@ -4,6 +4,7 @@ import { ApiError, type AttachmentRecord } from '@sectional/core'
 import { CompressionError } from '@sectional/runtime'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
+import { attachmentTooLarge } from '../size-limits.ts'
 
 export interface IncomingAttachment {
   readonly name: string
@@ -29,7 +30,7 @@ export async function takeAttachment(
   const { name, contentType, encoding, revpos } = incoming
   const received = new Meter()
   const stored = new Meter()
-  const checked = checkedChunks(incoming, received.measure(chunks), received, settings.attachmentBytesMax)
+  const checked = checkedChunks(id, incoming, received.measure(chunks), received, settings.attachmentBytesMax)
   const level = settings.compressionLevel
   const compress = encoding === 'identity' && level > 0 && isCompressible(contentType, settings.compressibleTypes)
   const content = stored.measure(compress ? runtime.compression.gzip(checked, level) : checked)
@@ -62,10 +63,11 @@ class Meter {
 }
 
 async function* checkedChunks(
-  { name, length, digest }: IncomingAttachment, chunks: AsyncIterable<Uint8Array>, received: Meter, bytesMax: number,
+  id: string, { name, length, digest }: IncomingAttachment, chunks: AsyncIterable<Uint8Array>, received: Meter, bytesMax: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  if (typeof length === 'number' && length > bytesMax) throw attachmentTooLarge(id, name, length, bytesMax)
   for await (const chunk of chunks) {
-    if (received.bytes > bytesMax) throw new ApiError('attachment_too_large', name)
+    if (received.bytes > bytesMax) throw attachmentTooLarge(id, name, received.bytes, bytesMax)
     if (typeof length === 'number' && received.bytes > length) throw new ApiError('bad_request', 'attachment longer than expected')
     yield chunk
   }

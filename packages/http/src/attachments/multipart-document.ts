@@ -3,6 +3,7 @@ import { ApiError, parseDocument, type AttachmentRecord, type ParsedDocument } f
 import { requestChunks } from '../body.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
+import { requestTooLarge } from '../size-limits.ts'
 import type { FollowingEntry } from './attachment-entries.ts'
 import { takeAttachment } from './attachment-intake.ts'
 import { boundaryOf, headerParameter, MultipartReader, type Part } from './multipart-reader.ts'
@@ -65,7 +66,7 @@ export async function wholePart(part: Part, request: RequestContext, services: S
   let bytes = 0
   for await (const chunk of part.body) {
     bytes += chunk.length
-    if (bytes > services.options.bodyBytesMax) throw new ApiError('too_large')
+    if (bytes > services.options.bodyBytesMax) throw requestTooLarge(bytes, { bytes: services.options.bodyBytesMax, setting: 'limits/body_bytes' })
     services.admission.reserveBody(request, chunk.length)
     chunks.push(chunk)
   }

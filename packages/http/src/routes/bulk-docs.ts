@@ -6,7 +6,7 @@ import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authorization.ts'
 import { readBody, requireJsonType } from '../body.ts'
 import { mapBounded } from '../bounded-concurrency.ts'
-import { checkWrittenDocument, designPrefix, documentWrite, localPrefix, postedId } from '../document-writing.ts'
+import { checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId } from '../document-writing.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -27,7 +27,7 @@ export async function postBulkDocuments(request: RequestContext, services: Servi
   const bulk = parseBulkDocuments(await readBody(request, services))
   const { database } = request
   const parsed = bulk.documents.map(document => ({ id: postedId(document, database, services), document }))
-  for (const { id, document } of parsed) if (!id.startsWith(localPrefix)) checkWrittenDocument(id, document, database, services)
+  for (const { id, document } of parsed) if (!id.startsWith(localPrefix)) checkDocumentContent(id, document, database, services)
   if (bulk.members['all_or_nothing'] === true) return refuseAllOrNothing(parsed, request, services)
   if (!bulk.newEdits) requireRevisions(parsed)
   const items = await withAttachments(parsed, bulk.newEdits, request, services)
@@ -51,7 +51,7 @@ async function withAttachments(items: readonly Item[], newEdits: boolean, reques
   for (const { id, document } of items) if (!id.startsWith(localPrefix)) attachmentEntries(document)
   return mapBounded(items, attachmentConcurrency, async item => {
     const { id, document } = item
-    if (id.startsWith(localPrefix)) return item
+    if (id.startsWith(localPrefix) || checkDocumentSize(id, document, services) !== null) return item
     const attachments = await resolveAttachments(id, document, { newEdits, parent: document.revision }, request, services)
     return attachments === undefined ? item : { ...item, attachments }
   })
@@ -79,7 +79,7 @@ async function storeAll(items: readonly Item[], w: number | undefined, request: 
   })
 }
 
-/** Takes out local documents and refused design documents, writes the rest together, and puts the outcomes in order. */
+/** Takes out local documents, refused design documents and documents that are too large, writes the rest together, and puts the outcomes in order. */
 async function split(
   items: readonly Item[], request: RequestContext, services: Services, write: (rest: readonly Item[]) => Promise<readonly WriteOutcome[]>,
 ): Promise<readonly WriteOutcome[]> {
@@ -88,10 +88,12 @@ async function split(
   const rest: number[] = []
   const locals: number[] = []
   const mayDesign = isDatabaseAdmin(user, database)
-  for (const [index, { id }] of items.entries()) {
+  for (const [index, { id, document }] of items.entries()) {
+    const tooLarge = checkDocumentSize(id, document, services)
     if (id.startsWith(localPrefix)) locals.push(index)
-    else if (mayDesign || !id.startsWith(designPrefix)) rest.push(index)
-    else outcomes[index] = refusedDesign(user.name)
+    else if (!mayDesign && id.startsWith(designPrefix)) outcomes[index] = refusedDesign(user.name)
+    else if (tooLarge !== null) outcomes[index] = refused(tooLarge)
+    else rest.push(index)
   }
   const writing = rest.length === 0 ? Promise.resolve([]) : write(rest.map(index => items[index]!))
   const [written] = await Promise.all([writing, mapBounded(locals, localConcurrency, async index => {
@@ -107,12 +109,16 @@ function refusedDesign(name: string | null): WriteOutcome {
     : { kind: 'error', error: 'forbidden', reason: 'You are not a db or server admin.', status: 403 }
 }
 
+function refused({ error, reason, status }: ApiError): WriteOutcome {
+  return { kind: 'error', error, reason, status }
+}
+
 async function writeLocal({ id, document }: Item, request: RequestContext, services: Services): Promise<WriteOutcome> {
   try {
     const { revision, accepted } = await updateLocal(id.slice(localPrefix.length), document.revision, document, request, services, request)
     return { kind: 'written', revision: localRevision(revision), accepted }
   } catch (error) {
-    if (error instanceof ApiError) return { kind: 'error', error: error.error, reason: error.reason, status: error.status }
+    if (error instanceof ApiError) return refused(error)
     throw error
   }
 }

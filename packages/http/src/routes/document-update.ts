@@ -154,7 +154,7 @@ export async function update(edit: Edit, request: RequestContext, services: Serv
 
 /** `batch=ok`: 202 before the document is written; a conflict is only logged. */
 async function acceptBatched(edit: Edit, request: RequestContext, services: Services): Promise<void> {
-  await services.batches.accept(request.requestId, edit.id, async context => {
+  await services.batches.accept(request.requestId, edit.id, edit.body.length, async context => {
     try {
       await update(edit, request, services, context)
       return null

@@ -2,7 +2,7 @@
 import { ApiError, checkDocumentId, parseDocument, parseRevision, spliceDocument, type ParsedDocument } from '@sectional/core'
 import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
 import { readBody } from '../body.ts'
-import { documentIdRules, localPrefix, namedRevision } from '../document-writing.ts'
+import { checkDocumentSize, documentIdRules, localPrefix, namedRevision } from '../document-writing.ts'
 import { documentTag, location, matchesTag, sendJson, sendJsonText, sendNotModified } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -47,7 +47,8 @@ export async function writeLocalDocument(
 export async function updateLocal(
   name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services, context: CoordinatorContext,
 ): Promise<{ readonly revision: number; readonly accepted: boolean }> {
-  if (document.body.length > services.settings.documentBytesMax) throw new ApiError('document_too_large', document.id ?? '')
+  const tooLarge = checkDocumentSize(localPrefix + name, document, services)
+  if (tooLarge !== null) throw tooLarge
   const revision = document.deleted ? 0 : (named === null ? 0 : localGeneration(named)) + 1
   const write = { id: name, revision, body: document.deleted ? null : document.body, mustExist: document.deleted }
   const outcome = await services.coordinator.updateLocalDocument(request.database, write, { w: request.query.quorum('w') }, context)

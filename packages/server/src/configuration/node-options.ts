@@ -48,6 +48,7 @@ function httpOptions({ limits, log }: Options): HttpOptions {
     bodyBytesMax: limits.body_bytes,
     bufferedBodyBytesMax: limits.buffered_body_bytes,
     batchedDocumentsMax: limits.batched_documents,
+    batchedBytesMax: limits.batched_bytes,
     credentialsMax: limits.credentials,
     passwordChecksMax: limits.password_checks,
     requestLog: log.requests,
