@@ -109,7 +109,7 @@ class ComposedNode implements Node {
   async #open(): Promise<void> {
     const runtime = this.#runtime
     const { options, configuration, seams = {} } = this.#parts
-    const host = await ShardHost.open(runtime)
+    const host = await ShardHost.open(runtime, undefined, options.compaction)
     this.#closers.push(() => host.close())
     this.#assertWanted()
     const hosted = new HostedReplicas({ node: options.name, host, clock: runtime.clock, log: runtime.log, seam: seams.replica })

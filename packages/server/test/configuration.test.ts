@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { ApiError } from '@sectional/core'
+import { defaultCompactionOptions } from '@sectional/shard'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { prepareAdministrators } from '../src/configuration/administrators.ts'
@@ -81,6 +82,12 @@ describe('settings', () => {
     expect(options.cluster).to.deep.equal({ listen: { host: '127.0.0.1', port: 15984 }, advertised: '127.0.0.1:15984', seeds: ['a:1', 'b:2'], secret })
     expect(options.name).to.equal('n@h')
     expect(Object.isFrozen(options) && Object.isFrozen(options.cluster)).to.equal(true)
+  })
+
+  it('say when shards are compacted by themselves', () => {
+    expect({ ...defaultCompactionOptions, ...nodeOptions(layerSettings([], {})).compaction }).to.deep.equal(defaultCompactionOptions)
+    const text = '[compaction]\nreplaced_bytes = infinity\nreplaced_percent = 20\ncheck_interval_ms = 5\nrest_percent = 0\n'
+    expect(nodeOptions(layerSettings([file(text)], {})).compaction).to.deep.equal({ replacedBytesMin: Infinity, replacedPartMin: 0.2, checkIntervalMs: 5, restPart: 0 })
   })
 
   it('need a long secret as soon as the cluster has another node', () => {

@@ -74,6 +74,12 @@ export const declarations = {
     attachments_enable: flagOption({ default: 'true', effect: 'live', help: 'Send attachments with a Content-Security-Policy.' }),
     attachments_header_value: textOption({ default: 'sandbox', effect: 'live', help: 'That policy.' }),
   },
+  compaction: {
+    replaced_bytes: integerOption({ default: String(mebibyte), min: 1, max: bytesMax, infinite: true, effect: 'restart', help: 'A shard is compacted by itself when replaced revisions hold this many bytes of bodies; infinity: only on request.' }),
+    replaced_percent: integerOption({ default: '50', min: 0, max: 100, effect: 'restart', help: '... and this part of all bodies.' }),
+    check_interval_ms: integerOption({ default: '30000', min: 1, max: 86_400_000, effect: 'restart', help: 'Milliseconds from a write that makes a shard worth it to its compaction.' }),
+    rest_percent: integerOption({ default: '50', min: 0, max: 99, effect: 'restart', help: 'Part of its time that a compaction rests and leaves to requests.' }),
+  },
   purge: {
     max_revisions_number: integerOption({ default: 'infinity', min: 1, max: 1_000_000_000, infinite: true, effect: 'live', help: 'Revisions of one _purge.' }),
   },

@@ -1,5 +1,6 @@
 /** The narrow, frozen options that the composition root hands down; nobody else sees the configuration as a whole. */
 import { defaultHttpOptions, type HttpOptions } from '@sectional/http'
+import type { CompactionOptions } from '@sectional/shard'
 import { secretLengthMin, type Options } from './declarations.ts'
 import { formatAddress, parseAddress, type Address } from './option.ts'
 import { ConfigurationError, parseOptions, type Settings } from './settings.ts'
@@ -10,6 +11,8 @@ export interface NodeOptions {
   readonly http: Address
   readonly httpOptions: HttpOptions
   readonly cluster: ClusterOptions
+  /** What is left out has its default. */
+  readonly compaction?: Partial<CompactionOptions>
   /** Milliseconds that running requests may take to end at a stop. */
   readonly shutdownGraceMs: number
 }
@@ -36,6 +39,7 @@ export function nodeOptions(settings: Settings): NodeOptions {
     http: Object.freeze({ host: options.chttpd.bind_address, port: options.chttpd.port }),
     httpOptions: httpOptions(options),
     cluster: clusterOptions(options),
+    compaction: compactionOptions(options),
     shutdownGraceMs: options.limits.shutdown_grace_ms,
   })
 }
@@ -52,6 +56,15 @@ function httpOptions({ limits, log }: Options): HttpOptions {
     credentialsMax: limits.credentials,
     passwordChecksMax: limits.password_checks,
     requestLog: log.requests,
+  })
+}
+
+function compactionOptions({ compaction }: Options): Partial<CompactionOptions> {
+  return Object.freeze({
+    replacedBytesMin: compaction.replaced_bytes,
+    replacedPartMin: compaction.replaced_percent / 100,
+    checkIntervalMs: compaction.check_interval_ms,
+    restPart: compaction.rest_percent / 100,
   })
 }
 
