@@ -47,6 +47,7 @@ export async function attachReplica(
       if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
       options.failed.add(peer.node)
       errors.push(failure)
+      if (call.signal?.aborted) break
       continue
     }
     const { history } = reached.standing.source
@@ -74,8 +75,8 @@ function left({ sequence, since }: AttachedReplica): number {
 function unlessCancelled<T>(work: Promise<T>, { signal }: CallContext): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => { reject(new ReplicaError('cancelled', 'the caller has cancelled the call')) }
-    if (signal?.aborted) return onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
     work.then(resolve, reject).finally(() => signal?.removeEventListener('abort', onAbort))
+    if (signal?.aborted) onAbort()
   })
 }

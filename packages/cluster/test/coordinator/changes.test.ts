@@ -319,6 +319,22 @@ describe('following changes', () => {
     await feed.close()
   })
 
+  it('that is given up while it looks for a replica asks no other one, and leaves no failure behind', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b', 'c'], n: 2, q: 1 })
+    const reader = world.nodes.find(node => !world.db.shards[0]!.replicas.some(replica => replica.node === node))!
+    const [silent, broken] = world.db.shards[0]!.replicas.map(({ node }) => node) as [string, string]
+    world.faults.set(silent, { kind: 'hang' })
+    world.faults.set(broken, { kind: 'fail', code: 'not_hosted' })
+    const leaving = new AbortController()
+    const opening = world.coordinator(reader).openChanges(world.db, { ...fromStart, ...following }, { ...request(), signal: leaving.signal })
+    const ended = opening.then(feed => feed.next(), () => null)
+    await world.clock.advance(10)
+    leaving.abort()
+    expect(await world.during(ended)).to.equal(null)
+    await world.clock.advance(60_000)
+    expect(world.calls.filter(call => call.node === broken)).to.deep.equal([])
+  })
+
   it('gives up when no replica comes back', async () => {
     const world = new ReplicaWorld({ nodes: ['a', 'b'], n: 1, q: 1 })
     const reader = world.db.shards[0]!.replicas[0]!.node === 'a' ? 'b' : 'a'
