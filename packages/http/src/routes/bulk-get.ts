@@ -13,7 +13,7 @@ import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 
 const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
-/** Documents read at once, which wait in memory for their turn to be written: few at first, then as many as their sizes let. */
+/** Documents read at once, which wait in memory for their turn to be written: few at first, then as many as their sizes let. Two windows at most. */
 const firstWindow = 4
 const windowMax = 128
 const windowBytes = 1024 * 1024
@@ -89,14 +89,26 @@ function documentPart(writer: MultipartWriter, shown: ShownRevision, flags: Read
 async function eachResult(docs: readonly unknown[], request: RequestContext, services: Services, take: (result: ItemResult) => Promise<void>): Promise<void> {
   const flags = readFlags(request.query)
   let window = firstWindow
-  for (let begin = 0; begin < docs.length;) {
+  let begin = 0
+  const openWindow = (): Promise<OpenedItems> | undefined => {
+    if (begin === docs.length) return undefined
     const items = docs.slice(begin, begin + window).map(item => readItem(item, flags))
     begin += items.length
-    const { results, bytes } = await openItems(items, request, services)
+    return openItems(items, request, services)
+  }
+  // One window is read while the one before is written.
+  for (let ahead = openWindow(); ahead !== undefined;) {
+    const { results, bytes } = await ahead
+    window = Math.max(1, Math.min(windowMax, window * 2, Math.floor(results.length * windowBytes / Math.max(1, bytes))))
+    ahead = openWindow()
+    // Heard of when its turn comes, unless the client goes away first.
+    ahead?.catch(() => {})
     for (const result of results) await take(result)
-    window = Math.max(1, Math.min(windowMax, window * 2, Math.floor(items.length * windowBytes / Math.max(1, bytes))))
   }
 }
+
+/** Results in the order of the items, and the bytes of the bodies among them. */
+interface OpenedItems { readonly results: readonly ItemResult[]; readonly bytes: number }
 
 interface WantedItem { readonly id: string; readonly rev: string | undefined; readonly flags: ReadFlags }
 
@@ -116,10 +128,7 @@ function readItem(item: unknown, flags: ReadFlags): WantedItem | ItemResult {
   return { id: id as string, rev: rev as string | undefined, flags: since === undefined ? flags : { ...flags, attachments: true, attachmentsSince: since } }
 }
 
-/** Results in the order of the items, and the bytes of the bodies among them. */
-async function openItems(
-  items: readonly (WantedItem | ItemResult)[], request: RequestContext, services: Services,
-): Promise<{ readonly results: readonly ItemResult[]; readonly bytes: number }> {
+async function openItems(items: readonly (WantedItem | ItemResult)[], request: RequestContext, services: Services): Promise<OpenedItems> {
   const r = request.query.quorum('r')
   const wanted = items.flatMap(item => 'parts' in item ? [] : [item])
   const requests = wanted.map(({ id, rev, flags: { latest } }) => ({
