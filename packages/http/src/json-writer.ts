@@ -70,7 +70,8 @@ export class JsonWriter {
   #ensure(bytes: number): void {
     const needed = this.#length + bytes
     if (needed <= this.#buffer.length) return
-    const grown = Buffer.allocUnsafe(Math.max(needed, initialBytes, Math.min(this.#buffer.length * 4, chunkBytes + initialBytes)))
+    // A feed that waited writes a row now and then: a small piece of Node's pool will do.
+    const grown = Buffer.allocUnsafe(Math.max(needed, Math.min(this.#buffer.length * 4, chunkBytes + initialBytes)))
     grown.set(this.#buffer.subarray(0, this.#length))
     this.#buffer = grown
   }

@@ -47,6 +47,7 @@ export const SINCE_PARTS_MAX = 8192
 const VERSION = 1
 const EXPLICIT_WIDTH = 64
 const CHECKSUM_BYTES = 4
+const noBytes = Buffer.alloc(0)
 
 /** @throws RangeError with more than `SINCE_PARTS_MAX` parts */
 export function encodeSinceToken(parts: readonly SincePart[]): string {
@@ -66,7 +67,10 @@ export class SinceVector {
   readonly #segments: (Segment | undefined)[]
   readonly #histories = new Map<string, Buffer>()
   #nodes: readonly string[] = []
-  #head: Buffer = Buffer.alloc(0)
+  #head: Buffer = noBytes
+  #partCount = 0
+  /** Nodes or numbers of parts are not those of the head any more. */
+  #stale = false
   #token: string | undefined
 
   /** @param places how many places there are, each with the parts of one range (or of several) */
@@ -78,13 +82,15 @@ export class SinceVector {
   set(place: number, parts: readonly SincePart[]): void {
     this.#token = undefined
     const before = this.#segments[place]
-    const sameHead = before?.parts.length === parts.length && parts.every(part => this.#nodes.includes(part.node))
-    this.#segments[place] = sameHead ? this.#segment(parts, this.#endBefore(place)) : { parts, bytes: Buffer.alloc(0), sum: 0 }
-    if (!sameHead) this.#rebuild()
+    this.#partCount += parts.length - (before?.parts.length ?? 0)
+    if (this.#partCount > SINCE_PARTS_MAX) throw new RangeError(`a since-token holds at most ${SINCE_PARTS_MAX} parts`)
+    this.#stale ||= before?.parts.length !== parts.length || !parts.every(part => this.#nodes.includes(part.node))
+    this.#segments[place] = this.#stale ? { parts, bytes: noBytes, sum: 0 } : this.#segment(parts, this.#endBefore(place))
   }
 
   token(): string {
     if (this.#token !== undefined) return this.#token
+    if (this.#stale) this.#rebuild()
     let sum = 0
     const out = new TokenWriter()
     out.bytes(this.#head)
@@ -98,7 +104,7 @@ export class SinceVector {
 
   #rebuild(): void {
     const all = this.#segments.flatMap(segment => segment?.parts ?? [])
-    if (all.length > SINCE_PARTS_MAX) throw new RangeError(`a since-token holds at most ${SINCE_PARTS_MAX} parts`)
+    this.#stale = false
     this.#nodes = [...new Set(all.map(part => part.node))].sort()
     this.#histories.clear()
     for (const { history } of all) if (!this.#histories.has(history)) this.#histories.set(history, encodeHistory(history))
