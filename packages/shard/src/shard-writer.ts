@@ -9,8 +9,9 @@ import type { ReplicaState } from './records/state-record.ts'
 import type { FilterBudget } from './id-filter.ts'
 import { KnownIds } from './known-ids.ts'
 import type { ShardRecords } from './shard-records.ts'
+import { StagedRecords } from './staged-records.ts'
 import { WriteDraft } from './write-draft.ts'
-import type { DraftBase, FilledDraft, PurgedDocument } from './write-draft.ts'
+import type { DraftBase, FilledDraft } from './write-draft.ts'
 
 /** More document records than this are read ahead in one crossing to the thread pool; fewer on the spot. */
 const readAheadMin = 32
@@ -36,16 +37,8 @@ export class ShardWriter implements DraftBase {
   readonly #metrics: WriteMetrics
   readonly #assertOpen: () => void
   readonly #onCommit: (documents: boolean) => void
-  /** What batches in flight will have written. */
-  readonly #documents = new Map<string, DocumentRecord | PurgedDocument>()
-  readonly #locals = new Map<string, LocalRecord>()
-  readonly #checkpoints = new Map<string, number>()
-  readonly #trails = new Map<string, readonly TrailPoint[]>()
+  readonly #pending = new StagedRecords()
   readonly #heldTrails = new HeldTrails()
-  readonly #largeBodies = new Map<number, number>()
-  readonly #purges = new Map<string, readonly PurgeRow[]>()
-  readonly #purgeCheckpoints = new Map<string, number>()
-  readonly #partitions = new Map<string, PartitionInfo>()
   /** As of the last batch that was staged; undefined: to be read. */
   #timeSpans: readonly TimeSpan[] | undefined
   readonly #ids: KnownIds
@@ -121,7 +114,7 @@ export class ShardWriter implements DraftBase {
   }
 
   document(id: string): DocumentRecord | undefined {
-    const pending = this.#documents.get(id)
+    const pending = this.#pending.documents.get(id)
     if (pending !== undefined) {
       this.#sawPending = true
       return pending instanceof DocumentRecord ? pending : undefined
@@ -135,13 +128,13 @@ export class ShardWriter implements DraftBase {
   }
 
   localDocument(id: string): LocalRecord | undefined {
-    const pending = this.#locals.get(id)
+    const pending = this.#pending.locals.get(id)
     if (pending !== undefined) this.#sawPending = true
     return pending ?? this.#records.localDocument(id)
   }
 
   checkpoint(history: string): number {
-    const pending = this.#checkpoints.get(history)
+    const pending = this.#pending.checkpoints.get(history)
     if (pending !== undefined) this.#sawPending = true
     return pending ?? this.#records.checkpoint(history)
   }
@@ -156,17 +149,17 @@ export class ShardWriter implements DraftBase {
   }
 
   #storedTrail(history: string): readonly TrailPoint[] {
-    return this.#trails.get(history) ?? this.#records.trail(history)
+    return this.#pending.trails.get(history) ?? this.#records.trail(history)
   }
 
   purges(id: string): readonly PurgeRow[] {
-    const pending = this.#purges.get(id)
+    const pending = this.#pending.purges.get(id)
     if (pending !== undefined) this.#sawPending = true
     return pending ?? this.#records.purges(id)
   }
 
   purgeCheckpoint(history: string): number {
-    const pending = this.#purgeCheckpoints.get(history)
+    const pending = this.#pending.purgeCheckpoints.get(history)
     if (pending !== undefined) this.#sawPending = true
     return pending ?? this.#records.purgeCheckpoint(history)
   }
@@ -176,7 +169,7 @@ export class ShardWriter implements DraftBase {
   }
 
   partition(partition: string): PartitionInfo {
-    return this.#partitions.get(partition) ?? this.#records.partition(partition)
+    return this.#pending.partitions.get(partition) ?? this.#records.partition(partition)
   }
 
   timeSpans(): readonly TimeSpan[] {
@@ -184,7 +177,7 @@ export class ShardWriter implements DraftBase {
   }
 
   bodyChunks(sequence: number): number {
-    return this.#largeBodies.get(sequence) ?? this.#records.bodyChunks(sequence)
+    return this.#pending.largeBodies.get(sequence) ?? this.#records.bodyChunks(sequence)
   }
 
   async #readAhead(ids: readonly string[], ahead: Map<string, DocumentRecord | undefined>): Promise<void> {
@@ -205,20 +198,9 @@ export class ShardWriter implements DraftBase {
     })
     const [filled] = staged
     if (filled === undefined) return done
-    for (const [id, record] of filled.documents) {
-      this.#ids.add(id)
-      this.#documents.set(id, record)
-    }
-    for (const record of filled.locals) this.#locals.set(record.id, record)
-    for (const [sequence, chunks] of filled.largeBodies) this.#largeBodies.set(sequence, chunks)
-    if (filled.checkpoint !== undefined) this.#checkpoints.set(filled.checkpoint.history, filled.checkpoint.sequence)
-    if (filled.trail !== undefined) {
-      this.#trails.set(filled.trail.history, filled.trail.points)
-      this.#heldTrails.written(filled.trail.history)
-    }
-    for (const [id, purges] of filled.purges) this.#purges.set(id, purges)
-    if (filled.purgeCheckpoint !== undefined) this.#purgeCheckpoints.set(filled.purgeCheckpoint.history, filled.purgeCheckpoint.sequence)
-    for (const [partition, info] of filled.partitions) this.#partitions.set(partition, info)
+    for (const [id] of filled.documents) this.#ids.add(id)
+    this.#pending.add(filled)
+    if (filled.trail !== undefined) this.#heldTrails.written(filled.trail.history)
     if (filled.timeSpans !== undefined) this.#timeSpans = filled.timeSpans
     this.#staged = filled.state
     this.#last = done
@@ -233,17 +215,10 @@ export class ShardWriter implements DraftBase {
       throw error
     }
     this.#committed = filled.state
-    for (const [id, record] of filled.documents) {
-      for (const ahead of this.#aheads) ahead.set(id, record instanceof DocumentRecord ? record : undefined)
-      forget(this.#documents, id, record)
+    this.#pending.landed(filled)
+    for (const ahead of this.#aheads) {
+      for (const [id, record] of filled.documents) ahead.set(id, record instanceof DocumentRecord ? record : undefined)
     }
-    for (const record of filled.locals) forget(this.#locals, record.id, record)
-    for (const sequence of filled.largeBodies.keys()) this.#largeBodies.delete(sequence)
-    if (filled.checkpoint !== undefined) forget(this.#checkpoints, filled.checkpoint.history, filled.checkpoint.sequence)
-    if (filled.trail !== undefined) forget(this.#trails, filled.trail.history, filled.trail.points)
-    for (const [id, purges] of filled.purges) forget(this.#purges, id, purges)
-    if (filled.purgeCheckpoint !== undefined) forget(this.#purgeCheckpoints, filled.purgeCheckpoint.history, filled.purgeCheckpoint.sequence)
-    for (const [partition, info] of filled.partitions) forget(this.#partitions, partition, info)
     this.#metrics.commits.add()
     this.#metrics.documents.add(filled.documents.length)
     this.#metrics.commitDocuments.observe(filled.documents.length)
@@ -284,14 +259,7 @@ export class ShardWriter implements DraftBase {
     if (failures !== this.#failuresSeen) {
       this.#failuresSeen = failures
       this.#unsettled = true
-      this.#documents.clear()
-      this.#locals.clear()
-      this.#checkpoints.clear()
-      this.#trails.clear()
-      this.#largeBodies.clear()
-      this.#purges.clear()
-      this.#purgeCheckpoints.clear()
-      this.#partitions.clear()
+      this.#pending.clear()
       this.#timeSpans = undefined
       this.#staged = undefined
       this.#committed = undefined
@@ -312,8 +280,4 @@ export class ShardWriter implements DraftBase {
     })
     return this.#settling
   }
-}
-
-function forget<Value>(pending: Map<string, Value>, key: string, value: Value): void {
-  if (pending.get(key) === value) pending.delete(key)
 }
