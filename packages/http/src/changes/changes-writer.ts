@@ -22,10 +22,19 @@ export interface ShownChange {
 
 export const changesShape: FeedShape = {
   row: ({ sequence, id, leaves, deleted }) => {
-    const revisions = leaves.map(leaf => `{"rev":"${leaf.revision}"}`).join(',')
-    return `{"seq":${JSON.stringify(sequence)},"id":${JSON.stringify(id)},"changes":[${revisions}]${deleted ? ',"deleted":true' : ''}`
+    const revisions = leaves.length === 1 ? changeOf(leaves[0]!) : leaves.map(changeOf).join(',')
+    return `{"seq":${sequenceText(sequence)},"id":${JSON.stringify(id)},"changes":[${revisions}]${deleted ? ',"deleted":true' : ''}`
   },
   pending: true,
+}
+
+function changeOf({ revision }: Leaf): string {
+  return `{"rev":"${revision}"}`
+}
+
+/** Tokens need no escapes. */
+function sequenceText(sequence: string | null): string {
+  return sequence === null ? 'null' : `"${sequence}"`
 }
 
 export class ChangesWriter {
@@ -51,22 +60,21 @@ export class ChangesWriter {
   /** To be awaited before the next row. */
   row(change: ShownChange): Promise<void> | undefined {
     const writer = this.#writer
-    const sequence = JSON.stringify(change.sequence)
     if (this.#kind === 'eventsource') writer.text('data: ')
     else if (this.#isList && this.#rows > 0) writer.text(',\r\n')
     writer.text(this.#shape.row(change))
     if (change.doc === null) writer.text(',"doc":null')
     else if (change.doc !== undefined) {
       writer.text(',"doc":')
-      if (typeof change.doc === 'function') return this.#counted(change.doc(writer).then(() => this.#endRow(sequence)))
+      if (typeof change.doc === 'function') return this.#counted(change.doc(writer).then(() => this.#endRow(change.sequence)))
       writer.bytes(change.doc)
     }
-    return this.#counted(this.#endRow(sequence))
+    return this.#counted(this.#endRow(change.sequence))
   }
 
-  #endRow(sequence: string): Promise<void> | undefined {
+  #endRow(sequence: string | null): Promise<void> | undefined {
     const writer = this.#writer
-    writer.text(this.#kind === 'eventsource' ? `}\nid: ${sequence}\n\n` : this.#kind === 'continuous' ? '}\n' : '}')
+    writer.text(this.#kind === 'eventsource' ? `}\nid: ${sequenceText(sequence)}\n\n` : this.#kind === 'continuous' ? '}\n' : '}')
     this.#rows++
     this.#lively = true
     return writer.flushFull()
