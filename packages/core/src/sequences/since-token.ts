@@ -66,6 +66,7 @@ interface Segment { readonly parts: readonly SincePart[]; readonly bytes: Buffer
 export class SinceVector {
   readonly #segments: (Segment | undefined)[]
   readonly #histories = new Map<string, Buffer>()
+  readonly #writer = new TokenWriter()
   #nodes: readonly string[] = []
   #head: Buffer = noBytes
   #partCount = 0
@@ -92,7 +93,7 @@ export class SinceVector {
     if (this.#token !== undefined) return this.#token
     if (this.#stale) this.#rebuild()
     let sum = 0
-    const out = new TokenWriter()
+    const out = this.#writer.start()
     out.bytes(this.#head)
     for (const segment of this.#segments) {
       if (segment === undefined) continue
@@ -124,7 +125,7 @@ export class SinceVector {
   }
 
   #segment(parts: readonly SincePart[], end: number): Segment {
-    const out = new TokenWriter()
+    const out = this.#writer.start()
     let expected = end
     let sum = 0
     for (const { range, node, history, sequence } of parts) {
@@ -248,6 +249,12 @@ function text(bytes: Uint8Array, encoding: 'utf8' | 'hex'): string {
 class TokenWriter {
   #out = Buffer.allocUnsafe(256)
   #end = 0
+
+  /** Forgets what was written before. */
+  start(): this {
+    this.#end = 0
+    return this
+  }
 
   byte(value: number): void {
     this.#reserve(1)
