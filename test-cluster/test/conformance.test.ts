@@ -28,7 +28,7 @@ const listHead = `# Steps of the recorded scenarios (${[...documentParts, ...nod
 interface ScenarioReport { readonly name: string; readonly results: readonly { readonly index: number; readonly do: string; readonly ok: boolean }[] }
 
 describe('conformance with the recorded scenarios', function () {
-  this.timeout(300_000)
+  this.timeout(600_000)
 
   let cluster: TestCluster
   let balancer: Balancer | undefined
