@@ -1,7 +1,7 @@
 import type { ShardId } from '@sectional/core'
 import { formatRange, parseRange } from '@sectional/core'
 import type { Random, Store, WriteBatch } from '@sectional/runtime'
-import { StorageError } from '@sectional/runtime'
+import { sealed, StorageError, unsealed } from '@sectional/runtime'
 import { directoryKeys, prefixMax } from './key-layout.ts'
 
 /** Where a shard lies in the store. */
@@ -17,7 +17,8 @@ export interface DirectoryEntry {
 
 interface StoredEntry { readonly prefix: number; readonly history: string; readonly partitioned?: boolean }
 
-const format = 1
+const format = 2
+const wayOut = 'where other nodes hold the data, empty this node\'s data directory and start it under its name: it is filled from them (docs/operations.md)'
 const historyBytes = 16
 const pageEntries = 1000
 
@@ -98,9 +99,9 @@ export class ShardDirectory {
   }
 
   async #load(): Promise<void> {
-    const found = readJson<number>(this.#store.getSync(directoryKeys.format()))
-    if (found === undefined) await this.#store.write(batch => putJson(batch, directoryKeys.format(), format))
-    else if (found !== format) throw new StorageError('corrupt', `the store has format ${found}; this version reads ${format}`)
+    const found = this.#store.getSync(directoryKeys.format())
+    if (found === undefined) await this.#store.write(batch => batch.put(directoryKeys.format(), Buffer.from(String(format))))
+    else if (Buffer.from(found).toString() !== String(format)) throw new StorageError('corrupt', `the document store has format ${Buffer.from(found).toString()}; this version reads ${format}`)
     this.#nextPrefix = readJson<number>(this.#store.getSync(directoryKeys.nextPrefix())) ?? 1
     for await (const [key, value] of this.#scan(directoryKeys.shards())) {
       const shard = parseShardName(directoryKeys.shardName(key))
@@ -121,9 +122,12 @@ export class ShardDirectory {
 }
 
 function putJson(batch: WriteBatch, key: Uint8Array, value: unknown): void {
-  batch.put(key, Buffer.from(JSON.stringify(value)))
+  batch.put(key, sealed(Buffer.from(JSON.stringify(value))))
 }
 
 function readJson<T>(bytes: Uint8Array | undefined): T | undefined {
-  return bytes === undefined ? undefined : JSON.parse(Buffer.from(bytes).toString('utf8')) as T
+  if (bytes === undefined) return undefined
+  const json = unsealed(bytes)
+  if (json === undefined) throw new StorageError('corrupt', `the directory of the document store is damaged: a checksum differs; ${wayOut}`)
+  return JSON.parse(Buffer.from(json).toString('utf8')) as T
 }

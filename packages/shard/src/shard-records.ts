@@ -1,9 +1,10 @@
 import type { PartitionInfo, PurgeRow, TimeSpan, TrailPoint } from '@sectional/core'
+import { sealBytes, sealed } from '@sectional/runtime'
 import type { Store, StoreEntry } from '@sectional/runtime'
 import type { ShardKeys } from './key-layout.ts'
 import { furtherChunksOf, joinBody } from './records/body-record.ts'
 import type { RevisionContent } from './records/body-record.ts'
-import { DamagedRecordError } from './records/damaged-record.ts'
+import { checkSeal, DamagedRecordError } from './records/damaged-record.ts'
 import { DocumentRecord } from './records/document-record.ts'
 import { decodeLocal } from './records/local-record.ts'
 import type { LocalRecord } from './records/local-record.ts'
@@ -117,14 +118,13 @@ export class ShardRecords {
 }
 
 export function encodeCheckpoint(sequence: number): Uint8Array {
-  return Buffer.from(String(sequence))
+  return sealed(Buffer.from(String(sequence)))
 }
 
 export function decodeCheckpoint(bytes: StoreEntry[1] | undefined): number {
   if (bytes === undefined) return 0
-  const sequence = Number(Buffer.from(bytes).toString('latin1'))
-  if (!Number.isSafeInteger(sequence)) throw new DamagedRecordError('a checkpoint is damaged: not an integer')
-  return sequence
+  checkSeal(bytes, 'a checkpoint')
+  return Number(Buffer.from(bytes).toString('latin1', sealBytes))
 }
 
 function lostBody(sequence: number): DamagedRecordError {

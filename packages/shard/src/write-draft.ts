@@ -1,5 +1,6 @@
 import type { PartitionInfo, Purge, PurgeRow, RevisionTree, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
 import { revisionOf, withChange } from '@sectional/core'
+import { sealBytes } from '@sectional/runtime'
 import type { WriteBatch } from '@sectional/runtime'
 import { blobKeys } from './key-layout.ts'
 import type { ShardKeys } from './key-layout.ts'
@@ -7,12 +8,11 @@ import { deleteBody, furtherChunks, putBody, storedBody } from './records/body-r
 import type { RevisionContent, StoredBody } from './records/body-record.ts'
 import { ByteWriter } from './records/byte-writer.ts'
 import { encodeLocalChange } from './records/change-record.ts'
-import { sealBytes } from './records/damaged-record.ts'
 import { DocumentRecord } from './records/document-record.ts'
 import { encodeLocal } from './records/local-record.ts'
 import type { LocalRecord } from './records/local-record.ts'
 import { encodePartition, partitionOf, withDocument } from './records/partition-record.ts'
-import { encodePurges } from './records/purge-records.ts'
+import { encodePurgedId, encodePurges } from './records/purge-records.ts'
 import { encodeState } from './records/state-record.ts'
 import type { ReplicaState } from './records/state-record.ts'
 import type { StoredLeaf } from './records/stored-leaves.ts'
@@ -254,7 +254,7 @@ export class WriteDraft {
     const state = this.#state
     const partitions = new Map<string, PartitionInfo>()
     const writer = new ByteWriter(sealBytes)
-    const changeWriter = new ByteWriter()
+    const changeWriter = new ByteWriter(sealBytes)
     const documents: [string, DocumentRecord | PurgedDocument][] = []
     for (const [id, base] of this.#removed) {
       this.#fillRemoval(batch, keys, id, base)
@@ -295,7 +295,7 @@ export class WriteDraft {
     }
     for (const [sequence, id] of this.#purgeLog) {
       if (id === null) batch.delete(keys.purge(sequence))
-      else batch.put(keys.purge(sequence), Buffer.from(id))
+      else batch.put(keys.purge(sequence), encodePurgedId(id))
     }
     if (this.#purgeCheckpoint !== undefined) batch.put(keys.purgeCheckpoint(this.#purgeCheckpoint.history), encodeCheckpoint(this.#purgeCheckpoint.sequence))
   }

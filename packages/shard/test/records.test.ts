@@ -1,14 +1,18 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { RevisionTree } from '@sectional/core'
-import { MemoryStorage } from '@sectional/runtime'
+import { MemoryStorage, sealBytes } from '@sectional/runtime'
 import { ShardHost } from '../src/index.ts'
+import { ShardKeys } from '../src/key-layout.ts'
+import { decodeCheckpoint, encodeCheckpoint } from '../src/shard-records.ts'
 import { ByteReader } from '../src/records/byte-reader.ts'
 import { ByteWriter } from '../src/records/byte-writer.ts'
-import { beginDocumentChange, decodeChange, encodeLocalChange } from '../src/records/change-record.ts'
-import { DamagedRecordError, sealBytes } from '../src/records/damaged-record.ts'
+import { furtherChunksOf, joinBody, putBody, storedBody } from '../src/records/body-record.ts'
+import { beginDocumentChange, decodeChange, encodeLocalChange, finishDocumentChange, isLocalChange } from '../src/records/change-record.ts'
+import { DamagedRecordError } from '../src/records/damaged-record.ts'
 import { DocumentRecord } from '../src/records/document-record.ts'
 import { decodeLocal, encodeLocal } from '../src/records/local-record.ts'
+import { decodePurgedId, encodePurgedId } from '../src/records/purge-records.ts'
 import { writeLeaves } from '../src/records/stored-leaves.ts'
 import type { StoredLeaf } from '../src/records/stored-leaves.ts'
 import { collect, context, edit, shardA, shardRuntime } from './shard-world.ts'
@@ -34,10 +38,10 @@ describe('records', () => {
 
   it('bring changes and local documents back', () => {
     fc.assert(fc.property(fc.string(), leaves, natural, fc.option(fc.uint8Array()), (id, leaves, number, body) => {
-      const writer = new ByteWriter()
+      const writer = new ByteWriter(sealBytes)
       beginDocumentChange(writer, id)
       writeLeaves(writer, leaves)
-      expect(decodeChange(writer.finish())).to.deep.equal({ id, leaves })
+      expect(decodeChange(finishDocumentChange(writer))).to.deep.equal({ id, leaves })
       expect(decodeChange(encodeLocalChange(writer, id))).to.deep.equal({ id, leaves: [] })
       const local = decodeLocal(id, encodeLocal({ id, sequence: number, stamp: number, revision: number, body }))
       expect({ ...local, body: local.body && [...local.body] }).to.deep.equal({ id, sequence: number, stamp: number, revision: number, body: body && [...body] })
@@ -46,7 +50,7 @@ describe('records', () => {
 
   it('notice any flipped bit in a document', () => {
     const tree = RevisionTree.empty.merge({ start: 2, ids: ['0123456789abcdef'.repeat(2), 'b'] }, { deleted: false, bodyKey: 9 }).tree
-    const { bytes } = DocumentRecord.encode(new ByteWriter(sealBytes), new ByteWriter(), 'a', 9, [{ revision: `2-${'0123456789abcdef'.repeat(2)}`, deleted: false, bodySequence: 9, bodyBytes: 3 }], tree)
+    const { bytes } = DocumentRecord.encode(new ByteWriter(sealBytes), new ByteWriter(sealBytes), 'a', 9, [{ revision: `2-${'0123456789abcdef'.repeat(2)}`, deleted: false, bodySequence: 9, bodyBytes: 3 }], tree)
     expect(DocumentRecord.decode('a', bytes).tree.leaves()).to.deep.equal(tree.leaves())
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const damaged = Uint8Array.from(bytes)
@@ -54,6 +58,25 @@ describe('records', () => {
       expect(() => DocumentRecord.decode('a', damaged)).to.throw(DamagedRecordError)
     }
   })
+
+  const records: Readonly<Record<string, { readonly bytes: Uint8Array; readonly decode: (bytes: Uint8Array) => unknown }>> = {
+    'a row of the changes log': { bytes: encodeLocalChange(new ByteWriter(sealBytes), 'a'), decode: decodeChange },
+    'a row of the changes log that is only counted': { bytes: encodeLocalChange(new ByteWriter(sealBytes), 'a'), decode: isLocalChange },
+    'a checkpoint': { bytes: encodeCheckpoint(1017), decode: decodeCheckpoint },
+    'a row of the purge log': { bytes: encodePurgedId('doc'), decode: decodePurgedId },
+    'a body and what its bytes mean': { bytes: storedBodyRecord('{"a":1}'), decode: bytes => furtherChunksOf(1, bytes) + joinBody(1, bytes, []).body.length },
+  }
+  for (const [what, { bytes, decode }] of Object.entries(records)) {
+    it(`notice any flipped bit, and a lost end, in ${what}`, () => {
+      decode(bytes)
+      for (let bit = 0; bit < bytes.length * 8; bit++) {
+        const damaged = Uint8Array.from(bytes)
+        damaged[bit >> 3]! ^= 1 << (bit & 7)
+        expect(() => decode(damaged)).to.throw(DamagedRecordError)
+      }
+      for (let end = 0; end < bytes.length; end++) expect(() => decode(bytes.slice(0, end))).to.throw(DamagedRecordError)
+    })
+  }
 
   it('answer damaged or missing bodies with a storage error, so that another replica is asked', async () => {
     const storage = new MemoryStorage()
@@ -78,3 +101,9 @@ describe('records', () => {
     await host.close()
   })
 })
+
+function storedBodyRecord(text: string): Uint8Array {
+  const puts: Uint8Array[] = []
+  putBody({ put: (_, value) => { puts.push(value) }, delete: () => {} }, new ShardKeys(1), 1, storedBody({ body: Buffer.from(text) }))
+  return puts[0]!
+}

@@ -1,10 +1,14 @@
 /**
  * The consensus core's part of the `control` store. Keys: `h` hard state, `s` what the snapshot is, `c` + number
- * its chunks, `l` + index an entry. Numbers in keys are big-endian, so that entries lie in order.
+ * its chunks, `l` + index an entry. Numbers in keys are big-endian, so that entries lie in order. Every value carries a
+ * checksum (the chunks one together, in `s`): a voter that takes a flipped bit for its vote, or for an entry that others
+ * have committed, would break what the log promises, so a node does not start on a damaged log (`DamagedControlStoreError`).
  */
 import { crc32 } from 'node:zlib'
 import type { LogEntry, VotingConfiguration } from '@sectional/core'
+import { sealBytes, sealRecord, unsealed } from '@sectional/runtime'
 import type { Store, WriteBatch } from '@sectional/runtime'
+import { DamagedControlStoreError, readJson, writeJson } from '../control/control-records.ts'
 import { emptyConfiguration, encodeConfiguration } from './configuration.ts'
 import { RaftLog } from './raft-log.ts'
 import type { HardState, Persist, RaftSnapshot } from './raft-work.ts'
@@ -12,6 +16,7 @@ import type { HardState, Persist, RaftSnapshot } from './raft-work.ts'
 /** Values over 1 MB do not belong in LevelDB (design.md section 5). */
 const chunkBytes = 256 * 1024
 const entryPage = 512
+/** Kind and term, behind the checksum. */
 const entryHeaderBytes = 9
 const entryKinds = ['command', 'configuration', 'noop'] as const
 
@@ -40,10 +45,10 @@ export class RaftStorage {
     this.store = store
   }
 
-  /** @throws Error that names what is wrong when the stored state does not hang together */
+  /** @throws DamagedControlStoreError; Error that names what is wrong when the stored state does not hang together */
   async load(): Promise<StoredRaft> {
-    const hardState = readJson<HardState>(this.store.getSync(hardStateKey)) ?? { term: 0, vote: null, commit: 0 }
-    const record = readJson<SnapshotRecord>(this.store.getSync(snapshotKey))
+    const hardState = readJson<HardState>('the hard state (term and vote)', this.store.getSync(hardStateKey)) ?? { term: 0, vote: null, commit: 0 }
+    const record = readJson<SnapshotRecord>('the record of the snapshot', this.store.getSync(snapshotKey))
     const snapshot = record ? await this.loadSnapshot(record) : emptySnapshot
     const entries = await this.loadEntries()
     const log = new RaftLog(record?.baseIndex ?? 0, record?.baseTerm ?? 0, entries)
@@ -98,7 +103,7 @@ export class RaftStorage {
     this.chunks = Math.ceil(record.bytes / chunkBytes)
     const parts = await this.store.getMany(Array.from({ length: this.chunks }, (_, chunk) => chunkKey(chunk)))
     const state = new Uint8Array(Buffer.concat(parts.map(part => part ?? new Uint8Array(0))))
-    if (state.length !== record.bytes || crc32(state) !== record.crc32) throw new Error(`control store: the snapshot at ${record.index} is damaged`)
+    if (state.length !== record.bytes || crc32(state) !== record.crc32) throw new DamagedControlStoreError(`the snapshot at ${record.index}`)
     return { index: record.index, term: record.term, configuration: record.configuration, state }
   }
 
@@ -132,24 +137,17 @@ function entryKey(index: number): Uint8Array {
 }
 
 function encodeEntry(entry: LogEntry): Uint8Array {
-  const bytes = Buffer.alloc(entryHeaderBytes + entry.payload.length)
-  bytes.writeUInt8(entryKinds.indexOf(entry.kind), 0)
-  bytes.writeBigUInt64BE(BigInt(entry.term), 1)
-  bytes.set(entry.payload, entryHeaderBytes)
-  return new Uint8Array(bytes)
+  const bytes = Buffer.alloc(sealBytes + entryHeaderBytes + entry.payload.length)
+  bytes.writeUInt8(entryKinds.indexOf(entry.kind), sealBytes)
+  bytes.writeBigUInt64BE(BigInt(entry.term), sealBytes + 1)
+  bytes.set(entry.payload, sealBytes + entryHeaderBytes)
+  return new Uint8Array(sealRecord(bytes))
 }
 
 function decodeEntry(key: Uint8Array, value: Uint8Array): LogEntry {
   const index = Number(Buffer.from(key).readBigUInt64BE(1))
-  const kind = entryKinds[value[0] ?? -1]
-  if (kind === undefined || value.length < entryHeaderBytes) throw new Error(`control store: log entry ${index} cannot be read`)
-  return { index, term: Number(Buffer.from(value.subarray(1, entryHeaderBytes)).readBigUInt64BE(0)), kind, payload: value.slice(entryHeaderBytes) }
-}
-
-function writeJson(value: object): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(value))
-}
-
-function readJson<T>(bytes: Uint8Array | undefined): T | undefined {
-  return bytes && JSON.parse(new TextDecoder().decode(bytes)) as T
+  const bytes = unsealed(value)
+  const kind = entryKinds[bytes?.[0] ?? -1]
+  if (bytes === undefined || kind === undefined || bytes.length < entryHeaderBytes) throw new DamagedControlStoreError(`log entry ${index}`)
+  return { index, term: Number(Buffer.from(bytes.subarray(1, entryHeaderBytes)).readBigUInt64BE(0)), kind, payload: bytes.slice(entryHeaderBytes) }
 }

@@ -3,6 +3,7 @@
  * identity, `d` + incarnation the intent to delete a database.
  */
 import type { Store, WriteBatch } from '@sectional/runtime'
+import { readJson, writeJson } from './control-records.ts'
 
 export const controlStoreName = 'control'
 const intentPage = 256
@@ -20,15 +21,15 @@ export class ControlStore {
     this.store = store
   }
 
+  /** @throws DamagedControlStoreError */
   identity(): StoredIdentity | null {
-    const bytes = this.store.getSync(identityKey)
-    return bytes ? JSON.parse(new TextDecoder().decode(bytes)) as StoredIdentity : null
+    return readJson<StoredIdentity>('the node\'s identity', this.store.getSync(identityKey)) ?? null
   }
 
   /** Durable when resolved. `also` adds to the same atomic write. */
   writeIdentity(identity: StoredIdentity, also: (batch: WriteBatch) => void = () => {}): Promise<void> {
     return this.store.write(batch => {
-      batch.put(identityKey, new TextEncoder().encode(JSON.stringify(identity)))
+      batch.put(identityKey, writeJson(identity))
       also(batch)
     })
   }
@@ -38,7 +39,7 @@ export class ControlStore {
     const intents: DeleteIntent[] = []
     try {
       for (let page = await iterator.next(intentPage); page.length > 0; page = await iterator.next(intentPage)) {
-        for (const [, value] of page) intents.push(JSON.parse(new TextDecoder().decode(value)) as DeleteIntent)
+        for (const [, value] of page) intents.push(readJson<DeleteIntent>('a promised deletion', value)!)
       }
     } finally {
       await iterator.close()
@@ -47,7 +48,7 @@ export class ControlStore {
   }
 
   addIntent(intent: DeleteIntent): Promise<void> {
-    return this.store.write(batch => batch.put(intentKey(intent.incarnation), new TextEncoder().encode(JSON.stringify(intent))))
+    return this.store.write(batch => batch.put(intentKey(intent.incarnation), writeJson(intent)))
   }
 
   removeIntent(incarnation: string): Promise<void> {

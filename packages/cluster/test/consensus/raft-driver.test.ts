@@ -5,6 +5,7 @@ import type { LogEntry, RaftMessage } from '@sectional/core'
 import { encodeConfiguration } from '../../src/consensus/configuration.ts'
 import { defaultRaftDriverOptions, RaftDriver } from '../../src/consensus/raft-driver.ts'
 import { RaftStorage } from '../../src/consensus/raft-storage.ts'
+import { DamagedControlStoreError } from '../../src/control/control-records.ts'
 
 const metric = { add: () => {}, set: () => {}, observe: () => {} }
 const metrics: Metrics = { counter: () => metric, gauge: () => metric, histogram: () => metric, onCollect: () => {}, render: async () => '', samples: async () => [] }
@@ -143,6 +144,24 @@ describe('the consensus driver', () => {
     expect(await driver.propose(bytes('y'), { timeoutMs: 1000 })).to.deep.equal({ kind: 'not-leader' })
     await driver.stop()
     expect(clock.pendingTimers).to.equal(0)
+  })
+
+  it('does not start when any bit of its log, its vote or its snapshot is not what was written', async () => {
+    const driver = await bootstrapped({ snapshotEntries: 3, trailingEntries: 1 })
+    for (const text of ['x', 'y', 'z', 'u']) await driver.propose(bytes(text), { timeoutMs: 1000 })
+    await driver.stop()
+    const entries: (readonly [Uint8Array, Uint8Array])[] = await store.iterate({ gte: Uint8Array.of(0), lt: Uint8Array.of(255) }).next(100)
+    expect(new Set(entries.map(([key]) => String.fromCharCode(key[0]!)))).to.deep.equal(new Set(['c', 'h', 'l', 's']))
+    for (const [key, value] of entries) {
+      for (let bit = 0; bit < value.length * 8; bit++) {
+        const damaged = Uint8Array.from(value)
+        damaged[bit >> 3]! ^= 1 << (bit & 7)
+        await store.write(batch => { batch.put(key, damaged) })
+        expect(await open().catch((error: unknown) => error)).to.be.instanceOf(DamagedControlStoreError)
+      }
+      await store.write(batch => { batch.put(key, value) })
+    }
+    await (await open()).stop()
   })
 
   it('refuses a store that does not hang together', async () => {

@@ -7,7 +7,7 @@ import { DamagedRecordError } from './damaged-record.ts'
 
 /** A longer body is cut into chunks of this many bytes: LevelDB writes 8 MB in half the time so. */
 export const bodyChunkBytes = 256 * 1024
-/** checksum(4) of the body, length(4) of the body, then its first chunk. */
+/** checksum(4) of length and body, length(4) of the body, then its first chunk. */
 const headBytes = 8
 /** Of the length: what is stored is the list of the attachments, then the JSON. */
 const attachmentsFlag = 0x8000_0000
@@ -29,8 +29,9 @@ export function storedBody({ body, attachments }: RevisionContent): StoredBody {
 /** Appends the body stored at `sequence`. */
 export function putBody(batch: WriteBatch, keys: ShardKeys, sequence: number, { bytes: body, listed }: StoredBody): void {
   const first = Buffer.allocUnsafe(headBytes + Math.min(body.length, bodyChunkBytes))
-  first.writeUInt32BE(crc32(body), 0)
-  first.writeUInt32BE(listed ? body.length + attachmentsFlag : body.length, 4)
+  const length = listed ? body.length + attachmentsFlag : body.length
+  first.writeUInt32BE(checksum(length, body), 0)
+  first.writeUInt32BE(length, 4)
   first.set(body.length > bodyChunkBytes ? body.subarray(0, bodyChunkBytes) : body, headBytes)
   batch.put(keys.body(sequence), first)
   for (let chunk = 1; chunk * bodyChunkBytes < body.length; chunk++) {
@@ -58,10 +59,15 @@ export function joinBody(sequence: number, first: Uint8Array, further: readonly 
   const chunks = [first.subarray(headBytes), ...further.map(chunk => chunk ?? new Uint8Array(0))]
   const body = further.length === 0 ? chunks[0]! : Buffer.concat(chunks)
   const length = readUInt32(first, 4)
-  if (body.length !== length % attachmentsFlag || crc32(body) !== readUInt32(first, 0)) {
+  if (body.length !== length % attachmentsFlag || checksum(length, body) !== readUInt32(first, 0)) {
     throw new DamagedRecordError(`the body at sequence ${sequence} is damaged: its checksum differs`)
   }
   return length < attachmentsFlag ? { body } : readAttachments(body)
+}
+
+/** Of the length too: the flag in it tells what the body's bytes mean. Zeros alone do not pass. */
+function checksum(length: number, body: Uint8Array): number {
+  return crc32(body, ~length >>> 0)
 }
 
 function readUInt32(bytes: Uint8Array, offset: number): number {

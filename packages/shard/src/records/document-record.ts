@@ -1,8 +1,9 @@
 import { RevisionTree } from '@sectional/core'
+import { sealBytes, sealRecord } from '@sectional/runtime'
 import type { ByteWriter } from './byte-writer.ts'
 import { ByteReader } from './byte-reader.ts'
-import { beginDocumentChange } from './change-record.ts'
-import { checkSeal, DamagedRecordError, sealBytes, sealRecord } from './damaged-record.ts'
+import { beginDocumentChange, finishDocumentChange } from './change-record.ts'
+import { checkSeal, DamagedRecordError } from './damaged-record.ts'
 import { readLeaves, writeLeaves } from './stored-leaves.ts'
 import type { StoredLeaf } from './stored-leaves.ts'
 
@@ -34,7 +35,7 @@ export class DocumentRecord {
 
   /**
    * Encodes a record that is about to be written, and its row in the changes log.
-   * @param writer one that reserves `sealBytes`
+   * @param writer one that reserves `sealBytes`, as `changeWriter` does
    */
   static encode(writer: ByteWriter, changeWriter: ByteWriter, id: string, sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], tree: RevisionTree): EncodedDocument {
     writer.byte(format)
@@ -45,7 +46,7 @@ export class DocumentRecord {
     changeWriter.copy(writer, start)
     writer.bytes(tree.encode())
     const bytes = sealRecord(writer.finish())
-    return { record: new DocumentRecord(sequence, leaves, bytes.length, tree), bytes, change: changeWriter.finish() }
+    return { record: new DocumentRecord(sequence, leaves, bytes.length, tree), bytes, change: finishDocumentChange(changeWriter) }
   }
 
   /** @throws DamagedRecordError */

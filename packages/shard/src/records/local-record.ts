@@ -1,7 +1,8 @@
 import type { LocalDocument } from '@sectional/core'
+import { sealBytes, sealRecord } from '@sectional/runtime'
 import { ByteWriter } from './byte-writer.ts'
 import { ByteReader } from './byte-reader.ts'
-import { checkSeal, sealBytes, sealRecord } from './damaged-record.ts'
+import { checkSeal } from './damaged-record.ts'
 
 /** A local document, and its place in the changes log. Tombstones (`body: null`) are kept, so that replicas agree. */
 export interface LocalRecord extends LocalDocument { readonly sequence: number }

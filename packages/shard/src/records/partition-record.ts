@@ -1,7 +1,8 @@
 import type { PartitionInfo } from '@sectional/core'
+import { sealBytes, sealRecord } from '@sectional/runtime'
 import { ByteReader } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
-import { checkSeal, sealBytes, sealRecord } from './damaged-record.ts'
+import { checkSeal } from './damaged-record.ts'
 import type { DocumentRecord } from './document-record.ts'
 
 export const emptyPartition: PartitionInfo = { documentCount: 0, deletedCount: 0, sizes: { active: 0, external: 0 } }

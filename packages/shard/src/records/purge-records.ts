@@ -1,9 +1,21 @@
 import type { Purge, PurgeRow } from '@sectional/core'
+import { sealBytes, sealed, sealRecord } from '@sectional/runtime'
 import { ByteReader } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
-import { checkSeal, DamagedRecordError, sealBytes, sealRecord } from './damaged-record.ts'
+import { checkSeal, DamagedRecordError } from './damaged-record.ts'
 
 const format = 1
+
+/** A row of the purge log: which document the purge was of. */
+export function encodePurgedId(id: string): Uint8Array {
+  return sealed(Buffer.from(id))
+}
+
+/** @throws DamagedRecordError */
+export function decodePurgedId(bytes: Uint8Array): string {
+  checkSeal(bytes, 'a row of the purge log')
+  return Buffer.from(bytes.subarray(sealBytes)).toString('utf8')
+}
 
 /** The recorded purges of one document, oldest first. */
 export function encodePurges(purges: readonly PurgeRow[]): Uint8Array {

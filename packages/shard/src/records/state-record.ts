@@ -1,6 +1,7 @@
+import { sealBytes, sealRecord } from '@sectional/runtime'
 import { ByteWriter } from './byte-writer.ts'
 import { ByteReader } from './byte-reader.ts'
-import { checkSeal, DamagedRecordError, sealBytes, sealRecord } from './damaged-record.ts'
+import { checkSeal, DamagedRecordError } from './damaged-record.ts'
 
 /** What a replica counts; written with every batch. */
 export interface ReplicaState {

@@ -1,7 +1,8 @@
 import type { TimeSpan } from '@sectional/core'
+import { sealBytes, sealRecord } from '@sectional/runtime'
 import { ByteReader } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
-import { checkSeal, sealBytes, sealRecord } from './damaged-record.ts'
+import { checkSeal } from './damaged-record.ts'
 
 export function encodeTimeSpans(spans: readonly TimeSpan[]): Uint8Array {
   const writer = new ByteWriter(sealBytes)

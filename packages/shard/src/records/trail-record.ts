@@ -1,7 +1,8 @@
 import type { TrailPoint } from '@sectional/core'
+import { sealBytes, sealRecord } from '@sectional/runtime'
 import { ByteReader } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
-import { checkSeal, sealBytes, sealRecord } from './damaged-record.ts'
+import { checkSeal } from './damaged-record.ts'
 
 /** Each point as steps from the one before: both sequences only grow. */
 export function encodeTrail(trail: readonly TrailPoint[]): Uint8Array {

@@ -1,6 +1,6 @@
 import type { ChangeRow, ScanChangesRequest } from '@sectional/core'
 import { ShardKeys } from '../key-layout.ts'
-import { decodeChange, isLocalChange } from '../records/change-record.ts'
+import { decodeChange } from '../records/change-record.ts'
 import { asLeaves } from '../records/stored-leaves.ts'
 import type { StoredLeaf } from '../records/stored-leaves.ts'
 import type { ShardRecords } from '../shard-records.ts'
@@ -16,9 +16,9 @@ export async function* scanChanges(records: ShardRecords, request: ScanChangesRe
     const rows: { row: ChangeRow; leaf: StoredLeaf | undefined }[] = []
     for (const [key, value] of page) {
       if (rows.length >= left) break
-      const local = isLocalChange(value)
-      if (local && !request.locals) continue
       const { id, leaves } = decodeChange(value)
+      const local = leaves.length === 0
+      if (local && !request.locals) continue
       const row: ChangeRow = { sequence: ShardKeys.sequence(key), id, leaves: asLeaves(leaves), ...(local ? { local: true as const } : {}) }
       rows.push({ row, leaf: leaves[0] })
     }

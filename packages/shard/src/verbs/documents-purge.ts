@@ -1,6 +1,7 @@
 import type { PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow } from '@sectional/core'
 import { RevisionTree } from '@sectional/core'
 import { ShardKeys } from '../key-layout.ts'
+import { decodePurgedId } from '../records/purge-records.ts'
 import type { ShardRecords } from '../shard-records.ts'
 import type { WriteDraft } from '../write-draft.ts'
 import { scanEntries } from './entry-scan.ts'
@@ -37,7 +38,7 @@ export async function* scanPurges(records: ShardRecords, since: number): AsyncGe
   for await (const page of scanEntries(records.store, records.keys.purgesAfter(since))) {
     const rows = page.flatMap(([key, value]) => {
       const sequence = ShardKeys.sequence(key)
-      return records.purges(Buffer.from(value).toString('utf8')).filter(purge => purge.sequence === sequence)
+      return records.purges(decodePurgedId(value)).filter(purge => purge.sequence === sequence)
     })
     if (rows.length > 0) yield rows
   }
@@ -53,6 +54,6 @@ export async function oldestPurge(records: ShardRecords): Promise<number> {
 export async function* purgesUpTo(records: ShardRecords, sequence: number): AsyncGenerator<readonly { readonly sequence: number; readonly id: string }[]> {
   const range = { ...records.keys.kind('p'), lt: records.keys.purgesAfter(sequence).gte }
   for await (const page of scanEntries(records.store, range, {}, trimmedTogether)) {
-    yield page.map(([key, value]) => ({ sequence: ShardKeys.sequence(key), id: Buffer.from(value).toString('utf8') }))
+    yield page.map(([key, value]) => ({ sequence: ShardKeys.sequence(key), id: decodePurgedId(value) }))
   }
 }

@@ -1,0 +1,28 @@
+import { sealed, unsealed } from '@sectional/runtime'
+
+/**
+ * The metadata store on this disk is not what was written. The node does not start: repaired by guess it could vote twice, or
+ * serve databases that nobody made.
+ */
+export class DamagedControlStoreError extends Error {
+  override readonly name = 'DamagedControlStoreError'
+
+  /** @param what the record that is damaged */
+  constructor(what: string) {
+    super(`the metadata of the cluster on this disk is damaged: the checksum of ${what} differs. This node does not start on it. `
+      + 'Where other nodes hold the data, empty this node\'s data directory and start it under its name and address: it is admitted anew '
+      + 'and filled from them. A cluster of one: restore a backup of the data directory (docs/operations.md).')
+  }
+}
+
+export function writeJson(value: object): Uint8Array {
+  return new Uint8Array(sealed(Buffer.from(JSON.stringify(value))))
+}
+
+/** @throws DamagedControlStoreError */
+export function readJson<T>(what: string, bytes: Uint8Array | undefined): T | undefined {
+  if (bytes === undefined) return undefined
+  const json = unsealed(bytes)
+  if (json === undefined) throw new DamagedControlStoreError(what)
+  return JSON.parse(Buffer.from(json).toString('utf8')) as T
+}
