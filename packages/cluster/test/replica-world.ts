@@ -156,6 +156,7 @@ export class ReplicaWorld {
       control: {
         node, state: () => this.state(),
         onChange: listener => { this.#stateListeners.add(listener); return () => { this.#stateListeners.delete(listener) } },
+        replicaDamaged: async () => false,
         replicaFilled: async (incarnation, range, filled) => { this.filledReports.push(`${incarnation} ${range.begin} ${filled}`) },
       },
       replicas: this.directory(node),
@@ -163,6 +164,8 @@ export class ReplicaWorld {
         shards: () => this.db.shards.map(({ range }) => ({ incarnation: this.db.incarnation, range })).filter(shard => hosted.has(shardKey(shard))),
         replica: shard => hosted.get(shardKey(shard)),
         setCatchingUp: (shard, catchingUp) => { hosted.get(shardKey(shard))!.catchingUp = catchingUp },
+        onDamage: () => () => {},
+        rebuild: async () => {},
         onCommit: listener => subscribe(this.#commitListeners.get(node)!, listener),
       },
       peers: { onChange: listener => subscribe(this.#linkListeners.get(node)!, listener) },

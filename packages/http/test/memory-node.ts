@@ -172,6 +172,7 @@ export class MemoryControlPlane implements ControlPlane {
     this.#become({ ...this.#state, settings: { ...this.#state.settings, [`${section}/${key}`]: value ?? '' } })
   }
   async removeNode(): Promise<void> { throw new Error('not used') }
+  async replicaDamaged(): Promise<boolean> { throw new Error('not used') }
   async replicaFilled(): Promise<void> { throw new Error('not used') }
   /** What the leader would know better. */
   late: DatabaseRecord | undefined

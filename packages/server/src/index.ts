@@ -7,7 +7,8 @@ export type { ClusterOptions, NodeOptions } from './configuration/node-options.t
 export { ConfigurationError } from './configuration/settings.ts'
 export type { IniFile } from './configuration/settings.ts'
 // What looks into a simulated node's disk.
-export { ShardHost, verifyShard } from '@sectional/shard'
+export { blobStoreName, documentStoreName, ShardHost, ShardKeys, verifyShard } from '@sectional/shard'
+export type { KeyKind } from '@sectional/shard'
 // The metadata that `Node.control` gives.
-export { activeReplicas, defaultRaftDriverOptions, majority } from '@sectional/cluster'
+export { activeReplicas, controlStoreName, DamagedControlStoreError, defaultRaftDriverOptions, majority } from '@sectional/cluster'
 export type { ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, RaftDriverOptions, ShardRecord } from '@sectional/cluster'

@@ -9,7 +9,7 @@ import {
 import { answerNodeQuestion, createHttpApi, type Configuration, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
-import { ShardHost } from '@sectional/shard'
+import { ShardHost, type ScrubOptions } from '@sectional/shard'
 import type { PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
 import type { NodeOptions } from './configuration/node-options.ts'
 import { HostedReplicas } from './hosting/hosted-replicas.ts'
@@ -35,6 +35,7 @@ export interface NodeSeams {
   /** Links to the peers. */
   readonly network?: (network: PeerNetwork) => PeerNetwork
   readonly antiEntropy?: Partial<AntiEntropyOptions>
+  readonly scrub?: Partial<ScrubOptions>
   readonly controlPlane?: Partial<ControlPlaneOptions>
   readonly coordinator?: Partial<CoordinatorOptions>
 }
@@ -109,7 +110,7 @@ class ComposedNode implements Node {
   async #open(): Promise<void> {
     const runtime = this.#runtime
     const { options, configuration, seams = {} } = this.#parts
-    const host = await ShardHost.open(runtime, undefined, options.compaction)
+    const host = await ShardHost.open(runtime, { compaction: options.compaction, ...(seams.scrub && { scrub: seams.scrub }) })
     this.#closers.push(() => host.close())
     this.#assertWanted()
     const hosted = new HostedReplicas({ node: options.name, host, clock: runtime.clock, log: runtime.log, seam: seams.replica })

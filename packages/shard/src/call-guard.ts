@@ -48,6 +48,12 @@ function timedOut(context: CallContext): ReplicaError {
   return new ReplicaError('timeout', `the replica did not finish within ${context.timeoutMs} ms`)
 }
 
+/** The damaged record behind a failure, if it is one. */
+export function damageIn(error: unknown): DamagedRecordError | undefined {
+  const cause = error instanceof ReplicaError ? error.cause : error
+  return cause instanceof DamagedRecordError ? cause : undefined
+}
+
 /** Failures of storage as the contract names them; anything else is a defect and stays what it is. */
 export function toReplicaError(error: unknown): unknown {
   if (error instanceof StorageError) {

@@ -137,6 +137,14 @@ export class ShardKeys {
     return { gte: prefixKey(first), lt: prefixKey(last + 1) }
   }
 
+  static prefixOf(key: Uint8Array): number {
+    return asBuffer(key).readUInt32BE(0)
+  }
+
+  static kindOf(key: Uint8Array): KeyKind {
+    return String.fromCharCode(key[prefixBytes]!) as KeyKind
+  }
+
   /** The id or history at the end of a key. */
   static text(key: Uint8Array): string {
     return asBuffer(key).toString('utf8', headBytes)

@@ -69,15 +69,45 @@ export class ShardDirectory {
 
   /** Durable when resolved. */
   async add(shard: ShardId, partitioned: boolean): Promise<DirectoryEntry> {
-    if (this.#nextPrefix > prefixMax) throw new StorageError('full', `all ${prefixMax} shard prefixes of this store are used up: move the node's data to a fresh one`)
-    const entry: DirectoryEntry = { shard, prefix: this.#nextPrefix++, history: Buffer.from(this.#random.bytes(historyBytes)).toString('hex'), partitioned }
+    const entry = this.#nextLife(shard, partitioned)
     const name = shardName(shard)
     await this.#store.write(batch => {
-      putJson(batch, directoryKeys.shard(name), { prefix: entry.prefix, history: entry.history, ...(partitioned && { partitioned }) } satisfies StoredEntry)
+      putEntry(batch, entry)
       putJson(batch, directoryKeys.nextPrefix(), this.#nextPrefix)
     })
     this.#entries.set(name, entry)
     return entry
+  }
+
+  /** A prefix for another life of a shard, which a start clears unless `replace` has come. Durable when resolved. */
+  async reserve({ shard, partitioned }: DirectoryEntry): Promise<DirectoryEntry> {
+    const entry = this.#nextLife(shard, partitioned)
+    await this.#store.write(batch => {
+      batch.put(directoryKeys.dropped(entry.prefix), new Uint8Array(0))
+      putJson(batch, directoryKeys.nextPrefix(), this.#nextPrefix)
+    })
+    return entry
+  }
+
+  /** The reserved life is the shard's from now on, and the keys of the one before it are to be cleared. When it fails, either may be on the disk. */
+  async replace(before: DirectoryEntry, after: DirectoryEntry): Promise<void> {
+    await this.#store.write(batch => {
+      putEntry(batch, after)
+      batch.delete(directoryKeys.dropped(after.prefix))
+      batch.put(directoryKeys.dropped(before.prefix), new Uint8Array(0))
+    })
+    this.#entries.set(shardName(after.shard), after)
+    this.#dropped.add(before.prefix)
+  }
+
+  /** The keys of a reserved life are to be cleared. */
+  abandon({ prefix }: DirectoryEntry): void {
+    this.#dropped.add(prefix)
+  }
+
+  #nextLife(shard: ShardId, partitioned: boolean): DirectoryEntry {
+    if (this.#nextPrefix > prefixMax) throw new StorageError('full', `all ${prefixMax} shard prefixes of this store are used up: move the node's data to a fresh one`)
+    return { shard, prefix: this.#nextPrefix++, history: Buffer.from(this.#random.bytes(historyBytes)).toString('hex'), partitioned }
   }
 
   /** Forgets the name at once; the keys are to be cleared afterwards. Durable when resolved. */
@@ -119,6 +149,10 @@ export class ShardDirectory {
       await iterator.close()
     }
   }
+}
+
+function putEntry(batch: WriteBatch, { shard, prefix, history, partitioned }: DirectoryEntry): void {
+  putJson(batch, directoryKeys.shard(shardName(shard)), { prefix, history, ...(partitioned && { partitioned }) } satisfies StoredEntry)
 }
 
 function putJson(batch: WriteBatch, key: Uint8Array, value: unknown): void {

@@ -9,11 +9,12 @@ import { followTrail, ReplicaError } from '@sectional/core'
 import type { Clock, Store } from '@sectional/runtime'
 import type { CompactedShard } from './compaction/shard-compaction.ts'
 import type { Compactor } from './compaction/compactor.ts'
-import { checkCall, toReplicaError, withinDeadline } from './call-guard.ts'
+import { checkCall, damageIn, toReplicaError, withinDeadline } from './call-guard.ts'
 import { CommitWaiters } from './commit-waiters.ts'
 import type { NodeBlobs } from './blobs/node-blobs.ts'
 import { ShardKeys } from './key-layout.ts'
 import type { FilterBudget } from './id-filter.ts'
+import type { DamagedRecordError } from './records/damaged-record.ts'
 import type { DirectoryEntry } from './shard-directory.ts'
 import { ShardRecords } from './shard-records.ts'
 import { ShardWriter } from './shard-writer.ts'
@@ -43,6 +44,8 @@ export interface EngineResources {
   readonly filterBudget: FilterBudget
   /** Called after each durable change of documents (`documents`) or only local documents. */
   readonly onCommit: (shard: ShardId, documents: boolean) => void
+  /** Called when a call met a record that is not what was written. */
+  readonly onDamage: (shard: ShardId, error: DamagedRecordError) => void
 }
 
 /**
@@ -59,10 +62,11 @@ export class ShardEngine implements ShardReplica {
   readonly #writer: ShardWriter
   readonly #waiters: CommitWaiters
   readonly #compactor: Compactor
+  readonly #onDamage: (error: DamagedRecordError) => void
   #catchingUp = false
   #refusal: ReplicaError | undefined
 
-  constructor({ store, blobs, clock, metrics, compactor, filterBudget, onCommit }: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
+  constructor({ store, blobs, clock, metrics, compactor, filterBudget, onCommit, onDamage }: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
     this.shard = shard
     this.#history = history
     this.#blobs = blobs
@@ -70,6 +74,7 @@ export class ShardEngine implements ShardReplica {
     this.records = new ShardRecords(store, new ShardKeys(prefix), partitioned)
     this.#waiters = new CommitWaiters(clock)
     this.#compactor = compactor
+    this.#onDamage = error => onDamage(shard, error)
     this.#writer = new ShardWriter(this.records, clock, metrics, filterBudget, () => this.#assertOpen(), documents => {
       this.#waiters.committed(this.#writer.committed().sequence)
       compactor.written(shard, this.#compacted())
@@ -249,8 +254,15 @@ export class ShardEngine implements ShardReplica {
       const answer = work()
       return answer instanceof Promise ? await withinDeadline(this.#clock, context, answer) : answer
     } catch (error) {
-      throw this.#refusal ?? toReplicaError(error)
+      throw this.#failure(error)
     }
+  }
+
+  #failure(error: unknown): unknown {
+    if (this.#refusal !== undefined) return this.#refusal
+    const damage = damageIn(error)
+    if (damage !== undefined) this.#onDamage(damage)
+    return toReplicaError(error)
   }
 
   /** What answers at once costs no timer. */
@@ -265,7 +277,7 @@ export class ShardEngine implements ShardReplica {
       this.#assertOpen()
       return waitedFor
     } catch (error) {
-      throw this.#refusal ?? toReplicaError(error)
+      throw this.#failure(error)
     }
   }
 
@@ -285,7 +297,7 @@ export class ShardEngine implements ShardReplica {
         yield next.value
       }
     } catch (error) {
-      throw this.#refusal ?? toReplicaError(error)
+      throw this.#failure(error)
     } finally {
       const closed = pages?.return(undefined)
       // A read that has outlived its deadline closes when it ends; its failure was already answered by the deadline.

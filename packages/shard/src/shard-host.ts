@@ -1,6 +1,7 @@
 import type { ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
-import type { BlobStorage, Clock, Log, Metrics, Random, Storage, Store, StoreOptions } from '@sectional/runtime'
+import { sleep, StorageError } from '@sectional/runtime'
+import type { BlobStorage, Clock, Counter, Log, Metrics, Random, Storage, Store, StoreOptions } from '@sectional/runtime'
 import { NodeBlobs } from './blobs/node-blobs.ts'
 import type { CompactionOptions } from './compaction/compaction-options.ts'
 import { Compactor } from './compaction/compactor.ts'
@@ -8,19 +9,41 @@ import type { CompactionTask } from './compaction/compactor.ts'
 import { toReplicaError } from './call-guard.ts'
 import { FilterBudget } from './id-filter.ts'
 import { prefixMax, ShardKeys } from './key-layout.ts'
+import type { DamagedRecordError } from './records/damaged-record.ts'
+import { salvageShard } from './rebuild/shard-salvage.ts'
+import type { SalvageReport } from './rebuild/shard-salvage.ts'
+import { defaultScrubOptions, Scrubber } from './scrub/scrubber.ts'
+import type { ScrubOptions } from './scrub/scrubber.ts'
 import { ShardDirectory, shardName } from './shard-directory.ts'
+import type { DirectoryEntry } from './shard-directory.ts'
+import { ShardRecords } from './shard-records.ts'
 import { ShardEngine } from './shard-engine.ts'
 import type { WriteMetrics } from './shard-writer.ts'
 
-const storeName = 'documents'
-const blobStoreName = 'attachments'
+export const documentStoreName = 'documents'
+export const blobStoreName = 'attachments'
 /** Below, the space of a cleared range is left to LevelDB's own compactions. */
 const compactedBytesMin = 4 * 1024 * 1024
 /** Reads that miss LevelDB's block cache cost twice as much as those that hit it; a larger write buffer is compacted less often. */
 const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 32 * 1024 * 1024 }
+/** Between two attempts to write down that a shard has begun another life. Milliseconds. */
+const replaceRetryMs = 1_000
 /** For the ids of eight to twenty million documents. */
 const filterBytesMax = 64 * 1024 * 1024
 const commitDocumentsBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+
+export interface HostOptions {
+  readonly store?: StoreOptions
+  readonly compaction?: Partial<CompactionOptions>
+  readonly scrub?: Partial<ScrubOptions>
+}
+
+/** Told of what is not as it was written; the same thing more than once. */
+export interface DamageListener {
+  damagedReplica(shard: ShardId): void
+  /** @param shards those of this node that name it */
+  damagedBlob(hash: string, shards: readonly ShardId[]): void
+}
 
 /** The part of `Runtime` that the engines use. */
 export interface ShardRuntime {
@@ -46,6 +69,11 @@ export class ShardHost {
   readonly #compactor: Compactor
   readonly #filterBudget = new FilterBudget(filterBytesMax)
   readonly #commitListeners = new Set<(shard: ShardId, documents: boolean) => void>()
+  readonly #scrubber: Scrubber
+  readonly #damaged: Counter
+  readonly #damageListeners = new Set<DamageListener>()
+  readonly #abort = new AbortController()
+  readonly #rebuilding = new Map<string, Promise<void>>()
   readonly #engines = new Map<string, ShardEngine>()
   readonly #names = new WeakMap<ShardId, string>()
   readonly #creating = new Map<string, Promise<ShardEngine>>()
@@ -53,13 +81,20 @@ export class ShardHost {
   #reclaiming: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
-  private constructor(runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs, compaction: Partial<CompactionOptions> | undefined) {
+  private constructor(runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs, { compaction, scrub }: HostOptions) {
     this.blobs = blobs
     this.#runtime = runtime
     this.#store = store
     this.#directory = directory
     this.#metrics = writeMetrics(runtime.metrics)
     this.#compactor = new Compactor(runtime.clock, runtime.log, compaction)
+    this.#damaged = runtime.metrics.counter('sectional_shard_damaged_total', 'Damaged records of documents, bodies and the like that were met, each as often as it was met.')
+    blobs.onDamage = hash => { void this.#blobDamaged(hash) }
+    this.#scrubber = new Scrubber({
+      clock: runtime.clock, log: runtime.log, options: { ...defaultScrubOptions, ...scrub },
+      shards: () => this.list(), records: shard => this.replica(shard)?.records,
+      onDamage: (shard, error) => this.#recordDamaged(shard, error), readBlobs: rest => blobs.scrub(rest),
+    })
     const bytes = runtime.metrics.gauge('sectional_shard_storage_bytes', 'Approximate bytes of the document store on disk.')
     runtime.metrics.onCollect(async () => {
       if (this.#closing === undefined) bytes.set(await store.approximateSize(ShardKeys.shards(1, prefixMax)))
@@ -70,8 +105,8 @@ export class ShardHost {
    * Opens the node's document store and goes on clearing what was dropped before.
    * @throws StorageError, BlobError
    */
-  static async open(runtime: ShardRuntime, options?: StoreOptions, compaction?: Partial<CompactionOptions>): Promise<ShardHost> {
-    const store = await runtime.storage.open(storeName, { ...defaultOptions, ...options })
+  static async open(runtime: ShardRuntime, options: HostOptions = {}): Promise<ShardHost> {
+    const store = await runtime.storage.open(documentStoreName, { ...defaultOptions, ...options.store })
     let directory
     let blobs
     try {
@@ -81,8 +116,9 @@ export class ShardHost {
       await store.close()
       throw error
     }
-    const host = new ShardHost(runtime, store, directory, blobs, compaction)
+    const host = new ShardHost(runtime, store, directory, blobs, options)
     blobs.start()
+    host.#scrubber.start()
     host.#reclaim()
     return host
   }
@@ -95,15 +131,19 @@ export class ShardHost {
   replica(shard: ShardId): ShardEngine | undefined {
     const name = this.#nameOf(shard)
     const engine = this.#engines.get(name)
-    if (engine !== undefined || this.#closing !== undefined || this.#dropping.has(name)) return engine
+    if (engine !== undefined || this.#closing !== undefined || this.#dropping.has(name) || this.#rebuilding.has(name)) return engine
     const entry = this.#directory.get(name)
     if (entry === undefined) return undefined
-    const created = new ShardEngine({
-      store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, metrics: this.#metrics, compactor: this.#compactor,
-      filterBudget: this.#filterBudget, onCommit: (committed, documents) => this.#committed(committed, documents),
-    }, entry)
+    const created = this.#engine(entry, (committed, documents) => this.#committed(committed, documents))
     this.#engines.set(name, created)
     return created
+  }
+
+  #engine(entry: DirectoryEntry, onCommit: (shard: ShardId, documents: boolean) => void): ShardEngine {
+    return new ShardEngine({
+      store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, metrics: this.#metrics, compactor: this.#compactor,
+      filterBudget: this.#filterBudget, onCommit, onDamage: (shard, error) => this.#recordDamaged(shard, error),
+    }, entry)
   }
 
   /** Asked for every request, with the same objects again and again. */
@@ -117,6 +157,28 @@ export class ShardHost {
   onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void {
     this.#commitListeners.add(listener)
     return () => { this.#commitListeners.delete(listener) }
+  }
+
+  /** Calls back when something on the disk is not what was written. Returns an unsubscribe function. */
+  onDamage(listener: DamageListener): () => void {
+    this.#damageListeners.add(listener)
+    return () => { this.#damageListeners.delete(listener) }
+  }
+
+  #recordDamaged(shard: ShardId, error: DamagedRecordError): void {
+    this.#damaged.add()
+    this.#runtime.log.error({ shard: describe(shard), error: error.message }, 'a record on this disk is damaged; the replica is rebuilt where there are others')
+    for (const listener of this.#damageListeners) listener.damagedReplica(shard)
+  }
+
+  async #blobDamaged(hash: string): Promise<void> {
+    try {
+      const prefixes = new Set((await this.blobs.references(hash)).map(({ prefix }) => prefix))
+      const shards = [...this.#directory.entries()].filter(({ prefix }) => prefixes.has(prefix)).map(({ shard }) => shard)
+      for (const listener of this.#damageListeners) listener.damagedBlob(hash, shards)
+    } catch (error) {
+      this.#runtime.log.warn({ blob: hash, error: String(error) }, 'damaged attachment content could not be looked up')
+    }
   }
 
   #committed(shard: ShardId, documents: boolean): void {
@@ -152,6 +214,7 @@ export class ShardHost {
   }
 
   async #create(name: string, shard: ShardId, partitioned: boolean): Promise<ShardEngine> {
+    await this.#rebuilding.get(name)
     await this.#dropping.get(name)
     if (this.#closing === undefined && this.#directory.get(name) === undefined) await this.#directory.add(shard, partitioned).catch(rethrow)
     return await this.open(shard)
@@ -174,6 +237,7 @@ export class ShardHost {
 
   async #drop(name: string, shard: ShardId): Promise<void> {
     await this.#creating.get(name)
+    await this.#rebuilding.get(name)
     if (this.#closing !== undefined) throw closed()
     const entry = this.#directory.get(name)
     if (entry === undefined) return
@@ -184,6 +248,67 @@ export class ShardHost {
     // Writes that were staged before are ahead of this one in the store's queue.
     await this.#directory.drop(name, entry).catch(rethrow)
     this.#reclaim()
+  }
+
+  /**
+   * Begins another life of a replica, under another history, with everything of the present one whose checksums hold: the way out when
+   * something in it is damaged. Its calls wait meanwhile. What it lacks then is to be fetched from other replicas.
+   * @throws ReplicaError `closed`, `not_hosted`, `storage`: it goes on as it was
+   */
+  async rebuild(shard: ShardId): Promise<SalvageReport> {
+    const name = shardName(shard)
+    if (this.#closing !== undefined) throw closed()
+    if (this.#directory.get(name) === undefined || this.#dropping.has(name) || this.#rebuilding.has(name)) throw new ReplicaError('not_hosted', `this node holds no replica of ${describe(shard)}`)
+    const work = this.#rebuild(name)
+    this.#rebuilding.set(name, work.then(() => {}, () => {}))
+    let report
+    try {
+      report = await work
+    } catch (error) {
+      rethrow(error)
+    } finally {
+      this.#rebuilding.delete(name)
+    }
+    this.#runtime.log.warn({ shard: describe(shard), ...report }, 'a damaged replica was rebuilt from what is sound in it')
+    this.#committed(shard, true)
+    return report
+  }
+
+  async #rebuild(name: string): Promise<SalvageReport> {
+    const before = this.#directory.get(name)!
+    const engine = this.#engines.get(name)
+    this.#engines.delete(name)
+    this.#compactor.forget(before.shard)
+    engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(before.shard)} begins another life`))
+    // What was accepted before is on the disk after this.
+    await this.#store.write(() => {})
+    const after = await this.#directory.reserve(before)
+    const target = this.#engine(after, () => {})
+    let report
+    try {
+      report = await salvageShard(new ShardRecords(this.#store, new ShardKeys(before.prefix), before.partitioned), target, this.#abort.signal)
+    } catch (error) {
+      this.#directory.abandon(after)
+      this.#reclaim()
+      throw error
+    } finally {
+      target.refuse(closed())
+    }
+    await this.#replace(before, after)
+    this.#reclaim()
+    return report
+  }
+
+  /** A write that failed may have landed, so neither life can be given up before one has succeeded. */
+  async #replace(before: DirectoryEntry, after: DirectoryEntry): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#directory.replace(before, after)
+      } catch (error) {
+        if (this.#closing !== undefined || !(error instanceof StorageError) || error.code === 'closed') throw error
+        await sleep(this.#runtime.clock, replaceRetryMs, this.#abort.signal)
+      }
+    }
   }
 
   /** Waits until the space of every shard dropped so far is reclaimed. */
@@ -198,7 +323,10 @@ export class ShardHost {
   }
 
   async #close(): Promise<void> {
+    this.#abort.abort()
     for (const engine of this.#engines.values()) engine.refuse(closed())
+    await this.#scrubber.stop()
+    await Promise.all(this.#rebuilding.values())
     await this.#compactor.stop()
     await Promise.allSettled([...this.#creating.values(), ...this.#dropping.values()])
     await this.#reclaiming

@@ -13,7 +13,7 @@ describe('compaction', () => {
 
   beforeEach(async () => {
     clock = new ManualClock()
-    host = await ShardHost.open(shardRuntime(new MemoryStorage(), clock), undefined, { replacedBytesMin: 50_000, checkIntervalMs: 1000, pageDocuments: 16, batchDocuments: 4 })
+    host = await ShardHost.open(shardRuntime(new MemoryStorage(), clock), { compaction: { replacedBytesMin: 50_000, checkIntervalMs: 1000, pageDocuments: 16, batchDocuments: 4 } })
     engine = await host.create(shardA)
   })
   afterEach(() => host.close())

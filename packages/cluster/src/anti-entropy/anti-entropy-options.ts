@@ -14,6 +14,8 @@ export interface AntiEntropyOptions {
   readonly catchUpRetryMs: number
   /** A replica that could not catch up within so long decides edits again. */
   readonly catchUpMaxMs: number
+  /** What kept the repair of a damaged replica back is looked at again after so long. */
+  readonly repairRetryMs: number
   /** Each pair of replicas is compared by digests so often; 0: never. */
   readonly digestIntervalMs: number
   readonly digestBuckets: number
@@ -40,6 +42,7 @@ export const defaultAntiEntropyOptions: AntiEntropyOptions = Object.freeze({
   passesMax: 4,
   catchUpRetryMs: 2_000,
   catchUpMaxMs: 300_000,
+  repairRetryMs: 5_000,
   digestIntervalMs: 3_600_000,
   digestBuckets: 1_024,
   shortHistoryRevs: 100,

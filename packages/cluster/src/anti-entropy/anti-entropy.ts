@@ -15,12 +15,13 @@ import { HostedShards, shardKey } from './hosted-shards.ts'
 import type { HostedShard } from './hosted-shards.ts'
 import type { LocalReplicas } from './local-replicas.ts'
 import { PushSchedule } from './push-schedule.ts'
+import { ReplicaRepair } from './replica-repair.ts'
 import { SyncPasses } from './sync-passes.ts'
 import { SyncQueue } from './sync-queue.ts'
 
 export interface AntiEntropyParts {
   readonly runtime: Runtime
-  readonly control: Pick<ControlPlane, 'node' | 'state' | 'onChange' | 'replicaFilled'>
+  readonly control: Pick<ControlPlane, 'node' | 'state' | 'onChange' | 'replicaFilled' | 'replicaDamaged'>
   readonly replicas: ReplicaDirectory
   readonly local: LocalReplicas
   /** Tells when links open and close (`PeerNetwork.onChange`). */
@@ -38,6 +39,7 @@ export class AntiEntropy {
   readonly #schedule: PushSchedule
   readonly #queue: SyncQueue
   readonly #catchUp: CatchUp
+  readonly #repair: ReplicaRepair
   readonly #abort = new AbortController()
   readonly #unsubscribe: (() => void)[] = []
   /** Shards that the cluster state gives to this node, and that are not open here yet. */
@@ -68,8 +70,16 @@ export class AntiEntropy {
       clock: runtime.clock, log: runtime.log, options: this.#options, local, queue: this.#queue,
       isConnected: node => replicas.isConnected(node),
       current: key => this.#shards.get(key),
+      isDamaged: key => this.#repair.isDamaged(key),
       reportFilled: ({ db, record }) => control.replicaFilled(db.incarnation, record.range, control.node),
       tryAgain: () => this.#armCatchUp(),
+    })
+    this.#repair = new ReplicaRepair({
+      clock: runtime.clock, log: runtime.log, local, replicas, signal: this.#abort.signal,
+      retryMs: this.#options.repairRetryMs, callTimeoutMs: this.#options.callTimeoutMs,
+      current: key => this.#shards.get(key),
+      reportDamaged: ({ db, record }) => control.replicaDamaged(db.incarnation, record.range, control.node),
+      onRebuilt: shard => this.#catchUp.rebuilt(shard),
     })
   }
 
@@ -89,6 +99,7 @@ export class AntiEntropy {
     this.#unsubscribe.push(
       control.onChange(changed => this.#stateChanged(changed)),
       local.onCommit(shard => this.#committed(shard)),
+      local.onDamage(this.#repair),
       peers.onChange((peer, up) => { if (up) this.#peerUp(peer.node); else this.#peerDown(peer.node) }),
     )
     for (const shard of this.#shards.all()) this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
@@ -104,6 +115,7 @@ export class AntiEntropy {
     for (const timer of [this.#tickTimer, this.#slowTimer, this.#digestTimer, this.#catchUpTimer]) timer?.cancel()
     this.#abort.abort()
     await this.#queue.stop()
+    await this.#repair.stop()
   }
 
   /** Passes that wait or run (`internal_replication_jobs`). */
@@ -140,6 +152,7 @@ export class AntiEntropy {
       this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
     }
     this.#openAwaited()
+    this.#repair.advance()
     this.#catchUp.tick()
     this.#arm()
   }

@@ -22,6 +22,8 @@ export interface CatchUpParts {
   readonly isConnected: (node: string) => boolean
   /** The shard as the cluster state has it now. */
   readonly current: (key: string) => HostedShard | undefined
+  /** The replica is about to be rebuilt, so it must not count as filled. */
+  readonly isDamaged: (key: string) => boolean
   /** A filling replica has what its active peers had. Rejects when the cluster could not be told. */
   readonly reportFilled: (shard: HostedShard) => Promise<void>
   /** Something failed: `tick` is to be called before long. */
@@ -68,6 +70,13 @@ export class CatchUp {
     this.advance(shard)
   }
 
+  /** The replica has begun another life, and lacks something. */
+  rebuilt(shard: HostedShard): void {
+    this.#progress.set(shard.key, { pulled: new Set(), decliningSince: null })
+    this.#decline(shard)
+    this.advance(shard)
+  }
+
   disappeared(key: string): void {
     this.#progress.delete(key)
   }
@@ -105,7 +114,7 @@ export class CatchUp {
   /** Asks for the pulls that are still needed, or ends the catch-up. */
   advance(shard: HostedShard): void {
     const progress = this.#progress.get(shard.key)
-    if (progress === undefined || progress.pulled === null) return
+    if (progress === undefined || progress.pulled === null || (shard.filling && this.#parts.isDamaged(shard.key))) return
     const { pulled } = progress
     const reachable = shard.activePeers.filter(peer => this.#parts.isConnected(peer))
     const wanted = reachable.filter(peer => !pulled.has(peer))

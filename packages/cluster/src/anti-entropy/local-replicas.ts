@@ -1,5 +1,12 @@
 import type { ShardId, ShardReplica } from '@sectional/core'
 
+/** Told of what is not as it was written; the same thing more than once. */
+export interface DamageListener {
+  damagedReplica(shard: ShardId): void
+  /** @param shards those of this node that name it */
+  damagedBlob(hash: string, shards: readonly ShardId[]): void
+}
+
 /** The replicas that live on this node. */
 export interface LocalReplicas {
   shards(): readonly ShardId[]
@@ -7,6 +14,10 @@ export interface LocalReplicas {
   replica(shard: ShardId): ShardReplica | undefined
   /** While true, the replica declines to decide edits. */
   setCatchingUp(shard: ShardId, catchingUp: boolean): void
+  /** Calls back when something on this node's disk is not what was written. Returns an unsubscribe function. */
+  onDamage(listener: DamageListener): () => void
+  /** Begins another life of a replica with what is sound in it. */
+  rebuild(shard: ShardId): Promise<unknown>
   /** Calls back after each durable change of documents (`documents`) or only local documents. Returns an unsubscribe function. */
   onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void
 }

@@ -24,6 +24,8 @@ export type CommandBody =
   | { readonly type: 'forget-node'; readonly node: string }
   | { readonly type: 'remove-node'; readonly node: string }
   | { readonly type: 'replica-filled'; readonly incarnation: string; readonly range: HashRange; readonly node: string }
+  /** The replica has lost part of what it held, and is to be filled again: done where all others of the shard count. */
+  | { readonly type: 'replica-damaged'; readonly incarnation: string; readonly range: HashRange; readonly node: string }
   /** Adds the replicas that these databases lack and for which there are nodes now. */
   | { readonly type: 'extend-databases'; readonly names: readonly string[] }
 
@@ -63,6 +65,7 @@ const schemas: { readonly [Type in CommandBody['type']]: Readonly<Record<Exclude
   'forget-node': { node: text },
   'remove-node': { node: text },
   'replica-filled': { incarnation: text, range: isRange, node: text },
+  'replica-damaged': { incarnation: text, range: isRange, node: text },
   'extend-databases': { names },
 }
 

@@ -160,6 +160,8 @@ export class ControlPlaneNode implements ControlPlane {
   removeNode(node: string): Promise<void> { return this.changes.removeNode(node) }
   replicaFilled(incarnation: string, range: HashRange, node: string): Promise<void> { return this.changes.replicaFilled(incarnation, range, node) }
 
+  replicaDamaged(incarnation: string, range: HashRange, node: string): Promise<boolean> { return this.changes.replicaDamaged(incarnation, range, node) }
+
   async confirmAbsent(name: string): Promise<DatabaseRecord | undefined> {
     const known = this.state()?.databases.get(name)
     if (known) return known

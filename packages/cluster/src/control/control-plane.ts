@@ -28,6 +28,11 @@ export interface ControlPlane {
   removeNode(node: string): Promise<void>
   /** Anti-entropy says so once a filling replica has what its peers had: from then on quorums count it. Repeating is harmless. */
   replicaFilled(incarnation: string, range: HashRange, node: string): Promise<void>
+  /**
+   * Part of a replica is damaged: until it is filled again it counts towards no quorum. Resolves with false where nobody could fill
+   * it, or another replica of the shard is being filled.
+   */
+  replicaDamaged(incarnation: string, range: HashRange, node: string): Promise<boolean>
 
   /**
    * For a name that `state()` does not list, before a client hears 404: asks the leader whether this node has

@@ -81,6 +81,10 @@ export class DatabaseChanges {
     await this.propose({ type: 'replica-filled', incarnation, range, node })
   }
 
+  async replicaDamaged(incarnation: string, range: HashRange, node: string): Promise<boolean> {
+    return (await this.propose({ type: 'replica-damaged', incarnation, range, node })).kind === 'done'
+  }
+
   /** A name whose deletion was promised here becomes free only when the log has that deletion. */
   private async keepPromise(name: string): Promise<void> {
     const hidden = this.parts.applied(name)

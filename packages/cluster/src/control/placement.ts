@@ -62,8 +62,17 @@ export function refillNode(database: DatabaseRecord, node: string): DatabaseReco
 
 /** The replica counts from now on. */
 export function fillReplica(database: DatabaseRecord, range: ShardRecord['range'], node: string): DatabaseRecord {
+  return withFilling(database, range, node, false)
+}
+
+/** The replica no longer counts until it is filled. */
+export function markFilling(database: DatabaseRecord, range: ShardRecord['range'], node: string): DatabaseRecord {
+  return withFilling(database, range, node, true)
+}
+
+function withFilling(database: DatabaseRecord, range: ShardRecord['range'], node: string, filling: boolean): DatabaseRecord {
   const shards = database.shards.map(shard => compareRanges(shard.range, range) !== 0 ? shard
-    : { ...shard, replicas: shard.replicas.map(replica => replica.node === node ? { node, filling: false } : replica) })
+    : { ...shard, replicas: shard.replicas.map(replica => replica.node === node ? { node, filling } : replica) })
   return { ...database, shards }
 }
 

@@ -6,7 +6,7 @@ import { compareRanges } from '@sectional/core'
 import { adminOnlySecurity } from './cluster-state.ts'
 import type { ClusterState, DatabaseRecord, NodeRecord } from './cluster-state.ts'
 import type { Command, CommandResult } from './commands.ts'
-import { extendDatabase, fillReplica, placeShards, refillNode, removeFromDatabase } from './placement.ts'
+import { extendDatabase, fillReplica, markFilling, placeShards, refillNode, removeFromDatabase } from './placement.ts'
 
 /** Commands whose outcome is remembered, so that one proposed twice is applied once. */
 const recentCommands = 1024
@@ -52,6 +52,7 @@ function dispatch(state: ControlState, command: Command): Applied {
     case 'forget-node': return forgetNode(state, command)
     case 'remove-node': return removeNode(state, command)
     case 'replica-filled': return replicaFilled(state, command)
+    case 'replica-damaged': return replicaDamaged(state, command)
     case 'extend-databases': return extendDatabases(state, command)
   }
 }
@@ -118,6 +119,18 @@ function replicaFilled(state: ControlState, { incarnation, range, node }: Of<'re
   const replica = database?.shards.find(shard => compareRanges(shard.range, range) === 0)?.replicas.find(candidate => candidate.node === node)
   if (!database || !replica || state.lost.includes(node)) return { state, result: missing }
   return { state: replica.filling ? withDatabase(state, fillReplica(database, range, node)) : state, result: done }
+}
+
+/** Refused where it would leave nobody, or where another one already lacks something: two that each lack what the other has cannot be filled. */
+function replicaDamaged(state: ControlState, { incarnation, range, node }: Of<'replica-damaged'>): Applied {
+  const database = [...state.databases.values()].find(candidate => candidate.incarnation === incarnation)
+  const shard = database?.shards.find(candidate => compareRanges(candidate.range, range) === 0)
+  const replica = shard?.replicas.find(candidate => candidate.node === node)
+  if (!database || !shard || !replica) return { state, result: missing }
+  if (replica.filling) return { state, result: done }
+  const others = shard.replicas.filter(candidate => candidate !== replica)
+  if (others.length === 0 || others.some(({ filling }) => filling)) return { state, result: { kind: 'refused', reason: 'no other replica of the shard, or one that is being filled' } }
+  return { state: withDatabase(state, markFilling(database, range, node)), result: done }
 }
 
 function extendDatabases(state: ControlState, { names }: Of<'extend-databases'>): Applied {

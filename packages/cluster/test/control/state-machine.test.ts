@@ -25,6 +25,7 @@ const bodies: fc.Arbitrary<CommandBody> = fc.oneof(
   fc.record({ type: fc.constant('forget-node' as const), node }),
   fc.record({ type: fc.constant('remove-node' as const), node }),
   fc.record({ type: fc.constant('extend-databases' as const), names: fc.subarray(databaseNames) }),
+  fc.record({ type: fc.constant('replica-damaged' as const), incarnation, range: fc.constant({ begin: 0, end: 0xffffffff }), node }),
   fc.record({ type: fc.constant('replica-filled' as const), incarnation, range: fc.constant({ begin: 0, end: 0xffffffff }), node }),
 )
 const commands: fc.Arbitrary<Command[]> = fc.array(fc.tuple(bodies, fc.integer({ min: 0, max: 80 })), { maxLength: 40 })

@@ -22,6 +22,9 @@ export interface DiskFaults {
   readonly keepUnsynced?: (store: string) => boolean
 }
 
+/** Greater than every key. */
+const beyondKeys = new Uint8Array(64).fill(0xff)
+
 /** What survives a crash: the synced contents of every store, and who has which open. */
 export class MemoryDisk {
   readonly blobs: MemoryBlobDisk
@@ -55,6 +58,17 @@ export class MemoryDisk {
     const copy = new MemoryDisk(undefined, this.blobs.copy())
     for (const [name, data] of this.#stores) copy.#stores.set(name, data.copy())
     return copy
+  }
+
+  /** What is synced in a store. */
+  entries(store: string): StoreEntry[] {
+    const data = this.#stores.get(store)
+    return data === undefined ? [] : [...data.snapshot().ascending(new Uint8Array(0), beyondKeys)]
+  }
+
+  /** Changes what is stored, as failing hardware does: who has the store open finds it so. */
+  damage(store: string, key: Uint8Array, value: Uint8Array): void {
+    this.#stores.get(store)?.set(key, value)
   }
 
   /** Stores that a process has open: empty is what a clean stop leaves behind. */

@@ -1,5 +1,5 @@
 /** The replicas on this node's disk, kept at what the cluster's metadata wants: missing ones are made, garbage goes. */
-import { compareInventory, plannedShards, type ClusterState, type LocalReplicas } from '@sectional/cluster'
+import { compareInventory, plannedShards, type ClusterState, type DamageListener, type LocalReplicas } from '@sectional/cluster'
 import { ReplicaError, formatRange, type ShardId, type ShardReplica } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import type { CompactionTask, ShardHost } from '@sectional/shard'
@@ -96,6 +96,14 @@ export class HostedReplicas implements LocalReplicas {
 
   isCatchingUp(shard: ShardId): boolean {
     return this.#catchingUp.size > 0 && this.#catchingUp.has(shardKey(shard))
+  }
+
+  onDamage(listener: DamageListener): () => void {
+    return this.#parts.host.onDamage(listener)
+  }
+
+  async rebuild(shard: ShardId): Promise<void> {
+    await this.#parts.host.rebuild(shard)
   }
 
   onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void {

@@ -2,6 +2,9 @@ import { ReplicaError } from '@sectional/core'
 import type { AttachmentRecord, BlobSpan, WrittenBlob } from '@sectional/core'
 import { BlobError } from '@sectional/runtime'
 import type { BlobStore, Clock, Log, Metrics, Store } from '@sectional/runtime'
+import { blobKeys } from '../key-layout.ts'
+import type { BlobReference } from '../key-layout.ts'
+import { scanEntries } from '../verbs/entry-scan.ts'
 import { BlobLeases } from './blob-leases.ts'
 import { BlobSweep } from './blob-sweep.ts'
 
@@ -23,6 +26,8 @@ export class NodeBlobs {
   readonly #leases: BlobLeases
   readonly #sweep: BlobSweep
   readonly #writes = new Set<Promise<unknown>>()
+  /** Called with blobs that a read found damaged. */
+  onDamage: (hash: string) => void = () => {}
   readonly #written
   readonly #damaged
 
@@ -79,10 +84,31 @@ export class NodeBlobs {
     } catch (error) {
       if (error instanceof BlobError && error.code === 'corrupt') {
         this.#damaged.add()
+        this.onDamage(hash)
         this.#parts.log.error({ blob: hash }, 'the content of an attachment on this disk is damaged; it is repaired from another replica where there is one')
       }
       throw toReplicaError(error)
     }
+  }
+
+  /** Reads every blob to see whether it is what was written. @param rest called after each chunk */
+  async scrub(rest: () => Promise<void>): Promise<void> {
+    for await (const hash of this.#parts.blobs.list()) {
+      try {
+        for await (const _ of this.read(hash, null)) await rest()
+      } catch (error) {
+        if (!(error instanceof ReplicaError) || (error.code !== 'damaged_blob' && error.code !== 'missing_blob')) throw error
+      }
+    }
+  }
+
+  /** Where bodies lie that name a blob. */
+  async references(hash: string): Promise<BlobReference[]> {
+    const found: BlobReference[] = []
+    for await (const page of scanEntries(this.#parts.store, blobKeys.references(hash), { values: false })) {
+      for (const [key] of page) found.push(blobKeys.readReference(key))
+    }
+    return found
   }
 
   /** Which are there; those are kept for a while. */

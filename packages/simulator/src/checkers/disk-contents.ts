@@ -1,6 +1,6 @@
 /** What lies on the nodes' disks, read by throwaway engines on copies of them. */
-import { formatRange } from '@sectional/core'
-import type { AttachmentRecord, Branch, CallContext, LocalDocument, ShardId } from '@sectional/core'
+import { formatRange, ReplicaError } from '@sectional/core'
+import type { AttachmentRecord, Branch, CallContext, LocalDocument, ShardId, ShardReplica } from '@sectional/core'
 import { ManualClock, MemoryLog, MemoryBlobStorage, MemoryStorage, SeededRandom } from '@sectional/runtime'
 import type { MemoryDisk, Metrics } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '@sectional/server'
@@ -73,7 +73,26 @@ async function readReplica(host: ShardHost, node: string, shard: ShardId): Promi
   const documents = new Map<string, DocumentContents>()
   const locals = new Map<string, LocalDocument>()
   const sequences = new Map<string, number>()
-  if (replica === undefined) return { node, range, history: '', sequence: 0, sequences, documents, locals, problems: ['it is not on the disk'] }
+  const unread = (problem: string): ReplicaContents => ({ node, range, history: '', sequence: 0, sequences, documents, locals, problems: [problem] })
+  if (replica === undefined) return unread('it is not on the disk')
+  try {
+    await readContents(replica, documents, locals, sequences)
+    const { history, sequence } = await replica.replicaInfo(diskCall)
+    return { node, range, history, sequence, sequences, documents, locals, problems: (await verifyShard(replica.records)).problems }
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    return unread(String(error))
+  }
+}
+
+/** A record is not what was written. */
+export function isDamage(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'DamagedRecordError' || (error instanceof ReplicaError && error.code === 'storage'))
+}
+
+async function readContents(
+  replica: ShardReplica, documents: Map<string, DocumentContents>, locals: Map<string, LocalDocument>, sequences: Map<string, number>,
+): Promise<void> {
   for await (const page of replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, diskCall)) {
     for (const { id, local, sequence } of page) {
       if (local === true) {
@@ -91,8 +110,6 @@ async function readReplica(host: ShardHost, node: string, shard: ShardId): Promi
       documents.set(id, { branches: snapshot?.tree ?? [], leaves })
     }
   }
-  const { history, sequence } = await replica.replicaInfo(diskCall)
-  return { node, range, history, sequence, sequences, documents, locals, problems: (await verifyShard(replica.records)).problems }
 }
 
 /** Whether the revision is in the tree, as a leaf or further up. */

@@ -5,7 +5,7 @@ import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
 import { databaseRecord, makesRevision, shardOf } from '../workload/history.ts'
 import type { History, Operation } from '../workload/history.ts'
-import { diskCall, mayBeStemmed, openDisk, treeHas } from './disk-contents.ts'
+import { diskCall, isDamage, mayBeStemmed, openDisk, treeHas } from './disk-contents.ts'
 import { pathHas, PurgeRecords } from './purge-records.ts'
 
 /** At the moment a write or a purge is acknowledged it is synced on w disks, with the content that it names. Looks at a sample, since each look opens w disks. */
@@ -58,7 +58,13 @@ export class DurableAcknowledgement {
     let found = 0
     for (const host of await Promise.all(disks)) {
       const replica = host.replica(shard)
-      if (replica !== undefined && await (kind === 'purge' ? hasPurge(replica, id, revision) : hasRevision(replica, id, revision))) found++
+      if (replica === undefined) continue
+      try {
+        if (await (kind === 'purge' ? hasPurge(replica, id, revision) : hasRevision(replica, id, revision))) found++
+      } catch (error) {
+        // `lost` counts it.
+        if (!isDamage(error)) throw error
+      }
     }
     return found
   }

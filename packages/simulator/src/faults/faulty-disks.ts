@@ -24,6 +24,12 @@ export class FaultyDisks {
   readonly #dice: Dice
   readonly #syncDelayMs: { readonly min: number; readonly max: number }
   #lost = 0
+  #damaged = 0
+  readonly #damagedLogs = new Set<SimulatedNode>()
+  #damaging: Promise<void> = Promise.resolve()
+  /** Of these one replica was damaged. */
+  readonly damagedRanges = new Set<string>()
+  readonly damagedBlobs = new Set<string>()
 
   constructor(world: World, dice: Dice, syncDelayMs: { readonly min: number; readonly max: number }) {
     this.#dice = dice
@@ -35,14 +41,44 @@ export class FaultyDisks {
     world.onStarted.add(node => { if (!this.troubled(node)) this.#hit.delete(node) })
   }
 
-  /** Disks that were replaced by empty ones. */
+  /** Disks that do not have what they once confirmed: empty ones in their place, or damage. */
   get lost(): number {
+    return this.#lost + this.#damaged
+  }
+
+  /** Disks that were replaced by empty ones. */
+  get disksLost(): number {
     return this.#lost
+  }
+
+  /** Records and blobs that were damaged. */
+  get damagedDisks(): number {
+    return this.#damaged
+  }
+
+  noteDamage(node: SimulatedNode): void {
+    this.#damaged++
+    this.#hit.add(node)
+  }
+
+  /** Damage that takes a look at the disk first. One after the other. */
+  damageLater(work: () => Promise<void>): void {
+    this.#damaging = this.#damaging.then(work)
+  }
+
+  damageLog(node: SimulatedNode): void {
+    this.#damagedLogs.add(node)
+  }
+
+  /** The metadata on its disk is damaged. */
+  hasDamagedLog(node: SimulatedNode): boolean {
+    return this.#damagedLogs.has(node)
   }
 
   lose(node: SimulatedNode): void {
     this.#lost++
     node.wipe()
+    this.#damagedLogs.delete(node)
     this.#attach(node)
   }
 

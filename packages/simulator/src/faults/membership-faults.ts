@@ -24,7 +24,7 @@ export function leave(context: FaultContext): Fault | undefined {
   const leader = candidates.find(node => node.inside?.control.leader() === node.name)
   const node = leader !== undefined && dice.chance(leaderShare) ? leader : dice.pick(candidates)
   const dies = dice.chance(crashedShare)
-  if (supervisor.leaving > 0 || !survivesLoss(world.nodes, node)) return undefined
+  if (supervisor.leaving > 0 || disks.damagedDisks > 0 || !survivesLoss(world.nodes, node)) return undefined
   let over = false
   let left = false
   return {

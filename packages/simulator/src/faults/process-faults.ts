@@ -54,9 +54,8 @@ export function crashAll({ supervisor, world }: FaultContext): Fault | undefined
  * replicas of everything, and clients that wait for two disks.
  */
 export function loseDisk(context: FaultContext): Fault | undefined {
-  const { disks, options, supervisor, world } = context
-  const survivable = options.founders >= 3 && options.w !== 1 && options.databases.every(({ n }) => n >= 3)
-  if (!survivable || disks.lost > 0 || supervisor.leaving > 0) return undefined
+  const { disks, supervisor, world } = context
+  if (!survivesLoss(context)) return undefined
   return pickedUp(context, node => {
     const control = node.inside?.control as ControlPlaneNode | undefined
     if ((control?.votingConfiguration()?.voters.length ?? 0) < 3) return undefined
@@ -72,7 +71,11 @@ export function loseDisk(context: FaultContext): Fault | undefined {
   })
 }
 
-function pickedUp({ dice, world }: FaultContext, make: (node: SimulatedNode) => Fault | undefined): Fault | undefined {
+export function survivesLoss({ disks, options, supervisor }: FaultContext): boolean {
+  return options.founders >= 3 && options.w !== 1 && options.databases.every(({ n }) => n >= 3) && disks.lost === 0 && supervisor.leaving === 0
+}
+
+export function pickedUp({ dice, world }: FaultContext, make: (node: SimulatedNode) => Fault | undefined): Fault | undefined {
   const candidates = world.nodes.filter(node => node.running && !node.paused && !node.stopping)
   return candidates.length === 0 ? undefined : make(dice.pick(candidates))
 }

@@ -1,4 +1,5 @@
 import { attachmentBugs } from './attachment-bugs.ts'
+import { damageBugs } from './damage-bugs.ts'
 import { diskBugs } from './disk-bugs.ts'
 import { feedBugs } from './feed-bugs.ts'
 import { faultBugs } from './fault-bugs.ts'
@@ -7,4 +8,4 @@ import type { PlantedBug } from './planted-bug.ts'
 import { purgeBugs } from './purge-bugs.ts'
 import { replicaBugs } from './replica-bugs.ts'
 
-export const plantedBugs: readonly PlantedBug[] = [...diskBugs, ...replicaBugs, ...metadataBugs, ...faultBugs, ...feedBugs, ...purgeBugs, ...attachmentBugs]
+export const plantedBugs: readonly PlantedBug[] = [...diskBugs, ...replicaBugs, ...metadataBugs, ...faultBugs, ...feedBugs, ...purgeBugs, ...attachmentBugs, ...damageBugs]

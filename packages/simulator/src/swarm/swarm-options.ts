@@ -58,7 +58,8 @@ export const faultNames = [
   'slow-disk', 'full-disk', 'failing-disk', 'failing-reads', 'jump-clock', 'crash-all', 'lose-disk',
   'linger-connections', 'cross-dial', 'leave',
 ] as const
-export type FaultName = (typeof faultNames)[number]
+export const damageNames = ['damage-record', 'damage-blob', 'damage-log'] as const
+export type FaultName = (typeof faultNames)[number] | (typeof damageNames)[number]
 
 export function drawSwarmOptions(dice: Dice): SwarmOptions {
   const options = drawOptions(dice)
@@ -91,7 +92,7 @@ function drawOptions(dice: Dice): SwarmOptions {
     syncDelayMs: { min: syncMin, max: syncMin + dice.pick([0, 2, 10]) },
     faultPauseMs: calm ? Infinity : dice.pick([300, 1000, 3000, 8000]),
     faultMsMax: dice.pick([500, 3000, 15_000, 90_000]),
-    faults: drawFaults(dice),
+    faults: { ...drawFaults(dice), ...thinned(dice.fork('damage'), damageNames, usualDamage, 0.7) },
     bulkMax: dice.pick([4, 8, 8, 300]),
     attachmentBytesMax: dice.pick([30, 1000, 100_000, 600_000]),
     readers: dice.pick([0, 1, 1, 2]),
@@ -113,6 +114,8 @@ function drawSnapshots(dice: Dice): SwarmOptions['snapshots'] {
   return dice.chance(0.3) ? undefined : { snapshotEntries: dice.pick([1, 5, 20]), trailingEntries: dice.pick([0, 1, 5]) }
 }
 
+const usualDamage = { 'damage-record': 3, 'damage-blob': 1, 'damage-log': 3 }
+
 function drawActions(dice: Dice): Record<ClientAction, number> {
   const usual: Record<ClientAction, number> = {
     'read': 10, 'open-revisions': 2, 'list': 1, 'write': 14, 'blind-write': 4, 'stale-write': 2, 'delete': 3, 'bulk': 4, 'graft': 2, 'local-write': 3, 'local-delete': 1,
@@ -126,8 +129,8 @@ function drawActions(dice: Dice): Record<ClientAction, number> {
   return drawn
 }
 
-function drawFaults(dice: Dice): Record<FaultName, number> {
-  const usual: Record<FaultName, number> = {
+function drawFaults(dice: Dice): Record<(typeof faultNames)[number], number> {
+  const usual: Record<(typeof faultNames)[number], number> = {
     'crash': 6, 'stop': 2, 'pause': 4, 'partition': 5, 'isolate-one': 3, 'isolate-leader': 3, 'one-way': 2, 'slow-link': 3, 'kill-connections': 3, 'drop-connections': 2,
     'slow-disk': 2, 'full-disk': 2, 'failing-disk': 2, 'failing-reads': 1, 'jump-clock': 2, 'crash-all': 1, 'lose-disk': 5,
     'linger-connections': 3, 'cross-dial': 2, 'leave': 9,

@@ -33,7 +33,7 @@ import { Failure } from '../world/failure.ts'
 import { World } from '../world/world.ts'
 import type { WorldOptions } from '../world/world.ts'
 import { Schedule } from './schedule.ts'
-import { drawSwarmOptions } from './swarm-options.ts'
+import { damageNames, drawSwarmOptions } from './swarm-options.ts'
 import type { SwarmOptions } from './swarm-options.ts'
 import { Weather } from './weather.ts'
 
@@ -76,6 +76,10 @@ const equalPollMs = 5000
 const lastFramesMs = 60_000
 const durabilityShare = 0.2
 const recentLines = 60
+/** Nodes read their disks so often where damage is drawn. */
+const scrubPauseMs = 60_000
+/** By then each node has read all that it has and repaired what was damaged. */
+const scrubbedMs = 3 * scrubPauseMs
 
 /** The checkers of the final state. */
 const finalCheckers: Readonly<Record<string, (state: FinalState) => Findings>> = {
@@ -95,6 +99,7 @@ export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<Sw
   const world = new World({
     seed, nodes: options.nodes, seeds: options.founders, linkDelayMs: options.linkDelayMs, clockDrift: options.clockDrift, clockOffsetMs: options.clockOffsetMs, onLine: hooks.onLine, plant: hooks.plant,
     ...(options.snapshots && { snapshots: options.snapshots }),
+    ...(damageNames.some(name => options.faults[name] > 0) && { scrubPauseMs }),
   })
   hooks.onWorld?.(world)
   world.say(`seed ${seed}: ${JSON.stringify(options)}`)
@@ -152,7 +157,7 @@ class SwarmRun {
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
-    this.#demand('blobs-kept', await blobsKept(world.nodes, unnamed))
+    this.#demand('blobs-kept', await blobsKept(world.nodes, unnamed, this.#disks.damagedBlobs))
     this.#check(this.#finalState(databases))
   }
 
@@ -211,7 +216,7 @@ class SwarmRun {
       reachable: () => numbers,
       onAcknowledged: (operation, revision) => this.#durability.acknowledged(operation, revision),
       onSuspicious: (operation, answer) => {
-        if (this.#world.nodes.some(node => this.#disks.wasHit(node))) return
+        if (this.#disks.damagedDisks > 0 || this.#world.nodes.some(node => this.#disks.wasHit(node))) return
         this.#world.fail('crash', 'internal-error', `#${operation.number} was answered 500 ${JSON.stringify(answer.body)} although no disk is at fault`)
       },
     })
@@ -234,6 +239,7 @@ class SwarmRun {
       return texts.size === 1 ? null : [...texts].join(' / ')
     })
     await this.#metadataRests()
+    if (this.#disks.damagedDisks > 0) await world.sleep(scrubbedMs)
     const names = [...world.node(1).inside!.control.state()!.databases.keys()]
     for (const name of names) await world.converge(name, convergeMsMax)
     return names.flatMap(name => world.node(1).inside!.control.state()!.databases.get(name) ?? [])

@@ -26,6 +26,7 @@ export interface SimulatedNodeParts {
   readonly onStarted: (node: SimulatedNode) => void
   /** Over the bounds of production. */
   readonly controlPlane?: NodeSeams['controlPlane']
+  readonly scrub?: NodeSeams['scrub']
   /** Called for each life of a node: a bug to put into it. */
   readonly plant?: (node: string) => Planting
 }
@@ -106,7 +107,7 @@ export class SimulatedNode {
     })
     const planting = this.#parts.plant?.(this.name) ?? {}
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
-      options: nodeOptions(configuration.settings()), configuration, version, seams: { controlPlane: this.#parts.controlPlane, ...planting.seams },
+      options: nodeOptions(configuration.settings()), configuration, version, seams: { controlPlane: this.#parts.controlPlane, scrub: this.#parts.scrub, ...planting.seams },
       onFatal: error => { if (this.#life === life) onFatal(this, error) },
     })
     const life: Life = { runtime, node, started: false, stopping: false, ended: Promise.withResolvers() }

@@ -33,6 +33,8 @@ export interface WorldOptions {
   readonly clockOffsetMs?: number
   /** When nodes take snapshots of the metadata log, and how much of it they keep; default as in production. */
   readonly snapshots?: Pick<RaftDriverOptions, 'snapshotEntries' | 'trailingEntries'>
+  /** Between two scrubs of a node's disk; default as in production, which a run never reaches. */
+  readonly scrubPauseMs?: number
   readonly onLine?: (line: string) => void
   /** A bug to put into every life of every node. */
   readonly plant?: (node: string) => Planting
@@ -81,7 +83,7 @@ export class World {
     }
   }
 
-  #machines({ nodes, seeds = nodes, settings = {}, nodeSettings = {}, clockDrift = 0, clockOffsetMs = 0, snapshots, plant }: WorldOptions): SimulatedNode[] {
+  #machines({ nodes, seeds = nodes, settings = {}, nodeSettings = {}, clockDrift = 0, clockOffsetMs = 0, snapshots, scrubPauseMs, plant }: WorldOptions): SimulatedNode[] {
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1)
     const seedHosts = numbers.slice(0, seeds).map(number => `host${number}`)
     const clocks = this.dice.fork('clocks')
@@ -100,6 +102,7 @@ export class World {
         onFatal: (node, error) => this.#gaveUp(node, error),
         plant,
         ...(snapshots && { controlPlane: { raft: { ...defaultRaftDriverOptions, ...snapshots } } }),
+        ...(scrubPauseMs !== undefined && { scrub: { pauseMs: scrubPauseMs } }),
         onStarted: node => { for (const listener of this.onStarted) listener(node) },
       })
     })

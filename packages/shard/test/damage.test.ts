@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto'
+import type { AttachmentRecord, DocumentEdit, ShardId } from '@sectional/core'
+import { ManualClock, MemoryBlobStorage, MemoryStorage } from '@sectional/runtime'
+import type { Store, StoreEntry } from '@sectional/runtime'
+import { expect } from 'chai'
+import { ShardHost, ShardKeys, verifyShard } from '../src/index.ts'
+import type { KeyKind, ShardEngine } from '../src/index.ts'
+import { collect, context, edit, json, shardA, shardB, shardRuntime } from './shard-world.ts'
+
+const scrubPauseMs = 1000
+
+class DamageWorld {
+  readonly clock = new ManualClock()
+  readonly storage = new MemoryStorage()
+  readonly blobs = new MemoryBlobStorage()
+  readonly damaged: ShardId[] = []
+  readonly damagedBlobs: { readonly hash: string; readonly shards: readonly ShardId[] }[] = []
+  host!: ShardHost
+  replica!: ShardEngine
+
+  async open(): Promise<this> {
+    this.host = await ShardHost.open(shardRuntime(this.storage, this.clock, 1, this.blobs), { scrub: { pauseMs: scrubPauseMs } })
+    this.host.onDamage({ damagedReplica: shard => { this.damaged.push(shard) }, damagedBlob: (hash, shards) => { this.damagedBlobs.push({ hash, shards }) } })
+    this.replica = await this.host.create(shardA)
+    return this
+  }
+
+  get store(): Store {
+    return this.replica.records.store
+  }
+
+  /** Flips a bit in each record of a kind. */
+  async damage(kind: KeyKind, only: (key: Uint8Array) => boolean = () => true): Promise<number> {
+    const entries: StoreEntry[] = (await this.store.iterate(this.replica.records.keys.kind(kind)).next(1000)).filter(([key]) => only(key))
+    await this.store.write(batch => {
+      for (const [key, value] of entries) {
+        const damaged = Uint8Array.from(value)
+        damaged[damaged.length - 1]! ^= 1
+        batch.put(key, damaged)
+      }
+    })
+    return entries.length
+  }
+
+  async fill(): Promise<void> {
+    await this.replica.updateDocuments({ edits: [edit('a', null, { v: 1 }), edit('b', null, { v: 2 }), edit('c', null, { v: 3 })], revsLimit: 100 }, context)
+    await this.replica.updateDocuments({ edits: [edit('a', await this.revision('a'), { v: 4 })], revsLimit: 100 }, context)
+    await this.replica.updateLocalDocument({ id: 'l', revision: 1, body: json({ v: 5 }), mustExist: false }, context)
+    await this.replica.purgeDocuments({ purges: [{ uuid: 'u', id: 'gone', paths: [{ start: 1, ids: ['x'] }] }], checkpoint: { history: 'other', sequence: 3 } }, context)
+    await this.replica.storeRevisions({ revisions: [], revsLimit: 100, checkpoint: { history: 'other', sequence: 7 } }, context)
+  }
+
+  async revision(id: string): Promise<string> {
+    return (await this.replica.openDocument({ id, body: false, tree: false }, context))!.leaves[0]!.revision
+  }
+
+  /** What is in the replica, sound in itself. */
+  async contents(): Promise<Record<string, string>> {
+    const replica = this.host.replica(shardA)!
+    expect((await verifyShard(replica.records)).problems).to.deep.equal([])
+    const rows = await collect(replica.scanChanges({ since: 0, descending: false, body: true, locals: false }, context))
+    const locals = await replica.openLocalDocuments(['l'], context)
+    return { ...Object.fromEntries(rows.map(({ id, body }) => [id, String(Buffer.from(body!))])), ...(locals[0] && { l: String(Buffer.from(locals[0].body!)) }) }
+  }
+
+  async attach(id: string, content: string): Promise<DocumentEdit> {
+    const written = await this.replica.writeBlob((async function* () { yield Buffer.from(content) })(), context)
+    const record: AttachmentRecord = {
+      name: 'n', contentType: 'text/plain', revpos: 1, digest: createHash('md5').update(content).digest('base64'), blob: written.hash,
+      length: content.length, encoding: 'identity', storedLength: content.length,
+    }
+    return { ...edit(id, null, {}), attachments: [record] }
+  }
+}
+
+const whole = { a: '{"v":4}', b: '{"v":2}', c: '{"v":3}', l: '{"v":5}' }
+
+describe('damage on the disk of a shard', () => {
+  let world: DamageWorld
+
+  beforeEach(async () => {
+    world = await new DamageWorld().open()
+    await world.fill()
+  })
+
+  afterEach(() => world.host.close())
+
+  it('is told of when a call meets it, and answered as a failure of the disk', async () => {
+    await world.damage('i', key => ShardKeys.text(key) === 'b')
+    expect(await world.replica.openDocument({ id: 'b', body: true, tree: false }, context).catch((error: unknown) => error)).to.include({ name: 'ReplicaError', code: 'storage' })
+    expect(await world.revision('a')).to.match(/^2-/)
+    expect(world.damaged).to.deep.equal([shardA])
+  })
+
+  for (const kind of ['i', 's', 'b', 'l', 'm', 'c', 'p', 'q', 'g'] as const) {
+    it(`is found by a scrub in any record of kind ${kind}, and gone after a rebuild`, async () => {
+      expect(await world.damage(kind)).to.be.greaterThan(0)
+      await world.clock.advance(scrubPauseMs)
+      for (let turns = 0; world.damaged.length === 0 && turns < 100; turns++) await world.clock.advance(1)
+      expect(world.damaged).to.deep.equal([shardA])
+      const before = (await world.host.list()).length
+      const report = await world.host.rebuild(shardA)
+      expect(report.damaged > 0).to.equal('ibl'.includes(kind) || kind === 'q')
+      const left: Record<string, string> = await world.contents()
+      expect(left).to.deep.equal(kind === 'i' || kind === 'b' ? { l: whole.l } : kind === 'l' ? { a: whole.a, b: whole.b, c: whole.c } : whole)
+      expect(world.host.list().length).to.equal(before)
+    })
+  }
+
+  it('costs a rebuild what was damaged and no more', async () => {
+    await world.damage('i', key => ShardKeys.text(key) === 'b')
+    expect(await world.host.rebuild(shardA)).to.deep.equal({ documents: 3, damaged: 1 })
+    expect(await world.contents()).to.deep.equal({ a: whole.a, c: whole.c, l: whole.l })
+  })
+
+  it('ends a life: the rebuilt replica has another history, knows no checkpoint, and keeps its purges', async () => {
+    const before = await world.replica.replicaInfo(context)
+    await world.host.rebuild(shardA)
+    const after = await world.host.replica(shardA)!.replicaInfo(context)
+    expect(after.history).not.to.equal(before.history)
+    expect([after.seen, after.purgesSeen, after.purgeSequence]).to.deep.equal([{}, {}, 1])
+    expect((await collect(world.host.replica(shardA)!.scanPurges(0, context))).map(({ uuid }) => uuid)).to.deep.equal(['u'])
+  })
+
+  it('leaves no keys of the life before, and none of a rebuild that a crash cut short', async () => {
+    const [before] = [world.replica.records.keys.prefix]
+    await world.host.rebuild(shardA)
+    await world.host.reclaimed()
+    expect(await world.store.iterate(new ShardKeys(before).all()).next(1)).to.deep.equal([])
+    const running = world.host.rebuild(shardA).catch(() => {})
+    for (let turns = 0; turns < 12; turns++) await Promise.resolve()
+    const storage = world.storage.crash()
+    await running
+    const again = await ShardHost.open(shardRuntime(storage, world.clock, 2, world.blobs))
+    await again.reclaimed()
+    const prefixes = new Set<number>()
+    for (let prefix = 1; prefix < 10; prefix++) if ((await again.replica(shardA)!.records.store.iterate(new ShardKeys(prefix).all()).next(1)).length > 0) prefixes.add(prefix)
+    expect([...prefixes]).to.deep.equal([again.replica(shardA)!.records.keys.prefix])
+    expect((await verifyShard(again.replica(shardA)!.records)).problems).to.deep.equal([])
+    await again.close()
+  })
+
+  it('lets calls wait for a rebuild, and writes that were accepted before it stay', async () => {
+    const writing = world.replica.updateDocuments({ edits: [edit('d', null, { v: 6 })], revsLimit: 100 }, context)
+    const rebuilding = world.host.rebuild(shardA)
+    const reading = world.host.create(shardA).then(replica => replica.openDocument({ id: 'd', body: true, tree: false }, context))
+    await Promise.allSettled([writing])
+    await rebuilding
+    expect(String(Buffer.from((await reading)!.body!))).to.equal('{"v":6}')
+  })
+
+  it('is found by a scrub in attachment content, with the shards that name it', async () => {
+    await world.host.create(shardB)
+    const attached = await world.attach('att', 'content')
+    await world.replica.updateDocuments({ edits: [attached], revsLimit: 100 }, context)
+    const hash = attached.attachments![0]!.blob
+    world.blobs.disk.damage('attachments', hash)
+    for (let turns = 0; world.damagedBlobs.length === 0 && turns < 100; turns++) await world.clock.advance(scrubPauseMs / 10)
+    expect(world.damagedBlobs[0]).to.deep.equal({ hash, shards: [shardA] })
+    expect(world.damaged).to.deep.equal([])
+  })
+
+  it('is not seen where there is none', async () => {
+    await world.clock.advance(3 * scrubPauseMs)
+    expect([world.damaged, world.damagedBlobs]).to.deep.equal([[], []])
+  })
+
+  it('in the directory keeps the node from starting, which says what to do', async () => {
+    await world.host.close()
+    const store = await world.storage.open('documents')
+    const entries = (await store.iterate({ gte: Buffer.from([0, 0, 0, 0, 0x64]), lt: Buffer.from([0, 0, 0, 0, 0x65]) }).next(9))
+    await store.write(batch => { for (const [key, value] of entries) batch.put(key, Buffer.concat([value.subarray(0, -1), Buffer.from('x')])) })
+    await store.close()
+    const error = await ShardHost.open(shardRuntime(world.storage, world.clock)).catch((failure: unknown) => failure)
+    expect(String(error)).to.match(/damaged.*empty this node's data directory/)
+  })
+})

@@ -1,0 +1,104 @@
+/** Bytes on a disk that are not what was written. Checksums must notice, and other replicas must make up for it. */
+import { activeReplicas, controlStoreName, documentStoreName, blobStoreName, ShardKeys } from '@sectional/server'
+import type { ControlPlaneNode } from '@sectional/server'
+import { openDisk } from '../checkers/disk-contents.ts'
+import type { Dice } from '../world/dice.ts'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { Fault, FaultContext } from './fault.ts'
+import { pickedUp, survivesLoss } from './process-faults.ts'
+
+const truncatedShare = 0.2
+const replicasMin = 2
+
+/**
+ * A record of one replica: of a document, a body, a row of the changes log, a local document, counters, checkpoints. Only where others
+ * have what it says: two founders and replicas at least, clients that wait for two disks, and no range twice in a run.
+ */
+export function damageRecord(context: FaultContext): Fault | undefined {
+  const { dice, disks, world } = context
+  if (!hasOtherCopies(context)) return undefined
+  const node = dice.pick(world.nodes)
+  return { begin: () => disks.damageLater(async () => {
+    const targets = await damageableShards(node)
+    const shards = targets.filter(({ range }) => !disks.damagedRanges.has(range))
+    if (shards.length === 0 || !hasOtherCopies(context)) return
+    const { prefix, range } = dice.pick(shards)
+    const kinds = Map.groupBy(node.disk.entries(documentStoreName).filter(([key, value]) => ShardKeys.prefixOf(key) === prefix && value.length > 0), ([key]) => ShardKeys.kindOf(key))
+    if (kinds.size === 0) return
+    const kind = dice.pick([...kinds.keys()])
+    const [key, value] = dice.pick(kinds.get(kind)!)
+    disks.damagedRanges.add(range)
+    disks.noteDamage(node)
+    world.say(`${node.host}: a record of kind ${kind} of ${range} is damaged`)
+    node.disk.damage(documentStoreName, key, damaged(dice, value))
+  }), end: () => {} }
+}
+
+/** The content of an attachment on one node that another one has too. */
+export function damageBlob(context: FaultContext): Fault | undefined {
+  const { dice, disks, world } = context
+  if (!hasOtherCopies(context)) return undefined
+  return {
+    begin: () => {
+      const node = dice.pick(world.nodes)
+      const others = world.nodes.filter(other => other !== node)
+      const shared = [...node.disk.blobs.blobs(blobStoreName).keys()].filter(hash => !disks.damagedBlobs.has(hash) && others.some(other => other.disk.blobs.blobs(blobStoreName).has(hash)))
+      if (shared.length === 0) return
+      const hash = dice.pick(shared)
+      disks.damagedBlobs.add(hash)
+      disks.noteDamage(node)
+      world.say(`${node.host}: the blob ${hash} is damaged`)
+      const blobs = node.disk.blobs.blobs(blobStoreName)
+      const blob = blobs.get(hash)!
+      if (blob.length > 0) blobs.set(hash, damaged(dice, blob))
+    },
+    end: () => {},
+  }
+}
+
+/** The metadata on a node's disk while it is down. It must refuse to start; its administrator then empties the disk. */
+export function damageLog(context: FaultContext): Fault | undefined {
+  const { dice, disks, supervisor, world } = context
+  if (!survivesLoss(context)) return undefined
+  return pickedUp(context, node => {
+    const control = node.inside?.control as ControlPlaneNode | undefined
+    if ((control?.votingConfiguration()?.voters.length ?? 0) < 3) return undefined
+    return {
+      begin: () => {
+        supervisor.keepDown(node)
+        world.crash(node.number)
+        const kinds = Map.groupBy(node.disk.entries(controlStoreName), ([key]) => key[0]!)
+        const kind = dice.pick([...kinds.keys()])
+        const [key, value] = dice.pick(kinds.get(kind)!)
+        world.say(`${node.host}: a record of kind ${String.fromCharCode(kind)} of the metadata is damaged`)
+        node.disk.damage(controlStoreName, key, damaged(dice, value))
+        disks.damageLog(node)
+      },
+      end: () => supervisor.up(node),
+    }
+  })
+}
+
+function hasOtherCopies({ disks, options, supervisor }: FaultContext): boolean {
+  return options.founders >= replicasMin && options.w !== 1 && disks.disksLost === 0 && supervisor.leaving === 0
+}
+
+/** Shards of which all replicas count, by the node's own word; with their places in its store. */
+async function damageableShards(node: SimulatedNode): Promise<{ readonly prefix: number; readonly range: string }[]> {
+  const state = node.inside?.control.state()
+  const host = await openDisk(node.disk)
+  return [...state?.databases.values() ?? []].flatMap(({ name, incarnation, shards }) => shards.flatMap(shard => {
+    const replica = host.replica({ incarnation, range: shard.range })
+    if (replica === undefined || shard.replicas.length < replicasMin || activeReplicas(shard).length < shard.replicas.length) return []
+    return [{ prefix: replica.records.keys.prefix, range: `${name} ${incarnation} ${shard.range.begin}` }]
+  }))
+}
+
+/** A bit is flipped, or the end is lost. */
+function damaged(dice: Dice, bytes: Uint8Array): Uint8Array {
+  if (dice.chance(truncatedShare)) return bytes.slice(0, dice.integer(0, bytes.length - 1))
+  const copy = Uint8Array.from(bytes)
+  const bit = dice.integer(0, bytes.length * 8 - 1)
+  copy[bit >> 3]! ^= 1 << (bit & 7)
+  return copy
+}

@@ -1,0 +1,42 @@
+/** Checksums that nobody looks at: what damage does then must be seen. */
+import { sealed, sealBytes } from '@sectional/runtime'
+import type { Store, StoreEntry } from '@sectional/runtime'
+import { controlStoreName, documentStoreName, ShardKeys } from '@sectional/server'
+import { withChanges, withStores } from './planted-bug.ts'
+import type { PlantedBug } from './planted-bug.ts'
+
+const snapshotChunk = 'c'.charCodeAt(0)
+
+export const damageBugs: readonly PlantedBug[] = [
+  {
+    name: 'unchecked-records',
+    does: 'checksums of documents, rows of the changes log, counters and the like are not looked at',
+    caughtBy: ['replicas-equal', 'converge', 'acknowledged-kept', 'internal-error', 'fatal', 'exception', 'changes-complete', 'purged-stays', 'fresh-reads'],
+    plant: () => () => ({
+      // Bodies have their checksum elsewhere, and stay checked.
+      runtime: runtime => withStores(runtime, (store, name) => name === documentStoreName ? unchecked(store, key => ShardKeys.prefixOf(key) > 0 && ShardKeys.kindOf(key) !== 'b') : store),
+    }),
+  },
+  {
+    name: 'unchecked-metadata',
+    does: 'a node starts on a metadata log, a vote or a snapshot that is not what it wrote',
+    caughtBy: ['damaged-log', 'metadata-log', 'fatal', 'start', 'exception', 'converge'],
+    plant: () => () => ({
+      runtime: runtime => withStores(runtime, (store, name) => name === controlStoreName ? unchecked(store, key => key[0] !== snapshotChunk) : store),
+    }),
+  },
+]
+
+/** The store with a checksum that fits in front of each of those values, whatever is in them. */
+function unchecked(store: Store, isSealed: (key: Uint8Array) => boolean): Store {
+  const fitting = (key: Uint8Array, value: Uint8Array): Uint8Array => value.length >= sealBytes && isSealed(key) ? new Uint8Array(sealed(value.subarray(sealBytes))) : value
+  const found = (key: Uint8Array, value: Uint8Array | undefined): Uint8Array | undefined => value && fitting(key, value)
+  return withChanges(store, {
+    getSync: key => found(key, store.getSync(key)),
+    getMany: async keys => (await store.getMany(keys)).map((value, index) => found(keys[index]!, value)),
+    iterate: (range, options) => {
+      const iterator = store.iterate(range, options)
+      return { next: async count => (await iterator.next(count)).map(([key, value]): StoreEntry => [key, fitting(key, value)]), close: () => iterator.close() }
+    },
+  })
+}
