@@ -68,6 +68,22 @@ describe('the metadata state machine', () => {
     }))
   })
 
+  it('takes a damaged replica for one to be filled only where all others of its shard count', () => {
+    const admitted = ['n1', 'n2', 'n3'].map((one): CommandBody => ({ type: 'admit-node', node: one, address: `${one}:1`, zone: null, fresh: true }))
+    const whole = { begin: 0, end: 0xffffffff }
+    const before = run([...admitted, { type: 'create-database', name: 'db1', incarnation: 'i1', q: 1, n: 3, partitioned: false, seed: 0 } as const].map((body, at) => ({ ...body, id: `a${at}` })))
+    const damaged = (state: ControlState, one: string): ReturnType<typeof applyCommand> => applyCommand(state, state.index + 1, { type: 'replica-damaged', incarnation: 'i1', range: whole, node: one, id: `d${state.index}` })
+    const counting = (state: ControlState): string[] => activeReplicas(state.databases.get('db1')!.shards[0]!).map(replica => replica.node).sort()
+    const first = damaged(before, 'n2')
+    expect([first.result.kind, counting(first.state)]).to.deep.equal(['done', ['n1', 'n3']])
+    const second = damaged(first.state, 'n3')
+    expect([second.result.kind, counting(second.state)]).to.deep.equal(['refused', ['n1', 'n3']])
+    expect(damaged(second.state, 'n2').result.kind).to.equal('done')
+    const filled = applyCommand(second.state, 99, { type: 'replica-filled', incarnation: 'i1', range: whole, node: 'n2', id: 'f' }).state
+    expect(damaged(filled, 'n3').result.kind).to.equal('done')
+    expect(damaged(filled, 'n9').result.kind).to.equal('missing')
+  })
+
   it('changes nothing in place', () => {
     fc.assert(fc.property(commands, bodies, (list, body) => {
       const state = run(list)
