@@ -20,6 +20,8 @@ export interface FormationView {
   readonly seeds: readonly string[]
   /** What peers answered. */
   readonly statuses: readonly PeerStatus[]
+  /** Peers with an open link, which may not have answered yet: the link tells their cluster. */
+  readonly linked?: readonly { readonly node: string; readonly clusterId: string | null }[]
 }
 
 export type FormationDecision =
@@ -28,8 +30,9 @@ export type FormationDecision =
   | { readonly kind: 'join'; readonly through: readonly string[] }
   | { readonly kind: 'wait'; readonly reason: string }
 
-export function decideFormation({ address, seeds, statuses }: FormationView): FormationDecision {
-  const members = statuses.filter(status => status.clusterId !== null)
+export function decideFormation({ address, seeds, statuses, linked = [] }: FormationView): FormationDecision {
+  const silent = linked.filter(({ node }) => !statuses.some(status => status.node === node))
+  const members = [...statuses, ...silent.map(({ node, clusterId }) => ({ node, clusterId, leader: null }))].filter(({ clusterId }) => clusterId !== null)
   const clusters = [...new Set(members.map(status => status.clusterId))]
   if (clusters.length > 1) return { kind: 'wait', reason: `the seeds belong to different clusters (${clusters.join(', ')}): correct the seed list` }
   if (members.length > 0) {
@@ -113,7 +116,7 @@ export class Membership {
       const members = parts.network.connected().filter(peer => peer.clusterId === parts.clusterId()).map(peer => peer.node)
       return this.join(members.sort())
     }
-    const decision = decideFormation({ address: parts.self.address, seeds: parts.seeds, statuses: await this.askStatus() })
+    const decision = decideFormation({ address: parts.self.address, seeds: parts.seeds, statuses: await this.askStatus(), linked: parts.network.connected() })
     if (this.stopping.signal.aborted) return
     if (decision.kind === 'bootstrap') return parts.bootstrap()
     if (decision.kind === 'join') return this.join(decision.through)

@@ -16,6 +16,7 @@ describe('the decision to form or to join a cluster', () => {
     ['another seed: waits for the first', { address: 'b', seeds, statuses: [fresh('a'), fresh('c')] }, 'wait'],
     ['a stranger to the list: waits', { address: 'x', seeds, statuses: [fresh('a'), fresh('b'), fresh('c')] }, 'wait'],
     ['any member: joins', { address: 'a', seeds, statuses: [fresh('b'), member('c')] }, 'join'],
+    ['a member that is linked and has not answered yet: joins', { address: 'a', seeds, statuses: [fresh('b')], linked: [{ node: 'b', clusterId: null }, { node: 'c', clusterId: 'c' }] }, 'join'],
     ['two clusters: waits for a human', { address: 'a', seeds, statuses: [member('b', 'c1'), member('c', 'c2')] }, 'wait'],
   ]
   for (const [title, view, kind] of cases) it(title, () => { expect(decideFormation(view).kind).to.equal(kind) })
