@@ -1,9 +1,25 @@
+import type { RaftMessage } from '@sectional/core'
 import type { Connection } from '@sectional/runtime'
 import { withChanges } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
 /** Bugs that show only under one kind of fault. */
 export const faultBugs: readonly PlantedBug[] = [
+  {
+    name: 'snapshot-that-loses-an-entry',
+    does: 'a snapshot of the metadata log lacks the newest database, which whoever installs it never hears of',
+    caughtBy: ['metadata-log', 'converge', 'fatal', 'start'],
+    plant: () => () => ({
+      seams: {
+        network: network => withChanges(network, {
+          control: node => {
+            const peer = network.control(node)
+            return withChanges(peer, { sendRaft: message => peer.sendRaft(lacking(message)) })
+          },
+        }),
+      },
+    }),
+  },
   {
     name: 'deaf-second-connection',
     does: 'of two connections between two nodes, the newer one loses every other frame for as long as it lives',
@@ -25,6 +41,12 @@ export const faultBugs: readonly PlantedBug[] = [
     },
   },
 ]
+
+function lacking(message: RaftMessage): RaftMessage {
+  if (message.type !== 'snapshot') return message
+  const state = JSON.parse(Buffer.from(message.state).toString()) as { readonly databases: readonly unknown[] }
+  return { ...message, state: new Uint8Array(Buffer.from(JSON.stringify({ ...state, databases: state.databases.slice(0, -1) }))) }
+}
 
 /** The connection, losing frames when it is not the only one with that host. */
 function counted(connection: Connection, host: string, open: Map<string, number>): Connection {
