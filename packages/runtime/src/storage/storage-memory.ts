@@ -16,6 +16,8 @@ export interface DiskFaults {
   readonly landFailed?: (store: string) => boolean
   /** Fails what a store does after a failed batch, before it takes another one. */
   readonly failRecovery?: (store: string) => 'full' | 'io' | undefined
+  /** Milliseconds between the two halves of a cleared range: a crash meanwhile leaves the second one. Needs a clock. */
+  readonly clearPauseMs?: (store: string) => number
   /** Fails one read: a page, a set of keys, or a key. */
   readonly failRead?: (store: string) => 'io' | 'corrupt' | undefined
   /** At a crash: whether the batch in flight reached the disk (wholly) nevertheless. Absent: it is lost. */
@@ -127,6 +129,7 @@ class MemoryStore extends GroupCommitStore {
   readonly #disk: MemoryDisk
   readonly #clock: Clock | undefined
   #crashed = false
+  readonly #pauses = new Set<() => void>()
   /** The batch that is not synced yet. */
   #inFlight: { readonly operations: BatchOperations; readonly settle: (error?: StorageError) => void } | undefined
 
@@ -145,6 +148,7 @@ class MemoryStore extends GroupCommitStore {
     if (lost !== undefined && this.#disk.faults.keepUnsynced?.(this.name) === true) this.#apply(lost.operations)
     this.abandon(error)
     lost?.settle(error)
+    for (const end of [...this.#pauses]) end()
     this.#disk.detach(this.name, this)
   }
 
@@ -190,7 +194,28 @@ class MemoryStore extends GroupCommitStore {
   }
 
   protected override async _clear(range: Range): Promise<void> {
-    for (const [key] of this.#data.snapshot().ascending(range.gte, range.lt)) this.#data.delete(key)
+    const keys = Array.from(this.#data.snapshot().ascending(range.gte, range.lt), ([key]) => key)
+    const pauseMs = keys.length > 1 ? this.#disk.faults.clearPauseMs?.(this.name) ?? 0 : 0
+    const first = pauseMs > 0 ? keys.length >> 1 : keys.length
+    for (const key of keys.slice(0, first)) this.#data.delete(key)
+    if (first === keys.length) return
+    await this.#pause(pauseMs)
+    this.#assertAlive()
+    for (const key of keys.slice(first)) this.#data.delete(key)
+  }
+
+  /** Ends early at a crash. */
+  #pause(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const end = (): void => {
+        timer?.cancel()
+        this.#pauses.delete(end)
+        resolve()
+      }
+      this.#pauses.add(end)
+      const timer = this.#clock?.setTimer(ms, end)
+      if (timer === undefined) queueMicrotask(end)
+    })
   }
 
   protected override async _approximateSize(range: Range): Promise<number> {

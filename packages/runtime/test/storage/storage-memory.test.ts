@@ -8,6 +8,25 @@ storageSuite('MemoryStorage', { create: async () => new MemoryStorage(), destroy
 const key = (name: string): Uint8Array => Buffer.from(name)
 
 describe('a simulated crash', () => {
+  it('can leave half of a range that was being cleared', async () => {
+    const clock = new ManualClock()
+    const disk = new MemoryDisk(clock)
+    disk.setFaults({ clearPauseMs: () => 10 })
+    const storage = new MemoryStorage(disk)
+    const store = await storage.open('documents')
+    await store.write(batch => { for (const byte of [1, 2, 3, 4]) batch.put(Uint8Array.of(byte), Uint8Array.of(byte)) })
+    const all = { gte: Uint8Array.of(0), lt: Uint8Array.of(255) }
+    const clearing = store.clear(all).catch((error: unknown) => error)
+    const after = await storage.crash().open('documents')
+    expect(await clearing).to.include({ code: 'closed' })
+    expect((await after.iterate(all).next(9)).map(([key]) => key[0])).to.deep.equal([3, 4])
+    const again = after.clear(all)
+    await clock.advance(10)
+    await again
+    expect(await after.iterate(all).next(9)).to.deep.equal([])
+    expect(clock.pendingTimers).to.equal(0)
+  })
+
   it('loses the batch in flight and all behind it, and keeps what was synced', async () => {
     const clock = new ManualClock()
     const storage = new MemoryStorage(new MemoryDisk(clock))

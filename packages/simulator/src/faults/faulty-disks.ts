@@ -13,6 +13,8 @@ export interface DiskTrouble {
   failingReadCode: 'io' | 'corrupt'
 }
 
+const clearInTwoChance = 0.5
+const clearPauseMsMax = 3000
 const keepUnsyncedChance = 0.5
 const landFailedChance = 0.5
 
@@ -90,7 +92,9 @@ export class FaultyDisks {
       this.#hit.add(node)
       return code
     }
+    const clears = dice.fork(`clears ${node.number} ${this.#lost}`)
     node.disk.setFaults({
+      clearPauseMs: () => clears.chance(clearInTwoChance) ? clears.between(0, clearPauseMsMax) : 0,
       syncDelayMs: () => dice.between(min, max) + dice.fraction() * trouble.slowMs,
       failWrite: () => trouble.full ? hit('full') : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io') : undefined,
       failRecovery: () => trouble.full ? hit('full') : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io') : undefined,

@@ -92,7 +92,7 @@ function drawOptions(dice: Dice): SwarmOptions {
     syncDelayMs: { min: syncMin, max: syncMin + dice.pick([0, 2, 10]) },
     faultPauseMs: calm ? Infinity : dice.pick([300, 1000, 3000, 8000]),
     faultMsMax: dice.pick([500, 3000, 15_000, 90_000]),
-    faults: { ...drawFaults(dice), ...thinned(dice.fork('damage'), damageNames, usualDamage, 0.7) },
+    faults: { ...drawFaults(dice), ...thinned(dice.fork('damage'), damageNames, usualDamage, 0.6) },
     bulkMax: dice.pick([4, 8, 8, 300]),
     attachmentBytesMax: dice.pick([30, 1000, 100_000, 600_000]),
     readers: dice.pick([0, 1, 1, 2]),
@@ -114,7 +114,7 @@ function drawSnapshots(dice: Dice): SwarmOptions['snapshots'] {
   return dice.chance(0.3) ? undefined : { snapshotEntries: dice.pick([1, 5, 20]), trailingEntries: dice.pick([0, 1, 5]) }
 }
 
-const usualDamage = { 'damage-record': 3, 'damage-blob': 1, 'damage-log': 3 }
+const usualDamage = { 'damage-record': 9, 'damage-blob': 3, 'damage-log': 4 }
 
 function drawActions(dice: Dice): Record<ClientAction, number> {
   const usual: Record<ClientAction, number> = {
