@@ -4,9 +4,6 @@ import type { FinalState, Findings } from './final-state.ts'
 import { PurgeRecords } from './purge-records.ts'
 import { makesRevision } from '../workload/history.ts'
 
-/** Below, ancestors are cut off within a run. */
-const revsLimitMin = 100
-
 /**
  * Every acknowledged revision is in the tree of its document afterwards; one that was acknowledged below w too, unless
  * a disk was lost, which may have been the only one. What a client asked to purge may be gone.
@@ -20,8 +17,6 @@ export function acknowledgedKept({ databases, lostDisks, operations }: FinalStat
     if (!makesRevision(operation) || (outcome !== 'done' && (outcome !== 'accepted' || lostDisks > 0))) return []
     const contents = final.documents.get(id)
     if (purges.mayHaveRemoved(database, id, revision)) return []
-    // Its descendant, which alone was left of its branch, may have been purged.
-    if (final.record.revsLimit < revsLimitMin && purges.ofDocument(database, id).length > 0) return []
     return contents !== undefined && (treeHas(contents.branches, revision) || mayBeStemmed(contents.branches, revision)) ? [] : [`${describe(operation)} is lost: ${contents === undefined ? 'no such document' : 'it is not in the tree'}`]
   })
 }

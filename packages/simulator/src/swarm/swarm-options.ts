@@ -64,9 +64,9 @@ export type FaultName = (typeof faultNames)[number] | (typeof damageNames)[numbe
 export function drawSwarmOptions(dice: Dice): SwarmOptions {
   const options = drawOptions(dice)
   const { faultPauseMs, operations } = options
-  // What a purge takes along depends on which ancestors a replica still has: small limits meet faults in runs without purges.
+  if (faultPauseMs === Infinity) return options
   const purges = operations['purge-revision'] + operations['purge-document'] > 0
-  return faultPauseMs === Infinity || purges ? options : { ...options, revsLimit: dice.fork('revsLimit').pick([1, 2, 5, 20, undefined]) }
+  return { ...options, revsLimit: dice.fork('revsLimit').pick([1, 2, 5, 20, undefined, ...purges ? [undefined, undefined, undefined] : []]) }
 }
 
 function drawOptions(dice: Dice): SwarmOptions {
