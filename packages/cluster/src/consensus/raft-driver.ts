@@ -322,7 +322,8 @@ export class RaftDriver {
         return !this.stopping.signal.aborted
       } catch (error) {
         if (!(error instanceof StorageError)) throw error
-        if (this.stopping.signal.aborted || error.code === 'closed') return false
+        if (error.code === 'closed') this.halt()
+        if (this.stopping.signal.aborted) return false
         this.parts.log.error({ err: error }, 'the cluster metadata cannot be written; trying again')
         await sleep(this.parts.clock, this.parts.options.storageRetryMs, this.stopping.signal)
       }

@@ -125,6 +125,25 @@ describe('the consensus driver', () => {
     await again.stop()
   })
 
+  it('applies nothing any more, and so skips nothing, when its store was closed under it', async () => {
+    const driver = await open()
+    const configuration: LogEntry = { index: 1, term: 1, kind: 'configuration', payload: encodeConfiguration({ voters: ['b'], learners: ['a'] }) }
+    const command = (index: number, text: string): LogEntry => ({ index, term: 1, kind: 'command', payload: bytes(text) })
+    const append = (previousIndex: number, commit: number, entries: readonly LogEntry[]): void => {
+      driver.step({ type: 'append', from: 'b', to: 'a', term: 1, previousIndex, previousTerm: previousIndex === 0 ? 0 : 1, commit, entries, round: previousIndex + 1 })
+    }
+    append(0, 0, [configuration, command(2, 'one'), command(3, 'two')])
+    await clock.advance(1)
+    storage.crash()
+    append(3, 2, [command(4, 'three')])
+    await clock.advance(1)
+    append(4, 3, [])
+    await clock.advance(1)
+    expect(applied).to.deep.equal([])
+    expect(fatal).to.deep.equal([])
+    await driver.stop()
+  })
+
   it('comes back from snapshot and log with what was applied', async () => {
     const driver = await bootstrapped({ snapshotEntries: 10, trailingEntries: 3 })
     for (let at = 0; at < 34; at += 1) await driver.propose(bytes(`${at}`), { timeoutMs: 1000 })
