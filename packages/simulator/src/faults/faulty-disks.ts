@@ -45,12 +45,12 @@ export class FaultyDisks {
 
   /** Disks that do not have what they once confirmed: empty ones in their place, or damage. */
   get lost(): number {
-    return this.#lost + this.#damaged
+    return this.disksLost + this.#damaged
   }
 
-  /** Disks that were replaced by empty ones. */
+  /** Disks that were replaced by empty ones, or will be when their node starts and meets its damaged metadata. */
   get disksLost(): number {
-    return this.#lost
+    return this.#lost + this.#damagedLogs.size
   }
 
   /** Records and blobs that were damaged. */
