@@ -1,11 +1,15 @@
-import type { OpenedRevision } from '@sectional/core'
+import type { CallContext, OpenedRevision } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
 import { localReadCall, readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { OpenDocumentOptions, OpenedDocument, RequestContext } from './coordinator.ts'
 import { fetchRevisions, readDocument } from './document-read.ts'
+import type { DocumentRead } from './document-read.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
+
+/** A winner without a body was replaced while it was read, or its body is lost: so often the document is read in all. */
+const winnerReadsMax = 3
 
 /** The winner of a document as r replicas know it; differing replicas are repaired in the background. */
 export async function openDocument(
@@ -24,12 +28,19 @@ export async function openDocument(
     }
   }
   const call = readCall(scope, context)
-  const read = await readDocument(scope, db, place, id, { r: options.r, body, tree }, call)
-  if (read === null) return null
-  const { leaves, sequence } = read
-  const content = !body ? {} : read.body !== undefined ? { body: read.body, ...(read.attachments && { attachments: read.attachments }) }
-    : contentOf((await fetchRevisions(scope, read.peers, id, [leaves[0]!.revision], read.peers.length, call)).opened[0])
-  return { leaves, sequence, ...content, ...(tree && { tree: read.tree }) }
+  for (let reads = 1; ; reads++) {
+    // From the second time on, bodies come together with the leaves, so that no edit gets between them.
+    const read = await readDocument(scope, db, place, id, { r: options.r, body, tree, whole: reads > 1 }, call)
+    if (read === null) return null
+    const content = body ? await winnersContent(scope, read, id, call) : {}
+    if (body && content.body === undefined && reads < winnerReadsMax) continue
+    return { leaves: read.leaves, sequence: read.sequence, ...content, ...(tree && { tree: read.tree }) }
+  }
+}
+
+async function winnersContent(scope: CoordinatorScope, read: DocumentRead, id: string, call: CallContext): Promise<Pick<OpenedDocument, 'body' | 'attachments'>> {
+  if (read.body !== undefined) return { body: read.body, ...(read.attachments && { attachments: read.attachments }) }
+  return contentOf((await fetchRevisions(scope, read.peers, id, [read.leaves[0]!.revision], read.peers.length, call)).opened[0])
 }
 
 function contentOf(opened: OpenedRevision | undefined): Pick<OpenedDocument, 'body' | 'attachments'> {

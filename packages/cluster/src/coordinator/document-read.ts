@@ -23,15 +23,17 @@ export interface DocumentRead {
 /**
  * Reads a document from r replicas; where they differ, merges their trees and has the document repaired.
  *
+ * @param request `whole`: every replica sends its winner's body and its tree at once, not the preferred reader alone
  * @returns null when no replica that answered knows the document
  * @throws ApiError when no replica answers
  */
 export async function readDocument(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string,
-  request: { readonly r?: number; readonly body: boolean; readonly tree: boolean }, call: CallContext,
+  request: { readonly r?: number; readonly body: boolean; readonly tree: boolean; readonly whole?: boolean }, call: CallContext,
 ): Promise<DocumentRead | null> {
+  const { whole = false } = request
   const { replies, met } = await collectReplies(scope, place, request.r, (peer, first) =>
-    peer.replica.openDocument({ id, body: request.body && first, tree: request.tree && first }, call))
+    peer.replica.openDocument({ id, body: whole || (request.body && first), tree: whole || (request.tree && first) }, call))
   const agreed = replies.every(reply => equalAnswers(reply.value, replies[0]!.value))
   scope.metrics.read(!met ? 'degraded' : agreed ? 'agreed' : 'merged')
   const peers = replies.map(reply => reply.peer)

@@ -3,9 +3,9 @@ import type { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { expect } from 'chai'
 import { bytes, edit, plainCall, ReplicaWorld, request, text } from '../replica-world.ts'
 
-async function put(world: ReplicaWorld, nodes: readonly string[], id: string, ids: readonly string[], value: unknown, deleted = false): Promise<string> {
+async function put(world: ReplicaWorld, nodes: readonly string[], id: string, ids: readonly string[], value: unknown, deleted = false, revsLimit = 1000): Promise<string> {
   for (const node of nodes) {
-    await world.store(node).storeRevisions({ revisions: [{ id, path: { start: ids.length, ids }, deleted, body: bytes(value) }], revsLimit: 1000 }, plainCall)
+    await world.store(node).storeRevisions({ revisions: [{ id, path: { start: ids.length, ids }, deleted, body: bytes(value) }], revsLimit }, plainCall)
   }
   return `${ids.length}-${ids[0]}`
 }
@@ -84,6 +84,41 @@ describe('reading a document', () => {
     const leaves = await world.leavesOf('x')
     expect(leaves.a).to.deep.equal(opened!.leaves)
     expect(leaves.c).to.deep.equal(opened!.leaves)
+  })
+
+  it('finds the document whose winner is replaced, and its body dropped, between the question for leaves and that for the body', async () => {
+    const world = new ReplicaWorld()
+    const edit = (nodes: readonly string[], ids: readonly string[]) => put(world, nodes, 'x', ids, { v: ids[0] }, false, 1)
+    await edit(['a', 'b', 'c'], ['r1'])
+    await edit(['b'], ['r2', 'r1'])
+    let newest: string | undefined
+    const store = world.store('b')
+    const open = store.openRevisions.bind(store)
+    store.openRevisions = async (requests, call) => {
+      newest ??= await edit(['a', 'b', 'c'], ['r3', 'r2', 'r1'])
+      return open(requests, call)
+    }
+    const opened = await world.coordinator('a').openDocument(world.db, 'x', { r: 2 }, request())
+    expect(newest).to.equal('3-r3')
+    expect(opened!.leaves[0]).to.deep.equal({ revision: newest, deleted: false })
+    expect(text(opened!.body)).to.equal('{"v":"r3"}')
+  })
+
+  it('gives the leaves without a body when the body is lost everywhere', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'b', 'c'], 'x', ['r1'], {})
+    for (const node of world.nodes) {
+      const store = world.store(node)
+      const open = store.openDocument.bind(store)
+      store.openDocument = async (asked, call) => {
+        const { body: lost, ...snapshot } = (await open(asked, call))!
+        return snapshot
+      }
+      store.openRevisions = async requests => requests.map(({ revisions }) => [...revisions].map(revision => ({ kind: 'missing', revision })))
+    }
+    const opened = await world.coordinator('a').openDocument(world.db, 'x', {}, request())
+    expect(opened!.leaves.map(({ revision }) => revision)).to.deep.equal(['1-r1'])
+    expect(opened).not.to.have.property('body')
   })
 
   it('goes round replicas that are cut off, fail or do not hold the shard', async () => {
