@@ -4,12 +4,9 @@ import { quorumSize } from '../quorum/read-quorum.ts'
 import { localReadCall, readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { OpenDocumentOptions, OpenedDocument, RequestContext } from './coordinator.ts'
-import { fetchRevisions, readDocument } from './document-read.ts'
+import { documentReadsMax, fetchRevisions, readDocument } from './document-read.ts'
 import type { DocumentRead } from './document-read.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
-
-/** A winner without a body was replaced while it was read, or its body is lost: so often the document is read in all. */
-const winnerReadsMax = 3
 
 /** The winner of a document as r replicas know it; differing replicas are repaired in the background. */
 export async function openDocument(
@@ -33,7 +30,7 @@ export async function openDocument(
     const read = await readDocument(scope, db, place, id, { r: options.r, body, tree, whole: reads > 1 }, call)
     if (read === null) return null
     const content = body ? await winnersContent(scope, read, id, call) : {}
-    if (body && content.body === undefined && reads < winnerReadsMax) continue
+    if (body && content.body === undefined && reads < documentReadsMax) continue
     return { leaves: read.leaves, sequence: read.sequence, ...content, ...(tree && { tree: read.tree }) }
   }
 }

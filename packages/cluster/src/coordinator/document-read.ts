@@ -7,6 +7,9 @@ import { collectReplies } from './reply-collection.ts'
 import type { Reply } from './reply-collection.ts'
 import { bareBranch, mergeBranches, sameLeaves } from './revision-merge.ts'
 
+/** A leaf without a body was replaced while it was read, or its body is lost: so often the document is read in all. */
+export const documentReadsMax = 3
+
 /** A document as r replicas know it together. */
 export interface DocumentRead {
   readonly leaves: readonly Leaf[]

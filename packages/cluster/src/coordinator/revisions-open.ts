@@ -6,7 +6,7 @@ import { quorumSize } from '../quorum/read-quorum.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { ReadOptions, RequestContext } from './coordinator.ts'
-import { fetchRevisions, readDocument } from './document-read.ts'
+import { documentReadsMax, fetchRevisions, readDocument } from './document-read.ts'
 import type { DocumentRead } from './document-read.ts'
 import type { ShardPlace } from './replica-access.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
@@ -29,10 +29,15 @@ export async function openRevisions(
     if (answered === 0 && revisions.length > 0) throw shardFailure(errors.map(asReplicaError))
     return opened
   }
-  const read = await readDocument(scope, db, place, id, { r, body: false, tree: latest }, call)
-  if (read === null) return revisions === 'leaves' ? null : revisions.map(revision => ({ kind: 'missing', revision }))
-  const wanted = revisions === 'leaves' ? read.leaves.map(leaf => leaf.revision) : latestOf(read, revisions)
-  return (await fetchRevisions(scope, read.peers, id, wanted, read.peers.length, call)).opened
+  for (let reads = 1; ; reads++) {
+    const read = await readDocument(scope, db, place, id, { r, body: false, tree: latest }, call)
+    if (read === null) return revisions === 'leaves' ? null : revisions.map(revision => ({ kind: 'missing', revision }))
+    const leaves = read.leaves.map(leaf => leaf.revision)
+    const wanted = revisions === 'leaves' ? leaves : latestOf(read, revisions)
+    const { opened } = await fetchRevisions(scope, read.peers, id, wanted, read.peers.length, call)
+    const replaced = opened.some((each, index) => each.kind === 'missing' && leaves.includes(wanted[index]!))
+    if (!replaced || reads === documentReadsMax) return opened
+  }
 }
 
 /**

@@ -19,6 +19,23 @@ function refuseMany(replica: MemoryShardReplica): void {
   }
 }
 
+/** Where only the last revision keeps its body: one that b alone has is replaced on all nodes when b is first asked for bodies. */
+async function replacedWhenBodiesAreAsked(): Promise<{ readonly world: ReplicaWorld; readonly newest: string }> {
+  const world = new ReplicaWorld()
+  const edit = (nodes: readonly string[], ids: readonly string[]): Promise<string> => put(world, nodes, 'x', ids, { v: ids[0] }, false, 1)
+  await edit(['a', 'b', 'c'], ['r1'])
+  await edit(['b'], ['r2', 'r1'])
+  const store = world.store('b')
+  const open = store.openRevisions.bind(store)
+  let replaced = false
+  store.openRevisions = async (requests, call) => {
+    if (!replaced) await edit(['a', 'b', 'c'], ['r3', 'r2', 'r1'])
+    replaced = true
+    return open(requests, call)
+  }
+  return { world, newest: '3-r3' }
+}
+
 describe('reading a document', () => {
   it('answers from the only replica without asking anybody else', async () => {
     const world = new ReplicaWorld({ nodes: ['a'] })
@@ -87,19 +104,8 @@ describe('reading a document', () => {
   })
 
   it('finds the document whose winner is replaced, and its body dropped, between the question for leaves and that for the body', async () => {
-    const world = new ReplicaWorld()
-    const edit = (nodes: readonly string[], ids: readonly string[]) => put(world, nodes, 'x', ids, { v: ids[0] }, false, 1)
-    await edit(['a', 'b', 'c'], ['r1'])
-    await edit(['b'], ['r2', 'r1'])
-    let newest: string | undefined
-    const store = world.store('b')
-    const open = store.openRevisions.bind(store)
-    store.openRevisions = async (requests, call) => {
-      newest ??= await edit(['a', 'b', 'c'], ['r3', 'r2', 'r1'])
-      return open(requests, call)
-    }
+    const { world, newest } = await replacedWhenBodiesAreAsked()
     const opened = await world.coordinator('a').openDocument(world.db, 'x', { r: 2 }, request())
-    expect(newest).to.equal('3-r3')
     expect(opened!.leaves[0]).to.deep.equal({ revision: newest, deleted: false })
     expect(text(opened!.body)).to.equal('{"v":"r3"}')
   })
@@ -184,6 +190,13 @@ describe('reading revisions', () => {
     const opened = await coordinator.openRevisions(world.db, 'x', { revisions: 'leaves', latest: false }, request())
     expect(opened!.map(each => each.kind === 'found' && text(each.revision.body))).to.deep.equal(['{"v":"b"}', '{"v":"a"}'])
     expect(await coordinator.openRevisions(world.db, 'none', { revisions: 'leaves', latest: false }, request())).to.equal(null)
+  })
+
+  it('opens the leaves that have replaced those which it was told of', async () => {
+    const { world } = await replacedWhenBodiesAreAsked()
+    const opened = await world.coordinator('a').openRevisions(world.db, 'x', { revisions: 'leaves', latest: false, r: 2 }, request())
+    expect(opened!.map(each => each.kind)).to.deep.equal(opened!.map(() => 'found'))
+    expect(opened!.map(each => each.kind === 'found' && text(each.revision.body))).to.include('{"v":"r3"}')
   })
 
   it('looks for a named revision on other replicas, and follows it to its leaves on request', async () => {
