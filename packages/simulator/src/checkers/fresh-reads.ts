@@ -1,4 +1,5 @@
 import { compareRevisions } from '@sectional/core'
+import { Ancestry, editedRevision } from './ancestry.ts'
 import { isAncestor, treeHas } from './disk-contents.ts'
 import type { DocumentContents } from './disk-contents.ts'
 import { describe, isOf } from './final-state.ts'
@@ -24,8 +25,14 @@ export function freshReads({ databases, operations }: FinalState): Findings {
     // A purge can take what came after a write, tombstones too.
     if (contents === undefined || purges.ofDocument(read.database, read.id).length > 0) return []
     const before = (written.get(`${read.database}/${read.id}`) ?? []).filter(write => write.endMs <= read.startMs && isOf(write, final) && overlap(read, write, final))
-    const deletions = operations.filter(({ kind, outcome, database, id, startMs }) => kind === 'delete' && outcome !== 'failed' && database === read.database && id === read.id && startMs <= read.endMs)
-    const missed = before.find(write => misses(read, write, contents) && !deletions.some(({ parent }) => parent !== null && (parent === write.revision || isAncestor(contents.branches, write.revision!, parent))))
+    const ofDocument = operations.filter(({ database, id }) => database === read.database && id === read.id)
+    const deletions = ofDocument.filter(({ kind, tombstone, outcome, startMs }) => (kind === 'delete' || tombstone === true) && outcome !== 'failed' && startMs <= read.endMs)
+    const ancestry = new Ancestry(ofDocument, contents.branches)
+    const mayBeDeleted = (revision: string): boolean => deletions.some(deletion => {
+      const last = editedRevision(deletion)
+      return last !== null && (last === revision || ancestry.isAncestor(revision, last))
+    })
+    const missed = before.find(write => misses(read, write, contents, ancestry) && !mayBeDeleted(write.revision!))
     return missed === undefined ? [] : [`${describe(read)} did not see ${describe(missed)}`]
   })
 }
@@ -37,7 +44,7 @@ function overlap(read: Operation, write: Operation, { record }: FinalDatabase): 
   return Math.min(read.r ?? usual, n) + Math.min(write.w ?? usual, n) > n
 }
 
-function misses(read: Operation, write: Operation, { branches }: DocumentContents): boolean {
+function misses(read: Operation, write: Operation, { branches }: DocumentContents, ancestry: Ancestry): boolean {
   const seen = read.revision
   const wrote = write.revision!
   if (!treeHas(branches, wrote)) return false // acknowledged-kept tells
@@ -46,7 +53,7 @@ function misses(read: Operation, write: Operation, { branches }: DocumentContent
   // Another branch may have won, or everything below may have been deleted since.
   const mayBeGone = write.kind !== 'write' || branches.some(({ path, tombstones }) => path.ids.some((hash, at) => tombstones[at] === true && atOrBelow(path, at, hash, wrote)))
   if (mayBeGone) return false
-  return seen === undefined || (!isAncestor(branches, wrote, seen) && compareRevisions(seen, wrote) < 0)
+  return seen === undefined || (!ancestry.isAncestor(wrote, seen) && compareRevisions(seen, wrote) < 0)
 }
 
 function atOrBelow(path: { readonly start: number; readonly ids: readonly string[] }, at: number, hash: string, revision: string): boolean {

@@ -21,6 +21,7 @@ export interface Task {
   readonly parent?: string | null
   readonly attachments?: AttachmentChanges
   readonly paths?: readonly RevisionPath[]
+  readonly tombstone?: boolean
   readonly read: (answer: Answer) => Reading
 }
 

@@ -159,10 +159,11 @@ export class Client {
     const revision = `${ids.length}-${ids[0]}`
     const contents: Record<string, ContentName | 'inherited'> = {}
     const attachments = options.operations['write-attachments'] > 0 && dice.chance(0.3) ? { _attachments: inline(this.#session, contents) } : {}
-    const doc = { _id: id, _rev: revision, _revisions: { start: ids.length, ids }, ...(dice.chance(0.15) ? { _deleted: true } : {}), ...this.#body(value), ...attachments }
+    const tombstone = dice.chance(0.15)
+    const doc = { _id: id, _rev: revision, _revisions: { start: ids.length, ids }, ...(tombstone ? { _deleted: true } : {}), ...this.#body(value), ...attachments }
     const json = { docs: [doc], new_edits: false, ...(options.w === undefined ? {} : { w: options.w }) }
     await this.#ask(database, 'POST', `/${database}/_bulk_docs`, { json }, [{
-      kind: 'graft', id, value, attachments: { inherits: false, contents }, paths: [{ start: ids.length, ids }], read: answer => readGraft(answer, revision),
+      kind: 'graft', id, value, attachments: { inherits: false, contents }, paths: [{ start: ids.length, ids }], tombstone, read: answer => readGraft(answer, revision),
     }])
   }
 
@@ -197,7 +198,7 @@ export class Client {
   async #ask(database: string, method: string, target: string, { json, content }: Payload, tasks: readonly Task[]): Promise<readonly Operation[]> {
     const { history, name, options: { r, w }, world, weather } = this.#parts
     const node = this.#home
-    const operations = tasks.map(({ kind, id, value = '', parent = null, attachments, paths }) => history.begin({ client: name, node, kind, database, id, value, parent, r, w, attachments, paths }))
+    const operations = tasks.map(({ kind, id, value = '', parent = null, attachments, paths, tombstone }) => history.begin({ client: name, node, kind, database, id, value, parent, r, w, attachments, paths, tombstone }))
     const incarnation = (): string | undefined => databaseRecord(world.node(node), database)?.incarnation
     const answer = await world.send(node, method, target, json, {
       content,

@@ -52,6 +52,8 @@ export interface Operation {
   readonly attachments?: AttachmentChanges
   /** Of a purge: what it names, with the ancestors as the client saw them. Of a graft: the revision with its ancestors. */
   readonly paths?: readonly RevisionPath[]
+  /** Of a graft: it brings a deletion. */
+  readonly tombstone?: boolean
   endMs: number
   status: number
   outcome: Outcome
@@ -78,7 +80,7 @@ export class History {
     this.#world = world
   }
 
-  begin(fields: Pick<Operation, 'client' | 'node' | 'kind' | 'database' | 'id' | 'value' | 'parent' | 'r' | 'w' | 'attachments' | 'paths'>): Operation {
+  begin(fields: Pick<Operation, 'client' | 'node' | 'kind' | 'database' | 'id' | 'value' | 'parent' | 'r' | 'w' | 'attachments' | 'paths' | 'tombstone'>): Operation {
     const operation: Operation = {
       ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0, outcome: 'unknown', revision: undefined, readValue: undefined, removed: undefined,
       incarnationBefore: undefined, incarnationAfter: undefined, activeBefore: 0, calm: false,

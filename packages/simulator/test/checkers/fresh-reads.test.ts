@@ -1,0 +1,53 @@
+import type { Branch, RevisionPath } from '@sectional/core'
+import { expect } from 'chai'
+import { freshReads } from '../../src/checkers/fresh-reads.ts'
+import type { FinalDatabase, FinalState } from '../../src/checkers/final-state.ts'
+import type { Operation } from '../../src/workload/history.ts'
+
+type Fields = Pick<Operation, 'kind'> & Partial<Operation>
+
+/** One operation after the other, each a second long, on a document of which `leaves` are left, their ancestors cut off. */
+function findings(leaves: readonly string[], operations: readonly Fields[]): readonly string[] {
+  const record = { incarnation: 'one', revsLimit: 1, shards: [{ replicas: ['a', 'b', 'c'] }] } as unknown as FinalDatabase['record']
+  const branches = leaves.map((leaf): Branch => ({ path: path(leaf), deleted: false, available: [true], tombstones: [false] }))
+  const final: FinalDatabase = { record, replicas: [], documents: new Map([['x', { branches, leaves: [] }]]) }
+  const history = operations.map((fields, number): Operation => ({
+    number, client: 'c', node: 1, database: 'db', id: 'x', startMs: number * 1000, endMs: number * 1000 + 999, value: '', parent: null, status: 0, outcome: 'done',
+    revision: undefined, readValue: undefined, removed: undefined, incarnationBefore: 'one', incarnationAfter: 'one', activeBefore: 3, calm: true, ...fields,
+  }))
+  const state: FinalState = { databases: new Map([['db', final]]), operations: history, lostDisks: 0, everCalm: true }
+  return freshReads(state)
+}
+
+function path(...revisions: readonly string[]): RevisionPath {
+  return { start: Number(revisions[0]!.split('-')[0]), ids: revisions.map(revision => revision.split('-')[1]!) }
+}
+
+const edits: readonly Fields[] = [{ kind: 'write', revision: '1-a' }, { kind: 'write', parent: '1-a', revision: '2-b' }]
+
+describe('the checker of fresh reads', () => {
+  it('takes a document that was not found for missed', () => {
+    expect(findings(['2-b'], [...edits, { kind: 'read' }])).to.have.length(1)
+    expect(findings(['2-b'], [...edits, { kind: 'read', revision: '2-b' }])).to.deep.equal([])
+  })
+
+  it('knows that a write is gone with a descendant, although the tree no longer tells', () => {
+    const left = ['1-a', '3-c']
+    expect(findings(left, [...edits, { kind: 'delete', parent: '2-b', revision: '3-c' }, { kind: 'read' }])).to.deep.equal([])
+    expect(findings(left, [...edits, { kind: 'delete', parent: '2-b', outcome: 'unknown' }, { kind: 'read' }])).to.deep.equal([])
+    expect(findings(left, [...edits, { kind: 'graft', tombstone: true, paths: [path('3-c', '2-b')], revision: '3-c' }, { kind: 'read' }])).to.deep.equal([])
+  })
+
+  it('knows the revision of a write without an answer from who read it', () => {
+    const unsure: readonly Fields[] = [{ kind: 'write', revision: '1-a' }, { kind: 'write', parent: '1-a', value: 'v', outcome: 'unknown' }, { kind: 'read', revision: '2-b', readValue: 'v' }]
+    expect(findings(['1-a', '3-c'], [...unsure, { kind: 'delete', parent: '2-b', revision: '3-c' }, { kind: 'read' }])).to.deep.equal([])
+  })
+
+  it('excuses no deletion of another branch, that began later or that failed', () => {
+    const left = ['1-a', '1-z']
+    expect(findings(left, [...edits, { kind: 'delete', parent: '1-z', revision: '2-y' }, { kind: 'read' }])).to.have.length(1)
+    expect(findings(left, [...edits, { kind: 'read' }, { kind: 'delete', parent: '2-b', revision: '3-c' }])).to.have.length(1)
+    expect(findings(left, [...edits, { kind: 'delete', parent: '2-b', outcome: 'failed' }, { kind: 'read' }])).to.have.length(1)
+    expect(findings(left, [...edits, { kind: 'graft', paths: [path('3-c', '2-b')], revision: '3-c' }, { kind: 'read' }])).to.have.length(1)
+  })
+})
