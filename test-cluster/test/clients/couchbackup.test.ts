@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { Balancer } from '../../src/balancer.ts'
 import { backup, restore } from '../../src/couchbackup.ts'
-import { contentsOf, leavesOf, remoteDatabase } from '../../src/database-contents.ts'
+import { contentsOf, difference, leavesOf, remoteDatabase } from '../../src/database-contents.ts'
 import { HttpClient } from '../../src/http-client.ts'
 import { places } from '../../src/places.ts'
 import { TestCluster } from '../../src/test-cluster.ts'
@@ -43,7 +43,8 @@ describe('@cloudant/couchbackup', function () {
     await cluster.converge('original')
     const file = join(folder, 'backup.txt')
     expect(await backup(`${balancer.url}/original`, createWriteStream(file), options)).to.be.at.least(count)
-    expect(await restore(createReadStream(file), `${balancer.url}/copy`, options)).to.be.at.least(count)
+    // In a stream of bytes couchbackup 2.11 breaks the characters that lie across the ends of its chunks.
+    expect(await restore(createReadStream(file, 'utf8'), `${balancer.url}/copy`, options)).to.be.at.least(count)
     await cluster.converge('copy')
 
     const original = remoteDatabase(http, 'original')
@@ -51,7 +52,9 @@ describe('@cloudant/couchbackup', function () {
     const leaves = await leavesOf(original)
     expect(leaves.size).to.equal(count)
     expect([...leaves.values()].filter(revisions => revisions.length > 1)).to.have.length(count / specialEvery)
-    expect(await leavesOf(copy)).to.deep.equal(leaves)
+    const copied = await leavesOf(copy)
+    expect(difference(leaves, copied)).to.equal(null)
+    expect(copied.size).to.equal(count)
     const expected = await contentsOf(original, leaves)
     const found = await contentsOf(copy, leaves)
     for (const [revision, content] of expected) if (found.get(revision) !== content) expect.fail(`${revision}:\n${content}\n${found.get(revision)}`)
