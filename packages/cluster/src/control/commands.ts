@@ -24,7 +24,7 @@ export type CommandBody =
   | { readonly type: 'forget-node'; readonly node: string }
   | { readonly type: 'remove-node'; readonly node: string }
   | { readonly type: 'replica-filled'; readonly incarnation: string; readonly range: HashRange; readonly node: string }
-  /** The replica has lost part of what it held, and is to be filled again: done where all others of the shard count. */
+  /** The replica has lost part of what it held, and is to be filled again: done where another one of the shard counts. */
   | { readonly type: 'replica-damaged'; readonly incarnation: string; readonly range: HashRange; readonly node: string }
   /** Adds the replicas that these databases lack and for which there are nodes now. */
   | { readonly type: 'extend-databases'; readonly names: readonly string[] }

@@ -29,8 +29,8 @@ export interface ControlPlane {
   /** Anti-entropy says so once a filling replica has what its peers had: from then on quorums count it. Repeating is harmless. */
   replicaFilled(incarnation: string, range: HashRange, node: string): Promise<void>
   /**
-   * Part of a replica is damaged: until it is filled again it counts towards no quorum. Resolves with false where nobody could fill
-   * it, or another replica of the shard is being filled.
+   * Part of a replica is damaged: until it is filled again it counts towards no quorum. Resolves with false where no other replica of
+   * the shard counts, so that nobody could fill it.
    */
   replicaDamaged(incarnation: string, range: HashRange, node: string): Promise<boolean>
 

@@ -3,7 +3,7 @@
  * state on every node. No clock, no randomness: what must be random travels in the command.
  */
 import { compareRanges } from '@sectional/core'
-import { adminOnlySecurity } from './cluster-state.ts'
+import { activeReplicas, adminOnlySecurity } from './cluster-state.ts'
 import type { ClusterState, DatabaseRecord, NodeRecord } from './cluster-state.ts'
 import type { Command, CommandResult } from './commands.ts'
 import { extendDatabase, fillReplica, markFilling, placeShards, refillNode, removeFromDatabase } from './placement.ts'
@@ -121,15 +121,17 @@ function replicaFilled(state: ControlState, { incarnation, range, node }: Of<'re
   return { state: replica.filling ? withDatabase(state, fillReplica(database, range, node)) : state, result: done }
 }
 
-/** Refused where it would leave nobody, or where another one already lacks something: two that each lack what the other has cannot be filled. */
+/**
+ * Refused where it would leave nobody that counts. That others are being filled is no reason to wait: they may be waiting for what is
+ * damaged here. What two of them lack they push to each other.
+ */
 function replicaDamaged(state: ControlState, { incarnation, range, node }: Of<'replica-damaged'>): Applied {
   const database = [...state.databases.values()].find(candidate => candidate.incarnation === incarnation)
   const shard = database?.shards.find(candidate => compareRanges(candidate.range, range) === 0)
   const replica = shard?.replicas.find(candidate => candidate.node === node)
   if (!database || !shard || !replica) return { state, result: missing }
   if (replica.filling) return { state, result: done }
-  const others = shard.replicas.filter(candidate => candidate !== replica)
-  if (others.length === 0 || others.some(({ filling }) => filling)) return { state, result: { kind: 'refused', reason: 'no other replica of the shard, or one that is being filled' } }
+  if (activeReplicas(shard).length < 2) return { state, result: { kind: 'refused', reason: 'no other replica of the shard counts' } }
   return { state: withDatabase(state, markFilling(database, range, node)), result: done }
 }
 
