@@ -1,6 +1,5 @@
-import { ApiError, ReplicaError, SinceVector } from '@sectional/core'
+import { ApiError, ReplicaError, SinceVector, mapBounded } from '@sectional/core'
 import type { CallContext, ChangeRow } from '@sectional/core'
-import { mapBounded } from './bounded-parallel.ts'
 import { attachReplica } from './changes-attach.ts'
 import type { FirstPlace } from './changes-attach.ts'
 import { ShardPosition } from './changes-position.ts'

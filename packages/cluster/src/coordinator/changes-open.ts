@@ -1,5 +1,5 @@
+import { mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { mapBounded } from './bounded-parallel.ts'
 import { ShardsFeed } from './changes-feed.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { ChangesFeed, ChangesOptions, RequestContext } from './coordinator.ts'

@@ -1,6 +1,5 @@
-import { encodeSinceToken } from '@sectional/core'
+import { encodeSinceToken, mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { mapBounded } from './bounded-parallel.ts'
 import { ShardPosition } from './changes-position.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'

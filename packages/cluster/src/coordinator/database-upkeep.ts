@@ -1,6 +1,6 @@
+import { mapBounded } from '@sectional/core'
 import type { HashRange, PartitionInfo, ReplicaError, TimeSpan } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { mapBounded } from './bounded-parallel.ts'
 import { readCall, writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { ReplicaTimes, RequestContext } from './coordinator.ts'

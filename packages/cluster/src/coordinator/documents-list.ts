@@ -1,6 +1,6 @@
+import { mapBounded } from '@sectional/core'
 import type { IdBound } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { mapBounded } from './bounded-parallel.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { DocumentList, ListDocumentsOptions, ListedDocument, RequestContext } from './coordinator.ts'

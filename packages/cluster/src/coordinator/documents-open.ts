@@ -1,5 +1,5 @@
+import { mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { mapBounded } from './bounded-parallel.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { OpenedDocument, RequestContext } from './coordinator.ts'

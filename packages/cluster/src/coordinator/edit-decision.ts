@@ -12,12 +12,11 @@
  * nor has one that is catching up: before such a replica decides, it is given the leaves that the others have of
  * the documents at hand. And a conflict is only answered after a look at whether the decider lags.
  */
-import { parseRevision } from '@sectional/core'
+import { mapBounded, parseRevision } from '@sectional/core'
 import type { CallContext, DocumentEdit, EditOutcome, Leaf, ReplicaError, UpdateDocumentsReply } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { decision, decisionStep, withRefusal } from '../quorum/decision.ts'
 import { namedBlobs, provideBlobs } from './blob-transfer.ts'
-import { mapBounded } from './bounded-parallel.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { RequestContext, WriteOptions } from './coordinator.ts'

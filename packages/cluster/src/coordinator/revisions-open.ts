@@ -1,7 +1,6 @@
-import { ApiError, ReplicaError } from '@sectional/core'
+import { ApiError, ReplicaError, mapBounded } from '@sectional/core'
 import type { CallContext, OpenedRevision, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { mapBounded } from './bounded-parallel.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'

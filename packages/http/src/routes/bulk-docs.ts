@@ -1,11 +1,10 @@
 /** `_bulk_docs`: many writes in one request, each with its own outcome (api.md A5.6). */
-import { ApiError, formatRevision, parseBulkDocuments, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
+import { ApiError, formatRevision, mapBounded, parseBulkDocuments, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
 import type { DocumentWrite, ReplicatedWrite, WriteOutcome } from '@sectional/cluster'
 import { attachmentEntries } from '../attachments/attachment-entries.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authorization.ts'
 import { readBody, requireJsonType } from '../body.ts'
-import { mapBounded } from '../bounded-concurrency.ts'
 import { checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId } from '../document-writing.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'

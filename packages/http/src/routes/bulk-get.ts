@@ -1,9 +1,8 @@
 /** `_bulk_get`: many revisions in one request, as JSON or multipart (api.md A5.7). */
 import {
-  ApiError, checkDocumentId, formatRevision, isJsonObject, parseRevision, readRevision, type JsonObject, type OpenedRevision,
+  ApiError, checkDocumentId, formatRevision, isJsonObject, mapBounded, parseRevision, readRevision, type JsonObject, type OpenedRevision,
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../body.ts'
-import { mapBounded } from '../bounded-concurrency.ts'
 import type { OpenedDocument } from '@sectional/cluster'
 import { readFlags, showRelated, showRevision, shownRevision, writeRevision, type ReadFlags, type ShownRevision } from '../document-reading.ts'
 import { JsonWriter } from '../json-writer.ts'

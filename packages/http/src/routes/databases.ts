@@ -1,10 +1,9 @@
 /** `_all_dbs` and `_dbs_info`. */
 import { hash } from 'node:crypto'
-import { ApiError } from '@sectional/core'
+import { ApiError, mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '@sectional/cluster'
 import { readJsonObject, requireJsonType } from '../body.ts'
 import { compareBytes, selectNames } from '../database-names.ts'
-import { mapBounded } from '../bounded-concurrency.ts'
 import { matchesTag, sendJson, sendNotModified } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'

@@ -1,7 +1,6 @@
 /** `_local_docs`: like `_all_docs`, without totals. No ETag: local documents do not move the update sequence. */
-import { parseJsonObject, spliceDocument, type IdBound, type LocalDocument } from '@sectional/core'
+import { mapBounded, parseJsonObject, spliceDocument, type IdBound, type LocalDocument } from '@sectional/core'
 import { readBody, requireJsonType } from '../body.ts'
-import { mapBounded } from '../bounded-concurrency.ts'
 import { localPrefix } from '../document-writing.ts'
 import { directed, intersect, requestedRange, type IdRange } from '../id-range.ts'
 import { endHead, JsonWriter } from '../json-writer.ts'
