@@ -27,6 +27,9 @@ export class BlobSweep {
   readonly #parts: BlobSweepParts
   readonly #removed
   #timer: Timer | undefined
+  /** When the next sweep begins by itself; monotonic milliseconds. */
+  #dueAt = Number.POSITIVE_INFINITY
+  #firstAt = Number.POSITIVE_INFINITY
   #running: Promise<number> | undefined
   #stopped = false
 
@@ -37,14 +40,14 @@ export class BlobSweep {
 
   /** The first sweep waits until whoever was about to name content when the node stopped has tried again. */
   start(): void {
-    this.#arm(leaseMs)
+    this.#firstAt = this.#parts.clock.monotonic() + leaseMs
+    this.#arm(this.#firstAt)
   }
 
-  /** Sweeps within a minute. */
+  /** Sweeps within a minute; the first sweep is not hastened. */
   soon(): void {
-    if (this.#timer === undefined) return
-    this.#timer.cancel()
-    this.#arm(soonMs)
+    const at = Math.max(this.#firstAt, this.#parts.clock.monotonic() + soonMs)
+    if (at < this.#dueAt) this.#arm(at)
   }
 
   /** Resolves with how many blobs went. */
@@ -59,12 +62,16 @@ export class BlobSweep {
     await this.#running?.catch(() => {})
   }
 
-  #arm(pauseMs: number): void {
+  #arm(at: number): void {
+    const { clock, log } = this.#parts
+    this.#timer?.cancel()
     if (this.#stopped) return
-    this.#timer = this.#parts.clock.setTimer(pauseMs, () => {
+    this.#dueAt = at
+    this.#timer = clock.setTimer(at - clock.monotonic(), () => {
+      this.#arm(clock.monotonic() + sweepPauseMs)
       this.run().catch((error: unknown) => {
-        this.#parts.log.warn({ error: String(error) }, 'a sweep of unnamed attachment content failed; it is tried again later')
-      }).finally(() => this.#arm(sweepPauseMs))
+        log.warn({ error: String(error) }, 'a sweep of unnamed attachment content failed; it is tried again later')
+      })
     })
   }
 

@@ -1,18 +1,14 @@
 import { createHash } from 'node:crypto'
-import { formatRange } from '@sectional/core'
-import type { ShardId, ShardReplica } from '@sectional/core'
-import type { ShardHost } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
-import { diskCall, openCopy } from './disk-contents.ts'
+import { openCopy } from './disk-contents.ts'
 import type { Findings } from './final-state.ts'
+import { namedBlobs, shardName } from './named-blobs.ts'
+import type { Naming } from './named-blobs.ts'
 
 const blobStoreName = 'attachments'
 
 /** By node, blobs that nothing names. */
 export type UnnamedBlobs = ReadonlyMap<string, ReadonlySet<string>>
-
-/** A document revision that names a blob, and the shards whose documents do. */
-interface Naming { readonly who: string; readonly shards: Set<string> }
 
 /**
  * On each disk lie the blobs that its documents name, sound, and after a sweep no others.
@@ -57,32 +53,4 @@ export async function unnamedBlobs(nodes: readonly SimulatedNode[]): Promise<Unn
     unnamed.set(node.name, new Set([...disk.blobs.blobs(blobStoreName).keys()].filter(hash => !named.has(hash))))
   }
   return unnamed
-}
-
-/** Blobs of all revisions whose bodies stand, replaced ones too. */
-async function namedBlobs(host: ShardHost): Promise<Map<string, Naming>> {
-  const named = new Map<string, Naming>()
-  for (const shard of host.list()) {
-    const replica = host.replica(shard)
-    if (replica === undefined) continue
-    for await (const page of replica.scanChanges({ since: 0, descending: false, body: false, locals: false }, diskCall)) {
-      for (const { id } of page) for (const [hash, revision] of await blobsOf(replica, id)) {
-        const naming = named.get(hash) ?? { who: `${id} ${revision}`, shards: new Set() }
-        naming.shards.add(shardName(shard))
-        named.set(hash, naming)
-      }
-    }
-  }
-  return named
-}
-
-function shardName({ incarnation, range }: ShardId): string {
-  return `${incarnation}/${formatRange(range)}`
-}
-
-async function blobsOf(replica: ShardReplica, id: string): Promise<[string, string][]> {
-  const snapshot = await replica.openDocument({ id, body: false, tree: true }, diskCall)
-  const revisions = new Set((snapshot?.tree ?? []).flatMap(({ path, available }) => path.ids.flatMap((hash, at) => available[at] === true ? [`${path.start - at}-${hash}`] : [])))
-  const [opened = []] = await replica.openRevisions([{ id, revisions: [...revisions], latest: false }], diskCall)
-  return opened.flatMap(each => each.kind === 'missing' ? [] : (each.revision.attachments ?? []).map(({ blob }): [string, string] => [blob, `${each.revision.path.start}-${each.revision.path.ids[0]}`]))
 }

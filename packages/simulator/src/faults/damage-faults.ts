@@ -1,7 +1,9 @@
 /** Bytes on a disk that are not what was written. Checksums must notice, and other replicas must make up for it. */
 import { activeReplicas, controlStoreName, documentStoreName, blobStoreName, ShardKeys } from '@sectional/server'
 import type { ControlPlaneNode } from '@sectional/server'
-import { openDisk } from '../checkers/disk-contents.ts'
+import { isDamage, openDisk } from '../checkers/disk-contents.ts'
+import { namedBlobs, shardName } from '../checkers/named-blobs.ts'
+import type { Naming } from '../checkers/named-blobs.ts'
 import type { Dice } from '../world/dice.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { Fault, FaultContext } from './fault.ts'
@@ -34,26 +36,37 @@ export function damageRecord(context: FaultContext): Fault | undefined {
   }), end: () => {} }
 }
 
-/** The content of an attachment on one node that another one has too. */
+/** The content of an attachment on one node that another replica of each shard that names it has too. */
 export function damageBlob(context: FaultContext): Fault | undefined {
   const { dice, disks, world } = context
   if (!hasOtherCopies(context)) return undefined
-  return {
-    begin: () => {
-      const node = dice.pick(world.nodes)
-      const others = world.nodes.filter(other => other !== node)
-      const shared = [...node.disk.blobs.blobs(blobStoreName).keys()].filter(hash => !disks.damagedBlobs.has(hash) && others.some(other => other.disk.blobs.blobs(blobStoreName).has(hash)))
-      if (shared.length === 0) return
-      const hash = dice.pick(shared)
-      disks.damagedBlobs.add(hash)
-      disks.noteDamage(node)
-      world.say(`${node.host}: the blob ${hash} is damaged`)
-      const blobs = node.disk.blobs.blobs(blobStoreName)
-      const blob = blobs.get(hash)!
-      if (blob.length > 0) blobs.set(hash, damaged(dice, blob))
-    },
-    end: () => {},
-  }
+  const node = dice.pick(world.nodes)
+  return { begin: () => disks.damageLater(async () => {
+    const shared = await sharedBlobs(node, world.nodes.filter(other => other !== node))
+    const hashes = shared.filter(hash => !disks.damagedBlobs.has(hash))
+    if (hashes.length === 0 || !hasOtherCopies(context)) return
+    const hash = dice.pick(hashes)
+    disks.damagedBlobs.add(hash)
+    disks.noteDamage(node)
+    world.say(`${node.host}: the blob ${hash} is damaged`)
+    const blobs = node.disk.blobs.blobs(blobStoreName)
+    const blob = blobs.get(hash)
+    if (blob !== undefined && blob.length > 0) blobs.set(hash, damaged(dice, blob))
+  }), end: () => {} }
+}
+
+/** None when a damaged record hides what names them. */
+async function sharedBlobs(node: SimulatedNode, others: readonly SimulatedNode[]): Promise<string[]> {
+  const named = await namedBlobs(await openDisk(node.disk)).catch((error: unknown) => {
+    if (isDamage(error)) return new Map<string, Naming>()
+    throw error
+  })
+  const elsewhere = await Promise.all(others.map(async ({ disk }) => (
+    { shards: new Set((await openDisk(disk)).list().map(shardName)), blobs: disk.blobs.blobs(blobStoreName) }
+  )))
+  return [...named].filter(([hash, { shards }]) => (
+    [...shards].every(shard => elsewhere.some(other => other.shards.has(shard) && other.blobs.has(hash)))
+  )).map(([hash]) => hash)
 }
 
 /** The metadata on a node's disk while it is down. It must refuse to start; its administrator then empties the disk. */

@@ -1,0 +1,35 @@
+import { formatRange } from '@sectional/core'
+import type { ShardId, ShardReplica } from '@sectional/core'
+import type { ShardHost } from '@sectional/server'
+import { diskCall } from './disk-contents.ts'
+
+/** A document revision that names a blob, and the shards whose documents do. */
+export interface Naming { readonly who: string; readonly shards: Set<string> }
+
+/** Blobs of all revisions whose bodies stand, replaced ones too. */
+export async function namedBlobs(host: ShardHost): Promise<Map<string, Naming>> {
+  const named = new Map<string, Naming>()
+  for (const shard of host.list()) {
+    const replica = host.replica(shard)
+    if (replica === undefined) continue
+    for await (const page of replica.scanChanges({ since: 0, descending: false, body: false, locals: false }, diskCall)) {
+      for (const { id } of page) for (const [hash, revision] of await blobsOf(replica, id)) {
+        const naming = named.get(hash) ?? { who: `${id} ${revision}`, shards: new Set() }
+        naming.shards.add(shardName(shard))
+        named.set(hash, naming)
+      }
+    }
+  }
+  return named
+}
+
+export function shardName({ incarnation, range }: ShardId): string {
+  return `${incarnation}/${formatRange(range)}`
+}
+
+async function blobsOf(replica: ShardReplica, id: string): Promise<[string, string][]> {
+  const snapshot = await replica.openDocument({ id, body: false, tree: true }, diskCall)
+  const revisions = new Set((snapshot?.tree ?? []).flatMap(({ path, available }) => path.ids.flatMap((hash, at) => available[at] === true ? [`${path.start - at}-${hash}`] : [])))
+  const [opened = []] = await replica.openRevisions([{ id, revisions: [...revisions], latest: false }], diskCall)
+  return opened.flatMap(each => each.kind === 'missing' ? [] : (each.revision.attachments ?? []).map(({ blob }): [string, string] => [blob, `${each.revision.path.start}-${each.revision.path.ids[0]}`]))
+}
