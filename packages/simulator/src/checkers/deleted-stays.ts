@@ -6,16 +6,16 @@ import type { Operation } from '../workload/history.ts'
  * Nothing comes back: a deleted database is gone, a document whose tombstone was acknowledged is gone unless somebody wrote it again, and a
  * re-created database shows nothing that was written to an earlier one of its name.
  */
-export function deletedStays({ databases, operations }: FinalState): Findings {
+export function deletedStays({ databases, lostDisks, operations }: FinalState): Findings {
   return [...databases].flatMap(([name, final]) => {
     const own = operations.filter(({ database }) => database === name)
-    return [...deletedDatabase(name, final, own), ...resurrected(final, own), ...fromEarlier(name, final, own)]
+    return [...deletedDatabase(name, final, own, lostDisks), ...resurrected(final, own), ...fromEarlier(name, final, own)]
   })
 }
 
-/** A deletion that was answered, promised ones (202) included, comes to pass. */
-function deletedDatabase(name: string, { record }: FinalDatabase, operations: readonly Operation[]): string[] {
-  return operations.filter(({ kind, outcome, incarnationBefore }) => kind === 'delete-database' && (outcome === 'done' || outcome === 'accepted') && incarnationBefore === record.incarnation)
+/** A deletion that was answered comes to pass; a promised one (202) unless the disk may be lost that it was written on. */
+function deletedDatabase(name: string, { record }: FinalDatabase, operations: readonly Operation[], lostDisks: number): string[] {
+  return operations.filter(({ kind, outcome, incarnationBefore }) => kind === 'delete-database' && (outcome === 'done' || (outcome === 'accepted' && lostDisks === 0)) && incarnationBefore === record.incarnation)
     .map(operation => `${describe(operation)} deleted ${name} ${record.incarnation}, which is still there`)
 }
 
