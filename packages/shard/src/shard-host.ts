@@ -24,8 +24,8 @@ export const documentStoreName = 'documents'
 export const blobStoreName = 'attachments'
 /** Below, the space of a cleared range is left to LevelDB's own compactions. */
 const compactedBytesMin = 4 * 1024 * 1024
-/** Reads that miss LevelDB's block cache cost twice as much as those that hit it; a larger write buffer is compacted less often. */
-const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 32 * 1024 * 1024 }
+/** Reads that miss LevelDB's block cache cost twice as much as those that hit it; each write buffer that goes to disk has ids of all shards merged anew. */
+const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 64 * 1024 * 1024 }
 /** Between two attempts to write down that a shard has begun another life. Milliseconds. */
 const replaceRetryMs = 1_000
 /** For the ids of eight to twenty million documents. */

@@ -114,12 +114,12 @@ export class ShardWriter implements DraftBase {
   }
 
   document(id: string): DocumentRecord | undefined {
+    if (this.#ids.lack(id)) return undefined
     const pending = this.#pending.documents.get(id)
     if (pending !== undefined) {
       this.#sawPending = true
       return pending instanceof DocumentRecord ? pending : undefined
     }
-    if (this.#ids.lack(id)) return undefined
     if (this.#fetched?.has(id)) return this.#fetched.get(id)
     const record = this.#records.document(id)
     if (record === undefined) this.#ids.missed()

@@ -8,8 +8,8 @@
  */
 import { ApiError } from '../errors.ts'
 import {
-  BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, eachValue, isSpace, MINUS, NINE, OPEN_BRACE, OPEN_BRACKET, POINT, QUOTE, skipString,
-  skipToken, skipValue, textOf, UNDERSCORE, ZERO,
+  BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, eachValue, isSpace, MINUS, NINE, OPEN_BRACE, OPEN_BRACKET, plainTextEnd, POINT, QUOTE,
+  skipString, skipToken, skipValue, textOf, UNDERSCORE, ZERO,
 } from './json-bytes.ts'
 import { JSON_DEPTH_MAX, tooDeep } from './json-text.ts'
 
@@ -27,18 +27,29 @@ export interface ScannedObject {
 /** From the name's quote to behind the value. */
 export interface ScannedMember { readonly name: string; readonly start: number; readonly end: number }
 
-/** From here on a native search for the end of a string is faster than a look at each byte. */
-const LONG_STRING_LENGTH = 64
 /** Longest number that is taken for finite without asking. */
 const PLAIN_NUMBER_LENGTH_MAX = 300
 
 /**
- * The object that starts at `start`, in canonical form and without repeated members, whose parsed value is `value`.
+ * The object that starts at `start` if it is canonical, repeated members aside; null: it is not, or too odd to tell quickly.
+ * Of bytes that are no JSON it says anything.
  *
+ * @throws ApiError `bad_request` when nested deeper than `JSON_DEPTH_MAX`; SyntaxError for a broken name
+ */
+export function scanCanonical(bytes: Uint8Array, start: number): ScannedObject | null {
+  return scanObject(bytes, start, false)
+}
+
+/**
+ * The object that starts at `start`, in canonical form and without repeated members.
+ *
+ * @param end behind it
+ * @param value parsed from it
+ * @param found what `scanCanonical` said of it
  * @throws ApiError `bad_request` when nested deeper than `JSON_DEPTH_MAX`
  */
-export function canonicalObject(bytes: Uint8Array, start: number, value: object): ScannedObject {
-  const scanned = scanObject(bytes, start, false) ?? rescan(compactJson(bytes, start, skipValue(bytes, start)))
+export function canonicalObject(bytes: Uint8Array, start: number, end: number, value: object, found: ScannedObject | null): ScannedObject {
+  const scanned = found ?? rescan(compactJson(bytes, start, end))
   if (scanned.memberCount === countMembers(value)) return scanned
   const text = withoutRepeats(scanned.bytes, scanned.start)
   return rescan(Buffer.from(text, 'utf8'))
@@ -58,7 +69,8 @@ function scanObject(bytes: Uint8Array, start: number, sure: boolean): ScannedObj
   let memberStart = start + 1
   let at = start
   for (;;) {
-    const code = bytes[at]!
+    const code = bytes[at]
+    if (code === undefined) return null
     if (code === QUOTE) {
       at = sure ? skipString(bytes, at) : plainStringEnd(bytes, at)
       if (at !== -1) continue
@@ -84,21 +96,20 @@ function scanObject(bytes: Uint8Array, start: number, sure: boolean): ScannedObj
 }
 
 function member(bytes: Uint8Array, start: number, end: number): ScannedMember {
-  return { name: JSON.parse(textOf(bytes, start, skipString(bytes, start))) as string, start, end }
+  const nameEnd = skipString(bytes, start)
+  const text = textOf(bytes, start + 1, nameEnd - 1)
+  return { name: text.includes('\\') ? JSON.parse(`"${text}"`) as string : text, start, end }
 }
 
-/** Behind the string at this place; -1 when it has escapes that JSON.stringify might write in another way. */
+/** Behind the string at this place; -1 when it has escapes that JSON.stringify might write in another way, or no end. */
 function plainStringEnd(bytes: Uint8Array, start: number): number {
-  const longFrom = start + LONG_STRING_LENGTH
-  for (let at = start + 1; ; at++) {
+  for (let at = plainTextEnd(bytes, start + 1); ; at++) {
     const code = bytes[at]
     if (code === QUOTE) return at + 1
+    if (code === undefined) return -1
     if (code === BACKSLASH) {
       const escaped = bytes[++at]
       if (escaped === 0x2f || escaped === 0x75) return -1 // slash, u
-    } else if (at === longFrom) {
-      const quote = bytes.indexOf(QUOTE, at)
-      if (bytes.subarray(at, quote).indexOf(BACKSLASH) < 0) return quote + 1
     }
   }
 }

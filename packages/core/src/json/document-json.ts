@@ -11,8 +11,8 @@
 import type { RevisionPath } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
 import { formatRevision, normalizeRevisionHash, parseRevision } from '../revisions/revision-id.ts'
-import { canonicalObject, cutMembers, type ScannedObject } from './canonical-json.ts'
-import { eachValue, skipSpace, skipString, skipValue } from './json-bytes.ts'
+import { canonicalObject, cutMembers, scanCanonical, type ScannedObject } from './canonical-json.ts'
+import { eachValue, OPEN_BRACE, skipSpace, skipString, skipValue, textOf } from './json-bytes.ts'
 import { isJsonObject, type JsonObject, readJson } from './json-text.ts'
 
 export interface ParsedDocument {
@@ -46,20 +46,27 @@ const KEPT_MEMBERS: ReadonlySet<string> = new Set([
  */
 export function parseDocument(input: Uint8Array | string): ParsedDocument {
   const { bytes, value } = readJson(input)
-  return readDocument(bytes, skipSpace(bytes, 0), value).document
+  return readDocument(bytes, skipSpace(bytes, 0), () => value).document
 }
 
-/** The document whose JSON object starts at byte `start` and has been parsed to `value`, and the byte behind it. */
-export function readDocument(bytes: Uint8Array, start: number, value: unknown): { readonly document: ParsedDocument; readonly end: number } {
+/**
+ * The document whose JSON starts at byte `start`, and the byte behind it. The bytes need not be JSON as long as `valueOf` says so.
+ *
+ * @param valueOf parses the JSON that ends before `end`; by default it makes sure that it is JSON
+ * @throws ApiError as `parseDocument`; SyntaxError when it is no JSON
+ */
+export function readDocument(
+  bytes: Uint8Array, start: number, valueOf: (end: number) => unknown = end => JSON.parse(textOf(bytes, start, end)),
+): { readonly document: ParsedDocument; readonly end: number } {
+  const found = bytes[start] === OPEN_BRACE ? scanCanonical(bytes, start) : null
+  const end = found?.end ?? skipValue(bytes, start)
+  const value = valueOf(end)
   if (!isJsonObject(value)) throw new ApiError('bad_request', 'Document must be a JSON object')
-  const scanned = canonicalObject(bytes, start, value)
+  const scanned = canonicalObject(bytes, start, end, value, found)
   const special = new SpecialMembers()
   const body = cutMembers(scanned, scanned.special.filter(({ name }) => special.take(name, value[name])))
   const document = special.document(body)
-  return {
-    document: document.attachments === null ? document : { ...document, attachmentNames: attachmentNames(scanned) },
-    end: scanned.bytes === bytes ? scanned.end : skipValue(bytes, start),
-  }
+  return { document: document.attachments === null ? document : { ...document, attachmentNames: attachmentNames(scanned) }, end }
 }
 
 function attachmentNames({ bytes, special }: ScannedObject): string[] {

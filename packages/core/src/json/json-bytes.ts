@@ -35,6 +35,23 @@ export function skipString(bytes: Uint8Array, at: number): number {
   }
 }
 
+/** From here on a native search for the end of a string is faster than a look at each byte. */
+const LONG_TEXT_LENGTH = 64
+
+/** From within a string to its closing quote or first backslash; the end of the input when there is neither. */
+export function plainTextEnd(bytes: Uint8Array, start: number): number {
+  const longFrom = start + LONG_TEXT_LENGTH
+  for (let at = start; at < longFrom; at++) {
+    const code = bytes[at]
+    if (code === QUOTE || code === BACKSLASH) return at
+    if (code === undefined) return bytes.length
+  }
+  const quote = bytes.indexOf(QUOTE, longFrom)
+  const end = quote < 0 ? bytes.length : quote
+  const escape = bytes.subarray(longFrom, end).indexOf(BACKSLASH)
+  return escape < 0 ? end : longFrom + escape
+}
+
 /** From the first byte of a literal or number to behind its last one. */
 export function skipToken(bytes: Uint8Array, at: number): number {
   for (; at < bytes.length; at++) {
@@ -83,5 +100,6 @@ export function eachValue(bytes: Uint8Array, at: number, visit: (at: number, nam
 }
 
 export function textOf(bytes: Uint8Array, start = 0, end = bytes.length): string {
+  if (Buffer.isBuffer(bytes)) return bytes.toString('utf8', start, end)
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
 }

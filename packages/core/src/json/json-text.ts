@@ -16,13 +16,19 @@ export interface JsonInput { readonly bytes: Uint8Array; readonly value: unknown
  * @throws ApiError `invalid_json`
  */
 export function readJson(input: Uint8Array | string): JsonInput {
-  const bytes = typeof input === 'string' ? encodeUtf8(input) : input
-  if (!isUtf8(bytes)) throw new ApiError('invalid_json')
+  const bytes = jsonBytes(input)
   try {
     return { bytes, value: JSON.parse(textOf(bytes)) }
   } catch (error) {
     throw new ApiError('invalid_json', undefined, { cause: error })
   }
+}
+
+/** @throws ApiError `invalid_json` for what is no UTF-8 */
+export function jsonBytes(input: Uint8Array | string): Uint8Array {
+  const bytes = typeof input === 'string' ? encodeUtf8(input) : input
+  if (!isUtf8(bytes)) throw new ApiError('invalid_json')
+  return bytes
 }
 
 /** @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX` */

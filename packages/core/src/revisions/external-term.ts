@@ -4,6 +4,8 @@
  * stored order, strings UTF-8 binaries, numbers with a point or an exponent doubles, others exact integers.
  */
 
+import { plainTextEnd } from '../json/json-bytes.ts'
+
 const SMALL_INTEGER = 97
 const INTEGER = 98
 const ATOM = 100
@@ -36,6 +38,9 @@ const POINT = 0x2e
 
 const POWERS_OF_TEN: readonly number[] = Array.from({ length: SAFE_DIGITS + 1 }, (_, i) => 10 ** i)
 
+/** A larger buffer is not kept for the next terms. */
+const KEPT_BYTES_MAX = 1024 * 1024
+
 /** Grows a buffer and appends terms to it. The JSON must be valid; broken JSON throws RangeError. */
 export class ExternalTermWriter {
   #out: Buffer
@@ -47,8 +52,16 @@ export class ExternalTermWriter {
     this.#out = Buffer.allocUnsafe(capacity)
   }
 
+  /** What was appended; the next `restart` overwrites it. */
   bytes(): Buffer {
     return this.#out.subarray(0, this.#end)
+  }
+
+  /** Forgets what was appended. */
+  restart(): void {
+    this.#end = 0
+    this.#json = EMPTY
+    if (this.#out.length > KEPT_BYTES_MAX) this.#out = Buffer.allocUnsafe(KEPT_BYTES_MAX)
   }
 
   /** Appends bytes as they are. */
@@ -231,13 +244,9 @@ export class ExternalTermWriter {
   #string(): void {
     const json = this.#json
     const start = this.#at + 1
-    let end = start
-    let code = json[end]
-    while (code !== QUOTE && code !== BACKSLASH) {
-      if (code === undefined) throw new RangeError('broken JSON string')
-      code = json[++end]
-    }
-    if (code === BACKSLASH) return this.#escapedString(start)
+    const end = plainTextEnd(json, start)
+    if (end === json.length) throw new RangeError('broken JSON string')
+    if (json[end] === BACKSLASH) return this.#escapedString(start)
     const length = end - start
     this.#reserve(5 + length)
     this.#binaryHeader(length)

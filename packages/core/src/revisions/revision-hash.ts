@@ -21,6 +21,8 @@ export interface HashedEdit {
 }
 
 const VERSION = 131
+/** One for all, since nothing is awaited between the first byte and the hash. */
+const term = new ExternalTermWriter(4096)
 
 /**
  * Hash of the revision that an edit makes, equal to CouchDB's for the same edit: the MD5 of the Erlang term
@@ -31,7 +33,7 @@ const VERSION = 131
  * @throws ApiError `invalid_rev_format` when the parent is no revision; RangeError when the body is no JSON
  */
 export function revisionHash(edit: HashedEdit): string {
-  const term = new ExternalTermWriter(edit.body.length + (edit.body.length >> 1) + 256)
+  term.restart()
   term.raw(VERSION)
   term.listHeader(5)
   term.atom(edit.deleted ? 'true' : 'false')
@@ -44,12 +46,12 @@ export function revisionHash(edit: HashedEdit): string {
     term.binary(revisionHashBytes(parent.hash))
   }
   term.json(edit.body)
-  writeAttachments(term, edit.attachments ?? [])
+  writeAttachments(edit.attachments ?? [])
   term.listEnd()
   return digest('md5', term.bytes(), 'hex')
 }
 
-function writeAttachments(term: ExternalTermWriter, attachments: readonly AttachmentDigest[]): void {
+function writeAttachments(attachments: readonly AttachmentDigest[]): void {
   term.listHeader(attachments.length)
   if (attachments.length === 0) return
   for (const attachment of attachments.toReversed()) {

@@ -187,6 +187,48 @@ describe('reading the body of _bulk_docs', () => {
   })
 })
 
+describe('a body of _bulk_docs that is no JSON', () => {
+  const filler = 'x'.repeat(100)
+  const sound = `{"w":1,"docs":[{"_id":"a","t":"${filler}","n":[1,{"m":true}]},\n {"_rev":"1-a","s":"\\n${filler}\\""},{}],"new_edits":true}`
+
+  it('is refused wherever it ends early', () => {
+    expect(parseBulkDocuments(sound).documents).to.have.length(3)
+    for (let length = 0; length < sound.length; length++) {
+      expect(() => parseBulkDocuments(sound.slice(0, length)), String(length)).to.throw(ApiError, 'invalid UTF-8 JSON')
+    }
+  })
+
+  it('is refused when a byte is replaced, removed or put in, exactly where JSON.parse refuses it', () => {
+    const place = fc.nat(sound.length - 1)
+    const put = fc.constantFrom(...'{}[],:"\\', '', ' ', '\u0001', '.5', '-', 'docs', ',,', '"docs"', '"docs":[{"a":1}],')
+    fc.assert(fc.property(place, put, fc.boolean(), (at, text, replaces) => {
+      const bulk = sound.slice(0, at) + text + sound.slice(replaces ? at + 1 : at)
+      const value = parsed(bulk)
+      const found = outcome(() => parseBulkDocuments(bulk).documents)
+      const docs = (value as { docs?: object[] } | undefined)?.docs
+      if (value === undefined) expect(found, bulk).to.equal('invalid UTF-8 JSON')
+      else if (docs === undefined) expect(found, bulk).to.be.a('string')
+      else expect(found, bulk).to.deep.equal(outcome(() => docs.map(document => parseDocument(JSON.stringify(document)))))
+    }), { numRuns: 3000 })
+  })
+
+  function parsed(text: string): unknown {
+    try {
+      return JSON.parse(text)
+    } catch {
+      return undefined
+    }
+  }
+
+  function outcome(work: () => unknown): unknown {
+    try {
+      return work()
+    } catch (error) {
+      return error instanceof ApiError ? error.reason : error
+    }
+  }
+})
+
 describe('reading JSON', () => {
   it('gives values and objects', () => {
     expect(parseJson('[1,"a"]')).to.deep.equal([1, 'a'])

@@ -80,10 +80,10 @@ class LevelStore extends GroupCommitStore {
 
   protected override async _writeDurable({ keys, values }: BatchOperations): Promise<void> {
     const batch = this.#db.batch()
-    for (const [index, key] of keys.entries()) {
+    for (let index = 0; index < keys.length; index++) {
       const value = values[index] ?? null
-      if (value === null) batch.del(key)
-      else batch.put(key, value)
+      if (value === null) batch.del(keys[index]!)
+      else batch.put(keys[index]!, value)
     }
     await batch.write({ sync: true })
   }
