@@ -90,6 +90,13 @@ export class ShardWriter implements DraftBase {
    */
   async write<T>(ids: readonly string[], decide: (draft: WriteDraft) => T): Promise<T> {
     this.#ids.start(this.committed().sequence === 0)
+    const { decision, durable } = await this.#decided(ids, decide)
+    await durable
+    return decision
+  }
+
+  /** The draft is forgotten before its records are durable: it would be copied by garbage collections meanwhile. */
+  async #decided<T>(ids: readonly string[], decide: (draft: WriteDraft) => T): Promise<{ readonly decision: T; readonly durable: Promise<void> | undefined }> {
     const ahead = new Map<string, DocumentRecord | undefined>()
     let draft: WriteDraft
     let decision: T
@@ -108,9 +115,7 @@ export class ShardWriter implements DraftBase {
       this.#aheads.delete(ahead)
       this.#fetched = undefined
     }
-    if (!draft.isEmpty()) await this.#commit(draft)
-    else if (this.#sawPending) await this.#last
-    return decision
+    return { decision, durable: draft.isEmpty() ? this.#sawPending ? this.#last : undefined : this.#commit(draft) }
   }
 
   document(id: string): DocumentRecord | undefined {

@@ -13,6 +13,8 @@ export interface BatchOperations {
   readonly keys: readonly Uint8Array[]
   readonly values: readonly (Uint8Array | null)[]
   readonly bytes: number
+  /** Forgets keys and values, which an implementation has copied: they would live until the batch is durable. */
+  release(): void
 }
 
 /** What became of one group: for metrics. */
@@ -58,6 +60,10 @@ class WriteGroup implements WriteBatch, BatchOperations {
     this.keys.length = length
     this.values.length = length
     this.bytes = bytes
+  }
+
+  release(): void {
+    this.truncate(0, 0)
   }
 }
 
@@ -195,11 +201,12 @@ export abstract class GroupCommitStore implements Store {
       await new Promise<void>(resolve => this.#pause(resolve))
       const group = this.#queue.shift()
       if (group === undefined) break
-      this.#queuedOperations -= group.keys.length
-      this.#queuedBytes -= group.bytes
+      const { keys: { length: operations }, bytes } = group
+      this.#queuedOperations -= operations
+      this.#queuedBytes -= bytes
       const observe = this.#observer?.begin(this.name)
       const failure = await this.#writeGroup(group)
-      observe?.({ writes: group.waiters.length, operations: group.keys.length, bytes: group.bytes, failed: failure !== undefined })
+      observe?.({ writes: group.waiters.length, operations, bytes, failed: failure !== undefined })
       if (failure === undefined) {
         for (const waiter of group.waiters) waiter.resolve()
       } else {

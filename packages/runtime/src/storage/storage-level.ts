@@ -78,13 +78,15 @@ class LevelStore extends GroupCommitStore {
     return this.#db.getMany(keys as Uint8Array[])
   }
 
-  protected override async _writeDurable({ keys, values }: BatchOperations): Promise<void> {
+  protected override async _writeDurable(operations: BatchOperations): Promise<void> {
+    const { keys, values } = operations
     const batch = this.#db.batch()
     for (let index = 0; index < keys.length; index++) {
       const value = values[index] ?? null
       if (value === null) batch.del(keys[index]!)
       else batch.put(keys[index]!, value)
     }
+    operations.release()
     await batch.write({ sync: true })
   }
 
