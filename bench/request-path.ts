@@ -1,8 +1,8 @@
 /**
  * A node without sockets: what a request costs between its arrival and its answer, so that changes to the hot paths
  * show beside the noise of a busy machine. Run `node --conditions=sectional-source bench/request-path.ts
- * [get,put,bulk] [rounds=3]`; with `--cpu-prof` to see where it goes. Prints CPU microseconds a request (a document in
- * bulk), LevelDB's threads included.
+ * [get,put,bulk,bulk-get,all-docs,all-docs-with,changes,changes-with] [rounds=3]`; with `--cpu-prof` to see where it goes. Prints
+ * CPU microseconds a request (a document in bulk, a row of a list), LevelDB's threads included.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -63,7 +63,7 @@ async function measured(label: string, count: number, per: number, run: () => Pr
   const cpu = process.cpuUsage(cpuBefore)
   const thread = process.threadCpuUsage(threadBefore)
   const total = (cpu.user + cpu.system) / count / per
-  console.log(`${label.padEnd(6)} ${total.toFixed(1).padStart(6)} us, ${((thread.user + thread.system) / count / per).toFixed(1).padStart(6)} us of it on the main thread`)
+  console.log(`${label.padEnd(13)} ${total.toFixed(1).padStart(6)} us, ${((thread.user + thread.system) / count / per).toFixed(1).padStart(6)} us of it on the main thread`)
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'request-path-'))
@@ -97,7 +97,22 @@ const work: Record<string, (round: number) => Promise<void>> = {
     const bodies = Array.from({ length: 30 }, (_, index) => bulkBody(`bulk-${round}-${index}`))
     return measured('bulk', bodies.length, bulk, () => pooled(bodies.length, 4, index => request('POST', '/bench/_bulk_docs', bodies[index]!, 201)))
   },
+  'bulk-get': round => {
+    const bodies = Array.from({ length: documents / bulk }, (_, index) => (
+      JSON.stringify({ docs: Array.from({ length: bulk }, (_, at) => ({ id: `doc-${((index * bulk + at) * 7919 + round) % documents}` })) })
+    ))
+    return measured('bulk-get', bodies.length, bulk, () => pooled(bodies.length, 4, index => request('POST', '/bench/_bulk_get', bodies[index]!, 200)))
+  },
+  'all-docs': () => listed('all-docs', '_all_docs'),
+  'all-docs-with': () => listed('all-docs-with', '_all_docs?include_docs=true'),
+  changes: () => listed('changes', '_changes'),
+  'changes-with': () => listed('changes-with', '_changes?include_docs=true'),
 }
+
+function listed(label: string, target: string): Promise<void> {
+  return measured(label, 4, documents, () => pooled(4, 4, () => request('GET', `/bench/${target}`, '', 200)))
+}
+
 for (const kind of kinds) for (let round = 0; round < rounds; round++) await work[kind]!(round)
 await node.stop()
 await runtime.close()

@@ -57,7 +57,13 @@ export function encodeSinceToken(parts: readonly SincePart[]): string {
   return vector.token()
 }
 
-interface Segment { readonly parts: readonly SincePart[]; readonly bytes: Buffer; readonly sum: number }
+interface Segment {
+  readonly parts: readonly SincePart[]
+  readonly bytes: Buffer
+  readonly sum: number
+  /** Where it stands in the assembled token; -1: nowhere yet. */
+  offset: number
+}
 
 /**
  * A token whose places change one after the other, as a feed goes on: only the changed place is encoded anew.
@@ -67,11 +73,15 @@ export class SinceVector {
   readonly #segments: (Segment | undefined)[]
   readonly #histories = new Map<string, Buffer>()
   readonly #writer = new TokenWriter()
+  readonly #assembly = new TokenWriter()
   #nodes: readonly string[] = []
   #head: Buffer = noBytes
   #partCount = 0
   /** Nodes or numbers of parts are not those of the head any more. */
   #stale = false
+  /** All of the token but its checksum stands in the writer. */
+  #assembled = false
+  #sum = 0
   #token: string | undefined
 
   /** @param places how many places there are, each with the parts of one range (or of several) */
@@ -86,26 +96,39 @@ export class SinceVector {
     this.#partCount += parts.length - (before?.parts.length ?? 0)
     if (this.#partCount > SINCE_PARTS_MAX) throw new RangeError(`a since-token holds at most ${SINCE_PARTS_MAX} parts`)
     this.#stale ||= before?.parts.length !== parts.length || !parts.every(part => this.#nodes.includes(part.node))
-    this.#segments[place] = this.#stale ? { parts, bytes: noBytes, sum: 0 } : this.#segment(parts, this.#endBefore(place))
+    const segment = this.#stale ? { parts, bytes: noBytes, sum: 0, offset: -1 } : this.#segment(parts, this.#endBefore(place))
+    this.#segments[place] = segment
+    this.#assembled &&= before !== undefined && !this.#stale && before.bytes.length === segment.bytes.length
+    if (!this.#assembled) return
+    segment.offset = before!.offset
+    this.#assembly.overwrite(segment.offset, segment.bytes)
+    this.#sum += segment.sum - before!.sum
   }
 
   token(): string {
     if (this.#token !== undefined) return this.#token
     if (this.#stale) this.#rebuild()
-    let sum = 0
-    const out = this.#writer.start()
+    if (!this.#assembled) this.#assemble()
+    return this.#token = `${this.#sum}-${this.#assembly.checked().toString('base64url')}`
+  }
+
+  #assemble(): void {
+    const out = this.#assembly.start()
     out.bytes(this.#head)
+    this.#sum = 0
     for (const segment of this.#segments) {
       if (segment === undefined) continue
-      sum += segment.sum
+      segment.offset = out.length
       out.bytes(segment.bytes)
+      this.#sum += segment.sum
     }
-    return this.#token = `${sum}-${out.finish().toString('base64url')}`
+    this.#assembled = true
   }
 
   #rebuild(): void {
     const all = this.#segments.flatMap(segment => segment?.parts ?? [])
     this.#stale = false
+    this.#assembled = false
     this.#nodes = [...new Set(all.map(part => part.node))].sort()
     this.#histories.clear()
     for (const { history } of all) if (!this.#histories.has(history)) this.#histories.set(history, encodeHistory(history))
@@ -143,7 +166,7 @@ export class SinceVector {
       if (range === undefined || compareRanges(range, part.range) !== 0) sum += part.sequence
       range = part.range
     }
-    return { parts, bytes: Buffer.from(out.written()), sum }
+    return { parts, bytes: Buffer.from(out.written()), sum, offset: -1 }
   }
 
   #endBefore(place: number): number {
@@ -277,11 +300,20 @@ class TokenWriter {
     return this.#out.subarray(0, this.#end)
   }
 
-  /** Appends the checksum. */
-  finish(): Buffer {
+  get length(): number {
+    return this.#end
+  }
+
+  /** Writes over what stands at an offset. */
+  overwrite(offset: number, value: Uint8Array): void {
+    this.#out.set(value, offset)
+  }
+
+  /** What was written, with its checksum behind it, until more is. */
+  checked(): Buffer {
     this.#reserve(CHECKSUM_BYTES)
-    this.#end = this.#out.writeUInt32BE(crc32(this.#out.subarray(0, this.#end)), this.#end)
-    return this.#out.subarray(0, this.#end)
+    const end = this.#out.writeUInt32BE(crc32(this.written()), this.#end)
+    return this.#out.subarray(0, end)
   }
 
   #reserve(length: number): void {
