@@ -59,10 +59,12 @@ export class ShardRecords {
     if (sequences.length <= readsOnTheSpotMax) return Promise.all(sequences.map(sequence => this.body(sequence)))
     const found = await this.store.getMany(sequences.map(sequence => this.keys.body(sequence)))
     const bodies: RevisionContent[] = []
-    for (const [index, first] of found.entries()) {
+    for (let index = 0; index < sequences.length; index++) {
       const sequence = sequences[index]!
+      const first = found[index]
       if (first === undefined) throw lostBody(sequence)
-      bodies.push(await this.#whole(sequence, first))
+      const body = this.#whole(sequence, first)
+      bodies.push(body instanceof Promise ? await body : body)
     }
     return bodies
   }

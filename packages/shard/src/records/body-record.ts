@@ -56,8 +56,8 @@ export function deleteBody(batch: WriteBatch, keys: ShardKeys, sequence: number,
 
 /** @throws DamagedRecordError when a chunk is missing or the checksum differs */
 export function joinBody(sequence: number, first: Uint8Array, further: readonly (Uint8Array | undefined)[]): RevisionContent {
-  const chunks = [first.subarray(headBytes), ...further.map(chunk => chunk ?? new Uint8Array(0))]
-  const body = further.length === 0 ? chunks[0]! : Buffer.concat(chunks)
+  const start = first.subarray(headBytes)
+  const body = further.length === 0 ? start : Buffer.concat([start, ...further.map(chunk => chunk ?? new Uint8Array(0))])
   const length = readUInt32(first, 4)
   if (body.length !== length % attachmentsFlag || checksum(length, body) !== readUInt32(first, 0)) {
     throw new DamagedRecordError(`the body at sequence ${sequence} is damaged: its checksum differs`)
