@@ -36,7 +36,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'forgotten-tombstone',
     does: 'a replica confirms tombstones from others, and does not keep them',
-    caughtBy: ['converge', 'replicas-equal', 'durable-acknowledgement', 'deleted-stays'],
+    caughtBy: ['converge', 'replicas-equal', 'durable-acknowledgement', 'deleted-stays', 'acknowledged-kept'],
   }, replica => ({
     storeRevisions: (request, context) => replica.storeRevisions({ ...request, revisions: request.revisions.filter(({ deleted }) => !deleted) }, context),
   })),
