@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
+import { testAuthority } from '../../packages/runtime/src/network/test-certificates.ts'
 import { TestCluster, eventually } from '../src/test-cluster.ts'
 
 describe('a cluster of real processes', () => {
@@ -51,6 +55,30 @@ describe('a cluster of real processes', () => {
     const replicas = await cluster.converge('places')
     expect(replicas).to.have.length(6)
     expect(replicas.filter(replica => replica.node === cluster.node(3).name).reduce((sum, replica) => sum + replica.document_count, 0)).to.equal(50)
+  })
+
+  it('speaks TLS between nodes where it is configured, and lets nobody in without a certificate', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sectional-tls-'))
+    const tls = (name: string): Record<string, string> => Object.fromEntries(Object.entries(testAuthority(name).identity).map(([part, pem]) => {
+      writeFileSync(join(folder, `${name}-${part}.pem`), pem)
+      return [`cluster/tls_${part}_file`, join(folder, `${name}-${part}.pem`)]
+    }))
+    cluster = await TestCluster.start({ nodes: 3, settings: tls('cluster') })
+    expect((await cluster.node(1).http.send('PUT', '/places')).status).to.equal(201)
+    expect((await cluster.write(2, 'places', 'encrypted', { n: 1 })).status).to.equal(201)
+    expect((await cluster.read(3, 'places', 'encrypted', '?r=3')).body.n).to.equal(1)
+    for (const settings of [{}, tls('stranger')]) {
+      const stranger = await TestCluster.prepare({ nodes: 1, settings: { 'node/name': 'stranger@127.0.0.1', 'cluster/seedlist': cluster.node(1).seed, ...settings } })
+      try {
+        stranger.node(1).start()
+        await eventually('the stranger to say that it gets no answer', 20_000, async () => expect(stranger.node(1).log()).to.match(/cannot be reached/))
+        expect((await stranger.node(1).http.send('GET', '/_up')).status).to.equal(404)
+      } finally {
+        await stranger.close()
+      }
+    }
+    expect((await cluster.node(1).http.send('GET', '/_membership')).body.cluster_nodes).to.have.length(3)
+    rmSync(folder, { recursive: true })
   })
 
   it('refuses a stranger with another secret, and says so in its log', async () => {

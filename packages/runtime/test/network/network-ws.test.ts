@@ -6,7 +6,7 @@ import { WebSocket } from 'ws'
 import type { Connection } from '../../src/network/network.ts'
 import { networkSuite } from '../../src/network/network-suite.ts'
 import { WebSocketNetwork } from '../../src/network/network-ws.ts'
-import { authority } from './certificates.ts'
+import { testAuthority } from '../../src/network/test-certificates.ts'
 
 const create = (options: object) => async (maxFrameBytes: number) => ({ a: new WebSocketNetwork({ ...options, maxFrameBytes }), b: new WebSocketNetwork({ ...options, maxFrameBytes }) })
 const destroy = async ({ a, b }: { a: unknown; b: unknown }): Promise<void> => {
@@ -16,7 +16,7 @@ const destroy = async ({ a, b }: { a: unknown; b: unknown }): Promise<void> => {
 const anyPort = { host: '127.0.0.1', port: 0 }
 
 networkSuite('WebSocketNetwork', { create: create({}), destroy })
-networkSuite('WebSocketNetwork with TLS', { create: create({ tls: authority('cluster').identity }), destroy })
+networkSuite('WebSocketNetwork with TLS', { create: create({ tls: testAuthority('cluster').identity }), destroy })
 
 describe('WebSocketNetwork', () => {
   let network: WebSocketNetwork
@@ -58,15 +58,15 @@ describe('WebSocketNetwork', () => {
   })
 
   it('refuses a peer whose certificate another authority signed, or that has none', async () => {
-    const secure = new WebSocketNetwork({ tls: authority('cluster').identity })
-    const stranger = new WebSocketNetwork({ tls: authority('stranger').identity })
+    const secure = new WebSocketNetwork({ tls: testAuthority('cluster').identity })
+    const stranger = new WebSocketNetwork({ tls: testAuthority('stranger').identity })
     const accepted: unknown[] = []
     const listener = await secure.listen(anyPort, connection => accepted.push(connection))
     for (const caller of [stranger, network]) {
       const error: Error = await caller.connect(listener.address, { timeoutMs: 2000 }).then(() => new Error('connected'), error => error)
       expect(error.message).to.match(/cannot be reached/)
     }
-    const withoutCertificate = new WebSocket(`wss://127.0.0.1:${listener.address.port}/sectional`, { ca: authority('cluster').identity.ca })
+    const withoutCertificate = new WebSocket(`wss://127.0.0.1:${listener.address.port}/sectional`, { ca: testAuthority('cluster').identity.ca })
     const [failure] = await once(withoutCertificate, 'error')
     expect(failure).to.be.instanceOf(Error)
     expect(accepted).to.have.length(0)

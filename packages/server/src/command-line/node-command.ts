@@ -8,6 +8,7 @@ import { LiveConfiguration } from '../configuration/live-configuration.ts'
 import { nodeOptions } from '../configuration/node-options.ts'
 import { parseOptions } from '../configuration/settings.ts'
 import { createNode, type Node } from '../node.ts'
+import { clusterTls } from './cluster-tls.ts'
 import { ConfigurationFolder } from './configuration-folder.ts'
 import { StartError, UsageError, parseFlags } from './flags.ts'
 import { packageVersion } from './package-files.ts'
@@ -29,7 +30,7 @@ export async function runNode(words: readonly string[], env: Readonly<Record<str
         iterations: settings.chttpd_auth.iterations, machine: runtime.machine, random: runtime.random, clusterSecret: settings.cluster.secret,
       }))
     const version = packageVersion()
-    runtime.log.info({ version, administrators: administrators.length, cluster: options.cluster.advertised, seeds: options.cluster.seeds }, 'starting')
+    runtime.log.info({ version, administrators: administrators.length, cluster: options.cluster.advertised, seeds: options.cluster.seeds, tls: settings.cluster.tls_key_file !== '' }, 'starting')
     const failed = Promise.withResolvers<never>()
     const node = createNode(runtime, { options, configuration, version, onFatal: failed.reject })
     await startNode(node)
@@ -44,10 +45,11 @@ export async function runNode(words: readonly string[], env: Readonly<Record<str
   }
 }
 
-function openRuntime({ couchdb, log }: Options, folder: string, name: string): RealRuntime {
+function openRuntime({ cluster, couchdb, log }: Options, folder: string, name: string): RealRuntime {
   const dataDirectory = resolve(folder, couchdb.database_dir)
+  const tls = clusterTls(cluster, folder)
   try {
-    return createRealRuntime({ dataDirectory, log: { level: log.level, fields: { node: name } } })
+    return createRealRuntime({ dataDirectory, log: { level: log.level, fields: { node: name } }, ...(tls && { network: { tls } }) })
   } catch (error) {
     throw new StartError(`${dataDirectory} cannot be used for data: ${(error as Error).message}`, { cause: error })
   }

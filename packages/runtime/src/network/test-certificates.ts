@@ -1,7 +1,7 @@
-// Certificates made on the spot (X.509 in DER, RFC 5280), so that no private key lies in the repository.
+// For tests: certificates made on the spot (X.509 in DER, RFC 5280), so that no private key lies in the repository.
 import { generateKeyPairSync, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import type { TlsIdentity } from '../../src/network/network-ws.ts'
+import type { TlsIdentity } from './network-ws.ts'
 
 const tag = { boolean: 0x01, integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, time: 0x18, sequence: 0x30, set: 0x31, version: 0xa0, extensions: 0xa3, ipAddress: 0x87 }
 const oid = { ecdsaWithSha256: '2a8648ce3d040302', commonName: '550403', alternativeNames: '551d11', basicConstraints: '551d13' }
@@ -36,7 +36,7 @@ function certificate(subject: string, publicKey: KeyObject, issuer: string, issu
 const made = new Map<string, { readonly identity: TlsIdentity }>()
 
 /** An authority of that name, and a node's certificate for 127.0.0.1 signed by it. The same ones for the same name. */
-export function authority(name: string): { readonly identity: TlsIdentity } {
+export function testAuthority(name: string): { readonly identity: TlsIdentity } {
   const known = made.get(name)
   if (known !== undefined) return known
   const root = generateKeyPairSync('ec', { namedCurve: 'P-256' })
