@@ -1,6 +1,7 @@
 /** One revision of a document with what a reader asked to know about it. */
 import {
   ApiError, formatRevision, parseRevision, spliceDocument, type AttachmentRecord, type Branch, type DocumentRevision, type Leaf, type RevisionPath,
+  type SplicedDocument,
 } from '@sectional/core'
 import { attachmentsMember, stubFlags, wantedAttachments, writeAttachmentData, type AttachmentFlags } from './attachments/attachment-view.ts'
 import type { JsonWriter } from './json-writer.ts'
@@ -71,10 +72,22 @@ export function showRelated(shown: ShownRevision, flags: ReadFlags): ShownDocume
   return { ...showWith(shown, flags, attachmentsText(shown, following, true)), following }
 }
 
-/** Writes the JSON of a revision, with content as Base64 where it is wanted. */
-export async function writeRevision(writer: JsonWriter, shown: ShownRevision, flags: ReadFlags, request: RequestContext, services: Services): Promise<void> {
-  const wanted = wantedAttachments(shown.attachments, shown.path, flags)
-  if (wanted.size === 0) return writer.bytes(showRevision(shown, flags).json)
+/** The JSON of a revision in pieces, its attachments as stubs. */
+export function splicedRevision(shown: ShownRevision, flags: ReadFlags): SplicedDocument {
+  return spliced(shown, membersOf(shown, flags, attachmentsText(shown, null, flags.encodingInfo)))
+}
+
+/** Writes the JSON of a revision, with content as Base64 where it is wanted: then it is to be awaited. */
+export function writeRevision(writer: JsonWriter, shown: ShownRevision, flags: ReadFlags, request: RequestContext, services: Services): Promise<void> | undefined {
+  const wanted = shown.attachments === undefined ? undefined : wantedAttachments(shown.attachments, shown.path, flags)
+  if (wanted !== undefined && wanted.size > 0) return writeWithContent(writer, shown, wanted, flags, request, services)
+  writer.document(splicedRevision(shown, flags))
+  return undefined
+}
+
+async function writeWithContent(
+  writer: JsonWriter, shown: ShownRevision, wanted: ReadonlySet<AttachmentRecord>, flags: ReadFlags, request: RequestContext, services: Services,
+): Promise<void> {
   const { json } = showWith(shown, flags, '')
   writer.bytes(json.subarray(0, json.length - 1))
   writer.text(',')
@@ -87,6 +100,18 @@ function attachmentsText({ attachments }: ShownRevision, following: ReadonlySet<
 }
 
 function showWith(shown: ShownRevision, flags: ReadFlags, attachments: string): ShownDocument {
+  const members = membersOf(shown, flags, attachments)
+  return { json: spliceDocument(spliced(shown, members)), hasMeta: members.hasMeta }
+}
+
+function spliced({ id, revision, body }: ShownRevision, { text }: RevisionMembers): SplicedDocument {
+  return { id, revision, body, extra: text }
+}
+
+/** What stands behind the body, and whether some of it is no part of the revision. */
+interface RevisionMembers { readonly text: string; readonly hasMeta: boolean }
+
+function membersOf(shown: ShownRevision, flags: ReadFlags, attachments: string): RevisionMembers {
   const members: string[] = []
   if (shown.deleted) members.push('"_deleted":true')
   if (flags.revs && shown.path !== undefined) members.push(`"_revisions":${JSON.stringify({ start: shown.path.start, ids: shown.path.ids })}`)
@@ -97,8 +122,7 @@ function showWith(shown: ShownRevision, flags: ReadFlags, attachments: string): 
   if (flags.deletedConflicts) pushLosers(members, '_deleted_conflicts', shown.leaves, true)
   const hasMeta = members.length > plain
   if (attachments !== '') members.push(attachments)
-  const json = spliceDocument({ id: shown.id, revision: shown.revision, body: shown.body, extra: members.join(',') })
-  return { json, hasMeta }
+  return { text: members.join(','), hasMeta }
 }
 
 function pushLosers(members: string[], name: string, leaves: readonly Leaf[] | undefined, deleted: boolean): void {

@@ -2,6 +2,7 @@
  * A JSON answer written piece by piece. Short ones leave as one response with a Content-Length, so that an
  * error before `chunkBytes` still becomes a proper error answer; longer ones become a chunked stream.
  */
+import { documentPieces, type SplicedDocument } from '@sectional/core'
 import type { HttpBodyWriter, HttpHeaders } from '@sectional/runtime'
 import { openStream, send } from './response.ts'
 import type { RequestContext } from './request-context.ts'
@@ -36,6 +37,13 @@ export class JsonWriter {
     this.#ensure(bytes.length)
     this.#buffer.set(bytes, this.#length)
     this.#length += bytes.length
+  }
+
+  document(document: SplicedDocument): void {
+    const { head, members, tail } = documentPieces(document)
+    this.text(head)
+    this.bytes(members)
+    this.text(tail)
   }
 
   /** To be awaited between rows: sends a full chunk and waits for the client to take it. */

@@ -1,7 +1,8 @@
 /** The rows of a list with CouchDB's framing: `\r\n` between rows, members of the head in their order. */
+import type { SplicedDocument } from '@sectional/core'
 import type { JsonWriter } from './json-writer.ts'
 
-export type DocumentWriter = (writer: JsonWriter) => Promise<void>
+export type DocumentWriter = (writer: JsonWriter) => Promise<void> | undefined
 
 export interface ListHead {
   readonly total: number | null
@@ -21,7 +22,7 @@ export class ListWriter {
   }
 
   /** @param doc undefined: no member `doc`; null: a tombstone's; a function writes what does not fit into memory */
-  row(id: string, revision: string, deleted: boolean, doc: Uint8Array | DocumentWriter | null | undefined): Promise<void> | undefined {
+  row(id: string, revision: string, deleted: boolean, doc: SplicedDocument | DocumentWriter | null | undefined): Promise<void> | undefined {
     const key = JSON.stringify(id)
     this.#begin()
     this.#writer.text(`{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${deleted ? ',"deleted":true}' : '}'}`)
@@ -29,7 +30,7 @@ export class ListWriter {
       this.#writer.text(',"doc":')
       if (doc === null) this.#writer.text('null')
       else if (typeof doc === 'function') return this.#endRow(doc)
-      else this.#writer.bytes(doc)
+      else this.#writer.document(doc)
     }
     this.#writer.text('}')
     return this.#writer.flushFull()

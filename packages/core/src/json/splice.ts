@@ -11,26 +11,29 @@ export interface SplicedDocument {
 
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
-const COMMA = 0x2c
 
-/** `{"_id":..,"_rev":..,<body's members>,<extra>}` as UTF-8. */
-export function spliceDocument(document: SplicedDocument): Buffer {
-  const { body, extra = '' } = document
+/** A document in three pieces: text, the body's own members, text. */
+export interface DocumentPieces { readonly head: string; readonly members: Uint8Array; readonly tail: string }
+
+/** `{"_id":..,"_rev":..,<body's members>,<extra>}`, for whoever writes the pieces one after the other. */
+export function documentPieces({ id, revision, body, extra = '' }: SplicedDocument): DocumentPieces {
   if (body[0] !== OPEN_BRACE || body[body.length - 1] !== CLOSE_BRACE) throw new RangeError('a document body must be a JSON object')
-  const head = `{"_id":${JSON.stringify(document.id)},"_rev":${JSON.stringify(document.revision)}`
-  const bodyLength = body.length - 2
+  const members = body.subarray(1, body.length - 1)
+  return {
+    head: `{"_id":${JSON.stringify(id)},"_rev":${JSON.stringify(revision)}${members.length === 0 ? '' : ','}`,
+    members,
+    tail: extra === '' ? '}' : `,${extra}}`,
+  }
+}
+
+/** The same as UTF-8. */
+export function spliceDocument(document: SplicedDocument): Buffer {
+  const { head, members, tail } = documentPieces(document)
   // Three bytes is the most that a UTF-16 unit takes in UTF-8.
-  const out = Buffer.allocUnsafe(3 * (head.length + extra.length) + bodyLength + 3)
+  const out = Buffer.allocUnsafe(3 * (head.length + tail.length) + members.length)
   let at = out.write(head, 0, 'utf8')
-  if (bodyLength > 0) {
-    out[at++] = COMMA
-    out.set(body.subarray(1, body.length - 1), at)
-    at += bodyLength
-  }
-  if (extra !== '') {
-    out[at++] = COMMA
-    at += out.write(extra, at, 'utf8')
-  }
-  out[at++] = CLOSE_BRACE
+  out.set(members, at)
+  at += members.length
+  at += out.write(tail, at, 'utf8')
   return out.subarray(0, at)
 }

@@ -3,7 +3,7 @@ import { projectFields, parseJson, type ChangeRow, type FieldPath } from '@secti
 import type { ChangesEvent, ChangesFeed } from '@sectional/cluster'
 import { ClientGoneError, type Timer } from '@sectional/runtime'
 import { writeAttachmentData } from '../attachments/attachment-view.ts'
-import { noFlags, showRevision, writeRevision } from '../document-reading.ts'
+import { noFlags, showRevision, splicedRevision, writeRevision, type ReadFlags } from '../document-reading.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 import type { ChangesFilter } from './changes-filter.ts'
@@ -21,6 +21,8 @@ export class ChangesRun implements OpenFeed {
   readonly #writer: ChangesWriter
   readonly #request: RequestContext
   readonly #services: Services
+  /** How documents are shown. */
+  readonly #flags: ReadFlags
   #left: number
   #heartbeat: Timer | undefined
 
@@ -33,6 +35,8 @@ export class ChangesRun implements OpenFeed {
     this.#writer = writer
     this.#request = request
     this.#services = services
+    const { conflicts, encodingInfo } = parameters
+    this.#flags = { ...noFlags, conflicts, encodingInfo }
     this.#left = parameters.limit ?? unlimitedRows
   }
 
@@ -107,18 +111,18 @@ export class ChangesRun implements OpenFeed {
   }
 
   #document({ id, leaves, body, attachments }: ChangeRow): ShownChange['doc'] {
-    const { includeDocs, conflicts, attachments: withContent, encodingInfo } = this.#parameters
+    const { includeDocs, attachments: withContent, encodingInfo } = this.#parameters
     if (!includeDocs) return undefined
     if (body === undefined) return null
+    const flags = this.#flags
     const { revision, deleted } = leaves[0]!
     const shown = { id, revision, deleted, body, leaves, ...(attachments && { attachments }) }
-    const flags = { ...noFlags, conflicts, encodingInfo }
     const fields = this.#filter?.fields
     if (withContent && attachments !== undefined && !fields) {
       return writer => writeRevision(writer, shown, { ...flags, attachments: true }, this.#request, this.#services)
     }
+    if (!fields) return splicedRevision(shown, flags)
     const { json } = showRevision(shown, flags)
-    if (!fields) return json
     const project = (paths: readonly FieldPath[]): string => JSON.stringify(projectFields(parseJson(json), paths))
     const others = fields.filter(path => path.length > 1 || path[0] !== '_attachments')
     if (!withContent || attachments === undefined || others.length === fields.length) return Buffer.from(project(fields))

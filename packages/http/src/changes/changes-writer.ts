@@ -1,5 +1,6 @@
 /** A changes feed as text, in the framing of each kind (api.md A5.9, F3). */
-import type { Leaf } from '@sectional/core'
+import type { Leaf, SplicedDocument } from '@sectional/core'
+import type { DocumentWriter } from '../list-writer.ts'
 import type { JsonWriter } from '../json-writer.ts'
 import type { FeedKind } from './changes-parameters.ts'
 
@@ -17,7 +18,7 @@ export interface ShownChange {
   readonly leaves: readonly Leaf[]
   readonly deleted: boolean
   /** undefined: not asked for; null: lost; a function writes what does not fit into memory. */
-  readonly doc: Uint8Array | ((writer: JsonWriter) => Promise<void>) | null | undefined
+  readonly doc: SplicedDocument | Uint8Array | DocumentWriter | null | undefined
 }
 
 export const changesShape: FeedShape = {
@@ -66,8 +67,12 @@ export class ChangesWriter {
     if (change.doc === null) writer.text(',"doc":null')
     else if (change.doc !== undefined) {
       writer.text(',"doc":')
-      if (typeof change.doc === 'function') return this.#counted(change.doc(writer).then(() => this.#endRow(change.sequence)))
-      writer.bytes(change.doc)
+      if (change.doc instanceof Uint8Array) writer.bytes(change.doc)
+      else if (typeof change.doc !== 'function') writer.document(change.doc)
+      else {
+        const writing = change.doc(writer)
+        if (writing !== undefined) return this.#counted(writing.then(() => this.#endRow(change.sequence)))
+      }
     }
     return this.#counted(this.#endRow(change.sequence))
   }

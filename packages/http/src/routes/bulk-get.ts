@@ -4,7 +4,7 @@ import {
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../body.ts'
 import type { OpenedDocument } from '@sectional/cluster'
-import { readFlags, showRelated, showRevision, shownRevision, writeRevision, type ReadFlags, type ShownRevision } from '../document-reading.ts'
+import { readFlags, showRelated, showRevision, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision } from '../document-reading.ts'
 import { JsonWriter } from '../json-writer.ts'
 import { acceptsMultipart, MultipartWriter } from '../multipart-writer.ts'
 import { jsonHeaders } from '../response.ts'
@@ -47,24 +47,36 @@ async function sendResults(docs: readonly unknown[], request: RequestContext, se
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('{"results":[')
   let first = true
-  await eachResult(docs, request, services, async ({ id, parts }) => {
-    writer.text(`${first ? '' : ','}{"id":${JSON.stringify(id)},"docs":[`)
+  await eachResult(docs, request, services, ({ id, parts }) => {
+    const head = `${first ? '' : ','}{"id":${JSON.stringify(id)},"docs":[`
     first = false
-    for (const [index, part] of parts.entries()) {
-      writer.text(index === 0 ? '{' : ',{')
-      if ('ok' in part) {
-        writer.text('"ok":')
-        await writeRevision(writer, part.ok, part.flags, request, services)
-      } else {
-        writer.text(`"error":${JSON.stringify(part.error)}`)
-      }
-      writer.text('}')
+    const [only] = parts
+    if (parts.length === 1 && 'ok' in only! && only.ok.attachments === undefined) {
+      writer.text(`${head}{"ok":`)
+      writer.document(splicedRevision(only.ok, only.flags))
+      writer.text('}]}')
+      return writer.flushFull()
     }
-    writer.text(']}')
-    await writer.flushFull()
+    writer.text(head)
+    return writeParts(writer, parts, request, services)
   })
   writer.text(']}\n')
   await writer.end()
+}
+
+async function writeParts(writer: JsonWriter, parts: readonly ItemPart[], request: RequestContext, services: Services): Promise<void> {
+  for (const [index, part] of parts.entries()) {
+    writer.text(index === 0 ? '{' : ',{')
+    if ('ok' in part) {
+      writer.text('"ok":')
+      await writeRevision(writer, part.ok, part.flags, request, services)
+    } else {
+      writer.text(`"error":${JSON.stringify(part.error)}`)
+    }
+    writer.text('}')
+  }
+  writer.text(']}')
+  await writer.flushFull()
 }
 
 async function sendParts(docs: readonly unknown[], type: 'multipart/mixed' | 'multipart/related', request: RequestContext, services: Services): Promise<void> {
@@ -85,7 +97,7 @@ function documentPart(writer: MultipartWriter, shown: ShownRevision, flags: Read
   return writer.relatedPart({ id: shown.id, ...showRelated(shown, flags) })
 }
 
-async function eachResult(docs: readonly unknown[], request: RequestContext, services: Services, take: (result: ItemResult) => Promise<void>): Promise<void> {
+async function eachResult(docs: readonly unknown[], request: RequestContext, services: Services, take: (result: ItemResult) => Promise<void> | undefined): Promise<void> {
   const flags = readFlags(request.query)
   let window = firstWindow
   let begin = 0
@@ -102,7 +114,10 @@ async function eachResult(docs: readonly unknown[], request: RequestContext, ser
     ahead = openWindow()
     // Heard of when its turn comes, unless the client goes away first.
     ahead?.catch(() => {})
-    for (const result of results) await take(result)
+    for (const result of results) {
+      const taken = take(result)
+      if (taken !== undefined) await taken
+    }
   }
 }
 
@@ -134,19 +149,30 @@ async function openItems(items: readonly (WantedItem | ItemResult)[], request: R
     id, revisions: rev === undefined ? 'leaves' as const : [formatRevision(parseRevision(rev))], latest,
   }))
   const found = await services.coordinator.openManyRevisions(request.database, requests, { r }, request)
-  const shown = await mapBounded(wanted, detailConcurrency, (item, index) => showItem(item, found[index]!, r, request, services))
+  const shown = wanted.some(({ flags }) => needsWhole(flags))
+    ? await mapBounded(wanted, detailConcurrency, (item, index) => showWhole(item, found[index]!, r, request, services))
+    : wanted.map((item, index) => showItem(item, found[index]!, null))
   let bytes = 0
   for (const opened of found) for (const each of opened ?? []) if (each.kind === 'found') bytes += each.revision.body.length
   let next = 0
   return { results: items.map(item => 'parts' in item ? item : shown[next++]!), bytes }
 }
 
-async function showItem(
-  { id, rev, flags }: WantedItem, opened: readonly OpenedRevision[] | null, r: number | undefined, request: RequestContext, services: Services,
+/** Whether more of the document is asked for than the revision. */
+function needsWhole({ revsInfo, localSeq, conflicts, deletedConflicts }: ReadFlags): boolean {
+  return revsInfo || localSeq || conflicts || deletedConflicts
+}
+
+async function showWhole(
+  item: WantedItem, opened: readonly OpenedRevision[] | null, r: number | undefined, request: RequestContext, services: Services,
 ): Promise<ItemResult> {
+  const { id, flags } = item
+  const isWanted = needsWhole(flags) && opened !== null && opened.length > 0
+  return showItem(item, opened, isWanted ? await services.coordinator.openDocument(request.database, id, { tree: flags.revsInfo, body: false, r }, request) : null)
+}
+
+function showItem({ id, rev, flags }: WantedItem, opened: readonly OpenedRevision[] | null, whole: OpenedDocument | null): ItemResult {
   if (opened === null || opened.length === 0) return refuse(id, rev ?? 'undefined', 'not_found', 'missing')
-  const needsWhole = flags.revsInfo || flags.localSeq || flags.conflicts || flags.deletedConflicts
-  const whole = needsWhole ? await services.coordinator.openDocument(request.database, id, { tree: flags.revsInfo, body: false, r }, request) : null
   return { id, parts: opened.map(item => part(id, item, flags, whole)) }
 }
 

@@ -1,8 +1,8 @@
 /** `_all_docs`, `_design_docs` and `_partition/{p}/_all_docs`, with `/queries` (api.md A5.8, A5.10). */
 import { hash } from 'node:crypto'
-import { ApiError, checkPartition, parseJsonObject, spliceDocument, type Leaf } from '@sectional/core'
+import { ApiError, checkPartition, parseJsonObject, type Leaf, type SplicedDocument } from '@sectional/core'
 import type { ListedDocument, OpenedDocument } from '@sectional/cluster'
-import { noFlags, showRevision, writeRevision } from '../document-reading.ts'
+import { noFlags, splicedRevision, writeRevision } from '../document-reading.ts'
 import { readBody, requireJsonType } from '../body.ts'
 import { directed, intersect, rangeHolds, requestedRange, type IdRange } from '../id-range.ts'
 import { endHead, JsonWriter } from '../json-writer.ts'
@@ -164,15 +164,16 @@ async function total(scope: Scope, request: RequestContext, services: Services):
 /** null: the body was lost since. */
 function shownDocument(
   { id, revision, body, leaves, attachments }: ListedDocument, parameters: ListParameters, request: RequestContext, services: Services,
-): Uint8Array | DocumentWriter | null {
+): SplicedDocument | DocumentWriter | null {
   if (body === undefined) return null
-  if (attachments === undefined) return spliceDocument({ id, revision, body, extra: conflictsMember(leaves) })
+  if (attachments === undefined) return { id, revision, body, extra: conflictsMember(leaves) }
   const shown = { id, revision, body, deleted: false, attachments, ...(leaves && { leaves }) }
   const flags = { ...noFlags, conflicts: leaves !== undefined, attachments: parameters.attachments, encodingInfo: parameters.encodingInfo }
-  return flags.attachments ? writer => writeRevision(writer, shown, flags, request, services) : showRevision(shown, flags).json
+  return flags.attachments ? writer => writeRevision(writer, shown, flags, request, services) : splicedRevision(shown, flags)
 }
 
 function conflictsMember(leaves: readonly Leaf[] | undefined): string {
-  const losers = (leaves ?? []).slice(1).filter(leaf => !leaf.deleted).map(leaf => leaf.revision)
+  if (leaves === undefined || leaves.length < 2) return ''
+  const losers = leaves.slice(1).filter(leaf => !leaf.deleted).map(leaf => leaf.revision)
   return losers.length === 0 ? '' : `"_conflicts":${JSON.stringify(losers)}`
 }

@@ -1,5 +1,5 @@
 /** `_local_docs`: like `_all_docs`, without totals. No ETag: local documents do not move the update sequence. */
-import { mapBounded, parseJsonObject, spliceDocument, type IdBound, type LocalDocument } from '@sectional/core'
+import { mapBounded, parseJsonObject, type IdBound, type LocalDocument } from '@sectional/core'
 import { readBody, requireJsonType } from '../body.ts'
 import { localPrefix } from '../document-writing.ts'
 import { directed, intersect, requestedRange, type IdRange } from '../id-range.ts'
@@ -80,7 +80,7 @@ function localRow(rows: ListWriter, document: LocalDocument, includeDocs: boolea
   const id = localPrefix + document.id
   const revision = localRevision(document.revision)
   if (document.body === null) return rows.unknownKey(id)
-  return rows.row(id, revision, false, includeDocs ? spliceDocument({ id, revision, body: document.body }) : undefined)
+  return rows.row(id, revision, false, includeDocs ? { id, revision, body: document.body } : undefined)
 }
 
 /** The replicas know local ids without `_local/`. */

@@ -11,7 +11,9 @@ export async function* withBodies<Row extends object>(records: ShardRecords, row
     let end = start
     for (let bytes = 0; end < rows.length && bytes <= pageBytesMax; end++) bytes += rows[end]!.leaf?.bodyBytes ?? 0
     const page = rows.slice(start, end)
-    const bodies = await records.bodies(page.flatMap(({ leaf }) => leaf === undefined ? [] : [leaf.bodySequence]))
+    const sequences: number[] = []
+    for (const { leaf } of page) if (leaf !== undefined) sequences.push(leaf.bodySequence)
+    const bodies = await records.bodies(sequences)
     let next = 0
     yield page.map(({ row, leaf }) => leaf === undefined ? row : { ...row, ...bodies[next++]! })
     start = end
