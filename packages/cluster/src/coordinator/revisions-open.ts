@@ -53,11 +53,15 @@ export async function openManyRevisions(
   await Promise.all([...indexesByPlace(scope, db, requests)].map(async ([place, indexes]) => {
     const asked = indexes.map(index => requests[index]!)
     const together = await openTogether(scope, place, asked, r, call)
-    await mapBounded(indexes, scope.options.requestCallsMax, async (index, position) => {
+    const alone: number[] = []
+    for (const [position, index] of indexes.entries()) {
       const opened = together?.[position]
-      const { id, revisions } = requests[index]!
-      if (opened === undefined) results[index] = await openRevisions(scope, db, id, { ...requests[index]!, r }, context)
-      else results[index] = revisions === 'leaves' && opened.length === 0 ? null : opened
+      if (opened === undefined) alone.push(index)
+      else results[index] = requests[index]!.revisions === 'leaves' && opened.length === 0 ? null : opened
+    }
+    await mapBounded(alone, scope.options.requestCallsMax, async index => {
+      const request = requests[index]!
+      results[index] = await openRevisions(scope, db, request.id, { ...request, r }, context)
     })
   }))
   return results

@@ -10,7 +10,9 @@ import type { ShardRecords } from '../shard-records.ts'
 export async function openRevisions(records: ShardRecords, requests: readonly OpenRevisionsRequest[], anyPurges: boolean): Promise<OpenedRevision[][]> {
   const documents = await records.documents(requests.map(request => request.id))
   const located = requests.map((request, index) => locate(documents[index], request))
-  const bodies = await records.bodies(located.flat().flatMap(entry => entry.kind === 'found' ? [entry.bodySequence] : []))
+  const sequences: number[] = []
+  for (const entries of located) for (const entry of entries) if (entry.kind === 'found') sequences.push(entry.bodySequence)
+  const bodies = await records.bodies(sequences)
   let next = 0
   return located.map(entries => entries.map((entry): OpenedRevision => {
     if (entry.kind === 'missing') return entry
