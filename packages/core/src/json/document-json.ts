@@ -50,7 +50,7 @@ export function parseDocument(input: Uint8Array | string): ParsedDocument {
 }
 
 /**
- * The document whose JSON starts at byte `start`, and the byte behind it. The bytes need not be JSON as long as `valueOf` says so.
+ * The document whose JSON starts at byte `start`, and the byte behind it. The bytes may be no JSON: `valueOf` finds out.
  *
  * @param valueOf parses the JSON that ends before `end`; by default it makes sure that it is JSON
  * @throws ApiError as `parseDocument`; SyntaxError when it is no JSON
