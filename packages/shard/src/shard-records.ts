@@ -48,25 +48,32 @@ export class ShardRecords {
     return found.map((bytes, index) => bytes === undefined ? undefined : DocumentRecord.decode(ids[index]!, bytes))
   }
 
-  /** At once where it is one record, as nearly all are. @throws DamagedRecordError when it is gone */
-  body(sequence: number): RevisionContent | Promise<RevisionContent> {
+  /** At once where it is one record, as nearly all are. undefined: it is not there; see `assertGone`. */
+  body(sequence: number): RevisionContent | undefined | Promise<RevisionContent | undefined> {
     const first = this.store.getSync(this.keys.body(sequence))
-    if (first === undefined) throw lostBody(sequence)
-    return this.#whole(sequence, first)
+    return first === undefined ? undefined : this.#whole(sequence, first)
   }
 
-  async bodies(sequences: readonly number[]): Promise<RevisionContent[]> {
+  /** undefined: it is not there; see `assertGone`. */
+  async bodies(sequences: readonly number[]): Promise<(RevisionContent | undefined)[]> {
     if (sequences.length <= readsOnTheSpotMax) return Promise.all(sequences.map(sequence => this.body(sequence)))
     const found = await this.store.getMany(sequences.map(sequence => this.keys.body(sequence)))
-    const bodies: RevisionContent[] = []
+    const bodies: (RevisionContent | undefined)[] = []
     for (let index = 0; index < sequences.length; index++) {
-      const sequence = sequences[index]!
       const first = found[index]
-      if (first === undefined) throw lostBody(sequence)
-      const body = this.#whole(sequence, first)
+      const body = first === undefined ? undefined : this.#whole(sequences[index]!, first)
       bodies.push(body instanceof Promise ? await body : body)
     }
     return bodies
+  }
+
+  /**
+   * A body that is not there may have gone since its document was read: LevelDB lands batches between any two reads, and a purge, a
+   * compaction or a short `_revs_limit` take bodies away.
+   * @throws DamagedRecordError when the document still names it
+   */
+  assertGone(id: string, sequence: number): void {
+    if (this.document(id)?.tree.nodes().some(({ bodyKey }) => bodyKey === sequence)) throw new DamagedRecordError(`the body of document ${id} at sequence ${sequence} is missing`)
   }
 
   /** Records of a body besides its first one. */
@@ -111,11 +118,15 @@ export class ShardRecords {
     return bytes === undefined ? emptyPartition : decodePartition(partition, bytes)
   }
 
-  #whole(sequence: number, first: Uint8Array): RevisionContent | Promise<RevisionContent> {
+  #whole(sequence: number, first: Uint8Array): RevisionContent | Promise<RevisionContent | undefined> {
     const chunks = furtherChunksOf(sequence, first)
-    if (chunks === 0) return joinBody(sequence, first, [])
-    const keys = Array.from({ length: chunks }, (_, index) => this.keys.body(sequence, index + 1))
-    return this.store.getMany(keys).then(further => joinBody(sequence, first, further))
+    return chunks === 0 ? joinBody(sequence, first, []) : this.#joined(sequence, first, chunks)
+  }
+
+  async #joined(sequence: number, first: Uint8Array, chunks: number): Promise<RevisionContent | undefined> {
+    const further = await this.store.getMany(Array.from({ length: chunks }, (_, index) => this.keys.body(sequence, index + 1)))
+    if (further.includes(undefined) && this.store.getSync(this.keys.body(sequence)) === undefined) return undefined
+    return joinBody(sequence, first, further)
   }
 }
 
@@ -127,8 +138,4 @@ export function decodeCheckpoint(bytes: StoreEntry[1] | undefined): number {
   if (bytes === undefined) return 0
   checkSeal(bytes, 'a checkpoint')
   return Number(Buffer.from(bytes).toString('latin1', sealBytes))
-}
-
-function lostBody(sequence: number): DamagedRecordError {
-  return new DamagedRecordError(`the body at sequence ${sequence} is missing`)
 }

@@ -101,7 +101,7 @@ class ShardVerifier {
         const sequence = ShardKeys.sequence(key)
         if (ShardKeys.bodyChunk(key) > 0) continue
         if (!this.#bodies.delete(sequence)) this.problems.push(`the body at ${sequence} belongs to no revision`)
-        const { attachments = [] } = await this.#records.body(sequence)
+        const { attachments = [] } = await this.#records.body(sequence) ?? {}
         const place = { prefix: this.#records.keys.prefix, sequence }
         for (const { name, blob } of attachments) {
           if (this.#records.store.getSync(blobKeys.reference(blob, place)) === undefined) this.problems.push(`the body at ${sequence} has no reference to the content of ${name}`)

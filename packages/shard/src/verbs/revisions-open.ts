@@ -1,5 +1,6 @@
-import type { OpenedRevision, OpenRevisionsRequest } from '@sectional/core'
+import type { OpenedRevision, OpenRevisionsRequest, Purge } from '@sectional/core'
 import { purgesOf, revisionOf } from '@sectional/core'
+import type { RevisionContent } from '../records/body-record.ts'
 import type { DocumentRecord } from '../records/document-record.ts'
 import type { ShardRecords } from '../shard-records.ts'
 
@@ -8,18 +9,34 @@ import type { ShardRecords } from '../shard-records.ts'
  * @param anyPurges whether the shard has recorded any
  */
 export async function openRevisions(records: ShardRecords, requests: readonly OpenRevisionsRequest[], anyPurges: boolean): Promise<OpenedRevision[][]> {
+  const purges = anyPurges ? requests.map(({ id }) => records.purges(id)) : null
   const documents = await records.documents(requests.map(request => request.id))
   const located = requests.map((request, index) => locate(documents[index], request))
   const sequences: number[] = []
   for (const entries of located) for (const entry of entries) if (entry.kind === 'found') sequences.push(entry.bodySequence)
   const bodies = await records.bodies(sequences)
+  // Who says of a revision that it came after a purge must have read both at one time: what was found before the purge does not count.
+  const isTorn = purges !== null && requests.some(({ id }, index) => !sameUuids(records.purges(id), purges[index]!))
+  if (isTorn || haveGone(records, located.flat(), bodies)) return openRevisions(records, requests, anyPurges)
   let next = 0
-  return located.map(entries => entries.map((entry): OpenedRevision => {
+  return located.map((entries, index) => entries.map((entry): OpenedRevision => {
     if (entry.kind === 'missing') return entry
     const { id, path, deleted } = entry
-    const purges = anyPurges ? purgesOf(records.purges(id), `${path.start}-${path.ids[0]}`) : []
-    return { kind: 'found', revision: { id, path, deleted, ...bodies[next++]!, ...(purges.length > 0 && { purges }) } }
+    const applied = purges === null ? [] : purgesOf(purges[index]!, `${path.start}-${path.ids[0]}`)
+    return { kind: 'found', revision: { id, path, deleted, ...bodies[next++]!, ...(applied.length > 0 && { purges: applied }) } }
   }))
+}
+
+function sameUuids(a: readonly Purge[], b: readonly Purge[]): boolean {
+  return a.length === b.length && a.every(({ uuid }, index) => uuid === b[index]!.uuid)
+}
+
+/** @throws DamagedRecordError when a body is missing that its document still names */
+function haveGone(records: ShardRecords, located: readonly Located[], bodies: readonly (RevisionContent | undefined)[]): boolean {
+  if (!bodies.includes(undefined)) return false
+  let next = 0
+  for (const entry of located) if (entry.kind === 'found' && bodies[next++] === undefined) records.assertGone(entry.id, entry.bodySequence)
+  return true
 }
 
 type Located =
