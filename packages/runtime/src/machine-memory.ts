@@ -32,6 +32,10 @@ export class MemoryMachine implements Machine {
     return { node: 'simulated' }
   }
 
+  testInTime(pattern: RegExp, text: string): boolean {
+    return pattern.test(text)
+  }
+
   async pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest): Promise<Uint8Array> {
     return pbkdf2Sync(password, salt, iterations, keyBytes, digest)
   }

@@ -2,9 +2,12 @@ import { pbkdf2 } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { promisify } from 'node:util'
+import { createContext, Script } from 'node:vm'
 import type { Machine, PasswordDigest } from './machine.ts'
 
 const derive = promisify(pbkdf2)
+const sandbox = createContext({ pattern: /^/, text: '' }) as { pattern: RegExp; text: string }
+const patternTest = new Script('pattern.test(text)')
 const descriptorFolder = '/proc/self/fd'
 /** How often the event loop's delay is sampled: 20 timers a second. */
 const sampleMs = 50
@@ -45,6 +48,19 @@ export class RealMachine implements Machine {
 
   versions(): Readonly<Record<string, string>> {
     return Object.fromEntries(Object.entries(process.versions).filter((entry): entry is [string, string] => entry[1] !== undefined))
+  }
+
+  testInTime(pattern: RegExp, text: string, msMax: number): boolean | null {
+    sandbox.pattern = pattern
+    sandbox.text = text
+    try {
+      return patternTest.runInContext(sandbox, { timeout: msMax }) as boolean
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return null
+      throw error
+    } finally {
+      sandbox.text = ''
+    }
   }
 
   async pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest): Promise<Uint8Array> {

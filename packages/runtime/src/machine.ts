@@ -8,6 +8,8 @@ export interface Machine {
   /** Seconds of event-loop delay since the last call: mean and 99th percentile. */
   eventLoopDelay(): { readonly mean: number; readonly p99: number }
   versions(): Readonly<Record<string, string>>
+  /** Whether a text fits a pattern that may backtrack for ever; null: it takes longer than `msMax` milliseconds. Costs up to a millisecond itself. */
+  testInTime(pattern: RegExp, text: string, msMax: number): boolean | null
   /** RFC 8018 PBKDF2. */
   pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest): Promise<Uint8Array>
 }

@@ -82,6 +82,18 @@ describe('machines', () => {
     real.close()
   })
 
+  it('tries patterns, and gives up those that would go on for ever', () => {
+    const machine = new RealMachine()
+    try {
+      expect(machine.testInTime(/^(ab)+$/u, 'ab'.repeat(1000), 1000)).to.equal(true)
+      expect(machine.testInTime(/b/, 'a', 1000)).to.equal(false)
+      for (const pattern of [/^(a+)+$/u, /^(a|aa)+$/, /(a*)*\1b/]) expect(machine.testInTime(pattern, `${'a'.repeat(1000)}!`, 50), String(pattern)).to.equal(null)
+      expect(machine.testInTime(/b/, 'b', 1000)).to.equal(true)
+    } finally {
+      machine.close()
+    }
+  })
+
   it('tell about the process', () => {
     const machine = new RealMachine()
     expect(machine.memory().residentBytes).to.be.greaterThan(machine.memory().heapUsedBytes)

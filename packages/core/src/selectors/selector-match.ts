@@ -1,30 +1,45 @@
 import { fieldAt } from './field-path.ts'
 import { compareJson, compareStringBytes, type CompareStrings } from './json-order.ts'
 import type { ComparisonOperator, FieldTest, Selector } from './selector.ts'
+import type { TestInTime } from './text-pattern.ts'
+
+export interface Matching {
+  /**
+   * Order of strings, and which are equal. The specification's is ICU's root collation, which is not there yet: the default orders by
+   * bytes, so that case and accents sort unlike CouchDB's. `_id` always compares by bytes.
+   */
+  readonly compareStrings: CompareStrings
+  /** Tries a pattern that may backtrack for ever; by default without a limit. */
+  readonly testInTime: TestInTime
+}
+
+const plainly: Matching = { compareStrings: compareStringBytes, testInTime: (pattern, text) => pattern.test(text) }
 
 /**
  * Whether a document (with its `_id`, `_rev` and other special members) fits.
- *
- * @param compareStrings order of strings, and which are equal. The specification's is ICU's root collation, which
- *   is not there yet: the default orders by bytes, so that case and accents sort unlike CouchDB's. `_id` always
- *   compares by bytes.
+ * @throws SelectorError when a `$regex` takes too long
  */
-export function matchesSelector(selector: Selector, document: unknown, compareStrings: CompareStrings = compareStringBytes): boolean {
+export function matchesSelector(selector: Selector, document: unknown, matching: Partial<Matching> = {}): boolean {
+  return matches(selector, document, { ...plainly, ...matching })
+}
+
+function matches(selector: Selector, document: unknown, matching: Matching): boolean {
   switch (selector.kind) {
-    case 'and': return selector.operands.every(operand => matchesSelector(operand, document, compareStrings))
-    case 'or': return selector.operands.length === 0 || selector.operands.some(operand => matchesSelector(operand, document, compareStrings))
+    case 'and': return selector.operands.every(operand => matches(operand, document, matching))
+    case 'or': return selector.operands.length === 0 || selector.operands.some(operand => matches(operand, document, matching))
     case 'field': {
       const { path, test, negated } = selector
       const field = fieldAt(document, path)
       if (test.operator === '$exists') return test.exists ? field.kind === 'found' : field.kind === 'missing'
       if (field.kind !== 'found') return false
-      const compare = path.length === 1 && path[0] === '_id' ? compareStringBytes : compareStrings
-      return matchesTest(test, field.value, compare) !== negated
+      const isId = path.length === 1 && path[0] === '_id'
+      return matchesTest(test, field.value, isId ? { ...matching, compareStrings: compareStringBytes } : matching) !== negated
     }
   }
 }
 
-function matchesTest(test: FieldTest, value: unknown, compare: CompareStrings): boolean {
+function matchesTest(test: FieldTest, value: unknown, matching: Matching): boolean {
+  const { compareStrings: compare, testInTime } = matching
   switch (test.operator) {
     case '$in': return isOneOf(value, test.values, compare)
     case '$nin': return !isOneOf(value, test.values, compare)
@@ -33,11 +48,11 @@ function matchesTest(test: FieldTest, value: unknown, compare: CompareStrings): 
     case '$size': return Array.isArray(value) && value.length === test.size
     // The sign of a divisor does not matter to the remainder of a truncating division.
     case '$mod': return typeof value === 'number' && Number.isInteger(value) && value % test.divisor === test.remainder
-    case '$regex': return typeof value === 'string' && test.pattern.test(value)
+    case '$regex': return typeof value === 'string' && test.pattern.test(value, testInTime)
     case '$beginsWith': return typeof value === 'string' && value.startsWith(test.prefix)
-    case '$elemMatch': return Array.isArray(value) && value.some(element => matchesSelector(test.selector, element, compare))
-    case '$allMatch': return Array.isArray(value) && value.length > 0 && value.every(element => matchesSelector(test.selector, element, compare))
-    case '$keyMapMatch': return typeName(value) === 'object' && Object.keys(value as object).some(key => matchesSelector(test.selector, key, compare))
+    case '$elemMatch': return Array.isArray(value) && value.some(element => matches(test.selector, element, matching))
+    case '$allMatch': return Array.isArray(value) && value.length > 0 && value.every(element => matches(test.selector, element, matching))
+    case '$keyMapMatch': return typeName(value) === 'object' && Object.keys(value as object).some(key => matches(test.selector, key, matching))
     case '$exists': return test.exists
     default: return matchesOrder(test.operator, compareJson(value, test.value, compare))
   }

@@ -5,6 +5,7 @@
 import { isJsonObject } from '../json/json-text.ts'
 import { type FieldPath, parseFieldPath } from './field-path.ts'
 import { SelectorError } from './selector-error.ts'
+import { TextPattern } from './text-pattern.ts'
 
 export type ComparisonOperator = '$eq' | '$ne' | '$lt' | '$lte' | '$gt' | '$gte'
 
@@ -16,7 +17,7 @@ export type FieldTest =
   | { readonly operator: '$type'; readonly type: string }
   | { readonly operator: '$size'; readonly size: number }
   | { readonly operator: '$mod'; readonly divisor: number; readonly remainder: number }
-  | { readonly operator: '$regex'; readonly source: string; readonly pattern: RegExp }
+  | { readonly operator: '$regex'; readonly source: string; readonly pattern: TextPattern }
   | { readonly operator: '$beginsWith'; readonly prefix: string }
   | { readonly operator: '$elemMatch' | '$allMatch' | '$keyMapMatch'; readonly selector: Selector }
 
@@ -25,9 +26,6 @@ export type Selector =
   | { readonly kind: 'and' | 'or'; readonly operands: readonly Selector[] }
   /** An empty path is the value itself (an array's element, an object's key). `negated`: the value is there and fails the test. */
   | { readonly kind: 'field'; readonly path: FieldPath; readonly test: FieldTest; readonly negated: boolean }
-
-/** Longest `$regex`, in characters. */
-export const SELECTOR_REGEX_LENGTH_MAX = 1024
 
 /** @throws SelectorError */
 export function parseSelector(value: unknown): Selector {
@@ -94,7 +92,7 @@ function readTest(operator: string, argument: unknown): FieldTest {
       if (!isInteger(divisor) || !isInteger(remainder) || divisor === 0) throw badArgument(operator, argument)
       return { operator, divisor, remainder }
     }
-    case '$regex': return { operator, source: text(operator, argument), pattern: readPattern(text(operator, argument)) }
+    case '$regex': return { operator, source: text(operator, argument), pattern: new TextPattern(text(operator, argument)) }
     case '$beginsWith': return { operator, prefix: text(operator, argument) }
     case '$elemMatch': case '$allMatch': case '$keyMapMatch':
       if (!isJsonObject(argument)) throw badArgument(operator, argument)
@@ -102,23 +100,6 @@ function readTest(operator: string, argument: unknown): FieldTest {
     default:
       if (unsupported.has(operator)) throw new SelectorError('not_supported', `Unsupported operator: ${operator}`)
       throw new SelectorError('invalid_operator', `Invalid operator: ${operator}`)
-  }
-}
-
-/** A leading group of flags, `(?i)`, is PCRE's; the rest is close enough to JavaScript's own dialect. */
-function readPattern(source: string): RegExp {
-  if (source.length > SELECTOR_REGEX_LENGTH_MAX) throw badArgument('$regex', `a pattern of ${source.length} characters; at most ${SELECTOR_REGEX_LENGTH_MAX}`)
-  const flags = /^\(\?([ims]+)\)/.exec(source)
-  const [body, options] = flags === null ? [source, ''] : [source.slice(flags[0].length), [...new Set(flags[1])].join('')]
-  try {
-    return new RegExp(body, `${options}u`)
-  } catch {
-    // Escapes of letters that mean nothing are errors only with `u`.
-  }
-  try {
-    return new RegExp(body, options)
-  } catch (error) {
-    throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(source)}`, { cause: error })
   }
 }
 

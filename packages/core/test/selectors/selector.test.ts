@@ -78,6 +78,20 @@ describe('selectors', () => {
     }
   })
 
+  it('give up a pattern that would hold the thread for ever, and no other', () => {
+    const asked: string[] = []
+    const testInTime = (pattern: RegExp): null => { asked.push(pattern.source); return null }
+    const matches = (pattern: string, value: string): boolean => matchesSelector(parseSelector({ a: { $regex: pattern } }), { a: value }, { testInTime })
+    const long = 'a'.repeat(50_000)
+    for (const pattern of ['^(a+)+$', '^(a|a)*$', '^(a|aa)+$', '(a*)*\\1b', 'a*a*a*a*a*b', '^(?:a{1,1000}){1,1000}$']) {
+      expect(() => matches(pattern, `${long}!`), pattern).to.throw(SelectorError, 'took more than 200 ms on a text of 50001 characters').with.property('code', 'bad_arg')
+    }
+    expect(matches('a$', long)).to.equal(true)
+    expect(matches('[(*+)*]{2}x', 'a(*x')).to.equal(true)
+    expect(matches('^a+b', 'a'.repeat(900))).to.equal(false)
+    expect(asked).to.have.length(6)
+  })
+
   it('negate into the opposite wherever the field is there', () => {
     const value = fc.oneof(fc.constant(null), fc.boolean(), fc.integer({ min: -3, max: 3 }), fc.constantFrom('a', 'b'), fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 2 }))
     const test = fc.oneof(

@@ -75,7 +75,9 @@ function readable<T>(read: () => T): T {
 /** Only the winner's content comes with the row. */
 async function passing(selector: Selector, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext, services: Services): Promise<readonly Leaf[]> {
   const winner = row.leaves[0]!
-  const matches = (leaf: Leaf, content: FilteredContent): boolean => matchesSelector(selector, filteredDocument(row.id, leaf, content))
+  const { machine } = services.runtime
+  const matching = { testInTime: machine.testInTime.bind(machine) }
+  const matches = (leaf: Leaf, content: FilteredContent): boolean => readable(() => matchesSelector(selector, filteredDocument(row.id, leaf, content), matching))
   if (leaves.length === 1) return matches(winner, row) ? leaves : []
   const opened = await services.coordinator.openRevisions(request.database, row.id, { revisions: leaves.map(leaf => leaf.revision), latest: false, r: 1 }, request)
   return leaves.filter((leaf, index) => {

@@ -1,0 +1,54 @@
+/** Patterns of `$regex`: a user's, so that they must not hold the thread for ever. */
+import { SelectorError } from './selector-error.ts'
+
+/** Longest `$regex`, in characters. */
+export const SELECTOR_REGEX_LENGTH_MAX = 1024
+/** What a pattern may cost at most to be matched without a limit of time, which itself costs up to a millisecond. A step takes some nanoseconds. */
+const FREE_STEPS_MAX = 1_000_000
+/** Longest match of one pattern with one text. */
+const MATCH_MS_MAX = 200
+
+/** null: it takes longer than `msMax` milliseconds. */
+export type TestInTime = (pattern: RegExp, text: string, msMax: number) => boolean | null
+
+export class TextPattern {
+  readonly #source: string
+  readonly #pattern: RegExp
+  /** With so many repetitions backtracking takes at most about length^(repetitions + 1) steps; Infinity: repetitions within repetitions. */
+  readonly #repetitions: number
+
+  /** @throws SelectorError `bad_arg` */
+  constructor(source: string) {
+    this.#source = source
+    this.#pattern = readPattern(source)
+    const plain = source.replace(/\\./gs, '_').replace(/\[[^\]]*\]/g, '_')
+    this.#repetitions = /\)[*+{]/.test(plain) ? Number.POSITIVE_INFINITY : plain.match(/[*+{]/g)?.length ?? 0
+  }
+
+  /** @throws SelectorError `bad_arg` when it takes too long */
+  test(text: string, testInTime: TestInTime): boolean {
+    if (text.length ** (this.#repetitions + 1) <= FREE_STEPS_MAX) return this.#pattern.test(text)
+    const fits = testInTime(this.#pattern, text, MATCH_MS_MAX)
+    if (fits !== null) return fits
+    throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(this.#source)} took more than ${MATCH_MS_MAX} ms on a text of ${text.length} characters; write it without repetitions within repetitions`)
+  }
+}
+
+/** A leading group of flags, `(?i)`, is PCRE's; the rest is close enough to JavaScript's own dialect. */
+function readPattern(source: string): RegExp {
+  if (source.length > SELECTOR_REGEX_LENGTH_MAX) {
+    throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(`a pattern of ${source.length} characters; at most ${SELECTOR_REGEX_LENGTH_MAX}`)}`)
+  }
+  const flags = /^\(\?([ims]+)\)/.exec(source)
+  const [body, options] = flags === null ? [source, ''] : [source.slice(flags[0].length), [...new Set(flags[1])].join('')]
+  try {
+    return new RegExp(body, `${options}u`)
+  } catch {
+    // Escapes of letters that mean nothing are errors only with `u`.
+  }
+  try {
+    return new RegExp(body, options)
+  } catch (error) {
+    throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(source)}`, { cause: error })
+  }
+}
