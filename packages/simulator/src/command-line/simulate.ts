@@ -70,7 +70,7 @@ function work(): void {
   const guards = new ProcessGuards()
   guards.install()
   process.on('message', (seed: number) => {
-    void runSeed(seed, guards, false).then(result => process.send?.(reportOf(result)))
+    void runSeed(seed, guards, false).then(result => { if (process.connected) process.send!(reportOf(result)) })
   })
 }
 
