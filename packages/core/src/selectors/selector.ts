@@ -17,7 +17,7 @@ export type FieldTest =
   | { readonly operator: '$type'; readonly type: string }
   | { readonly operator: '$size'; readonly size: number }
   | { readonly operator: '$mod'; readonly divisor: number; readonly remainder: number }
-  | { readonly operator: '$regex'; readonly source: string; readonly pattern: TextPattern }
+  | { readonly operator: '$regex'; readonly pattern: TextPattern }
   | { readonly operator: '$beginsWith'; readonly prefix: string }
   | { readonly operator: '$elemMatch' | '$allMatch' | '$keyMapMatch'; readonly selector: Selector }
 
@@ -92,7 +92,7 @@ function readTest(operator: string, argument: unknown): FieldTest {
       if (!isInteger(divisor) || !isInteger(remainder) || divisor === 0) throw badArgument(operator, argument)
       return { operator, divisor, remainder }
     }
-    case '$regex': return { operator, source: text(operator, argument), pattern: new TextPattern(text(operator, argument)) }
+    case '$regex': return { operator, pattern: new TextPattern(text(operator, argument)) }
     case '$beginsWith': return { operator, prefix: text(operator, argument) }
     case '$elemMatch': case '$allMatch': case '$keyMapMatch':
       if (!isJsonObject(argument)) throw badArgument(operator, argument)

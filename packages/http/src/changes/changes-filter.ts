@@ -2,7 +2,7 @@
 import { attachmentsMember } from '../attachments/attachment-view.ts'
 import {
   ApiError, isJsonObject, matchesSelector, parseFieldPath, parseJson, parseSelector, SelectorError,
-  type ChangeRow, type FieldPath, type JsonObject, type Leaf, type Selector,
+  type ChangeRow, type FieldPath, type JsonObject, type Leaf,
 } from '@sectional/core'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -53,7 +53,10 @@ function bySelector(body: JsonObject | null, request: RequestContext, services: 
   if (body === null) throw new ApiError('bad_request', 'Selector must be specified in POST payload')
   if (!isJsonObject(body['selector'])) throw new ApiError('bad_request', 'Selector error: expected a JSON object')
   const selector = readable(() => parseSelector(body['selector']))
-  return { body: true, fields: fieldPaths(body['fields']), pass: (row, leaves) => passing(selector, row, leaves, request, services) }
+  const { machine } = services.runtime
+  const matching = { testInTime: machine.testInTime.bind(machine) }
+  const fits = (document: object): boolean => readable(() => matchesSelector(selector, document, matching))
+  return { body: true, fields: fieldPaths(body['fields']), pass: (row, leaves) => passing(fits, row, leaves, request, services) }
 }
 
 function fieldPaths(fields: unknown): readonly FieldPath[] | null {
@@ -73,11 +76,9 @@ function readable<T>(read: () => T): T {
 }
 
 /** Only the winner's content comes with the row. */
-async function passing(selector: Selector, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext, services: Services): Promise<readonly Leaf[]> {
+async function passing(fits: (document: object) => boolean, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext, services: Services): Promise<readonly Leaf[]> {
   const winner = row.leaves[0]!
-  const { machine } = services.runtime
-  const matching = { testInTime: machine.testInTime.bind(machine) }
-  const matches = (leaf: Leaf, content: FilteredContent): boolean => readable(() => matchesSelector(selector, filteredDocument(row.id, leaf, content), matching))
+  const matches = (leaf: Leaf, content: FilteredContent): boolean => fits(filteredDocument(row.id, leaf, content))
   if (leaves.length === 1) return matches(winner, row) ? leaves : []
   const opened = await services.coordinator.openRevisions(request.database, row.id, { revisions: leaves.map(leaf => leaf.revision), latest: false, r: 1 }, request)
   return leaves.filter((leaf, index) => {

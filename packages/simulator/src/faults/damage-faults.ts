@@ -1,13 +1,12 @@
 /** Bytes on a disk that are not what was written. Checksums must notice, and other replicas must make up for it. */
 import { activeReplicas, controlStoreName, documentStoreName, blobStoreName, ShardKeys } from '@sectional/server'
-import type { ControlPlaneNode } from '@sectional/server'
 import { isDamage, openDisk } from '../checkers/disk-contents.ts'
 import { namedBlobs, shardName } from '../checkers/named-blobs.ts'
 import type { Naming } from '../checkers/named-blobs.ts'
 import type { Dice } from '../world/dice.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { Fault, FaultContext } from './fault.ts'
-import { pickedUp, survivesLoss } from './process-faults.ts'
+import { offWithItsDisk } from './process-faults.ts'
 
 const truncatedShare = 0.2
 const replicasMin = 2
@@ -71,24 +70,14 @@ async function sharedBlobs(node: SimulatedNode, others: readonly SimulatedNode[]
 
 /** The metadata on a node's disk while it is down. It must refuse to start; its administrator then empties the disk. */
 export function damageLog(context: FaultContext): Fault | undefined {
-  const { dice, disks, supervisor, world } = context
-  if (!survivesLoss(context)) return undefined
-  return pickedUp(context, node => {
-    const control = node.inside?.control as ControlPlaneNode | undefined
-    if ((control?.votingConfiguration()?.voters.length ?? 0) < 3) return undefined
-    return {
-      begin: () => {
-        supervisor.keepDown(node)
-        world.crash(node.number)
-        const kinds = Map.groupBy(node.disk.entries(controlStoreName), ([key]) => key[0]!)
-        const kind = dice.pick([...kinds.keys()])
-        const [key, value] = dice.pick(kinds.get(kind)!)
-        world.say(`${node.host}: a record of kind ${String.fromCharCode(kind)} of the metadata is damaged`)
-        node.disk.damage(controlStoreName, key, damaged(dice, value))
-        disks.damageLog(node)
-      },
-      end: () => supervisor.up(node),
-    }
+  const { dice, disks, world } = context
+  return offWithItsDisk(context, node => {
+    const kinds = Map.groupBy(node.disk.entries(controlStoreName), ([key]) => key[0]!)
+    const kind = dice.pick([...kinds.keys()])
+    const [key, value] = dice.pick(kinds.get(kind)!)
+    world.say(`${node.host}: a record of kind ${String.fromCharCode(kind)} of the metadata is damaged`)
+    node.disk.damage(controlStoreName, key, damaged(dice, value))
+    disks.damageLog(node)
   })
 }
 

@@ -2,6 +2,9 @@ import type { ControlPlaneNode } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { Fault, FaultContext } from './fault.ts'
 
+/** Fewer voters could not spare one. */
+const votersMin = 3
+
 /** The process dies, and is started again when the fault ends. */
 export function crash(context: FaultContext): Fault | undefined {
   return pickedUp(context, node => ({
@@ -54,28 +57,36 @@ export function crashAll({ supervisor, world }: FaultContext): Fault | undefined
  * replicas of everything, and clients that wait for two disks.
  */
 export function loseDisk(context: FaultContext): Fault | undefined {
-  const { disks, supervisor, world } = context
+  const { disks, world } = context
+  return offWithItsDisk(context, node => {
+    world.say(`node ${node.number} loses its disk`)
+    disks.lose(node)
+  })
+}
+
+/** A machine is off for a while, and something happens to its disk that costs all of it; only where that can be survived. */
+export function offWithItsDisk(context: FaultContext, befall: (node: SimulatedNode) => void): Fault | undefined {
+  const { supervisor, world } = context
   if (!survivesLoss(context)) return undefined
   return pickedUp(context, node => {
     const control = node.inside?.control as ControlPlaneNode | undefined
-    if ((control?.votingConfiguration()?.voters.length ?? 0) < 3) return undefined
+    if ((control?.votingConfiguration()?.voters.length ?? 0) < votersMin) return undefined
     return {
       begin: () => {
-        world.say(`node ${node.number} loses its disk`)
         supervisor.keepDown(node)
         world.crash(node.number)
-        disks.lose(node)
+        befall(node)
       },
       end: () => supervisor.up(node),
     }
   })
 }
 
-export function survivesLoss({ disks, options, supervisor }: FaultContext): boolean {
+function survivesLoss({ disks, options, supervisor }: FaultContext): boolean {
   return options.founders >= 3 && options.w !== 1 && options.databases.every(({ n }) => n >= 3) && disks.lost === 0 && supervisor.leaving === 0
 }
 
-export function pickedUp({ dice, world }: FaultContext, make: (node: SimulatedNode) => Fault | undefined): Fault | undefined {
+function pickedUp({ dice, world }: FaultContext, make: (node: SimulatedNode) => Fault | undefined): Fault | undefined {
   const candidates = world.nodes.filter(node => node.running && !node.paused && !node.stopping)
   return candidates.length === 0 ? undefined : make(dice.pick(candidates))
 }

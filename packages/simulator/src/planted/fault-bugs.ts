@@ -1,6 +1,6 @@
 import type { RaftMessage } from '@sectional/core'
 import type { Connection } from '@sectional/runtime'
-import { withChanges } from './planted-bug.ts'
+import { withChanges, withRaftMessages } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
 /** Bugs that show only under one kind of fault. */
@@ -9,16 +9,7 @@ export const faultBugs: readonly PlantedBug[] = [
     name: 'snapshot-that-loses-an-entry',
     does: 'a snapshot of the metadata log lacks the newest database, which whoever installs it never hears of',
     caughtBy: ['metadata-log', 'converge', 'fatal', 'start'],
-    plant: () => () => ({
-      seams: {
-        network: network => withChanges(network, {
-          control: node => {
-            const peer = network.control(node)
-            return withChanges(peer, { sendRaft: message => peer.sendRaft(lacking(message)) })
-          },
-        }),
-      },
-    }),
+    plant: () => () => withRaftMessages(lacking),
   },
   {
     name: 'deaf-second-connection',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
 import type { RaftMessage } from '@sectional/core'
 import type { ClusterState, ControlPlane, DatabaseRecord, ShardRecord } from '@sectional/server'
-import { everyNth, withChanges } from './planted-bug.ts'
+import { everyNth, withChanges, withRaftMessages } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
 export const metadataBugs: readonly PlantedBug[] = [
@@ -11,16 +11,7 @@ export const metadataBugs: readonly PlantedBug[] = [
     does: 'a vote that was refused counts as granted, so that a term can have two leaders',
     caughtBy: ['metadata-log', 'fatal', 'converge', 'scenario'],
     scenario: 'the leader of the metadata log is cut off: the others elect one and go on',
-    plant: () => () => ({
-      seams: {
-        network: network => withChanges(network, {
-          control: node => {
-            const peer = network.control(node)
-            return withChanges(peer, { sendRaft: message => peer.sendRaft(grantedVote(message)) })
-          },
-        }),
-      },
-    }),
+    plant: () => () => withRaftMessages(grantedVote),
   },
   {
     name: 'altered-entry',
@@ -28,16 +19,7 @@ export const metadataBugs: readonly PlantedBug[] = [
     caughtBy: ['metadata-log', 'converge'],
     plant: () => () => {
       const alters = everyNth(10)
-      return {
-        seams: {
-          network: network => withChanges(network, {
-            control: node => {
-              const peer = network.control(node)
-              return withChanges(peer, { sendRaft: message => peer.sendRaft(emptied(message, alters)) })
-            },
-          }),
-        },
-      }
+      return withRaftMessages(message => emptied(message, alters))
     },
   },
   {

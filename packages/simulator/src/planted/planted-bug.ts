@@ -2,7 +2,7 @@
  * Bugs that are put into nodes on purpose, to see that the checkers find them. Production code has no switches: a
  * bug stands where parts meet, before the disk, a replica, the metadata or the wire.
  */
-import type { ShardReplica } from '@sectional/core'
+import type { RaftMessage, ShardReplica } from '@sectional/core'
 import type { Clock, Runtime, Storage, Store } from '@sectional/runtime'
 import type { Planting } from '../world/simulated-node.ts'
 
@@ -34,6 +34,20 @@ export function withStores(runtime: Runtime, change: (store: Store, name: string
   const { storage } = runtime
   const open: Storage['open'] = async (name, options) => change(await storage.open(name, options), name)
   return { ...runtime, storage: withChanges(storage, { open }) }
+}
+
+/** A node whose messages about the metadata log are altered on their way out. */
+export function withRaftMessages(alter: (message: RaftMessage) => RaftMessage): Planting {
+  return {
+    seams: {
+      network: network => withChanges(network, {
+        control: node => {
+          const peer = network.control(node)
+          return withChanges(peer, { sendRaft: message => peer.sendRaft(alter(message)) })
+        },
+      }),
+    },
+  }
 }
 
 /** True for every `count`-th call. */
