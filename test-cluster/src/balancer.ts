@@ -13,9 +13,12 @@ const hopHeaders = new Set(['connection', 'keep-alive', 'transfer-encoding'])
 export class Balancer {
   readonly #nodes: readonly TestNode[]
   readonly #up = new Set<TestNode>()
+  /** Requests that a node has not answered yet. */
+  readonly #underway = new Map<TestNode, number>()
   readonly #server: Server
   #checks: NodeJS.Timeout | undefined
   #next = 0
+  #closed = false
 
   private constructor(nodes: readonly TestNode[]) {
     this.#nodes = nodes
@@ -28,7 +31,7 @@ export class Balancer {
     const balancer = new Balancer(nodes)
     await new Promise<void>((resolve, reject) => balancer.#server.once('error', reject).listen(0, '127.0.0.1', resolve))
     await balancer.#check()
-    balancer.#checks = setInterval(() => void balancer.#check(), checkIntervalMs)
+    balancer.#checkSoon()
     return balancer
   }
 
@@ -41,15 +44,21 @@ export class Balancer {
     return `http://${administrator}@127.0.0.1:${this.port}`
   }
 
-  /** Whether the node gets requests. */
-  isUp(node: TestNode): boolean {
-    return this.#up.has(node)
+  /** Whether the node gets no requests, and has none any more: it may be stopped. */
+  isDrained(node: TestNode): boolean {
+    return !this.#up.has(node) && (this.#underway.get(node) ?? 0) === 0
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#checks)
+    this.#closed = true
+    clearTimeout(this.#checks)
     this.#server.closeAllConnections()
     await new Promise(resolve => this.#server.close(resolve))
+  }
+
+  /** One after the other: a slow answer of before must not count for more than one that came since. */
+  #checkSoon(): void {
+    this.#checks = setTimeout(() => void this.#check().then(() => { if (!this.#closed) this.#checkSoon() }), checkIntervalMs)
   }
 
   async #check(): Promise<void> {
@@ -58,6 +67,10 @@ export class Balancer {
       if (up) this.#up.add(node)
       else this.#up.delete(node)
     }))
+  }
+
+  #count(node: TestNode, change: number): void {
+    this.#underway.set(node, (this.#underway.get(node) ?? 0) + change)
   }
 
   #choose(): TestNode | undefined {
@@ -74,6 +87,7 @@ export class Balancer {
     if (node === undefined) return void outgoing.writeHead(503).end()
     let connected = false
     const { method, url } = incoming
+    this.#count(node, 1)
     const forwarded = request({ host: '127.0.0.1', port: node.http.port, method, path: url, headers: endToEnd(incoming), agent: false })
     forwarded.on('socket', socket => socket.once('connect', () => {
       connected = true
@@ -84,6 +98,7 @@ export class Balancer {
       outgoing.flushHeaders()
       pipeline(answer, outgoing, () => undefined)
     })
+    forwarded.on('close', () => this.#count(node, -1))
     forwarded.on('error', () => {
       if (!connected) {
         this.#up.delete(node)

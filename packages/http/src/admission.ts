@@ -33,6 +33,11 @@ export class Admission {
     return true
   }
 
+  /** Why `enter` said no. */
+  refusal(): ApiError {
+    return this.#closed ? new ApiError('service_unavailable', 'This node is stopping; ask another one, or this one again shortly.', { headers: retryAfter }) : overloaded('requests')
+  }
+
   leave(request: RequestContext | null): void {
     if (request !== null) this.#bytes -= request.reservedBytes
     if (request?.isFeed) this.#feeds--

@@ -1,7 +1,7 @@
 /** The pipeline of a request: admission, request id, authentication, route and access, handler, rendering, accounting. */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
-import { Admission, overloaded } from './admission.ts'
+import { Admission } from './admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
 import { Sessions } from './authentication/sessions.ts'
 import { SessionSecrets } from './authentication/session-secrets.ts'
@@ -90,7 +90,7 @@ class Pipeline {
     const requestId = requestIdOf(exchange, this.#requestIds)
     if (!services.admission.enter()) {
       const request = unreadableRequest(exchange, requestId, startedAt)
-      this.#render(request, overloaded('requests'))
+      this.#render(request, services.admission.refusal())
       this.#account(request)
       return
     }

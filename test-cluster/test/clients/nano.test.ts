@@ -62,7 +62,7 @@ describe('nano', function () {
     const node = cluster.node(3)
     await pause(trafficMs / 3)
     await setMaintenanceMode(node, 'true')
-    await eventually('the balancer to leave the node out', readMsMax, async () => expect(balancer.isUp(node)).to.equal(false))
+    await eventually('the balancer to leave the node out, and its last answers', readMsMax, async () => expect(balancer.isDrained(node)).to.equal(true))
     await node.stop()
     await pause(trafficMs / 6)
     node.start()
