@@ -1,5 +1,5 @@
 import { ApiError } from '@sectional/core'
-import { activeReplicas } from '@sectional/server'
+import { activeReplicas, majority } from '@sectional/server'
 import type { ClusterState } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { Fault, FaultContext } from './fault.ts'
@@ -14,7 +14,7 @@ const replicasMin = 3
 /**
  * An administrator takes a member out of the cluster, alive or dead, the leader too; its disk is emptied, and it joins anew when
  * the fault ends. Only where that can be survived: three full replicas of everything, clients that wait for two disks, and seeds
- * enough that an empty node among them does not found a cluster of its own.
+ * enough that those among them whose disks are empty do not found a cluster of their own.
  */
 export function leave(context: FaultContext): Fault | undefined {
   const { dice, disks, options, supervisor, world } = context
@@ -24,7 +24,7 @@ export function leave(context: FaultContext): Fault | undefined {
   const leader = candidates.find(node => node.inside?.control.leader() === node.name)
   const node = leader !== undefined && dice.chance(leaderShare) ? leader : dice.pick(candidates)
   const dies = dice.chance(crashedShare)
-  if (supervisor.leaving > 0 || disks.damagedDisks > 0 || !survivesLoss(world.nodes, node)) return undefined
+  if (supervisor.leaving > 0 || disks.damagedDisks > 0 || !survivesLoss(world.nodes, options.founders, node)) return undefined
   let over = false
   let left = false
   return {
@@ -50,11 +50,13 @@ export function leave(context: FaultContext): Fault | undefined {
   }
 }
 
-/** All members run and know the same, every shard has replicas enough that count, and none is being filled. */
-function survivesLoss(nodes: readonly SimulatedNode[], { inside, name }: SimulatedNode): boolean {
-  const state: ClusterState | null = inside?.control.state() ?? null
-  if (state === null || state.nodes[name] === undefined) return false
+/** All members run and know the same, most seeds stay members, every shard has replicas enough that count, and none is being filled. */
+function survivesLoss(nodes: readonly SimulatedNode[], founders: number, leaver: SimulatedNode): boolean {
+  const state: ClusterState | null = leaver.inside?.control.state() ?? null
+  if (state === null || state.nodes[leaver.name] === undefined) return false
   const members = nodes.filter(node => state.nodes[node.name] !== undefined)
+  const staying = members.filter(node => node !== leaver && node.number <= founders)
+  if (founders - staying.length >= majority(founders)) return false
   if (members.some(node => node.inside?.control.state()?.index !== state.index)) return false
   return [...state.databases.values()].every(({ shards }) => shards.every(shard => activeReplicas(shard).length >= replicasMin && shard.replicas.every(({ filling }) => !filling)))
 }
