@@ -54,8 +54,9 @@ export class LeaderDuties {
    * What the log must not decide about a node that wants in, or null when the log may.
    *
    * A fresh node (empty disk) that claims a member's name is that member after the loss of its disk when it has the
-   * member's address, which only one process can hold, and when the member has no link; otherwise it is another
-   * node under the same name by mistake, and refused. The old membership of a member that lost its disk ends first:
+   * member's address, which only one process can hold, and when the member has no link as such; otherwise it is another
+   * node under the same name by mistake, and refused. The request may be old, and its sender a member by now: the
+   * leader must have a link to it that shows it empty. The old membership of a member that lost its disk ends first:
    * `forget-node` takes the name out of the voters and marks its replicas as filling, and only when the
    * configuration without it is committed may the name be admitted anew, as a learner. A voter that forgot its
    * votes and its log must not come back as that voter; nor may one that was removed, and asks again before its vote is out.
@@ -72,12 +73,13 @@ export class LeaderDuties {
     if (member.address !== command.address) {
       return { kind: 'refused', reason: `${command.node} is a member at ${member.address}: give this node another name, or remove that member first if it is lost` }
     }
-    const connected = network.connected().some(peer => peer.node === command.node && peer.clusterId === state.clusterId)
-    if (connected || command.node === node) {
+    const links = network.connected().filter(peer => peer.node === command.node)
+    if (links.some(({ clusterId }) => clusterId === state.clusterId) || command.node === node) {
       return { kind: 'refused', reason: `the member ${command.node} at ${member.address} is up` }
     }
     if (state.lost.includes(command.node)) return present ? { kind: 'later' } : null
     if (!present || (learners.includes(command.node) && raft.matchOf(command.node) === 0)) return null
+    if (!links.some(({ clusterId }) => clusterId === null)) return { kind: 'later' }
     this.parts.log.warn({ joining: command.node, address: command.address }, 'a member came back with an empty disk: its old membership ends first')
     await this.parts.proposeHere({ type: 'forget-node', node: command.node, id: this.parts.newCommandId() }, context)
     return { kind: 'later' }

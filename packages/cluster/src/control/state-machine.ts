@@ -92,10 +92,10 @@ function admitNode(state: ControlState, { node, address, zone, fresh }: Of<'admi
   if (!member && !fresh) return { state, result: { kind: 'refused', reason: `${node} was removed from this cluster: empty its data directory to let it join as a new node` } }
   const holder = Object.values(state.nodes).find(other => other.address === address && other.name !== node)
   if (holder) return { state, result: { kind: 'refused', reason: `${address} is the address of ${holder.name}` } }
-  const admitted = withNode(state, { name: node, address, zone })
+  const admitted = { ...withNode(state, { name: node, address, zone }), lost: state.lost.filter(name => name !== node) }
+  // Who comes with its disk had it all the time, or again: what was marked as filling when it seemed lost is filled.
   if (!member || !fresh) return { state: admitted, result: done }
-  const found = { ...admitted, lost: state.lost.filter(name => name !== node) }
-  return { state: changeAll(found, database => refillNode(database, node)), result: done }
+  return { state: changeAll(admitted, database => refillNode(database, node)), result: done }
 }
 
 function forgetNode(state: ControlState, { node }: Of<'forget-node'>): Applied {

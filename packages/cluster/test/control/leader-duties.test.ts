@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import type { VotingConfiguration } from '@sectional/core'
+import type { PeerIdentity, PeerNetwork, VotingConfiguration } from '@sectional/core'
 import { ManualClock, MemoryLog } from '@sectional/runtime'
 import type { RaftDriver } from '../../src/consensus/raft-driver.ts'
+import type { ClusterState } from '../../src/control/cluster-state.ts'
 import { LeaderDuties } from '../../src/control/leader-duties.ts'
 import { initialState } from '../../src/control/state-machine.ts'
-import { PeerHub } from '../memory-peer-network.ts'
 import { addressOf } from './control-world.ts'
 
 describe('the leader', () => {
@@ -12,14 +12,20 @@ describe('the leader', () => {
   const context = { timeoutMs: 1000 }
   const nodes = { n1: { name: 'n1', address: addressOf('n1'), zone: null } }
   let configuration: VotingConfiguration
+  let members: ClusterState['nodes'] = nodes
+  let linked: PeerIdentity[] = []
+  const proposed: string[] = []
 
   const duties = (): LeaderDuties => new LeaderDuties({
     node: 'n1', address: addressOf('n1'), zone: null, clock, log: new MemoryLog(),
-    network: new PeerHub({ clock }).attach({ node: 'n1', address: addressOf('n1'), clusterId: 'c' }),
+    network: { connected: () => linked } as unknown as PeerNetwork,
     raft: { get configuration() { return configuration }, leads: true, matchOf: () => 7 } as unknown as RaftDriver,
-    state: () => ({ ...initialState('c'), index: 9, nodes }),
+    state: () => ({ ...initialState('c'), index: 9, nodes: members }),
     newCommandId: () => 'id',
-    proposeHere: () => Promise.reject(new Error('nothing is to be proposed')),
+    proposeHere: async ({ type }) => {
+      proposed.push(type)
+      return { kind: 'not-leader', leader: null }
+    },
   })
 
   it('lets a removed node in again only when its old vote is out: it has forgotten how it voted', async () => {
@@ -30,5 +36,19 @@ describe('the leader', () => {
     expect(await duties().checkAdmission(returning, context)).to.deep.equal({ kind: 'later' })
     configuration = { voters: ['n1'], learners: [] }
     expect(await duties().checkAdmission(returning, context)).to.equal(null)
+    expect(proposed).to.deep.equal([])
+  })
+
+  it('takes the disk of a member for lost when a link shows that it is empty, and not for a request that may be old', async () => {
+    const request = { type: 'admit-node' as const, id: 'x', node: 'n2', address: addressOf('n2'), zone: null, fresh: true }
+    const asked = async (clusterId: string | null | undefined): Promise<unknown> => {
+      linked = clusterId === undefined ? [] : [{ node: 'n2', address: addressOf('n2'), clusterId }]
+      return { answer: (await duties().checkAdmission(request, context))?.kind, proposed: proposed.splice(0) }
+    }
+    members = { ...nodes, n2: { name: 'n2', address: addressOf('n2'), zone: null } }
+    configuration = { voters: ['n1', 'n2'], learners: [] }
+    expect(await asked(undefined)).to.deep.equal({ answer: 'later', proposed: [] })
+    expect(await asked('c')).to.deep.equal({ answer: 'refused', proposed: [] })
+    expect(await asked(null)).to.deep.equal({ answer: 'later', proposed: ['forget-node'] })
   })
 })

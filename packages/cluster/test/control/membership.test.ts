@@ -150,6 +150,22 @@ describe('membership', () => {
     await world.voting(['n1', 'n2', 'n3', 'n4'])
   })
 
+  it('takes a member back whose membership ended by mistake: it has its disk', async () => {
+    world = new ControlWorld()
+    await world.form()
+    await world.during(world.plane('n1').createDatabase('db', options))
+    await world.stop('n2')
+    await world.leader(['n1', 'n3'])
+    expect((await joinAsGuest('n2', addressOf('n2'), await world.leader(['n1', 'n3']))).kind).to.equal('try-later')
+    await world.until(() => world.plane('n1').votingConfiguration()?.voters.length === 2, 'the membership has ended')
+    await world.start('n2')
+    await world.serving(['n1', 'n2', 'n3'])
+    await world.voting(['n1', 'n2', 'n3'])
+    const record = world.plane('n2').state()?.databases.get('db')
+    for (const shard of record?.shards ?? []) await world.during(world.plane('n2').replicaFilled(record?.incarnation ?? '', shard.range, 'n2'))
+    expect(world.plane('n2').state()?.databases.get('db')?.shards.every(shard => activeReplicas(shard).length === 3)).to.equal(true)
+  })
+
   it('survives the loss of each disk, one after the other', async () => {
     world = new ControlWorld()
     await world.form()
