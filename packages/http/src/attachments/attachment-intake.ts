@@ -28,12 +28,12 @@ export async function takeAttachment(
 ): Promise<AttachmentRecord> {
   const { coordinator, settings, runtime } = services
   const { name, contentType, encoding, revpos } = incoming
-  const received = new Meter()
-  const stored = new Meter()
-  const checked = checkedChunks(id, incoming, received.measure(chunks), received, settings.attachmentBytesMax)
   const level = settings.compressionLevel
   const compress = encoding === 'identity' && level > 0 && isCompressible(contentType, settings.compressibleTypes)
-  const content = stored.measure(compress ? runtime.compression.gzip(checked, level) : checked)
+  const received = new Meter({ hashes: !compress || typeof incoming.digest === 'string' })
+  const checked = checkedChunks(id, incoming, received.measure(chunks), received, settings.attachmentBytesMax)
+  const stored = compress ? new Meter({ hashes: true }) : received
+  const content = compress ? stored.measure(runtime.compression.gzip(checked, level)) : checked
   const { hash } = await coordinator.writeBlob(request.database, id, content, { w: request.query.quorum('w') }, request)
   const record: AttachmentRecord = {
     name, contentType, revpos, digest: stored.digest(), blob: hash, length: received.bytes,
@@ -44,21 +44,26 @@ export async function takeAttachment(
 }
 
 class Meter {
-  readonly #hash = createHash('md5')
+  /** The most expensive part of an upload. */
+  readonly #hash: ReturnType<typeof createHash> | undefined
   #digest: string | undefined
   bytes = 0
+
+  constructor({ hashes }: { readonly hashes: boolean }) {
+    this.#hash = hashes ? createHash('md5') : undefined
+  }
 
   async* measure(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
     for await (const chunk of chunks) {
       this.bytes += chunk.length
-      this.#hash.update(chunk)
+      this.#hash?.update(chunk)
       yield chunk
     }
   }
 
-  /** Base64 MD5, once everything went through. */
+  /** Base64 MD5, once everything went through; only of one that hashes. */
   digest(): string {
-    return this.#digest ??= this.#hash.digest('base64')
+    return this.#digest ??= this.#hash!.digest('base64')
   }
 }
 

@@ -123,11 +123,11 @@ class FileBlobWriter implements BlobWriter {
   async write(chunk: Uint8Array): Promise<void> {
     this.#assertOpen()
     this.#broken = true
+    const written = mapped(() => this.#writeAll(chunk))
+    // While the thread pool writes.
     this.#digest.update(chunk)
     this.#length += chunk.length
-    await mapped(async () => {
-      for (let at = 0; at < chunk.length;) at += (await this.#file.write(chunk, at)).bytesWritten
-    })
+    await written
     this.#broken = false
   }
 
@@ -155,6 +155,10 @@ class FileBlobWriter implements BlobWriter {
     })
   }
 
+  async #writeAll(chunk: Uint8Array): Promise<void> {
+    for (let at = 0; at < chunk.length;) at += (await this.#file.write(chunk, at)).bytesWritten
+  }
+
   async #end(): Promise<void> {
     this.#ended = true
     this.#onEnd()
@@ -173,15 +177,23 @@ function readBlob(path: string, hash: string, range: BlobRange): AsyncIterable<U
   return whole ? verified(hash, chunks) : chunks
 }
 
+/** The next chunk is read while the last one is used. */
 async function* readChunks(path: string, hash: string, start: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
   const file = await mapped(() => openFile(path, 'r'), hash)
+  const readAt = (at: number): Promise<Uint8Array> => {
+    const wanted = Math.max(0, Math.min(blobChunkBytes, end - at))
+    const reading = mapped(() => file.read(Buffer.allocUnsafe(wanted), 0, wanted, at)).then(({ bytesRead, buffer }) => buffer.subarray(0, bytesRead))
+    // Heard of when its turn comes, if it does.
+    reading.catch(() => {})
+    return reading
+  }
   try {
-    for (let at = start; at < end;) {
-      const wanted = Math.min(blobChunkBytes, end - at)
-      const { bytesRead, buffer } = await mapped(() => file.read(Buffer.allocUnsafe(wanted), 0, wanted, at))
-      if (bytesRead === 0) return
-      yield buffer.subarray(0, bytesRead)
-      at += bytesRead
+    let at = start
+    for (let ahead = readAt(at);;) {
+      const chunk = await ahead
+      if (chunk.length === 0) return
+      ahead = readAt(at += chunk.length)
+      yield chunk
     }
   } finally {
     await file.close()
