@@ -4,6 +4,7 @@ import { ClassicLevel } from 'classic-level'
 import type { Iterator as ClassicIterator } from 'classic-level'
 import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations, GroupObserver } from './group-commit-store.ts'
+import { GroupedReads } from './grouped-reads.ts'
 import { checkStoreName, StorageError } from './storage.ts'
 import { syncDirectory } from './sync-directory.ts'
 import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
@@ -60,6 +61,7 @@ export class LevelStorage implements Storage {
 
 class LevelStore extends GroupCommitStore {
   readonly #db: Level
+  readonly #reads: GroupedReads
   readonly #writeBufferBytes: number
   /** Why the database is not open although the store is. */
   #recovery: StorageError | undefined
@@ -67,6 +69,7 @@ class LevelStore extends GroupCommitStore {
   constructor(name: string, db: Level, writeBufferBytes: number, observer?: GroupObserver) {
     super(name, setImmediate, observer)
     this.#db = db
+    this.#reads = new GroupedReads(keys => db.getMany(keys))
     this.#writeBufferBytes = writeBufferBytes
   }
 
@@ -75,7 +78,7 @@ class LevelStore extends GroupCommitStore {
   }
 
   protected override _getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
-    return this.#db.getMany(keys as Uint8Array[])
+    return this.#reads.getMany(keys)
   }
 
   protected override async _writeDurable(operations: BatchOperations): Promise<void> {
