@@ -39,11 +39,12 @@ export class JsonWriter {
     this.#length += bytes.length
   }
 
-  document(document: SplicedDocument): void {
+  /** @param before text in front of the document, `after` behind it: each `text` costs as much as some hundred bytes */
+  document(document: SplicedDocument, before = '', after = ''): void {
     const { head, members, tail } = documentPieces(document)
-    this.text(head)
+    this.text(before + head)
     this.bytes(members)
-    this.text(tail)
+    this.text(tail + after)
   }
 
   /** To be awaited between rows: sends a full chunk and waits for the client to take it. */

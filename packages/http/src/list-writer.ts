@@ -24,27 +24,23 @@ export class ListWriter {
   /** @param doc undefined: no member `doc`; null: a tombstone's; a function writes what does not fit into memory */
   row(id: string, revision: string, deleted: boolean, doc: SplicedDocument | DocumentWriter | null | undefined): Promise<void> | undefined {
     const key = JSON.stringify(id)
-    this.#begin()
-    this.#writer.text(`{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${deleted ? ',"deleted":true}' : '}'}`)
-    if (doc !== undefined) {
-      this.#writer.text(',"doc":')
-      if (doc === null) this.#writer.text('null')
-      else if (typeof doc === 'function') return this.#endRow(doc)
-      else this.#writer.document(doc)
-    }
-    this.#writer.text('}')
+    const row = `${this.#begin()}{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${deleted ? ',"deleted":true}' : '}'}`
+    if (doc === undefined) this.#writer.text(`${row}}`)
+    else if (doc === null) this.#writer.text(`${row},"doc":null}`)
+    else if (typeof doc === 'function') return this.#writeRow(`${row},"doc":`, doc)
+    else this.#writer.document(doc, `${row},"doc":`, '}')
     return this.#writer.flushFull()
   }
 
-  async #endRow(write: DocumentWriter): Promise<void> {
+  async #writeRow(row: string, write: DocumentWriter): Promise<void> {
+    this.#writer.text(row)
     await write(this.#writer)
     this.#writer.text('}')
     await this.#writer.flushFull()
   }
 
   unknownKey(key: unknown): Promise<void> | undefined {
-    this.#begin()
-    this.#writer.text(JSON.stringify({ key, error: 'not_found' }))
+    this.#writer.text(`${this.#begin()}${JSON.stringify({ key, error: 'not_found' })}`)
     return this.#writer.flushFull()
   }
 
@@ -52,7 +48,8 @@ export class ListWriter {
     this.#writer.text('\r\n]}')
   }
 
-  #begin(): void {
-    if (this.#rows++ > 0) this.#writer.text(',\r\n')
+  /** What stands between two rows. */
+  #begin(): string {
+    return this.#rows++ > 0 ? ',\r\n' : ''
   }
 }

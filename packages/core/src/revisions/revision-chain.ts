@@ -55,7 +55,7 @@ export class RevisionChain {
 
   /** Newest first. */
   hashes(): string[] {
-    return [this.leaf.hash, ...this.#states().map(state => state.hash)]
+    return this.length === 1 ? [this.leaf.hash] : [this.leaf.hash, ...this.#states().map(state => state.hash)]
   }
 
   /** The node of that generation. */

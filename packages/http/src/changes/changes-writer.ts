@@ -61,28 +61,32 @@ export class ChangesWriter {
   /** To be awaited before the next row. */
   row(change: ShownChange): Promise<void> | undefined {
     const writer = this.#writer
-    if (this.#kind === 'eventsource') writer.text('data: ')
-    else if (this.#isList && this.#rows > 0) writer.text(',\r\n')
-    writer.text(this.#shape.row(change))
-    if (change.doc === null) writer.text(',"doc":null')
-    else if (change.doc !== undefined) {
-      writer.text(',"doc":')
-      if (change.doc instanceof Uint8Array) writer.bytes(change.doc)
-      else if (typeof change.doc !== 'function') writer.document(change.doc)
-      else {
-        const writing = change.doc(writer)
-        if (writing !== undefined) return this.#counted(writing.then(() => this.#endRow(change.sequence)))
-      }
-    }
-    return this.#counted(this.#endRow(change.sequence))
+    const { doc, sequence } = change
+    const before = this.#kind === 'eventsource' ? 'data: ' : this.#isList && this.#rows > 0 ? ',\r\n' : ''
+    const row = `${before}${this.#shape.row(change)}`
+    const after = this.#kind === 'eventsource' ? `}\nid: ${sequenceText(sequence)}\n\n` : this.#kind === 'continuous' ? '}\n' : '}'
+    if (doc === undefined) writer.text(`${row}${after}`)
+    else if (doc === null) writer.text(`${row},"doc":null${after}`)
+    else if (typeof doc === 'function') return this.#counted(this.#writeRow(`${row},"doc":`, doc, after))
+    else if (doc instanceof Uint8Array) {
+      writer.text(`${row},"doc":`)
+      writer.bytes(doc)
+      writer.text(after)
+    } else writer.document(doc, `${row},"doc":`, after)
+    return this.#counted(this.#endRow())
   }
 
-  #endRow(sequence: string | null): Promise<void> | undefined {
-    const writer = this.#writer
-    writer.text(this.#kind === 'eventsource' ? `}\nid: ${sequenceText(sequence)}\n\n` : this.#kind === 'continuous' ? '}\n' : '}')
+  async #writeRow(row: string, write: DocumentWriter, after: string): Promise<void> {
+    this.#writer.text(row)
+    await write(this.#writer)
+    this.#writer.text(after)
+    await this.#endRow()
+  }
+
+  #endRow(): Promise<void> | undefined {
     this.#rows++
     this.#lively = true
-    return writer.flushFull()
+    return this.#writer.flushFull()
   }
 
   /** Nothing more for now: the client gets what there is, or an empty line so that it gets the headers. */

@@ -52,9 +52,7 @@ async function sendResults(docs: readonly unknown[], request: RequestContext, se
     first = false
     const [only] = parts
     if (parts.length === 1 && 'ok' in only! && only.ok.attachments === undefined) {
-      writer.text(`${head}{"ok":`)
-      writer.document(splicedRevision(only.ok, only.flags))
-      writer.text('}]}')
+      writer.document(splicedRevision(only.ok, only.flags), `${head}{"ok":`, '}]}')
       return writer.flushFull()
     }
     writer.text(head)
@@ -185,8 +183,10 @@ function invalidMember({ rev, atts_since: attachmentsSince }: JsonObject): { rea
 
 function part(id: string, item: OpenedRevision, flags: ReadFlags, whole: OpenedDocument | null): ItemPart {
   if (item.kind === 'missing') return { error: { id, rev: item.revision, error: 'not_found', reason: 'missing' }, ofRevision: true }
-  const { leaves, tree, sequence } = whole ?? {}
-  return { ok: { ...shownRevision(item.revision), leaves, tree, sequence }, flags }
+  const shown = shownRevision(item.revision)
+  if (whole === null) return { ok: shown, flags }
+  const { leaves, tree, sequence } = whole
+  return { ok: { ...shown, leaves, tree, sequence }, flags }
 }
 
 function refuse(id: unknown, rev: unknown, error: string, reason: string): ItemResult {

@@ -1,5 +1,5 @@
 import type { OpenedRevision, OpenRevisionsRequest, Purge } from '@sectional/core'
-import { purgesOf, revisionOf } from '@sectional/core'
+import { purgesOf } from '@sectional/core'
 import type { RevisionContent } from '../records/body-record.ts'
 import type { DocumentRecord } from '../records/document-record.ts'
 import type { ShardRecords } from '../shard-records.ts'
@@ -22,8 +22,9 @@ export async function openRevisions(records: ShardRecords, requests: readonly Op
   return located.map((entries, index) => entries.map((entry): OpenedRevision => {
     if (entry.kind === 'missing') return entry
     const { id, path, deleted } = entry
+    const revision = { id, path, deleted, ...bodies[next++]! }
     const applied = purges === null ? [] : purgesOf(purges[index]!, `${path.start}-${path.ids[0]}`)
-    return { kind: 'found', revision: { id, path, deleted, ...bodies[next++]!, ...(applied.length > 0 && { purges: applied }) } }
+    return { kind: 'found', revision: applied.length === 0 ? revision : { ...revision, purges: applied } }
   }))
 }
 
@@ -45,8 +46,11 @@ type Located =
 
 function locate(document: DocumentRecord | undefined, { id, revisions, latest }: OpenRevisionsRequest): Located[] {
   if (document === undefined) return revisions === 'leaves' ? [] : revisions.map(revision => ({ kind: 'missing', revision }))
-  const { tree } = document
-  const named = revisions === 'leaves' ? tree.leafNodes().map(revisionOf) : latest ? newest(document, revisions) : revisions
+  const { tree, leaves } = document
+  if (revisions === 'leaves') {
+    return leaves.map(({ revision, deleted, bodySequence }) => ({ kind: 'found', id, path: tree.path(revision)!, deleted, bodySequence }))
+  }
+  const named = latest ? newest(document, revisions) : revisions
   return named.map((revision): Located => {
     const node = tree.node(revision)
     const path = tree.path(revision)
