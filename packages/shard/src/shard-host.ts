@@ -1,6 +1,5 @@
 import type { ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
-import { sleep, StorageError } from '@sectional/runtime'
 import type { BlobStorage, Clock, Counter, Log, Metrics, Random, Storage, Store, StoreOptions } from '@sectional/runtime'
 import { NodeBlobs } from './blobs/node-blobs.ts'
 import type { CompactionOptions } from './compaction/compaction-options.ts'
@@ -10,24 +9,20 @@ import { toReplicaError } from './call-guard.ts'
 import { FilterBudget } from './id-filter.ts'
 import { prefixMax, ShardKeys } from './key-layout.ts'
 import type { DamagedRecordError } from './records/damaged-record.ts'
-import { salvageShard } from './rebuild/shard-salvage.ts'
+import { rebuildShard } from './rebuild/shard-rebuild.ts'
 import type { SalvageReport } from './rebuild/shard-salvage.ts'
 import { defaultScrubOptions, Scrubber } from './scrub/scrubber.ts'
 import type { ScrubOptions } from './scrub/scrubber.ts'
 import { ShardDirectory, shardName } from './shard-directory.ts'
 import type { DirectoryEntry } from './shard-directory.ts'
-import { ShardRecords } from './shard-records.ts'
 import { ShardEngine } from './shard-engine.ts'
+import { SpaceReclaimer } from './space-reclaimer.ts'
 import type { WriteMetrics } from './shard-writer.ts'
 
 export const documentStoreName = 'documents'
 export const blobStoreName = 'attachments'
-/** Below, the space of a cleared range is left to LevelDB's own compactions. */
-const compactedBytesMin = 4 * 1024 * 1024
 /** Reads that miss LevelDB's block cache cost twice as much as those that hit it; each write buffer that goes to disk has ids of all shards merged anew. */
 const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 64 * 1024 * 1024 }
-/** Between two attempts to write down that a shard has begun another life. Milliseconds. */
-const replaceRetryMs = 1_000
 /** For the ids of eight to twenty million documents. */
 const filterBytesMax = 64 * 1024 * 1024
 const commitDocumentsBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
@@ -67,6 +62,7 @@ export class ShardHost {
   readonly #directory: ShardDirectory
   readonly #metrics: WriteMetrics
   readonly #compactor: Compactor
+  readonly #reclaimer: SpaceReclaimer
   readonly #filterBudget = new FilterBudget(filterBytesMax)
   readonly #commitListeners = new Set<(shard: ShardId, documents: boolean) => void>()
   readonly #scrubber: Scrubber
@@ -78,7 +74,6 @@ export class ShardHost {
   readonly #names = new WeakMap<ShardId, string>()
   readonly #creating = new Map<string, Promise<ShardEngine>>()
   readonly #dropping = new Map<string, Promise<void>>()
-  #reclaiming: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
   private constructor(runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs, { compaction, scrub }: HostOptions) {
@@ -88,6 +83,7 @@ export class ShardHost {
     this.#directory = directory
     this.#metrics = writeMetrics(runtime.metrics)
     this.#compactor = new Compactor(runtime.clock, runtime.log, compaction)
+    this.#reclaimer = new SpaceReclaimer({ store, directory, log: runtime.log, onCleared: () => blobs.collectSoon(), signal: this.#abort.signal })
     this.#damaged = runtime.metrics.counter('sectional_shard_damaged_total', 'Damaged records of documents, bodies and the like that were met, each as often as it was met.')
     blobs.onDamage = hash => { void this.#blobDamaged(hash) }
     this.#scrubber = new Scrubber({
@@ -119,7 +115,7 @@ export class ShardHost {
     const host = new ShardHost(runtime, store, directory, blobs, options)
     blobs.start()
     host.#scrubber.start()
-    host.#reclaim()
+    host.#reclaimer.start()
     return host
   }
 
@@ -247,7 +243,7 @@ export class ShardHost {
     engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(shard)} was dropped`))
     // Writes that were staged before are ahead of this one in the store's queue.
     await this.#directory.drop(name, entry).catch(rethrow)
-    this.#reclaim()
+    this.#reclaimer.start()
   }
 
   /**
@@ -280,40 +276,19 @@ export class ShardHost {
     this.#engines.delete(name)
     this.#compactor.forget(before.shard)
     engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(before.shard)} begins another life`))
-    // What was accepted before is on the disk after this.
-    await this.#store.write(() => {})
-    const after = await this.#directory.reserve(before)
-    const target = this.#engine(after, () => {})
-    let report
     try {
-      report = await salvageShard(new ShardRecords(this.#store, new ShardKeys(before.prefix), before.partitioned), target, this.#abort.signal)
-    } catch (error) {
-      this.#directory.abandon(after)
-      this.#reclaim()
-      throw error
+      return await rebuildShard({
+        store: this.#store, directory: this.#directory, clock: this.#runtime.clock, signal: this.#abort.signal,
+        engine: entry => this.#engine(entry, () => {}),
+      }, before)
     } finally {
-      target.refuse(closed())
-    }
-    await this.#replace(before, after)
-    this.#reclaim()
-    return report
-  }
-
-  /** A write that failed may have landed, so neither life can be given up before one has succeeded. */
-  async #replace(before: DirectoryEntry, after: DirectoryEntry): Promise<void> {
-    for (;;) {
-      try {
-        return await this.#directory.replace(before, after)
-      } catch (error) {
-        if (this.#closing !== undefined || !(error instanceof StorageError) || error.code === 'closed') throw error
-        await sleep(this.#runtime.clock, replaceRetryMs, this.#abort.signal)
-      }
+      this.#reclaimer.start()
     }
   }
 
   /** Waits until the space of every shard dropped so far is reclaimed. */
-  async reclaimed(): Promise<void> {
-    while (this.#reclaiming !== undefined) await this.#reclaiming
+  reclaimed(): Promise<void> {
+    return this.#reclaimer.done()
   }
 
   /** Refuses calls from now on, lets accepted writes finish and closes the store. */
@@ -329,47 +304,11 @@ export class ShardHost {
     await Promise.all(this.#rebuilding.values())
     await this.#compactor.stop()
     await Promise.allSettled([...this.#creating.values(), ...this.#dropping.values()])
-    await this.#reclaiming
+    await this.#reclaimer.done()
     await this.blobs.close()
     await this.#store.close()
   }
 
-  #reclaim(): void {
-    if (this.#directory.dropped().length === 0) return
-    this.#reclaiming ??= this.#reclaimDropped().finally(() => {
-      this.#reclaiming = undefined
-    })
-  }
-
-  /** What fails here is tried again at the next drop and at the next start. */
-  async #reclaimDropped(): Promise<void> {
-    try {
-      for (let dropped = this.#directory.dropped(); dropped.length > 0; dropped = this.#directory.dropped()) {
-        for (const run of runs(dropped)) {
-          if (this.#closing !== undefined) return
-          const range = ShardKeys.shards(run[0], run.at(-1) ?? run[0])
-          const bytes = await this.#store.approximateSize(range)
-          await this.#store.clear(range)
-          await this.#directory.reclaimed(run)
-          this.blobs.collectSoon()
-          if (bytes >= compactedBytesMin) await this.#store.compact(range)
-        }
-      }
-    } catch (error) {
-      this.#runtime.log.warn({ error: String(error) }, 'the space of dropped shards could not be reclaimed; this is tried again later')
-    }
-  }
-}
-
-/** Neighbouring prefixes together: clearing a range flushes the store's memory, and databases drop all their shards. */
-function runs(prefixes: readonly number[]): [number, ...number[]][] {
-  const found: [number, ...number[]][] = []
-  for (const prefix of prefixes.toSorted((a, b) => a - b)) {
-    const last = found.at(-1)
-    if (last !== undefined && last.at(-1) === prefix - 1) last.push(prefix)
-    else found.push([prefix])
-  }
-  return found
 }
 
 function rethrow(error: unknown): never {
