@@ -7,7 +7,7 @@
  * reachable. To decline is soft: coordinators then look at the other replicas before it decides.
  */
 import type { Clock, Log } from '@sectional/runtime'
-import { majority } from '../control/cluster-state.ts'
+import { majority } from '../quorum/majority.ts'
 import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 import type { HostedShard } from './hosted-shards.ts'
 import type { LocalReplicas } from './local-replicas.ts'

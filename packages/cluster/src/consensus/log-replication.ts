@@ -3,7 +3,8 @@
  * Owned by `RaftCore`, which makes one for each term it leads.
  */
 import type { LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
-import { majorityOf, majorityReached } from './quorum-math.ts'
+import { majority } from '../quorum/majority.ts'
+import { majorityReached } from './quorum-math.ts'
 import { Progress } from './progress.ts'
 import type { RaftLog } from './raft-log.ts'
 import type { RaftOptions, RaftSnapshot } from './raft-work.ts'
@@ -81,7 +82,7 @@ export class LogReplication {
       follower.wasActive = follower.active
       follower.active = false
     }
-    return active >= majorityOf(this.configuration.voters.length)
+    return active >= majority(this.configuration.voters.length)
   }
 
   /** Sends what each follower lacks. */

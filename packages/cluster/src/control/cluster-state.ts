@@ -62,8 +62,3 @@ export const adminOnlySecurity: DatabaseSecurity = Object.freeze({ members: { ro
 export function activeReplicas(shard: ShardRecord): readonly ReplicaRecord[] {
   return shard.replicas.filter(replica => !replica.filling)
 }
-
-/** A majority of `count`: the default of r and w. */
-export function majority(count: number): number {
-  return Math.floor(count / 2) + 1
-}

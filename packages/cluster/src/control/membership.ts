@@ -12,7 +12,7 @@ import { ReplicaError } from '@sectional/core'
 import type { JoinReply, JoinRequest, PeerNetwork, PeerStatus } from '@sectional/core'
 import { sleep } from '@sectional/runtime'
 import type { Clock, Log, Random } from '@sectional/runtime'
-import { majorityOf } from '../consensus/quorum-math.ts'
+import { majority } from '../quorum/majority.ts'
 
 export interface FormationView {
   readonly address: string
@@ -43,8 +43,8 @@ export function decideFormation({ address, seeds, statuses, linked = [] }: Forma
   if (first !== address) return { kind: 'wait', reason: `no seed is a member of a cluster yet; ${first}, the first seed, forms one` }
   const all = [...new Set([address, ...seeds])]
   const fresh = all.filter(seed => seed === address || statuses.some(status => status.address === seed && status.fresh))
-  if (fresh.length >= majorityOf(all.length)) return { kind: 'bootstrap' }
-  return { kind: 'wait', reason: `${fresh.length} of ${all.length} seeds answer that they are fresh, ${majorityOf(all.length)} are needed to form a cluster` }
+  if (fresh.length >= majority(all.length)) return { kind: 'bootstrap' }
+  return { kind: 'wait', reason: `${fresh.length} of ${all.length} seeds answer that they are fresh, ${majority(all.length)} are needed to form a cluster` }
 }
 
 export interface MembershipParts {

@@ -1,5 +1,5 @@
 import type { RevisionsDiff } from '@sectional/core'
-import { majority } from '../control/cluster-state.ts'
+import { majority } from '../quorum/majority.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'

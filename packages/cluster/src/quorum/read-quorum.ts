@@ -3,7 +3,7 @@
  * be equal: whoever asks merges them, and a merge of r answers holds every write that w = n - r + 1 replicas
  * confirmed.
  */
-import { majority } from '../control/cluster-state.ts'
+import { majority } from './majority.ts'
 
 export interface ReadQuorum {
   /** r of this read. More than `replicas` can never be met. */

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { majorityOf, majorityReached, tallyVotes } from '../../src/consensus/quorum-math.ts'
+import { majorityReached, tallyVotes } from '../../src/consensus/quorum-math.ts'
+import { majority } from '../../src/quorum/majority.ts'
 
 const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
 const voters = fc.subarray(names)
@@ -34,6 +35,6 @@ describe('majorities', () => {
   })
 
   it('are more than half', () => {
-    expect([1, 2, 3, 4, 5].map(majorityOf)).to.deep.equal([1, 2, 2, 3, 3])
+    expect([1, 2, 3, 4, 5].map(majority)).to.deep.equal([1, 2, 2, 3, 3])
   })
 })
