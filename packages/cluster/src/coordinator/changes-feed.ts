@@ -13,6 +13,9 @@ import type { Standing } from './replica-standings.ts'
 
 type RowsEvent = ChangesEvent & { readonly kind: 'rows' }
 
+/** Shards that one feed reads at once: each holds a page of rows until the reader has dealt with it. */
+const shardsReadMax = 4
+
 interface Offer { readonly event: RowsEvent; readonly release: (goOn: boolean) => void }
 
 /**
@@ -36,6 +39,8 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   #closed = false
   #announced = false
   #running = 0
+  /** To be read when another shard has been. */
+  readonly #queued: FeedShard[] = []
   #failure: { readonly error: unknown } | undefined
   #wakeReader: (() => void) | undefined
   #onIdle: (() => void) | undefined
@@ -75,7 +80,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     before?.release(true)
     if (!this.#started) {
       this.#started = true
-      for (const shard of this.shards) void this.#run(shard)
+      for (const shard of this.shards) this.#run(shard)
     }
     for (;;) {
       if (this.#ended || this.#closed) return null
@@ -126,6 +131,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
       this.#closed = true
       this.#context.signal.removeEventListener('abort', this.#onAbort)
       this.#controller?.abort()
+      this.#queued.length = 0
       for (const shard of this.shards) shard.stopWaiting()
       this.#current?.release(false)
       for (const { release } of this.#offers.splice(0)) release(false)
@@ -153,17 +159,28 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     wake?.()
   }
 
-  /** Reads until the shard has nothing more, then waits for a change. Never rejects. */
-  async #run(shard: FeedShard): Promise<void> {
+  /** Reads until the shard has nothing more, then waits for a change. */
+  #run(shard: FeedShard): void {
     if (this.#closed) return
-    this.#running++
     this.#announced = false
+    if (this.#running >= shardsReadMax) {
+      this.#queued.push(shard)
+      return
+    }
+    this.#running++
+    void this.#readOut(shard)
+  }
+
+  async #readOut(shard: FeedShard): Promise<void> {
     try {
       while (!this.#closed && !await this.#attempt(shard)) { /* another replica */ }
     } catch (error) {
       this.#failure ??= { error }
     }
-    if (--this.#running === 0) {
+    this.#running--
+    const next = this.#queued.shift()
+    if (next !== undefined) this.#run(next)
+    if (this.#running === 0) {
       this.#controller = undefined
       this.#onIdle?.()
     }
@@ -240,7 +257,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
 
   resume(shard: FeedShard, failure?: ReplicaError): void {
     if (failure !== undefined) this.#leave(shard, failure)
-    void this.#run(shard)
+    this.#run(shard)
   }
 
   #leave(shard: FeedShard, error: unknown): void {

@@ -99,6 +99,22 @@ describe('changes of a database', () => {
     expect(new Set(world.calls.filter(call => call.verb === 'scanChanges').map(call => call.node))).to.deep.equal(new Set(['b']))
   })
 
+  it('are read from few shards at once: each holds a page until the reader has dealt with it', async () => {
+    const world = new ReplicaWorld({ q: 16 })
+    const all = numbered(0, 300)
+    await write(world, 'a', all)
+    const feed = await world.coordinator('b').openChanges(world.db, fromStart, request())
+    const scanned = (): number => world.calls.filter(call => call.verb === 'scanChanges').length
+    const first = await feed.next()
+    await new Promise(resolve => setImmediate(resolve))
+    expect(first?.kind).to.equal('rows')
+    expect(scanned()).to.equal(4)
+    const { rows } = await read(feed)
+    expect(scanned()).to.equal(16)
+    expect(ids([...first?.kind === 'rows' ? first.rows : [], ...rows])).to.deep.equal(all)
+    await feed.close()
+  })
+
   it('are read in pages that join without gap or repetition, on whichever node', async () => {
     const world = new ReplicaWorld({ q: 4 })
     const all = numbered(0, 100)
