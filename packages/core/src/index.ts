@@ -1,5 +1,6 @@
 export * from './contracts/shard-replica.ts'
 export * from './contracts/peer-network.ts'
+export * from './encoding/as-buffer.ts'
 export * from './errors.ts'
 export * from './revisions/revision-id.ts'
 export * from './revisions/revision-tree.ts'

@@ -1,4 +1,5 @@
 /** Identifiers for documents and requests. */
+import { asBuffer } from '@sectional/core'
 import type { Random } from '@sectional/runtime'
 
 const incrementMax = 4093
@@ -20,7 +21,7 @@ export class UuidGenerator {
 
   next(): string {
     if (this.#counter > counterMax) {
-      this.#prefix = hex(this.#random.bytes(13))
+      this.#prefix = asBuffer(this.#random.bytes(13)).toString('hex')
       this.#counter = 0
     }
     this.#counter += 1 + Math.floor(this.#random.fraction() * incrementMax)
@@ -43,15 +44,11 @@ export class RequestIdGenerator {
 
   next(): string {
     if (this.#used >= this.#digits.length) {
-      this.#digits = hex(this.#random.bytes(requestIdBytes * requestIdBatch))
+      this.#digits = asBuffer(this.#random.bytes(requestIdBytes * requestIdBatch)).toString('hex')
       this.#used = 0
     }
     const begin = this.#used
     this.#used = begin + requestIdBytes * 2
     return this.#digits.slice(begin, this.#used)
   }
-}
-
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 }

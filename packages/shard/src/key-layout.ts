@@ -28,7 +28,7 @@
  * holds, and byte order of keys is byte order of ids. Prefixes are fixed-length numbers given out once.
  */
 import type { IdBound } from '@sectional/core'
-import { ReplicaError } from '@sectional/core'
+import { asBuffer, ReplicaError } from '@sectional/core'
 import type { Range } from '@sectional/runtime'
 
 const prefixBytes = 4
@@ -202,10 +202,6 @@ function prefixKey(prefix: number): Uint8Array {
   const key = Buffer.allocUnsafe(prefixBytes)
   key.writeUInt32BE(prefix, 0)
   return key
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
 /** Keys of the store's directory. */

@@ -1,3 +1,5 @@
+import { asBuffer } from './as-buffer.ts'
+
 /** Unsigned LEB128 integers up to 2^53 - 1, as in protobuf (https://protobuf.dev/programming-guides/encoding/). */
 
 /** Longest encoding of a safe integer, in bytes. */
@@ -28,11 +30,11 @@ export function varintLength(value: number): number {
 
 /** Reads varints, strings and raw bytes one after the other; throws RangeError at the end of the input. */
 export class ByteReader {
-  readonly bytes: Uint8Array
+  readonly bytes: Buffer
   offset: number
 
   constructor(bytes: Uint8Array, offset = 0) {
-    this.bytes = bytes
+    this.bytes = asBuffer(bytes)
     this.offset = offset
   }
 
@@ -62,10 +64,11 @@ export class ByteReader {
     throw new RangeError('integer out of range')
   }
 
-  slice(length: number): Uint8Array {
+  /** The next bytes as text. */
+  text(length: number, encoding: 'utf8' | 'hex'): string {
     const start = this.offset
     this.skip(length)
-    return this.bytes.subarray(start, this.offset)
+    return this.bytes.toString(encoding, start, this.offset)
   }
 
   skip(length: number): void {

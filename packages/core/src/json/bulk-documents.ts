@@ -1,3 +1,4 @@
+import { asBuffer } from '../encoding/as-buffer.ts'
 import { ApiError } from '../errors.ts'
 import { type ParsedDocument, readDocument } from './document-json.ts'
 import { CLOSE_BRACKET, COLON, COMMA, eachValue, OPEN_BRACKET, skipSpace, skipValue, textOf } from './json-bytes.ts'
@@ -80,7 +81,7 @@ function bulkDocuments(request: JsonObject, read: (docs: readonly unknown[]) => 
 
 /** Where the array of the only member called `docs` starts; null also when that is not told at once: an escape might spell the name. */
 function loneArray(bytes: Uint8Array): number | null {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const text = asBuffer(bytes)
   const first = text.indexOf(docsName)
   if (first < 0 || text.indexOf(docsName, first + docsName.length) >= 0 || text.indexOf(asciiEscape) >= 0) return null
   const colon = skipSpace(bytes, first + docsName.length)

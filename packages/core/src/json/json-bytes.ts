@@ -1,5 +1,7 @@
 /** Moving over UTF-8 JSON that JSON.parse has accepted. */
 
+import { asBuffer } from '../encoding/as-buffer.ts'
+
 export const QUOTE = 0x22
 export const BACKSLASH = 0x5c
 export const OPEN_BRACKET = 0x5b
@@ -100,6 +102,5 @@ export function eachValue(bytes: Uint8Array, at: number, visit: (at: number, nam
 }
 
 export function textOf(bytes: Uint8Array, start = 0, end = bytes.length): string {
-  if (Buffer.isBuffer(bytes)) return bytes.toString('utf8', start, end)
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
+  return asBuffer(bytes).toString('utf8', start, end)
 }

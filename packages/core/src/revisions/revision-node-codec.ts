@@ -65,8 +65,7 @@ export function readNode(reader: ByteReader): NodeState {
 
 export function readHash(reader: ByteReader, flags: number): string {
   const text = (flags & TEXT_HASH) !== 0
-  const part = reader.slice(text ? reader.varint() : HASH_BYTES)
-  return Buffer.from(part.buffer, part.byteOffset, part.byteLength).toString(text ? 'utf8' : 'hex')
+  return text ? reader.text(reader.varint(), 'utf8') : reader.text(HASH_BYTES, 'hex')
 }
 
 /** Moves behind a node without making anything of it. */

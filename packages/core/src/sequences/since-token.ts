@@ -233,7 +233,7 @@ function readParts(bytes: Buffer): SincePart[] {
   if (end < 1 || crc32(bytes.subarray(0, end)) !== bytes.readUInt32BE(end)) throw new RangeError('damaged')
   const reader = new ByteReader(bytes.subarray(0, end))
   if (reader.byte() !== VERSION) throw new RangeError('unknown version')
-  const nodes = Array.from({ length: readCount(reader) }, () => text(reader.slice(reader.varint()), 'utf8'))
+  const nodes = Array.from({ length: readCount(reader) }, () => reader.text(reader.varint(), 'utf8'))
   const parts: SincePart[] = []
   let expected = 0
   for (let left = readCount(reader); left > 0; left--) {
@@ -242,7 +242,7 @@ function readParts(bytes: Buffer): SincePart[] {
     const node = nodes[reader.varint()]
     if (node === undefined) throw new RangeError('unknown node')
     const header = reader.varint()
-    const history = text(reader.slice(Math.floor(header / 2)), header % 2 === 1 ? 'hex' : 'utf8')
+    const history = reader.text(Math.floor(header / 2), header % 2 === 1 ? 'hex' : 'utf8')
     parts.push({ range, node, history, sequence: reader.varint() })
   }
   if (!reader.done) throw new RangeError('bytes behind the last part')
@@ -263,10 +263,6 @@ function readRange(reader: ByteReader, expected: number): HashRange {
   const end = begin + width - 1
   if (begin < 0 || width < 1 || end > 0xffff_ffff) throw new RangeError('range outside of the ring')
   return { begin, end }
-}
-
-function text(bytes: Uint8Array, encoding: 'utf8' | 'hex'): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding)
 }
 
 class TokenWriter {

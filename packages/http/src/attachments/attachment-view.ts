@@ -1,5 +1,5 @@
 /** `_attachments` of a document as clients read it (api.md A5.14): stubs, Base64, or parts that follow. */
-import { parseRevision, type AttachmentRecord, type RevisionPath } from '@sectional/core'
+import { asBuffer, parseRevision, type AttachmentRecord, type RevisionPath } from '@sectional/core'
 import type { RequestContext } from '../request-context.ts'
 import type { JsonWriter } from '../json-writer.ts'
 import type { Services } from '../services.ts'
@@ -78,7 +78,7 @@ export function identityContent(id: string, record: AttachmentRecord, request: R
 async function writeBase64(writer: JsonWriter, chunks: AsyncIterable<Uint8Array>): Promise<void> {
   let rest: Uint8Array = Buffer.alloc(0)
   for await (const chunk of chunks) {
-    const bytes = rest.length === 0 ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length) : Buffer.concat([rest, chunk])
+    const bytes = rest.length === 0 ? asBuffer(chunk) : Buffer.concat([rest, chunk])
     const whole = bytes.length - bytes.length % 3
     writer.text(bytes.toString('base64', 0, whole))
     rest = bytes.subarray(whole)

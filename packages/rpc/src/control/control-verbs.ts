@@ -1,8 +1,8 @@
 /** Every verb of `ControlPeer` that answers, as it travels (proto/control.proto). */
-import { nodeQuestions } from '@sectional/core'
+import { asBuffer, nodeQuestions } from '@sectional/core'
 import type { JoinReply, JoinRequest, NodeQuestion, PeerStatus, ProposeReply } from '@sectional/core'
 import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
-import { asBuffer, count, ProtocolError } from '../schema/schema.ts'
+import { count, ProtocolError } from '../schema/schema.ts'
 import type { Verb } from '../schema/verb.ts'
 
 /** `undefined` is no bytes. */

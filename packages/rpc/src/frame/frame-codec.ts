@@ -12,7 +12,8 @@
  * put into another connection without ending the link.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { asBuffer, ProtocolError } from '../schema/schema.ts'
+import { asBuffer } from '@sectional/core'
+import { ProtocolError } from '../schema/schema.ts'
 
 /** A message with its header still encoded. */
 export interface RawMessage {

@@ -1,3 +1,4 @@
+import { asBuffer } from '@sectional/core'
 import protobuf from 'protobufjs'
 import { schemaText } from './schema-text.ts'
 
@@ -38,11 +39,6 @@ function messageType(root: protobuf.Root, name: string): MessageType {
       }
     },
   }
-}
-
-/** The same memory as a Buffer, which protobufjs reads fastest. */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 const root = load()

@@ -1,7 +1,8 @@
 /** The parts that several shard verbs share, both ways. */
+import { asBuffer } from '@sectional/core'
 import type { AttachmentRecord, Branch, DocumentRevision, HashRange, IdBound, Leaf, LocalDocument, ReplicaCheckpoint, RevisionPath, ShardId, TrailExtension, TrailPoint } from '@sectional/core'
 import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
-import { asBuffer, count, ProtocolError, required } from '../schema/schema.ts'
+import { count, ProtocolError, required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 
 export function encodeShard(shard: ShardId): object {

@@ -1,3 +1,4 @@
+import { asBuffer } from '@sectional/core'
 import { DamagedRecordError } from './damaged-record.ts'
 
 /** Reads what `ByteWriter` wrote. Throws DamagedRecordError beyond the end. */
@@ -6,7 +7,7 @@ export class ByteReader {
   #offset: number
 
   constructor(bytes: Uint8Array, offset = 0) {
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    this.#bytes = asBuffer(bytes)
     this.#offset = offset
   }
 

@@ -43,9 +43,8 @@ export function readLeaves(reader: ByteReader): [StoredLeaf, ...StoredLeaf[]] {
     const hash = (flags & hexHashFlag) === 0 ? reader.text() : reader.hex(hashBytes)
     leaves.push({ revision: `${generation}-${hash}`, deleted: (flags & deletedFlag) !== 0, bodySequence: reader.integer(), bodyBytes: reader.integer() })
   }
-  const [winner, ...others] = leaves
-  if (winner === undefined) throw new DamagedRecordError('a document record has no leaf')
-  return [winner, ...others]
+  if (leaves.length === 0) throw new DamagedRecordError('a document record has no leaf')
+  return leaves as [StoredLeaf, ...StoredLeaf[]]
 }
 
 /** As the contract shows them. */
