@@ -12,7 +12,7 @@ const clientGoneStatus = 499
 export function renderError(request: RequestContext, services: Services, thrown: unknown): void {
   if (thrown instanceof ClientGoneError) return abandon(request)
   if (request.exchange.headersSent) return breakOff(request, services, thrown)
-  const error = toApiError(thrown)
+  const error = afterDeletion(request, services, toApiError(thrown))
   if (error.status >= 500 && error.status !== 501 && error.status !== 503) report(request, services, thrown)
   const headers: Record<string, string> = { ...error.headers }
   if (error.status === 401) challenge(request, services, headers)
@@ -41,6 +41,12 @@ function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof BodyTooLargeError) return new ApiError('too_large', undefined, { cause: thrown })
   if (thrown instanceof ReplicaError) return fromReplica(thrown)
   return new ApiError('unknown_error', 'The request failed inside the server; its log has the details under this request id.', { cause: thrown })
+}
+
+/** Where a database was deleted under a request there is no replica left to answer: no fault of the server. */
+function afterDeletion(request: RequestContext, services: Services, error: ApiError): ApiError {
+  if (error.error !== 'internal_server_error' || !request.hasLostDatabase(services.control.state())) return error
+  return new ApiError('database_missing', undefined, { cause: error })
 }
 
 function fromReplica(error: ReplicaError): ApiError {

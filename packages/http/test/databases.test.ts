@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { ApiError } from '@sectional/core'
 import { MemoryNode } from './memory-node.ts'
 
 describe('databases', () => {
@@ -22,6 +23,18 @@ describe('databases', () => {
     await node.put('/db')
     node.control.deleteDatabase = async () => 'accepted'
     expect((await node.delete('/db')).status).to.equal(202)
+  })
+
+  it('are 404 for a request that was under way when they were deleted, and 500 for one whose shards cannot be opened', async () => {
+    await node.put('/db')
+    let deleted = false
+    node.coordinator.openDocument = async () => {
+      if (deleted) await node.control.deleteDatabase('db')
+      throw new ApiError('internal_server_error', 'No DB shards could be opened.')
+    }
+    expect((await node.get('/db/a')).json).to.deep.equal({ error: 'internal_server_error', reason: 'No DB shards could be opened.' })
+    deleted = true
+    expect((await node.get('/db/a')).json).to.deep.equal({ error: 'not_found', reason: 'Database does not exist.' })
   })
 
   it('check their parameters', async () => {

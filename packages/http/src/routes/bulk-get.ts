@@ -108,7 +108,7 @@ async function eachResult(docs: readonly unknown[], request: RequestContext, ser
   // One window is read while the one before is written.
   for (let ahead = openWindow(); ahead !== undefined;) {
     const { results, bytes } = await ahead
-    window = Math.max(1, Math.min(windowMax, window * 2, Math.floor(results.length * windowBytes / Math.max(1, bytes))))
+    window = Math.max(1, Math.min(windowMax, window * 4, Math.floor(results.length * windowBytes / Math.max(1, bytes))))
     ahead = openWindow()
     // Heard of when its turn comes, unless the client goes away first.
     ahead?.catch(() => {})
