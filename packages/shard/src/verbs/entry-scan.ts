@@ -3,6 +3,9 @@ import type { IterateOptions, Range, Store, StoreEntry } from '@sectional/runtim
 /** Entries read at one crossing to the thread pool; the store ends a page earlier when its values are large. */
 export const pageEntries = 512
 
+/** Of rows that are given with their bodies: pages twice as large live so long that the collector copies them, which costs more than crossing. */
+export const pageEntriesWithBodies = 256
+
 /** A scan that will stop after few rows reads few, and some more for those that it skips. */
 const smallestPage = 16
 
