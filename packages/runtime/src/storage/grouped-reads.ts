@@ -1,7 +1,7 @@
 type Values = (Uint8Array | undefined)[]
 
 interface WaitingRead {
-  readonly keys: readonly Uint8Array[]
+  readonly count: number
   readonly resolve: (values: Values) => void
   readonly reject: (error: unknown) => void
 }
@@ -15,8 +15,8 @@ const groupKeysMax = 256
  */
 export class GroupedReads {
   readonly #read: (keys: Uint8Array[]) => Promise<Values>
-  #waiting: WaitingRead[] = []
-  #keys = 0
+  #keys: Uint8Array[] = []
+  #reads: WaitingRead[] = []
 
   constructor(read: (keys: Uint8Array[]) => Promise<Values>) {
     this.#read = read
@@ -24,28 +24,29 @@ export class GroupedReads {
 
   getMany(keys: readonly Uint8Array[]): Promise<Values> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.length === 0) process.nextTick(() => this.#goOut())
-      this.#waiting.push({ keys, resolve, reject })
-      this.#keys += keys.length
-      if (this.#keys >= groupKeysMax) this.#goOut()
+      if (this.#reads.length === 0) process.nextTick(() => this.#goOut())
+      this.#reads.push({ count: keys.length, resolve, reject })
+      for (const key of keys) this.#keys.push(key)
+      if (this.#keys.length >= groupKeysMax) this.#goOut()
     })
   }
 
   #goOut(): void {
-    const reads = this.#waiting
-    this.#waiting = []
-    this.#keys = 0
-    if (reads.length > 0) void this.#together(reads)
+    const keys = this.#keys
+    const reads = this.#reads
+    this.#keys = []
+    this.#reads = []
+    if (reads.length > 0) void this.#together(keys, reads)
   }
 
-  async #together(reads: readonly WaitingRead[]): Promise<void> {
+  async #together(keys: Uint8Array[], reads: readonly WaitingRead[]): Promise<void> {
+    let at = 0
     try {
-      const values = await this.#read(reads.flatMap(({ keys }) => keys))
-      let at = 0
-      for (const { keys, resolve } of reads) resolve(values.slice(at, at += keys.length))
+      const values = await this.#read(keys)
+      for (const { count, resolve } of reads) resolve(values.slice(at, at += count))
     } catch (error) {
       if (reads.length === 1) reads[0]!.reject(error)
-      else for (const read of reads) void this.#together([read])
+      else for (const read of reads) void this.#together(keys.slice(at, at += read.count), [read])
     }
   }
 }
