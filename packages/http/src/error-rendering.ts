@@ -45,7 +45,8 @@ function toApiError(thrown: unknown): ApiError {
 
 /** Where a database was deleted under a request there is no replica left to answer: no fault of the server. */
 function afterDeletion(request: RequestContext, services: Services, error: ApiError): ApiError {
-  if (error.error !== 'internal_server_error' || !request.hasLostDatabase(services.control.state())) return error
+  const { namedDatabase } = request
+  if (error.error !== 'internal_server_error' || namedDatabase === null || !services.feeds.isGone(namedDatabase)) return error
   return new ApiError('database_missing', undefined, { cause: error })
 }
 

@@ -1,5 +1,5 @@
 /** One request on its way through the pipeline. */
-import type { ClusterState, DatabaseRecord } from '@sectional/cluster'
+import type { DatabaseRecord } from '@sectional/cluster'
 import type { HttpBodyWriter, HttpExchange } from '@sectional/runtime'
 import type { Query } from './query.ts'
 import { anonymous, type User } from './authentication/user.ts'
@@ -55,11 +55,8 @@ export class RequestContext {
 
   set database(record: DatabaseRecord) { this.#database = record }
 
-  /** Whether the database that the path names was deleted since the request came. */
-  hasLostDatabase(state: ClusterState | null): boolean {
-    if (this.#database === null) return false
-    return state?.databases.get(this.#database.name)?.incarnation !== this.#database.incarnation
-  }
+  /** The same where the path may name none. */
+  get namedDatabase(): DatabaseRecord | null { return this.#database }
 
   header(name: string): string | undefined { return this.exchange.headers[name] }
 }

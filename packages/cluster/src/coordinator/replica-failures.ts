@@ -22,7 +22,9 @@ export function shardFailure(errors: readonly ReplicaError[]): ApiError {
   if (answers.some(error => error.code === 'storage')) {
     return new ApiError('insufficient_storage', 'No replica of the shard could use its disk; free space or look at the log of the nodes.', { cause })
   }
-  if (answers.some(error => error.code === 'missing_blob' || error.code === 'damaged_blob')) {
+  // A replica that has just gone may have had it, and this node may not know yet that the database is deleted.
+  const gone = errors.some(error => error.code === 'not_hosted')
+  if (!gone && answers.some(error => error.code === 'missing_blob' || error.code === 'damaged_blob')) {
     return new ApiError('internal_server_error', 'The content of an attachment is whole on no reachable replica of the shard.', { cause })
   }
   if (all('timeout') || all('cancelled')) return new ApiError('timeout', undefined, { cause })

@@ -216,8 +216,6 @@ class SwarmRun {
       reachable: () => numbers,
       onAcknowledged: (operation, revision) => this.#durability.acknowledged(operation, revision),
       onSuspicious: (operation, answer) => {
-        // Its node may not have heard yet that the database is deleted, and other replicas gone.
-        if (this.#options.databases.some(({ name, fleeting }) => fleeting && name === operation.database)) return
         if (this.#disks.damagedDisks > 0 || this.#world.nodes.some(node => this.#disks.wasHit(node))) return
         this.#world.fail('crash', 'internal-error', `#${operation.number} was answered 500 ${JSON.stringify(answer.body)} although no disk is at fault`)
       },

@@ -1,0 +1,25 @@
+import { expect } from 'chai'
+import { ReplicaError } from '@sectional/core'
+import type { ReplicaErrorCode } from '@sectional/core'
+import { shardFailure } from '../../src/coordinator/replica-failures.ts'
+
+describe('failures of all replicas of a shard', () => {
+  const told = (...codes: ReplicaErrorCode[]): string => {
+    const { error, reason } = shardFailure(codes.map(code => new ReplicaError(code, 'of a test')))
+    return `${error}: ${reason}`
+  }
+
+  it('blame the content of an attachment only where no replica has just gone: its database may have been deleted', () => {
+    const lost = /^internal_server_error: The content of an attachment is whole on no reachable replica/
+    expect(told('missing_blob', 'damaged_blob')).to.match(lost)
+    expect(told('missing_blob', 'unreachable')).to.match(lost)
+    expect(told('missing_blob', 'not_hosted')).to.equal('internal_server_error: No DB shards could be opened.')
+  })
+
+  it('ask a client to come back where they are overloaded, and name a full disk before all else', () => {
+    expect(told('overloaded', 'unreachable')).to.match(/^service unavailable/)
+    expect(told('overloaded', 'storage')).to.match(/^insufficient_storage/)
+    expect(told('timeout', 'not_hosted')).to.match(/^timeout/)
+    expect(told('unreachable')).to.equal('internal_server_error: No DB shards could be opened.')
+  })
+})
