@@ -29,6 +29,8 @@ export class ShardPosition {
   #absorbed: ReplicaSource | undefined
   /** By history, the latest known last. */
   #others: Map<string, Reached> | undefined
+  /** The others as parts of a token, made once for many rows. */
+  #otherParts: readonly SincePart[] | undefined
 
   /** @param parts of a token, those of other ranges too: what was read of a wider range holds for this one */
   constructor(range: HashRange, parts: readonly SincePart[], histories: ReplicaHistories) {
@@ -65,6 +67,7 @@ export class ShardPosition {
     if (this.#history !== source.history) {
       if (this.#history !== undefined) this.#learn(this.#history, this.#node, this.#sequence)
       this.#others?.delete(source.history)
+      this.#otherParts = undefined
       this.#history = source.history
     }
     this.#node = source.node
@@ -79,13 +82,14 @@ export class ShardPosition {
   /** The replica that is read first. */
   parts(): SincePart[] {
     if (this.#history === undefined) return []
-    const parts = [{ range: this.#range, node: this.#node, history: this.#history, sequence: this.#sequence }]
-    for (const [history, { node, sequence }] of this.#others ?? []) parts.push({ range: this.#range, node, history, sequence })
-    return parts
+    const range = this.#range
+    this.#otherParts ??= Array.from(this.#others ?? [], ([history, { node, sequence }]) => ({ range, node, history, sequence }))
+    return [{ range, node: this.#node, history: this.#history, sequence: this.#sequence }, ...this.#otherParts]
   }
 
   #learn(history: string, node: string, sequence: number): void {
     const others = this.#others ??= new Map()
+    this.#otherParts = undefined
     const before = others.get(history)
     others.delete(history)
     others.set(history, { node: node || (before?.node ?? ''), sequence: Math.max(sequence, before?.sequence ?? 0) })

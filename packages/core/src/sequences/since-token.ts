@@ -14,7 +14,7 @@
  */
 import { crc32 } from 'node:zlib'
 import type { HashRange } from '../contracts/shard-replica.ts'
-import { ByteReader, VARINT_BYTES_MAX, writeVarint } from '../encoding/varint.ts'
+import { ByteReader, VARINT_BYTES_MAX, varintLength, writeVarint } from '../encoding/varint.ts'
 import { compareRanges } from '../sharding/hash-ring.ts'
 import { parseIsoTime } from '../time/utc-time.ts'
 
@@ -58,15 +58,18 @@ export function encodeSinceToken(parts: readonly SincePart[]): string {
 }
 
 interface Segment {
-  readonly parts: readonly SincePart[]
+  parts: readonly SincePart[]
   readonly bytes: Buffer
-  readonly sum: number
+  /** Where the sequence of the first part stands in them. */
+  readonly sequenceAt: number
+  sum: number
   /** Where it stands in the assembled token; -1: nowhere yet. */
   offset: number
 }
 
 /**
- * A token whose places change one after the other, as a feed goes on: only the changed place is encoded anew.
+ * A token whose places change one after the other, as a feed goes on: only the changed place is encoded anew, and where it went on in one
+ * replica, only its sequence.
  * Places are in ascending order of their ranges.
  */
 export class SinceVector {
@@ -93,10 +96,11 @@ export class SinceVector {
   set(place: number, parts: readonly SincePart[]): void {
     this.#token = undefined
     const before = this.#segments[place]
+    if (before !== undefined && this.#assembled && this.#moveOn(before, parts)) return
     this.#partCount += parts.length - (before?.parts.length ?? 0)
     if (this.#partCount > SINCE_PARTS_MAX) throw new RangeError(`a since-token holds at most ${SINCE_PARTS_MAX} parts`)
     this.#stale ||= before?.parts.length !== parts.length || !parts.every(part => this.#nodes.includes(part.node))
-    const segment = this.#stale ? { parts, bytes: noBytes, sum: 0, offset: -1 } : this.#segment(parts, this.#endBefore(place))
+    const segment = this.#stale ? { parts, bytes: noBytes, sequenceAt: 0, sum: 0, offset: -1 } : this.#segment(parts, this.#endBefore(place))
     this.#segments[place] = segment
     this.#assembled &&= before !== undefined && !this.#stale && before.bytes.length === segment.bytes.length
     if (!this.#assembled) return
@@ -110,6 +114,22 @@ export class SinceVector {
     if (this.#stale) this.#rebuild()
     if (!this.#assembled) this.#assemble()
     return this.#token = `${this.#sum}-${this.#assembly.checked().toString('base64url')}`
+  }
+
+  /** Writes the first part's sequence over the one before. False: more than that is new, or it is longer. */
+  #moveOn(segment: Segment, parts: readonly SincePart[]): boolean {
+    const from = segment.parts[0]
+    const to = parts[0]
+    if (from === undefined || to === undefined || parts.length !== segment.parts.length) return false
+    if (to.range !== from.range || to.history !== from.history || to.node !== from.node) return false
+    for (let index = 1; index < parts.length; index++) if (parts[index] !== segment.parts[index]) return false
+    if (varintLength(to.sequence) !== varintLength(from.sequence)) return false
+    segment.parts = parts
+    segment.sum += to.sequence - from.sequence
+    this.#sum += to.sequence - from.sequence
+    writeVarint(segment.bytes, segment.sequenceAt, to.sequence)
+    this.#assembly.overwriteVarint(segment.offset + segment.sequenceAt, to.sequence)
+    return true
   }
 
   #assemble(): void {
@@ -151,6 +171,7 @@ export class SinceVector {
     const out = this.#writer.start()
     let expected = end
     let sum = 0
+    let sequenceAt = 0
     for (const { range, node, history, sequence } of parts) {
       writeRange(out, range, expected)
       expected = range.end + 1
@@ -158,6 +179,7 @@ export class SinceVector {
       let encoded = this.#histories.get(history)
       if (encoded === undefined) this.#histories.set(history, encoded = encodeHistory(history))
       out.bytes(encoded)
+      sequenceAt ||= out.length
       out.varint(sequence)
     }
     // One number a range, for people.
@@ -166,7 +188,7 @@ export class SinceVector {
       if (range === undefined || compareRanges(range, part.range) !== 0) sum += part.sequence
       range = part.range
     }
-    return { parts, bytes: Buffer.from(out.written()), sum, offset: -1 }
+    return { parts, bytes: Buffer.from(out.written()), sequenceAt, sum, offset: -1 }
   }
 
   #endBefore(place: number): number {
@@ -303,6 +325,11 @@ class TokenWriter {
   /** Writes over what stands at an offset. */
   overwrite(offset: number, value: Uint8Array): void {
     this.#out.set(value, offset)
+  }
+
+  /** Writes over a number of the same length. */
+  overwriteVarint(offset: number, value: number): void {
+    writeVarint(this.#out, offset, value)
   }
 
   /** What was written, with its checksum behind it, until more is. */

@@ -36,11 +36,15 @@ describe('since-tokens', () => {
     const part = (place: number): fc.Arbitrary<SincePart> => fc.record({
       range: fc.constant(places[place]!), node: fc.constantFrom('', 'a', 'b'), history: fc.constantFrom('00ff', '11ee', 'text'), sequence: fc.nat(),
     })
-    const step = fc.nat(3).chain(place => fc.tuple(fc.constant(place), fc.array(part(place), { minLength: 1, maxLength: 3 })))
+    const replaced = fc.nat(3).chain(place => fc.tuple(fc.constant(place), fc.array(part(place), { minLength: 1, maxLength: 3 })))
+    const movedOn = fc.tuple(fc.nat(3), fc.nat(300))
+    const step = fc.oneof(replaced, movedOn)
     fc.assert(fc.property(fc.array(step, { maxLength: 20 }), steps => {
       const vector = new SinceVector(places.length)
       const now: SincePart[][] = places.map(() => [])
-      for (const [place, given] of steps) {
+      for (const [place, change] of steps) {
+        const [first, ...others] = now[place]!
+        const given = typeof change !== 'number' ? change : first === undefined ? [] : [{ ...first, sequence: first.sequence + change }, ...others]
         vector.set(place, given)
         now[place] = given
         expect(decodeSinceToken(vector.token())).to.deep.equal({ kind: 'vector', parts: now.flat() })
