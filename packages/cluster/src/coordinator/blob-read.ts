@@ -41,7 +41,7 @@ export async function* readBlob(
       if (context.signal.aborted || (failure.code === 'damaged_blob' && sent > 0)) break
     }
   }
-  throw shardFailure(errors)
+  throw shardFailure([...errors, ...scope.access.notAsked(place)])
 }
 
 /** Nothing before all of it is there. */

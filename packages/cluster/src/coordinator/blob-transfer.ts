@@ -55,7 +55,7 @@ export interface ProvideOptions {
 /**
  * Makes sure that one replica has blobs, from whichever replica of `from` has them.
  *
- * @throws ReplicaError `missing_blob` when nobody reachable has one of them
+ * @throws ReplicaError `missing_blob` when no replica gives one of them; where one that does not answer may have it, that is the cause
  */
 export async function provideBlobs(
   scope: CoordinatorScope, target: Peer, hashes: readonly string[], from: ShardPlace, requestId: string, { replace, isElsewhere }: ProvideOptions = {},
@@ -68,14 +68,17 @@ export async function provideBlobs(
 async function provideBlob(
   scope: CoordinatorScope, target: Peer, hash: string, from: ShardPlace, isElsewhere: boolean, call: CallContext,
 ): Promise<void> {
+  const silent = scope.access.notAsked(from)
   for (const source of scope.access.peers(from)) {
     if ((source.node === target.node && !isElsewhere) || !scope.access.isReachable(source.node)) continue
     try {
       return await copyBlob(source.replica, target.replica, hash, call)
     } catch (error) {
-      const { code, message } = asReplicaError(error)
+      const failure = asReplicaError(error)
+      const { code, message } = failure
+      if (code !== 'missing_blob' && code !== 'damaged_blob') silent.push(failure)
       scope.runtime.log.debug({ node: source.node, blob: hash, code, error: message, requestId: call.requestId }, 'a replica could not give attachment content')
     }
   }
-  throw new ReplicaError('missing_blob', `no reachable replica has the blob ${hash}`)
+  throw new ReplicaError('missing_blob', `no replica that answers has the blob ${hash}`, { cause: silent[0] })
 }

@@ -174,7 +174,8 @@ export type LocalWriteOutcome =
 
 /**
  * Every verb throws ApiError when too few replicas answer: `internal_server_error` ("No DB shards could be
- * opened.") when none does, `service_unavailable` with Retry-After when all that answered are overloaded.
+ * opened.") when none does, `service_unavailable` with Retry-After when all that answered are overloaded,
+ * or when content of an attachment can only be on replicas that do not answer.
  */
 export interface Coordinator {
   openDocument(db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: RequestContext): Promise<OpenedDocument | null>

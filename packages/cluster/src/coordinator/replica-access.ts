@@ -1,4 +1,4 @@
-import { compareRanges, documentHash, findRange } from '@sectional/core'
+import { compareRanges, documentHash, findRange, ReplicaError } from '@sectional/core'
 import type { HashRange, ShardId, ShardReplica } from '@sectional/core'
 import { activeReplicas } from '../control/cluster-state.ts'
 import type { DatabaseRecord, ReplicaRecord, ShardRecord } from '../control/cluster-state.ts'
@@ -102,6 +102,12 @@ export class ReplicaAccess {
 
   isReachable(node: string): boolean {
     return node === this.node || this.#directory.isConnected(node)
+  }
+
+  /** A failure for each active replica that `readers` and `deciders` leave out: what no other one has may be there. */
+  notAsked(place: ShardPlace): ReplicaError[] {
+    const away = place.record.replicas.filter(({ node, filling }) => !filling && !this.isReachable(node))
+    return away.map(({ node }) => new ReplicaError('unreachable', `no link to ${node} is open`))
   }
 
   #order(place: ShardPlace, forReading: boolean): Peer[] {

@@ -111,6 +111,25 @@ describe('content of attachments', () => {
     expect(await world.coordinator('a').openDocument(world.db, 'x', {}, request())).to.equal(null)
   })
 
+  it('that is only on a replica that is away is asked for again later, and not called lost', async () => {
+    const faults: ((world: ReplicaWorld) => void)[] = [
+      world => world.faults.set('c', { kind: 'fail', code: 'unreachable' }),
+      world => world.faults.set('c', { kind: 'hang' }),
+      world => world.cut('a', 'c'),
+    ]
+    for (const fault of faults) {
+      const world = new ReplicaWorld()
+      await world.store('c').writeBlob(pieces(content), plainCall)
+      fault(world)
+      const coordinator = world.coordinator('a')
+      const refused = coordinator.updateDocuments(world.db, [write('x')], {}, request()).catch((error: unknown) => error)
+      expect(await world.during(refused)).to.include({ error: 'service unavailable' })
+      const unread = read(world, coordinator).catch((error: unknown) => error)
+      expect(await world.during(unread)).to.include({ error: 'service unavailable' })
+      await world.during(coordinator.stop())
+    }
+  })
+
   for (const how of ['changed', 'lost'] as const) {
     it(`that is ${how} on one disk is served from another, and repaired`, async () => {
       const world = new ReplicaWorld()

@@ -9,11 +9,12 @@ describe('failures of all replicas of a shard', () => {
     return `${error}: ${reason}`
   }
 
-  it('blame the content of an attachment only where no replica has just gone: its database may have been deleted', () => {
-    const lost = /^internal_server_error: The content of an attachment is whole on no reachable replica/
-    expect(told('missing_blob', 'damaged_blob')).to.match(lost)
-    expect(told('missing_blob', 'unreachable')).to.match(lost)
-    expect(told('missing_blob', 'not_hosted')).to.equal('internal_server_error: No DB shards could be opened.')
+  it('call the content of an attachment lost only where every replica says so; others may have it, or their database may have just gone', () => {
+    expect(told('missing_blob', 'damaged_blob')).to.match(/^internal_server_error: The content of an attachment is whole on no replica/)
+    for (const code of ['unreachable', 'not_hosted', 'closed', 'timeout', 'overloaded'] as const) {
+      expect(told('missing_blob', code), code).to.match(/^service unavailable: The content of an attachment is whole on no replica of the shard that answers/)
+    }
+    expect(told('unreachable', 'not_hosted')).to.equal('internal_server_error: No DB shards could be opened.')
   })
 
   it('ask a client to come back where they are overloaded, and name a full disk before all else', () => {
