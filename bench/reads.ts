@@ -30,12 +30,24 @@ function transferred(server: MeasuredServer, transfer: Transfer, each: number, s
   })
 }
 
-async function rowsOf(node: MeasuredServer, transfer: Transfer, body?: string): Promise<string> {
-  const answer = await fetch(`http://127.0.0.1:${node.port}${transfer.path}`, { method: transfer.method, headers, ...(body !== undefined && { body }) })
-  if (answer.status !== 200) throw new Error(`${transfer.path}: ${answer.status}`)
-  // One row a line in lists and feeds; bulk reads give one long line.
-  const text = body === undefined ? await answer.text() : (await answer.text()).replaceAll(/,?\{"id":"/g, '\n{"id":"')
-  return text.split('\n').filter(line => line.includes('"id":"')).join('\n')
+/** @param bodies each is sent once; undefined: none has to be sent */
+async function rowsOf(node: MeasuredServer, transfer: Transfer, bodies: readonly string[] = ['']): Promise<string> {
+  const rows: string[] = []
+  for (const body of bodies) {
+    const answer = await fetch(`http://127.0.0.1:${node.port}${transfer.path}`, { method: transfer.method, headers, ...(body !== '' && { body }) })
+    if (answer.status !== 200) throw new Error(`${transfer.path}: ${answer.status}`)
+    // One row a line in lists and feeds; bulk reads give one long line.
+    const text = body === '' ? await answer.text() : (await answer.text()).replaceAll(/,?\{"id":"/g, '\n{"id":"')
+    for (const line of text.split('\n')) if (line.includes('"id":"')) rows.push(line)
+  }
+  return rows.join('\n')
+}
+
+/** Bodies of `_bulk_get` that ask for all documents once, each for such that lie far apart. */
+function bulkGets(): string[] {
+  return Array.from({ length: documents / batch }, (_, body) => (
+    JSON.stringify({ docs: Array.from({ length: batch }, (_, index) => ({ id: `doc-${((body * batch + index) * 7919) % documents}` })) })
+  ))
 }
 
 /** Documents with random ids in one node, and the bare program with the rows that the node answers. */
@@ -50,15 +62,18 @@ export async function measureReads(bench: Bench, folder: string | undefined): Pr
       const docs = Array.from({ length: batch }, (_, index) => ({ _id: `doc-${from + index}`, ...JSON.parse(documentBody(from + index, bodyBytes)) }))
       await cluster.send('POST', '/reads/_bulk_docs', { docs }, 201)
     }
-    const wanted = JSON.stringify({ docs: Array.from({ length: batch }, (_, index) => ({ id: `doc-${(index * 7919) % documents}` })) })
-    const wantedFile = join(scratch, 'wanted.json')
-    writeFileSync(wantedFile, wanted)
+    const wanted = bulkGets()
+    const allFile = join(scratch, 'all.json')
+    const sameFile = join(scratch, 'same.json')
+    writeFileSync(allFile, wanted.join('\n'))
+    writeFileSync(sameFile, wanted[0]!)
     const kinds: readonly (readonly [what: string, kind: string, transfer: Transfer, rows: number])[] = [
       ['`_all_docs`, rows', 'list', { method: 'GET', path: '/reads/_all_docs' }, documents],
       ['`_all_docs` with documents, rows', 'list-docs', { method: 'GET', path: '/reads/_all_docs?include_docs=true' }, documents],
       ['`_changes`, rows', 'feed', { method: 'GET', path: '/reads/_changes' }, documents],
       ['`_changes` with documents, rows', 'feed-docs', { method: 'GET', path: '/reads/_changes?include_docs=true' }, documents],
-      ['`_bulk_get` of 1000, documents', 'bulk-get', { method: 'POST', path: '/reads/_bulk_get', jsonFile: wantedFile }, batch],
+      ['`_bulk_get` of 1000, documents', 'bulk-get', { method: 'POST', path: '/reads/_bulk_get', jsonFile: allFile }, batch],
+      ['`_bulk_get` of the same 1000 again, documents', 'bulk-get', { method: 'POST', path: '/reads/_bulk_get', jsonFile: sameFile }, batch],
     ]
     const rows: Row[] = []
     for (const [what, kind, transfer, count] of kinds) {

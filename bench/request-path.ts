@@ -1,8 +1,9 @@
 /**
  * A node without sockets: what a request costs between its arrival and its answer, so that changes to the hot paths
  * show beside the noise of a busy machine. Run `node --conditions=sectional-source bench/request-path.ts
- * [get,put,bulk,bulk-get,all-docs,all-docs-with,changes,changes-with] [rounds=3]`; with `--cpu-prof` to see where it goes. Prints
- * CPU microseconds a request (a document in bulk, a row of a list), LevelDB's threads included.
+ * [get,get-again,put,bulk,bulk-get,bulk-get-again,all-docs,all-docs-with,changes,changes-with] [rounds=3]`; with `--cpu-prof` to see where it
+ * goes. `-again` asks for the same thousand documents all the time. Prints CPU microseconds a request (a document in bulk, a row of a list),
+ * LevelDB's threads included.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -63,7 +64,7 @@ async function measured(label: string, count: number, per: number, run: () => Pr
   const cpu = process.cpuUsage(cpuBefore)
   const thread = process.threadCpuUsage(threadBefore)
   const total = (cpu.user + cpu.system) / count / per
-  console.log(`${label.padEnd(13)} ${total.toFixed(1).padStart(6)} us, ${((thread.user + thread.system) / count / per).toFixed(1).padStart(6)} us of it on the main thread`)
+  console.log(`${label.padEnd(14)} ${total.toFixed(1).padStart(6)} us, ${((thread.user + thread.system) / count / per).toFixed(1).padStart(6)} us of it on the main thread`)
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'request-path-'))
@@ -88,7 +89,8 @@ for (let from = 0; from < documents; from += bulk) {
   await request('POST', '/bench/_bulk_docs', `{"docs":[${docs.join(',')}]}`, 201)
 }
 const work: Record<string, (round: number) => Promise<void>> = {
-  get: round => measured('get', documents, 1, () => pooled(documents, 64, index => request('GET', `/bench/doc-${(index * 7919 + round) % documents}`, '', 200))),
+  get: round => gets('get', documents, round),
+  'get-again': () => gets('get-again', bulk),
   put: round => {
     const bodies = Array.from({ length: 20_000 }, () => document(null))
     return measured('put', bodies.length, 1, () => pooled(bodies.length, 64, index => request('PUT', `/bench/put-${round}-${index}`, bodies[index]!, 201)))
@@ -97,16 +99,28 @@ const work: Record<string, (round: number) => Promise<void>> = {
     const bodies = Array.from({ length: 30 }, (_, index) => bulkBody(`bulk-${round}-${index}`))
     return measured('bulk', bodies.length, bulk, () => pooled(bodies.length, 4, index => request('POST', '/bench/_bulk_docs', bodies[index]!, 201)))
   },
-  'bulk-get': round => {
-    const bodies = Array.from({ length: documents / bulk }, (_, index) => (
-      JSON.stringify({ docs: Array.from({ length: bulk }, (_, at) => ({ id: `doc-${((index * bulk + at) * 7919 + round) % documents}` })) })
-    ))
-    return measured('bulk-get', bodies.length, bulk, () => pooled(bodies.length, 4, index => request('POST', '/bench/_bulk_get', bodies[index]!, 200)))
-  },
+  'bulk-get': round => bulkGets('bulk-get', documents, round),
+  'bulk-get-again': () => bulkGets('bulk-get-again', bulk),
   'all-docs': () => listed('all-docs', '_all_docs'),
   'all-docs-with': () => listed('all-docs-with', '_all_docs?include_docs=true'),
   changes: () => listed('changes', '_changes'),
   'changes-with': () => listed('changes-with', '_changes?include_docs=true'),
+}
+
+/** Documents that lie far apart, as many different ones as `distinct`. */
+function spread(index: number, distinct: number, round = 0): string {
+  return `doc-${(index % distinct * 7919 + round) % documents}`
+}
+
+function gets(label: string, distinct: number, round?: number): Promise<void> {
+  return measured(label, documents, 1, () => pooled(documents, 64, index => request('GET', `/bench/${spread(index, distinct, round)}`, '', 200)))
+}
+
+function bulkGets(label: string, distinct: number, round?: number): Promise<void> {
+  const bodies = Array.from({ length: documents / bulk }, (_, index) => (
+    JSON.stringify({ docs: Array.from({ length: bulk }, (_, at) => ({ id: spread(index * bulk + at, distinct, round) })) })
+  ))
+  return measured(label, bodies.length, bulk, () => pooled(bodies.length, 4, index => request('POST', '/bench/_bulk_get', bodies[index]!, 200)))
 }
 
 function listed(label: string, target: string): Promise<void> {

@@ -11,7 +11,7 @@ export interface TransferJob {
   readonly method: 'GET' | 'POST' | 'PUT'
   /** `{n}` becomes a number that is used once. */
   readonly path: string
-  /** A file with the JSON to send. */
+  /** A file with the JSON texts to send, one a line, in turns. */
   readonly jsonFile?: string
   /** Random bytes to send. */
   readonly uploadBytes?: number
@@ -25,18 +25,19 @@ export interface TransferResult { readonly requests: number; readonly bytes: num
 
 const job = JSON.parse(process.argv[2]!) as TransferJob
 const agent = new Agent({ keepAlive: true, maxSockets: job.connections })
-const body = job.jsonFile !== undefined ? readFileSync(job.jsonFile) : job.uploadBytes !== undefined ? randomBytes(job.uploadBytes) : null
-const headers = {
-  accept: 'application/json', authorization: `Basic ${Buffer.from(job.auth).toString('base64')}`,
-  ...(body && { 'content-length': body.length, 'content-type': job.jsonFile !== undefined ? 'application/json' : 'application/octet-stream' }),
-}
+const bodies = job.jsonFile !== undefined ? readFileSync(job.jsonFile, 'utf8').split('\n').map(line => Buffer.from(line))
+  : job.uploadBytes !== undefined ? [randomBytes(job.uploadBytes)] : []
+const common = { accept: 'application/json', authorization: `Basic ${Buffer.from(job.auth).toString('base64')}` }
+const type = job.jsonFile !== undefined ? 'application/json' : 'application/octet-stream'
 let requests = 0
 let bytes = 0
 let number = 0
 
 function transfer(): Promise<void> {
   return new Promise((resolve, reject) => {
-    const path = job.path.replace('{n}', `${job.tag}-${number++}`)
+    const path = job.path.replace('{n}', `${job.tag}-${number}`)
+    const body = bodies[number++ % bodies.length]
+    const headers = body === undefined ? common : { ...common, 'content-length': body.length, 'content-type': type }
     const sent = request({ agent, host: '127.0.0.1', port: job.port, method: job.method, path, headers }, answer => {
       answer.on('data', (chunk: Buffer) => { bytes += chunk.length })
       answer.on('error', reject)

@@ -109,7 +109,7 @@ function nextBit(bit: number, bits: number): number {
 }
 
 /** Two hashes of the id's UTF-16 units (FNV-1a and a second multiplier), mixed at the end as MurmurHash3 does. */
-function hashOf(id: string): { readonly block: number; readonly bits: number } {
+export function hashOf(id: string): { readonly block: number; readonly bits: number } {
   let first = 0x811c9dc5
   let second = 0x9e3779b9
   for (let index = 0; index < id.length; index++) {

@@ -14,6 +14,8 @@ import { CommitWaiters } from './commit-waiters.ts'
 import type { NodeBlobs } from './blobs/node-blobs.ts'
 import { ShardKeys } from './key-layout.ts'
 import type { FilterBudget } from './id-filter.ts'
+import { KeptDocuments } from './kept-documents.ts'
+import type { KeptDocumentsBudget } from './kept-documents.ts'
 import type { DamagedRecordError } from './records/damaged-record.ts'
 import type { DirectoryEntry } from './shard-directory.ts'
 import { ShardRecords } from './shard-records.ts'
@@ -42,6 +44,7 @@ export interface EngineResources {
   readonly metrics: WriteMetrics
   readonly compactor: Compactor
   readonly filterBudget: FilterBudget
+  readonly keptBudget: KeptDocumentsBudget
   /** Called after each durable change of documents (`documents`) or only local documents. */
   readonly onCommit: (shard: ShardId, documents: boolean) => void
   /** Called when a call met a record that is not what was written. */
@@ -49,7 +52,7 @@ export interface EngineResources {
 }
 
 /**
- * One replica of one shard on the node's store. Holds no file, timer or cache of its own: an idle engine is a
+ * One replica of one shard on the node's store. Holds no file or timer of its own: an idle engine is a
  * few small objects. Point reads answer from the calling thread; scans give pages of bounded size and let
  * other work in between, and `timeoutMs` bounds the wait for each page, not the reader's pace.
  */
@@ -66,12 +69,12 @@ export class ShardEngine implements ShardReplica {
   #catchingUp = false
   #refusal: ReplicaError | undefined
 
-  constructor({ store, blobs, clock, metrics, compactor, filterBudget, onCommit, onDamage }: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
+  constructor({ store, blobs, clock, metrics, compactor, filterBudget, keptBudget, onCommit, onDamage }: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
     this.shard = shard
     this.#history = history
     this.#blobs = blobs
     this.#clock = clock
-    this.records = new ShardRecords(store, new ShardKeys(prefix), partitioned)
+    this.records = new ShardRecords(store, new ShardKeys(prefix), partitioned, new KeptDocuments(keptBudget))
     this.#waiters = new CommitWaiters(clock)
     this.#compactor = compactor
     this.#onDamage = error => onDamage(shard, error)

@@ -7,6 +7,7 @@ import { Compactor } from './compaction/compactor.ts'
 import type { CompactionTask } from './compaction/compactor.ts'
 import { toReplicaError } from './call-guard.ts'
 import { FilterBudget } from './id-filter.ts'
+import { KeptDocumentsBudget } from './kept-documents.ts'
 import { prefixMax, ShardKeys } from './key-layout.ts'
 import type { DamagedRecordError } from './records/damaged-record.ts'
 import { rebuildShard } from './rebuild/shard-rebuild.ts'
@@ -25,6 +26,8 @@ export const blobStoreName = 'attachments'
 const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 64 * 1024 * 1024 }
 /** For the ids of eight to twenty million documents. */
 const filterBytesMax = 64 * 1024 * 1024
+/** For the records of some 25,000 documents that are read again and again. */
+const keptBytesMax = 32 * 1024 * 1024
 const commitDocumentsBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 export interface HostOptions {
@@ -64,6 +67,7 @@ export class ShardHost {
   readonly #compactor: Compactor
   readonly #reclaimer: SpaceReclaimer
   readonly #filterBudget = new FilterBudget(filterBytesMax)
+  readonly #keptBudget = new KeptDocumentsBudget(keptBytesMax)
   readonly #commitListeners = new Set<(shard: ShardId, documents: boolean) => void>()
   readonly #scrubber: Scrubber
   readonly #damaged: Counter
@@ -138,7 +142,7 @@ export class ShardHost {
   #engine(entry: DirectoryEntry, onCommit: (shard: ShardId, documents: boolean) => void): ShardEngine {
     return new ShardEngine({
       store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, metrics: this.#metrics, compactor: this.#compactor,
-      filterBudget: this.#filterBudget, onCommit, onDamage: (shard, error) => this.#recordDamaged(shard, error),
+      filterBudget: this.#filterBudget, keptBudget: this.#keptBudget, onCommit, onDamage: (shard, error) => this.#recordDamaged(shard, error),
     }, entry)
   }
 

@@ -1,6 +1,7 @@
 import type { PartitionInfo, PurgeRow, TimeSpan, TrailPoint } from '@sectional/core'
 import { sealBytes, sealed } from '@sectional/runtime'
 import type { Store, StoreEntry } from '@sectional/runtime'
+import type { KeptDocuments } from './kept-documents.ts'
 import type { ShardKeys } from './key-layout.ts'
 import { furtherChunksOf, joinBody } from './records/body-record.ts'
 import type { RevisionContent } from './records/body-record.ts'
@@ -25,11 +26,14 @@ export class ShardRecords {
 
   /** Whether counts and sizes of partitions are kept. */
   readonly partitioned: boolean
+  /** Documents that the store need not be asked for again; undefined: it always is. */
+  readonly kept: KeptDocuments | undefined
 
-  constructor(store: Store, keys: ShardKeys, partitioned = false) {
+  constructor(store: Store, keys: ShardKeys, partitioned = false, kept?: KeptDocuments) {
     this.store = store
     this.keys = keys
     this.partitioned = partitioned
+    this.kept = kept
   }
 
   state(): ReplicaState {
@@ -38,14 +42,34 @@ export class ShardRecords {
   }
 
   document(id: string): DocumentRecord | undefined {
-    const bytes = this.store.getSync(this.keys.document(id))
-    return bytes === undefined ? undefined : DocumentRecord.decode(id, bytes)
+    const kept = this.kept?.get(id)
+    if (kept !== undefined) return kept
+    const reading = this.kept?.reading()
+    const record = this.#stored(id)
+    if (record !== undefined) this.kept?.keep(id, record, reading)
+    return record
   }
 
   async documents(ids: readonly string[]): Promise<(DocumentRecord | undefined)[]> {
     if (ids.length <= readsOnTheSpotMax) return ids.map(id => this.document(id))
-    const found = await this.store.getMany(ids.map(id => this.keys.document(id)))
-    return found.map((bytes, index) => bytes === undefined ? undefined : DocumentRecord.decode(ids[index]!, bytes))
+    const records = ids.map(id => this.kept?.get(id))
+    const reading = this.kept?.reading()
+    const unknown: number[] = []
+    for (const [index, record] of records.entries()) if (record === undefined) unknown.push(index)
+    const found = await this.store.getMany(unknown.map(index => this.keys.document(ids[index]!)))
+    for (const [at, index] of unknown.entries()) {
+      const id = ids[index]!
+      const bytes = found[at]
+      if (bytes === undefined) continue
+      const record = records[index] = DocumentRecord.decode(id, bytes)
+      this.kept?.keep(id, record, reading)
+    }
+    return records
+  }
+
+  #stored(id: string): DocumentRecord | undefined {
+    const bytes = this.store.getSync(this.keys.document(id))
+    return bytes === undefined ? undefined : DocumentRecord.decode(id, bytes)
   }
 
   /** At once where it is one record, as nearly all are. undefined: it is not there; see `assertGone`. */
@@ -73,7 +97,8 @@ export class ShardRecords {
    * @throws DamagedRecordError when the document still names it
    */
   assertGone(id: string, sequence: number): void {
-    if (this.document(id)?.tree.nodes().some(({ bodyKey }) => bodyKey === sequence)) throw new DamagedRecordError(`the body of document ${id} at sequence ${sequence} is missing`)
+    this.kept?.forget(id)
+    if (this.#stored(id)?.tree.nodes().some(({ bodyKey }) => bodyKey === sequence)) throw new DamagedRecordError(`the body of document ${id} at sequence ${sequence} is missing`)
   }
 
   /** Records of a body besides its first one. */

@@ -73,6 +73,7 @@ export class ShardWriter implements DraftBase {
   close(): void {
     this.#closing.abort()
     this.#ids.release()
+    this.#records.kept?.release()
   }
 
   /** Counters as of the last batch that ended well. */
@@ -205,6 +206,7 @@ export class ShardWriter implements DraftBase {
     if (filled === undefined) return done
     for (const [id] of filled.documents) this.#ids.add(id)
     this.#pending.add(filled)
+    this.#records.kept?.staged(filled, filled.documents)
     if (filled.trail !== undefined) this.#heldTrails.written(filled.trail.history)
     if (filled.timeSpans !== undefined) this.#timeSpans = filled.timeSpans
     this.#staged = filled.state
@@ -221,6 +223,7 @@ export class ShardWriter implements DraftBase {
     }
     this.#committed = filled.state
     this.#pending.landed(filled)
+    this.#records.kept?.landed(filled)
     for (const ahead of this.#aheads) {
       for (const [id, record] of filled.documents) ahead.set(id, record instanceof DocumentRecord ? record : undefined)
     }
@@ -280,6 +283,7 @@ export class ShardWriter implements DraftBase {
   #settle(): Promise<void> {
     this.#settling ??= this.#records.store.write(() => {}).then(() => {
       this.#unsettled = false
+      this.#records.kept?.settled()
     }).finally(() => {
       this.#settling = undefined
     })

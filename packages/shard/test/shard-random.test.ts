@@ -4,6 +4,7 @@ import type { DocumentEdit, DocumentRevision, ShardReplica, StoreRevisionsReques
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { ManualClock, MemoryStorage } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '../src/index.ts'
+import { DocumentRecord } from '../src/records/document-record.ts'
 import type { ShardEngine } from '../src/index.ts'
 import { collect, context, edit, revision, shardA, shardRuntime } from './shard-world.ts'
 
@@ -18,7 +19,8 @@ type Step =
 interface EditPlan { readonly id: string; readonly value: number; readonly deleted: boolean; readonly parent: 'none' | 'winner' | 'known' | 'unknown' }
 interface RevisionPlan { readonly id: string; readonly path: readonly string[]; readonly deleted: boolean }
 
-const ids = fc.constantFrom('a', 'b', 'c', 'ä/b', '\u0000', '\u{10ffff}', '_design/x')
+const allIds = ['a', 'b', 'c', 'ä/b', '\u0000', '\u{10ffff}', '_design/x']
+const ids = fc.constantFrom(...allIds)
 const value = fc.integer({ min: 0, max: 3 })
 const seldom = fc.integer({ min: 0, max: 3 }).map(roll => roll === 0)
 const editPlan = fc.record({ id: ids, value, deleted: seldom, parent: fc.constantFrom('none', 'winner', 'winner', 'known', 'unknown') }) as fc.Arbitrary<EditPlan>
@@ -75,13 +77,16 @@ describe('a shard under random work', () => {
   })
 
   it('keeps every acknowledged write and consistent records through crashes and disk errors', async () => {
+    let keptSeen = 0
     await fc.assert(fc.asyncProperty(fc.array(fc.oneof(...calls, ...disturbances), { maxLength: 40 }), async steps => {
       const world = await CrashWorld.start()
       for (const step of steps) await world.apply(step as Step)
       await world.crash(false)
       await world.check()
       await world.stop()
-    }), { numRuns: 200 })
+      keptSeen += world.keptSeen
+    }), { numRuns: 600 })
+    expect(keptSeen).to.be.above(100)
   }).timeout(20_000)
 })
 
@@ -139,6 +144,10 @@ function texts(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, texts(member)]))
 }
 
+function contentOf({ sequence, leaves, tree }: DocumentRecord): unknown {
+  return { sequence, leaves, branches: tree.branches() }
+}
+
 /** An engine whose process crashes and whose disk fails; it remembers what was acknowledged. */
 class CrashWorld {
   storage = new MemoryStorage()
@@ -146,6 +155,8 @@ class CrashWorld {
   engine!: ShardEngine
   readonly clock = new ManualClock()
   readonly known = new KnownRevisions()
+  /** How often a document was kept in memory when that was looked at. */
+  keptSeen = 0
   readonly #acknowledged: DocumentRevision[] = []
   readonly #acknowledgedLocals = new Map<string, number>()
   readonly #acknowledgedCheckpoints = new Map<string, number>()
@@ -165,12 +176,34 @@ class CrashWorld {
   async apply(step: Step): Promise<void> {
     if (step.kind === 'crash') await this.crash(step.keep)
     else if (step.kind === 'fail') this.storage.disk.failNextWrite('io')
-    else if (step.kind === 'wait') for (let turn = 0; turn < step.turns; turn++) await Promise.resolve()
+    else if (step.kind === 'wait') await this.#wait(step.turns)
     else if (step.kind === 'update') {
       const edits = await Promise.all(step.edits.map(plan => this.known.edit(this.engine, plan)))
       this.#track(this.#update(edits))
     } else if (step.kind === 'store') this.#track(this.#store(storeRequest(step)))
     else this.#track(this.#local(step.id, step.value))
+    this.#checkKept()
+  }
+
+  /** Somebody reads all documents meanwhile. */
+  async #wait(turns: number): Promise<void> {
+    this.#track(this.engine.diffRevisions(allIds.map(id => ({ id, revisions: ['1-x'] })), context).then(() => {}))
+    for (let turn = 0; turn < turns; turn++) {
+      await Promise.resolve()
+      this.#checkKept()
+    }
+  }
+
+  /** What is kept in memory is what the store holds, at any moment. */
+  #checkKept(): void {
+    const { keys, kept, store } = this.engine.records
+    for (const id of allIds) {
+      const record = kept?.get(id)
+      if (record === undefined) continue
+      const stored = store.getSync(keys.document(id))
+      expect(stored && contentOf(DocumentRecord.decode(id, stored)), `what is kept of ${id}`).to.deep.equal(contentOf(record))
+      this.keptSeen++
+    }
   }
 
   /** Failures of the disk and of the crash are expected; anything else is not. */
