@@ -1,3 +1,4 @@
+import { openedBytesMax } from '@sectional/core'
 import { expect } from 'chai'
 import { basic, MemoryNode } from './memory-node.ts'
 
@@ -58,6 +59,37 @@ describe('_bulk_docs', () => {
   it('needs the JSON content type and valid credentials', async () => {
     expect((await node.post('/db/_bulk_docs', '{"docs":[]}', { 'content-type': 'text/plain' })).status).to.equal(415)
     expect((await node.post('/db/_bulk_docs', { docs: [] }, { authorization: basic('x', 'y') })).status).to.equal(401)
+  })
+})
+
+describe('_bulk_get of large documents behind small ones', () => {
+  it('has few of them in memory at once, and answers in request order', async () => {
+    const shards = 3
+    const largeBytes = 400_000
+    let mostBytes = 0
+    const node = new MemoryNode({ wrap: coordinator => ({
+      ...coordinator,
+      openManyRevisions: async (...request) => {
+        const answers = await coordinator.openManyRevisions(...request)
+        const revisions = answers.flatMap(answer => answer ?? [])
+        mostBytes = Math.max(mostBytes, revisions.reduce((sum, each) => sum + (each.kind === 'found' ? each.revision.body.length : 0), 0))
+        return answers
+      },
+    }) })
+    await node.put(`/db?q=${shards}`)
+    const ids = Array.from({ length: 140 }, (_, index) => `doc-${index}`)
+    const isLarge = (index: number): boolean => index >= 80 && index % 5 !== 0
+    await node.post('/db/_bulk_docs', { docs: ids.map((_id, index) => ({ _id, text: isLarge(index) ? 'x'.repeat(largeBytes) : 'x' })) })
+    const asked = ids.flatMap((id, index) => index % 7 === 0 ? [{ id }, { id: `none-${index}` }, {}] : [{ id }])
+    for (const query of ['', '?r=1&revs=true']) {
+      mostBytes = 0
+      const { results } = (await node.post(`/db/_bulk_get${query}`, { docs: asked })).json
+      expect(results.map((result: any) => result.id ?? undefined)).to.deep.equal(asked.map(({ id }: { id?: string }) => id))
+      const lengths = results.flatMap((result: any) => result.docs[0].ok === undefined ? [] : [result.docs[0].ok.text.length])
+      expect(lengths).to.deep.equal(ids.map((_, index) => isLarge(index) ? largeBytes : 1))
+      expect(mostBytes).to.be.within(largeBytes, shards * (openedBytesMax + largeBytes))
+    }
+    await node.stop()
   })
 })
 

@@ -98,9 +98,8 @@ class ReplicaSync {
     let batch: DocumentRevision[] = []
     let bytes = 0
     for (let at = 0; at < wanted.length;) {
-      const asked = wanted.slice(at, at + this.#fetchSize)
-      const revisions = await this.#fetch(asked)
-      at += asked.length
+      const { revisions, answered } = await this.#fetch(wanted.slice(at, at + this.#fetchSize))
+      at += answered
       for (const revision of revisions) {
         if (batch.length > 0 && (batch.length >= this.#pass.options.batchDocumentsMax || bytes + revision.body.length > this.#pass.options.batchBytesMax)) {
           await this.#store(batch, [], false)
@@ -139,14 +138,16 @@ class ReplicaSync {
   }
 
   /** Bodies of the next documents; how many next time follows from their size. */
-  async #fetch(requests: readonly OpenRevisionsRequest[]): Promise<DocumentRevision[]> {
-    const opened = (await this.#pass.source.openRevisions(requests, this.#pass.call)).flat()
+  async #fetch(requests: readonly OpenRevisionsRequest[]): Promise<{ readonly revisions: readonly DocumentRevision[]; readonly answered: number }> {
+    const answers = await this.#pass.source.openRevisions(requests, this.#pass.call)
+    const answered = answers.length
+    if (answered === 0) throw new ReplicaError('protocol', 'the source answers for none of the documents that it was asked for')
     // What is missing by now was replaced since the row was read, and has a later row.
-    const revisions = opened.flatMap(each => each.kind === 'found' ? [each.revision] : [])
+    const revisions = answers.flat().flatMap(each => each.kind === 'found' ? [each.revision] : [])
     const bytes = revisions.reduce((sum, revision) => sum + revision.body.length, 0)
-    const fitting = bytes === 0 ? fetchMax : Math.floor(requests.length * this.#pass.options.batchBytesMax / bytes)
+    const fitting = bytes === 0 ? fetchMax : Math.floor(answered * this.#pass.options.batchBytesMax / bytes)
     this.#fetchSize = Math.max(1, Math.min(fetchMax, this.#fetchSize * 2, fitting))
-    return revisions
+    return { revisions, answered }
   }
 
   async #missingLocals(ids: readonly string[]): Promise<LocalDocument[]> {

@@ -181,8 +181,8 @@ export interface Coordinator {
   openDocument(db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: RequestContext): Promise<OpenedDocument | null>
   /** `revisions: 'leaves'` of an unknown document: null. */
   openRevisions(db: DatabaseRecord, id: string, request: { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions, context: RequestContext): Promise<readonly OpenedRevision[] | null>
-  /** The same for many documents, in order, with few calls. The caller bounds how many, for all are in memory together. */
-  openManyRevisions(db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], options: ReadOptions, context: RequestContext): Promise<readonly (readonly OpenedRevision[] | null)[]>
+  /** The same for many documents, in order, with few calls; undefined: to be asked for again, since others have many bytes already. The first is always given. */
+  openManyRevisions(db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], options: ReadOptions, context: RequestContext): Promise<readonly (readonly OpenedRevision[] | null | undefined)[]>
   /** One outcome per write, in order; the same id twice is processed in order. */
   updateDocuments(db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: RequestContext): Promise<readonly WriteOutcome[]>
   /** One outcome per revision, in order. */

@@ -1,4 +1,4 @@
-import { ApiError, ReplicaError, mapBounded } from '@sectional/core'
+import { ApiError, ReplicaError, mapBounded, openedBytesMax } from '@sectional/core'
 import type { CallContext, OpenedRevision, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
@@ -43,25 +43,30 @@ export async function openRevisions(
  * Revisions of many documents, one call to each replica that is asked. What the replicas do not agree about, or do not
  * have, is opened document by document as `openRevisions` does.
  *
+ * @returns undefined in place of documents that are to be asked for again, since others have many bytes already; never of the first one
  * @throws ApiError when no replica of a range answers
  */
 export async function openManyRevisions(
   scope: CoordinatorScope, db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], { r }: ReadOptions, context: RequestContext,
-): Promise<readonly (readonly OpenedRevision[] | null)[]> {
+): Promise<readonly (readonly OpenedRevision[] | null | undefined)[]> {
   const call = readCall(scope, context)
-  const results = new Array<readonly OpenedRevision[] | null>(requests.length)
+  const results = new Array<readonly OpenedRevision[] | null | undefined>(requests.length).fill(undefined)
   await Promise.all([...indexesByPlace(scope, db, requests)].map(async ([place, indexes]) => {
     const asked = indexes.map(index => requests[index]!)
     const together = await openTogether(scope, place, asked, r, call)
+    const answered = together === undefined ? indexes : indexes.slice(0, Math.max(1, together.length))
     const alone: number[] = []
-    for (const [position, index] of indexes.entries()) {
+    for (const [position, index] of answered.entries()) {
       const opened = together?.[position]
       if (opened === undefined) alone.push(index)
       else results[index] = requests[index]!.revisions === 'leaves' && opened.length === 0 ? null : opened
     }
+    let bytes = 0
     await mapBounded(alone, scope.options.requestCallsMax, async index => {
+      if (bytes > openedBytesMax) return
       const request = requests[index]!
-      results[index] = await openRevisions(scope, db, request.id, { ...request, r }, context)
+      const opened = results[index] = await openRevisions(scope, db, request.id, { ...request, r }, context)
+      for (const each of opened ?? []) if (each.kind === 'found') bytes += each.revision.body.length
     })
   }))
   return results
@@ -78,7 +83,7 @@ function indexesByPlace(scope: CoordinatorScope, db: DatabaseRecord, requests: r
   return byPlace
 }
 
-/** In the order of the requests; undefined: to be opened alone, as all are when the answers are too large for one message. */
+/** In the order of the requests, of the first ones that all replicas answered; undefined: to be opened alone, as all are when a call failed. */
 async function openTogether(
   scope: CoordinatorScope, place: ShardPlace, requests: readonly OpenRevisionsRequest[], r: number | undefined, call: CallContext,
 ): Promise<readonly (readonly OpenedRevision[] | undefined)[] | undefined> {
@@ -91,7 +96,8 @@ async function openTogether(
       return opened.map(revisions => revisions.every(({ kind }) => kind === 'found') ? revisions : undefined)
     }
     const { replies: [first, ...others], met } = await collectReplies(scope, place, r, peer => peer.replica.openRevisions(requests, call))
-    return requests.map((_, index) => {
+    const answered = Math.min(first!.value.length, ...others.map(({ value }) => value.length))
+    return requests.slice(0, answered).map((_, index) => {
       const opened = first!.value[index]!
       if (others.some(({ value }) => !sameRevisions(value[index]!, opened))) return undefined
       scope.metrics.read(met ? 'agreed' : 'degraded')

@@ -244,6 +244,29 @@ describe('reading revisions', () => {
     expect(await open(false)).to.deep.equal(named)
   })
 
+  it('opens as many of many large documents as have few bytes, and the rest when asked again', async () => {
+    const world = new ReplicaWorld()
+    const text = 'x'.repeat(600_000)
+    const ids = Array.from({ length: 6 }, (_, index) => `x-${index}`)
+    for (const id of ids) await put(world, ['a', 'b', 'c'], id, ['r1'], { id, text })
+    await put(world, ['a'], 'x-1', ['r2', 'r1'], { text })
+    const coordinator = world.coordinator('b')
+    for (const [latest, refused] of [[false, false], [true, false], [false, true]]) {
+      if (refused) for (const node of world.nodes) refuseMany(world.store(node))
+      const opened: string[] = []
+      for (let calls = 1; opened.length < ids.length; calls++) {
+        const left = ids.slice(opened.length)
+        const answers = await coordinator.openManyRevisions(world.db, left.map(id => ({ id, revisions: 'leaves', latest: latest! })), {}, request())
+        const given = answers.findIndex(answer => answer === undefined)
+        expect(given, `call ${calls}`).to.not.equal(0)
+        for (const [answer] of answers.slice(0, given < 0 ? undefined : given).map(answer => answer!)) opened.push(answer!.kind === 'found' ? answer!.revision.id : '')
+        expect(calls).to.be.below(5)
+      }
+      expect(opened).to.deep.equal(ids)
+    }
+    await coordinator.stop()
+  })
+
   it('reports a revision as missing unless a majority has it', async () => {
     const world = new ReplicaWorld({ q: 2 })
     const coordinator = world.coordinator('a')

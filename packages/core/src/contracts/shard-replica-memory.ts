@@ -18,7 +18,7 @@ import type {
   ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   TrailPoint, UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from './shard-replica.ts'
-import { ReplicaError } from './shard-replica.ts'
+import { openedBytesMax, ReplicaError } from './shard-replica.ts'
 
 export interface MemoryShardReplicaOptions {
   /** Names this life of the replica. */
@@ -72,12 +72,18 @@ export class MemoryShardReplica implements ShardReplica {
 
   async openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
     check(context)
-    return requests.map(({ id, revisions, latest }) => {
+    const answers: OpenedRevision[][] = []
+    let bytes = 0
+    for (const { id, revisions, latest } of requests) {
+      if (bytes > openedBytesMax) break
       const tree = this.#tree(id)
       const wanted = revisions === 'leaves' ? tree.leaves().map(leaf => leaf.revision)
         : latest ? [...new Set(revisions.flatMap(revision => tree.has(revision) ? tree.latest(revision) : [revision]))] : revisions
-      return wanted.map(revision => this.#open(id, tree, revision))
-    })
+      const opened = wanted.map(revision => this.#open(id, tree, revision))
+      for (const each of opened) if (each.kind === 'found') bytes += each.revision.body.length
+      answers.push(opened)
+    }
+    return answers
   }
 
   async updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {

@@ -342,6 +342,9 @@ export interface WrittenBlob { readonly hash: string; readonly length: number }
 /** Bytes of a blob; `end` is exclusive, and both are cut to its length. Absent: all of it, with its hash checked. */
 export interface BlobSpan { readonly start: number; readonly end: number }
 
+/** A reply of `openRevisions` ends with the document whose bodies go beyond so many bytes. */
+export const openedBytesMax = 1024 * 1024
+
 /**
  * One replica of one shard. Every promise that confirms a write resolves only after the write is durable
  * (fsync'ed). Failures reject with `ReplicaError`; per-document outcomes are values. Scans are pages;
@@ -349,6 +352,7 @@ export interface BlobSpan { readonly start: number; readonly end: number }
  */
 export interface ShardReplica {
   openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null>
+  /** In order. Where bodies are large, of the first requests only (`openedBytesMax`), and of the first one in any case: the others are to be asked for again. */
   openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]>
   updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply>
   storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void>

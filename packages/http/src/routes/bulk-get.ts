@@ -12,8 +12,11 @@ import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 
 const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
-/** Documents read at once, which wait in memory for their turn to be written: few at first, then as many as their sizes let. Two windows at most. */
-const firstWindow = 4
+/**
+ * Documents read at once, which wait in memory for their turn to be written: few at first, then as many as their sizes let, and of larger ones than those
+ * before as many as each shard gives. Two windows at most.
+ */
+const firstWindow = 16
 const windowMax = 128
 const windowBytes = 1024 * 1024
 /** Further reads at once, of documents of one window. */
@@ -101,13 +104,12 @@ async function eachResult(docs: readonly unknown[], request: RequestContext, ser
   let begin = 0
   const openWindow = (): Promise<OpenedItems> | undefined => {
     if (begin === docs.length) return undefined
-    const items = docs.slice(begin, begin + window).map(item => readItem(item, flags))
-    begin += items.length
-    return openItems(items, request, services)
+    return openItems(docs.slice(begin, begin + window).map(item => readItem(item, flags)), request, services)
   }
   // One window is read while the one before is written.
   for (let ahead = openWindow(); ahead !== undefined;) {
     const { results, bytes } = await ahead
+    begin += results.length
     window = Math.max(1, Math.min(windowMax, window * 4, Math.floor(results.length * windowBytes / Math.max(1, bytes))))
     ahead = openWindow()
     // Heard of when its turn comes, unless the client goes away first.
@@ -119,7 +121,7 @@ async function eachResult(docs: readonly unknown[], request: RequestContext, ser
   }
 }
 
-/** Results in the order of the items, and the bytes of the bodies among them. */
+/** Results of the first items in their order, at least of one, and the bytes of the bodies among them. */
 interface OpenedItems { readonly results: readonly ItemResult[]; readonly bytes: number }
 
 interface WantedItem { readonly id: string; readonly rev: string | undefined; readonly flags: ReadFlags }
@@ -142,18 +144,30 @@ function readItem(item: unknown, flags: ReadFlags): WantedItem | ItemResult {
 
 async function openItems(items: readonly (WantedItem | ItemResult)[], request: RequestContext, services: Services): Promise<OpenedItems> {
   const r = request.query.quorum('r')
-  const wanted = items.flatMap(item => 'parts' in item ? [] : [item])
-  const requests = wanted.map(({ id, rev, flags: { latest } }) => ({
+  const asked = items.flatMap(item => 'parts' in item ? [] : [item])
+  const requests = asked.map(({ id, rev, flags: { latest } }) => ({
     id, revisions: rev === undefined ? 'leaves' as const : [formatRevision(parseRevision(rev))], latest,
   }))
-  const found = await services.coordinator.openManyRevisions(request.database, requests, { r }, request)
+  const answers = await services.coordinator.openManyRevisions(request.database, requests, { r }, request)
+  const found: (readonly OpenedRevision[] | null)[] = []
+  for (const answer of answers) {
+    if (answer === undefined) break
+    found.push(answer)
+  }
+  const wanted = asked.slice(0, found.length)
   const shown = wanted.some(({ flags }) => needsWhole(flags))
     ? await mapBounded(wanted, detailConcurrency, (item, index) => showWhole(item, found[index]!, r, request, services))
     : wanted.map((item, index) => showItem(item, found[index]!, null))
   let bytes = 0
   for (const opened of found) for (const each of opened ?? []) if (each.kind === 'found') bytes += each.revision.body.length
+  const results: ItemResult[] = []
   let next = 0
-  return { results: items.map(item => 'parts' in item ? item : shown[next++]!), bytes }
+  for (const item of items) {
+    const result = 'parts' in item ? item : shown[next++]
+    if (result === undefined) break
+    results.push(result)
+  }
+  return { results, bytes }
 }
 
 /** Whether more of the document is asked for than the revision. */

@@ -1,5 +1,5 @@
 import type { OpenedRevision, OpenRevisionsRequest, Purge } from '@sectional/core'
-import { purgesOf } from '@sectional/core'
+import { openedBytesMax, purgesOf } from '@sectional/core'
 import type { RevisionContent } from '../records/body-record.ts'
 import type { DocumentRecord } from '../records/document-record.ts'
 import type { ShardRecords } from '../shard-records.ts'
@@ -11,7 +11,7 @@ import type { ShardRecords } from '../shard-records.ts'
 export async function openRevisions(records: ShardRecords, requests: readonly OpenRevisionsRequest[], anyPurges: boolean): Promise<OpenedRevision[][]> {
   const purges = anyPurges ? requests.map(({ id }) => records.purges(id)) : null
   const documents = await records.documents(requests.map(request => request.id))
-  const located = requests.map((request, index) => locate(documents[index], request))
+  const located = fitting(documents, requests)
   const sequences: number[] = []
   for (const entries of located) for (const entry of entries) if (entry.kind === 'found') sequences.push(entry.bodySequence)
   const bodies = await records.bodies(sequences)
@@ -40,22 +40,37 @@ function haveGone(records: ShardRecords, located: readonly Located[], bodies: re
   return true
 }
 
+/** Of the first requests, as many as have few bytes together. */
+function fitting(documents: readonly (DocumentRecord | undefined)[], requests: readonly OpenRevisionsRequest[]): Located[][] {
+  const located: Located[][] = []
+  let bytes = 0
+  for (const [index, request] of requests.entries()) {
+    if (bytes > openedBytesMax) break
+    const entries = locate(documents[index], request)
+    for (const entry of entries) if (entry.kind === 'found') bytes += entry.bodyBytes
+    located.push(entries)
+  }
+  return located
+}
+
 type Located =
   | { readonly kind: 'missing'; readonly revision: string }
-  | { readonly kind: 'found'; readonly id: string; readonly path: { readonly start: number; readonly ids: readonly string[] }; readonly deleted: boolean; readonly bodySequence: number }
+  | { readonly kind: 'found'; readonly id: string; readonly path: { readonly start: number; readonly ids: readonly string[] }; readonly deleted: boolean; readonly bodySequence: number; readonly bodyBytes: number }
 
+/** The size of a replaced revision's body is not recorded: it is taken to be the winner's. */
 function locate(document: DocumentRecord | undefined, { id, revisions, latest }: OpenRevisionsRequest): Located[] {
   if (document === undefined) return revisions === 'leaves' ? [] : revisions.map(revision => ({ kind: 'missing', revision }))
   const { tree, leaves } = document
   if (revisions === 'leaves') {
-    return leaves.map(({ revision, deleted, bodySequence }) => ({ kind: 'found', id, path: tree.path(revision)!, deleted, bodySequence }))
+    return leaves.map(({ revision, deleted, bodySequence, bodyBytes }) => ({ kind: 'found', id, path: tree.path(revision)!, deleted, bodySequence, bodyBytes }))
   }
   const named = latest ? newest(document, revisions) : revisions
   return named.map((revision): Located => {
     const node = tree.node(revision)
     const path = tree.path(revision)
     if (node === undefined || node.bodyKey === null || path === null) return { kind: 'missing', revision }
-    return { kind: 'found', id, path, deleted: node.deleted, bodySequence: node.bodyKey }
+    const { bodyBytes } = leaves.find(leaf => leaf.bodySequence === node.bodyKey) ?? leaves[0]
+    return { kind: 'found', id, path, deleted: node.deleted, bodySequence: node.bodyKey, bodyBytes }
   })
 }
 

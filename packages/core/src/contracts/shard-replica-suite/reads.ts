@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { openedBytesMax } from '../shard-replica.ts'
 import { context, documentEdit, type ReplicaFixture, revision, text } from './replica-fixture.ts'
 
 export function readCases(fixture: ReplicaFixture): void {
@@ -79,6 +80,20 @@ export function readCases(fixture: ReplicaFixture): void {
       const requests = ['b', 'never', 'a'].map(id => ({ id, revisions: 'leaves' as const, latest: false }))
       const answers = await fixture.replica.openRevisions(requests, context)
       assert.deepEqual(answers.map(answer => answer.map(entry => entry.kind === 'found' && text(entry.revision.body))), [['{"id":"b"}'], [], ['{"id":"a"}']])
+    })
+
+    it('answers as many documents as have few bytes together, and the first whatever its size', async () => {
+      const sizes: Readonly<Record<string, number>> = { huge: 3 * openedBytesMax, a: 1, b: openedBytesMax * 0.6, c: openedBytesMax * 0.6, d: 1, e: 1 }
+      for (const [id, size] of Object.entries(sizes)) await fixture.write(id, { text: 'x'.repeat(size) })
+      const answered = async (...ids: string[]) => {
+        const answers = await fixture.replica.openRevisions(ids.map(id => ({ id, revisions: 'leaves' as const, latest: false })), context)
+        return answers.map(([entry], index) => entry?.kind === 'found' && entry.revision.id === ids[index]).filter(Boolean).length
+      }
+      assert.equal(await answered('huge', 'a', 'd'), 1)
+      assert.equal(await answered('a', 'huge', 'd'), 2)
+      assert.equal(await answered('a', 'b', 'c', 'd', 'e'), 3)
+      assert.equal(await answered('d', 'e'), 2)
+      assert.equal(await answered('a', 'b', 'd', 'e', 'a'), 5)
     })
   })
 
