@@ -5,14 +5,14 @@ import { asLeaves } from '../records/stored-leaves.ts'
 import type { StoredLeaf } from '../records/stored-leaves.ts'
 import type { ShardRecords } from '../shard-records.ts'
 import { withBodies } from './body-pages.ts'
-import { pageEntriesWithBodies, scanEntries } from './entry-scan.ts'
+import { scanEntries } from './entry-scan.ts'
 
 /** Each document once, at its last change, as of the first page. */
 export async function* scanChanges(records: ShardRecords, request: ScanChangesRequest): AsyncGenerator<readonly ChangeRow[]> {
   const range = request.descending ? records.keys.kind('s') : records.keys.changesAfter(request.since)
   let left = request.limit ?? Number.POSITIVE_INFINITY
   if (left <= 0) return
-  for await (const page of scanEntries(records.store, range, { reverse: request.descending }, request.body ? Math.min(left, pageEntriesWithBodies) : left)) {
+  for await (const page of scanEntries(records.store, range, { reverse: request.descending }, left)) {
     const rows: { row: ChangeRow; leaf: StoredLeaf | undefined }[] = []
     for (const [key, value] of page) {
       if (rows.length >= left) break

@@ -5,7 +5,7 @@ import { asLeaves } from '../records/stored-leaves.ts'
 import type { StoredLeaf } from '../records/stored-leaves.ts'
 import type { ShardRecords } from '../shard-records.ts'
 import { withBodies } from './body-pages.ts'
-import { pageEntriesWithBodies, scanEntries } from './entry-scan.ts'
+import { scanEntries } from './entry-scan.ts'
 
 /** Live documents by id, as of the first page. */
 export async function* scanDocuments(records: ShardRecords, request: ScanDocumentsRequest): AsyncGenerator<readonly DocumentRow[]> {
@@ -13,7 +13,7 @@ export async function* scanDocuments(records: ShardRecords, request: ScanDocumen
   const range = descending ? records.keys.ids('i', end, start) : records.keys.ids('i', start, end)
   let left = request.limit ?? Number.POSITIVE_INFINITY
   if (left <= 0) return
-  for await (const page of scanEntries(records.store, range, { reverse: descending }, request.body ? Math.min(left, pageEntriesWithBodies) : left)) {
+  for await (const page of scanEntries(records.store, range, { reverse: descending }, left)) {
     const rows: { row: DocumentRow; leaf: StoredLeaf }[] = []
     for (const [key, value] of page) {
       if (rows.length >= left) break

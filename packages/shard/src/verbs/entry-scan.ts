@@ -1,10 +1,10 @@
 import type { IterateOptions, Range, Store, StoreEntry } from '@sectional/runtime'
 
-/** Entries read at one crossing to the thread pool; the store ends a page earlier when its values are large. */
-export const pageEntries = 512
-
-/** Of rows that are given with their bodies: pages twice as large live so long that the collector copies them, which costs more than crossing. */
-export const pageEntriesWithBodies = 256
+/**
+ * Entries read at one crossing to the thread pool; the store ends a page earlier when its values are large. Larger pages live so long that V8's
+ * collector copies them, which costs more than crossing.
+ */
+export const pageEntries = 128
 
 /** A scan that will stop after few rows reads few, and some more for those that it skips. */
 const smallestPage = 16

@@ -28,6 +28,7 @@ export class FaultyDisks {
   #lost = 0
   #damaged = 0
   readonly #damagedLogs = new Set<SimulatedNode>()
+  readonly #leaving = new Set<SimulatedNode>()
   #damaging: Promise<void> = Promise.resolve()
   /** Of these one replica was damaged. */
   readonly damagedRanges = new Set<string>()
@@ -48,9 +49,9 @@ export class FaultyDisks {
     return this.disksLost + this.#damaged
   }
 
-  /** Disks that were replaced by empty ones, or will be when their node starts and meets its damaged metadata. */
+  /** Disks that were replaced by empty ones, or will be: when their node starts and meets its damaged metadata, or has left. */
   get disksLost(): number {
-    return this.#lost + this.#damagedLogs.size
+    return this.#lost + this.#damagedLogs.size + this.#leaving.size
   }
 
   /** Records and blobs that were damaged. */
@@ -77,10 +78,16 @@ export class FaultyDisks {
     return this.#damagedLogs.has(node)
   }
 
+  /** The node is to be removed, and drops what it holds as soon as it knows. */
+  loseLater(node: SimulatedNode): void {
+    this.#leaving.add(node)
+  }
+
   lose(node: SimulatedNode): void {
     this.#lost++
     node.wipe()
     this.#damagedLogs.delete(node)
+    this.#leaving.delete(node)
     this.#attach(node)
   }
 

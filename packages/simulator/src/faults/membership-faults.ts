@@ -30,6 +30,7 @@ export function leave(context: FaultContext): Fault | undefined {
   return {
     begin: () => {
       world.say(`node ${node.number} is to leave${node === leader ? ' (it leads)' : ''}`)
+      disks.loseLater(node)
       if (dies) {
         supervisor.keepDown(node)
         world.crash(node.number)
