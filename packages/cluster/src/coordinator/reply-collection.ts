@@ -93,9 +93,11 @@ class ReplyCollection<T> {
       this.#quorum = withAnswer(this.#quorum)
       this.#advance()
     }, (error: unknown) => {
+      const failure = asReplicaError(error)
+      if (failure.code === 'timeout') this.#scope.readHealth.silent(peer.node)
       this.#heard(peer)
       if (this.#done) return
-      this.#errors.push(asReplicaError(error))
+      this.#errors.push(failure)
       this.#quorum = withFailure(this.#quorum)
       this.#advance()
     })

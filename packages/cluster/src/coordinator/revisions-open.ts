@@ -14,15 +14,33 @@ import { branchRevisions } from './revision-merge.ts'
 
 export type RevisionsRequest = { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions
 
-/** Revisions with their bodies: named ones in their order, or every leaf of the merged tree, winner first. */
+/**
+ * Revisions with their bodies: named ones in their order, or every leaf of the merged tree, winner first. A named one that r replicas
+ * lack is looked for on the others: a feed has perhaps shown it before r had it, and a replicator asks only once.
+ */
 export async function openRevisions(
   scope: CoordinatorScope, db: DatabaseRecord, id: string, request: RevisionsRequest, context: RequestContext,
 ): Promise<readonly OpenedRevision[] | null> {
-  const place = scope.access.placeOf(db, id)
+  const { access, options: { reviewTimeoutMs }, readHealth } = scope
+  const place = access.placeOf(db, id)
   const call = readCall(scope, context)
-  const { revisions, latest, r } = request
-  const local = scope.access.loneLocal(place)
+  const local = access.loneLocal(place)
   if (local !== undefined) return openAlone(local, id, request, call)
+  const opened = await openFrom(scope, db, place, id, request, call)
+  if (opened === null || request.revisions === 'leaves' || opened.every(({ kind }) => kind === 'found')) return opened
+  const everyone = access.readers(place).filter(peer => !readHealth.isSuspect(peer.node)).length
+  if (everyone <= quorumSize(place.activeCount, request.r)) return opened
+  try {
+    return await openFrom(scope, db, place, id, { ...request, r: everyone }, { ...call, timeoutMs: Math.min(call.timeoutMs, reviewTimeoutMs) })
+  } catch (error) {
+    if (error instanceof ApiError) return opened
+    throw error
+  }
+}
+
+async function openFrom(
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string, { revisions, latest, r }: RevisionsRequest, call: CallContext,
+): Promise<readonly OpenedRevision[] | null> {
   if (revisions !== 'leaves' && !latest) {
     const { opened, answered, errors } = await fetchRevisions(scope, scope.access.readers(place), id, revisions, quorumSize(place.activeCount, r), call)
     if (answered === 0 && revisions.length > 0) throw shardFailure(errors.map(asReplicaError))
@@ -99,7 +117,7 @@ async function openTogether(
     const answered = Math.min(first!.value.length, ...others.map(({ value }) => value.length))
     return requests.slice(0, answered).map((_, index) => {
       const opened = first!.value[index]!
-      if (others.some(({ value }) => !sameRevisions(value[index]!, opened))) return undefined
+      if (opened.some(({ kind }) => kind === 'missing') || others.some(({ value }) => !sameRevisions(value[index]!, opened))) return undefined
       scope.metrics.read(met ? 'agreed' : 'degraded')
       return opened
     })

@@ -210,6 +210,34 @@ describe('reading revisions', () => {
     expect(latest!.map(each => each.kind === 'found' ? `${each.revision.path.start}-${each.revision.path.ids[0]}` : each.kind)).to.deep.equal(['2-r2', 'missing'])
   })
 
+  it('finds a named revision that one replica alone has, as a feed may show it before the others have it', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['c'], 'new', ['r1'], { v: 1 })
+    await put(world, ['a', 'b', 'c'], 'edited', ['r1'], { v: 1 })
+    await put(world, ['c'], 'edited', ['r2', 'r1'], { v: 2 })
+    const coordinator = world.coordinator('a')
+    const asked = [{ id: 'new', revisions: ['1-r1'] }, { id: 'edited', revisions: ['2-r2'] }]
+    for (const latest of [false, true]) {
+      const together = await coordinator.openManyRevisions(world.db, asked.map(each => ({ ...each, latest })), {}, request())
+      const alone = await Promise.all(asked.map(({ id, revisions }) => coordinator.openRevisions(world.db, id, { revisions, latest }, request())))
+      for (const opened of [together, alone]) expect(opened.map(each => each?.map(({ kind }) => kind)), `latest ${latest}`).to.deep.equal([['found'], ['found']])
+    }
+    await coordinator.stop()
+  })
+
+  it('does not wait for a silent replica to say that it lacks a revision too, once it is known to be silent', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'b', 'c'], 'x', ['r1'], {})
+    world.faults.set('c', { kind: 'hang' })
+    const coordinator = world.coordinator('a')
+    const open = (latest: boolean) => world.during(coordinator.openRevisions(world.db, 'x', { revisions: ['7-none'], latest }, request()))
+    await open(true)
+    const before = world.clock.monotonic()
+    for (const latest of [true, false]) expect((await open(latest))!.map(({ kind }) => kind)).to.deep.equal(['missing'])
+    expect(world.clock.monotonic() - before).to.be.below(100)
+    await world.during(coordinator.stop())
+  })
+
   it('opens revisions of many documents as it opens them one at a time, also where replicas differ', async () => {
     const world = new ReplicaWorld()
     for (let index = 0; index < 6; index++) await put(world, ['a', 'b', 'c'], `same-${index}`, ['r1'], { index })
