@@ -1,6 +1,7 @@
 export * from './contracts/shard-replica.ts'
 export * from './contracts/peer-network.ts'
 export * from './encoding/as-buffer.ts'
+export * from './encoding/text-order.ts'
 export * from './errors.ts'
 export * from './revisions/revision-id.ts'
 export * from './revisions/revision-tree.ts'

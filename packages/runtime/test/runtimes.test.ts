@@ -10,7 +10,7 @@ import { createMemoryRuntime } from '../src/runtime-memory.ts'
 import { createRealRuntime } from '../src/runtime-real.ts'
 import { MemoryDisk } from '../src/storage/storage-memory.ts'
 
-const key = Buffer.from('key')
+const value = Buffer.from('key')
 
 describe('a real runtime', () => {
   let folder: string
@@ -21,7 +21,7 @@ describe('a real runtime', () => {
     const dataDirectory = join(folder, 'data')
     const runtime = createRealRuntime({ dataDirectory, log: { level: 'silent' } })
     const store = await runtime.storage.open('documents')
-    await store.write(batch => batch.put(key, key))
+    await store.write(batch => batch.put('key', value))
     await store.close()
     const blobs = await runtime.blobs.open('attachments')
     await blobs.close()
@@ -52,22 +52,22 @@ describe('a revoked memory runtime', () => {
     const first = createMemoryRuntime({ node: 'a', clock, hub, disk })
     const fired: string[] = []
     const store = await first.storage.open('documents')
-    await store.write(batch => batch.put(key, key))
+    await store.write(batch => batch.put('key', value))
     first.clock.setTimer(5, () => fired.push('timer'))
     await first.network.listen({ host: 'a', port: 1 }, () => {})
     await first.http.listen({ host: 'a', port: 2 }, () => {})
     const request = first.http.inject({ target: '/' }).catch(error => error.message)
 
     first.revoke()
-    const ghost = await store.write(batch => batch.put(Buffer.from('ghost'), key)).catch(error => error.code)
+    const ghost = await store.write(batch => batch.put('ghost', value)).catch(error => error.code)
     await clock.advance(10)
     expect([await request, ghost, fired]).to.deep.equal(['the server is gone', 'closed', []])
 
     const second = createMemoryRuntime({ node: 'a', clock, hub, disk })
     await second.network.listen({ host: 'a', port: 1 }, () => {})
     const reopened = await second.storage.open('documents')
-    expect(reopened.getSync(key)).to.not.equal(undefined)
-    expect(reopened.getSync(Buffer.from('ghost'))).to.equal(undefined)
+    expect(reopened.getSync('key')).to.not.equal(undefined)
+    expect(reopened.getSync('ghost')).to.equal(undefined)
     expect(clock.pendingTimers).to.equal(0)
   })
 })

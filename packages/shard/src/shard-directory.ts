@@ -1,6 +1,6 @@
 import type { ShardId } from '@sectional/core'
 import { formatRange, parseRange } from '@sectional/core'
-import type { Random, Store, WriteBatch } from '@sectional/runtime'
+import type { Random, Store, StoreEntry, WriteBatch } from '@sectional/runtime'
 import { sealed, StorageError, unsealed } from '@sectional/runtime'
 import { directoryKeys, prefixMax } from './key-layout.ts'
 
@@ -17,7 +17,7 @@ export interface DirectoryEntry {
 
 interface StoredEntry { readonly prefix: number; readonly history: string; readonly partitioned?: boolean }
 
-const format = 2
+const format = 3
 const wayOut = 'where other nodes hold the data, empty this node\'s data directory and start it under its name: it is filled from them (docs/operations.md)'
 const historyBytes = 16
 const pageEntries = 1000
@@ -131,7 +131,7 @@ export class ShardDirectory {
   async #load(): Promise<void> {
     const found = this.#store.getSync(directoryKeys.format())
     if (found === undefined) await this.#store.write(batch => batch.put(directoryKeys.format(), Buffer.from(String(format))))
-    else if (Buffer.from(found).toString() !== String(format)) throw new StorageError('corrupt', `the document store has format ${Buffer.from(found).toString()}; this version reads ${format}`)
+    else if (Buffer.from(found).toString() !== String(format)) throw new StorageError('corrupt', `the document store has format ${Buffer.from(found).toString()}; this version reads ${format}; ${wayOut}`)
     this.#nextPrefix = readJson<number>(this.#store.getSync(directoryKeys.nextPrefix())) ?? 1
     for await (const [key, value] of this.#scan(directoryKeys.shards())) {
       const shard = parseShardName(directoryKeys.shardName(key))
@@ -141,7 +141,7 @@ export class ShardDirectory {
     for await (const [key] of this.#scan(directoryKeys.allDropped())) this.#dropped.add(directoryKeys.droppedPrefix(key))
   }
 
-  async *#scan(range: ReturnType<typeof directoryKeys.shards>): AsyncGenerator<readonly [Uint8Array, Uint8Array]> {
+  async *#scan(range: ReturnType<typeof directoryKeys.shards>): AsyncGenerator<StoreEntry> {
     const iterator = this.#store.iterate(range)
     try {
       for (let page = await iterator.next(pageEntries); page.length > 0; page = await iterator.next(pageEntries)) yield* page
@@ -155,7 +155,7 @@ function putEntry(batch: WriteBatch, { shard, prefix, history, partitioned }: Di
   putJson(batch, directoryKeys.shard(shardName(shard)), { prefix, history, ...(partitioned && { partitioned }) } satisfies StoredEntry)
 }
 
-function putJson(batch: WriteBatch, key: Uint8Array, value: unknown): void {
+function putJson(batch: WriteBatch, key: string, value: unknown): void {
   batch.put(key, sealed(Buffer.from(JSON.stringify(value))))
 }
 

@@ -5,6 +5,7 @@ import type { Store, StoreEntry } from '@sectional/runtime'
 import { expect } from 'chai'
 import { ShardHost, ShardKeys, verifyShard } from '../src/index.ts'
 import type { KeyKind, ShardEngine } from '../src/index.ts'
+import { directoryKeys } from '../src/key-layout.ts'
 import { collect, context, edit, json, shardA, shardB, shardRuntime } from './shard-world.ts'
 
 const scrubPauseMs = 1000
@@ -30,7 +31,7 @@ class DamageWorld {
   }
 
   /** Flips a bit in each record of a kind. */
-  async damage(kind: KeyKind, only: (key: Uint8Array) => boolean = () => true): Promise<number> {
+  async damage(kind: KeyKind, only: (key: string) => boolean = () => true): Promise<number> {
     const entries: StoreEntry[] = (await this.store.iterate(this.replica.records.keys.kind(kind)).next(1000)).filter(([key]) => only(key))
     await this.store.write(batch => {
       for (const [key, value] of entries) {
@@ -168,7 +169,7 @@ describe('damage on the disk of a shard', () => {
   it('in the directory keeps the node from starting, which says what to do', async () => {
     await world.host.close()
     const store = await world.storage.open('documents')
-    const entries = (await store.iterate({ gte: Buffer.from([0, 0, 0, 0, 0x64]), lt: Buffer.from([0, 0, 0, 0, 0x65]) }).next(9))
+    const entries = (await store.iterate(directoryKeys.shards()).next(9))
     await store.write(batch => { for (const [key, value] of entries) batch.put(key, Buffer.concat([value.subarray(0, -1), Buffer.from('x')])) })
     await store.close()
     const error = await ShardHost.open(shardRuntime(world.storage, world.clock)).catch((failure: unknown) => failure)

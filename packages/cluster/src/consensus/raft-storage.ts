@@ -1,12 +1,12 @@
 /**
  * The consensus core's part of the `control` store. Keys: `h` hard state, `s` what the snapshot is, `c` + number
- * its chunks, `l` + index an entry. Numbers in keys are big-endian, so that entries lie in order. Every value carries a
+ * its chunks, `l` + index an entry; numbers in keys by `keyWord` and `keyNumber`, so that entries lie in order. Every value carries a
  * checksum (the chunks one together, in `s`): a voter that takes a flipped bit for its vote, or for an entry that others
  * have committed, would break what the log promises, so a node does not start on a damaged log (`DamagedControlStoreError`).
  */
 import { crc32 } from 'node:zlib'
 import type { LogEntry, VotingConfiguration } from '@sectional/core'
-import { sealBytes, sealRecord, unsealed } from '@sectional/runtime'
+import { keyNumber, keyWord, readKeyNumber, sealBytes, sealRecord, unsealed } from '@sectional/runtime'
 import type { Store, WriteBatch } from '@sectional/runtime'
 import { DamagedControlStoreError, readJson, writeJson } from '../control/control-records.ts'
 import { emptyConfiguration, encodeConfiguration } from './configuration.ts'
@@ -121,19 +121,15 @@ export class RaftStorage {
   }
 }
 
-const hardStateKey = Uint8Array.of(0x68)
-const snapshotKey = Uint8Array.of(0x73)
+const hardStateKey = 'h'
+const snapshotKey = 's'
 
-function chunkKey(chunk: number): Uint8Array {
-  const key = Buffer.alloc(5, 0x63)
-  key.writeUInt32BE(chunk, 1)
-  return new Uint8Array(key)
+function chunkKey(chunk: number): string {
+  return `c${keyWord(chunk)}`
 }
 
-function entryKey(index: number): Uint8Array {
-  const key = Buffer.alloc(9, 0x6c)
-  key.writeBigUInt64BE(BigInt(index), 1)
-  return new Uint8Array(key)
+function entryKey(index: number): string {
+  return `l${keyNumber(index)}`
 }
 
 function encodeEntry(entry: LogEntry): Uint8Array {
@@ -144,8 +140,8 @@ function encodeEntry(entry: LogEntry): Uint8Array {
   return new Uint8Array(sealRecord(bytes))
 }
 
-function decodeEntry(key: Uint8Array, value: Uint8Array): LogEntry {
-  const index = Number(Buffer.from(key).readBigUInt64BE(1))
+function decodeEntry(key: string, value: Uint8Array): LogEntry {
+  const index = readKeyNumber(key, 1)
   const bytes = unsealed(value)
   const kind = entryKinds[bytes?.[0] ?? -1]
   if (bytes === undefined || kind === undefined || bytes.length < entryHeaderBytes) throw new DamagedControlStoreError(`log entry ${index}`)

@@ -2,6 +2,7 @@
  * What a node remembers about itself, in the `control` store beside the consensus core's part. Keys: `i` its
  * identity, `d` + incarnation the intent to delete a database.
  */
+import { lastKey } from '@sectional/runtime'
 import type { Store, WriteBatch } from '@sectional/runtime'
 import { readJson, writeJson } from './control-records.ts'
 
@@ -35,7 +36,7 @@ export class ControlStore {
   }
 
   async intents(): Promise<readonly DeleteIntent[]> {
-    const iterator = this.store.iterate({ gte: Uint8Array.of(intentPrefix), lt: Uint8Array.of(intentPrefix + 1) })
+    const iterator = this.store.iterate({ gte: intentPrefix, lt: intentPrefix + lastKey })
     const intents: DeleteIntent[] = []
     try {
       for (let page = await iterator.next(intentPage); page.length > 0; page = await iterator.next(intentPage)) {
@@ -56,9 +57,9 @@ export class ControlStore {
   }
 }
 
-const identityKey = Uint8Array.of(0x69)
-const intentPrefix = 0x64
+const identityKey = 'i'
+const intentPrefix = 'd'
 
-function intentKey(incarnation: string): Uint8Array {
-  return new Uint8Array(Buffer.concat([Uint8Array.of(intentPrefix), Buffer.from(incarnation)]))
+function intentKey(incarnation: string): string {
+  return intentPrefix + incarnation
 }

@@ -1,10 +1,9 @@
-import { mapBounded } from '@sectional/core'
+import { compareUtf8, mapBounded } from '@sectional/core'
 import type { IdBound } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { DocumentList, ListDocumentsOptions, ListedDocument, RequestContext } from './coordinator.ts'
-import { compareIds } from './id-order.ts'
 import type { ShardPlace } from './replica-access.ts'
 import { askOne } from './reply-collection.ts'
 import { mergeRows } from './row-merge.ts'
@@ -62,8 +61,8 @@ function listSpan(scope: CoordinatorScope, db: DatabaseRecord, { start, end, des
   const sign = descending ? -1 : 1
   return {
     places: [scope.access.placeOf(db, `${partition}:`)],
-    start: start !== undefined && compareIds(start.id, first.id) * sign > 0 ? start : first,
-    end: end !== undefined && compareIds(end.id, last.id) * sign < 0 ? end : last,
+    start: start !== undefined && compareUtf8(start.id, first.id) * sign > 0 ? start : first,
+    end: end !== undefined && compareUtf8(end.id, last.id) * sign < 0 ? end : last,
     partition: { first, last },
   }
 }

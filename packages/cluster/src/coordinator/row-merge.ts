@@ -1,4 +1,4 @@
-import { compareIds } from './id-order.ts'
+import { compareUtf8 } from '@sectional/core'
 
 export interface RowMergeOptions {
   readonly descending: boolean
@@ -19,7 +19,7 @@ export async function* mergeRows<Row extends { readonly id: string; readonly bod
   sources: readonly AsyncIterable<readonly Row[]>[], { descending, skip, limit, pageRows, pageBytes }: RowMergeOptions,
 ): AsyncGenerator<readonly Row[]> {
   const before = (a: Cursor<Row>, b: Cursor<Row>): boolean => {
-    const order = compareIds(a.page[a.at]!.id, b.page[b.at]!.id)
+    const order = compareUtf8(a.page[a.at]!.id, b.page[b.at]!.id)
     return descending ? order > 0 : order < 0
   }
   const cursors = sources.map((source): Cursor<Row> => ({ page: [], at: 0, source: source[Symbol.asyncIterator]() }))

@@ -10,7 +10,7 @@ export const queuedBytesMax = 64 * 1024 * 1024
 
 /** What one durable batch writes: `values[i]` belongs to `keys[i]`, null deletes. */
 export interface BatchOperations {
-  readonly keys: readonly Uint8Array[]
+  readonly keys: readonly string[]
   readonly values: readonly (Uint8Array | null)[]
   readonly bytes: number
   /** Forgets keys and values, which an implementation has copied: they would live until the batch is durable. */
@@ -34,18 +34,18 @@ export interface GroupObserver {
 interface Waiter { readonly resolve: () => void; readonly reject: (error: unknown) => void }
 
 class WriteGroup implements WriteBatch, BatchOperations {
-  readonly keys: Uint8Array[] = []
+  readonly keys: string[] = []
   readonly values: (Uint8Array | null)[] = []
   readonly waiters: Waiter[] = []
   bytes = 0
 
-  put(key: Uint8Array, value: Uint8Array): void {
+  put(key: string, value: Uint8Array): void {
     this.keys.push(key)
     this.values.push(value)
     this.bytes += key.length + value.length
   }
 
-  delete(key: Uint8Array): void {
+  delete(key: string): void {
     this.keys.push(key)
     this.values.push(null)
     this.bytes += key.length
@@ -94,8 +94,8 @@ export abstract class GroupCommitStore implements Store {
     this.#observer = observer
   }
 
-  protected abstract _getSync(key: Uint8Array): Uint8Array | undefined
-  protected abstract _getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]>
+  protected abstract _getSync(key: string): Uint8Array | undefined
+  protected abstract _getMany(keys: readonly string[]): Promise<(Uint8Array | undefined)[]>
   /** Atomic; durable when it resolves. Never called while another one is in flight. */
   protected abstract _writeDurable(operations: BatchOperations): Promise<void>
   protected abstract _iterate(range: Range, options: IterateOptions): StoreIterator
@@ -111,7 +111,7 @@ export abstract class GroupCommitStore implements Store {
     return this.#failures
   }
 
-  getSync(key: Uint8Array): Uint8Array | undefined {
+  getSync(key: string): Uint8Array | undefined {
     this.#assertOpen()
     try {
       return this._getSync(key)
@@ -120,7 +120,7 @@ export abstract class GroupCommitStore implements Store {
     }
   }
 
-  async getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+  async getMany(keys: readonly string[]): Promise<(Uint8Array | undefined)[]> {
     this.#assertOpen()
     if (keys.length === 0) return []
     return await this.#mapped(this._getMany(keys))

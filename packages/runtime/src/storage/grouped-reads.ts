@@ -14,15 +14,15 @@ const groupKeysMax = 256
  * dozen reads. Where the group fails, each read of it is tried by itself, so that what cannot be read fails its own reader only.
  */
 export class GroupedReads {
-  readonly #read: (keys: Uint8Array[]) => Promise<Values>
-  #keys: Uint8Array[] = []
+  readonly #read: (keys: string[]) => Promise<Values>
+  #keys: string[] = []
   #reads: WaitingRead[] = []
 
-  constructor(read: (keys: Uint8Array[]) => Promise<Values>) {
+  constructor(read: (keys: string[]) => Promise<Values>) {
     this.#read = read
   }
 
-  getMany(keys: readonly Uint8Array[]): Promise<Values> {
+  getMany(keys: readonly string[]): Promise<Values> {
     return new Promise((resolve, reject) => {
       if (this.#reads.length === 0) process.nextTick(() => this.#goOut())
       this.#reads.push({ count: keys.length, resolve, reject })
@@ -39,7 +39,7 @@ export class GroupedReads {
     if (reads.length > 0) void this.#together(keys, reads)
   }
 
-  async #together(keys: Uint8Array[], reads: readonly WaitingRead[]): Promise<void> {
+  async #together(keys: string[], reads: readonly WaitingRead[]): Promise<void> {
     let at = 0
     try {
       const values = await this.#read(keys)

@@ -1,3 +1,4 @@
+import { compareUtf8 } from '@sectional/core'
 import type { StoreEntry } from './storage.ts'
 
 /** A chunk that grows beyond this is halved. */
@@ -6,12 +7,12 @@ const chunkEntriesMax = 128
 interface Chunk {
   /** The map's version that may still change this chunk in place. */
   readonly version: number
-  readonly keys: Uint8Array[]
+  readonly keys: string[]
   readonly values: Uint8Array[]
 }
 
 /**
- * Bytes to bytes in byte order, with snapshots in O(1): a list of sorted chunks, copied chunk by chunk when a
+ * Text to bytes in the order of its UTF-8, with snapshots in O(1): a list of sorted chunks, copied chunk by chunk when a
  * snapshot still shows the old ones. Operations cost O(log n) plus the length of a chunk and of the list.
  */
 export class SortedMap {
@@ -24,14 +25,14 @@ export class SortedMap {
     return this.#size
   }
 
-  get(key: Uint8Array): Uint8Array | undefined {
+  get(key: string): Uint8Array | undefined {
     const chunk = this.#chunks[chunkAt(this.#chunks, key)]
     if (chunk === undefined) return undefined
     const index = lowerBound(chunk.keys, key)
     return isKeyAt(chunk, index, key) ? chunk.values[index] : undefined
   }
 
-  set(key: Uint8Array, value: Uint8Array): void {
+  set(key: string, value: Uint8Array): void {
     if (this.#chunks.length === 0) {
       this.#size = 1
       return this.#replace(0, 0, [{ version: this.#version, keys: [key], values: [value] }])
@@ -49,7 +50,7 @@ export class SortedMap {
     if (chunk.keys.length > chunkEntriesMax) this.#split(at, index === chunk.keys.length - 1)
   }
 
-  delete(key: Uint8Array): void {
+  delete(key: string): void {
     const at = chunkAt(this.#chunks, key)
     const found = this.#chunks[at]
     if (found === undefined) return
@@ -116,26 +117,26 @@ export class SortedSnapshot {
   }
 
   /** Entries of [gte, lt) in order. */
-  * ascending(gte: Uint8Array, lt: Uint8Array): Generator<StoreEntry, void, undefined> {
+  * ascending(gte: string, lt: string): Generator<StoreEntry, void, undefined> {
     const start = chunkAt(this.#chunks, gte)
     for (let at = start; at < this.#chunks.length; at++) {
       const { keys, values } = this.#chunks[at] as Chunk
       for (let index = at === start ? lowerBound(keys, gte) : 0; index < keys.length; index++) {
-        const key = keys[index] as Uint8Array
-        if (Buffer.compare(key, lt) >= 0) return
+        const key = keys[index] as string
+        if (compareUtf8(key, lt) >= 0) return
         yield [key, values[index] as Uint8Array]
       }
     }
   }
 
   /** Entries of [gte, lt) from the last to the first. */
-  * descending(gte: Uint8Array, lt: Uint8Array): Generator<StoreEntry, void, undefined> {
+  * descending(gte: string, lt: string): Generator<StoreEntry, void, undefined> {
     const start = Math.min(chunkAt(this.#chunks, lt), this.#chunks.length - 1)
     for (let at = start; at >= 0; at--) {
       const { keys, values } = this.#chunks[at] as Chunk
       for (let index = (at === start ? lowerBound(keys, lt) : keys.length) - 1; index >= 0; index--) {
-        const key = keys[index] as Uint8Array
-        if (Buffer.compare(key, gte) < 0) return
+        const key = keys[index] as string
+        if (compareUtf8(key, gte) < 0) return
         yield [key, values[index] as Uint8Array]
       }
     }
@@ -143,30 +144,30 @@ export class SortedSnapshot {
 }
 
 /** The last chunk that begins at or before the key, else the first. */
-function chunkAt(chunks: readonly Chunk[], key: Uint8Array): number {
+function chunkAt(chunks: readonly Chunk[], key: string): number {
   let low = 0
   let high = chunks.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (Buffer.compare((chunks[middle] as Chunk).keys[0] as Uint8Array, key) <= 0) low = middle + 1
+    if (compareUtf8((chunks[middle] as Chunk).keys[0] as string, key) <= 0) low = middle + 1
     else high = middle
   }
   return Math.max(0, low - 1)
 }
 
 /** The first index whose key is at or after the given one. */
-function lowerBound(keys: readonly Uint8Array[], key: Uint8Array): number {
+function lowerBound(keys: readonly string[], key: string): number {
   let low = 0
   let high = keys.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (Buffer.compare(keys[middle] as Uint8Array, key) < 0) low = middle + 1
+    if (compareUtf8(keys[middle] as string, key) < 0) low = middle + 1
     else high = middle
   }
   return low
 }
 
-function isKeyAt(chunk: Chunk, index: number, key: Uint8Array): boolean {
+function isKeyAt(chunk: Chunk, index: number, key: string): boolean {
   const found = chunk.keys[index]
-  return found !== undefined && Buffer.compare(found, key) === 0
+  return found !== undefined && found === key
 }

@@ -9,8 +9,8 @@ import { checkStoreName, StorageError } from './storage.ts'
 import { syncDirectory } from './sync-directory.ts'
 import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
 
-type Level = ClassicLevel<Uint8Array, Uint8Array>
-type LevelIterator = ClassicIterator<Level, Uint8Array, Uint8Array>
+type Level = ClassicLevel<string, Uint8Array>
+type LevelIterator = ClassicIterator<Level, string, Uint8Array>
 
 const defaultBufferBytes = 16 * 1024 * 1024
 /** LevelDB keeps this many tables open; a table takes up to `tableBytes`. */
@@ -42,7 +42,7 @@ export class LevelStorage implements Storage {
       await mkdir(location, { recursive: true })
       const writeBufferBytes = options.writeBufferBytes ?? defaultBufferBytes
       const db: Level = new ClassicLevel(location, {
-        keyEncoding: 'view',
+        keyEncoding: 'utf8',
         valueEncoding: 'view',
         writeBufferSize: writeBufferBytes,
         cacheSize: options.cacheBytes ?? defaultBufferBytes,
@@ -73,11 +73,11 @@ class LevelStore extends GroupCommitStore {
     this.#writeBufferBytes = writeBufferBytes
   }
 
-  protected override _getSync(key: Uint8Array): Uint8Array | undefined {
+  protected override _getSync(key: string): Uint8Array | undefined {
     return this.#db.getSync(key)
   }
 
-  protected override _getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+  protected override _getMany(keys: readonly string[]): Promise<(Uint8Array | undefined)[]> {
     return this.#reads.getMany(keys)
   }
 

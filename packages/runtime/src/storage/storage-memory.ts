@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations } from './group-commit-store.ts'
 import { SortedMap } from './sorted-map.ts'
-import { checkStoreName, StorageError } from './storage.ts'
+import { checkStoreName, lastKey, StorageError } from './storage.ts'
 import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator } from './storage.ts'
 
 /** How a simulated disk misbehaves. Asked once per batch, in the order of the batches. */
@@ -23,9 +23,6 @@ export interface DiskFaults {
   /** At a crash: whether the batch in flight reached the disk (wholly) nevertheless. Absent: it is lost. */
   readonly keepUnsynced?: (store: string) => boolean
 }
-
-/** Greater than every key. */
-const beyondKeys = new Uint8Array(64).fill(0xff)
 
 /** What survives a crash: the synced contents of every store, and who has which open. */
 export class MemoryDisk {
@@ -65,11 +62,11 @@ export class MemoryDisk {
   /** What is synced in a store. */
   entries(store: string): StoreEntry[] {
     const data = this.#stores.get(store)
-    return data === undefined ? [] : [...data.snapshot().ascending(new Uint8Array(0), beyondKeys)]
+    return data === undefined ? [] : [...data.snapshot().ascending('', lastKey)]
   }
 
   /** Changes what is stored, as failing hardware does: who has the store open finds it so. */
-  damage(store: string, key: Uint8Array, value: Uint8Array): void {
+  damage(store: string, key: string, value: Uint8Array): void {
     this.#stores.get(store)?.set(key, value)
   }
 
@@ -152,12 +149,12 @@ class MemoryStore extends GroupCommitStore {
     this.#disk.detach(this.name, this)
   }
 
-  protected override _getSync(key: Uint8Array): Uint8Array | undefined {
+  protected override _getSync(key: string): Uint8Array | undefined {
     this.#assertReadable()
     return this.#data.get(key)
   }
 
-  protected override async _getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+  protected override async _getMany(keys: readonly string[]): Promise<(Uint8Array | undefined)[]> {
     this.#assertReadable()
     return keys.map(key => this.#data.get(key))
   }
@@ -245,7 +242,7 @@ class MemoryStore extends GroupCommitStore {
     for (const [index, key] of keys.entries()) {
       const value = values[index] ?? null
       if (value === null) this.#data.delete(key)
-      else this.#data.set(new Uint8Array(key), new Uint8Array(value))
+      else this.#data.set(key, new Uint8Array(value))
     }
   }
 

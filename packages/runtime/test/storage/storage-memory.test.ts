@@ -1,11 +1,12 @@
 import { expect } from 'chai'
 import { ManualClock } from '../../src/clock-manual.ts'
 import { MemoryDisk, MemoryStorage } from '../../src/storage/storage-memory.ts'
+import { lastKey } from '../../src/storage/storage.ts'
 import { storageSuite } from '../../src/storage/storage-suite.ts'
 
 storageSuite('MemoryStorage', { create: async () => new MemoryStorage(), destroy: async () => {} })
 
-const key = (name: string): Uint8Array => Buffer.from(name)
+const bytes = (text: string): Uint8Array => Buffer.from(text)
 
 describe('a simulated crash', () => {
   it('can leave half of a range that was being cleared', async () => {
@@ -14,12 +15,12 @@ describe('a simulated crash', () => {
     disk.setFaults({ clearPauseMs: () => 10 })
     const storage = new MemoryStorage(disk)
     const store = await storage.open('documents')
-    await store.write(batch => { for (const byte of [1, 2, 3, 4]) batch.put(Uint8Array.of(byte), Uint8Array.of(byte)) })
-    const all = { gte: Uint8Array.of(0), lt: Uint8Array.of(255) }
+    await store.write(batch => { for (const key of ['1', '2', '3', '4']) batch.put(key, Buffer.from(key)) })
+    const all = { gte: '', lt: lastKey }
     const clearing = store.clear(all).catch((error: unknown) => error)
     const after = await storage.crash().open('documents')
     expect(await clearing).to.include({ code: 'closed' })
-    expect((await after.iterate(all).next(9)).map(([key]) => key[0])).to.deep.equal([3, 4])
+    expect((await after.iterate(all).next(9)).map(([key]) => key)).to.deep.equal(['3', '4'])
     const again = after.clear(all)
     await clock.advance(10)
     await again
@@ -31,17 +32,17 @@ describe('a simulated crash', () => {
     const clock = new ManualClock()
     const storage = new MemoryStorage(new MemoryDisk(clock))
     const store = await storage.open('documents')
-    await store.write(batch => batch.put(key('synced'), key('')))
+    await store.write(batch => batch.put('synced', bytes('')))
     storage.disk.setFaults({ syncDelayMs: () => 5 })
-    const inFlight = outcome(store.write(batch => batch.put(key('in-flight'), key(''))))
+    const inFlight = outcome(store.write(batch => batch.put('in-flight', bytes(''))))
     await clock.advance(1)
-    const queued = outcome(store.write(batch => batch.put(key('queued'), key(''))))
+    const queued = outcome(store.write(batch => batch.put('queued', bytes(''))))
     const after = storage.crash()
     expect([await inFlight, await queued]).to.deep.equal(['closed', 'closed'])
     const reopened = await after.open('documents')
-    expect(reopened.getSync(key('synced'))).to.not.equal(undefined)
-    expect(reopened.getSync(key('in-flight'))).to.equal(undefined)
-    expect(reopened.getSync(key('queued'))).to.equal(undefined)
+    expect(reopened.getSync('synced')).to.not.equal(undefined)
+    expect(reopened.getSync('in-flight')).to.equal(undefined)
+    expect(reopened.getSync('queued')).to.equal(undefined)
     expect(clock.pendingTimers).to.equal(0)
   })
 
@@ -50,24 +51,24 @@ describe('a simulated crash', () => {
     const storage = new MemoryStorage(new MemoryDisk(clock))
     const store = await storage.open('documents')
     storage.disk.setFaults({ syncDelayMs: () => 5, keepUnsynced: () => true })
-    const writes = ['a', 'b'].map(name => outcome(store.write(batch => batch.put(key(name), key('')))))
+    const writes = ['a', 'b'].map(name => outcome(store.write(batch => batch.put(name, bytes('')))))
     await clock.advance(1)
     const reopened = await storage.crash().open('documents')
     expect(await Promise.all(writes)).to.deep.equal(['closed', 'closed'])
-    expect(reopened.getSync(key('a'))).to.not.equal(undefined)
-    expect(reopened.getSync(key('b'))).to.not.equal(undefined)
+    expect(reopened.getSync('a')).to.not.equal(undefined)
+    expect(reopened.getSync('b')).to.not.equal(undefined)
   })
 
   it('leaves dead handles behind', async () => {
     const storage = new MemoryStorage()
     const store = await storage.open('documents')
-    await store.write(batch => batch.put(key('a'), key('')))
-    const iterator = store.iterate({ gte: key('a'), lt: key('b') })
+    await store.write(batch => batch.put('a', bytes('')))
+    const iterator = store.iterate({ gte: 'a', lt: 'b' })
     storage.crash()
     expect(await outcome(iterator.next(1))).to.equal('closed')
     expect(await outcome(store.write(() => {}))).to.equal('closed')
     expect(await outcome(storage.open('documents'))).to.equal('closed')
-    expect(() => store.getSync(key('a'))).to.throw('revoked')
+    expect(() => store.getSync('a')).to.throw('revoked')
   })
 })
 
@@ -78,15 +79,15 @@ describe('a failing disk', () => {
     const store = await storage.open('documents')
     storage.disk.setFaults({ syncDelayMs: () => 5 })
     storage.disk.failNextWrite('full')
-    const first = outcome(store.write(batch => batch.put(key('a'), key(''))))
+    const first = outcome(store.write(batch => batch.put('a', bytes(''))))
     await clock.advance(1)
-    const second = outcome(store.write(batch => batch.put(key('b'), key(''))))
+    const second = outcome(store.write(batch => batch.put('b', bytes(''))))
     await clock.advance(10)
     expect([await first, await second]).to.deep.equal(['full', 'full'])
-    const third = outcome(store.write(batch => batch.put(key('c'), key(''))))
+    const third = outcome(store.write(batch => batch.put('c', bytes(''))))
     await clock.advance(10)
     expect(await third).to.equal('written')
-    expect(['a', 'b', 'c'].filter(name => store.getSync(key(name)) !== undefined)).to.deep.equal(['c'])
+    expect(['a', 'b', 'c'].filter(name => store.getSync(name) !== undefined)).to.deep.equal(['c'])
   })
 })
 
@@ -95,30 +96,30 @@ describe('what a simulated disk does besides', () => {
     const storage = new MemoryStorage()
     const store = await storage.open('documents')
     storage.disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
-    expect(await outcome(store.write(batch => batch.put(key('a'), key(''))))).to.equal('io')
-    expect(store.getSync(key('a'))).to.not.equal(undefined)
+    expect(await outcome(store.write(batch => batch.put('a', bytes(''))))).to.equal('io')
+    expect(store.getSync('a')).to.not.equal(undefined)
   })
 
   it('fails reads of every kind', async () => {
     const storage = new MemoryStorage()
     const store = await storage.open('documents')
     storage.disk.setFaults({ failRead: () => 'corrupt' })
-    expect(() => store.getSync(key('a'))).to.throw('Checksum mismatch')
-    expect(await outcome(store.getMany([key('a')]))).to.equal('corrupt')
-    expect(await outcome(store.iterate({ gte: key('a'), lt: key('b') }).next(1))).to.equal('corrupt')
+    expect(() => store.getSync('a')).to.throw('Checksum mismatch')
+    expect(await outcome(store.getMany(['a']))).to.equal('corrupt')
+    expect(await outcome(store.iterate({ gte: 'a', lt: 'b' }).next(1))).to.equal('corrupt')
   })
 
   it('gives a copy that neither side changes for the other', async () => {
     const storage = new MemoryStorage()
     const store = await storage.open('documents')
-    await store.write(batch => batch.put(key('a'), key('1')))
+    await store.write(batch => batch.put('a', bytes('1')))
     expect(storage.disk.openStores).to.deep.equal(['documents'])
     const copy = await new MemoryStorage(storage.disk.copy()).open('documents')
-    await store.write(batch => batch.put(key('a'), key('2')))
-    await copy.write(batch => { batch.put(key('b'), key('3')) })
-    expect(Buffer.from(copy.getSync(key('a'))!).toString()).to.equal('1')
-    expect(store.getSync(key('b'))).to.equal(undefined)
-    expect(Buffer.from(store.getSync(key('a'))!).toString()).to.equal('2')
+    await store.write(batch => batch.put('a', bytes('2')))
+    await copy.write(batch => { batch.put('b', bytes('3')) })
+    expect(Buffer.from(copy.getSync('a')!).toString()).to.equal('1')
+    expect(store.getSync('b')).to.equal(undefined)
+    expect(Buffer.from(store.getSync('a')!).toString()).to.equal('2')
   })
 })
 

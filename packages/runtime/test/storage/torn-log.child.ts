@@ -9,7 +9,7 @@ const failures: string[] = []
 
 async function put(key: string, bytes: number): Promise<void> {
   try {
-    await store.write(batch => batch.put(Buffer.from(key), Buffer.alloc(bytes, key)))
+    await store.write(batch => batch.put(key, Buffer.alloc(bytes, key)))
     acknowledged.push(key)
   } catch (error) {
     failures.push((error as { code: string }).code)
@@ -23,6 +23,6 @@ for (const round of [1, 2, 3]) {
 }
 await store.close()
 store = await storage.open('documents', { writeBufferBytes: bufferBytes })
-const lost = acknowledged.filter(key => store.getSync(Buffer.from(key)) === undefined)
+const lost = acknowledged.filter(key => store.getSync(key) === undefined)
 await store.close()
 process.stdout.write(JSON.stringify({ acknowledged: acknowledged.length, failures, lost }))

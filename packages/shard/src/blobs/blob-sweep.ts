@@ -99,7 +99,7 @@ export class BlobSweep {
 
   async #isNamed(hash: string): Promise<boolean> {
     const { store } = this.#parts
-    const dead: Uint8Array[] = []
+    const dead: string[] = []
     let named = false
     const iterator = store.iterate(blobKeys.references(hash), { values: false })
     try {

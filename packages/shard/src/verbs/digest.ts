@@ -21,8 +21,9 @@ export async function digestDocuments(records: ShardRecords, bucketCount: number
   const low = new Uint32Array(bucketCount)
   for await (const page of scanEntries(records.store, records.keys.kind('i'))) {
     for (const [key, value] of page) {
-      const bucket = bucketOf(key, bucketCount)
-      const digest = leavesDigest(ShardKeys.text(key), value)
+      const id = ShardKeys.text(key)
+      const bucket = bucketOf(id, bucketCount)
+      const digest = leavesDigest(id, value)
       high[bucket]! ^= Number.parseInt(digest.slice(0, 8), 16)
       low[bucket]! ^= Number.parseInt(digest.slice(8, 16), 16)
     }
@@ -36,16 +37,16 @@ export async function* scanDigestBucket(records: ShardRecords, bucketCount: numb
   for await (const page of scanEntries(records.store, records.keys.kind('i'))) {
     const rows: DocumentLeaves[] = []
     for (const [key, value] of page) {
-      if (bucketOf(key, bucketCount) !== bucket) continue
       const id = ShardKeys.text(key)
+      if (bucketOf(id, bucketCount) !== bucket) continue
       rows.push({ id, leaves: asLeaves(DocumentRecord.decode(id, value).leaves) })
     }
     if (rows.length > 0) yield rows
   }
 }
 
-function bucketOf(key: Uint8Array, bucketCount: number): number {
-  return crc32(ShardKeys.textBytes(key)) % bucketCount
+function bucketOf(id: string, bucketCount: number): number {
+  return crc32(id) % bucketCount
 }
 
 function leavesDigest(id: string, value: Uint8Array): string {

@@ -1,3 +1,4 @@
+import { compareUtf8 } from '@sectional/core'
 import type { IterateOptions, Range, Store, StoreEntry } from '@sectional/runtime'
 
 /**
@@ -14,7 +15,7 @@ const smallestPage = 16
  * @param wanted rows after which the caller stops, as far as it knows
  */
 export async function* scanEntries(store: Store, range: Range, options: IterateOptions = {}, wanted = pageEntries): AsyncGenerator<readonly StoreEntry[]> {
-  if (Buffer.compare(range.gte, range.lt) >= 0) return
+  if (compareUtf8(range.gte, range.lt) >= 0) return
   const iterator = store.iterate(range, options)
   try {
     const count = Math.min(pageEntries, Math.max(smallestPage, wanted))

@@ -75,7 +75,7 @@ export function damageLog(context: FaultContext): Fault | undefined {
     const kinds = Map.groupBy(node.disk.entries(controlStoreName), ([key]) => key[0]!)
     const kind = dice.pick([...kinds.keys()])
     const [key, value] = dice.pick(kinds.get(kind)!)
-    world.say(`${node.host}: a record of kind ${String.fromCharCode(kind)} of the metadata is damaged`)
+    world.say(`${node.host}: a record of kind ${kind} of the metadata is damaged`)
     node.disk.damage(controlStoreName, key, damaged(dice, value))
     disks.damageLog(node)
   })

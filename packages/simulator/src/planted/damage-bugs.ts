@@ -5,7 +5,7 @@ import { controlStoreName, documentStoreName, ShardKeys } from '@sectional/serve
 import { withChanges, withStores } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
-const snapshotChunk = 'c'.charCodeAt(0)
+const snapshotChunk = 'c'
 
 export const damageBugs: readonly PlantedBug[] = [
   {
@@ -28,9 +28,9 @@ export const damageBugs: readonly PlantedBug[] = [
 ]
 
 /** The store with a checksum that fits in front of each of those values, whatever is in them. */
-function unchecked(store: Store, isSealed: (key: Uint8Array) => boolean): Store {
-  const fitting = (key: Uint8Array, value: Uint8Array): Uint8Array => value.length >= sealBytes && isSealed(key) ? new Uint8Array(sealed(value.subarray(sealBytes))) : value
-  const found = (key: Uint8Array, value: Uint8Array | undefined): Uint8Array | undefined => value && fitting(key, value)
+function unchecked(store: Store, isSealed: (key: string) => boolean): Store {
+  const fitting = (key: string, value: Uint8Array): Uint8Array => value.length >= sealBytes && isSealed(key) ? new Uint8Array(sealed(value.subarray(sealBytes))) : value
+  const found = (key: string, value: Uint8Array | undefined): Uint8Array | undefined => value && fitting(key, value)
   return withChanges(store, {
     getSync: key => found(key, store.getSync(key)),
     getMany: async keys => (await store.getMany(keys)).map((value, index) => found(keys[index]!, value)),

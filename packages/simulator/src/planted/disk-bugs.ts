@@ -6,7 +6,7 @@ import type { PlantedBug } from './planted-bug.ts'
 /** What a disk that lies about syncing loses at a crash. */
 const unsyncedMs = 200
 
-interface Undo { readonly atMs: number; readonly before: readonly (readonly [Uint8Array, Uint8Array | undefined])[] }
+interface Undo { readonly atMs: number; readonly before: readonly (readonly [string, Uint8Array | undefined])[] }
 
 export const diskBugs: readonly PlantedBug[] = [
   {
@@ -17,18 +17,18 @@ export const diskBugs: readonly PlantedBug[] = [
       const unsynced = new Map<string, Undo[]>()
       return node => ({
         runtime: runtime => withStores(runtime, async (store, name) => {
-          const key = `${node}/${name}`
-          await takeBack(store, unsynced.get(key) ?? [])
+          const opened = `${node}/${name}`
+          await takeBack(store, unsynced.get(opened) ?? [])
           const undos: Undo[] = []
-          unsynced.set(key, undos)
+          unsynced.set(opened, undos)
           const now = () => runtime.clock.monotonic()
           return withChanges(store, {
             write: async fill => {
-              const before: [Uint8Array, Uint8Array | undefined][] = []
-              const remember = (bytes: Uint8Array): void => { before.push([bytes, store.getSync(bytes)]) }
+              const before: [string, Uint8Array | undefined][] = []
+              const remember = (key: string): void => { before.push([key, store.getSync(key)]) }
               await store.write(batch => fill({
-                put: (bytes, value) => { remember(bytes); batch.put(bytes, value) },
-                delete: bytes => { remember(bytes); batch.delete(bytes) },
+                put: (key, value) => { remember(key); batch.put(key, value) },
+                delete: key => { remember(key); batch.delete(key) },
               }))
               while (undos[0] !== undefined && undos[0].atMs < now() - unsyncedMs) undos.shift()
               undos.push({ atMs: now(), before })
