@@ -7,6 +7,7 @@ import type { DatabaseRecord, DocumentWrite, WriteOutcome } from '@sectional/clu
 import { checkDesignDocument } from './design-document.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
+import { taggedRevision } from './response.ts'
 import { documentTooLarge } from './size-limits.ts'
 
 export const designPrefix = '_design/'
@@ -57,7 +58,7 @@ export function namedRevision(request: RequestContext, documentRevision: string 
   }
   const named = documentRevision ?? queried
   if (header === undefined) return named
-  const matched = formatRevision(parseRevision(header.trim().replace(/^"(.*)"$/, '$1')))
+  const matched = formatRevision(parseRevision(taggedRevision(header)))
   if (named !== null && named !== matched) throw new ApiError('bad_request', 'Document rev and etag have different values')
   return matched
 }

@@ -110,6 +110,8 @@ function preferred(preference: string, services: Services, headers: HttpHeaders)
   return Object.fromEntries(Object.entries(headers).filter(([name]) => kept.has(name.toLowerCase())))
 }
 
+const plainTag = /^[!#$&-~]+$/
+
 /** True when If-None-Match lists the tag. Weak prefixes are stripped; `*` is nothing special. */
 export function matchesTag(request: RequestContext, etag: string): boolean {
   const header = request.exchange.headers['if-none-match']
@@ -131,6 +133,17 @@ export function origin(request: RequestContext): string {
   return `${secure ? 'https' : 'http'}://${host}`
 }
 
+/** The revision as a strong tag; what a tag cannot carry (RFC 9110, section 8.8.3) is escaped as in URLs. */
 export function documentTag(revision: string): string {
-  return `"${revision}"`
+  return plainTag.test(revision) ? `"${revision}"` : `"${revision.replace(/[^!#$&-~]+/gu, encodeURIComponent)}"`
+}
+
+/** The revision that a tag names, with or without quotes. */
+export function taggedRevision(tag: string): string {
+  const text = tag.trim().replace(/^"(.*)"$/, '$1')
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

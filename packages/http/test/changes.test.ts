@@ -26,6 +26,13 @@ describe('the changes feed', () => {
     expect((await node.get('/db/_changes?since=2025-02-30T00:00:00Z')).status).to.equal(400)
   })
 
+  it('shows revisions with characters that JSON has to escape', async () => {
+    const revisions = ['1-quo"te', '1-back\\slash', '1-new\nline', '1-snow\u2603']
+    await node.post('/db/_bulk_docs', { new_edits: false, docs: revisions.map((_rev, at) => ({ _id: `d${at}`, _rev })) })
+    const { results } = (await node.get('/db/_changes')).json
+    expect(results.map(({ changes }: { changes: unknown }) => changes)).to.deep.equal(revisions.map(rev => [{ rev }]))
+  })
+
   it('has a tag that changes with the database, and answers 304 and HEAD', async () => {
     await write('a')
     const { etag } = (await node.get('/db/_changes')).headers

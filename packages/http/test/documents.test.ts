@@ -36,6 +36,20 @@ describe('documents', () => {
     expect([meta.status, meta.headers['etag']]).to.deep.equal([200, undefined])
   })
 
+  it('have a tag that a header can carry, whatever their revision', async () => {
+    for (const rev of ['1-quo"te', '1-new\nline', '1-snow\u2603', '1-per%cent']) {
+      const id = encodeURIComponent(rev)
+      const written = await node.put(`/db/${id}?new_edits=false`, { _rev: rev })
+      expect([written.status, written.json.rev]).to.deep.equal([201, rev])
+      const read = await node.get(`/db/${id}`)
+      const { etag } = read.headers
+      expect([read.status, read.json._rev, etag]).to.deep.equal([200, rev, written.headers['etag']])
+      expect(etag).to.match(/^"[!#-~]+"$/)
+      expect((await node.get(`/db/${id}`, { 'if-none-match': etag! })).status).to.equal(304)
+      expect((await node.delete(`/db/${id}`, { 'if-match': etag! })).status).to.equal(200)
+    }
+  })
+
   it('come back with the digits that were sent', async () => {
     const body = '{"id":123456789012345678901234567891,"half":0.5,"one":1.0,"list":[18446744073709551615]}'
     await node.put('/db/n', body)

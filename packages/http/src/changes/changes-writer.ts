@@ -30,7 +30,7 @@ export const changesShape: FeedShape = {
 }
 
 function changeOf({ revision }: Leaf): string {
-  return `{"rev":"${revision}"}`
+  return `{"rev":${JSON.stringify(revision)}}`
 }
 
 /** Tokens need no escapes. */

@@ -1,3 +1,4 @@
+import { validateHeaderValue } from 'node:http'
 import { assertBodyFits, BodyTooLargeError, ClientGoneError, hasBody } from './http-listener.ts'
 import type { HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
 
@@ -135,6 +136,7 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   #begin(status: number, headers: HttpHeaders): void {
     if (this.#state === 'cut') return
     if (this.#state !== 'waiting') throw new Error('the response has begun already')
+    for (const [name, value] of Object.entries(headers)) for (const each of [value].flat()) validateHeaderValue(name, each)
     this.#state = 'writing'
     const lowered = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
     this.#head.resolve({ status, headers: lowered, chunks: this.#readResponse() })

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { assertBodyFits, ClientGoneError, BodyTooLargeError, hasBody } from './http-listener.ts'
@@ -108,7 +109,8 @@ export class NodeHttpExchange implements HttpExchange {
     // A client that was never told to continue may send its body or not: the next request could not be found.
     if (this.#expectsContinue || this.#server.closing) all['Connection'] = 'close'
     if (!this.#bodyTaken) this.#discardBody()
-    return response.writeHead(status, all)
+    // With the text, or a status that was tried before keeps its own.
+    return response.writeHead(status, STATUS_CODES[status], all)
   }
 
   #takeBody(): void {

@@ -183,6 +183,16 @@ function responses(fixture: Fixture): void {
     assert.equal(response.headers['etag'], '"1"')
   })
 
+  it('have no header that HTTP cannot carry, and begin again without it', async () => {
+    fixture.handler = exchange => {
+      for (const value of ['a\nb', 'a\0b', '\u2603']) assert.throws(() => exchange.send(200, { 'X-One': value }, ''), /Invalid character/)
+      assert.throws(() => exchange.stream(200, { 'X-One': 'a\nb' }), /Invalid character/)
+      exchange.send(404, { 'X-One': '1' }, 'again')
+    }
+    const response = await fixture.request({})
+    assert.deepEqual([response.status, response.body, response.headers['x-one']], [404, 'again', '1'])
+  })
+
   it('begin once', async () => {
     fixture.handler = exchange => {
       assert.equal(exchange.headersSent, false)

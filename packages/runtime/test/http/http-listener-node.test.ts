@@ -46,6 +46,14 @@ describe('NodeHttpListener', () => {
     return received
   }
 
+  it('gives each status its own text, also after another one was tried', async () => {
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      expect(() => exchange.send(201, { ETag: '\n' }, '')).to.throw('Invalid character')
+      exchange.send(500, {}, '')
+    })
+    expect(await exchangeBytes(server, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')).to.match(/^HTTP\/1.1 500 Internal Server Error\r\n/)
+  })
+
   it('says 100 Continue when the handler wants the body', async () => {
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
       void exchange.readBody(10).then(body => exchange.send(200, { Connection: 'close' }, body))
