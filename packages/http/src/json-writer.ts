@@ -2,7 +2,7 @@
  * A JSON answer written piece by piece. Short ones leave as one response with a Content-Length, so that an
  * error before `chunkBytes` still becomes a proper error answer; longer ones become a chunked stream.
  */
-import { documentPieces, type SplicedDocument } from '@sectional/core'
+import { asBuffer, documentFrame, type SplicedDocument } from '@sectional/core'
 import type { HttpBodyWriter, HttpHeaders } from '@sectional/runtime'
 import { openStream, send } from './response.ts'
 import type { RequestContext } from './request-context.ts'
@@ -41,9 +41,11 @@ export class JsonWriter {
 
   /** @param before text in front of the document, `after` behind it: each `text` costs as much as some hundred bytes */
   document(document: SplicedDocument, before = '', after = ''): void {
-    const { head, members, tail } = documentPieces(document)
+    const { head, tail } = documentFrame(document)
+    const { body } = document
     this.text(before + head)
-    this.bytes(members)
+    this.#ensure(body.length)
+    this.#length += asBuffer(body).copy(this.#buffer, this.#length, 1, body.length - 1)
     this.text(tail + after)
   }
 

@@ -1,4 +1,5 @@
 /** Documents on their way out: bodies are spliced into answers, never parsed. */
+import { asBuffer } from '../encoding/as-buffer.ts'
 
 export interface SplicedDocument {
   readonly id: string
@@ -12,28 +13,26 @@ export interface SplicedDocument {
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** A document in three pieces: text, the body's own members, text. */
-export interface DocumentPieces { readonly head: string; readonly members: Uint8Array; readonly tail: string }
+/** What goes before and behind the body's own members, which are what lies between its braces. */
+export interface DocumentFrame { readonly head: string; readonly tail: string }
 
 /** `{"_id":..,"_rev":..,<body's members>,<extra>}`, for whoever writes the pieces one after the other. */
-export function documentPieces({ id, revision, body, extra = '' }: SplicedDocument): DocumentPieces {
+export function documentFrame({ id, revision, body, extra = '' }: SplicedDocument): DocumentFrame {
   if (body[0] !== OPEN_BRACE || body[body.length - 1] !== CLOSE_BRACE) throw new RangeError('a document body must be a JSON object')
-  const members = body.subarray(1, body.length - 1)
   return {
-    head: `{"_id":${JSON.stringify(id)},"_rev":${JSON.stringify(revision)}${members.length === 0 ? '' : ','}`,
-    members,
+    head: `{"_id":${JSON.stringify(id)},"_rev":${JSON.stringify(revision)}${body.length === 2 ? '' : ','}`,
     tail: extra === '' ? '}' : `,${extra}}`,
   }
 }
 
 /** The same as UTF-8. */
 export function spliceDocument(document: SplicedDocument): Buffer {
-  const { head, members, tail } = documentPieces(document)
+  const { head, tail } = documentFrame(document)
+  const { body } = document
   // Three bytes is the most that a UTF-16 unit takes in UTF-8.
-  const out = Buffer.allocUnsafe(3 * (head.length + tail.length) + members.length)
+  const out = Buffer.allocUnsafe(3 * (head.length + tail.length) + body.length)
   let at = out.write(head, 0, 'utf8')
-  out.set(members, at)
-  at += members.length
+  at += asBuffer(body).copy(out, at, 1, body.length - 1)
   at += out.write(tail, at, 'utf8')
   return out.subarray(0, at)
 }

@@ -37,6 +37,11 @@ export class ByteReader {
     return this.#bytes.toString('hex', start, this.#offset)
   }
 
+  /** Where the next one begins. */
+  get offset(): number {
+    return this.#offset
+  }
+
   /** What is left. */
   rest(): Uint8Array {
     return this.#bytes.subarray(this.#offset)

@@ -8,6 +8,7 @@ import { readLeaves, writeLeaves } from './stored-leaves.ts'
 import type { StoredLeaf } from './stored-leaves.ts'
 
 const format = 1
+const noBytes: Uint8Array = new Uint8Array(0)
 
 export interface EncodedDocument { readonly record: DocumentRecord; readonly bytes: Uint8Array; readonly change: Uint8Array }
 
@@ -23,13 +24,16 @@ export class DocumentRecord {
   /** Bytes of the record as stored; 0 before it is encoded. */
   readonly encodedBytes: number
   #tree: RevisionTree | undefined
-  readonly #treeBytes: Uint8Array | undefined
+  readonly #stored: Uint8Array
+  readonly #treeStart: number = 0
 
-  private constructor(sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], encodedBytes: number, tree: RevisionTree | Uint8Array) {
+  /** @param tree the tree, or where it begins in the stored record */
+  private constructor(sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], encodedBytes: number, tree: RevisionTree | number, stored = noBytes) {
     this.sequence = sequence
     this.leaves = leaves
     this.encodedBytes = encodedBytes
-    if (tree instanceof Uint8Array) this.#treeBytes = tree
+    this.#stored = stored
+    if (typeof tree === 'number') this.#treeStart = tree
     else this.#tree = tree
   }
 
@@ -57,11 +61,11 @@ export class DocumentRecord {
     if (found !== format) throw new DamagedRecordError(`the record of document ${id} has format ${found}; this version reads ${format}`)
     const sequence = reader.integer()
     const leaves = readLeaves(reader)
-    return new DocumentRecord(sequence, leaves, bytes.length, reader.rest())
+    return new DocumentRecord(sequence, leaves, bytes.length, reader.offset, bytes)
   }
 
   get tree(): RevisionTree {
-    return this.#tree ??= RevisionTree.decode(this.#treeBytes ?? new Uint8Array(0))
+    return this.#tree ??= RevisionTree.decode(this.#stored.subarray(this.#treeStart))
   }
 
   get winner(): StoredLeaf {
