@@ -10,6 +10,8 @@ import type { Services } from './services.ts'
 
 const initialBytes = 4 * 1024
 const chunkBytes = 64 * 1024
+/** Text waits for more up to this many characters: encoding a piece costs as much as some hundred bytes of it. */
+const textMax = 4 * 1024
 const noBytes = Buffer.alloc(0)
 
 export class JsonWriter {
@@ -19,6 +21,8 @@ export class JsonWriter {
   readonly #headers: HttpHeaders
   #buffer: Buffer = Buffer.allocUnsafe(initialBytes)
   #length = 0
+  /** What follows the bytes of the buffer. */
+  #text = ''
   #stream: HttpBodyWriter | null = null
 
   constructor(request: RequestContext, services: Services, status: number, headers: HttpHeaders) {
@@ -29,38 +33,34 @@ export class JsonWriter {
   }
 
   text(text: string): void {
-    this.#ensure(text.length * 3)
-    this.#length += this.#buffer.write(text, this.#length)
+    this.#text += text
+    if (this.#text.length >= textMax) this.#encodeText()
   }
 
   bytes(bytes: Uint8Array): void {
-    this.#ensure(bytes.length)
-    this.#buffer.set(bytes, this.#length)
-    this.#length += bytes.length
+    this.#copy(bytes, 0, bytes.length)
   }
 
-  /** @param before text in front of the document, `after` behind it: each `text` costs as much as some hundred bytes */
-  document(document: SplicedDocument, before = '', after = ''): void {
+  document(document: SplicedDocument): void {
     const { head, tail } = documentFrame(document)
-    const { body } = document
-    this.text(before + head)
-    this.#ensure(body.length)
-    this.#length += asBuffer(body).copy(this.#buffer, this.#length, 1, body.length - 1)
-    this.text(tail + after)
+    this.#text += head
+    this.#copy(document.body, 1, document.body.length - 1)
+    this.#text += tail
   }
 
   /** To be awaited between rows: sends a full chunk and waits for the client to take it. */
   flushFull(): Promise<void> | undefined {
-    return this.#length < chunkBytes ? undefined : this.#flush(Buffer.allocUnsafe(chunkBytes + initialBytes))
+    return this.#length + this.#text.length < chunkBytes ? undefined : this.#flush(Buffer.allocUnsafe(chunkBytes + initialBytes))
   }
 
   /** Sends what there is, and holds nothing until more is written. */
   async flush(): Promise<void> {
-    if (this.#length === 0) return
+    if (this.#length + this.#text.length === 0) return
     await this.#flush(noBytes)
   }
 
   async end(): Promise<void> {
+    this.#encodeText()
     if (this.#stream === null) {
       send(this.#request, this.#services, this.#status, this.#headers, this.#buffer.subarray(0, this.#length))
       return
@@ -71,11 +71,27 @@ export class JsonWriter {
   }
 
   async #flush(next: Buffer): Promise<void> {
+    this.#encodeText()
     this.#stream ??= openStream(this.#request, this.#services, this.#status, this.#headers)
     const chunk = this.#buffer.subarray(0, this.#length)
     this.#buffer = next
     this.#length = 0
     await this.#stream.write(chunk)
+  }
+
+  #copy(bytes: Uint8Array, start: number, end: number): void {
+    this.#encodeText()
+    this.#ensure(end - start)
+    this.#length += asBuffer(bytes).copy(this.#buffer, this.#length, start, end)
+  }
+
+  #encodeText(): void {
+    const text = this.#text
+    if (text === '') return
+    this.#text = ''
+    // Three bytes is the most that a UTF-16 unit takes in UTF-8.
+    this.#ensure(3 * text.length)
+    this.#length += this.#buffer.write(text, this.#length)
   }
 
   #ensure(bytes: number): void {

@@ -25,15 +25,15 @@ export class ListWriter {
   row(id: string, revision: string, deleted: boolean, doc: SplicedDocument | DocumentWriter | null | undefined): Promise<void> | undefined {
     const key = JSON.stringify(id)
     const row = `${this.#begin()}{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${deleted ? ',"deleted":true}' : '}'}`
-    if (doc === undefined) this.#writer.text(`${row}}`)
-    else if (doc === null) this.#writer.text(`${row},"doc":null}`)
-    else if (typeof doc === 'function') return this.#writeRow(`${row},"doc":`, doc)
-    else this.#writer.document(doc, `${row},"doc":`, '}')
+    this.#writer.text(doc === undefined ? row : `${row},"doc":`)
+    if (typeof doc === 'function') return this.#writeDocument(doc)
+    if (doc === null) this.#writer.text('null')
+    else if (doc !== undefined) this.#writer.document(doc)
+    this.#writer.text('}')
     return this.#writer.flushFull()
   }
 
-  async #writeRow(row: string, write: DocumentWriter): Promise<void> {
-    this.#writer.text(row)
+  async #writeDocument(write: DocumentWriter): Promise<void> {
     await write(this.#writer)
     this.#writer.text('}')
     await this.#writer.flushFull()

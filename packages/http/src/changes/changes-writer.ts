@@ -63,27 +63,24 @@ export class ChangesWriter {
     const writer = this.#writer
     const { doc, sequence } = change
     const before = this.#kind === 'eventsource' ? 'data: ' : this.#isList && this.#rows > 0 ? ',\r\n' : ''
-    const row = `${before}${this.#shape.row(change)}`
     const after = this.#kind === 'eventsource' ? `}\nid: ${sequenceText(sequence)}\n\n` : this.#kind === 'continuous' ? '}\n' : '}'
-    if (doc === undefined) writer.text(`${row}${after}`)
-    else if (doc === null) writer.text(`${row},"doc":null${after}`)
-    else if (typeof doc === 'function') return this.#counted(this.#writeRow(`${row},"doc":`, doc, after))
-    else if (doc instanceof Uint8Array) {
-      writer.text(`${row},"doc":`)
-      writer.bytes(doc)
-      writer.text(after)
-    } else writer.document(doc, `${row},"doc":`, after)
-    return this.#counted(this.#endRow())
+    writer.text(before)
+    writer.text(this.#shape.row(change))
+    if (doc !== undefined) writer.text(',"doc":')
+    if (typeof doc === 'function') return this.#counted(this.#writeDocument(doc, after))
+    if (doc === null) writer.text('null')
+    else if (doc instanceof Uint8Array) writer.bytes(doc)
+    else if (doc !== undefined) writer.document(doc)
+    return this.#counted(this.#endRow(after))
   }
 
-  async #writeRow(row: string, write: DocumentWriter, after: string): Promise<void> {
-    this.#writer.text(row)
+  async #writeDocument(write: DocumentWriter, after: string): Promise<void> {
     await write(this.#writer)
-    this.#writer.text(after)
-    await this.#endRow()
+    await this.#endRow(after)
   }
 
-  #endRow(): Promise<void> | undefined {
+  #endRow(after: string): Promise<void> | undefined {
+    this.#writer.text(after)
     this.#rows++
     this.#lively = true
     return this.#writer.flushFull()

@@ -55,7 +55,9 @@ async function sendResults(docs: readonly unknown[], request: RequestContext, se
     first = false
     const [only] = parts
     if (parts.length === 1 && 'ok' in only! && only.ok.attachments === undefined) {
-      writer.document(splicedRevision(only.ok, only.flags), `${head}{"ok":`, '}]}')
+      writer.text(`${head}{"ok":`)
+      writer.document(splicedRevision(only.ok, only.flags))
+      writer.text('}]}')
       return writer.flushFull()
     }
     writer.text(head)
@@ -149,23 +151,19 @@ async function openItems(items: readonly (WantedItem | ItemResult)[], request: R
     id, revisions: rev === undefined ? 'leaves' as const : [formatRevision(parseRevision(rev))], latest,
   }))
   const answers = await services.coordinator.openManyRevisions(request.database, requests, { r }, request)
-  const found: (readonly OpenedRevision[] | null)[] = []
-  for (const answer of answers) {
-    if (answer === undefined) break
-    found.push(answer)
-  }
-  const wanted = asked.slice(0, found.length)
+  const missing = answers.indexOf(undefined)
+  const wanted = missing < 0 ? asked : asked.slice(0, missing)
   const shown = wanted.some(({ flags }) => needsWhole(flags))
-    ? await mapBounded(wanted, detailConcurrency, (item, index) => showWhole(item, found[index]!, r, request, services))
-    : wanted.map((item, index) => showItem(item, found[index]!, null))
-  let bytes = 0
-  for (const opened of found) for (const each of opened ?? []) if (each.kind === 'found') bytes += each.revision.body.length
+    ? await mapBounded(wanted, detailConcurrency, (item, index) => showWhole(item, answers[index]!, r, request, services))
+    : wanted.map((item, index) => showItem(item, answers[index]!, null))
   const results: ItemResult[] = []
   let next = 0
+  let bytes = 0
   for (const item of items) {
     const result = 'parts' in item ? item : shown[next++]
     if (result === undefined) break
     results.push(result)
+    for (const part of result.parts) if ('ok' in part) bytes += part.ok.body.length
   }
   return { results, bytes }
 }
