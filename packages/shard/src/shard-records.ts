@@ -45,8 +45,10 @@ export class ShardRecords {
     const kept = this.kept?.get(id)
     if (kept !== undefined) return kept
     const reading = this.kept?.reading()
-    const record = this.#stored(id)
-    if (record !== undefined) this.kept?.keep(id, record, reading)
+    const bytes = this.store.getSync(this.keys.document(id))
+    if (bytes === undefined) return undefined
+    const record = DocumentRecord.decode(id, bytes)
+    this.kept?.keep(id, bytes, reading)
     return record
   }
 
@@ -61,15 +63,10 @@ export class ShardRecords {
       const id = ids[index]!
       const bytes = found[at]
       if (bytes === undefined) continue
-      const record = records[index] = DocumentRecord.decode(id, bytes)
-      this.kept?.keep(id, record, reading)
+      records[index] = DocumentRecord.decode(id, bytes)
+      this.kept?.keep(id, bytes, reading)
     }
     return records
-  }
-
-  #stored(id: string): DocumentRecord | undefined {
-    const bytes = this.store.getSync(this.keys.document(id))
-    return bytes === undefined ? undefined : DocumentRecord.decode(id, bytes)
   }
 
   /** At once where it is one record, as nearly all are. undefined: it is not there; see `assertGone`. */
@@ -98,7 +95,7 @@ export class ShardRecords {
    */
   assertGone(id: string, sequence: number): void {
     this.kept?.forget(id)
-    if (this.#stored(id)?.tree.nodes().some(({ bodyKey }) => bodyKey === sequence)) throw new DamagedRecordError(`the body of document ${id} at sequence ${sequence} is missing`)
+    if (this.document(id)?.tree.nodes().some(({ bodyKey }) => bodyKey === sequence)) throw new DamagedRecordError(`the body of document ${id} at sequence ${sequence} is missing`)
   }
 
   /** Records of a body besides its first one. */
