@@ -10,7 +10,7 @@ import type { Services } from './services.ts'
 const clientGoneStatus = 499
 
 export function renderError(request: RequestContext, services: Services, thrown: unknown): void {
-  if (thrown instanceof ClientGoneError) return abandon(request)
+  if (thrown instanceof ClientGoneError || (request.signal.aborted && isCancelled(thrown))) return abandon(request)
   if (request.exchange.headersSent) return breakOff(request, services, thrown)
   const error = afterDeletion(request, services, toApiError(thrown))
   if (error.status >= 500 && error.status !== 501 && error.status !== 503) report(request, services, thrown)
@@ -19,6 +19,12 @@ export function renderError(request: RequestContext, services: Services, thrown:
   const body: Record<string, unknown> = { error: error.error, reason: error.reason }
   if (error.error === 'unknown_error') body['ref'] = crc32(stackOf(thrown))
   sendJson(request, services, error.status, body, headers)
+}
+
+/** What calls on replicas end with when the client goes away. */
+function isCancelled(thrown: unknown): boolean {
+  const failure = thrown instanceof ApiError ? thrown.cause : thrown
+  return failure instanceof ReplicaError && failure.code === 'cancelled'
 }
 
 /** Nobody is left to answer. */

@@ -68,9 +68,9 @@ export class MemoryNode {
   }
 
   /** As it is, and its answer as it comes. */
-  async open(method: string, target: string, headers: Record<string, string>, body?: string): Promise<InjectedResponse> {
+  async open(method: string, target: string, headers: Record<string, string>, body?: string, signal?: AbortSignal): Promise<InjectedResponse> {
     this.#port ??= this.runtime.http.listen({ host: '127.0.0.1', port: 0 }, this.api.handler)
-    return this.runtime.http.open({ method, target, headers, body }, (await this.#port).address.port)
+    return this.runtime.http.open({ method, target, headers, body, ...(signal && { signal }) }, (await this.#port).address.port)
   }
 
   get(target: string, headers?: Record<string, string>): Promise<Answer> { return this.request('GET', target, undefined, headers) }

@@ -1,3 +1,4 @@
+import { ApiError, ReplicaError } from '@sectional/core'
 import { expect } from 'chai'
 import type { CoordinatorNode } from '@sectional/cluster'
 import { adminAuthorization, MemoryNode } from './memory-node.ts'
@@ -80,6 +81,24 @@ for (const path of ['/db/_all_docs', '/db/_changes', '/db/_changes?feed=continuo
     })
   })
 }
+
+describe('a client that goes away before its answer begins', () => {
+  it('is counted, and what its going has cancelled is no failure of the server', async () => {
+    const leaving = new AbortController()
+    const node = new MemoryNode({ wrap: coordinator => ({
+      ...coordinator,
+      openChanges: (_database: unknown, _options: unknown, { signal }: { readonly signal: AbortSignal }) => new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new ApiError('timeout', undefined, { cause: new ReplicaError('cancelled', 'the caller has cancelled the call') })))
+        leaving.abort()
+      }),
+    } as unknown as CoordinatorNode) })
+    await node.put('/db?q=2')
+    const answer = node.open('GET', '/db/_changes', { authorization: adminAuthorization }, undefined, leaving.signal)
+    expect(await answer.then(() => 'answered', () => 'gone')).to.equal('gone')
+    await node.stop()
+    expect(node.log.messages('error')).to.deep.equal([])
+  })
+})
 
 async function open(node: MemoryNode, target: string) {
   return node.open('GET', target, { authorization: adminAuthorization, accept: 'application/json' })

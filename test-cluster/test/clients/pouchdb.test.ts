@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { Balancer } from '../../src/balancer.ts'
 import { contentsOf, difference, leavesOf, remoteDatabase } from '../../src/database-contents.ts'
 import { HttpClient, type Answer } from '../../src/http-client.ts'
-import { localDatabase, openPouch, type Pouch, type PouchDocument } from '../../src/pouch.ts'
+import { localDatabase, openPouch, type Pouch, type PouchDocument, type PouchSync } from '../../src/pouch.ts'
 import { seededBytes } from '../../src/seeded-bytes.ts'
 import { TestCluster, eventually } from '../../src/test-cluster.ts'
 import { administrator } from '../../src/test-node.ts'
@@ -27,6 +27,7 @@ describe('pouchdb 9', function () {
   let http: HttpClient
   let folder: string
   let pouch: Pouch
+  let sync: PouchSync | undefined
 
   beforeEach(async () => {
     cluster = await TestCluster.start({ nodes: 3 })
@@ -37,6 +38,9 @@ describe('pouchdb 9', function () {
     expect((await http.send('PUT', `/${database}`)).status).to.equal(201)
   })
   afterEach(async function () {
+    // After a failure it would go on for ever.
+    sync?.cancel()
+    await sync
     await pouch.close()
     rmSync(folder, { recursive: true })
     http.close()
@@ -47,7 +51,7 @@ describe('pouchdb 9', function () {
   it('syncs both ways, live, while a node is killed and started again: both sides end equal', async () => {
     await fillBoth()
     const problems: unknown[] = []
-    const sync = pouch.sync(`${balancer.url}/${database}`, {
+    sync = pouch.sync(`${balancer.url}/${database}`, {
       live: true,
       retry: true,
       back_off_function: (delayMs: number) => Math.min(Math.max(delayMs * 2, retryMsFirst), retryMsMax),

@@ -49,6 +49,7 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   #unreadBytes = 0
   #bodyTaken = false
   #state: 'waiting' | 'writing' | 'complete' | 'cut' = 'waiting'
+  #begun = false
   #wakeReader: (() => void) | undefined
   #waitingWriters: (() => void)[] = []
 
@@ -70,7 +71,7 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   }
 
   get headersSent(): boolean {
-    return this.#state !== 'waiting'
+    return this.#begun
   }
 
   async readBody(limitBytes: number): Promise<Uint8Array> {
@@ -134,9 +135,10 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   }
 
   #begin(status: number, headers: HttpHeaders): void {
-    if (this.#state === 'cut') return
-    if (this.#state !== 'waiting') throw new Error('the response has begun already')
+    if (this.#begun) throw new Error('the response has begun already')
     for (const [name, value] of Object.entries(headers)) for (const each of [value].flat()) validateHeaderValue(name, each)
+    this.#begun = true
+    if (this.#state === 'cut') return
     this.#state = 'writing'
     const lowered = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
     this.#head.resolve({ status, headers: lowered, chunks: this.#readResponse() })

@@ -258,6 +258,22 @@ function clientsThatGoAway(fixture: Fixture): void {
     assert(await aborted instanceof ClientGoneError)
   })
 
+  it('have not been answered, and need not be', async () => {
+    const client = new AbortController()
+    const seen = new Promise<readonly boolean[]>(resolve => {
+      fixture.handler = exchange => {
+        exchange.signal.addEventListener('abort', () => {
+          const before = exchange.headersSent
+          exchange.send(500, {}, 'to nobody')
+          resolve([before, exchange.headersSent])
+        })
+        client.abort()
+      }
+    })
+    await assert.rejects(fixture.request({ signal: client.signal }))
+    assert.deepEqual(await seen, [false, true])
+  })
+
   it('fail the writer', async () => {
     const client = new AbortController()
     const failure = new Promise<unknown>(resolve => {
