@@ -111,7 +111,10 @@ function spliced({ id, revision, body }: ShownRevision, { text }: RevisionMember
 /** What stands behind the body, and whether some of it is no part of the revision. */
 interface RevisionMembers { readonly text: string; readonly hasMeta: boolean }
 
+const noMembers: RevisionMembers = { text: '', hasMeta: false }
+
 function membersOf(shown: ShownRevision, flags: ReadFlags, attachments: string): RevisionMembers {
+  if (flags === noFlags && attachments === '' && !shown.deleted) return noMembers
   const members: string[] = []
   if (shown.deleted) members.push('"_deleted":true')
   if (flags.revs && shown.path !== undefined) members.push(`"_revisions":${JSON.stringify({ start: shown.path.start, ids: shown.path.ids })}`)

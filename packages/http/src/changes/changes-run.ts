@@ -36,7 +36,7 @@ export class ChangesRun implements OpenFeed {
     this.#request = request
     this.#services = services
     const { conflicts, encodingInfo } = parameters
-    this.#flags = { ...noFlags, conflicts, encodingInfo }
+    this.#flags = conflicts || encodingInfo ? { ...noFlags, conflicts, encodingInfo } : noFlags
     this.#left = parameters.limit ?? unlimitedRows
   }
 
@@ -98,7 +98,7 @@ export class ChangesRun implements OpenFeed {
     const { allLeaves, sequenceInterval } = this.#parameters
     for (const row of event.rows) {
       this.#feed.take(event, row)
-      const shown = allLeaves ? row.leaves : row.leaves.slice(0, 1)
+      const shown = allLeaves || row.leaves.length === 1 ? row.leaves : row.leaves.slice(0, 1)
       const passed = this.#filter === null ? shown : this.#filter.pass(row, shown)
       const leaves = passed instanceof Promise ? await passed : passed
       if (leaves.length === 0) continue
