@@ -138,12 +138,14 @@ export function documentTag(revision: string): string {
   return plainTag.test(revision) ? `"${revision}"` : `"${revision.replace(/[^!#$&-~]+/gu, encodeURIComponent)}"`
 }
 
-/** The revision that a tag names, with or without quotes. */
+/** The revision that a tag names, or the text itself where it has no quotes. */
 export function taggedRevision(tag: string): string {
-  const text = tag.trim().replace(/^"(.*)"$/, '$1')
+  const text = tag.trim()
+  const quoted = /^"(.*)"$/.exec(text)?.[1]
+  if (quoted === undefined) return text
   try {
-    return decodeURIComponent(text)
+    return decodeURIComponent(quoted)
   } catch {
-    return text
+    return quoted
   }
 }

@@ -168,6 +168,5 @@ function lowerBound(keys: readonly string[], key: string): number {
 }
 
 function isKeyAt(chunk: Chunk, index: number, key: string): boolean {
-  const found = chunk.keys[index]
-  return found !== undefined && found === key
+  return chunk.keys[index] === key
 }
