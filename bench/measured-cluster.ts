@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { documentBody } from './documents.ts'
 import { end, type MeasuredServer } from './measured-process.ts'
 
-const command = fileURLToPath(new URL('../packages/server/dist/cli.js', import.meta.url))
+const ownCheckout = fileURLToPath(new URL('..', import.meta.url))
 const startMsMax = 30_000
 
 export const auth = 'admin:benchmark'
@@ -24,7 +25,9 @@ export class MeasuredCluster {
     this.#folder = folder
   }
 
-  static async start(count: number, folder: string | undefined): Promise<MeasuredCluster> {
+  /** @param checkout whose nodes are started, built; its own one unless told */
+  static async start(count: number, folder: string | undefined, checkout = ownCheckout): Promise<MeasuredCluster> {
+    const command = join(checkout, 'packages/server/dist/cli.js')
     const top = mkdtempSync(join(folder ?? tmpdir(), 'sectional-bench-'))
     const ports = await freePorts(count * 2)
     const seeds = ports.slice(count).map(port => `127.0.0.1:${port}`).join(',')
@@ -46,6 +49,15 @@ export class MeasuredCluster {
     const answer = await fetch(`http://127.0.0.1:${this.nodes[0]!.port}${path}`, { method, headers, body: body === null ? null : JSON.stringify(body) })
     const text = await answer.text()
     if (answer.status !== status) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
+  }
+
+  /** A database of so many documents `doc-0` and so on, stored in requests of `batch`. */
+  async fill(database: string, documents: number, batch: number, bodyBytes: number): Promise<void> {
+    await this.send('PUT', `/${database}`, null, 201)
+    for (let from = 0; from < documents; from += batch) {
+      const docs = Array.from({ length: batch }, (_, index) => ({ _id: `doc-${from + index}`, ...JSON.parse(documentBody(from + index, bodyBytes)) }))
+      await this.send('POST', `/${database}/_bulk_docs`, { docs }, 201)
+    }
   }
 
   async stop(): Promise<void> {

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { measure, type Bench, type Measured, type Row } from './comparison.ts'
-import { documentBody } from './documents.ts'
 import { auth, MeasuredCluster } from './measured-cluster.ts'
 import { runScript, startBareProgram, type MeasuredServer } from './measured-process.ts'
 import type { TransferJob, TransferResult } from './transfers.ts'
@@ -57,11 +56,7 @@ export async function measureReads(bench: Bench, folder: string | undefined): Pr
   const bare = await startBareProgram('bare-records-server.ts', [scratch])
   const [node] = cluster.nodes as [MeasuredServer]
   try {
-    await cluster.send('PUT', '/reads', null, 201)
-    for (let from = 0; from < documents; from += batch) {
-      const docs = Array.from({ length: batch }, (_, index) => ({ _id: `doc-${from + index}`, ...JSON.parse(documentBody(from + index, bodyBytes)) }))
-      await cluster.send('POST', '/reads/_bulk_docs', { docs }, 201)
-    }
+    await cluster.fill('reads', documents, batch, bodyBytes)
     const wanted = bulkGets()
     const allFile = join(scratch, 'all.json')
     const sameFile = join(scratch, 'same.json')

@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { MeasuredCluster, auth } from './measured-cluster.ts'
 import { openFiles, residentMiB, runLoad, runScript, startBareProgram, type MeasuredServer } from './measured-process.ts'
 import { Bench, measure, table, type Measured, type Row } from './comparison.ts'
-import { documentBody, type IdOrder } from './documents.ts'
+import type { IdOrder } from './documents.ts'
 import { measureReads } from './reads.ts'
 import type { LoadJob } from './load.ts'
 
@@ -64,14 +64,6 @@ function compareBulk(label: string, cluster: MeasuredCluster, ids: IdOrder, targ
   })
 }
 
-async function fill(cluster: MeasuredCluster): Promise<void> {
-  await cluster.send('PUT', `/${database}`, null, 201)
-  for (let from = 0; from < documents; from += batch) {
-    const docs = Array.from({ length: batch }, (_, index) => ({ _id: `doc-${from + index}`, ...JSON.parse(documentBody(from + index, bodyBytes)) }))
-    await cluster.send('POST', `/${database}/_bulk_docs`, { docs }, 201)
-  }
-}
-
 async function measureNodes(count: number, targets: readonly string[]): Promise<{ readonly rows: Row[]; readonly idleMiB: number }> {
   const label = count === 1 ? 'one node' : `${count} nodes`
   const cluster = await MeasuredCluster.start(count, flags.folder)
@@ -82,7 +74,7 @@ async function measureNodes(count: number, targets: readonly string[]): Promise<
   try {
     await pause(idleSeconds * 1000)
     const idleMiB = Math.max(...cluster.nodes.map(node => residentMiB(node.processId)))
-    await fill(cluster)
+    await cluster.fill(database, documents, batch, bodyBytes)
     return {
       idleMiB,
       rows: [

@@ -45,7 +45,8 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   #wakeReader: (() => void) | undefined
   #onIdle: (() => void) | undefined
   #vector: SinceVector | undefined
-  readonly #moved = new Set<FeedShard>()
+  /** Whose places are not in the vector yet. */
+  readonly #moved: FeedShard[] = []
 
   constructor(scope: CoordinatorScope, places: readonly ShardPlace[], options: ChangesOptions, context: RequestContext) {
     this.#scope = scope
@@ -109,10 +110,12 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   token(): string {
     if (this.#vector === undefined) {
       this.#vector = new SinceVector(this.shards.length)
-      for (const shard of this.shards) this.#moved.add(shard)
+      for (const shard of this.shards) this.#move(shard)
     }
-    for (const shard of this.#moved) this.#vector.set(shard.index, shard.position.parts())
-    this.#moved.clear()
+    for (let shard = this.#moved.pop(); shard !== undefined; shard = this.#moved.pop()) {
+      shard.moved = false
+      this.#vector.set(shard.index, shard.position.parts())
+    }
     return this.#vector.token()
   }
 
@@ -150,7 +153,13 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
 
   #reach(shard: FeedShard, sequence: number): void {
     shard.position.reach(shard.attached!.source, sequence)
-    this.#moved.add(shard)
+    this.#move(shard)
+  }
+
+  #move(shard: FeedShard): void {
+    if (shard.moved) return
+    shard.moved = true
+    this.#moved.push(shard)
   }
 
   #wake(): void {

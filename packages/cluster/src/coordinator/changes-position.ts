@@ -84,7 +84,8 @@ export class ShardPosition {
     if (this.#history === undefined) return []
     const range = this.#range
     this.#otherParts ??= Array.from(this.#others ?? [], ([history, { node, sequence }]) => ({ range, node, history, sequence }))
-    return [{ range, node: this.#node, history: this.#history, sequence: this.#sequence }, ...this.#otherParts]
+    const read = { range, node: this.#node, history: this.#history, sequence: this.#sequence }
+    return this.#otherParts.length === 0 ? [read] : [read, ...this.#otherParts]
   }
 
   #learn(history: string, node: string, sequence: number): void {

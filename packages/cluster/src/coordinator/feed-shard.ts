@@ -28,6 +28,8 @@ export class FeedShard implements ChangeSubscriber {
   target = 0
   /** Read to the replica's end. */
   drained = false
+  /** Since the feed's last token. */
+  moved = false
   offered = 0
   taken = 0
   /** While it waits for changes. */

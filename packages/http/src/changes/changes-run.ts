@@ -116,7 +116,7 @@ export class ChangesRun implements OpenFeed {
     if (body === undefined) return null
     const flags = this.#flags
     const { revision, deleted } = leaves[0]!
-    const shown = { id, revision, deleted, body, leaves, ...(attachments && { attachments }) }
+    const shown = attachments === undefined ? { id, revision, deleted, body, leaves } : { id, revision, deleted, body, leaves, attachments }
     const fields = this.#filter?.fields
     if (withContent && attachments !== undefined && !fields) {
       return writer => writeRevision(writer, shown, { ...flags, attachments: true }, this.#request, this.#services)

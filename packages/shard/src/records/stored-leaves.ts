@@ -49,5 +49,7 @@ export function readLeaves(reader: ByteReader): [StoredLeaf, ...StoredLeaf[]] {
 
 /** As the contract shows them. */
 export function asLeaves(leaves: readonly StoredLeaf[]): Leaf[] {
-  return leaves.map(({ revision, deleted }) => ({ revision, deleted }))
+  const shown: Leaf[] = []
+  for (const { revision, deleted } of leaves) shown.push({ revision, deleted })
+  return shown
 }

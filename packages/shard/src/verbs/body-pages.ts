@@ -5,23 +5,33 @@ import type { StoredLeaf } from '../records/stored-leaves.ts'
 /** A page of rows with bodies ends with the row that goes beyond this many bytes. */
 const pageBytesMax = 1024 * 1024
 
-/** Adds the bodies of the leaves to rows, in pages of bounded bytes; one that has gone since the row was read is left out. */
-export async function* withBodies<Row extends { readonly id: string }>(records: ShardRecords, rows: readonly { readonly row: Row; readonly leaf: StoredLeaf | undefined }[]): AsyncGenerator<readonly (Row & Partial<RevisionContent>)[]> {
+/** A row as its record has it; no leaves: it has no body. */
+export interface ReadRow { readonly id: string; readonly leaves: readonly StoredLeaf[] }
+
+/**
+ * Rows with the bodies of their winners, in pages of bounded bytes.
+ * @param show given no content for a row without body, or with one that has gone since the row was read
+ */
+export async function* withBodies<Read extends ReadRow, Row>(
+  records: ShardRecords, rows: readonly Read[], show: (row: Read, content?: RevisionContent) => Row,
+): AsyncGenerator<readonly Row[]> {
   for (let start = 0; start < rows.length;) {
     let end = start
-    for (let bytes = 0; end < rows.length && bytes <= pageBytesMax; end++) bytes += rows[end]!.leaf?.bodyBytes ?? 0
-    const page = rows.slice(start, end)
     const sequences: number[] = []
-    for (const { leaf } of page) if (leaf !== undefined) sequences.push(leaf.bodySequence)
+    for (let bytes = 0; end < rows.length && bytes <= pageBytesMax; end++) {
+      const winner = rows[end]!.leaves[0]
+      if (winner === undefined) continue
+      bytes += winner.bodyBytes
+      sequences.push(winner.bodySequence)
+    }
     const bodies = await records.bodies(sequences)
-    let next = 0
-    yield page.map(({ row, leaf }) => {
-      if (leaf === undefined) return row
-      const body = bodies[next++]
-      if (body !== undefined) return { ...row, ...body }
-      records.assertGone(row.id, leaf.bodySequence)
-      return row
-    })
-    start = end
+    const page: Row[] = []
+    for (let body = 0; start < end; start++) {
+      const row = rows[start]!
+      const content = row.leaves.length === 0 ? undefined : bodies[body++]
+      if (content === undefined && row.leaves.length > 0) records.assertGone(row.id, row.leaves[0]!.bodySequence)
+      page.push(show(row, content))
+    }
+    yield page
   }
 }

@@ -1,11 +1,14 @@
 import type { ChangeRow, ScanChangesRequest } from '@sectional/core'
 import { ShardKeys } from '../key-layout.ts'
+import type { RevisionContent } from '../records/body-record.ts'
 import { decodeChange } from '../records/change-record.ts'
 import { asLeaves } from '../records/stored-leaves.ts'
-import type { StoredLeaf } from '../records/stored-leaves.ts'
 import type { ShardRecords } from '../shard-records.ts'
 import { withBodies } from './body-pages.ts'
+import type { ReadRow } from './body-pages.ts'
 import { scanEntries } from './entry-scan.ts'
+
+interface ReadChange extends ReadRow { readonly sequence: number }
 
 /** Each document once, at its last change, as of the first page. */
 export async function* scanChanges(records: ShardRecords, request: ScanChangesRequest): AsyncGenerator<readonly ChangeRow[]> {
@@ -13,20 +16,28 @@ export async function* scanChanges(records: ShardRecords, request: ScanChangesRe
   let left = request.limit ?? Number.POSITIVE_INFINITY
   if (left <= 0) return
   for await (const page of scanEntries(records.store, range, { reverse: request.descending }, left)) {
-    const rows: { row: ChangeRow; leaf: StoredLeaf | undefined }[] = []
+    const rows: ReadChange[] = []
     for (const [key, value] of page) {
       if (rows.length >= left) break
       const { id, leaves } = decodeChange(value)
-      const local = leaves.length === 0
-      if (local && !request.locals) continue
-      const row: ChangeRow = { sequence: ShardKeys.sequence(key), id, leaves: asLeaves(leaves), ...(local ? { local: true as const } : {}) }
-      rows.push({ row, leaf: leaves[0] })
+      if (leaves.length === 0 && !request.locals) continue
+      rows.push({ id, leaves, sequence: ShardKeys.sequence(key) })
     }
     left -= rows.length
     if (rows.length > 0) {
-      if (request.body) yield* withBodies(records, rows)
-      else yield rows.map(({ row }) => row)
+      if (request.body) yield* withBodies(records, rows, changeRow)
+      else yield rows.map(row => changeRow(row))
     }
     if (left <= 0) return
   }
+}
+
+/** One object literal a shape: spreading one row costs as much as decoding it. */
+function changeRow({ sequence, id, leaves }: ReadChange, content?: RevisionContent): ChangeRow {
+  if (leaves.length === 0) return { sequence, id, leaves: [], local: true }
+  if (content === undefined) return { sequence, id, leaves: asLeaves(leaves) }
+  const { body, attachments } = content
+  return attachments === undefined
+    ? { sequence, id, leaves: asLeaves(leaves), body }
+    : { sequence, id, leaves: asLeaves(leaves), body, attachments }
 }

@@ -1,0 +1,78 @@
+/**
+ * Two checkouts beside each other: `node bench/against.ts DIR [--seconds 1] [--rounds 15] [--only TEXT,TEXT]`, both built. Nodes of both run all the time and are
+ * measured in turns, the first one changing, so that what else the machine does falls on both. Prints a table: rates, CPU time, and the
+ * median of the rounds' ratios (this checkout to the other; above 1 is faster).
+ */
+import { parseArgs } from 'node:util'
+import { measure, type Measured } from './comparison.ts'
+import { auth, MeasuredCluster } from './measured-cluster.ts'
+import { runLoad, runScript } from './measured-process.ts'
+import type { LoadJob } from './load.ts'
+import type { TransferJob, TransferResult } from './transfers.ts'
+
+const { values: flags, positionals: [other] } = parseArgs({
+  allowPositionals: true,
+  options: { seconds: { type: 'string', default: '1' }, rounds: { type: 'string', default: '15' }, folder: { type: 'string' }, only: { type: 'string', default: '' } },
+})
+if (other === undefined) throw new Error('name the folder of the other checkout: node bench/against.ts DIR')
+
+const seconds = Number(flags.seconds)
+const database = 'bench'
+const documents = 50_000
+const batch = 1000
+const bodyBytes = 1000
+let jobs = 0
+
+type Work = (cluster: MeasuredCluster) => Promise<Measured>
+
+function requests(kind: LoadJob['kind'], connections: number): Work {
+  return ({ nodes }) => measure(nodes, async () => {
+    const ports = nodes.map(({ port }) => port)
+    const result = await runLoad({ kind, ports, connections, seconds, database, documents, tag: `job${jobs++}`, ids: 'random', batch, bodyBytes, auth })
+    return { count: result.requests * (kind === 'bulk' ? batch : 1), seconds: result.seconds }
+  })
+}
+
+function rows(path: string): Work {
+  return ({ nodes }) => measure(nodes, async () => {
+    const job: TransferJob = { method: 'GET', path: `/${database}/${path}`, port: nodes[0]!.port, connections: 4, seconds, auth, tag: '' }
+    const result = await runScript('transfers.ts', [JSON.stringify(job)]) as TransferResult
+    return { count: result.requests * documents, seconds: result.seconds }
+  })
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
+}
+
+const clusters = [await MeasuredCluster.start(1, flags.folder), await MeasuredCluster.start(1, flags.folder, other)] as const
+/** Lists come first, while both databases are as they were filled. */
+const works: Readonly<Record<string, Work>> = {
+  '`_all_docs`, rows': rows('_all_docs'),
+  '`_all_docs` with documents, rows': rows('_all_docs?include_docs=true'),
+  '`_changes`, rows': rows('_changes'),
+  '`_changes` with documents, rows': rows('_changes?include_docs=true'),
+  'GET of random documents': requests('get', 64),
+  'durable PUT of new documents': requests('put', 64),
+  '`_bulk_docs` of 1000, random ids': requests('bulk', 4),
+}
+try {
+  for (const cluster of clusters) await cluster.fill(database, documents, batch, bodyBytes)
+  console.log('| What | This | Other | Ratio | CPU each |\n|---|---|---|---|---|')
+  for (const [what, work] of Object.entries(works).filter(([name]) => flags.only.split(',').some(part => name.includes(part)))) {
+    const measured: [Measured[], Measured[]] = [[], []]
+    for (let round = -1; round < Number(flags.rounds); round++) {
+      for (const at of round % 2 === 0 ? [0, 1] as const : [1, 0] as const) {
+        const result = await work(clusters[at])
+        if (round >= 0) measured[at].push(result)
+      }
+    }
+    const [own, others] = measured
+    const ratio = median(own.map(({ perSecond }, round) => perSecond / others[round]!.perSecond))
+    const [ownCpu, otherCpu] = measured.map(results => median(results.map(({ cpuUs }) => cpuUs)).toFixed(1))
+    const [ownRate, otherRate] = measured.map(results => Math.round(median(results.map(({ perSecond }) => perSecond))))
+    console.log(`| ${what} | ${ownRate}/s | ${otherRate}/s | **${ratio.toFixed(2)}** | ${ownCpu} / ${otherCpu} us |`)
+  }
+} finally {
+  await Promise.all(clusters.map(cluster => cluster.stop()))
+}
