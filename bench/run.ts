@@ -1,7 +1,7 @@
 /**
  * The benchmark: `scripts/bench` (or `npm run bench` after a build). Measures Sectional and the bare parts that it
  * is made of in turns within one run, so that the ratios hold on any machine, and writes docs/performance.md.
- * Takes about three minutes; the machine should do nothing else.
+ * Takes about thirteen minutes; the machine should do nothing else.
  */
 import { readFileSync, rmSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -17,12 +17,12 @@ import type { LoadJob } from './load.ts'
 
 const { values: flags } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '4' }, rounds: { type: 'string', default: '3' }, folder: { type: 'string' },
+    seconds: { type: 'string', default: '4' }, rounds: { type: 'string', default: '5' }, folder: { type: 'string' },
     only: { type: 'string', default: '' }, 'no-file': { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
   },
 })
 if (flags.help) {
-  console.log('scripts/bench [--seconds 4] of each measurement, [--rounds 3] of which the median counts, [--folder DIR] for the data, [--no-file]: print only, [--only TEXT]: the rows of one node whose name has the text, print only')
+  console.log('scripts/bench [--seconds 4] of each measurement, [--rounds 5] of which the median counts, [--folder DIR] for the data, [--no-file]: print only, [--only TEXT]: the rows of one node whose name has the text, print only')
   process.exit(0)
 }
 
