@@ -1,6 +1,6 @@
 /** One revision of a document with what a reader asked to know about it. */
 import {
-  ApiError, formatRevision, parseRevision, spliceDocument, type AttachmentRecord, type Branch, type DocumentRevision, type Leaf, type RevisionPath,
+  ApiError, checkDocumentId, formatRevision, parseRevision, spliceDocument, type AttachmentRecord, type Branch, type DocumentRevision, type Leaf, type RevisionPath,
   type SplicedDocument,
 } from '@sectional/core'
 import { attachmentsMember, stubFlags, wantedAttachments, writeAttachmentData, type AttachmentFlags } from './attachments/attachment-view.ts'
@@ -8,6 +8,14 @@ import type { JsonWriter } from './json-writer.ts'
 import type { Query } from './query.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
+
+/**
+ * In a partitioned database an id without a partition lies nowhere.
+ * @throws ApiError `illegal_docid`, `illegal_partition`
+ */
+export function checkPlacedId(id: string, { database }: RequestContext): void {
+  if (database.partitioned && !id.startsWith('_')) checkDocumentId(id, { partitioned: true })
+}
 
 /** The flags of api.md A5.4: active only with the exact text `true`. */
 export interface ReadFlags extends AttachmentFlags {

@@ -7,7 +7,7 @@ import type { DatabaseRecord, DocumentWrite, WriteOutcome } from '@sectional/clu
 import { checkDesignDocument } from './design-document.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
-import { taggedRevision } from './response.ts'
+import { sendJson, taggedRevision } from './response.ts'
 import { documentTooLarge } from './size-limits.ts'
 
 export const designPrefix = '_design/'
@@ -61,6 +61,33 @@ export function namedRevision(request: RequestContext, documentRevision: string 
   const matched = formatRevision(parseRevision(taggedRevision(header)))
   if (named !== null && named !== matched) throw new ApiError('bad_request', 'Document rev and etag have different values')
   return matched
+}
+
+/**
+ * The revision of a document that is written with `new_edits=false`.
+ * @throws ApiError when none is named
+ */
+export function requireRevision(named: string | null): string {
+  if (named === null) throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
+  return named
+}
+
+export function keepsRevision({ query }: RequestContext): boolean {
+  return query.get('new_edits') === 'false'
+}
+
+/** Copies are written with the default quorum, whatever the request says (api.md A5.3). */
+export function writeQuorum({ method, query }: RequestContext): number | undefined {
+  return method === 'COPY' ? undefined : query.quorum('w')
+}
+
+export function isBatched({ query }: RequestContext): boolean {
+  return query.get('batch') === 'ok'
+}
+
+/** The answer to `batch=ok`. */
+export function answerBatched(id: string, request: RequestContext, services: Services): void {
+  sendJson(request, services, 202, { ok: true, id })
 }
 
 export function documentWrite(

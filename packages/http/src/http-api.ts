@@ -56,7 +56,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     sessions: new Sessions({ configuration, settings, secrets, clock: runtime.clock }),
     batches,
     feeds,
-    uuids: new UuidGenerator(runtime.random),
+    uuids: new UuidGenerator(runtime, settings),
   }
   const pipeline = new Pipeline(services, createRoutes())
   return {

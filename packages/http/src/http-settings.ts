@@ -55,6 +55,9 @@ export class HttpSettings {
   /** Longest wait of a changes feed without heartbeats, and the default; ms. */
   get changesTimeoutMs(): number { return this.integer('chttpd', 'changes_timeout', 60_000) }
   get uuidsMax(): number { return this.integer('uuids', 'max_count', 1000) }
+  get uuidAlgorithm(): string { return this.text('uuids', 'algorithm', 'sequential') }
+  /** Behind the time in identifiers of `utc_id`. */
+  get uuidSuffix(): string { return this.text('uuids', 'utc_id_suffix', '') }
   get maintenanceMode(): string { return this.text('couchdb', 'maintenance_mode', 'false') }
   get shardsPerDatabase(): number { return this.integer('cluster', 'q', 8) }
   get replicasPerShard(): number { return this.integer('cluster', 'n', 3) }

@@ -94,6 +94,28 @@ function apply(draft: Draft, name: string, value: unknown): void {
     case 'update_seq': draft.updateSequence = strictBoolean(value); break
     case 'skip': draft.skip = nonNegativeInteger(value); break
     case 'limit': draft.limit = nonNegativeInteger(value); break
+    default: checkViewParameter(name, value)
+  }
+}
+
+/** What only views know is checked here too, as clients of CouchDB expect, and means nothing otherwise. */
+function checkViewParameter(name: string, value: unknown): void {
+  switch (name) {
+    case 'reduce':
+      if (strictBoolean(value)) throw new ApiError('query_parse_error', 'Reduce is invalid for map-only views.')
+      break
+    case 'group': case 'group_level':
+      if (name === 'group' ? strictBoolean(value) : nonNegativeInteger(value) > 0) throw new ApiError('query_parse_error', 'Invalid use of grouping on a map view.')
+      break
+    case 'stable': case 'sorted':
+      strictBoolean(value)
+      break
+    case 'update':
+      if (![true, false, 'true', 'false', 'lazy'].includes(value as string | boolean)) throw new ApiError('query_parse_error', 'Invalid value for `update`.')
+      break
+    case 'stale':
+      if (value !== 'ok' && value !== 'update_after') throw new ApiError('query_parse_error', 'Invalid value for `stale`.')
+      break
     default: break
   }
 }

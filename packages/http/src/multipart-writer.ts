@@ -43,11 +43,14 @@ export class MultipartWriter {
     return this.#part('application/json; error="true"', Buffer.from(JSON.stringify(value)))
   }
 
-  /** A document whose attachments follow it: a multipart part of its own. */
-  async relatedPart(document: RelatedDocument): Promise<void> {
+  /**
+   * A document whose attachments follow it: a multipart part of its own.
+   * @param headers lines of its head, each with its end
+   */
+  async relatedPart(document: RelatedDocument, headers = ''): Promise<void> {
     if (this.#head) return
     const boundary = this.#services.uuids.next()
-    await this.#writer.write(`--${this.#boundary}\r\nContent-Type: multipart/related; boundary="${boundary}"\r\n\r\n`)
+    await this.#writer.write(`--${this.#boundary}\r\n${headers}Content-Type: multipart/related; boundary="${boundary}"\r\n\r\n`)
     await writePieces(relatedPieces(document, boundary), document.id, chunk => this.#writer.write(chunk), this.#request, this.#services)
     await this.#writer.write('\r\n')
   }

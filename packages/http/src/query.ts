@@ -42,7 +42,7 @@ export class Query {
   /** `r` and `w`: text that is no integer silently means the default. */
   quorum(name: 'r' | 'w'): number | undefined {
     const text = this.#values.get(name)
-    return text !== undefined && /^-?\d{1,9}$/.test(text) ? Number(text) : undefined
+    return text === undefined ? undefined : readInteger(text)
   }
 }
 
@@ -58,10 +58,22 @@ export function strictBoolean(value: unknown): boolean {
   }
 }
 
+/** As large as numbers of clients are taken: beyond, all mean the same, and sums of a few stay exact. */
+const integerMax = 1e15
+
+/** An integer in a query, at most `integerMax` either way. undefined: it is none. */
+export function readInteger(text: string): number | undefined {
+  return /^-?\d+$/.test(text) ? clamped(Number(text)) : undefined
+}
+
+function clamped(number: number): number {
+  return Math.max(-integerMax, Math.min(integerMax, number))
+}
+
 /** @throws ApiError `query_parse_error` for anything but an integer of at least 0 */
 export function nonNegativeInteger(value: unknown): number {
-  const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value
-  if (typeof number !== 'number' || !Number.isSafeInteger(number)) throw new ApiError('query_parse_error', `Invalid value for integer: ${JSON.stringify(value)}`)
+  const number = typeof value === 'string' ? readInteger(value) : value
+  if (typeof number !== 'number' || !Number.isInteger(number)) throw new ApiError('query_parse_error', `Invalid value for integer: ${JSON.stringify(value)}`)
   if (number < 0) throw new ApiError('query_parse_error', `Invalid value for positive integer: ${JSON.stringify(value)}`)
-  return number
+  return clamped(number)
 }

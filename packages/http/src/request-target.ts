@@ -18,7 +18,7 @@ export function requestIdOf(exchange: HttpExchange, ids: RequestIdGenerator): st
 /** A POST may name another method, for clients that cannot send it. */
 function methodOf(exchange: HttpExchange): string {
   if (exchange.method !== 'POST') return exchange.method
-  const override = exchange.headers['x-http-method-override']?.toUpperCase()
+  const override = exchange.headers['x-http-method-override']
   return override !== undefined && overridable.has(override) ? override : 'POST'
 }
 

@@ -2,6 +2,7 @@
 import { ApiError } from '@sectional/core'
 import type { Routes } from './dispatch.ts'
 import type { Access, Handler, Resource } from './resource.ts'
+import type { RequestContext } from './request-context.ts'
 import { Router } from './router.ts'
 import { deleteAttachment, getAttachment, putAttachment } from './routes/attachment.ts'
 import { postBulkDocuments } from './routes/bulk-docs.ts'
@@ -149,7 +150,9 @@ function partitionResources(): Readonly<Record<string, Resource>> {
     '/_partition/{partition}/_find': missingFeature('partition-find', 'member', 'POST', 'Find is'),
     '/_partition/{partition}/_explain': missingFeature('partition-explain', 'member', 'POST', 'Find is'),
     '/_partition/{partition}/_design/{name}/_view/{view}': missingFeature('partition-view', 'member', 'GET,POST,HEAD', 'Views are'),
-    '/_partition/{path...}': resource('partition', 'member', 'GET', { '*': refuseUnknownPath }),
+    '/_partition/{partition}/_design/{name}/_search/{index}': missingFeature('partition-search', 'member', 'GET,POST', 'Text search is'),
+    '/_partition/{partition}/_design/{name}/_nouveau/{index}': missingFeature('partition-nouveau', 'member', 'GET, POST', 'Text search is'),
+    '/_partition/{path...}': resource('partition', 'member', 'GET', { '*': refusePartitionedPath }),
   }
 }
 
@@ -169,7 +172,7 @@ function documentResources(): Readonly<Record<string, Resource>> {
     '/_design/{name}/{attachment...}': { ...attachment, idPrefix },
     '/_local': resource('local-document', 'member', documentMethods, { '*': refuseLocalName }),
     '/_local/{name}': resource('local-document', 'member', documentMethods, {
-      GET: getLocalDocument, PUT: putLocalDocument, DELETE: deleteLocalDocument, COPY: copyLocalDocument, POST: postDocumentForm,
+      GET: getLocalDocument, PUT: putLocalDocument, DELETE: deleteLocalDocument, COPY: copyLocalDocument,
     }),
     '/_local/{name}/{attachment...}': resource('local-document', 'member', 'DELETE,GET,HEAD,PUT', { '*': refuseLocalAttachment }),
   }
@@ -211,6 +214,6 @@ function refusePartitionPath(): void {
   throw new ApiError('bad_request', 'invalid_partition_req')
 }
 
-function refuseUnknownPath(): void {
-  throw new ApiError('missing')
+function refusePartitionedPath({ database }: RequestContext): void {
+  throw database.partitioned ? new ApiError('missing') : new ApiError('bad_request', 'database is not partitioned')
 }

@@ -81,11 +81,44 @@ describe('attachments', () => {
     expect([again.status, (await node.get('/db/copy/1')).text]).to.deep.equal([201, 'one!'])
   })
 
-  it('in parts of another order than announced are refused', async () => {
-    const body = ['--s\r\nContent-Type: application/json\r\n\r\n{"_attachments":{"a":{"follows":true,"length":1},"b":{"follows":true,"length":1}}}\r\n',
-      '--s\r\nContent-Disposition: attachment; filename="b"\r\n\r\nb\r\n--s\r\nContent-Disposition: attachment; filename="a"\r\n\r\na\r\n--s--'].join('')
-    expect((await node.put('/db/doc', body, { 'content-type': 'multipart/related; boundary=s' })).status).to.equal(400)
-    expect((await node.get('/db/doc')).status).to.equal(404)
+  it('in named parts may come in any order, and other names do not count', async () => {
+    const put = (id: string, names: readonly string[]): Promise<{ readonly status: number }> => {
+      const parts = names.map(name => `--s\r\nContent-Disposition: attachment; filename="${name}"\r\n\r\n${name.at(-1)}\r\n`)
+      const json = '{"_attachments":{"a":{"follows":true,"length":1},"b":{"follows":true,"length":1}}}'
+      return node.put(`/db/${id}`, `--s\r\nContent-Type: application/json\r\n\r\n${json}\r\n${parts.join('')}--s--`, { 'content-type': 'multipart/related; boundary=s' })
+    }
+    for (const [id, names] of Object.entries({ turned: ['b', 'a'], spelled: ['x%20a', '"b'] })) {
+      expect((await put(id, names)).status).to.equal(201)
+      expect([(await node.get(`/db/${id}/a`)).text, (await node.get(`/db/${id}/b`)).text]).to.deep.equal(['a', 'b'])
+    }
+    expect((await put('short', ['b'])).status).to.equal(400)
+    expect((await node.get('/db/short')).status).to.equal(404)
+  })
+
+  it('of one name twice are refused', async () => {
+    const twice = '{"_attachments":{"a":{"data":"eA=="},"a":{"data":"eQ=="}}}'
+    for (const answer of [await node.put('/db/doc', twice), await node.post('/db/_bulk_docs', `{"docs":[${twice}]}`, { 'content-type': 'application/json' })]) {
+      expect([answer.status, answer.json.reason]).to.deep.equal([400, 'Duplicate attachments'])
+    }
+  })
+
+  it('that come compressed have the length that they have, whatever is announced', async () => {
+    const packed = gzipSync('eight by').toString('latin1')
+    const json = JSON.stringify({ _attachments: { a: { follows: true, length: 3, encoding: 'gzip', encoded_length: packed.length } } })
+    const body = Buffer.from(`--s\r\nContent-Type: application/json\r\n\r\n${json}\r\n--s\r\n\r\n${packed}\r\n--s--`, 'latin1')
+    expect((await node.put('/db/doc', body, { 'content-type': 'multipart/related; boundary=s' })).status).to.equal(201)
+    const read = await node.get('/db/doc/a')
+    expect([read.headers['content-length'], read.text]).to.deep.equal(['8', 'eight by'])
+  })
+
+  it('that are no gzip, or not all of one, are kept as the bytes that they are', async () => {
+    const cut = gzipSync('a text that is cut off').subarray(0, 25)
+    for (const [id, bytes] of [['none', Buffer.from('not gzip')], ['cut', cut]] as const) {
+      expect((await node.put(`/db/${id}/x`, bytes, { ...binary, 'content-encoding': 'gzip' })).status).to.equal(201)
+      const read = await node.get(`/db/${id}/x`)
+      expect([read.status, read.headers['content-encoding'], read.headers['content-length']]).to.deep.equal([200, undefined, String(bytes.length)])
+      expect((await node.get(`/db/${id}?attachments=true`, { accept: 'application/json' })).json._attachments.x.data).to.equal(bytes.toString('base64'))
+    }
   })
 
   it('come with a form of the same site', async () => {
@@ -118,6 +151,23 @@ describe('attachments', () => {
     expect((await node.put('/db/doc', { _rev: first, _attachments: { x: { stub: true } } })).status).to.equal(409)
     expect((await node.put('/db/doc', { _attachments: { x: { stub: true } } })).status).to.equal(409)
     expect((await node.put('/db/none', { _attachments: { x: { stub: true } } })).status).to.equal(412)
+    const rows = await node.post('/db/_bulk_docs', { docs: [{ _id: 'other' }, { _id: 'doc', _attachments: { f: { stub: true } } }] })
+    expect([rows.status, rows.json[0].ok, rows.json[1].error]).to.deep.equal([201, true, 'conflict'])
+  })
+
+  it('are not what a stub means that names another generation, or something else than one', async () => {
+    const { rev } = (await node.put('/db/doc', { _attachments: { f: { data: 'Zg==' } } })).json
+    for (const revpos of [2, 0, -1, '1', 1.5, null]) {
+      expect((await node.put('/db/doc', { _rev: rev, _attachments: { f: { stub: true, revpos } } })).status).to.equal(412)
+    }
+    expect((await node.put('/db/doc', { _rev: rev, _attachments: { f: { stub: true, revpos: 1 } } })).status).to.equal(201)
+  })
+
+  it('are not posted by a form to local documents', async () => {
+    const body = '--f\r\nContent-Disposition: form-data; name="_doc"\r\n\r\n{}\r\n--f--'
+    const headers = { 'content-type': 'multipart/form-data; boundary=f', 'referer': 'http://node.example:5984/page' }
+    expect((await node.post('/db/_local/doc', body, headers)).status).to.equal(405)
+    expect((await node.get('/db/doc')).status).to.equal(404)
   })
 
   it('go with a copy to another shard', async () => {

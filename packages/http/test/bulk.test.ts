@@ -29,6 +29,7 @@ describe('_bulk_docs', () => {
       [{ docs: [{ _id: 'ok' }, null] }, 400, 'Document must be a JSON object'],
       [{ docs: [{ _id: 'ok' }, { _id: '_bad' }] }, 400, 'Only reserved document ids may start with underscore.'],
       [{ docs: [{ _id: 'ok' }], new_edits: false }, 400, 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified'],
+      [{ docs: [{ _id: 'ok', _rev: '1-a' }, { _id: '_local/l' }], new_edits: false }, 400, 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified'],
     ]
     for (const [body, status, reason] of refusals) {
       const refused = await node.post('/db/_bulk_docs', body)
@@ -54,6 +55,14 @@ describe('_bulk_docs', () => {
     const bulk = await node.request('POST', '/db/_bulk_docs', { docs: [{ _id: '_design/app' }, { _id: 'fine' }] }, { authorization: '' })
     expect(bulk.json[0]).to.deep.equal({ id: '_design/app', error: 'unauthorized', reason: 'You are not a db or server admin.' })
     expect(bulk.json[1].ok).to.equal(true)
+  })
+
+  it('refuses broken design documents in their own rows', async () => {
+    const rows = (await node.post('/db/_bulk_docs', { docs: [{ _id: '_design/bad', views: 5 }, { _id: '_design/good' }, { _id: 'fine' }] })).json
+    expect(rows.map((row: any) => row.error ?? 'ok')).to.deep.equal(['invalid_design_doc', 'ok', 'ok'])
+    const replicated = { new_edits: false, docs: [{ _id: '_design/bad', _rev: '1-a', views: 5 }, { _id: 'other', _rev: '1-a' }] }
+    expect((await node.post('/db/_bulk_docs', replicated)).json.map((row: any) => [row.id, row.error])).to.deep.equal([['_design/bad', 'invalid_design_doc']])
+    expect((await node.get('/db/other')).status).to.equal(200)
   })
 
   it('needs the JSON content type and valid credentials', async () => {
@@ -137,6 +146,18 @@ describe('_bulk_get', () => {
     expect(parts.headers['content-type']).to.match(/^multipart\/related; boundary="/)
     expect(parts.text).to.contain('Content-Type: application/json; error="true"')
     expect((await ask([{ id: 'one' }], '', { accept: 'multipart/mixed, application/json' })).json.results).to.have.length(1)
+  })
+
+  it('names document and revision in the head of a part with attachments', async () => {
+    const { rev } = (await node.put('/db/with', { _attachments: { a: { data: 'YQ==' } } })).json
+    const parts = await ask([{ id: 'with' }], '?attachments=true', { accept: 'multipart/mixed' })
+    expect(parts.text).to.contain(`\r\nX-Doc-Id: with\r\nX-Rev-Id: ${rev}\r\nContent-Type: multipart/related; boundary=`)
+  })
+
+  it('refuses ids that the database cannot have', async () => {
+    await node.put('/parts?partitioned=true')
+    const { results } = (await node.post('/parts/_bulk_get', { docs: [{ id: 'bare' }, { id: ':a' }, { id: 'p:a' }] })).json
+    expect(results.map((result: any) => result.docs[0].error.error)).to.deep.equal(['illegal_docid', 'illegal_partition', 'not_found'])
   })
 
   it('refuses the parameters of other endpoints and bodies without docs', async () => {

@@ -141,6 +141,7 @@ describe('the changes feed', () => {
     await write('a', 'b', 'c')
     const sequences = (await node.get('/db/_changes?seq_interval=2&limit=3')).json.results.map((result: any) => result.seq === null)
     expect(sequences).to.deep.equal([true, false, true])
+    expect((await node.get('/db/_changes?limit=9007199254740991&seq_interval=9007199254740991')).json.results).to.have.length(3)
   })
 
   it('refuses what it cannot read', async () => {

@@ -40,13 +40,25 @@ describe('databases', () => {
   it('check their parameters', async () => {
     for (const [query, reason] of [
       ['q=0', 'The `q` value should be a positive integer.'], ['q=1.5', 'The `q` value should be a positive integer.'], ['n=many', 'The `n` value should be a positive integer.'],
-      ['q=257', 'The `q` value should be at most 256.'], ['partitioned=maybe', 'Invalid `partitioned` parameter'], ['placement=metro', 'The `placement` value should be in a format `zone:n`.'],
+      ['q=257', 'The `q` value should be at most 256.'], ['q=9999999999', 'The `q` value should be at most 256.'], ['n=0', 'The `n` value should be a positive integer.'],
+      ['engine=foo', 'invalid_engine_extension'], ['engine=', 'invalid_engine_extension'], ['partitioned=maybe', 'Invalid `partitioned` parameter'], ['placement=metro', 'The `placement` value should be in a format `zone:n`.'],
     ] as const) expect((await node.put(`/db?${query}`)).json).to.deep.equal({ error: 'bad_request', reason })
     expect((await node.put('/db?placement=a:1')).status).to.equal(501)
     expect((await node.put('/_users?partitioned=true')).json.reason).to.equal('Cannot partition a system database')
     expect((await node.put('/Capital')).json.error).to.equal('illegal_database_name')
     expect((await node.delete('/Not-A-Name')).json.error).to.equal('illegal_database_name')
     expect((await node.get('/Capital')).json.error).to.equal('not_found')
+  })
+
+  it('have no more replicas than there are nodes, however many are asked for', async () => {
+    for (const [index, n] of ['2', '100', '9999999999'].entries()) {
+      expect((await node.put(`/db${index}?n=${n}`)).status).to.equal(201)
+      expect((await node.get(`/db${index}`)).json.cluster.n).to.equal(1)
+    }
+  })
+
+  it('have the one storage engine, also when it is named', async () => {
+    expect((await node.put('/db?engine=couch')).status).to.equal(201)
   })
 
   it('take q and n from the configuration when not given', async () => {

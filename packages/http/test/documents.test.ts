@@ -76,6 +76,22 @@ describe('documents', () => {
     expect((await node.delete('/db/doc')).status).to.equal(409)
   })
 
+  it('are looked for before the revision of a DELETE is read', async () => {
+    const rev = await write('/db/gone', {})
+    await node.delete(`/db/gone?rev=${rev}`)
+    await write('/db/live', {})
+    await write('/db/_local/live', {})
+    for (const [id, status, reason] of [
+      ['none', 404, 'missing'], ['gone', 404, 'deleted'], ['live', 400, 'Invalid rev format'],
+      ['_local/none', 404, 'missing'], ['_local/live', 400, 'Invalid rev format'],
+    ] as const) {
+      for (const refused of [await node.delete(`/db/${id}?rev=bad`), await node.delete(`/db/${id}`, { 'if-match': 'bad' })]) {
+        expect([id, refused.status, refused.json.reason]).to.deep.equal([id, status, reason])
+      }
+    }
+    expect((await node.get('/db/_local/live')).status).to.equal(200)
+  })
+
   it('answer 200 to a PUT that deletes', async () => {
     const rev = await write('/db/doc', {})
     expect((await node.put('/db/doc', { _rev: rev, _deleted: true })).status).to.equal(200)
@@ -102,6 +118,19 @@ describe('documents', () => {
     expect((await node.put('/db/four', {})).json.reason).to.equal('Document id is too long')
   })
 
+  it('may name another id in their body, but none that is illegal', async () => {
+    for (const target of ['/db/doc', '/db/_local/doc']) {
+      for (const _id of ['', null, '_x', 5, '_local/']) expect((await node.put(target, { _id })).json.error).to.equal('illegal_docid')
+      expect((await node.put(target, { _id: 'other' })).json.id).to.equal(target.slice('/db/'.length))
+    }
+    node.configuration.put('couchdb', 'max_document_id_length', '10')
+    for (const target of ['/db/short', '/db/_local/doc']) {
+      expect((await node.put(target, { _id: 'longer than ten' })).json.reason).to.equal('Document id is too long')
+    }
+    await node.put('/parts?partitioned=true')
+    expect((await node.put('/parts/a:b', { _id: 'c' })).json.reason).to.equal('Doc id must be of form partition:id')
+  })
+
   it('of the name _design%2Fx are redirected to the plain slash', async () => {
     const moved = await node.get('/db/_design%2Fx?a=b')
     expect([moved.status, moved.headers['location'], moved.text]).to.deep.equal([301, 'http://node.example:5984/db/_design/x?a=b', ''])
@@ -111,8 +140,9 @@ describe('documents', () => {
     node.configuration.put('couchdb', 'max_document_size', '20')
     const refused = await node.put('/db/doc', { _id: 'named', text: 'x'.repeat(30) })
     expect([refused.status, refused.json]).to.deep.equal([413, { error: 'document_too_large', reason: 'doc: 41 bytes, couchdb/max_document_size is 20' }])
-    const rows = await node.post('/db/_bulk_docs', { docs: [{ _id: 'small' }, { _id: 'large', text: 'x'.repeat(30), _attachments: { a: { data: 'YQ==' } } }] })
-    expect([rows.status, rows.json.map((row: { error?: string }) => row.error), rows.json[1].reason]).to.deep.equal([201, [undefined, 'document_too_large'], 'large: 41 bytes, couchdb/max_document_size is 20'])
+    const bulk = await node.post('/db/_bulk_docs', { docs: [{ _id: 'small' }, { _id: 'large', text: 'x'.repeat(30), _attachments: { a: { data: 'YQ==' } } }] })
+    expect([bulk.status, bulk.json.reason]).to.deep.equal([413, 'large: 41 bytes, couchdb/max_document_size is 20'])
+    expect((await node.get('/db/small')).status).to.equal(404)
     expect((await node.put('/db/_local/doc', { text: 'x'.repeat(30) })).json.reason).to.equal('_local/doc: 41 bytes, couchdb/max_document_size is 20')
   })
 
@@ -197,11 +227,22 @@ describe('documents', () => {
     expect((await node.request('COPY', '/db/none', undefined, { destination: 'x' })).status).to.equal(404)
   })
 
+  it('are copied with the default quorum, whatever w asks for', async () => {
+    await write('/db/src', {})
+    for (const destination of ['dst', '_local/dst']) {
+      expect((await node.request('COPY', '/db/src?w=5', undefined, { destination })).status).to.equal(201)
+    }
+  })
+
   it('replicated with new_edits=false keep their revision and never conflict', async () => {
     expect((await node.put('/db/doc?new_edits=false', { _rev: '5-abc' })).json.rev).to.equal('5-abc')
     expect((await node.put('/db/doc?new_edits=false', { _rev: '5-abc' })).status).to.equal(201)
     expect((await node.put('/db/doc?new_edits=false&rev=6-def', {})).json.rev).to.equal('6-def')
-    expect((await node.put('/db/doc?new_edits=false', {})).json.reason).to.equal('When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
+    for (const id of ['doc', '_local/doc']) {
+      const refused = await node.put(`/db/${id}?new_edits=false`, {})
+      expect([refused.status, refused.json.reason]).to.deep.equal([400, 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified'])
+    }
+    expect((await node.put('/db/_local/doc?new_edits=false', { _rev: '0-3' })).status).to.equal(201)
   })
 
   it('with batch=ok are acknowledged before they are written', async () => {
@@ -212,10 +253,32 @@ describe('documents', () => {
     expect((await node.put('/db/_bad?batch=ok', {})).status).to.equal(400)
   })
 
+  it('with batch=ok are answered without a revision, local and replicated ones too', async () => {
+    await write('/db/doc', {})
+    await write('/db/_local/old', {})
+    const answers = [
+      ['replicated', await node.put('/db/replicated?new_edits=false&batch=ok', { _rev: '5-abc' })],
+      ['_local/put', await node.put('/db/_local/put?batch=ok', {})],
+      ['_local/posted', await node.post('/db?batch=ok', { _id: '_local/posted' })],
+      ['_local/copied', await node.request('COPY', '/db/doc?batch=ok', undefined, { destination: '_local/copied' })],
+      ['_local/old', await node.delete('/db/_local/old?batch=ok')],
+    ] as const
+    for (const [id, { status, json, headers }] of answers) {
+      expect([status, json]).to.deep.equal([202, { ok: true, id }])
+      expect(headers).not.to.have.any.keys('etag', 'location')
+      expect((await node.get(`/db/${id}`)).status).to.equal(id === '_local/old' ? 404 : 200)
+    }
+    for (const refused of [await node.put('/db/doc?new_edits=false&batch=ok', {}), await node.put('/db/_local/put?batch=ok', { _rev: 'bad' })]) expect(refused.status).to.equal(400)
+    expect((await node.delete('/db/_local/none?batch=ok')).status).to.equal(404)
+  })
+
   it('in partitioned databases need a partition', async () => {
     await node.put('/parts?partitioned=true')
     expect((await node.put('/parts/none', {})).json.reason).to.equal('Doc id must be of form partition:id')
-    expect((await node.get('/parts/none')).json.reason).to.equal('Doc id must be of form partition:id')
+    for (const method of ['GET', 'DELETE', 'COPY']) {
+      const refused = await node.request(method, '/parts/none', undefined, { destination: 'a:b' })
+      expect([refused.status, refused.json]).to.deep.equal([400, { error: 'illegal_docid', reason: 'Doc id must be of form partition:id' }])
+    }
     expect((await node.post('/parts', {})).json.error).to.equal('illegal_docid')
     expect((await node.put('/parts/a:b:c', {})).status).to.equal(201)
     expect((await node.put('/parts/_design/x', {})).status).to.equal(201)

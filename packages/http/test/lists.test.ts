@@ -63,12 +63,22 @@ describe('_all_docs', () => {
       ['descending=perhaps', 'query_parse_error', 'Invalid boolean parameter: "perhaps"'],
       ['startkey=unquoted', 'bad_request', 'invalid UTF-8 JSON'],
       ['keys=%22a%22', 'bad_request', '`keys` parameter must be an array.'],
+      ['reduce=true', 'query_parse_error', 'Reduce is invalid for map-only views.'],
+      ['group_level=1', 'query_parse_error', 'Invalid use of grouping on a map view.'],
+      ['update=soon', 'query_parse_error', 'Invalid value for `update`.'],
+      ['partition=red', 'query_parse_error', '`partition` parameter is not supported on this db'],
       ['keys=[]&key=%22a%22', 'query_parse_error', '`keys` is incompatible with `key`, `start_key` and `end_key`'],
     ]
     for (const [query, error, reason] of refusals) expect((await node.get(`/db/_all_docs?${query}`)).json).to.deep.equal({ error, reason })
     expect((await node.post('/db/_all_docs', { keys: 'a' })).json.reason).to.equal('`keys` body member must be an array.')
     expect((await node.post('/db/_all_docs', [])).json.reason).to.equal('Request body must be a JSON object')
     expect((await node.post('/db/_all_docs', '{}')).status).to.equal(415)
+  })
+
+  it('takes limits as large as clients like, and what views are asked for without effect', async () => {
+    for (const query of ['limit=9007199254740991&skip=1', `limit=${'9'.repeat(400)}&skip=1`, 'reduce=false&group=false&stable=true&update=lazy&skip=1']) {
+      expect((await node.get(`/db/_all_docs?${query}`)).json.rows.map((row: any) => row.id)).to.include('a')
+    }
   })
 
   it('lets the query string win over the body', async () => {
@@ -97,6 +107,7 @@ describe('_all_docs', () => {
     const all = (await node.get('/db/_design_docs')).json
     expect([all.total_rows, all.offset, all.rows.map((row: any) => row.id)]).to.deep.equal([2, 0, ['_design/a', '_design/b']])
     expect((await node.get('/db/_design_docs?skip=1')).json).to.deep.include({ total_rows: 2, offset: 1 })
+    expect((await node.get('/db/_design_docs?skip=5')).json).to.deep.include({ total_rows: 2, offset: 2 })
     expect((await node.get('/db/_design_docs?descending=true&limit=1')).json.rows[0].id).to.equal('_design/b')
     expect((await node.post('/db/_design_docs', { keys: ['_design/a', 'a'] })).json.rows[1]).to.deep.equal({ key: 'a', error: 'not_found' })
   })
@@ -158,6 +169,8 @@ describe('_local documents', () => {
     expect(await list('startkey=%22a%22')).to.deep.equal([])
     expect(await list('descending=true&limit=1')).to.deep.equal(['_local/d'])
     expect(await list('key=%22_local/c%22')).to.deep.equal(['_local/c'])
+    for (const query of ['key=%22_local/%22', 'endkey=%22_local/%22', 'descending=true&startkey=%22_local/%22']) expect(await list(query)).to.deep.equal([])
+    expect(await list('startkey=%22_local/%22&limit=1')).to.deep.equal(['_local/a'])
     const picked = await node.post('/db/_local_docs', { keys: ['_local/d', '_local/none', 'plain'] })
     expect(picked.json.rows.map((row: any) => row.error ?? row.id)).to.deep.equal(['_local/d', 'not_found', 'not_found'])
     expect((await node.post('/db/_local_docs/queries', { queries: [{ limit: 1 }] })).json.results[0].rows).to.have.length(1)
@@ -176,7 +189,9 @@ describe('partitions', () => {
     expect(await list('startkey=%22red:2%22')).to.deep.equal(['red:2', 'red:3'])
     expect(await list('startkey=%22a%22&endkey=%22red:1%22')).to.deep.equal(['red:1'])
     expect(await list('key=%22blue:1%22')).to.deep.equal([])
-    expect((await node.get('/plain/_partition/red/_all_docs')).json.reason).to.equal('database is not partitioned')
+    for (const path of ['_all_docs', 'unknown']) expect((await node.get(`/plain/_partition/red/${path}`)).json.reason).to.equal('database is not partitioned')
+    expect((await node.get('/db/_all_docs?partition=blue')).json.rows.map((row: any) => row.id)).to.deep.equal(['blue:1'])
+    expect((await node.get('/db/nowhere/attachment')).json.error).to.equal('illegal_docid')
     expect((await node.get('/db/_partition/_x/_all_docs')).json.error).to.equal('illegal_partition')
     expect((await node.get('/db/_partition')).json.reason).to.equal('invalid_partition_req')
     expect((await node.get('/db/_partition/red/nosuch')).status).to.equal(404)

@@ -29,7 +29,9 @@ describe('request pipeline', () => {
     expect((await node.post('/db/x', { a: 1 }, { 'x-http-method-override': 'PUT' })).status).to.equal(201)
     expect((await node.post('/db/x', undefined, { 'x-http-method-override': 'GET' })).json.a).to.equal(1)
     expect((await node.get('/db/x', { 'x-http-method-override': 'DELETE' })).status).to.equal(200)
-    expect((await node.post('/db/x', {}, { 'x-http-method-override': 'NONSENSE' })).json.reason).to.equal('Referer header required.')
+    for (const ignored of ['NONSENSE', 'put', 'Put', 'PATCH', 'OPTIONS', 'PUT,GET']) {
+      expect((await node.post('/db/x', {}, { 'x-http-method-override': ignored })).json.reason).to.equal('Referer header required.')
+    }
   })
 
   it('runs HEAD as GET without a body', async () => {

@@ -33,6 +33,21 @@ describe('server endpoints', () => {
     expect((await node.get('/_uuids?count=0')).json.uuids).to.deep.equal([])
   })
 
+  it('hand out identifiers by the configured algorithm', async () => {
+    const forms: Readonly<Record<string, RegExp>> = {
+      random: /^[0-9a-f]{32}$/, utc_random: /^0[0-9a-f]{31}$/, utc_id: /^0[0-9a-f]{13}@here$/, uuid_v7: /^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/,
+    }
+    node.configuration.put('uuids', 'utc_id_suffix', '@here')
+    for (const [algorithm, form] of Object.entries(forms)) {
+      node.configuration.put('uuids', 'algorithm', algorithm)
+      const { uuids } = (await node.get('/_uuids?count=50')).json as { readonly uuids: readonly string[] }
+      for (const uuid of uuids) expect(uuid).to.match(form)
+      expect(new Set(uuids).size).to.equal(50)
+    }
+    await node.put('/db')
+    expect((await node.post('/db', {})).json.id).to.match(forms['uuid_v7']!)
+  })
+
   it('show members and connected nodes', async () => {
     node.down.add('node2@127.0.0.1')
     expect((await node.get('/_membership')).json).to.deep.equal({ all_nodes: ['node1@127.0.0.1'], cluster_nodes: ['node1@127.0.0.1', 'node2@127.0.0.1'] })

@@ -11,8 +11,8 @@
 import type { RevisionPath } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
 import { formatRevision, normalizeRevisionHash, parseRevision } from '../revisions/revision-id.ts'
-import { canonicalObject, cutMembers, scanCanonical, type ScannedObject } from './canonical-json.ts'
-import { eachValue, OPEN_BRACE, skipSpace, skipString, skipValue, textOf } from './json-bytes.ts'
+import { canonicalObject, cutMembers, scanCanonical } from './canonical-json.ts'
+import { eachValue, OPEN_BRACE, skipSpace, skipValue, textOf } from './json-bytes.ts'
 import { isJsonObject, type JsonObject, readJson } from './json-text.ts'
 
 export interface ParsedDocument {
@@ -25,7 +25,7 @@ export interface ParsedDocument {
   readonly deleted: boolean
   /** `_attachments` when it has members. */
   readonly attachments: JsonObject | null
-  /** Their names in the order of the text: JavaScript objects put names like integers in front. */
+  /** Their names in the order of the text, repeated ones too: JavaScript objects put names like integers in front. */
   readonly attachmentNames?: readonly string[]
   /** Canonical JSON object in stored member order, UTF-8. */
   readonly body: Buffer
@@ -66,13 +66,18 @@ export function readDocument(
   const special = new SpecialMembers()
   const body = cutMembers(scanned, scanned.special.filter(({ name }) => special.take(name, value[name])))
   const document = special.document(body)
-  return { document: document.attachments === null ? document : { ...document, attachmentNames: attachmentNames(scanned) }, end }
+  return { document: document.attachments === null ? document : { ...document, attachmentNames: attachmentNames(bytes, start) }, end }
 }
 
-function attachmentNames({ bytes, special }: ScannedObject): string[] {
+/** As the client wrote them: the canonical form has lost the repeated ones. */
+function attachmentNames(bytes: Uint8Array, start: number): string[] {
+  let attachments = start
+  eachValue(bytes, start, (at, name) => {
+    if (name === '_attachments') attachments = at
+    return skipValue(bytes, at)
+  })
   const names: string[] = []
-  const { start } = special.find(({ name }) => name === '_attachments')!
-  eachValue(bytes, skipString(bytes, start) + 1, (at, name) => {
+  eachValue(bytes, attachments, (at, name) => {
     names.push(name)
     return skipValue(bytes, at)
   })

@@ -19,21 +19,21 @@ export interface FollowingEntry extends NewEntry {
   readonly kind: 'follows'
   /** Bytes that come; null: not announced. */
   readonly length: number | null
-  /** Bytes after decoding, where announced. */
-  readonly decodedLength: number | null
   /** Base64 MD5 of the bytes that come. */
   readonly digest: string | null
 }
 
-/** The content that the replaced revision has under this name. */
-export interface StubEntry { readonly kind: 'stub'; readonly name: string; readonly revpos: number | null }
+/** The content that the replaced revision has under this name. `revpos` as the client wrote it, undefined when it did not. */
+export interface StubEntry { readonly kind: 'stub'; readonly name: string; readonly revpos: unknown }
 
 export type AttachmentEntry = InlineEntry | FollowingEntry | StubEntry
 
 /** @throws ApiError `bad_request` that names the attachment */
 export function attachmentEntries({ attachments, attachmentNames }: ParsedDocument): readonly AttachmentEntry[] {
   if (attachments === null) return []
-  return (attachmentNames ?? Object.keys(attachments)).map(name => readEntry(name, attachments[name]))
+  const names = attachmentNames ?? Object.keys(attachments)
+  if (new Set(names).size < names.length) throw new ApiError('bad_request', 'Duplicate attachments')
+  return names.map(name => readEntry(name, attachments[name]))
 }
 
 /** @throws ApiError */
@@ -45,23 +45,21 @@ export function checkAttachmentName(name: string): void {
 function readEntry(name: string, value: unknown): AttachmentEntry {
   checkAttachmentName(name)
   if (!isJsonObject(value)) throw invalidData(name)
-  const revpos = count(value['revpos'])
+  const { revpos } = value
   if (value['stub'] === true) return { kind: 'stub', name, revpos }
   const { content_type: type } = value
   const entry: NewEntry = {
     name, contentType: typeof type === 'string' && type !== '' ? type : defaultContentType,
-    encoding: value['encoding'] === 'gzip' ? 'gzip' : 'identity', revpos: revpos ?? 0,
+    encoding: value['encoding'] === 'gzip' ? 'gzip' : 'identity', revpos: count(revpos) ?? 0,
   }
   return value['follows'] === true ? following(entry, value) : { kind: 'inline', ...entry, data: decodeBase64(name, value['data']) }
 }
 
 function following(entry: NewEntry, value: JsonObject): FollowingEntry {
-  const length = count(value['length'])
   const digest = value['digest']
   return {
     kind: 'follows', ...entry,
-    length: entry.encoding === 'gzip' ? count(value['encoded_length']) : length,
-    decodedLength: length,
+    length: count(value[entry.encoding === 'gzip' ? 'encoded_length' : 'length']),
     digest: typeof digest === 'string' && digest.startsWith('md5-') ? digest.slice('md5-'.length) : null,
   }
 }

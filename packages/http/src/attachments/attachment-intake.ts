@@ -13,8 +13,6 @@ export interface IncomingAttachment {
   readonly revpos: number
   /** Bytes that must come; null: any number. */
   readonly length?: number | null
-  /** Bytes after decoding, where the sender of encoded bytes knows. */
-  readonly decodedLength?: number | null
   /** Base64 MD5 of the bytes that must come. */
   readonly digest?: string | null
 }
@@ -40,7 +38,9 @@ export async function takeAttachment(
     encoding: compress ? 'gzip' : encoding, storedLength: stored.bytes,
   }
   if (encoding === 'identity') return record
-  return { ...record, length: incoming.decodedLength ?? await decodedLength(id, record, request, services) }
+  // Announced lengths are not taken: CouchDB 3.5 announces that of the compressed bytes, and readers would be cut off by it.
+  const decoded = await decodedLength(id, record, request, services)
+  return decoded === null ? { ...record, encoding: 'identity' } : { ...record, length: decoded }
 }
 
 class Meter {
@@ -88,14 +88,14 @@ function isCompressible(contentType: string, types: string): boolean {
   })
 }
 
-/** Of content that came compressed; what is no gzip after all counts as it is. */
-async function decodedLength(id: string, record: AttachmentRecord, request: RequestContext, services: Services): Promise<number> {
+/** Of content that came compressed. null: it is no gzip, or not all of one; decoding it would fail each reader. */
+async function decodedLength(id: string, record: AttachmentRecord, request: RequestContext, services: Services): Promise<number | null> {
   const { coordinator, runtime } = services
   let bytes = 0
   try {
     for await (const chunk of runtime.compression.gunzip(coordinator.readBlob(request.database, id, record, null, request))) bytes += chunk.length
   } catch (error) {
-    if (error instanceof CompressionError) return record.storedLength
+    if (error instanceof CompressionError) return null
     throw error
   }
   return bytes

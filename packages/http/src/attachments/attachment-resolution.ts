@@ -2,7 +2,7 @@
 import { ApiError, formatRevision, parseRevision, type AttachmentRecord, type Branch, type ParsedDocument } from '@sectional/core'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
-import { attachmentEntries, type AttachmentEntry, type FollowingEntry, type StubEntry } from './attachment-entries.ts'
+import { attachmentEntries, type AttachmentEntry, type FollowingEntry, type InlineEntry, type StubEntry } from './attachment-entries.ts'
 import { takeAttachment } from './attachment-intake.ts'
 
 export interface ResolutionOptions {
@@ -11,7 +11,7 @@ export interface ResolutionOptions {
   /** The revision that is replaced. */
   readonly parent: string | null
   /** Stores the bytes of entries whose content follows, called in the order of the entries. */
-  readonly takeFollowing?: (entry: FollowingEntry, revpos: number) => Promise<AttachmentRecord>
+  readonly takeFollowing?: (entry: FollowingEntry, revposOf: (entry: FollowingEntry) => number) => Promise<AttachmentRecord>
 }
 
 /** All of every revision's replicas: a stub must not be refused because one of them lags. */
@@ -30,15 +30,15 @@ export async function resolveAttachments(
   const { parent, newEdits, takeFollowing } = options
   const stubs = entries.some(entry => entry.kind === 'stub') ? await findStubs(id, entries, document, options, request, services) : new Map<string, AttachmentRecord>()
   const generation = parent === null ? 1 : parseRevision(parent).generation + 1
+  const revposOf = ({ revpos }: InlineEntry | FollowingEntry): number => newEdits ? generation : revpos
   const records: AttachmentRecord[] = []
   for (const entry of entries) {
     if (entry.kind === 'stub') {
       records.push(stubs.get(entry.name)!)
       continue
     }
-    const revpos = newEdits ? generation : entry.revpos
-    if (entry.kind === 'inline') records.push(await takeAttachment(id, { ...entry, revpos }, once(entry.data), request, services))
-    else if (takeFollowing !== undefined) records.push(await takeFollowing(entry, revpos))
+    if (entry.kind === 'inline') records.push(await takeAttachment(id, { ...entry, revpos: revposOf(entry) }, once(entry.data), request, services))
+    else if (takeFollowing !== undefined) records.push(await takeFollowing(entry, revposOf))
     else throw new ApiError('bad_request', `Invalid attachment data for ${entry.name}`)
   }
   return records
@@ -57,7 +57,7 @@ async function findStubs(
   for (const entry of entries) {
     if (entry.kind !== 'stub') continue
     const record = found.get(entry.name)
-    if (record === undefined || (entry.revpos !== null && entry.revpos !== record.revpos)) throw await refusal(id, entry, newEdits, base, request, services)
+    if (record === undefined || (entry.revpos !== undefined && entry.revpos !== record.revpos)) throw await refusal(id, entry, newEdits, base, request, services)
   }
   return found
 }

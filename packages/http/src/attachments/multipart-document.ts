@@ -4,7 +4,7 @@ import { requestChunks } from '../body.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 import { requestTooLarge } from '../size-limits.ts'
-import type { FollowingEntry } from './attachment-entries.ts'
+import { attachmentEntries, type FollowingEntry } from './attachment-entries.ts'
 import { takeAttachment } from './attachment-intake.ts'
 import { boundaryOf, headerParameter, MultipartReader, type Part } from './multipart-reader.ts'
 
@@ -14,13 +14,18 @@ export class MultipartDocument {
   readonly #reader: MultipartReader
   readonly #request: RequestContext
   readonly #services: Services
-  #next: Part | null | undefined
+  /** Those whose content has not come. */
+  readonly #awaited: Map<string, FollowingEntry>
+  /** Stored before their turn. */
+  readonly #early = new Map<string, AttachmentRecord>()
 
   private constructor(document: ParsedDocument, reader: MultipartReader, request: RequestContext, services: Services) {
     this.document = document
     this.#reader = reader
     this.#request = request
     this.#services = services
+    const following = attachmentEntries(document).filter(entry => entry.kind === 'follows')
+    this.#awaited = new Map(following.map(entry => [entry.name, entry]))
   }
 
   static isOne(request: RequestContext): boolean {
@@ -40,18 +45,20 @@ export class MultipartDocument {
   }
 
   /**
-   * Stores the content of an attachment: of the part that carries its name, where parts have names, else of the next one.
-   * Content of other attachments that stands in front of it is an error, as it could not be kept.
+   * Stores the content of an attachment. Parts belong to the attachment that they name, and without a name of one that is awaited (which
+   * clients spell in several ways) to the one whose turn it is; content that comes before its turn is stored at once.
    */
-  async take(id: string, entry: FollowingEntry, revpos: number): Promise<AttachmentRecord> {
-    const part = this.#next === undefined ? await this.#reader.next() : this.#next
-    this.#next = undefined
-    if (part === null) throw new ApiError('bad_request', 'attachment shorter than expected')
-    const name = headerParameter(part.headers.get('content-disposition'), 'filename')
-    if (name !== undefined && name !== entry.name) {
-      throw new ApiError('bad_request', `The parts must follow the order of _attachments: '${name}' came in the place of '${entry.name}'`)
+  async take(id: string, entry: FollowingEntry, revposOf: (entry: FollowingEntry) => number): Promise<AttachmentRecord> {
+    for (;;) {
+      const early = this.#early.get(entry.name)
+      if (early !== undefined) return early
+      const part = await this.#reader.next()
+      if (part === null) throw new ApiError('bad_request', 'attachment shorter than expected')
+      const name = headerParameter(part.headers.get('content-disposition'), 'filename')
+      const named = this.#awaited.get(name ?? entry.name) ?? entry
+      this.#awaited.delete(named.name)
+      this.#early.set(named.name, await takeAttachment(id, { ...named, revpos: revposOf(named) }, part.body, this.#request, this.#services))
     }
-    return await takeAttachment(id, { ...entry, revpos }, part.body, this.#request, this.#services)
   }
 
   /** @throws ApiError when the body does not end as it should */

@@ -1,6 +1,6 @@
 /** Parameters of `_changes` (api.md A5.9, F3). */
 import { ApiError, decodeSinceToken, type Since } from '@sectional/core'
-import type { Query } from '../query.ts'
+import { readInteger, type Query } from '../query.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 
@@ -75,8 +75,9 @@ export function databaseUpdatesParameters(request: RequestContext, services: Ser
 function strictInteger(query: Query, name: string): number | null {
   const text = query.get(name)
   if (text === undefined) return null
-  if (!/^\d{1,15}$/.test(text)) throw new ApiError('bad_request', 'invalid_integer')
-  return Number(text)
+  const value = readInteger(text)
+  if (value === undefined || value < 0) throw new ApiError('bad_request', 'invalid_integer')
+  return value
 }
 
 function feedOf(query: Query): FeedKind {
@@ -98,8 +99,8 @@ function heartbeatOf(query: Query): number | null {
   const text = query.get('heartbeat')
   if (text === undefined) return null
   if (text === 'true') return defaultHeartbeatMs
-  if (!/^-?\d{1,15}$/.test(text)) throw new ApiError('bad_request', 'Invalid heartbeat value. Expecting a positive integer value (in milliseconds).')
-  const value = Number(text)
+  const value = readInteger(text)
+  if (value === undefined) throw new ApiError('bad_request', 'Invalid heartbeat value. Expecting a positive integer value (in milliseconds).')
   if (value <= 0) throw new ApiError('bad_request', 'The heartbeat value should be a positive integer (in milliseconds).')
   return value
 }
@@ -107,13 +108,15 @@ function heartbeatOf(query: Query): number | null {
 function sequenceIntervalOf(query: Query): number | null {
   const text = query.get('seq_interval')
   if (text === undefined) return null
-  if (!/^\d{1,15}$/.test(text) || Number(text) === 0) throw new ApiError('bad_request', 'invalid_seq_interval')
-  return Number(text)
+  const value = readInteger(text)
+  if (value === undefined || value <= 0) throw new ApiError('bad_request', 'invalid_seq_interval')
+  return value
 }
 
 function integer(query: Query, name: string): number | null {
   const text = query.get(name)
   if (text === undefined) return null
-  if (!/^\d{1,15}$/.test(text)) throw new ApiError('bad_request', `The \`${name}\` value should be a non-negative integer.`)
-  return Number(text)
+  const value = readInteger(text)
+  if (value === undefined || value < 0) throw new ApiError('bad_request', `The \`${name}\` value should be a non-negative integer.`)
+  return value
 }

@@ -9,7 +9,7 @@ import { byteRanges, contentRange } from '../attachments/byte-ranges.ts'
 import { headerType } from '../attachments/multipart-document.ts'
 import { requireDatabaseAdmin } from '../authorization.ts'
 import { requestChunks } from '../body.ts'
-import { noFlags, openRevision, openWinner } from '../document-reading.ts'
+import { checkPlacedId, noFlags, openRevision, openWinner } from '../document-reading.ts'
 import { checkWrittenDocument, designPrefix, documentIdRules, namedRevision } from '../document-writing.ts'
 import { location, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -29,6 +29,7 @@ const everyReplica = 1000
 
 export async function getAttachment(request: RequestContext, services: Services): Promise<void> {
   const [id, name] = request.params as [string, string]
+  checkPlacedId(id, request)
   const revision = request.query.get('rev')
   const r = request.query.quorum('r')
   const { attachments = [] } = revision === undefined ? await openWinner(id, noFlags, { r }, request, services)
@@ -160,6 +161,7 @@ function checkBase(id: string, { body, deleted }: Base, request: RequestContext,
 
 export async function deleteAttachment(request: RequestContext, services: Services): Promise<void> {
   const [id, name] = request.params as [string, string]
+  checkPlacedId(id, request)
   const parent = namedRevision(request, null)
   const base = parent === null ? await openWinner(id, noFlags, {}, request, services) : await openBase(id, parent, request, services)
   const { body, deleted, attachments = [] } = base

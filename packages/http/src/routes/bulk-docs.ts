@@ -1,11 +1,11 @@
 /** `_bulk_docs`: many writes in one request, each with its own outcome (api.md A5.6). */
 import { ApiError, formatRevision, mapBounded, parseBulkDocuments, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
-import type { DocumentWrite, ReplicatedWrite, WriteOutcome } from '@sectional/cluster'
+import type { DatabaseRecord, DocumentWrite, ReplicatedWrite, WriteOutcome } from '@sectional/cluster'
 import { attachmentEntries } from '../attachments/attachment-entries.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authorization.ts'
 import { readBody, requireJsonType } from '../body.ts'
-import { checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId } from '../document-writing.ts'
+import { checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId, requireRevision } from '../document-writing.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -15,7 +15,13 @@ const localConcurrency = 8
 /** Documents whose attachments are stored at once. */
 const attachmentConcurrency = 8
 
-interface Item { readonly id: string; readonly document: ParsedDocument; readonly attachments?: readonly AttachmentRecord[] }
+interface Item {
+  readonly id: string
+  readonly document: ParsedDocument
+  readonly attachments?: readonly AttachmentRecord[]
+  /** Why this one is not written, while the others are. */
+  readonly refusal?: ApiError
+}
 
 type Row =
   | { readonly ok: true; readonly id: string; readonly rev: string; readonly accepted?: true }
@@ -25,8 +31,7 @@ export async function postBulkDocuments(request: RequestContext, services: Servi
   requireJsonType(request)
   const bulk = parseBulkDocuments(await readBody(request, services))
   const { database } = request
-  const parsed = bulk.documents.map(document => ({ id: postedId(document, database, services), document }))
-  for (const { id, document } of parsed) if (!id.startsWith(localPrefix)) checkDocumentContent(id, document, database, services)
+  const parsed = bulk.documents.map(document => readItem(postedId(document, database, services), document, database, services))
   if (bulk.members['all_or_nothing'] === true) return refuseAllOrNothing(parsed, request, services)
   if (!bulk.newEdits) requireRevisions(parsed)
   const items = await withAttachments(parsed, bulk.newEdits, request, services)
@@ -36,12 +41,22 @@ export async function postBulkDocuments(request: RequestContext, services: Servi
   sendJson(request, services, statusOf(outcomes), bulk.newEdits ? rows : rows.filter(item => !('ok' in item)))
 }
 
-function requireRevisions(items: readonly Item[]): void {
-  for (const { id, document } of items) {
-    if (document.path === null && !id.startsWith(localPrefix)) {
-      throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
-    }
+/** @throws ApiError when the document is too large, as when it cannot be parsed: then nothing is written (api.md F1) */
+function readItem(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): Item {
+  const tooLarge = checkDocumentSize(id, document, services)
+  if (tooLarge !== null) throw tooLarge
+  if (id.startsWith(localPrefix)) return { id, document }
+  try {
+    checkDocumentContent(id, document, database, services)
+    return { id, document }
+  } catch (error) {
+    if (error instanceof ApiError && id.startsWith(designPrefix)) return { id, document, refusal: error }
+    throw error
   }
+}
+
+function requireRevisions(items: readonly Item[]): void {
+  for (const { document } of items) requireRevision(document.revision)
 }
 
 /** Stores the content of all documents before any is written: one that cannot be read fails the whole request. */
@@ -50,9 +65,15 @@ async function withAttachments(items: readonly Item[], newEdits: boolean, reques
   for (const { id, document } of items) if (!id.startsWith(localPrefix)) attachmentEntries(document)
   return mapBounded(items, attachmentConcurrency, async item => {
     const { id, document } = item
-    if (id.startsWith(localPrefix) || checkDocumentSize(id, document, services) !== null) return item
-    const attachments = await resolveAttachments(id, document, { newEdits, parent: document.revision }, request, services)
-    return attachments === undefined ? item : { ...item, attachments }
+    if (id.startsWith(localPrefix) || item.refusal !== undefined) return item
+    try {
+      const attachments = await resolveAttachments(id, document, { newEdits, parent: document.revision }, request, services)
+      return attachments === undefined ? item : { ...item, attachments }
+    } catch (error) {
+      // Stubs of a revision that stands no longer: a conflict like any other.
+      if (error instanceof ApiError && error.error === 'conflict') return { ...item, refusal: error }
+      throw error
+    }
   })
 }
 
@@ -78,7 +99,7 @@ async function storeAll(items: readonly Item[], w: number | undefined, request: 
   })
 }
 
-/** Takes out local documents, refused design documents and documents that are too large, writes the rest together, and puts the outcomes in order. */
+/** Takes out local documents and what is refused, writes the rest together, and puts the outcomes in order. */
 async function split(
   items: readonly Item[], request: RequestContext, services: Services, write: (rest: readonly Item[]) => Promise<readonly WriteOutcome[]>,
 ): Promise<readonly WriteOutcome[]> {
@@ -87,11 +108,10 @@ async function split(
   const rest: number[] = []
   const locals: number[] = []
   const mayDesign = isDatabaseAdmin(user, database)
-  for (const [index, { id, document }] of items.entries()) {
-    const tooLarge = checkDocumentSize(id, document, services)
+  for (const [index, { id, refusal }] of items.entries()) {
     if (id.startsWith(localPrefix)) locals.push(index)
     else if (!mayDesign && id.startsWith(designPrefix)) outcomes[index] = refusedDesign(user.name)
-    else if (tooLarge !== null) outcomes[index] = refused(tooLarge)
+    else if (refusal !== undefined) outcomes[index] = refused(refusal)
     else rest.push(index)
   }
   const writing = rest.length === 0 ? Promise.resolve([]) : write(rest.map(index => items[index]!))

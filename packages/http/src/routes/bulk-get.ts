@@ -1,10 +1,11 @@
 /** `_bulk_get`: many revisions in one request, as JSON or multipart (api.md A5.7). */
 import {
-  ApiError, checkDocumentId, formatRevision, isJsonObject, mapBounded, parseRevision, readRevision, type JsonObject, type OpenedRevision,
+  ApiError, checkDocumentId, formatRevision, isJsonObject, mapBounded, parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../body.ts'
 import type { OpenedDocument } from '@sectional/cluster'
 import { readFlags, showRelated, showRevision, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision } from '../document-reading.ts'
+import { documentIdRules } from '../document-writing.ts'
 import { JsonWriter } from '../json-writer.ts'
 import { acceptsMultipart, MultipartWriter } from '../multipart-writer.ts'
 import { jsonHeaders } from '../response.ts'
@@ -97,16 +98,19 @@ function errorPart(writer: MultipartWriter, { error: { id, ...rest }, ofRevision
 
 function documentPart(writer: MultipartWriter, shown: ShownRevision, flags: ReadFlags): Promise<void> {
   if (!flags.attachments || shown.attachments === undefined) return writer.documentPart(showRevision(shown, flags).json)
-  return writer.relatedPart({ id: shown.id, ...showRelated(shown, flags) })
+  // Ids may hold what no header line can.
+  const headers = `X-Doc-Id: ${shown.id.replace(/[\r\n]/g, ' ')}\r\nX-Rev-Id: ${shown.revision.replace(/[\r\n]/g, ' ')}\r\n`
+  return writer.relatedPart({ id: shown.id, ...showRelated(shown, flags) }, headers)
 }
 
 async function eachResult(docs: readonly unknown[], request: RequestContext, services: Services, take: (result: ItemResult) => Promise<void> | undefined): Promise<void> {
   const flags = readFlags(request.query)
   let window = firstWindow
   let begin = 0
+  const rules = documentIdRules(request.database, services)
   const openWindow = (): Promise<OpenedItems> | undefined => {
     if (begin === docs.length) return undefined
-    return openItems(docs.slice(begin, begin + window).map(item => readItem(item, flags)), request, services)
+    return openItems(docs.slice(begin, begin + window).map(item => readItem(item, flags, rules)), request, services)
   }
   // One window is read while the one before is written.
   for (let ahead = openWindow(); ahead !== undefined;) {
@@ -128,12 +132,12 @@ interface OpenedItems { readonly results: readonly ItemResult[]; readonly bytes:
 
 interface WantedItem { readonly id: string; readonly rev: string | undefined; readonly flags: ReadFlags }
 
-function readItem(item: unknown, flags: ReadFlags): WantedItem | ItemResult {
+function readItem(item: unknown, flags: ReadFlags, rules: DocumentIdRules): WantedItem | ItemResult {
   if (!isJsonObject(item) || Object.keys(item).length === 0) return refuse(null, null, 'bad_request', 'document must be a JSON object')
   const { id, rev } = item
   if (id === undefined) return refuse(null, null, 'bad_request', 'document id missed')
   try {
-    checkDocumentId(id, { partitioned: false })
+    checkDocumentId(id, rules)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     return refuse(id, rev ?? null, error.error, error.reason)

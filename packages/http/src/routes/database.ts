@@ -45,7 +45,8 @@ export async function putDatabase(request: RequestContext, services: Services): 
   checkDatabaseName(name)
   if (control.state()?.databases.has(name)) throw new ApiError('file_exists')
   const q = positive(request, 'q', settings.shardsPerDatabase, shardsMax)
-  const n = positive(request, 'n', settings.replicasPerShard, replicasMax)
+  const n = Math.min(positive(request, 'n', settings.replicasPerShard), replicasMax)
+  checkEngine(request)
   const partitioned = isPartitioned(request, name)
   checkPlacement(request)
   await control.createDatabase(name, { q, n, partitioned })
@@ -53,13 +54,19 @@ export async function putDatabase(request: RequestContext, services: Services): 
   sendJson(request, services, 201, { ok: true }, { Location: location(request, name) })
 }
 
-function positive(request: RequestContext, parameter: 'q' | 'n', fallback: number, max: number): number {
+function positive(request: RequestContext, parameter: 'q' | 'n', fallback: number, max = Infinity): number {
   const text = request.query.get(parameter)
   if (text === undefined) return fallback
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  const value = /^\d+$/.test(text) ? Number(text) : 0
   if (value < 1) throw new ApiError('bad_request', `The \`${parameter}\` value should be a positive integer.`)
   if (value > max) throw new ApiError('bad_request', `The \`${parameter}\` value should be at most ${max}.`)
   return value
+}
+
+/** The one engine goes by the name of CouchDB's. */
+function checkEngine(request: RequestContext): void {
+  const engine = request.query.get('engine')
+  if (engine !== undefined && engine !== 'couch') throw new ApiError('bad_request', 'invalid_engine_extension')
 }
 
 function isPartitioned(request: RequestContext, name: string): boolean {

@@ -35,10 +35,23 @@ function partitionScope(request: RequestContext): Scope {
   checkPartition(partition)
   const inQuery = request.query.get('partition')
   if (inQuery !== undefined && inQuery !== partition) throw new ApiError('bad_request', 'Conflicting value for `partition` in query string')
+  return onePartition(partition)
+}
+
+function onePartition(partition: string): Scope {
   return { range: { low: { id: `${partition}:`, inclusive: true }, high: { id: `${partition};`, inclusive: false } }, partition, countsRange: false }
 }
 
-export const listAllDocuments: Handler = (request, services) => list(wholeDatabase, request, services)
+/** The whole database, or the partition that the query names. */
+function allDocuments({ query, database }: RequestContext): Scope {
+  const partition = query.get('partition')
+  if (partition === undefined) return wholeDatabase
+  if (!database.partitioned) throw new ApiError('query_parse_error', '`partition` parameter is not supported on this db')
+  checkPartition(partition)
+  return onePartition(partition)
+}
+
+export const listAllDocuments: Handler = (request, services) => list(allDocuments(request), request, services)
 export const listDesignDocuments: Handler = (request, services) => list(designDocuments, request, services)
 export const listPartition: Handler = (request, services) => list(partitionScope(request), request, services)
 export const queryAllDocuments: Handler = (request, services) => queries(wholeDatabase, request, services)
@@ -102,7 +115,7 @@ async function writeList(writer: JsonWriter, parameters: ListParameters, scope: 
   }, request)
   const whole = scope.countsRange ? await countRange(scope.range, descending, request, services) : { total: documents.total, offset: 0 }
   const rows = new ListWriter(writer, {
-    total: whole.total, offset: documents.offset - whole.offset, ...(parameters.updateSequence ? { updateSequence } : {}),
+    total: whole.total, offset: Math.min(documents.offset - whole.offset, whole.total), ...(parameters.updateSequence ? { updateSequence } : {}),
   })
   for await (const page of documents.rows) {
     for (const document of page) {

@@ -1,9 +1,9 @@
 /** GET and HEAD of a document. */
-import { ApiError, checkDocumentId, formatRevision, parseRevision, type OpenedRevision } from '@sectional/core'
+import { ApiError, formatRevision, parseRevision, type OpenedRevision } from '@sectional/core'
 import type { HttpHeaders } from '@sectional/runtime'
 import { piecesLength, relatedPieces, writePieces } from '../attachments/multipart-document.ts'
 import {
-  openRevision, openWinner, readFlags, showRelated, showRevision, shownRevision, writeRevision, type ReadFlags, type ShownRevision,
+  checkPlacedId, openRevision, openWinner, readFlags, showRelated, showRevision, shownRevision, writeRevision, type ReadFlags, type ShownRevision,
 } from '../document-reading.ts'
 import { endHead, JsonWriter } from '../json-writer.ts'
 import { acceptsMultipart, MultipartWriter } from '../multipart-writer.ts'
@@ -13,7 +13,7 @@ import type { Services } from '../services.ts'
 
 export async function getDocument(request: RequestContext, services: Services): Promise<void> {
   const id = request.params[0]!
-  if (request.database.partitioned && !id.startsWith('_')) checkDocumentId(id, { partitioned: true })
+  checkPlacedId(id, request)
   const { query } = request
   const flags = readFlags(query)
   const openRevisions = query.get('open_revs')

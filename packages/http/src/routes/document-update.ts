@@ -5,12 +5,13 @@ import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { MultipartDocument } from '../attachments/multipart-document.ts'
 import { requireDatabaseAdmin } from '../authorization.ts'
 import { readBody, requireJsonType } from '../body.ts'
-import { noFlags, openRevision, openWinner } from '../document-reading.ts'
+import { checkPlacedId, noFlags, openRevision, openWinner } from '../document-reading.ts'
 import {
-  checkWrittenDocument, designPrefix, documentIdRules, documentWrite, localPrefix, namedRevision, postedId, requireWritten,
+  answerBatched, checkWrittenDocument, designPrefix, documentIdRules, documentWrite, isBatched, keepsRevision, localPrefix, namedRevision, postedId,
+  requireRevision, requireWritten, writeQuorum,
 } from '../document-writing.ts'
 import { decodeText } from '../request-path.ts'
-import { documentTag, location, sendJson, sendJsonText } from '../response.ts'
+import { documentTag, location, sendJsonText } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 import { openLocalBody, writeLocalDocument } from './local-document.ts'
@@ -29,34 +30,37 @@ export interface Edit {
 export interface Written { readonly revision: string; readonly accepted: boolean }
 
 export async function putDocument(request: RequestContext, services: Services): Promise<void> {
-  const id = checkDocumentId(request.params[0]!, documentIdRules(request.database, services))
+  const rules = documentIdRules(request.database, services)
+  const id = checkDocumentId(request.params[0]!, rules)
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   const multipart = MultipartDocument.isOne(request) ? await MultipartDocument.open(request, services) : null
   const document = multipart?.document ?? parseDocument(await readBody(request, services))
-  if (document.id !== null) checkDocumentId(document.id, { partitioned: false })
+  if (document.id !== null) checkDocumentId(document.id, rules)
   checkWrittenDocument(id, document, request.database, services)
   const parent = namedRevision(request, document.revision)
-  const newEdits = request.query.get('new_edits') !== 'false'
+  const newEdits = !keepsRevision(request)
   const attachments = await resolveAttachments(id, document, {
-    newEdits, parent, ...(multipart && { takeFollowing: (entry, revpos) => multipart.take(id, entry, revpos) }),
+    newEdits, parent, ...(multipart && { takeFollowing: (entry, revposOf) => multipart.take(id, entry, revposOf) }),
   }, request, services)
   await multipart?.finish()
   if (!newEdits) return putReplicated(id, document, parent, attachments, request, services)
   const edit: Edit = { id, parent, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
-  if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
+  if (isBatched(request)) return acceptBatched(edit, request, services)
   const written = await update(edit, request, services, request)
   answerPut(id, written, document.deleted, request, services)
 }
 
+/** Also with `batch=ok` the document is written before the answer. */
 async function putReplicated(
   id: string, document: ParsedDocument, named: string | null, attachments: readonly AttachmentRecord[] | undefined, request: RequestContext, services: Services,
 ): Promise<void> {
-  if (named === null) throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
-  const { generation, hash } = parseRevision(named)
+  const { generation, hash } = parseRevision(requireRevision(named))
   const path = document.path ?? { start: generation, ids: [hash] }
   const write = { id, path, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
-  const [outcome] = await services.coordinator.storeRevisions(request.database, [write], { w: request.query.quorum('w') }, request)
-  answerPut(id, requireWritten(outcome!), document.deleted, request, services)
+  const [outcome] = await services.coordinator.storeRevisions(request.database, [write], { w: writeQuorum(request) }, request)
+  const written = requireWritten(outcome!)
+  if (isBatched(request)) return answerBatched(id, request, services)
+  answerPut(id, written, document.deleted, request, services)
 }
 
 function answerPut(id: string, { revision, accepted }: Written, deleted: boolean, request: RequestContext, services: Services): void {
@@ -78,7 +82,7 @@ export async function postDocument(request: RequestContext, services: Services):
   checkWrittenDocument(id, document, database, services)
   const attachments = await resolveAttachments(id, document, { newEdits: true, parent: document.revision }, request, services)
   const edit: Edit = { id, parent: document.revision, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
-  if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
+  if (isBatched(request)) return acceptBatched(edit, request, services)
   const { revision, accepted } = await update(edit, request, services, request)
   const headers = { Location: location(request, database.name, id), ...(document.id === null ? {} : { ETag: documentTag(revision) }) }
   sendJsonText(request, services, accepted ? 202 : 201, writtenBody(id, revision), headers)
@@ -86,23 +90,26 @@ export async function postDocument(request: RequestContext, services: Services):
 
 export async function deleteDocument(request: RequestContext, services: Services): Promise<void> {
   const id = request.params[0]!
-  const parent = namedRevision(request, null)
+  checkPlacedId(id, request)
   const opened = await services.coordinator.openDocument(request.database, id, { body: false }, request)
   if (opened === null) throw new ApiError('missing')
   if (opened.leaves[0]!.deleted) throw new ApiError('deleted')
+  const parent = namedRevision(request, null)
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   const edit: Edit = { id, parent, deleted: true, body: emptyBody }
-  if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
+  if (isBatched(request)) return acceptBatched(edit, request, services)
   const { revision, accepted } = await update(edit, request, services, request)
   sendJsonText(request, services, accepted ? 202 : 200, writtenBody(id, revision), { ETag: documentTag(revision) })
 }
 
 export async function copyDocument(request: RequestContext, services: Services): Promise<void> {
+  const id = request.params[0]!
   const target = copyTarget(request, services)
+  checkPlacedId(id, request)
   const revision = namedRevision(request, null)
   const source = revision === null
-    ? await openWinner(request.params[0]!, noFlags, {}, request, services)
-    : await openRevision(request.params[0]!, revision, noFlags, undefined, request, services)
+    ? await openWinner(id, noFlags, {}, request, services)
+    : await openRevision(id, revision, noFlags, undefined, request, services)
   if (source.deleted) throw new ApiError('deleted')
   await writeCopy(target, source.body, request, services, source.attachments)
 }
@@ -128,7 +135,7 @@ async function writeCopy(
     await services.coordinator.shareBlobs(request.database, request.params[0]!, id, attachments.map(({ blob }) => blob), request)
   }
   const edit: Edit = { id, parent, deleted: false, body, ...(attachments && { attachments }) }
-  if (request.query.get('batch') === 'ok') return acceptBatched(edit, request, services)
+  if (isBatched(request)) return acceptBatched(edit, request, services)
   answerPut(id, await update(edit, request, services, request), false, request, services)
 }
 
@@ -147,7 +154,7 @@ function copyTarget(request: RequestContext, services: Services): CopyTarget {
 export async function update(edit: Edit, request: RequestContext, services: Services, context: CoordinatorContext): Promise<Written> {
   const write = documentWrite(edit.id, edit.parent, edit.deleted, edit.body, edit.attachments)
   const [outcome] = await services.coordinator.updateDocuments(request.database, [write], {
-    w: request.query.quorum('w'), partitionBytesMax: services.settings.partitionBytesMax,
+    w: writeQuorum(request), partitionBytesMax: services.settings.partitionBytesMax,
   }, context)
   return requireWritten(outcome!)
 }
@@ -163,5 +170,5 @@ async function acceptBatched(edit: Edit, request: RequestContext, services: Serv
       throw error
     }
   })
-  sendJson(request, services, 202, { ok: true, id: edit.id })
+  answerBatched(edit.id, request, services)
 }

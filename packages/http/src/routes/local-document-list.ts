@@ -46,10 +46,11 @@ async function writeList(writer: JsonWriter, parameters: ListParameters, request
     await writeKeys(rows, parameters.keys, parameters, request, services)
   } else {
     const requested = requestedRange(parameters)
-    const range = requested === null ? null : intersect(requested, scope)
+    const inScope = requested === null ? null : intersect(requested, scope)
+    const range = inScope === null ? null : withoutPrefix(inScope)
     if (range !== null) {
       const documents = await services.coordinator.listLocalDocuments(request.database, {
-        ...directed(withoutPrefix(range), descending), descending, skip, limit, body: includeDocs, leaves: false,
+        ...directed(range, descending), descending, skip, limit, body: includeDocs, leaves: false,
       }, request)
       for await (const page of documents.rows) {
         for (const document of page) await localRow(rows, document, includeDocs)
@@ -83,8 +84,9 @@ function localRow(rows: ListWriter, document: LocalDocument, includeDocs: boolea
   return rows.row(id, revision, false, includeDocs ? { id, revision, body: document.body } : undefined)
 }
 
-/** The replicas know local ids without `_local/`. */
-function withoutPrefix({ low, high }: IdRange): IdRange {
+/** The replicas know local ids without `_local/`. null: the range ends before the first. */
+function withoutPrefix({ low, high }: IdRange): IdRange | null {
+  if (high?.id === localPrefix) return null
   return { ...strip('low', low), ...strip('high', high) }
 }
 

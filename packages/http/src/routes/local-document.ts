@@ -2,7 +2,9 @@
 import { ApiError, checkDocumentId, parseDocument, parseRevision, spliceDocument, type ParsedDocument } from '@sectional/core'
 import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
 import { readBody } from '../body.ts'
-import { checkDocumentSize, documentIdRules, localPrefix, namedRevision } from '../document-writing.ts'
+import {
+  answerBatched, checkDocumentSize, documentIdRules, isBatched, keepsRevision, localPrefix, namedRevision, requireRevision, writeQuorum,
+} from '../document-writing.ts'
 import { documentTag, location, matchesTag, sendJson, sendJsonText, sendNotModified } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -19,17 +21,22 @@ export async function getLocalDocument(request: RequestContext, services: Servic
 
 export async function putLocalDocument(request: RequestContext, services: Services): Promise<void> {
   const name = request.params[0]!
-  checkDocumentId(localPrefix + name, documentIdRules(request.database, services))
+  const rules = documentIdRules(request.database, services)
+  checkDocumentId(localPrefix + name, rules)
   const document = parseDocument(await readBody(request, services))
-  await writeLocalDocument(name, namedRevision(request, document.revision), document, request, services)
+  if (document.id !== null) checkDocumentId(document.id, rules)
+  const named = namedRevision(request, document.revision)
+  if (keepsRevision(request)) requireRevision(named)
+  await writeLocalDocument(name, named, document, request, services)
 }
 
 export async function deleteLocalDocument(request: RequestContext, services: Services): Promise<void> {
   const name = request.params[0]!
+  await openLocalBody(name, request, services)
   const named = namedRevision(request, null)
   if (named !== null) localGeneration(named)
   const write = { id: name, revision: 0, body: null, mustExist: true }
-  const outcome = await services.coordinator.updateLocalDocument(request.database, write, { w: request.query.quorum('w') }, request)
+  const outcome = await services.coordinator.updateLocalDocument(request.database, write, { w: writeQuorum(request) }, request)
   if (outcome.kind === 'missing') throw new ApiError('missing')
   answer(name, 0, outcome.accepted ? 202 : 200, {}, request, services)
 }
@@ -51,7 +58,7 @@ export async function updateLocal(
   if (tooLarge !== null) throw tooLarge
   const revision = document.deleted ? 0 : (named === null ? 0 : localGeneration(named)) + 1
   const write = { id: name, revision, body: document.deleted ? null : document.body, mustExist: document.deleted }
-  const outcome = await services.coordinator.updateLocalDocument(request.database, write, { w: request.query.quorum('w') }, context)
+  const outcome = await services.coordinator.updateLocalDocument(request.database, write, { w: writeQuorum(request) }, context)
   if (outcome.kind === 'missing') throw new ApiError('missing')
   return { revision, accepted: outcome.accepted }
 }
@@ -72,7 +79,9 @@ function localGeneration(revision: string): number {
   return Number(hash)
 }
 
+/** By now the document is written, also with `batch=ok`. */
 function answer(name: string, revision: number, status: number, headers: Record<string, string>, request: RequestContext, services: Services): void {
+  if (isBatched(request)) return answerBatched(localPrefix + name, request, services)
   const rev = localRevision(revision)
   sendJson(request, services, status, { ok: true, id: localPrefix + name, rev }, { ...headers, ETag: documentTag(rev) })
 }

@@ -44,7 +44,7 @@ export function getUp(request: RequestContext, services: Services): void {
 
 export function getUuids(request: RequestContext, services: Services): void {
   const text = request.query.get('count')
-  const count = text === undefined ? 1 : /^\d{1,9}$/.test(text) ? Number(text) : -1
+  const count = text === undefined ? 1 : /^\d+$/.test(text) ? Number(text) : -1
   if (count < 0) throw new ApiError('bad_request', 'count must be a positive integer')
   if (count > services.settings.uuidsMax) throw new ApiError('bad_request', 'count parameter too large')
   const uuids = Array.from({ length: count }, () => services.uuids.next())

@@ -90,6 +90,8 @@ export const declarations = {
     update_db: flagOption({ default: 'true', effect: 'live', help: 'Record for _db_updates which databases are created, written to and deleted, from the first time that somebody asks for it.' }),
   },
   uuids: {
+    algorithm: choiceOption({ default: 'sequential', choices: ['sequential', 'random', 'utc_random', 'utc_id', 'uuid_v7'], effect: 'live', help: 'How identifiers are made, those of documents that are posted without one too. utc_id is unique on one node only.' }),
+    utc_id_suffix: textOption({ default: '', effect: 'live', help: 'What stands behind the time in identifiers of utc_id: another one on every node.' }),
     max_count: integerOption({ default: '1000', min: 1, max: 100_000, effect: 'live', help: 'Largest count of GET /_uuids.' }),
   },
   log: {
