@@ -50,13 +50,12 @@ export class JsonWriter {
 
   /** To be awaited between rows: sends a full chunk and waits for the client to take it. */
   flushFull(): Promise<void> | undefined {
-    return this.#length + this.#text.length < chunkBytes ? undefined : this.#flush(Buffer.allocUnsafe(chunkBytes + initialBytes))
+    return this.#length + this.#text.length < chunkBytes ? undefined : this.#flush(true)
   }
 
   /** Sends what there is, and holds nothing until more is written. */
   async flush(): Promise<void> {
-    if (this.#length + this.#text.length === 0) return
-    await this.#flush(noBytes)
+    if (this.#length + this.#text.length > 0) await this.#flush(false)
   }
 
   async end(): Promise<void> {
@@ -65,18 +64,21 @@ export class JsonWriter {
       send(this.#request, this.#services, this.#status, this.#headers, this.#buffer.subarray(0, this.#length))
       return
     }
-    if (this.#length > 0) await this.#flush(noBytes)
+    if (this.#length > 0) await this.#flush(false)
     this.#stream.end()
     this.#request.writer = null
   }
 
-  async #flush(next: Buffer): Promise<void> {
+  /** @param again use the buffer for the next chunk: a new one for each would keep the collector busy */
+  async #flush(again: boolean): Promise<void> {
     this.#encodeText()
     this.#stream ??= openStream(this.#request, this.#services, this.#status, this.#headers)
-    const chunk = this.#buffer.subarray(0, this.#length)
-    this.#buffer = next
+    const buffer = this.#buffer
+    const chunk = buffer.subarray(0, this.#length)
+    this.#buffer = noBytes
     this.#length = 0
     await this.#stream.write(chunk)
+    if (again && this.#length === 0) this.#buffer = buffer
   }
 
   #copy(bytes: Uint8Array, start: number, end: number): void {

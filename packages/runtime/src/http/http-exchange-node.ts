@@ -160,12 +160,14 @@ class NodeHttpBodyWriter implements HttpBodyWriter {
     this.#started = true
     const response = this.#response
     if (response.destroyed) return Promise.reject(new ClientGoneError())
-    if (response.write(chunk)) return Promise.resolve()
     return new Promise((resolve, reject) => {
-      const drained = (): void => { response.off('close', closed); resolve() }
-      const closed = (): void => { response.off('drain', drained); reject(new ClientGoneError()) }
-      response.once('drain', drained)
+      const closed = (): void => reject(new ClientGoneError())
       response.once('close', closed)
+      response.write(chunk, error => {
+        response.off('close', closed)
+        if (error) closed()
+        else resolve()
+      })
     })
   }
 

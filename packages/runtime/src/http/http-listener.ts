@@ -39,7 +39,7 @@ export interface HttpExchange {
 export type HttpHeaders = Record<string, string | readonly string[]>
 
 export interface HttpBodyWriter {
-  /** Resolves when more may be written; rejects when the client is gone. */
+  /** Resolves when more may be written, and the chunk's memory used again; rejects when the client is gone. */
   write(chunk: Uint8Array | string): Promise<void>
   end(): void
   /** Breaks the connection so that the client sees a truncated body. */
