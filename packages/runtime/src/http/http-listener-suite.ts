@@ -230,6 +230,19 @@ function streamedResponses(fixture: Fixture): void {
     assert.equal((await fixture.request({})).body.length, 50 * chunk.length)
   })
 
+  it('may be written from the same memory again and again', async () => {
+    const letters = ['a', 'b', 'c', 'd']
+    const memory = Buffer.alloc(2_000_000)
+    fixture.handler = async exchange => {
+      const writer = exchange.stream(200, {})
+      for (const letter of letters) await writer.write(memory.fill(letter))
+      memory.fill('z')
+      writer.end()
+    }
+    const { body } = await fixture.request({})
+    assert.equal(body, letters.map(letter => letter.repeat(memory.length)).join(''))
+  })
+
   it('are seen as truncated when the server aborts them', async () => {
     const received = Promise.withResolvers<void>()
     fixture.handler = async exchange => {
