@@ -108,7 +108,7 @@ describe('changes of a database', () => {
     const first = await feed.next()
     await new Promise(resolve => setImmediate(resolve))
     expect(first?.kind).to.equal('rows')
-    expect(scanned()).to.equal(4)
+    expect(scanned()).to.equal(2)
     const { rows } = await read(feed)
     expect(scanned()).to.equal(16)
     expect(ids([...first?.kind === 'rows' ? first.rows : [], ...rows])).to.deep.equal(all)
