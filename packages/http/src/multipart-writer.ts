@@ -29,7 +29,7 @@ export class MultipartWriter {
     this.#request = request
     this.#services = services
     this.#head = request.head
-    this.#boundary = services.uuids.next()
+    this.#boundary = services.uuids.random()
     this.#writer = openStream(request, services, 200, {
       ...plainHeaders(request, services), 'Content-Type': `${type}; boundary="${this.#boundary}"`,
     })
@@ -49,7 +49,7 @@ export class MultipartWriter {
    */
   async relatedPart(document: RelatedDocument, headers = ''): Promise<void> {
     if (this.#head) return
-    const boundary = this.#services.uuids.next()
+    const boundary = this.#services.uuids.random()
     await this.#writer.write(`--${this.#boundary}\r\n${headers}Content-Type: multipart/related; boundary="${boundary}"\r\n\r\n`)
     await writePieces(relatedPieces(document, boundary), document.id, chunk => this.#writer.write(chunk), this.#request, this.#services)
     await this.#writer.write('\r\n')

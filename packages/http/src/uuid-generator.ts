@@ -24,12 +24,17 @@ export class UuidGenerator {
 
   next(): string {
     switch (this.#settings.uuidAlgorithm) {
-      case 'random': return this.#hex(16)
+      case 'random': return this.random()
       case 'utc_random': return this.#time() + this.#hex(9)
       case 'utc_id': return this.#time() + this.#settings.uuidSuffix
       case 'uuid_v7': return this.#version7()
       default: return this.#sequential()
     }
+  }
+
+  /** 32 random hex digits, whatever the algorithm, for tags and boundaries: one that a client can foresee could be written into what it separates. */
+  random(): string {
+    return this.#hex(16)
   }
 
   /** A random prefix, then a counter that grows by random steps: ids of one node are nearly sorted, and hard to guess. */

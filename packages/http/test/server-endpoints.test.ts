@@ -45,7 +45,11 @@ describe('server endpoints', () => {
       expect(new Set(uuids).size).to.equal(50)
     }
     await node.put('/db')
-    expect((await node.post('/db', {})).json.id).to.match(forms['uuid_v7']!)
+    const { id } = (await node.post('/db', {})).json
+    expect(id).to.match(forms['uuid_v7']!)
+    node.configuration.put('uuids', 'algorithm', 'utc_id')
+    const parts = await node.get(`/db/${id}?open_revs=all`, { accept: 'multipart/mixed' })
+    expect(parts.headers['content-type'], 'a boundary that nobody can foresee').to.match(/boundary="[0-9a-f]{32}"$/)
   })
 
   it('show members and connected nodes', async () => {

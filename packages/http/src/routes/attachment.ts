@@ -100,7 +100,7 @@ async function sendContent(
 }
 
 async function sendRanges(id: string, record: AttachmentRecord, ranges: readonly BlobSpan[], request: RequestContext, services: Services): Promise<void> {
-  const boundary = services.uuids.next()
+  const boundary = services.uuids.random()
   const writer = openStream(request, services, 206, {
     ...plainHeaders(request, services), 'Content-Type': `multipart/byteranges; boundary="${boundary}"`, ...policy(services),
   })

@@ -45,7 +45,7 @@ async function sendWithContent(shown: ShownRevision, flags: ReadFlags, request: 
     writer.text('\n')
     return writer.end()
   }
-  const boundary = services.uuids.next()
+  const boundary = services.uuids.random()
   const pieces = relatedPieces({ id: shown.id, json, following }, boundary)
   const writer = openStream(request, services, 200, {
     ...plainHeaders(request, services), ...tag,

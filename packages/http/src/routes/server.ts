@@ -48,7 +48,7 @@ export function getUuids(request: RequestContext, services: Services): void {
   if (count < 0) throw new ApiError('bad_request', 'count must be a positive integer')
   if (count > services.settings.uuidsMax) throw new ApiError('bad_request', 'count parameter too large')
   const uuids = Array.from({ length: count }, () => services.uuids.next())
-  const etag = `"${services.uuids.next()}"`
+  const etag = `"${services.uuids.random()}"`
   if (matchesTag(request, etag)) return sendNotModified(request, services, etag)
   sendJson(request, services, 200, { uuids }, {
     'Cache-Control': 'no-cache', 'Pragma': 'no-cache', 'Expires': 'Mon, 01 Jan 1990 00:00:00 GMT', 'ETag': etag,
