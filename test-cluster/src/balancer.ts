@@ -13,6 +13,8 @@ const hopHeaders = new Set(['connection', 'keep-alive', 'transfer-encoding'])
 export class Balancer {
   readonly #nodes: readonly TestNode[]
   readonly #up = new Set<TestNode>()
+  /** They get nothing until they have been down. */
+  readonly #takenOut = new Set<TestNode>()
   /** Requests that a node has not answered yet. */
   readonly #underway = new Map<TestNode, number>()
   readonly #server: Server
@@ -44,9 +46,20 @@ export class Balancer {
     return `http://${administrator}@127.0.0.1:${this.port}`
   }
 
+  /** The node gets no more requests until it has been down. */
+  takeOut(node: TestNode): void {
+    this.#takenOut.add(node)
+    this.#up.delete(node)
+  }
+
+  /** Whether a client waits for an answer of the node, or for the rest of one. */
+  isAnswering(node: TestNode): boolean {
+    return (this.#underway.get(node) ?? 0) > 0
+  }
+
   /** Whether the node gets no requests, and has none any more: it may be stopped. */
   isDrained(node: TestNode): boolean {
-    return !this.#up.has(node) && (this.#underway.get(node) ?? 0) === 0
+    return !this.#up.has(node) && !this.isAnswering(node)
   }
 
   async close(): Promise<void> {
@@ -64,7 +77,8 @@ export class Balancer {
   async #check(): Promise<void> {
     await Promise.all(this.#nodes.map(async node => {
       const up = await node.http.send('GET', '/_up', { timeoutMs: checkTimeoutMs }).then(({ status }) => status === 200, () => false)
-      if (up) this.#up.add(node)
+      if (!up) this.#takenOut.delete(node)
+      if (up && !this.#takenOut.has(node)) this.#up.add(node)
       else this.#up.delete(node)
     }))
   }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { freePorts } from '../src/free-ports.ts'
+import { freePortWith } from '../src/free-ports.ts'
 import { HttpClient } from '../src/http-client.ts'
 import { listenerProcess } from '../src/socket-owner.ts'
 import { eventually } from '../src/test-cluster.ts'
@@ -49,21 +49,8 @@ describe('sectional, the command', () => {
   afterEach(() => rmSync(folder, { recursive: true }))
 
   /** A port with free ones behind it and at its cluster distance. */
-  async function freeRun(count: number): Promise<number> {
-    for (;;) {
-      const [port] = await freePorts(1)
-      if (port! > 45_000) continue
-      const wanted = Array.from({ length: count }, (_, index) => [port! + index, port! + 10_000 + index]).flat()
-      if ((await Promise.all(wanted.map(isFree))).every(Boolean)) return port!
-    }
-  }
-
-  function isFree(port: number): Promise<boolean> {
-    return new Promise(resolve => {
-      const server = createServer()
-      server.once('error', () => resolve(false))
-      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-    })
+  function freeRun(count: number): Promise<number> {
+    return freePortWith(Array.from({ length: count }, (_, index) => [index, 10_000 + index]).flat().slice(1))
   }
 
   it('says what is wrong with its flags', async () => {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { Balancer } from '../../src/balancer.ts'
 import { contentsOf, difference, leavesOf, remoteDatabase } from '../../src/database-contents.ts'
@@ -17,9 +18,18 @@ const batchSize = 200
 const roundsMin = 30
 const editsEachRound = 8
 const syncMsMax = 120_000
+/** A sync that waits for an answer that never ends does not end either. */
+const cancelMsMax = 5000
 const retryMsFirst = 100
 const retryMsMax = 1000
 
+/**
+ * PouchDB 9 can leave documents out when an answer is cut off. A replication whose feed fails drops the batches that it
+ * has read ahead, and another one begins at the checkpoint; but the failed one still finishes the batch in its hands,
+ * goes on reading behind what it dropped, and moves the checkpoint there (replicate.js: `finishBatch` after
+ * `abortReplication`). And node-fetch 2 waits for ever for the rest of an answer whose length was announced. So a node
+ * that dies is first taken out of the balancer, or a sync from the start follows.
+ */
 describe('pouchdb 9', function () {
   this.timeout(300_000)
   let cluster: TestCluster
@@ -40,7 +50,7 @@ describe('pouchdb 9', function () {
   afterEach(async function () {
     // After a failure it would go on for ever.
     sync?.cancel()
-    await sync
+    await Promise.race([sync, pause(cancelMsMax)])
     await pouch.close()
     rmSync(folder, { recursive: true })
     http.close()
@@ -51,14 +61,12 @@ describe('pouchdb 9', function () {
   it('syncs both ways, live, while a node is killed and started again: both sides end equal', async () => {
     await fillBoth()
     const problems: unknown[] = []
-    sync = pouch.sync(`${balancer.url}/${database}`, {
-      live: true,
-      retry: true,
-      back_off_function: (delayMs: number) => Math.min(Math.max(delayMs * 2, retryMsFirst), retryMsMax),
-    })
+    sync = startSync()
     sync.on('error', error => problems.push(error)).on('denied', error => problems.push(error))
     let round = 0
     await editWhile(() => pulled(documentsEach / 3), () => round++)
+    balancer.takeOut(cluster.node(2))
+    await editWhile(async () => balancer.isDrained(cluster.node(2)), () => round++)
     await cluster.node(2).crash()
     await editWhile(() => pulled(documentsEach * 2 / 3), () => round++)
     cluster.node(2).start()
@@ -75,6 +83,32 @@ describe('pouchdb 9', function () {
     await cluster.converge(database)
     await expectEqual()
   })
+
+  it('gets with a sync from the start what a node that was killed had half sent', async () => {
+    await fillBoth()
+    sync = startSync()
+    let round = 0
+    await editWhile(() => pulled(documentsEach / 3), () => round++)
+    await editWhile(async () => balancer.isAnswering(cluster.node(2)), () => round++)
+    await cluster.node(2).crash()
+    await editWhile(async () => round >= roundsMin / 2, () => round++)
+    cluster.node(2).start()
+    await cluster.ready()
+    await editWhile(async () => round >= roundsMin, () => round++)
+    sync.cancel()
+
+    await pouch.sync(`${balancer.url}/${database}`, { checkpoint: false })
+    await cluster.converge(database)
+    await expectEqual()
+  })
+
+  function startSync(): PouchSync {
+    return pouch.sync(`${balancer.url}/${database}`, {
+      live: true,
+      retry: true,
+      back_off_function: (delayMs: number) => Math.min(Math.max(delayMs * 2, retryMsFirst), retryMsMax),
+    })
+  }
 
   /** Before the first contact: documents of each side, and some that both have made for themselves. */
   async function fillBoth(): Promise<void> {

@@ -98,7 +98,7 @@ export class NodeHttpExchange implements HttpExchange {
   }
 
   stream(status: number, headers: HttpHeaders): HttpBodyWriter {
-    return new NodeHttpBodyWriter(this.#begin(status, headers, undefined))
+    return new NodeHttpBodyWriter(this.#begin(status, headers, undefined), headers['Content-Length'] !== undefined && !this.encrypted)
   }
 
   #begin(status: number, headers: HttpHeaders, length: number | undefined): ServerResponse {
@@ -148,10 +148,16 @@ export class NodeHttpExchange implements HttpExchange {
 
 class NodeHttpBodyWriter implements HttpBodyWriter {
   readonly #response: ServerResponse
+  readonly #resets: boolean
   #started = false
 
-  constructor(response: ServerResponse) {
+  /**
+   * @param resets break off with a reset. node-fetch 2, which PouchDB uses, waits for ever when a body of an
+   * announced length is cut short by an orderly close; where chunks end early it fails, with all of them read.
+   */
+  constructor(response: ServerResponse, resets: boolean) {
     this.#response = response
+    this.#resets = resets
     // Clients of slow feeds want the headers before the first row; a quick first chunk takes them along.
     setImmediate(() => { if (!this.#started && !response.destroyed) response.flushHeaders() })
   }
@@ -178,6 +184,7 @@ class NodeHttpBodyWriter implements HttpBodyWriter {
 
   abort(): void {
     this.#started = true
+    if (this.#resets) this.#response.socket?.resetAndDestroy()
     this.#response.destroy()
   }
 }

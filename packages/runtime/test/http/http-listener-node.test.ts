@@ -104,4 +104,13 @@ describe('NodeHttpListener', () => {
     response.on('error', () => {})
     client.abort()
   })
+
+  it('resets the connection when an answer of an announced length breaks off', async () => {
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      const writer = exchange.stream(200, { 'Content-Length': '10' })
+      void writer.write('half ').then(() => writer.abort())
+    })
+    const failure = await exchangeBytes(server, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n').catch((error: NodeJS.ErrnoException) => error.code)
+    expect(failure).to.equal('ECONNRESET')
+  })
 })
