@@ -89,12 +89,19 @@ export function requireJsonType(request: RequestContext): void {
   if (name !== 'application/json') throw new ApiError('bad_content_type', 'Content-Type must be application/json')
 }
 
+/** What is to be parsed as JSON. @throws ApiError `missing_body` when the request has no body, not even an empty one */
+export async function readJsonBytes(request: RequestContext, services: Services): Promise<Uint8Array> {
+  const { headers } = request.exchange
+  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) throw new ApiError('missing_body')
+  return readBody(request, services)
+}
+
 /** Any JSON value, whatever the content type says. */
 export async function readJson(request: RequestContext, services: Services): Promise<unknown> {
-  return parseJson(await readBody(request, services))
+  return parseJson(await readJsonBytes(request, services))
 }
 
 /** @throws ApiError when the body is no JSON object */
 export async function readJsonObject(request: RequestContext, services: Services): Promise<JsonObject> {
-  return parseJsonObject(await readBody(request, services))
+  return parseJsonObject(await readJsonBytes(request, services))
 }

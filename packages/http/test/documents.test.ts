@@ -102,7 +102,7 @@ describe('documents', () => {
     for (const body of ['', '{"a":', "{'a':1}", '{} {}', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])]) {
       expect((await node.put('/db/doc', body)).json).to.deep.equal({ error: 'bad_request', reason: 'invalid UTF-8 JSON' })
     }
-    expect((await node.put('/db/doc')).json.reason).to.equal('invalid UTF-8 JSON')
+    expect((await node.put('/db/doc')).json).to.deep.equal({ error: 'bad_request', reason: 'Missing request body' })
   })
 
   it('have ids of every shape, checked on writing', async () => {

@@ -8,7 +8,7 @@ import type { TestNode } from '../../src/test-node.ts'
 
 const users = 12
 /** Between an application's requests lie seconds; here nothing does. */
-const trafficMs = 30_000
+const trafficMs = 60_000
 const readMsMax = 60_000
 
 describe('nano', function () {

@@ -4,7 +4,7 @@ import type { DatabaseRecord, DocumentWrite, ReplicatedWrite, WriteOutcome } fro
 import { attachmentEntries } from '../attachments/attachment-entries.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authorization.ts'
-import { readBody, requireJsonType } from '../body.ts'
+import { readJsonBytes, requireJsonType } from '../body.ts'
 import { checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId, requireRevision } from '../document-writing.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -29,7 +29,7 @@ type Row =
 
 export async function postBulkDocuments(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
-  const bulk = parseBulkDocuments(await readBody(request, services))
+  const bulk = parseBulkDocuments(await readJsonBytes(request, services))
   const { database } = request
   const parsed = bulk.documents.map(document => readItem(postedId(document, database, services), document, database, services))
   if (bulk.members['all_or_nothing'] === true) return refuseAllOrNothing(parsed, request, services)

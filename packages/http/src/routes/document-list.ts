@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { ApiError, checkPartition, parseJsonObject, type Leaf, type SplicedDocument } from '@sectional/core'
 import type { ListedDocument, OpenedDocument } from '@sectional/cluster'
 import { noFlags, splicedRevision, writeRevision } from '../document-reading.ts'
-import { readBody, requireJsonType } from '../body.ts'
+import { readJsonBytes, requireJsonType } from '../body.ts'
 import { directed, intersect, rangeHolds, requestedRange, type IdRange } from '../id-range.ts'
 import { endHead, JsonWriter } from '../json-writer.ts'
 import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../list-parameters.ts'
@@ -72,7 +72,7 @@ async function list(scope: Scope, request: RequestContext, services: Services): 
 
 async function queries(scope: Scope, request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
-  const asked = listQueries(await readBody(request, services)).map(query => listQueryParameters(request.query, query))
+  const asked = listQueries(await readJsonBytes(request, services)).map(query => listQueryParameters(request.query, query))
   const { updateSequence, fingerprint } = await services.coordinator.databaseState(request.database, request)
   const headers = taggedHeaders(fingerprint, JSON.stringify(asked), request, services)
   if (headers === null) return
@@ -89,7 +89,7 @@ async function queries(scope: Scope, request: RequestContext, services: Services
 async function listBody(request: RequestContext, services: Services): Promise<Uint8Array | null> {
   if (request.method !== 'POST') return null
   requireJsonType(request)
-  return readBody(request, services)
+  return readJsonBytes(request, services)
 }
 
 /** The tag of a list depends on the database's state and on what is asked; null: the client has it (304 sent). */

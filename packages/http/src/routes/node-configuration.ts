@@ -1,7 +1,7 @@
 /** `/_node/{name}/_config`: api.md A4.7, F6.3. */
 import { ApiError, parseJson } from '@sectional/core'
 import { hashAdminPassword, parseAdminHash } from '../authentication/admin-password.ts'
-import { readBody } from '../body.ts'
+import { readJsonBytes } from '../body.ts'
 import { askNode, type ConfigurationQuestion } from '../node-questions.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -30,7 +30,7 @@ export async function getConfigurationValue(request: RequestContext, services: S
 export async function putConfigurationValue(request: RequestContext, services: Services): Promise<void> {
   const [, section, key] = request.params as [string, string, string]
   checkEditable(services, section, key)
-  const body = await readBody(request, services)
+  const body = await readJsonBytes(request, services)
   if (body.length === 0 && request.header('content-type') === undefined) throw new ApiError('missing_body')
   const given = parseJson(body)
   let value = (typeof given === 'string' ? given : JSON.stringify(given)).trim()
