@@ -17,7 +17,7 @@ export interface DirectoryEntry {
 
 interface StoredEntry { readonly prefix: number; readonly history: string; readonly partitioned?: boolean }
 
-const format = 3
+const format = 4
 const wayOut = 'where other nodes hold the data, empty this node\'s data directory and start it under its name: it is filled from them (docs/operations.md)'
 const historyBytes = 16
 const pageEntries = 1000

@@ -5,13 +5,9 @@ import { readCall } from './coordinator-scope.ts'
 import type { RequestContext } from './coordinator.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
 
-/** Content up to this size is read whole, and so checked, before the first byte goes out. */
-const checkedBytesMax = 1024 * 1024
-
 /**
- * The stored bytes of an attachment, from one replica; when it fails, the next one goes on where it stopped.
- * Missing or damaged content is repaired in the background. Damage in large content shows when its end is
- * reached: then the read fails before its last chunk, so that no reader takes it for whole.
+ * The stored bytes of an attachment, from one replica; when it fails, or its content is damaged, the next one goes on where
+ * it stopped. Missing or damaged content is repaired in the background.
  *
  * @throws ApiError when no replica is left
  */
@@ -26,9 +22,7 @@ export async function* readBlob(
   let sent = 0
   for (const peer of scope.access.readers(place)) {
     try {
-      const rest = span === null && sent === 0 ? null : { start: start + sent, end }
-      const chunks = peer.replica.readBlob(blob, rest, call)
-      for await (const chunk of rest === null && storedLength <= checkedBytesMax ? checked(chunks) : chunks) {
+      for await (const chunk of peer.replica.readBlob(blob, { start: start + sent, end }, call)) {
         sent += chunk.length
         yield chunk
       }
@@ -38,15 +32,8 @@ export async function* readBlob(
       errors.push(failure)
       if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
       if (failure.code === 'missing_blob' || failure.code === 'damaged_blob') scope.blobRepairs.request(place, peer, blob)
-      if (context.signal.aborted || (failure.code === 'damaged_blob' && sent > 0)) break
+      if (context.signal.aborted) break
     }
   }
   throw shardFailure([...errors, ...scope.access.notAsked(place)])
-}
-
-/** Nothing before all of it is there. */
-async function* checked(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-  const all: Uint8Array[] = []
-  for await (const chunk of chunks) all.push(chunk)
-  yield* all
 }

@@ -24,10 +24,14 @@ function write(id: string, attachments: readonly AttachmentRecord[] = [record]):
   return { id, parent: null, deleted: false, body, attachments, revisionHash: revisionHash({ deleted: false, parent: null, body, attachments: attachmentDigests(attachments) }) }
 }
 
-async function read(world: ReplicaWorld, coordinator: CoordinatorNode, id = 'x', attachment = record): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of coordinator.readBlob(world.db, id, attachment, null, request())) chunks.push(chunk)
-  return Buffer.concat(chunks)
+function read(world: ReplicaWorld, coordinator: CoordinatorNode, id = 'x', attachment = record): Promise<Buffer> {
+  return all(coordinator.readBlob(world.db, id, attachment, null, request()))
+}
+
+async function all(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const parts: Uint8Array[] = []
+  for await (const chunk of chunks) parts.push(chunk)
+  return Buffer.concat(parts)
 }
 
 async function holders(world: ReplicaWorld): Promise<string[]> {
@@ -139,9 +143,20 @@ describe('content of attachments', () => {
       expect((await read(world, coordinator)).equals(content)).to.equal(true)
       await coordinator.stop()
       world.calls.length = 0
-      const chunks: Uint8Array[] = []
-      for await (const chunk of world.store('a').readBlob(hash, null, plainCall)) chunks.push(chunk)
-      expect(Buffer.concat(chunks).equals(content)).to.equal(true)
+      expect((await all(world.store('a').readBlob(hash, null, plainCall))).equals(content)).to.equal(true)
+    })
+  }
+
+  for (const [what, span] of [['all of it', null], ['a part of it', { start: 10, end: content.length - 10 }]] as const) {
+    it(`that is damaged in the middle comes from another disk from there on, and is repaired, when ${what} is read`, async () => {
+      const world = new ReplicaWorld()
+      const coordinator = world.coordinator('a')
+      await coordinator.writeBlob(world.db, 'x', pieces(content), { w: 3 }, request())
+      world.store('a').damageBlob(hash, 'changed', content.length >> 1)
+      const got = await all(coordinator.readBlob(world.db, 'x', record, span, request()))
+      expect(got.equals(content.subarray(span?.start ?? 0, span?.end))).to.equal(true)
+      await coordinator.stop()
+      expect((await all(world.store('a').readBlob(hash, null, plainCall))).equals(content)).to.equal(true)
     })
   }
 

@@ -45,6 +45,8 @@ export class MemoryShardReplica implements ShardReplica {
   readonly #documents = new Map<string, StoredDocument>()
   readonly #bodies = new Map<number, StoredBody>()
   readonly #blobs = new Map<string, Uint8Array>()
+  /** Which byte of a blob is not what was written. */
+  readonly #damagedBlobs = new Map<string, number>()
   readonly #locals = new Map<string, StoredLocal>()
   readonly #seen = new Map<string, number>()
   readonly #trails = new Map<string, readonly TrailPoint[]>()
@@ -312,6 +314,7 @@ export class MemoryShardReplica implements ShardReplica {
     const blob = Buffer.concat(parts)
     const hash = createHash('sha256').update(blob).digest('hex')
     this.#blobs.set(hash, blob)
+    this.#damagedBlobs.delete(hash)
     return { hash, length: blob.length }
   }
 
@@ -319,9 +322,12 @@ export class MemoryShardReplica implements ShardReplica {
     check(context)
     const blob = this.#blobs.get(hash)
     if (blob === undefined) throw new ReplicaError('missing_blob', `there is no blob ${hash}`)
-    if (span === null && createHash('sha256').update(blob).digest('hex') !== hash) throw new ReplicaError('damaged_blob', `the blob ${hash} is damaged`)
     const { start, end } = span ?? { start: 0, end: blob.length }
-    for (let at = start; at < Math.min(end, blob.length); at += pageBytes) yield blob.slice(at, Math.min(at + pageBytes, end))
+    const damagedAt = this.#damagedBlobs.get(hash) ?? Infinity
+    for (let at = start; at < Math.min(end, blob.length); at += pageBytes) {
+      if (at <= damagedAt && damagedAt < at + pageBytes) throw new ReplicaError('damaged_blob', `the blob ${hash} is damaged`)
+      yield blob.slice(at, Math.min(at + pageBytes, end))
+    }
   }
 
   async hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
@@ -329,11 +335,10 @@ export class MemoryShardReplica implements ShardReplica {
     return hashes.map(hash => this.#blobs.has(hash))
   }
 
-  /** For tests: changes a byte of a blob, or loses it. */
-  damageBlob(hash: string, how: 'changed' | 'lost'): void {
-    const blob = this.#blobs.get(hash)
+  /** For tests: spoils a byte of a blob, or loses it. */
+  damageBlob(hash: string, how: 'changed' | 'lost', at = 0): void {
     if (how === 'lost') this.#blobs.delete(hash)
-    else if (blob !== undefined) blob[0]! ^= 1
+    else this.#damagedBlobs.set(hash, at)
   }
 
   #requireBlobs(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[]): void {

@@ -398,7 +398,7 @@ export interface ShardReplica {
    * When `chunks` throws, nothing is left behind and the call rejects. Chunks must not change any more.
    */
   writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob>
-  /** Fails with `missing_blob`, or `damaged_blob` before the last chunk when the hash of the whole is not right. */
+  /** Fails with `missing_blob`, or with `damaged_blob` in place of the first bytes that are not what was written. */
   readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncIterable<Uint8Array>
   /** Which of the blobs are there; those are kept as after `writeBlob`. */
   hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]>

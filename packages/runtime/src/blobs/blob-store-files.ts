@@ -4,14 +4,14 @@ import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncDirectory } from '../storage/sync-directory.ts'
 import { checkStoreName } from '../storage/storage.ts'
-import { verified } from './blob-reader.ts'
-import { blobChunkBytes, BlobError, checkBlobHash } from './blob-store.ts'
+import { BlobSums, contentLength, readStored } from './blob-file.ts'
+import { BlobError, checkBlobHash } from './blob-store.ts'
 import type { BlobRange, BlobStorage, BlobStore, BlobWriter } from './blob-store.ts'
 
 /** Unfinished blobs lie here; no hash begins with it. */
 const incomingFolder = 'incoming'
 
-/** Each store is a folder below the directory: `{first two digits of the hash}/{hash}`. */
+/** Each store is a folder below the directory: `{first two digits of the hash}/{hash}`, files as `blob-file` describes them. */
 export class FileBlobStorage implements BlobStorage {
   readonly #directory: string
 
@@ -61,7 +61,7 @@ class FileBlobStore implements BlobStore {
     checkBlobHash(hash)
     this.#assertOpen()
     try {
-      return (await stat(this.#path(hash))).size
+      return contentLength((await stat(this.#path(hash))).size) ?? 0
     } catch (error) {
       if (isMissing(error)) return undefined
       throw toBlobError(error)
@@ -108,6 +108,7 @@ class FileBlobWriter implements BlobWriter {
   readonly #file: FileHandle
   readonly #onEnd: () => void
   readonly #digest = createHash('sha256')
+  readonly #sums = new BlobSums()
   #length = 0
   #ended = false
   /** Bytes that the hash counts may be missing in the file. */
@@ -126,6 +127,7 @@ class FileBlobWriter implements BlobWriter {
     const written = mapped(() => this.#writeAll(chunk))
     // While the thread pool writes.
     this.#digest.update(chunk)
+    this.#sums.update(chunk)
     this.#length += chunk.length
     await written
     this.#broken = false
@@ -135,7 +137,10 @@ class FileBlobWriter implements BlobWriter {
     this.#assertOpen()
     const hash = this.#digest.digest('hex')
     const folder = join(this.#root, hash.slice(0, 2))
-    await mapped(() => this.#file.sync())
+    await mapped(async () => {
+      await this.#writeAll(this.#sums.finish(hash))
+      await this.#file.sync()
+    })
     await announce?.(hash)
     await mapped(async () => {
       const created = await mkdir(folder, { recursive: true })
@@ -171,30 +176,14 @@ class FileBlobWriter implements BlobWriter {
   }
 }
 
-function readBlob(path: string, hash: string, range: BlobRange): AsyncIterable<Uint8Array> {
-  const whole = range.start === undefined && range.end === undefined
-  const chunks = readChunks(path, hash, Math.max(0, range.start ?? 0), range.end ?? Infinity)
-  return whole ? verified(hash, chunks) : chunks
-}
-
-/** The next chunk is read while the last one is used. */
-async function* readChunks(path: string, hash: string, start: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
+async function* readBlob(path: string, hash: string, range: BlobRange): AsyncGenerator<Uint8Array, void, undefined> {
   const file = await mapped(() => openFile(path, 'r'), hash)
-  const readAt = (at: number): Promise<Uint8Array> => {
-    const wanted = Math.max(0, Math.min(blobChunkBytes, end - at))
-    const reading = mapped(() => file.read(Buffer.allocUnsafe(wanted), 0, wanted, at)).then(({ bytesRead, buffer }) => buffer.subarray(0, bytesRead))
-    // Heard of when its turn comes, if it does.
-    reading.catch(() => {})
-    return reading
-  }
   try {
-    let at = start
-    for (let ahead = readAt(at);;) {
-      const chunk = await ahead
-      if (chunk.length === 0) return
-      ahead = readAt(at += chunk.length)
-      yield chunk
-    }
+    const { size } = await mapped(() => file.stat())
+    yield* readStored(hash, size, range, (offset, bytes) => mapped(async () => {
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(bytes), 0, bytes, offset)
+      return buffer.subarray(0, bytesRead)
+    }))
   } finally {
     await file.close()
   }

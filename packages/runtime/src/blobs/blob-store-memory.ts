@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { checkStoreName } from '../storage/storage.ts'
-import { verified } from './blob-reader.ts'
-import { blobChunkBytes, BlobError, checkBlobHash } from './blob-store.ts'
+import { BlobSums, contentLength, readStored } from './blob-file.ts'
+import { BlobError, checkBlobHash } from './blob-store.ts'
 import type { BlobRange, BlobStorage, BlobStore, BlobWriter } from './blob-store.ts'
 
-/** Finished blobs by store name: what survives a crash. */
+/** Finished blobs by store name, as the bytes of their files: what survives a crash. */
 export class MemoryBlobDisk {
   readonly #stores = new Map<string, Map<string, Uint8Array>>()
 
@@ -23,11 +23,9 @@ export class MemoryBlobDisk {
   }
 
   /** Changes a stored byte, as failing hardware does. */
-  damage(name: string, hash: string): void {
-    const blob = this.blobs(name).get(hash)
-    if (blob === undefined || blob.length === 0) return
-    const damaged = new Uint8Array(blob)
-    damaged[0] = (blob[0] as number) ^ 1
+  damage(name: string, hash: string, at = 0): void {
+    const damaged = new Uint8Array(this.blobs(name).get(hash)!)
+    damaged[at]! ^= 1
     this.blobs(name).set(hash, damaged)
   }
 }
@@ -75,14 +73,14 @@ class MemoryBlobStore implements BlobStore {
   open(hash: string, range: BlobRange = {}): AsyncIterable<Uint8Array> {
     checkBlobHash(hash)
     this.#assertOpen()
-    const chunks = this.#read(hash, range)
-    return range.start === undefined && range.end === undefined ? verified(hash, chunks) : chunks
+    return this.#read(hash, range)
   }
 
   async length(hash: string): Promise<number | undefined> {
     checkBlobHash(hash)
     this.#assertOpen()
-    return this.#blobs.get(hash)?.length
+    const stored = this.#blobs.get(hash)
+    return stored && (contentLength(stored.length) ?? 0)
   }
 
   async has(hash: string): Promise<boolean> {
@@ -108,12 +106,10 @@ class MemoryBlobStore implements BlobStore {
     this.#closed = true
   }
 
-  async* #read(hash: string, { start = 0, end = Infinity }: BlobRange): AsyncGenerator<Uint8Array, void, undefined> {
-    const blob = this.#blobs.get(hash)
-    if (blob === undefined) throw new BlobError('missing', `there is no blob ${hash}`)
-    for (let at = Math.max(0, start); at < Math.min(end, blob.length); at += blobChunkBytes) {
-      yield blob.slice(at, Math.min(at + blobChunkBytes, end, blob.length))
-    }
+  async* #read(hash: string, range: BlobRange): AsyncGenerator<Uint8Array, void, undefined> {
+    const stored = this.#blobs.get(hash)
+    if (stored === undefined) throw new BlobError('missing', `there is no blob ${hash}`)
+    yield* readStored(hash, stored.length, range, async (offset, bytes) => stored.slice(offset, offset + bytes))
   }
 
   #assertOpen(): void {
@@ -140,12 +136,14 @@ class MemoryBlobWriter implements BlobWriter {
   async finish(announce?: (hash: string) => Promise<void>): Promise<{ readonly hash: string; readonly length: number }> {
     this.#assertOpen()
     this.#ended = true
-    const blob = new Uint8Array(Buffer.concat(this.#chunks))
-    const hash = createHash('sha256').update(blob).digest('hex')
+    const content = Buffer.concat(this.#chunks)
+    const hash = createHash('sha256').update(content).digest('hex')
+    const sums = new BlobSums()
+    sums.update(content)
     await announce?.(hash)
     this.#assertStoreOpen()
-    this.#blobs.set(hash, blob)
-    return { hash, length: blob.length }
+    this.#blobs.set(hash, new Uint8Array(Buffer.concat([content, sums.finish(hash)])))
+    return { hash, length: content.length }
   }
 
   async abort(): Promise<void> {

@@ -6,8 +6,8 @@ import type { BlobRange, BlobStorage, BlobStore } from './blob-store.ts'
 
 export interface BlobStoreSuiteOptions {
   readonly create: () => Promise<BlobStorage>
-  /** Flips a byte of a stored blob. */
-  readonly damage: (storage: BlobStorage, store: string, hash: string) => Promise<void>
+  /** Puts what is stored under a hash through a function. */
+  readonly damage: (storage: BlobStorage, store: string, hash: string, change: (stored: Uint8Array) => Uint8Array) => Promise<void>
   readonly destroy: (storage: BlobStorage) => Promise<void>
 }
 
@@ -29,14 +29,7 @@ export function blobStoreSuite(name: string, options: BlobStoreSuiteOptions): vo
     describe('writing', () => writing(() => store))
     describe('reading', () => reading(() => store))
 
-    it('gives an error in place of the end of a damaged blob', async () => {
-      const hash = await write(store, [large])
-      await options.damage(storage, storeName, hash)
-      const seen: number[] = []
-      const read = async (): Promise<void> => { for await (const chunk of store.open(hash)) seen.push(chunk.length) }
-      assert.equal(await outcome(read()), 'corrupt')
-      assert(seen.reduce((sum, length) => sum + length, 0) < large.length)
-    })
+    describe('with damage', () => damage(() => store, (hash, change) => options.damage(storage, storeName, hash, change)))
 
     it('keeps finished blobs and forgets unfinished ones when it is opened again', async () => {
       const hash = await write(store, [large])
@@ -60,10 +53,12 @@ function writing(store: () => BlobStore): void {
     assert.equal(await store().length(hash), large.length)
   })
 
-  it('stores an empty blob', async () => {
-    const hash = await write(store(), [])
-    assert.equal(await store().length(hash), 0)
-    assert.equal((await read(store(), hash)).length, 0)
+  it('stores blobs of every length', async () => {
+    for (const length of [0, 1, 4, blobChunkBytes - 1, blobChunkBytes, blobChunkBytes + 1, 2 * blobChunkBytes]) {
+      const hash = await write(store(), [large.subarray(0, length)])
+      assert.equal(await store().length(hash), length)
+      assert.equal(Buffer.compare(await read(store(), hash), large.subarray(0, length)), 0)
+    }
   })
 
   it('leaves nothing of an aborted blob', async () => {
@@ -114,6 +109,59 @@ function reading(store: () => BlobStore): void {
   it('refuses names that are no hash', async () => {
     assert.throws(() => store().open('../secret'), TypeError)
     await assert.rejects(store().delete('..'), TypeError)
+  })
+}
+
+function damage(store: () => BlobStore, change: (hash: string, change: (stored: Uint8Array) => Uint8Array) => Promise<void>): void {
+  const flip = (at: number) => (stored: Uint8Array) => {
+    const changed = Uint8Array.from(stored)
+    changed[at]! ^= 1
+    return changed
+  }
+  /** Bytes that were given, and how it ended. */
+  async function given(hash: string, range?: BlobRange): Promise<[number, string]> {
+    let bytes = 0
+    const end = await outcome((async () => {
+      for await (const chunk of store().open(hash, range)) {
+        assert.equal(Buffer.compare(chunk, large.subarray((range?.start ?? 0) + bytes, (range?.start ?? 0) + bytes + chunk.length)), 0)
+        bytes += chunk.length
+      }
+    })())
+    return [bytes, end]
+  }
+
+  it('gives what is sound, and an error in place of the first chunk that is not', async () => {
+    for (const [at, sound] of [[0, 0], [blobChunkBytes - 1, 0], [blobChunkBytes, blobChunkBytes], [large.length - 1, 2 * blobChunkBytes]] as const) {
+      const hash = await write(store(), [large])
+      await change(hash, flip(at))
+      assert.deepEqual(await given(hash), [sound, 'corrupt'])
+    }
+  })
+
+  it('checks ranges, and gives those that are sound', async () => {
+    const hash = await write(store(), [large])
+    await change(hash, flip(blobChunkBytes + 5))
+    assert.deepEqual(await given(hash, { start: 10, end: 20 }), [10, 'done'])
+    assert.deepEqual(await given(hash, { start: 2 * blobChunkBytes + 1 }), [99, 'done'])
+    assert.deepEqual(await given(hash, { start: 10, end: blobChunkBytes + 1 }), [blobChunkBytes - 10, 'corrupt'])
+    assert.deepEqual(await given(hash, { start: 2 * blobChunkBytes - 1 }), [0, 'corrupt'])
+  })
+
+  it('gives nothing of what was cut off, or mixed up', async () => {
+    const other = await write(store(), [large.subarray(0, blobChunkBytes)])
+    let stored = new Uint8Array(0)
+    await change(other, bytes => stored = Uint8Array.from(bytes))
+    const hash = await write(store(), [large])
+    const changes: readonly ((stored: Uint8Array) => Uint8Array)[] = [
+      bytes => bytes.subarray(0, -1), bytes => bytes.subarray(0, -4), bytes => bytes.subarray(0, 100), bytes => bytes.subarray(0, 2), () => new Uint8Array(0), () => stored,
+      bytes => flip(bytes.length - 1)(bytes), bytes => flip(bytes.length - 5)(bytes),
+    ]
+    for (const spoil of changes) {
+      await change(hash, spoil)
+      assert.deepEqual(await given(hash), [0, 'corrupt'])
+      await write(store(), [large])
+      assert.deepEqual(await given(hash), [large.length, 'done'])
+    }
   })
 }
 

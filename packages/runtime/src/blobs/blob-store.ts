@@ -10,8 +10,7 @@ export interface BlobStorage {
 export interface BlobStore {
   create(): Promise<BlobWriter>
   /**
-   * The bytes, in chunks of at most 64 KiB; stopping early releases the file. A read from the first byte to
-   * the last checks the hash and holds the last chunk back until it has.
+   * The bytes, in chunks of at most 64 KiB, each checked before it is given; stopping early releases the file.
    * @throws BlobError `missing`, `corrupt`, `io`
    */
   open(hash: string, range?: BlobRange): AsyncIterable<Uint8Array>

@@ -14,17 +14,18 @@ blobStoreSuite('FileBlobStorage', {
     directories.set(storage, directory)
     return storage
   },
-  damage: async (storage, store, hash) => {
+  damage: async (storage, store, hash, change) => {
     const path = join(directories.get(storage) as string, store, hash.slice(0, 2), hash)
-    const bytes = await readFile(path)
-    bytes[bytes.length - 1] = (bytes.at(-1) as number) ^ 1
-    await writeFile(path, bytes)
+    await writeFile(path, change(await readFile(path)))
   },
   destroy: async storage => rm(directories.get(storage) as string, { recursive: true }),
 })
 
 blobStoreSuite('MemoryBlobStorage', {
   create: async () => new MemoryBlobStorage(),
-  damage: async (storage, store, hash) => (storage as MemoryBlobStorage).disk.damage(store, hash),
+  damage: async (storage, store, hash, change) => {
+    const blobs = (storage as MemoryBlobStorage).disk.blobs(store)
+    blobs.set(hash, change(blobs.get(hash)!))
+  },
   destroy: async () => {},
 })

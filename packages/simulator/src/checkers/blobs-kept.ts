@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { isSoundBlob } from '@sectional/runtime'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import { openCopy } from './disk-contents.ts'
 import type { Findings } from './final-state.ts'
@@ -42,7 +42,7 @@ export async function blobsKept(nodes: readonly SimulatedNode[], unnamed: Unname
 }
 
 function isSound(hash: string, bytes: Uint8Array | undefined): boolean {
-  return bytes !== undefined && createHash('sha256').update(bytes).digest('hex') === hash
+  return bytes !== undefined && isSoundBlob(hash, bytes)
 }
 
 export async function unnamedBlobs(nodes: readonly SimulatedNode[]): Promise<UnnamedBlobs> {

@@ -50,7 +50,7 @@ export function damageBlob(context: FaultContext): Fault | undefined {
     world.say(`${node.host}: the blob ${hash} is damaged`)
     const blobs = node.disk.blobs.blobs(blobStoreName)
     const blob = blobs.get(hash)
-    if (blob !== undefined && blob.length > 0) blobs.set(hash, damaged(dice, blob))
+    if (blob !== undefined) blobs.set(hash, damaged(dice, blob))
   }), end: () => {} }
 }
 
