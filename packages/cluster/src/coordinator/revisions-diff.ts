@@ -45,7 +45,7 @@ function joinDiffs(diffs: readonly RevisionsDiff[], { id, revisions }: DiffReque
   if (diffs.length === 1) return diffs[0]!
   // Fewer answers than a majority: what one of them lacks is missing.
   const needed = Math.min(holdersMin, diffs.length)
-  const missing = new Set(revisions.filter(revision => diffs.filter(diff => !diff.missing.includes(revision)).length < needed))
+  const lacking = diffs.map(diff => new Set(diff.missing))
   const possibleAncestors = [...new Set(diffs.flatMap(diff => diff.possibleAncestors))]
-  return { id, missing: revisions.filter(revision => missing.has(revision)), possibleAncestors }
+  return { id, missing: revisions.filter(revision => lacking.filter(missing => !missing.has(revision)).length < needed), possibleAncestors }
 }

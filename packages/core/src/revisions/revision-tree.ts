@@ -299,7 +299,7 @@ export class RevisionTree {
 
   /** Leaves (tombstones too) of a lower generation than the highest missing revision, ascending. */
   possibleAncestors(missing: readonly string[]): string[] {
-    const highest = Math.max(-1, ...missing.map(revision => readRevision(revision)?.generation ?? -1))
+    const highest = missing.reduce((max, revision) => Math.max(max, readRevision(revision)?.generation ?? -1), -1)
     return this.leafNodes().filter(node => node.generation < highest).sort(compareNodes).map(revisionOf)
   }
 

@@ -213,6 +213,7 @@ describe('questions to a revision tree', () => {
     expect(tree.possibleAncestors(['5-z'])).to.deep.equal(['1-r', '2-x', '3-c', '4-s'])
     expect(tree.possibleAncestors(['1-z'])).to.deep.equal([])
     expect(RevisionTree.empty.possibleAncestors(['9-z'])).to.deep.equal([])
+    expect(tree.possibleAncestors(Array.from({ length: 200_000 }, (_, i) => `2-${i}`)), 'of more than a call takes arguments').to.deep.equal(['1-r'])
   })
 
   it('finds the leaves that descend from a revision', () => {

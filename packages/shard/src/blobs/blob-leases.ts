@@ -2,10 +2,6 @@ import type { Clock } from '@sectional/runtime'
 
 /** Content that nothing names yet is kept for so long after it was written or asked for. */
 export const leaseMs = 30 * 60_000
-/** Expired leases are forgotten at the latest when there are so many. */
-const leasesMax = 10_000
-
-interface Lease { holds: number; untilMs: number }
 
 /**
  * Which blobs must not be removed although nothing on disk may name them: in memory only, because after a
@@ -13,7 +9,9 @@ interface Lease { holds: number; untilMs: number }
  */
 export class BlobLeases {
   readonly #clock: Clock
-  readonly #leases = new Map<string, Lease>()
+  /** When leases end, the soonest first: all last equally long, and a renewed one goes to the end. */
+  readonly #grants = new Map<string, number>()
+  readonly #holds = new Map<string, number>()
   readonly #removing = new Map<string, Promise<void>>()
 
   constructor(clock: Clock) {
@@ -21,25 +19,29 @@ export class BlobLeases {
   }
 
   /** Keeps a blob for a while. Waits while it is being removed: what was not there before may then be written. */
-  async grant(hash: string): Promise<void> {
-    const lease = await this.#lease(hash)
-    lease.untilMs = this.#clock.monotonic() + leaseMs
+  grant(hash: string): Promise<void> {
+    return this.#keep(hash, () => {
+      this.#forgetExpired()
+      this.#grants.delete(hash)
+      this.#grants.set(hash, this.#clock.monotonic() + leaseMs)
+    })
   }
 
-  /** Keeps a blob until `release`. */
-  async hold(hash: string): Promise<void> {
-    const lease = await this.#lease(hash)
-    lease.holds++
+  /** Keeps a blob until `release`, which is called as often. Waits like `grant`. */
+  hold(hash: string): Promise<void> {
+    return this.#keep(hash, () => { this.#holds.set(hash, (this.#holds.get(hash) ?? 0) + 1) })
   }
 
   release(hash: string): void {
-    const lease = this.#leases.get(hash)
-    if (lease !== undefined) lease.holds--
+    const others = (this.#holds.get(hash) ?? 0) - 1
+    if (others > 0) this.#holds.set(hash, others)
+    else this.#holds.delete(hash)
   }
 
   /** Runs `work` unless the blob is kept; whoever wants it meanwhile waits. Resolves with undefined when it is kept. */
   async remove<T>(hash: string, work: () => Promise<T>): Promise<T | undefined> {
-    if (this.#isKept(hash)) return undefined
+    this.#forgetExpired()
+    if (this.#holds.has(hash) || this.#grants.has(hash)) return undefined
     const removal = work()
     const done = removal.then(() => {}, () => {})
     this.#removing.set(hash, done)
@@ -50,25 +52,17 @@ export class BlobLeases {
     }
   }
 
-  async #lease(hash: string): Promise<Lease> {
+  /** In the turn in which no removal runs. */
+  async #keep(hash: string, keep: () => void): Promise<void> {
     for (let removing = this.#removing.get(hash); removing !== undefined; removing = this.#removing.get(hash)) await removing
-    let lease = this.#leases.get(hash)
-    if (lease === undefined) {
-      if (this.#leases.size >= leasesMax) this.#forgetExpired()
-      this.#leases.set(hash, lease = { holds: 0, untilMs: 0 })
-    }
-    return lease
-  }
-
-  #isKept(hash: string): boolean {
-    const lease = this.#leases.get(hash)
-    if (lease === undefined) return false
-    if (lease.holds > 0 || lease.untilMs > this.#clock.monotonic()) return true
-    this.#leases.delete(hash)
-    return false
+    keep()
   }
 
   #forgetExpired(): void {
-    for (const hash of [...this.#leases.keys()]) this.#isKept(hash)
+    const now = this.#clock.monotonic()
+    for (const [hash, untilMs] of this.#grants) {
+      if (untilMs > now) return
+      this.#grants.delete(hash)
+    }
   }
 }
