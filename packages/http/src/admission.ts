@@ -1,4 +1,4 @@
-/** Bounds what the node holds at once: requests and the bytes of their bodies. Above, clients get 503 and may retry. */
+/** Bounds what the node holds at once: requests, the bytes of their bodies and of their answers. Above, clients get 503 and may retry. */
 import { ApiError } from '@sectional/core'
 import type { HttpOptions } from './http-options.ts'
 import type { RequestContext } from './request-context.ts'
@@ -12,6 +12,7 @@ export class Admission {
   #requests = 0
   #feeds = 0
   #bytes = 0
+  #answerBytes = 0
   #closed = false
   #onIdle: (() => void) | null = null
 
@@ -39,7 +40,10 @@ export class Admission {
   }
 
   leave(request: RequestContext | null): void {
-    if (request !== null) this.#bytes -= request.reservedBytes
+    if (request !== null) {
+      this.#bytes -= request.reservedBytes
+      this.#answerBytes -= request.answerBytes
+    }
     if (request?.isFeed) this.#feeds--
     else this.#requests--
     if (this.#requests + this.#feeds === 0) this.#onIdle?.()
@@ -56,11 +60,26 @@ export class Admission {
     this.#requests--
   }
 
-  /** @throws ApiError `service_unavailable` when the bytes do not fit now */
-  reserveBody(request: RequestContext, bytes: number): void {
+  /** @throws ApiError `service_unavailable` when so many bytes would not fit now */
+  checkBody(bytes: number): void {
     if (this.#bytes + bytes > this.#bytesMax) throw overloaded('request bodies')
+  }
+
+  /** Counts bytes that have arrived. @throws like `checkBody` */
+  reserveBody(request: RequestContext, bytes: number): void {
+    this.checkBody(bytes)
     this.#bytes += bytes
     request.reservedBytes += bytes
+  }
+
+  /**
+   * Counts an answer that is there as a whole, until its client has taken it.
+   * @throws ApiError `service_unavailable` when clients are slow to take others
+   */
+  reserveAnswer(request: RequestContext, bytes: number): void {
+    if (this.#answerBytes > 0 && this.#answerBytes + bytes > this.#bytesMax) throw overloaded('large answers')
+    this.#answerBytes += bytes
+    request.answerBytes += bytes
   }
 
   /** Refuses new requests; resolves when the running ones have ended. */

@@ -9,9 +9,11 @@ import { requestTooLarge, type RequestLimit } from './size-limits.ts'
 
 const requestSizeSetting = 'chttpd/max_http_request_size'
 
-/** The whole body, decoded from gzip when the client says so. Counted against the node's budget until the request ends. */
-export async function readBody(request: RequestContext, services: Services): Promise<Uint8Array> {
-  const limit = bodyLimit(services)
+/**
+ * The whole body, decoded from gzip when the client says so. Counted against the node's budget until the request ends.
+ * @param limit of the body as sent and as decoded; by default that of the node
+ */
+export async function readBody(request: RequestContext, services: Services, limit = bodyLimit(services)): Promise<Uint8Array> {
   const startedAt = services.runtime.clock.monotonic()
   const bytes = await receive(request, services, limit)
   request.bodyTimeMs += services.runtime.clock.monotonic() - startedAt
@@ -24,29 +26,18 @@ function bodyLimit({ options, settings }: Services): RequestLimit {
   return bodyBytesMax < requestBytesMax ? { bytes: bodyBytesMax, setting: 'limits/body_bytes' } : { bytes: requestBytesMax, setting: requestSizeSetting }
 }
 
-async function receive(request: RequestContext, services: Services, limit: RequestLimit): Promise<Uint8Array> {
+async function receive(request: RequestContext, { admission }: Services, limit: RequestLimit): Promise<Uint8Array> {
   const { exchange } = request
   const announced = exchange.headers['content-length']
-  if (announced !== undefined) {
-    const length = Number(announced)
-    if (length > limit.bytes) throw requestTooLarge(length, limit)
-    services.admission.reserveBody(request, length)
-    try {
-      return await exchange.readBody(limit.bytes)
-    } catch (error) {
-      throw error instanceof BodyTooLargeError ? requestTooLarge(undefined, limit, error) : error
-    }
+  if (announced === undefined && exchange.headers['transfer-encoding'] === undefined) return emptyBody
+  const length = Number(announced ?? 0)
+  if (length > limit.bytes) throw requestTooLarge(length, limit)
+  admission.checkBody(length)
+  try {
+    return await exchange.readBody(limit.bytes, bytes => admission.reserveBody(request, bytes))
+  } catch (error) {
+    throw error instanceof BodyTooLargeError ? requestTooLarge(undefined, limit, error) : error
   }
-  if (exchange.headers['transfer-encoding'] === undefined) return emptyBody
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of exchange.body) {
-    length += chunk.length
-    if (length > limit.bytes) throw requestTooLarge(length, limit)
-    services.admission.reserveBody(request, chunk.length)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 const emptyBody = new Uint8Array(0)

@@ -114,6 +114,7 @@ class Pipeline {
       request ??= unreadableRequest(exchange, requestId, startedAt)
       this.#render(request, error)
     }
+    if (exchange.delivery !== undefined) await exchange.delivery
     this.#finish(request)
   }
 

@@ -6,7 +6,7 @@ export interface HttpOptions {
   readonly feedsMax: number
   /** Bytes of one request body, after decompression (413 above). `chttpd/max_http_request_size` may lower it. */
   readonly bodyBytesMax: number
-  /** Bytes of all request bodies held at once; more are answered 503 with Retry-After. */
+  /** Bytes of all request bodies held at once, and of all whole answers that clients have not taken; more are answered 503 with Retry-After. */
   readonly bufferedBodyBytesMax: number
   /** Documents accepted with `batch=ok` and not yet written; beyond that a `batch=ok` write is awaited. */
   readonly batchedDocumentsMax: number

@@ -29,6 +29,8 @@ export class RequestContext {
   bodyTimeMs = 0
   /** Bytes of the admission budget that this request holds. */
   reservedBytes = 0
+  /** Bytes of its answer that are counted there. */
+  answerBytes = 0
   /** A feed that waits for changes: admitted apart from other requests. */
   isFeed = false
   /** The open chunked answer, to be broken when the handler fails. */

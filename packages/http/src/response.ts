@@ -70,7 +70,12 @@ export function sendPreflight(request: RequestContext, services: Services, heade
   request.exchange.send(204, { ...plainHeaders(request, services), ...headers }, '')
 }
 
+/** What the buffers of a connection hold anyway. */
+const smallAnswerBytes = 16 * 1024
+
+/** @throws ApiError `service_unavailable` for a large answer while clients are slow to take others */
 export function send(request: RequestContext, services: Services, status: number, headers: HttpHeaders, body: string | Uint8Array): void {
+  if (body.length > smallAnswerBytes) services.admission.reserveAnswer(request, body.length)
   request.status = status
   request.exchange.send(status, adapted(request, services, headers), body)
 }

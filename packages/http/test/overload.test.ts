@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MemoryNode } from './memory-node.ts'
+import { basic, MemoryNode } from './memory-node.ts'
 
 /** A promise that the test resolves. */
 function gate(): { readonly opened: Promise<void>; open(): void } {
@@ -37,6 +37,32 @@ describe('overload', () => {
     door.open()
     expect((await first).status).to.equal(201)
     expect((await node.put('/db/b', { text: 'x'.repeat(1000) })).status).to.equal(201)
+    await node.stop()
+  })
+
+  it('refuses large answers while others lie there that their clients do not take', async () => {
+    const door = gate()
+    const node = new MemoryNode({ http: { bufferedBodyBytesMax: 50_000 } })
+    await node.put('/db')
+    await node.put('/db/large', { text: 'x'.repeat(40_000) })
+    await node.put('/db/small', { text: 'x' })
+    const statuses: number[] = []
+    const read = (delivery: Promise<void> | undefined): Promise<void> => new Promise(resolve => node.api.handler({
+      method: 'GET', target: '/db/large', headers: { authorization: basic('admin', 'secret') }, remoteAddress: '127.0.0.1', encrypted: false,
+      signal: new AbortController().signal, headersSent: false, delivery,
+      readBody: async () => new Uint8Array(),
+      body: (async function* () {})(),
+      send: status => { statuses.push(status); resolve() },
+      stream: () => { throw new Error('not used') },
+    }))
+    await read(door.opened)
+    const refused = await node.get('/db/large')
+    expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
+    expect((await node.get('/db/small')).status).to.equal(200)
+    door.open()
+    await door.opened
+    expect((await node.get('/db/large')).status).to.equal(200)
+    expect(statuses).to.deep.equal([200])
     await node.stop()
   })
 

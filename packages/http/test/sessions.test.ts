@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { basic, MemoryNode, type Answer } from './memory-node.ts'
 
@@ -21,6 +22,13 @@ describe('cookie sessions', () => {
   }
   const seconds = (): number => Math.floor(node.clock.now() / 1000)
   const hex = (value: number): string => value.toString(16).toUpperCase()
+
+  it('are not begun with more than anybody may send', async () => {
+    const refused = await login('admin', 'x'.repeat(65_536))
+    expect([refused.status, refused.json.error]).to.deep.equal([413, 'too_large'])
+    const bomb = await node.post('/_session', gzipSync(Buffer.alloc(10_000_000, ' ')) as never, { ...anonymous, 'content-type': 'application/json', 'content-encoding': 'gzip' })
+    expect([bomb.status, bomb.json.error]).to.deep.equal([413, 'too_large'])
+  })
 
   it('log an administrator in with JSON or a form, and out again', async () => {
     const begun = await login('admin', 'secret')

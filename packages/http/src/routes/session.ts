@@ -5,6 +5,10 @@ import { Query } from '../query.ts'
 import { origin, sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
+import type { RequestLimit } from '../size-limits.ts'
+
+/** Of a request that anybody may send. */
+const bodyLimit: RequestLimit = { bytes: 64 * 1024, setting: 'the limit of this endpoint' }
 
 const wrongCredentials = 'Name or password is incorrect.'
 
@@ -44,12 +48,12 @@ async function readLogin(request: RequestContext, services: Services): Promise<L
   const type = request.header('content-type')?.split(';', 1)[0]!.trim().toLowerCase()
   switch (type) {
     case 'application/json': {
-      const value = parseJson(await readBody(request, services))
+      const value = parseJson(await readBody(request, services, bodyLimit))
       if (!isJsonObject(value)) throw new ApiError('not_an_object')
       return login(name => value[name])
     }
     case 'application/x-www-form-urlencoded': {
-      const form = Query.parse(Buffer.from(await readBody(request, services)).toString('utf8').trim())
+      const form = Query.parse(Buffer.from(await readBody(request, services, bodyLimit)).toString('utf8').trim())
       return login(name => form.get(name))
     }
     default: throw new ApiError('bad_content_type', "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'")

@@ -37,6 +37,8 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly remoteAddress: string
   readonly encrypted = false
+  /** The client has everything at once. */
+  readonly delivery = undefined
   /** What the client waits for. */
   readonly response: Promise<InjectedResponse>
   /** Resolves when the exchange is over, one way or the other. */
@@ -74,13 +76,15 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
     return this.#begun
   }
 
-  async readBody(limitBytes: number): Promise<Uint8Array> {
+  async readBody(limitBytes: number, admit?: (bytes: number) => void): Promise<Uint8Array> {
     assertBodyFits(this.headers['content-length'], limitBytes)
+    if (this.#state === 'cut') throw new ClientGoneError()
     const chunks: Uint8Array[] = []
     let length = 0
     for await (const chunk of this.body) {
       length += chunk.length
       if (length > limitBytes) throw new BodyTooLargeError(`the body is larger than ${limitBytes} bytes`)
+      admit?.(chunk.length)
       chunks.push(chunk)
     }
     return new Uint8Array(Buffer.concat(chunks))

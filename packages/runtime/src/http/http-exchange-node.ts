@@ -8,6 +8,8 @@ import type { HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.
 const discardedBytesMax = 16 * 1024 * 1024
 /** Bodies up to this size go out in one piece with the headers. */
 const mergedBytesMax = 16 * 1024
+/** A client that sends nothing of its body, or takes nothing of the answer, for so long is cut off. */
+export const stallMs = 300_000
 
 /** What an exchange needs to know of its server. */
 export interface ExchangeServer { readonly closing: boolean }
@@ -20,7 +22,9 @@ export class NodeHttpExchange implements HttpExchange {
   /** The client waits for `100 Continue` before it sends the body. */
   #expectsContinue: boolean
   #bodyTaken = false
+  #chunks: AsyncGenerator<Uint8Array, void, undefined> | undefined
   #controller: AbortController | undefined
+  delivery: Promise<void> | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse, server: ExchangeServer, expectsContinue: boolean) {
     this.#request = request
@@ -64,37 +68,39 @@ export class NodeHttpExchange implements HttpExchange {
     return this.#controller.signal
   }
 
-  async readBody(limitBytes: number): Promise<Uint8Array> {
+  async readBody(limitBytes: number, admit?: (bytes: number) => void): Promise<Uint8Array> {
     assertBodyFits(this.#request.headers['content-length'], limitBytes)
     this.#takeBody()
     const request = this.#request
-    if (request.complete && !request.readableEnded) return arrivedBody(request, limitBytes)
-    return await new Promise((resolve, reject) => {
-      const chunks: Buffer[] = []
-      let length = 0
-      request.on('data', (chunk: Buffer) => {
-        length += chunk.length
-        if (length <= limitBytes) return void chunks.push(chunk)
-        chunks.length = 0
-        reject(bodyTooLarge(limitBytes))
-        if (length > limitBytes + discardedBytesMax) request.destroy()
-      })
-      request.on('end', () => resolve(chunks.length === 1 ? chunks[0] as Buffer : Buffer.concat(chunks)))
-      request.on('error', () => reject(new ClientGoneError()))
-      request.on('close', () => { if (!request.complete) reject(new ClientGoneError()) })
-    })
+    if (request.destroyed) throw new ClientGoneError()
+    if (request.complete && !request.readableEnded) return arrivedBody(request, limitBytes, admit)
+    try {
+      request.socket.setTimeout(stallMs)
+      return await arrivingBody(request, limitBytes, admit)
+    } finally {
+      request.socket.setTimeout(0)
+    }
   }
 
   get body(): AsyncIterable<Uint8Array> {
-    return this.#iterateBody()
+    return this.#chunks = this.#iterateBody()
   }
 
   send(status: number, headers: HttpHeaders, body: Uint8Array | string): void {
     const response = this.#begin(status, headers, typeof body === 'string' ? Buffer.byteLength(body) : body.length)
-    if (typeof body === 'string') response.end(body)
-    else if (body.length > mergedBytesMax) response.end(body)
+    if (body.length > mergedBytesMax) {
+      response.end(body)
+      if (!response.writableFinished) this.#awaitDelivery()
+    } else if (typeof body === 'string') response.end(body)
     // Node joins headers and body into one write only for strings; latin1 keeps every byte as it is.
     else response.end(latin1(body), 'latin1')
+  }
+
+  #awaitDelivery(): void {
+    const response = this.#response
+    if (response.destroyed) return
+    response.socket?.setTimeout(stallMs)
+    this.delivery = new Promise(resolve => { response.once('close', resolve) })
   }
 
   stream(status: number, headers: HttpHeaders): HttpBodyWriter {
@@ -109,6 +115,8 @@ export class NodeHttpExchange implements HttpExchange {
     // A client that was never told to continue may send its body or not: the next request could not be found.
     if (this.#expectsContinue || this.#server.closing) all['Connection'] = 'close'
     if (!this.#bodyTaken) this.#discardBody()
+    // Whoever read it has given up; the next request comes behind it.
+    else if (this.#chunks !== undefined && !this.#request.complete) void this.#chunks.return().then(() => this.#discardBody(), () => {})
     // With the text, or a status that was tried before keeps its own.
     return response.writeHead(status, STATUS_CODES[status], all)
   }
@@ -136,11 +144,19 @@ export class NodeHttpExchange implements HttpExchange {
 
   async* #iterateBody(): AsyncGenerator<Uint8Array, void, undefined> {
     this.#takeBody()
+    const { socket } = this.#request
     try {
-      yield* this.#request.iterator({ destroyOnReturn: false })
+      socket.setTimeout(stallMs)
+      for await (const chunk of this.#request.iterator({ destroyOnReturn: false })) {
+        // How long the handler takes is not the client's doing.
+        socket.setTimeout(0)
+        yield chunk as Uint8Array
+        socket.setTimeout(stallMs)
+      }
     } catch (error) {
       throw this.#request.complete ? error : new ClientGoneError({ cause: error })
     } finally {
+      socket.setTimeout(0)
       this.#bodyTaken = this.#request.complete
     }
   }
@@ -169,11 +185,13 @@ class NodeHttpBodyWriter implements HttpBodyWriter {
     return new Promise((resolve, reject) => {
       const closed = (): void => reject(new ClientGoneError())
       response.once('close', closed)
-      response.write(chunk, error => {
+      const isTaken = response.write(chunk, error => {
         response.off('close', closed)
+        if (!isTaken) response.socket?.setTimeout(0)
         if (error) closed()
         else resolve()
       })
+      if (!isTaken) response.socket?.setTimeout(stallMs)
     })
   }
 
@@ -190,10 +208,42 @@ class NodeHttpBodyWriter implements HttpBodyWriter {
 }
 
 /** A small body is there before its request is handled: events for it would cost more than the rest of its way. */
-function arrivedBody(request: IncomingMessage, limitBytes: number): Uint8Array {
+function arrivedBody(request: IncomingMessage, limitBytes: number, admit: ((bytes: number) => void) | undefined): Uint8Array {
   const body = request.read() as Buffer | null ?? Buffer.alloc(0)
   if (body.length > limitBytes) throw bodyTooLarge(limitBytes)
+  admit?.(body.length)
   return body
+}
+
+function arrivingBody(request: IncomingMessage, limitBytes: number, admit: ((bytes: number) => void) | undefined): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    let discarded = 0
+    const take = (chunk: Buffer): void => {
+      length += chunk.length
+      if (length > limitBytes) throw bodyTooLarge(limitBytes)
+      admit?.(chunk.length)
+      chunks.push(chunk)
+    }
+    const discard = (chunk: Buffer): void => {
+      discarded += chunk.length
+      if (discarded > discardedBytesMax) request.destroy()
+    }
+    let use = take
+    request.on('data', (chunk: Buffer) => {
+      try {
+        use(chunk)
+      } catch (error) {
+        chunks.length = 0
+        use = discard
+        reject(error as Error)
+      }
+    })
+    request.on('end', () => resolve(chunks.length === 1 ? chunks[0] as Buffer : Buffer.concat(chunks)))
+    request.on('error', () => reject(new ClientGoneError()))
+    request.on('close', () => { if (!request.complete) reject(new ClientGoneError()) })
+  })
 }
 
 function bodyTooLarge(limitBytes: number): BodyTooLargeError {

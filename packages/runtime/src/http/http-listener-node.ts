@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { NodeHttpExchange } from './http-exchange-node.ts'
 import type { HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
 
@@ -14,6 +14,8 @@ const defaultConnectionsMax = 32_768
 const probeMs = 60_000
 /** Requests that are handled before sockets are looked at again. */
 const requestsPerTurnMax = 64
+/** Requests of one connection that wait behind the one being handled; a client that sends more is cut off. */
+const pipelinedMax = 100
 /** While closing: how soon a connection is closed whose response had already promised to keep it open. */
 const sweepMs = 50
 
@@ -63,6 +65,7 @@ class NodeHttpServer implements HttpServer {
   readonly #handler: HttpHandler
   readonly #onEnd: (server: NodeHttpServer) => void
   #arrived: NodeHttpExchange[] = []
+  readonly #pipelined = new WeakMap<Socket, number>()
   #closed: Promise<void> | undefined
   closing = false
 
@@ -71,8 +74,22 @@ class NodeHttpServer implements HttpServer {
     this.#host = host
     this.#handler = handler
     this.#onEnd = onEnd
-    server.on('request', (request, response) => this.#arrive(request, response, false))
-    server.on('checkContinue', (request, response) => this.#arrive(request, response, true))
+    server.on('request', (request, response) => this.#inTurn(request, response, false))
+    server.on('checkContinue', (request, response) => this.#inTurn(request, response, true))
+  }
+
+  /** Requests of one connection are handled one after the other (RFC 9112, section 9.3.2): a read sees the write sent before it. */
+  #inTurn(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    // Node gives the socket to the response whose turn it is.
+    if (response.socket !== null) return this.#arrive(request, response, expectsContinue)
+    const { socket } = request
+    const waiting = (this.#pipelined.get(socket) ?? 0) + 1
+    if (waiting > pipelinedMax) return void socket.destroy()
+    this.#pipelined.set(socket, waiting)
+    response.once('socket', () => {
+      this.#pipelined.set(socket, this.#pipelined.get(socket)! - 1)
+      this.#arrive(request, response, expectsContinue)
+    })
   }
 
   /**

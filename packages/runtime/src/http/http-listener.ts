@@ -24,13 +24,17 @@ export interface HttpExchange {
   readonly signal: AbortSignal
   /**
    * The whole body, not decompressed.
+   * @param admit called for the bytes that have arrived before they are kept; what it throws is the result
    * @throws BodyTooLargeError as soon as more than `limitBytes` arrived or were announced
+   * @throws ClientGoneError
    */
-  readBody(limitBytes: number): Promise<Uint8Array>
+  readBody(limitBytes: number, admit?: (bytes: number) => void): Promise<Uint8Array>
   /** The body as chunks with back-pressure; either this or `readBody`, once, before the response begins. */
   readonly body: AsyncIterable<Uint8Array>
   /** A whole response at once. The headers' object is not kept. Sets Content-Length. A HEAD response sends no body but its length. */
   send(status: number, headers: HttpHeaders, body: Uint8Array | string): void
+  /** After a `send` of which the client has not taken everything: resolves when it has, or is gone. */
+  readonly delivery: Promise<void> | undefined
   /** A chunked response. */
   stream(status: number, headers: HttpHeaders): HttpBodyWriter
   readonly headersSent: boolean

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
+import type { Socket } from 'node:net'
 import { expect } from 'chai'
-import type { HttpServer } from '../../src/http/http-listener.ts'
+import { ClientGoneError } from '../../src/http/http-listener.ts'
+import type { HttpExchange, HttpServer } from '../../src/http/http-listener.ts'
 import { NodeHttpListener } from '../../src/http/http-listener-node.ts'
 import { httpListenerSuite } from '../../src/http/http-listener-suite.ts'
 import type { ClientRequest, ClientResponse } from '../../src/http/http-listener-suite.ts'
@@ -45,6 +47,90 @@ describe('NodeHttpListener', () => {
     await once(socket, 'close')
     return received
   }
+
+  /** Runs `ask` and ends when the handler has dealt with the one request that it made. */
+  async function handled(handler: (exchange: HttpExchange) => Promise<void>, ask: (server: HttpServer) => void): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    ask(await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => { handler(exchange).then(resolve, reject) }))
+    await promise
+  }
+
+  const asked = 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nsome of it'
+
+  it('says that the client has left, whenever its body is asked for', async () => {
+    await handled(async exchange => {
+      await new Promise(resolve => exchange.signal.addEventListener('abort', resolve))
+      const failure: unknown = await exchange.readBody(1000).catch((error: unknown) => error)
+      expect(failure).to.be.instanceOf(ClientGoneError)
+    }, server => {
+      const socket = connect(server.address.port, server.address.host)
+      socket.write(asked, () => socket.destroy())
+    })
+  })
+
+  it('asks before it keeps what has arrived of a body, and reads on after a refusal', async () => {
+    const sizes: number[] = []
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      if (exchange.method === 'GET') return exchange.send(200, {}, 'next')
+      exchange.readBody(1_000_000, bytes => {
+        sizes.push(bytes)
+        throw new Error('full')
+      }).catch((error: Error) => exchange.send(503, {}, error.message))
+    })
+    const received = await exchangeBytes(server, asked, (text, write) => {
+      if (text.endsWith('full')) write(`${'x'.repeat(990)}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    })
+    expect(sizes).to.deep.equal([10])
+    expect(received).to.match(/^HTTP\/1.1 503 [^]*fullHTTP\/1.1 200 [^]*next$/)
+  })
+
+  it('reads a large body on when the reader of its chunks gives up without a word', async () => {
+    const bytes = 3_000_000
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      if (exchange.method === 'GET') return exchange.send(200, {}, 'next')
+      void exchange.body[Symbol.asyncIterator]().next().then(() => exchange.send(400, {}, 'refused'))
+    })
+    const received = await exchangeBytes(server,
+      `PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect(received).to.match(/^HTTP\/1.1 400 [^]*refusedHTTP\/1.1 200 [^]*next$/)
+  })
+
+  it('handles the requests of one connection one after the other', async () => {
+    const order: string[] = []
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      order.push(`${exchange.target} begins`)
+      setTimeout(() => {
+        order.push(`${exchange.target} ends`)
+        exchange.send(200, {}, exchange.target)
+      }, exchange.target === '/a' ? 20 : 0)
+    })
+    const received = await exchangeBytes(server, ['a', 'b', 'c'].map(name => `GET /${name} HTTP/1.1\r\nHost: x\r\n${name === 'c' ? 'Connection: close\r\n' : ''}\r\n`).join(''))
+    expect(order).to.deep.equal(['/a begins', '/a ends', '/b begins', '/b ends', '/c begins', '/c ends'])
+    expect(received).to.match(/\/a[^]*\/b[^]*\/c$/)
+  })
+
+  it('cuts off a connection with more requests under way than it may have', async () => {
+    let count = 0
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, () => { count++ })
+    await exchangeBytes(server, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1000))
+    expect(count).to.equal(1)
+  })
+
+  it('knows of a large answer that its client has not taken, until the client is gone', async () => {
+    let client: Socket | undefined
+    await handled(async exchange => {
+      exchange.send(200, {}, Buffer.alloc(20_000_000))
+      const { delivery } = exchange
+      expect(delivery).not.to.equal(undefined)
+      const first = await Promise.race([delivery, new Promise(resolve => setImmediate(resolve, 'not yet'))])
+      expect(first).to.equal('not yet')
+      client!.destroy()
+      await delivery
+    }, server => {
+      client = connect(server.address.port, server.address.host).pause()
+      client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    })
+  })
 
   it('gives each status its own text, also after another one was tried', async () => {
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {

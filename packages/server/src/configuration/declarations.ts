@@ -102,7 +102,7 @@ export const declarations = {
     concurrent_requests: integerOption({ default: '4096', min: 1, max: 1_000_000, effect: 'restart', help: 'Requests worked on at once; more get 503 with Retry-After.' }),
     changes_feeds: integerOption({ default: '20000', min: 1, max: 10_000_000, effect: 'restart', help: 'Changes feeds that wait at once, beside those requests; more get 503 with Retry-After.' }),
     body_bytes: integerOption({ default: String(128 * mebibyte), min: 1024, max: 2 ** 31, effect: 'restart', help: 'Bytes of one request body after decompression; more get 413.' }),
-    buffered_body_bytes: integerOption({ default: String(256 * mebibyte), min: 1024, max: 2 ** 40, effect: 'restart', help: 'Bytes of all request bodies held at once; more get 503 with Retry-After.' }),
+    buffered_body_bytes: integerOption({ default: String(256 * mebibyte), min: 1024, max: 2 ** 40, effect: 'restart', help: 'Bytes of all request bodies held at once, and of all large answers that clients have not taken yet; more get 503 with Retry-After.' }),
     batched_bytes: integerOption({ default: String(16 * mebibyte), min: 0, max: 2 ** 40, effect: 'restart', help: 'Bytes of documents accepted with batch=ok and not yet written.' }),
     batched_documents: integerOption({ default: '1000', min: 0, max: 1_000_000, effect: 'restart', help: 'Documents accepted with batch=ok and not yet written.' }),
     credentials: integerOption({ default: '10000', min: 0, max: 10_000_000, effect: 'restart', help: 'Verified credentials kept in memory.' }),
