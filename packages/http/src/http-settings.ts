@@ -1,5 +1,6 @@
 /** Settings that act on the next request, read from the configuration each time. */
 import type { Configuration } from './configuration.ts'
+import { travellingBytesMax } from './size-limits.ts'
 
 export class HttpSettings {
   readonly #configuration: Configuration
@@ -26,7 +27,7 @@ export class HttpSettings {
   }
 
   /** Bytes of a document without its attachments. */
-  get documentBytesMax(): number { return this.integer('couchdb', 'max_document_size', 8_000_000) }
+  get documentBytesMax(): number { return Math.min(this.integer('couchdb', 'max_document_size', 8_000_000), travellingBytesMax) }
   /** Bytes of a document id. */
   get documentIdBytesMax(): number { return this.integer('couchdb', 'max_document_id_length', Infinity) }
   /** Bytes of one attachment as it comes. */

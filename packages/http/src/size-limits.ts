@@ -1,5 +1,17 @@
 /** What a client hears when something is over a limit: what it is, how large it is, and which setting refuses it. */
-import { ApiError } from '@sectional/core'
+import { ApiError, type AttachmentRecord } from '@sectional/core'
+
+/** What a document may take at most, whatever the settings say: it travels between nodes in one message. */
+export const travellingBytesMax = 48 * 1024 * 1024
+/** Bytes of the names and types of a document's attachments. */
+const attachmentHeadsBytesMax = 1024 * 1024
+
+/** @throws ApiError `document_too_large` when the names and types of the attachments are too long together */
+export function checkAttachmentHeads(id: string, attachments: readonly AttachmentRecord[]): void {
+  const bytes = attachments.reduce((sum, { name, contentType }) => sum + Buffer.byteLength(name) + Buffer.byteLength(contentType), 0)
+  if (bytes <= attachmentHeadsBytesMax) return
+  throw new ApiError('document_too_large', `${id}: names and types of its attachments have ${bytes} bytes, at most ${attachmentHeadsBytesMax} are taken`)
+}
 
 export function documentTooLarge(id: string, bytes: number, bytesMax: number): ApiError {
   return new ApiError('document_too_large', `${id}: ${bytes} bytes, couchdb/max_document_size is ${bytesMax}`)

@@ -146,6 +146,17 @@ describe('documents', () => {
     expect((await node.put('/db/_local/doc', { text: 'x'.repeat(30) })).json.reason).to.equal('_local/doc: 41 bytes, couchdb/max_document_size is 20')
   })
 
+  it('that could not travel between nodes are refused, whatever the settings say', async () => {
+    node.configuration.put('couchdb', 'max_document_size', 'infinity')
+    const body = await node.put('/db/doc', { text: 'x'.repeat(48 * 1024 * 1024) })
+    expect([body.status, body.json.reason]).to.deep.equal([413, 'doc: 50331659 bytes, couchdb/max_document_size is 50331648'])
+    const id = await node.post('/db', { _id: 'x'.repeat(65_537) })
+    expect([id.status, id.json.reason]).to.deep.equal([400, 'Document id is too long'])
+    expect((await node.post('/db', { _id: 'x'.repeat(65_536) })).status).to.equal(201)
+    const heads = await node.put('/db/doc', { _attachments: { a: { content_type: 'x'.repeat(1024 * 1024), data: '' } } })
+    expect([heads.status, heads.json.reason]).to.deep.equal([413, 'doc: names and types of its attachments have 1048577 bytes, at most 1048576 are taken'])
+  })
+
   it('without attachments have none to be found', async () => {
     expect((await node.put('/db/doc', { _attachments: {} })).status).to.equal(201)
     expect((await node.get('/db/doc/a.txt')).json.reason).to.equal('Document is missing attachment')

@@ -10,7 +10,7 @@
  * The checkpoint lies at the target, written with the batch that it covers: a target that lost its disk has no
  * checkpoint, a source that lost its own has a new history. Nothing has to be compared or rewound.
  */
-import { ReplicaError } from '@sectional/core'
+import { ReplicaError, revisionBytes } from '@sectional/core'
 import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ReplicaDiff, ShardReplica } from '@sectional/core'
 import { bringBlobs } from '../coordinator/blob-transfer.ts'
 import { exchangePurges } from './purge-exchange.ts'
@@ -92,28 +92,30 @@ class ReplicaSync {
   }
 
   async #copy(rows: readonly ChangeRow[]): Promise<void> {
-    const locals = await this.#missingLocals(rows.filter(row => row.local).map(row => row.id))
+    await this.#copyLocals(rows.filter(row => row.local).map(row => row.id))
     const diffs = await this.#diff(rows.filter(row => !row.local))
-    const wanted = diffs.filter(diff => diff.missing.length > 0).map(({ id, missing }): OpenRevisionsRequest => ({ id, revisions: missing, latest: false }))
+    // One by one: those of one document may be too many for one message.
+    const wanted = diffs.flatMap(({ id, missing }) => missing.map((revision): OpenRevisionsRequest => ({ id, revisions: [revision], latest: false })))
     let batch: DocumentRevision[] = []
     let bytes = 0
     for (let at = 0; at < wanted.length;) {
       const { revisions, answered } = await this.#fetch(wanted.slice(at, at + this.#fetchSize))
       at += answered
       for (const revision of revisions) {
-        if (batch.length > 0 && (batch.length >= this.#pass.options.batchDocumentsMax || bytes + revision.body.length > this.#pass.options.batchBytesMax)) {
+        const size = revisionBytes(revision)
+        if (batch.length > 0 && (batch.length >= this.#pass.options.batchDocumentsMax || bytes + size > this.#pass.options.batchBytesMax)) {
           await this.#store(batch, [], false)
           batch = []
           bytes = 0
         }
         batch.push(revision)
-        bytes += revision.body.length
+        bytes += size
       }
     }
     this.#reached = rows.at(-1)!.sequence
     this.#rows += rows.length
     this.#rowsSinceRecord += rows.length
-    if (batch.length > 0 || locals.length > 0 || this.#rowsSinceRecord >= this.#pass.options.checkpointRows) await this.#store(batch, locals, true)
+    if (batch.length > 0 || this.#rowsSinceRecord >= this.#pass.options.checkpointRows) await this.#store(batch, [], true)
     await this.#learn(rows, diffs, wanted.length > 0)
   }
 
@@ -144,21 +146,27 @@ class ReplicaSync {
     if (answered === 0) throw new ReplicaError('protocol', 'the source answers for none of the documents that it was asked for')
     // What is missing by now was replaced since the row was read, and has a later row.
     const revisions = answers.flat().flatMap(each => each.kind === 'found' ? [each.revision] : [])
-    const bytes = revisions.reduce((sum, revision) => sum + revision.body.length, 0)
+    const bytes = revisions.reduce((sum, revision) => sum + revisionBytes(revision), 0)
     const fitting = bytes === 0 ? fetchMax : Math.floor(answered * this.#pass.options.batchBytesMax / bytes)
     this.#fetchSize = Math.max(1, Math.min(fetchMax, this.#fetchSize * 2, fitting))
     return { revisions, answered }
   }
 
-  async #missingLocals(ids: readonly string[]): Promise<LocalDocument[]> {
-    if (ids.length === 0) return []
+  async #copyLocals(ids: readonly string[]): Promise<void> {
     const { source, target, call } = this.#pass
-    const [from, to] = await Promise.all([source.openLocalDocuments(ids, call), target.openLocalDocuments(ids, call)])
-    return from.flatMap((local, i) => {
-      const known = to[i]
-      const same = local !== null && known !== null && known !== undefined && (known.stamp > local.stamp || sameLocal(local, known))
-      return local === null || same ? [] : [local]
-    })
+    for (let at = 0; at < ids.length;) {
+      const asked = ids.slice(at)
+      const [from, to] = await Promise.all([source.openLocalDocuments(asked, call), target.openLocalDocuments(asked, call)])
+      const answered = Math.min(from.length, to.length)
+      if (answered === 0) throw new ReplicaError('protocol', 'an end answers for none of the local documents that it was asked for')
+      at += answered
+      const missing = from.slice(0, answered).flatMap((local, i) => {
+        const known = to[i] ?? null
+        const isKnown = local === null || (known !== null && (known.stamp > local.stamp || sameLocal(local, known)))
+        return isKnown ? [] : [local]
+      })
+      if (missing.length > 0) await this.#store([], missing, false)
+    }
   }
 
   async #store(revisions: readonly DocumentRevision[], locals: readonly LocalDocument[], record: boolean): Promise<void> {

@@ -6,7 +6,7 @@ import { compareDigests } from '../../src/anti-entropy/digest-compare.ts'
 import { syncReplica } from '../../src/anti-entropy/replica-sync.ts'
 import { bytes, edit, plainCall } from '../replica-world.ts'
 
-const options = { batchDocumentsMax: 3, batchBytesMax: 40, checkpointRows: 4 }
+const options = { batchDocumentsMax: 3, batchBytesMax: 120, checkpointRows: 4 }
 const revsLimit = 1000
 
 function pass(source: ShardReplica, target: ShardReplica, onBehind?: () => void) {
@@ -59,6 +59,25 @@ describe('one pass from a replica to another', () => {
     const fresh = new MemoryShardReplica({ history: 's2' })
     await store(fresh, 'd0', ['r'])
     expect(await pass(fresh, target)).to.include({ rows: 1, stored: 0 })
+  })
+
+  it('sends little at a time, however large documents and local documents are', async () => {
+    const [source, target] = [new MemoryShardReplica({ history: 's' }), new MemoryShardReplica({ history: 't' })]
+    const large = { text: 'x'.repeat(900_000) }
+    for (let i = 0; i < 4; i++) await source.updateLocalDocument({ id: `l${i}`, revision: 1, body: bytes(large), mustExist: false }, plainCall)
+    for (let i = 0; i < 4; i++) await store(source, 'conflict', [`r${i}`], large)
+    const sizes: number[] = []
+    const sized = (replica: ShardReplica): ShardReplica => new Proxy(replica, { get: (object, name: keyof ShardReplica) => (...args: never[]) => {
+      const answer: unknown = (object[name] as (...given: never[]) => unknown).call(object, ...args)
+      sizes.push(JSON.stringify(args.slice(0, 1)).length)
+      if (answer instanceof Promise) answer.then(value => sizes.push(JSON.stringify(value ?? null).length), () => {})
+      return answer
+    } })
+    // Bytes are written as numbers here.
+    const textFactor = 10
+    await pass(sized(source), sized(target))
+    expect(await contents(target)).to.deep.equal(await contents(source))
+    expect(Math.max(...sizes)).to.be.below(2_000_000 * textFactor)
   })
 
   it('records progress when nothing is missing, in large steps', async () => {

@@ -18,7 +18,7 @@ import type {
   ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   TrailPoint, UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from './shard-replica.ts'
-import { openedBytesMax, ReplicaError } from './shard-replica.ts'
+import { fittingFirst, openedBytes, ReplicaError } from './shard-replica.ts'
 
 export interface MemoryShardReplicaOptions {
   /** Names this life of the replica. */
@@ -74,18 +74,13 @@ export class MemoryShardReplica implements ShardReplica {
 
   async openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
     check(context)
-    const answers: OpenedRevision[][] = []
-    let bytes = 0
-    for (const { id, revisions, latest } of requests) {
-      if (bytes > openedBytesMax) break
+    const answers = requests.map(({ id, revisions, latest }) => {
       const tree = this.#tree(id)
       const wanted = revisions === 'leaves' ? tree.leaves().map(leaf => leaf.revision)
         : latest ? [...new Set(revisions.flatMap(revision => tree.has(revision) ? tree.latest(revision) : [revision]))] : revisions
-      const opened = wanted.map(revision => this.#open(id, tree, revision))
-      for (const each of opened) if (each.kind === 'found') bytes += each.revision.body.length
-      answers.push(opened)
-    }
-    return answers
+      return wanted.map(revision => this.#open(id, tree, revision))
+    })
+    return fittingFirst(answers, openedBytes)
   }
 
   async updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
@@ -203,7 +198,7 @@ export class MemoryShardReplica implements ShardReplica {
 
   async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
     check(context)
-    return ids.map(id => this.#locals.get(id)?.document ?? null)
+    return fittingFirst(ids.map(id => this.#locals.get(id)?.document ?? null), local => local?.body?.length ?? 0)
   }
 
   async updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {

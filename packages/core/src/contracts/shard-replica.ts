@@ -342,8 +342,32 @@ export interface WrittenBlob { readonly hash: string; readonly length: number }
 /** Bytes of a blob; `end` is exclusive, and both are cut to its length. Absent: all of it, with its hash checked. */
 export interface BlobSpan { readonly start: number; readonly end: number }
 
-/** A reply of `openRevisions` ends with the document whose bodies go beyond so many bytes. */
+/** A reply of `openRevisions` or `openLocalDocuments` ends with the document that goes beyond so many bytes. */
 export const openedBytesMax = 1024 * 1024
+
+/** About the bytes that a revision takes when it travels. */
+export function revisionBytes({ id, path, body, attachments = [] }: DocumentRevision): number {
+  const names = attachments.reduce((sum, { name, contentType }) => sum + name.length + contentType.length + attachmentBytes, 0)
+  return id.length + path.ids.length * hashBytes + body.length + names
+}
+
+const attachmentBytes = 128
+const hashBytes = 20
+
+/** About the bytes of what is found of one document. */
+export function openedBytes(revisions: readonly OpenedRevision[]): number {
+  return revisions.reduce((sum, each) => sum + (each.kind === 'found' ? revisionBytes(each.revision) : 0), 0)
+}
+
+/** Of the first entries, as many as take few bytes (`openedBytesMax`), and the first in any case. */
+export function fittingFirst<T>(entries: readonly T[], bytesOf: (entry: T) => number): readonly T[] {
+  let bytes = 0
+  for (const [index, entry] of entries.entries()) {
+    if (bytes > openedBytesMax) return entries.slice(0, index)
+    bytes += bytesOf(entry)
+  }
+  return entries
+}
 
 /**
  * One replica of one shard. Every promise that confirms a write resolves only after the write is durable
@@ -374,6 +398,7 @@ export interface ShardReplica {
    * 0 where nothing is known.
    */
   translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number>
+  /** In order. A deleted one comes with `body: null`, so that its stamp can be compared; null: never seen. Large ones like `openRevisions`. */
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]>
   updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply>
   scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]>

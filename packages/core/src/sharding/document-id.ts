@@ -3,9 +3,12 @@ import { ApiError } from '../errors.ts'
 
 export interface DocumentIdRules {
   readonly partitioned: boolean
-  /** Longest id in bytes of UTF-8; undefined: no limit. */
+  /** Longest id in bytes of UTF-8; more than 64 KiB are never taken. */
   readonly maxLength?: number
 }
+
+/** Pages of rows stay small with ids of this length, and the largest requests can name one. */
+const idBytesMax = 64 * 1024
 
 export const DESIGN_PREFIX = '_design/'
 export const LOCAL_PREFIX = '_local/'
@@ -19,7 +22,7 @@ export function checkDocumentId(id: unknown, rules: DocumentIdRules): string {
   if (typeof id !== 'string') throw new ApiError('illegal_docid', 'Document id must be a string')
   if (id === '') throw new ApiError('illegal_docid', 'Document id must not be empty')
   if (!id.isWellFormed()) throw new ApiError('illegal_docid', 'Document id must be valid UTF-8')
-  if (rules.maxLength !== undefined && Buffer.byteLength(id) > rules.maxLength) throw new ApiError('illegal_docid', 'Document id is too long')
+  if (Buffer.byteLength(id) > Math.min(rules.maxLength ?? idBytesMax, idBytesMax)) throw new ApiError('illegal_docid', 'Document id is too long')
   if (id.startsWith('_')) checkReservedId(id)
   else if (rules.partitioned) checkPartitionedId(id)
   return id

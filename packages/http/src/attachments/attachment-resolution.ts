@@ -3,6 +3,7 @@ import { ApiError, formatRevision, parseRevision, type AttachmentRecord, type Br
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 import { attachmentEntries, type AttachmentEntry, type FollowingEntry, type InlineEntry, type StubEntry } from './attachment-entries.ts'
+import { checkAttachmentHeads } from '../size-limits.ts'
 import { takeAttachment } from './attachment-intake.ts'
 
 export interface ResolutionOptions {
@@ -41,6 +42,7 @@ export async function resolveAttachments(
     else if (takeFollowing !== undefined) records.push(await takeFollowing(entry, revposOf))
     else throw new ApiError('bad_request', `Invalid attachment data for ${entry.name}`)
   }
+  checkAttachmentHeads(id, records)
   return records
 }
 

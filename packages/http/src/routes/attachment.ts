@@ -14,6 +14,7 @@ import { checkWrittenDocument, designPrefix, documentIdRules, namedRevision } fr
 import { location, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
+import { checkAttachmentHeads } from '../size-limits.ts'
 import { update, writtenBody } from './document-update.ts'
 
 /** What a new attachment is added to, or an old one taken from. */
@@ -128,6 +129,7 @@ export async function putAttachment(request: RequestContext, services: Services)
     revpos: parent === null ? 1 : parseRevision(parent).generation + 1, digest: request.header('content-md5')?.trim() ?? null,
   }, requestChunks(request, services), request, services)
   const attachments = [record, ...base.attachments.filter(attachment => attachment.name !== name)]
+  checkAttachmentHeads(id, attachments)
   const { revision, accepted } = await update({ id, parent, deleted: base.deleted, body: base.body, attachments }, request, services, request)
   sendJsonText(request, services, accepted ? 202 : 201, writtenBody(id, revision), { Location: location(request, request.database.name, id, name) })
 }

@@ -9,6 +9,8 @@ const sweepPauseMs = 3_600_000
 const soonMs = 60_000
 /** References that are looked at in one crossing to the thread pool. */
 const pageEntries = 16
+/** References to bodies that are gone are deleted so many at a time. */
+const deadMax = 1000
 
 export interface BlobSweepParts {
   readonly blobs: BlobStore
@@ -100,6 +102,7 @@ export class BlobSweep {
   async #isNamed(hash: string): Promise<boolean> {
     const { store } = this.#parts
     const dead: string[] = []
+    const forget = (keys: readonly string[]): Promise<void> => store.write(batch => { for (const key of keys) batch.delete(key) })
     let named = false
     const iterator = store.iterate(blobKeys.references(hash), { values: false })
     try {
@@ -110,13 +113,12 @@ export class BlobSweep {
           if (named) break
           dead.push(key)
         }
+        if (dead.length >= deadMax) await forget(dead.splice(0))
       }
     } finally {
       await iterator.close()
     }
-    if (dead.length > 0) {
-      await store.write(batch => { for (const key of dead) batch.delete(key) })
-    }
+    if (dead.length > 0) await forget(dead)
     return named
   }
 }

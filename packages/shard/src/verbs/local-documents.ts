@@ -1,3 +1,4 @@
+import { openedBytesMax } from '@sectional/core'
 import type { LocalDocument, ScanLocalDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest } from '@sectional/core'
 import { ShardKeys } from '../key-layout.ts'
 import { decodeLocal } from '../records/local-record.ts'
@@ -6,12 +7,16 @@ import type { ShardRecords } from '../shard-records.ts'
 import type { WriteDraft } from '../write-draft.ts'
 import { scanEntries } from './entry-scan.ts'
 
-/** A deleted one comes with `body: null`, so that its stamp can be compared; null: never seen. */
 export function openLocalDocuments(records: ShardRecords, ids: readonly string[]): (LocalDocument | null)[] {
-  return ids.map(id => {
+  const opened: (LocalDocument | null)[] = []
+  let bytes = 0
+  for (const id of ids) {
+    if (bytes > openedBytesMax) break
     const record = records.localDocument(id)
-    return record === undefined ? null : asLocalDocument(record)
-  })
+    bytes += record?.body?.length ?? 0
+    opened.push(record === undefined ? null : asLocalDocument(record))
+  }
+  return opened
 }
 
 /** The last writer wins; the stamp only grows, whatever the clock does. */

@@ -1,5 +1,5 @@
 import type { OpenedRevision, OpenRevisionsRequest, Purge } from '@sectional/core'
-import { openedBytesMax, purgesOf } from '@sectional/core'
+import { fittingFirst, openedBytes, openedBytesMax, purgesOf } from '@sectional/core'
 import type { RevisionContent } from '../records/body-record.ts'
 import type { DocumentRecord } from '../records/document-record.ts'
 import type { ShardRecords } from '../shard-records.ts'
@@ -8,7 +8,7 @@ import type { ShardRecords } from '../shard-records.ts'
  * No entry for 'leaves' of an unknown document. A revision whose body is gone is missing.
  * @param anyPurges whether the shard has recorded any
  */
-export async function openRevisions(records: ShardRecords, requests: readonly OpenRevisionsRequest[], anyPurges: boolean): Promise<OpenedRevision[][]> {
+export async function openRevisions(records: ShardRecords, requests: readonly OpenRevisionsRequest[], anyPurges: boolean): Promise<readonly (readonly OpenedRevision[])[]> {
   const purges = anyPurges ? requests.map(({ id }) => records.purges(id)) : null
   const documents = await records.documents(requests.map(request => request.id))
   const located = fitting(documents, requests)
@@ -19,13 +19,15 @@ export async function openRevisions(records: ShardRecords, requests: readonly Op
   const isTorn = purges !== null && requests.some(({ id }, index) => !sameUuids(records.purges(id), purges[index]!))
   if (isTorn || haveGone(records, located.flat(), bodies)) return openRevisions(records, requests, anyPurges)
   let next = 0
-  return located.map((entries, index) => entries.map((entry): OpenedRevision => {
+  const opened = located.map((entries, index) => entries.map((entry): OpenedRevision => {
     if (entry.kind === 'missing') return entry
     const { id, path, deleted } = entry
     const revision = { id, path, deleted, ...bodies[next++]! }
     const applied = purges === null ? [] : purgesOf(purges[index]!, `${path.start}-${path.ids[0]}`)
     return { kind: 'found', revision: applied.length === 0 ? revision : { ...revision, purges: applied } }
   }))
+  // Names and types of attachments are not known before the bodies are read.
+  return fittingFirst(opened, openedBytes)
 }
 
 function sameUuids(a: readonly Purge[], b: readonly Purge[]): boolean {

@@ -25,6 +25,13 @@ export function localDocumentCases(fixture: ReplicaFixture): void {
       assert.equal(await open(fixture, 'other'), null)
     })
 
+    it('are opened as many as have few bytes, in order, and the first of them in any case', async () => {
+      for (const id of ['a', 'b', 'c', 'd']) await put(fixture, id, 1, JSON.stringify('x'.repeat(700_000)))
+      const ids = async (...asked: string[]): Promise<unknown> => (await fixture.replica.openLocalDocuments(asked, context)).map(local => local?.id)
+      assert.deepEqual(await ids('a', 'b', 'c', 'd'), ['a', 'b'])
+      assert.deepEqual(await ids('never', 'c', 'd'), [undefined, 'c', 'd'])
+    })
+
     it('carry a stamp that always grows', async () => {
       const stamps: number[] = []
       for (let i = 0; i < 5; i++) stamps.push((await put(fixture, 'mark', i, '{}')).stamp)
