@@ -49,7 +49,7 @@ export function readFlags(query: Query): ReadFlags {
 }
 
 function revisionList(value: unknown): readonly string[] {
-  if (!Array.isArray(value)) throw new ApiError('bad_request', '`atts_since` must be a JSON array of revisions.')
+  if (!Array.isArray(value)) throw new ApiError('bad_request', 'Invalid list of revisions')
   return value.map(revision => formatRevision(parseRevision(revision)))
 }
 

@@ -1,21 +1,27 @@
 /** `multipart/mixed` and `multipart/related` answers whose parts are documents (api.md A5.4, A5.7). */
 import type { HttpBodyWriter } from '@sectional/runtime'
 import { relatedPieces, writePieces, type RelatedDocument } from './attachments/multipart-document.ts'
+import { showRelated, type ReadFlags, type ShownRevision } from './document-reading.ts'
 import { openStream, plainHeaders } from './response.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
 
 /**
- * Whether the Accept header admits the type: an absent header, one that takes everything, and `multipart/*` do, unless with q=0.
- * Clients that want JSON send `Accept: application/json`.
+ * Whether the Accept header admits the type: an absent header, one that takes everything, and one that takes its family do, unless it
+ * or its family has q=0. Clients that want JSON send `Accept: application/json`.
  */
-export function acceptsMultipart(accept: string | undefined, type: string): boolean {
+export function acceptsType(accept: string | undefined, type: string): boolean {
   if (accept === undefined) return true
-  return accept.split(',').some(range => {
+  const family = `${type.slice(0, type.indexOf('/'))}/*`
+  let isTaken = false
+  for (const range of accept.split(',')) {
     const [name, ...parameters] = range.split(';').map(part => part.trim().toLowerCase())
-    if (name !== type && name !== '*/*' && name !== 'multipart/*') return false
-    return !parameters.some(parameter => /^q=0(?:\.0*)?$/.test(parameter))
-  })
+    if (name !== type && name !== '*/*' && name !== family) continue
+    const isRefused = parameters.some(parameter => /^q=0(?:\.0*)?$/.test(parameter))
+    if (isRefused && name !== '*/*') return false
+    isTaken ||= !isRefused
+  }
+  return isTaken
 }
 
 export class MultipartWriter {
@@ -35,19 +41,20 @@ export class MultipartWriter {
     })
   }
 
-  documentPart(json: Uint8Array): Promise<void> {
-    return this.#part('application/json', json)
-  }
-
   errorPart(value: object): Promise<void> {
     return this.#part('application/json; error="true"', Buffer.from(JSON.stringify(value)))
   }
 
   /**
-   * A document whose attachments follow it: a multipart part of its own.
-   * @param headers lines of its head, each with its end
+   * A revision, always with the content of the attachments that its reader lacks: then it is a multipart part of its own.
+   * @param headers lines of the head of such a part, each with its end
    */
-  async relatedPart(document: RelatedDocument, headers = ''): Promise<void> {
+  revisionPart(shown: ShownRevision, flags: ReadFlags, headers = ''): Promise<void> {
+    const related = showRelated(shown, { ...flags, attachments: true })
+    return related.following.size === 0 ? this.#part('application/json', related.json) : this.#relatedPart({ id: shown.id, ...related }, headers)
+  }
+
+  async #relatedPart(document: RelatedDocument, headers: string): Promise<void> {
     if (this.#head) return
     const boundary = this.#services.uuids.random()
     await this.#writer.write(`--${this.#boundary}\r\n${headers}Content-Type: multipart/related; boundary="${boundary}"\r\n\r\n`)

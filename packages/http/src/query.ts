@@ -2,7 +2,6 @@
 import { ApiError, parseJson } from '@sectional/core'
 import { decodeText } from './request-path.ts'
 
-
 export class Query {
   static readonly empty = new Query(new Map())
   readonly #values: ReadonlyMap<string, string>
@@ -18,8 +17,8 @@ export class Query {
     for (const pair of search.split('&')) {
       if (pair === '') continue
       const equals = pair.indexOf('=')
-      if (equals < 0) values.set(decodeText(pair, true), '')
-      else values.set(decodeText(pair.slice(0, equals), true), decodeText(pair.slice(equals + 1), true))
+      if (equals < 0) values.set(decodeParameter(pair), '')
+      else values.set(decodeParameter(pair.slice(0, equals)), decodeParameter(pair.slice(equals + 1)))
     }
     return new Query(values)
   }
@@ -36,7 +35,8 @@ export class Query {
   /** A JSON value, or undefined when the parameter is absent. */
   json(name: string): unknown {
     const text = this.#values.get(name)
-    return text === undefined ? undefined : parseJson(text)
+    if (text === undefined) return undefined
+    return parseJson(text === notText ? '' : text)
   }
 
   /** `r` and `w`: text that is no integer silently means the default. */
@@ -44,6 +44,13 @@ export class Query {
     const text = this.#values.get(name)
     return text === undefined ? undefined : readInteger(text)
   }
+}
+
+/** Stands for what is no UTF-8: no parameter means anything by it, and who asks for it says what it should be. */
+const notText = '\uD800'
+
+function decodeParameter(raw: string): string {
+  return decodeText(raw, true, () => notText)
 }
 
 /**

@@ -28,7 +28,7 @@ export function splitPath(path: string, plusIsSpace: boolean): string[] {
   while (begin <= path.length) {
     let end = path.indexOf('/', begin)
     if (end < 0) end = path.length
-    if (end > begin) segments.push(decodeText(path.slice(begin, end), plusIsSpace, namesAttachment(segments)))
+    if (end > begin) segments.push(decodeText(path.slice(begin, end), plusIsSpace, namesAttachment(segments) ? refuseName : refuseId))
     begin = end + 1
   }
   return segments
@@ -39,23 +39,31 @@ function namesAttachment([, id, ...rest]: readonly string[]): boolean {
   return id !== undefined && (rest.length > 0 || (id !== '_design' && id !== '_local'))
 }
 
+function refuseName(cause: unknown): never {
+  throw new ApiError('bad_request', 'Attachment name is not UTF-8 encoded', { cause })
+}
+
+function refuseId(cause: unknown): never {
+  throw new ApiError('illegal_docid', 'Document id must be valid UTF-8', { cause })
+}
+
 /**
  * Percent-decodes one segment or query part.
- * @throws ApiError `invalid_url_encoding`, or `bad_request` when the bytes are not UTF-8
+ * @param otherwise the result when the bytes are not UTF-8; by default they are an id that cannot be
+ * @throws ApiError `invalid_url_encoding`
  */
-export function decodeText(raw: string, plusIsSpace: boolean, isAttachmentName = false): string {
+export function decodeText(raw: string, plusIsSpace: boolean, otherwise: (cause: unknown) => string = refuseId): string {
   const text = plusIsSpace && raw.includes('+') ? raw.replace(plus, ' ') : raw
   if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)
   } catch (error) {
-    if (wellFormedEscapes.test(text) && isAttachmentName) throw new ApiError('bad_request', 'Attachment name is not UTF-8 encoded', { cause: error })
-    if (wellFormedEscapes.test(text)) throw new ApiError('illegal_docid', 'Document id must be valid UTF-8', { cause: error })
+    if (wellFormedEscapes.test(text)) return otherwise(error)
     throw new ApiError('invalid_url_encoding', undefined, { cause: error })
   }
 }
 
-/** Encodes one path segment for a Location header as CouchDB does: `:` stays, quotes and parentheses do not. */
+/** Encodes one path segment for a Location header as CouchDB does: `:` stays, quotes, parentheses and the tilde do not. */
 export function encodeSegment(text: string): string {
-  return encodeURIComponent(text).replace(/[!'()*]|%3A/g, match => match === '%3A' ? ':' : `%${match.charCodeAt(0).toString(16).toUpperCase()}`)
+  return encodeURIComponent(text).replace(/[!'()*~]|%3A/g, match => match === '%3A' ? ':' : `%${match.charCodeAt(0).toString(16).toUpperCase()}`)
 }

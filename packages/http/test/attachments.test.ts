@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { MemoryNode } from './memory-node.ts'
+import { type Answer, MemoryNode } from './memory-node.ts'
 
 const binary = { 'content-type': 'application/octet-stream' }
 
@@ -130,6 +130,14 @@ describe('attachments', () => {
     const document = (await node.get('/db/doc')).json
     expect([document.kept, Object.keys(document._attachments)]).to.deep.equal([true, ['a.bin', 'old']])
     expect((await node.get('/db/doc/a.bin')).text).to.equal('first')
+    const post = (query: string, ...parts: string[]): Promise<Answer> =>
+      node.post(`/db/doc${query}`, `${parts.join('')}--f--`, { 'content-type': 'multipart/form-data; boundary=f', 'referer': 'http://node.example:5984/page' })
+    const file = part('name="_attachments"; filename="b"', 'x')
+    expect((await post('', part('name="_rev"', answer.json.rev), file, file)).json.reason).to.equal('Duplicate attachments')
+    expect((await post('', part('name="_rev"', ''), file)).json.reason).to.equal('Invalid rev format')
+    expect((await post('', part('name="_doc"', '{}'), part('name="_rev"', answer.json.rev))).status, 'the document counts').to.equal(409)
+    expect((await post(`?rev=${answer.json.rev}`, part('name="_doc"', '{"new":true}'))).status).to.equal(201)
+    expect((await node.get('/db/doc')).json).to.include({ new: true })
   })
 
   it('of a revision that brings its history stay where it says', async () => {
@@ -161,6 +169,48 @@ describe('attachments', () => {
       expect((await node.put('/db/doc', { _rev: rev, _attachments: { f: { stub: true, revpos } } })).status).to.equal(412)
     }
     expect((await node.put('/db/doc', { _rev: rev, _attachments: { f: { stub: true, revpos: 1 } } })).status).to.equal(201)
+  })
+
+  it('are of no concern where a revision is stored already', async () => {
+    await node.put('/db/doc?new_edits=false', { _rev: '1-a' })
+    const again = { _id: 'doc', _rev: '1-a', _attachments: { never: { stub: true, revpos: 1 } } }
+    expect((await node.put('/db/doc?new_edits=false', again)).status).to.equal(201)
+    expect((await node.post('/db/_bulk_docs', { new_edits: false, docs: [again] })).json).to.deep.equal([])
+    expect((await node.get('/db/doc')).json._attachments).to.equal(undefined)
+    expect((await node.put('/db/doc?new_edits=false', { ...again, _rev: '1-b' })).status).to.equal(412)
+  })
+
+  it('keep the generation that wrote them in a copy', async () => {
+    const { rev } = (await node.put('/db/doc', {})).json
+    await node.request('PUT', `/db/doc/a?rev=${rev}`, 'x', binary)
+    await node.request('COPY', '/db/doc', undefined, { destination: 'copy' })
+    expect((await node.get('/db/copy')).json._attachments.a.revpos).to.equal(2)
+  })
+
+  it('that a reader has already come in JSON, also where multipart would do', async () => {
+    const { rev } = (await node.put('/db/doc', { _attachments: { a: { content_type: 'text/plain', data: 'eA==' } } })).json
+    const known = encodeURIComponent(JSON.stringify([rev]))
+    const read = await node.get(`/db/doc?atts_since=${known}`, { accept: '*/*' })
+    expect([read.json._attachments.a.stub, read.json._attachments.a.encoding]).to.deep.equal([true, 'gzip'])
+    const open = await node.get(`/db/doc?open_revs=all&atts_since=${known}`, { accept: 'multipart/mixed' })
+    expect(open.text).to.match(/^--\S+\r\nContent-Type: application\/json\r\n/)
+    const bulk = await node.post('/db/_bulk_get', { docs: [{ id: 'doc', atts_since: [rev] }] }, { accept: 'multipart/mixed' })
+    expect(bulk.text).to.match(/^--\S+\r\nContent-Type: application\/json\r\n/)
+  })
+
+  it('are read of the newest revision, and of a tombstone, where that is asked for', async () => {
+    const first = (await node.put('/db/doc', { _attachments: { a: { data: 'b2xk' } } })).json.rev
+    const second = (await node.request('PUT', `/db/doc/a?rev=${first}`, 'new', binary)).json.rev
+    expect((await node.get(`/db/doc/a?rev=${first}`)).text).to.equal('old')
+    expect((await node.get(`/db/doc/a?rev=${first}&latest=true`)).text).to.equal('new')
+    await node.put('/db/doc', { _rev: second, _deleted: true, _attachments: { a: { stub: true } } })
+    expect((await node.get('/db/doc/a')).status).to.equal(404)
+    expect((await node.get('/db/doc/a?deleted=true')).text).to.equal('new')
+  })
+
+  it('cannot be deleted under a name that none can have', async () => {
+    await node.put('/db/doc', {})
+    expect((await node.delete('/db/doc/_x')).json).to.deep.equal({ error: 'bad_request', reason: "Attachment name '_x' starts with prohibited character '_'" })
   })
 
   it('are not posted by a form to local documents', async () => {

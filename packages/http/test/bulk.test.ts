@@ -125,7 +125,7 @@ describe('_bulk_get', () => {
   })
 
   it('reports unknown documents, unknown revisions and bad items in their places', async () => {
-    const items = [{ id: 'none' }, { id: 'one', rev: '9-z' }, null, {}, { rev: '1-a' }, { id: 'one', rev: 'bad' }, { id: 'one', rev: null }, { id: 5 }, { id: '_x' }, { id: 'one', atts_since: 'x' }]
+    const items = [{ id: 'none' }, { id: 'one', rev: '9-z' }, null, {}, { rev: '1-a' }, { id: 'one', rev: 'bad' }, { id: 'one', rev: null }, { id: 5 }, { id: '_x' }, { id: 'one', atts_since: 'x' }, { id: 'one', atts_since: ['1-a', 5] }]
     const errors = (await ask(items)).json.results.map((result: any) => result.docs[0].error)
     expect(errors).to.deep.equal([
       { id: 'none', rev: 'undefined', error: 'not_found', reason: 'missing' },
@@ -138,6 +138,7 @@ describe('_bulk_get', () => {
       { id: 5, rev: null, error: 'illegal_docid', reason: 'Document id must be a string' },
       { id: '_x', rev: null, error: 'illegal_docid', reason: 'Only reserved document ids may start with underscore.' },
       { id: 'one', rev: 'x', error: 'bad_request', reason: 'att_since value must be array of revs.' },
+      { id: 'one', rev: 5, error: 'bad_request', reason: 'Invalid rev format' },
     ])
   })
 
@@ -145,12 +146,15 @@ describe('_bulk_get', () => {
     const parts = await ask([{ id: 'one' }, { id: 'none' }], '', { accept: 'multipart/related' })
     expect(parts.headers['content-type']).to.match(/^multipart\/related; boundary="/)
     expect(parts.text).to.contain('Content-Type: application/json; error="true"')
-    expect((await ask([{ id: 'one' }], '', { accept: 'multipart/mixed, application/json' })).json.results).to.have.length(1)
+    for (const accept of ['multipart/mixed, application/json', 'application/*, multipart/mixed', 'multipart/mixed;q=0, */*']) {
+      expect((await ask([{ id: 'one' }], '', { accept })).json.results, accept).to.have.length(1)
+    }
+    expect((await ask([], '', { accept: 'multipart/mixed, application/json;q=0' })).headers['content-type']).to.match(/^multipart\/mixed; boundary="/)
   })
 
   it('names document and revision in the head of a part with attachments', async () => {
     const { rev } = (await node.put('/db/with', { _attachments: { a: { data: 'YQ==' } } })).json
-    const parts = await ask([{ id: 'with' }], '?attachments=true', { accept: 'multipart/mixed' })
+    const parts = await ask([{ id: 'with' }], '', { accept: 'multipart/mixed' })
     expect(parts.text).to.contain(`\r\nX-Doc-Id: with\r\nX-Rev-Id: ${rev}\r\nContent-Type: multipart/related; boundary=`)
   })
 

@@ -9,7 +9,7 @@ import { takeAttachment } from './attachment-intake.ts'
 export interface ResolutionOptions {
   /** False: the revision brings its history, and says itself in which generation each attachment was written. */
   readonly newEdits: boolean
-  /** The revision that is replaced. */
+  /** The revision that is replaced, or with its history the one that is named. */
   readonly parent: string | null
   /** Stores the bytes of entries whose content follows, called in the order of the entries. */
   readonly takeFollowing?: (entry: FollowingEntry, revposOf: (entry: FollowingEntry) => number) => Promise<AttachmentRecord>
@@ -35,7 +35,8 @@ export async function resolveAttachments(
   const records: AttachmentRecord[] = []
   for (const entry of entries) {
     if (entry.kind === 'stub') {
-      records.push(stubs.get(entry.name)!)
+      const record = stubs.get(entry.name)
+      if (record !== undefined) records.push(record)
       continue
     }
     if (entry.kind === 'inline') records.push(await takeAttachment(id, { ...entry, revpos: revposOf(entry) }, once(entry.data), request, services))
@@ -53,9 +54,12 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefi
 async function findStubs(
   id: string, entries: readonly AttachmentEntry[], document: ParsedDocument, { newEdits, parent }: ResolutionOptions, request: RequestContext, services: Services,
 ): Promise<ReadonlyMap<string, AttachmentRecord>> {
-  const base = newEdits ? parent : await nearestAncestor(id, document, request, services)
+  const history = historyOf(document, parent)
+  const base = newEdits ? parent : await nearestAncestor(id, history, request, services)
   const known = base === null ? undefined : await attachmentsOf(id, base, request, services)
   const found = new Map(known?.map(record => [record.name, record]))
+  // A revision that is stored stays as it is, whatever is said of it now.
+  if (!newEdits && base === history[0]) return found
   for (const entry of entries) {
     if (entry.kind !== 'stub') continue
     const record = found.get(entry.name)
@@ -82,16 +86,19 @@ async function refusal(
   return stands ? missing : new ApiError('conflict')
 }
 
-/** The newest revision of the given history whose content is still here. */
-async function nearestAncestor(id: string, { path }: ParsedDocument, request: RequestContext, services: Services): Promise<string | null> {
-  if (path === null) return null
+/** The revisions that a document names with its history, newest first. */
+function historyOf({ path, revision }: ParsedDocument, named: string | null): readonly string[] {
+  if (path !== null) return path.ids.map((hash, index) => formatRevision({ generation: path.start - index, hash }))
+  const own = named ?? revision
+  return own === null ? [] : [own]
+}
+
+/** The newest of them whose content is still here. */
+async function nearestAncestor(id: string, history: readonly string[], request: RequestContext, services: Services): Promise<string | null> {
+  if (history.length === 0) return null
   const opened = await services.coordinator.openDocument(request.database, id, { body: false, tree: true, r: everyReplica }, request)
   const available = new Set(opened?.tree?.flatMap(availableRevisions))
-  for (const [index, hash] of path.ids.entries()) {
-    const revision = formatRevision({ generation: path.start - index, hash })
-    if (available.has(revision)) return revision
-  }
-  return null
+  return history.find(revision => available.has(revision)) ?? null
 }
 
 function availableRevisions({ path, available }: Branch): string[] {

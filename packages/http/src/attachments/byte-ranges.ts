@@ -3,8 +3,6 @@ import type { BlobSpan } from '@sectional/core'
 
 /** More ranges than this in one request get the whole. */
 const rangesMax = 9
-const rangeForm = /^(\d*)-(\d*)$/
-
 /**
  * The Range header of a request for `length` bytes (api.md A5.13).
  * @returns null where the whole is to be sent: no header, one that cannot be read, too many ranges, or everything
@@ -12,18 +10,35 @@ const rangeForm = /^(\d*)-(\d*)$/
  */
 export function byteRanges(header: string | undefined, length: number): readonly BlobSpan[] | null {
   if (header === undefined || !header.startsWith('bytes=')) return null
-  const texts = header.slice('bytes='.length).split(',').map(text => text.trim())
-  if (texts.length > rangesMax || texts.some(text => text === '-' || !rangeForm.test(text))) return null
-  if (texts.length === 1 && texts[0] === '0-') return null
-  return texts.map(text => span(text, length))
+  const asked = header.slice('bytes='.length).split(',').map(text => text.trim()).filter(text => text !== '').map(readRange)
+  if (asked.length === 0 || asked.length > rangesMax || asked.includes(null)) return null
+  const spans: BlobSpan[] = []
+  for (const { first, last } of asked as Range[]) {
+    if (first === 0 && last === null) return null
+    const start = first === null ? Math.max(0, length - last!) : first
+    const end = first === null || last === null ? length : Math.min(last + 1, length)
+    if (start >= end) throw new ApiError('range_not_satisfiable')
+    spans.push({ start, end })
+  }
+  return spans
 }
 
-function span(text: string, length: number): BlobSpan {
-  const [, first, last] = rangeForm.exec(text) as unknown as [string, string, string]
-  const start = first === '' ? Math.max(0, length - Number(last)) : Number(first)
-  const end = first === '' || last === '' ? length : Math.min(Number(last) + 1, length)
-  if (start >= end) throw new ApiError('range_not_satisfiable')
-  return { start, end }
+/** `first` null: the `last` bytes. */
+type Range = { readonly first: number; readonly last: number | null } | { readonly first: null; readonly last: number }
+
+/** Read as leniently as CouchDB's HTTP server does: `5` is `5-`, and signs may stand before numbers. */
+function readRange(text: string): Range | null {
+  if (text.startsWith('-')) {
+    const last = readNumber(text.slice(1))
+    return last === null ? null : { first: null, last }
+  }
+  const [first, last, ...more] = text.split('-').filter(part => part !== '').map(readNumber)
+  if (first === undefined || first === null || last === null || more.length > 0) return null
+  return { first, last: last ?? null }
+}
+
+function readNumber(text: string): number | null {
+  return /^[+-]?\d+$/.test(text) ? Number(text) : null
 }
 
 /** As in `Content-Range`. */

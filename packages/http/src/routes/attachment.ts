@@ -33,8 +33,9 @@ export async function getAttachment(request: RequestContext, services: Services)
   checkPlacedId(id, request)
   const revision = request.query.get('rev')
   const r = request.query.quorum('r')
-  const { attachments = [] } = revision === undefined ? await openWinner(id, noFlags, { r }, request, services)
-    : await openRevision(id, formatRevision(parseRevision(revision)), noFlags, r, request, services)
+  const { attachments = [] } = revision === undefined
+    ? await openWinner(id, noFlags, { r, tombstone: request.query.flag('deleted') }, request, services)
+    : await openRevision(id, formatRevision(parseRevision(revision)), { ...noFlags, latest: request.query.flag('latest') }, r, request, services)
   const record = attachments.find(attachment => attachment.name === name)
   if (record === undefined) throw new ApiError('missing_attachment')
   const etag = `"${record.digest}"`
@@ -164,6 +165,7 @@ function checkBase(id: string, { body, deleted }: Base, request: RequestContext,
 export async function deleteAttachment(request: RequestContext, services: Services): Promise<void> {
   const [id, name] = request.params as [string, string]
   checkPlacedId(id, request)
+  checkAttachmentName(name)
   const parent = namedRevision(request, null)
   const base = parent === null ? await openWinner(id, noFlags, {}, request, services) : await openBase(id, parent, request, services)
   const { body, deleted, attachments = [] } = base

@@ -4,10 +4,10 @@ import {
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../body.ts'
 import type { OpenedDocument } from '@sectional/cluster'
-import { readFlags, showRelated, showRevision, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision } from '../document-reading.ts'
+import { readFlags, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision } from '../document-reading.ts'
 import { documentIdRules } from '../document-writing.ts'
 import { JsonWriter } from '../json-writer.ts'
-import { acceptsMultipart, MultipartWriter } from '../multipart-writer.ts'
+import { acceptsType, MultipartWriter } from '../multipart-writer.ts'
 import { jsonHeaders } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -42,9 +42,9 @@ export async function postBulkGet(request: RequestContext, services: Services): 
 
 /** Only where JSON is not acceptable and multipart is named. */
 function multipartType(accept: string | undefined): 'multipart/mixed' | 'multipart/related' | null {
-  if (accept === undefined || accept.includes('*/*') || accept.includes('application/json')) return null
-  if (acceptsMultipart(accept, 'multipart/mixed')) return 'multipart/mixed'
-  return acceptsMultipart(accept, 'multipart/related') ? 'multipart/related' : null
+  if (acceptsType(accept, 'application/json')) return null
+  if (acceptsType(accept, 'multipart/mixed')) return 'multipart/mixed'
+  return acceptsType(accept, 'multipart/related') ? 'multipart/related' : null
 }
 
 async function sendResults(docs: readonly unknown[], request: RequestContext, services: Services): Promise<void> {
@@ -97,10 +97,9 @@ function errorPart(writer: MultipartWriter, { error: { id, ...rest }, ofRevision
 }
 
 function documentPart(writer: MultipartWriter, shown: ShownRevision, flags: ReadFlags): Promise<void> {
-  if (!flags.attachments || shown.attachments === undefined) return writer.documentPart(showRevision(shown, flags).json)
   // Ids may hold what no header line can.
   const headers = `X-Doc-Id: ${shown.id.replace(/[\r\n]/g, ' ')}\r\nX-Rev-Id: ${shown.revision.replace(/[\r\n]/g, ' ')}\r\n`
-  return writer.relatedPart({ id: shown.id, ...showRelated(shown, flags) }, headers)
+  return writer.revisionPart(shown, flags, headers)
 }
 
 async function eachResult(docs: readonly unknown[], request: RequestContext, services: Services, take: (result: ItemResult) => Promise<void> | undefined): Promise<void> {
@@ -145,7 +144,8 @@ function readItem(item: unknown, flags: ReadFlags, rules: DocumentIdRules): Want
   const invalid = invalidMember(item)
   if (invalid !== null) return refuse(id, invalid.value, 'bad_request', invalid.reason)
   const since = item['atts_since'] as readonly string[] | undefined
-  return { id: id as string, rev: rev as string | undefined, flags: since === undefined ? flags : { ...flags, attachments: true, attachmentsSince: since } }
+  const isSince = since !== undefined && since.length > 0
+  return { id: id as string, rev: rev as string | undefined, flags: isSince ? { ...flags, attachments: true, attachmentsSince: since } : flags }
 }
 
 async function openItems(items: readonly (WantedItem | ItemResult)[], request: RequestContext, services: Services): Promise<OpenedItems> {
@@ -193,8 +193,9 @@ function showItem({ id, rev, flags }: WantedItem, opened: readonly OpenedRevisio
 function invalidMember({ rev, atts_since: attachmentsSince }: JsonObject): { readonly value: unknown; readonly reason: string } | null {
   if (rev !== undefined && (typeof rev !== 'string' || readRevision(rev) === null)) return { value: rev, reason: 'Invalid rev format' }
   if (attachmentsSince === undefined) return null
-  const listed = Array.isArray(attachmentsSince) && attachmentsSince.every(since => typeof since === 'string' && readRevision(since) !== null)
-  return listed ? null : { value: attachmentsSince, reason: 'att_since value must be array of revs.' }
+  if (!Array.isArray(attachmentsSince)) return { value: attachmentsSince, reason: 'att_since value must be array of revs.' }
+  const invalid: unknown = attachmentsSince.find(since => typeof since !== 'string' || readRevision(since) === null)
+  return invalid === undefined ? null : { value: invalid, reason: 'Invalid rev format' }
 }
 
 function part(id: string, item: OpenedRevision, flags: ReadFlags, whole: OpenedDocument | null): ItemPart {

@@ -7,7 +7,7 @@ import { wholePart } from '../attachments/multipart-document.ts'
 import { boundaryOf, headerParameter, MultipartReader } from '../attachments/multipart-reader.ts'
 import { requireDatabaseAdmin } from '../authorization.ts'
 import { requestChunks } from '../body.ts'
-import { checkWrittenDocument, designPrefix, documentIdRules } from '../document-writing.ts'
+import { checkWrittenDocument, designPrefix, documentIdRules, namedRevision } from '../document-writing.ts'
 import { documentTag, sendJsonText } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -23,13 +23,13 @@ interface Form {
 export async function postDocumentForm(request: RequestContext, services: Services): Promise<void> {
   requireSameSite(request)
   const type = request.header('content-type')
-  if (!type?.toLowerCase().startsWith('multipart/form-data')) throw new ApiError('bad_content_type', 'Invalid Content-Type header for form upload')
+  if (!type?.toLowerCase().startsWith('multipart/form-data')) throw new ApiError('bad_content_type', 'Content-Type must be multipart/form-data')
   const boundary = boundaryOf(type)
   if (boundary === null) throw new ApiError('bad_request', 'multipart/form-data needs a boundary in its Content-Type.')
   const id = checkDocumentId(request.params[0]!, documentIdRules(request.database, services))
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   const { document, revision, files } = await readForm(id, new MultipartReader(requestChunks(request, services), boundary), request, services)
-  const parent = document === null ? revision : document.revision ?? revision
+  const parent = document === null ? revision : namedRevision(request, document.revision)
   const base = document === null ? await openBase(id, parent, request, services)
     : { body: document.body, deleted: document.deleted, attachments: await resolveAttachments(id, document, { newEdits: true, parent }, request, services) ?? [] }
   const revpos = parent === null ? 1 : parseRevision(parent).generation + 1
@@ -61,8 +61,7 @@ async function readForm(id: string, reader: MultipartReader, request: RequestCon
         checkWrittenDocument(id, document, request.database, services)
         break
       case '_rev': {
-        const text = Buffer.from(await wholePart(part, request, services)).toString('utf8').trim()
-        revision = text === '' ? null : formatRevision(parseRevision(text))
+        revision = formatRevision(parseRevision(Buffer.from(await wholePart(part, request, services)).toString('utf8').trim()))
         break
       }
       case '_attachments': {
@@ -70,6 +69,7 @@ async function readForm(id: string, reader: MultipartReader, request: RequestCon
         const name = headerParameter(disposition, 'filename')
         if (name === undefined || name === '') break
         checkAttachmentName(name)
+        if (files.has(name)) throw new ApiError('bad_request', 'Duplicate attachments')
         const contentType = part.headers.get('content-type') ?? defaultContentType
         files.set(name, await takeAttachment(id, { name, contentType, encoding: 'identity', revpos: 0 }, part.body, request, services))
         break

@@ -6,7 +6,7 @@ import {
   checkPlacedId, openRevision, openWinner, readFlags, showRelated, showRevision, shownRevision, writeRevision, type ReadFlags, type ShownRevision,
 } from '../document-reading.ts'
 import { endHead, JsonWriter } from '../json-writer.ts'
-import { acceptsMultipart, MultipartWriter } from '../multipart-writer.ts'
+import { acceptsType, MultipartWriter } from '../multipart-writer.ts'
 import { documentTag, jsonHeaders, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -37,11 +37,12 @@ async function sendWithContent(shown: ShownRevision, flags: ReadFlags, request: 
   const { json, hasMeta, following } = showRelated(shown, flags)
   if (!hasMeta && matchesTag(request, etag)) return sendNotModified(request, services, etag)
   const tag: HttpHeaders = hasMeta ? {} : { ETag: etag }
-  if (!acceptsMultipart(request.header('accept'), 'multipart/related')) {
+  if (following.size === 0 || !acceptsType(request.header('accept'), 'multipart/related')) {
     const headers = { ...jsonHeaders(request, services), ...tag }
     if (request.head) return endHead(request, services, headers)
     const writer = new JsonWriter(request, services, 200, headers)
-    await writeRevision(writer, shown, flags, request, services)
+    // Where multipart would do, what is not sent says how it is stored.
+    await writeRevision(writer, shown, following.size === 0 ? { ...flags, encodingInfo: true } : flags, request, services)
     writer.text('\n')
     return writer.end()
   }
@@ -61,7 +62,7 @@ async function getOpenRevisions(id: string, asked: string, flags: ReadFlags, req
   const r = request.query.quorum('r')
   const opened = await services.coordinator.openRevisions(request.database, id, { revisions, latest: flags.latest, r }, request)
   if (opened === null) throw new ApiError('missing')
-  if (acceptsMultipart(request.header('accept'), 'multipart/mixed')) return sendMultipart(opened, flags, request, services)
+  if (acceptsType(request.header('accept'), 'multipart/mixed')) return sendMultipart(opened, flags, request, services)
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('[')
   for (const [index, item] of opened.entries()) {
@@ -80,17 +81,15 @@ async function getOpenRevisions(id: string, asked: string, flags: ReadFlags, req
 
 async function sendMultipart(opened: readonly OpenedRevision[], flags: ReadFlags, request: RequestContext, services: Services): Promise<void> {
   const writer = new MultipartWriter(request, services, 'multipart/mixed')
-  const withContent = { ...flags, attachments: true }
   for (const item of opened) {
     if (item.kind === 'missing') await writer.errorPart({ missing: item.revision })
-    else if (item.revision.attachments === undefined) await writer.documentPart(showRevision(shownRevision(item.revision), flags).json)
-    else await writer.relatedPart({ id: item.revision.id, ...showRelated(shownRevision(item.revision), withContent) })
+    else await writer.revisionPart(shownRevision(item.revision), flags)
   }
   await writer.end()
 }
 
 function namedRevisions(request: RequestContext): readonly string[] {
   const revisions = request.query.json('open_revs')
-  if (!Array.isArray(revisions)) throw new ApiError('bad_request', '`open_revs` must be `all` or a JSON array of revisions.')
+  if (!Array.isArray(revisions)) throw new ApiError('bad_request', 'Invalid list of revisions')
   return revisions.map(revision => formatRevision(parseRevision(revision)))
 }

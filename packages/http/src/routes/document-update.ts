@@ -45,7 +45,7 @@ export async function putDocument(request: RequestContext, services: Services): 
   await multipart?.finish()
   if (!newEdits) return putReplicated(id, document, parent, attachments, request, services)
   const edit: Edit = { id, parent, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
-  if (isBatched(request)) return acceptBatched(edit, request, services)
+  if (isBatched(request) && multipart === null) return acceptBatched(edit, request, services)
   const written = await update(edit, request, services, request)
   answerPut(id, written, document.deleted, request, services)
 }
@@ -122,15 +122,13 @@ export async function copyLocalDocument(request: RequestContext, services: Servi
 interface CopyTarget { readonly id: string; readonly revision: string | null }
 
 async function writeCopy(
-  target: CopyTarget, body: Uint8Array, request: RequestContext, services: Services, sourceAttachments?: readonly AttachmentRecord[],
+  target: CopyTarget, body: Uint8Array, request: RequestContext, services: Services, attachments?: readonly AttachmentRecord[],
 ): Promise<void> {
   const { id, revision: parent } = target
   const document: ParsedDocument = { id: null, revision: parent, path: null, deleted: false, attachments: null, body: Buffer.from(body) }
   if (id.startsWith(localPrefix)) return writeLocalDocument(id.slice(localPrefix.length), parent, document, request, services)
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   checkWrittenDocument(id, document, request.database, services)
-  const revpos = parent === null ? 1 : parseRevision(parent).generation + 1
-  const attachments = sourceAttachments?.map(attachment => ({ ...attachment, revpos }))
   if (attachments !== undefined) {
     await services.coordinator.shareBlobs(request.database, request.params[0]!, id, attachments.map(({ blob }) => blob), request)
   }
