@@ -45,8 +45,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax, options.batchedBytesMax)
   const feeds = new Feeds(runtime.clock, parts.control)
   const settings = new HttpSettings(configuration)
-  // Clients of feeds are to go to nodes that stay.
-  const unsubscribe = configuration.onChange(() => { if (settings.maintenanceMode === 'true') feeds.endAll() })
+  const unsubscribe = configuration.onChange(() => { if (settings.isLeaving) feeds.endAll() })
   const secrets = new SessionSecrets({ control: parts.control, configuration, settings, clock: runtime.clock, random: runtime.random })
   const services: Services = {
     ...parts,

@@ -60,6 +60,8 @@ export class HttpSettings {
   /** Behind the time in identifiers of `utc_id`. */
   get uuidSuffix(): string { return this.text('uuids', 'utc_id_suffix', '') }
   get maintenanceMode(): string { return this.text('couchdb', 'maintenance_mode', 'false') }
+  /** Clients are to go to nodes that stay. */
+  get isLeaving(): boolean { return this.maintenanceMode === 'true' || this.maintenanceMode === 'nolb' }
   get shardsPerDatabase(): number { return this.integer('cluster', 'q', 8) }
   get replicasPerShard(): number { return this.integer('cluster', 'n', 3) }
   get defaultSecurity(): string { return this.text('couchdb', 'default_security', 'admin_only') }

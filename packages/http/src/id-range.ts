@@ -15,6 +15,15 @@ export function requestedRange({ start, end, descending, inclusiveEnd }: ListPar
   return { ...(low === null || low === undefined ? {} : { low }), ...(high === undefined ? {} : { high }) }
 }
 
+/** Where a list begins that shows nothing: its offset is that place. */
+export function beginning({ start, descending }: ListParameters, scope: IdRange): IdBound | undefined {
+  if (start === undefined) return descending ? scope.high : scope.low
+  const asked = bound(start.key, true)
+  if (asked !== null) return asked
+  // Keys that sort before every id.
+  return descending ? { id: scope.low?.id ?? '', inclusive: false } : scope.low
+}
+
 /** null: before every id. */
 function bound(key: unknown, inclusive: boolean): IdBound | null {
   return typeof key === 'string' ? { id: key, inclusive } : null

@@ -17,12 +17,12 @@ export interface ListParameters {
   readonly attachments: boolean
   readonly encodingInfo: boolean
   readonly updateSequence: boolean
+  readonly partition?: string
 }
 
 /** Values before they are checked together. */
 interface Draft {
   keys?: unknown
-  key?: { readonly key: unknown }
   start?: { readonly key: unknown }
   end?: { readonly key: unknown }
   inclusiveEnd: boolean
@@ -34,8 +34,11 @@ interface Draft {
   attachments: boolean
   encodingInfo: boolean
   updateSequence: boolean
+  partition?: string
 }
 
+/** In a body only numbers will do. */
+const integerParameters = new Set(['skip', 'limit', 'group_level'])
 const jsonParameters = new Set(['key', 'keys', 'startkey', 'start_key', 'endkey', 'end_key'])
 
 function emptyDraft(): Draft {
@@ -52,13 +55,17 @@ export function listParameters(query: Query, body: JsonObject | null): ListParam
   return finish(draft, keysInBody === undefined ? 'parameter' : 'body member')
 }
 
-/** One of the `queries`: its own members win over the query string. */
+/** One of the `queries`: its own members win over the query string. A single key asks for the range that it is. */
 export function listQueryParameters(query: Query, member: unknown): ListParameters {
   if (!isJsonObject(member)) throw new ApiError('bad_request', '`queries` must be an array of objects.')
   const draft = emptyDraft()
   applyQuery(draft, query)
   applyMembers(draft, member)
-  if (member['keys'] !== undefined) draft.keys = member['keys']
+  const { keys } = draft
+  if (keys !== undefined && !Array.isArray(keys)) throw new ApiError('query_parse_error', '`keys` must be an array of strings.')
+  if (keys?.length !== 1) return finish(draft, 'body member')
+  delete draft.keys
+  apply(draft, 'key', keys[0])
   return finish(draft, 'body member')
 }
 
@@ -76,12 +83,15 @@ function applyQuery(draft: Draft, query: Query): void {
 
 function applyMembers(draft: Draft, body: JsonObject | null): void {
   if (body === null) return
-  for (const [name, value] of Object.entries(body)) apply(draft, name, value)
+  for (const [name, value] of Object.entries(body)) {
+    if (integerParameters.has(name) && typeof value === 'string') throw new ApiError('query_parse_error', `Invalid value for integer: ${JSON.stringify(value)}`)
+    apply(draft, name, value)
+  }
 }
 
 function apply(draft: Draft, name: string, value: unknown): void {
   switch (name) {
-    case 'key': draft.key = { key: value }; break
+    case 'key': draft.start = draft.end = { key: value }; break
     case 'keys': draft.keys = value; break
     case 'startkey': case 'start_key': draft.start = { key: value }; break
     case 'endkey': case 'end_key': draft.end = { key: value }; break
@@ -94,6 +104,7 @@ function apply(draft: Draft, name: string, value: unknown): void {
     case 'update_seq': draft.updateSequence = strictBoolean(value); break
     case 'skip': draft.skip = nonNegativeInteger(value); break
     case 'limit': draft.limit = nonNegativeInteger(value); break
+    case 'partition': draft.partition = typeof value === 'string' ? value : JSON.stringify(value); break
     default: checkViewParameter(name, value)
   }
 }
@@ -121,11 +132,16 @@ function checkViewParameter(name: string, value: unknown): void {
 }
 
 function finish(draft: Draft, place: 'parameter' | 'body member'): ListParameters {
-  const { keys, key, ...rest } = draft
+  const { keys, ...rest } = draft
   if (keys !== undefined && !Array.isArray(keys)) throw new ApiError('bad_request', `\`keys\` ${place} must be an array.`)
-  if (keys !== undefined && (key !== undefined || draft.start !== undefined || draft.end !== undefined)) {
+  if (keys !== undefined && (draft.start !== undefined || draft.end !== undefined) && !isTheSame(keys, draft)) {
     throw new ApiError('query_parse_error', '`keys` is incompatible with `key`, `start_key` and `end_key`')
   }
-  if (key !== undefined) return { ...rest, keys: null, start: key, end: key, inclusiveEnd: true }
   return { ...rest, keys: (keys as readonly unknown[] | undefined) ?? null }
+}
+
+/** A range beside `keys` is fine where it says the same, or there are none. */
+function isTheSame(keys: readonly unknown[], { start, end }: Draft): boolean {
+  const same = (one: { readonly key: unknown } | undefined): boolean => one !== undefined && JSON.stringify(one.key) === JSON.stringify(keys[0])
+  return keys.length === 0 || (keys.length === 1 && same(start) && same(end))
 }

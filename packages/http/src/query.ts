@@ -23,6 +23,11 @@ export class Query {
     return new Query(values)
   }
 
+  /** The same parameters with names in lower case. */
+  lowerCase(): Query {
+    return new Query(new Map([...this.#values].map(([name, value]) => [name.toLowerCase(), value])))
+  }
+
   get isEmpty(): boolean { return this.#values.size === 0 }
   get(name: string): string | undefined { return this.#values.get(name) }
   has(name: string): boolean { return this.#values.has(name) }
@@ -58,7 +63,7 @@ function decodeParameter(raw: string): string {
  * @throws ApiError `query_parse_error` for anything but true and false
  */
 export function strictBoolean(value: unknown): boolean {
-  switch (value) {
+  switch (typeof value === 'string' ? value.toLowerCase() : value) {
     case true: case 'true': return true
     case false: case 'false': return false
     default: throw new ApiError('query_parse_error', `Invalid boolean parameter: ${JSON.stringify(value)}`)

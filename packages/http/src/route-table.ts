@@ -15,7 +15,7 @@ import {
 import { getDatabaseUpdates } from './routes/database-updates.ts'
 import { deleteDatabase, getDatabase, putDatabase } from './routes/database.ts'
 import { getAllDatabases, getDatabasesInformation, postDatabasesInformation } from './routes/databases.ts'
-import { listAllDocuments, listDesignDocuments, listPartition, queryAllDocuments, queryDesignDocuments } from './routes/document-list.ts'
+import { listAllDocuments, listDesignDocuments, listPartition, queryPartition, queryAllDocuments, queryDesignDocuments } from './routes/document-list.ts'
 import { postDocumentForm } from './routes/document-form.ts'
 import { getDocument } from './routes/document-open.ts'
 import { copyDocument, copyLocalDocument, deleteDocument, postDocument, putDocument } from './routes/document-update.ts'
@@ -147,6 +147,7 @@ function partitionResources(): Readonly<Record<string, Resource>> {
     '/_partition': resource('partition', 'member', 'GET', { '*': refusePartitionPath }),
     '/_partition/{partition}': resource('partition', 'member', 'GET', { GET: getPartition }),
     '/_partition/{partition}/_all_docs': resource('partition-all-docs', 'member', 'GET,HEAD,POST', { GET: listPartition, POST: listPartition }),
+    '/_partition/{partition}/_all_docs/queries': resource('partition-all-docs-queries', 'member', 'POST', { POST: queryPartition }),
     '/_partition/{partition}/_find': missingFeature('partition-find', 'member', 'POST', 'Find is'),
     '/_partition/{partition}/_explain': missingFeature('partition-explain', 'member', 'POST', 'Find is'),
     '/_partition/{partition}/_design/{name}/_view/{view}': missingFeature('partition-view', 'member', 'GET,POST,HEAD', 'Views are'),

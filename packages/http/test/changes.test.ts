@@ -170,9 +170,40 @@ describe('the changes feed', () => {
     }
     for (const query of ['limit=many', 'limit=-1', 'timeout=soon', 'style=fancy']) expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(400)
     for (const query of ['filter=f/odd', 'filter=_view&view=f/by']) expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(501)
-    expect((await node.post('/db/_changes?filter=_selector', { selector: { n: { $bigger: 1 } } })).json.reason).to.equal('Selector error: Invalid operator: $bigger')
+    expect((await node.post('/db/_changes?filter=_selector', { selector: { n: { $bigger: 1 } } })).json.reason).to.equal('Invalid operator: $bigger')
+    expect((await node.post('/db/_changes?filter=_selector', { selector: {}, fields: [1] })).json.reason).to.equal('Invalid JSON for field spec: 1')
     const put = await node.put('/db/_changes', {})
     expect([put.status, put.headers['allow'], put.json.reason]).to.deep.equal([405, 'GET,HEAD,POST', 'Only GET,POST,HEAD allowed'])
+  })
+})
+
+describe('parameters of the changes feed', () => {
+  let node: MemoryNode
+  before(async () => {
+    node = new MemoryNode()
+    await node.put('/db?q=1')
+    for (const id of ['a', 'b', 'c']) await node.put(`/db/${id}`, {})
+  })
+  after(() => node.stop())
+
+  const ids = async (query: string): Promise<unknown> => (await node.get(`/db/_changes?${query}`)).json.results.map((row: any) => row.id)
+
+  it('begin at the newest in descending order, wherever the client is', async () => {
+    for (const since of ['bad', 'now', '2']) expect(await ids(`descending=true&since=${since}&limit=2`), since).to.deep.equal(['c', 'b'])
+  })
+
+  it('may be written in capitals, and the later one of two places counts', async () => {
+    expect(await ids('LIMIT=1&Descending=true')).to.deep.equal(['c'])
+    const [first, second] = (await node.get('/db/_changes')).json.results.map((row: any) => encodeURIComponent(row.seq))
+    expect(await ids(`since=${second}&Last-Event-ID=${first}`)).to.deep.equal(['b', 'c'])
+    expect(await ids(`Last-Event-ID=${first}&since=${second}`)).to.deep.equal(['c'])
+  })
+
+  it('that no text are matter only to who asks for them', async () => {
+    expect(await ids('other=%ff')).to.have.length(3)
+    expect((await node.get('/db/_changes?since=%ff')).json.reason).to.equal("Malformed sequence supplied in 'since' parameter.")
+    expect((await node.get('/db/_changes?filter=_doc_ids&doc_ids=[%22%ff%22]')).json.reason).to.equal('invalid UTF-8 JSON')
+    expect((await node.get('/db/_all_docs?key=%22%ff%22')).json.reason).to.equal('invalid UTF-8 JSON')
   })
 })
 
@@ -188,15 +219,19 @@ describe('waiting feeds', () => {
     await node.stop()
   })
 
-  it('end well when the node is put into maintenance', async () => {
-    const node = new MemoryNode()
-    await node.put('/db?q=2')
-    const waiting = node.get('/db/_changes?feed=continuous&heartbeat=60000')
-    await node.clock.advance(1000)
-    await node.put('/_node/_local/_config/couchdb/maintenance_mode', '"true"', { 'content-type': 'application/json' })
-    expect((await node.during(waiting)).text).to.contain('"last_seq"')
-    await node.stop()
-  })
+  for (const mode of ['true', 'nolb']) {
+    it(`end well when the maintenance mode becomes ${mode}, and begin no wait then`, async () => {
+      const node = new MemoryNode()
+      await node.put('/db?q=2')
+      const waiting = node.get('/db/_changes?feed=continuous&heartbeat=60000')
+      await node.clock.advance(1000)
+      await node.put('/_node/_local/_config/couchdb/maintenance_mode', JSON.stringify(mode), { 'content-type': 'application/json' })
+      expect((await node.during(waiting)).text).to.contain('"last_seq"')
+      const begun = await node.during(node.get('/db/_changes?feed=longpoll&since=now&heartbeat=60000'), 50)
+      expect(begun.json.results).to.deep.equal([])
+      await node.stop()
+    })
+  }
 
   it('end well when the node stops', async () => {
     const node = new MemoryNode()

@@ -38,8 +38,27 @@ describe('_all_docs', () => {
       const answer = (await node.get(`/db/_all_docs?${query}`)).json
       expect(answer.rows.map((row: any) => row.id)).to.deep.equal(inRange.slice(skip, limit === null ? undefined : skip + limit))
       expect(answer.total_rows).to.equal(10)
-      if (limit !== 0 && inRange.length > skip) expect(answer.offset).to.equal(before.length + skip)
+      expect(answer.offset).to.equal(Math.min(10, before.length + skip))
     }), { numRuns: 60 })
+  })
+
+  it('give the place of a range that nothing is in, and of keys that are no texts', async () => {
+    const offset = async (query: string): Promise<unknown> => {
+      const { offset, rows } = (await node.get(`/db/_all_docs?${query}`)).json
+      return [offset, rows.length]
+    }
+    expect(await offset('startkey=%22d%22&endkey=%22b%22')).to.deep.equal([5, 0])
+    expect(await offset('descending=true&startkey=%22b%22&endkey=%22d%22')).to.deep.equal([6, 0])
+    expect(await offset('endkey=5')).to.deep.equal([0, 0])
+    expect(await offset('descending=true&startkey=5')).to.deep.equal([10, 0])
+    expect(await offset('key=%22b%22&inclusive_end=FALSE')).to.deep.equal([3, 0])
+    expect(await offset('key=%22b%22&endkey=%22d%22')).to.deep.equal([3, 3])
+  })
+
+  it('take a single key of a query for the range that it is', async () => {
+    const queries = [{ keys: ['b'] }, { keys: ['none'] }, { keys: ['gone'] }, { keys: ['b', 'none'] }]
+    const answer = await node.post('/db/_all_docs/queries', JSON.stringify({ queries }), { 'content-type': 'text/plain' })
+    expect(answer.json.results.map(({ offset, rows }: any) => [offset, rows.length])).to.deep.equal([[3, 1], [7, 0], [7, 0], [null, 2]])
   })
 
   it('picks keys in the given order, with tombstones and unknown ones', async () => {
@@ -67,9 +86,13 @@ describe('_all_docs', () => {
       ['group_level=1', 'query_parse_error', 'Invalid use of grouping on a map view.'],
       ['update=soon', 'query_parse_error', 'Invalid value for `update`.'],
       ['partition=red', 'query_parse_error', '`partition` parameter is not supported on this db'],
-      ['keys=[]&key=%22a%22', 'query_parse_error', '`keys` is incompatible with `key`, `start_key` and `end_key`'],
+      ['keys=[%22b%22]&key=%22a%22', 'query_parse_error', '`keys` is incompatible with `key`, `start_key` and `end_key`'],
     ]
     for (const [query, error, reason] of refusals) expect((await node.get(`/db/_all_docs?${query}`)).json).to.deep.equal({ error, reason })
+    expect((await node.get('/db/_all_docs?keys=[%22a%22]&key=%22a%22')).json.rows).to.have.length(1)
+    for (const name of ['limit', 'skip']) expect((await node.post('/db/_all_docs', { [name]: '1' })).json.reason).to.equal('Invalid value for integer: "1"')
+    expect((await node.post('/db/_all_docs', { partition: 'red' })).json.reason).to.equal('`partition` parameter is not supported on this db')
+    expect((await node.post('/db/_all_docs/queries', { queries: [{ keys: 'a' }] })).json).to.deep.equal({ error: 'query_parse_error', reason: '`keys` must be an array of strings.' })
     expect((await node.post('/db/_all_docs', { keys: 'a' })).json.reason).to.equal('`keys` body member must be an array.')
     expect((await node.post('/db/_all_docs', [])).json.reason).to.equal('Request body must be a JSON object')
     expect((await node.post('/db/_all_docs', '{}')).status).to.equal(415)
@@ -109,7 +132,9 @@ describe('_all_docs', () => {
     expect((await node.get('/db/_design_docs?skip=1')).json).to.deep.include({ total_rows: 2, offset: 1 })
     expect((await node.get('/db/_design_docs?skip=5')).json).to.deep.include({ total_rows: 2, offset: 2 })
     expect((await node.get('/db/_design_docs?descending=true&limit=1')).json.rows[0].id).to.equal('_design/b')
-    expect((await node.post('/db/_design_docs', { keys: ['_design/a', 'a'] })).json.rows[1]).to.deep.equal({ key: 'a', error: 'not_found' })
+    expect((await node.get('/db/_design_docs?startkey=%22z%22')).json).to.deep.include({ total_rows: 2, offset: 2 })
+    const picked = (await node.post('/db/_design_docs', { keys: ['_design/a', 'a', '_design/none', 5] })).json.rows
+    expect(picked.map((row: any) => row.error ?? row.id), 'others are not listed, not even as unknown').to.deep.equal(['_design/a', 'not_found'])
   })
 
   it('sends long lists in pieces, and breaks the connection when a piece fails', async () => {
@@ -172,7 +197,7 @@ describe('_local documents', () => {
     for (const query of ['key=%22_local/%22', 'endkey=%22_local/%22', 'descending=true&startkey=%22_local/%22']) expect(await list(query)).to.deep.equal([])
     expect(await list('startkey=%22_local/%22&limit=1')).to.deep.equal(['_local/a'])
     const picked = await node.post('/db/_local_docs', { keys: ['_local/d', '_local/none', 'plain'] })
-    expect(picked.json.rows.map((row: any) => row.error ?? row.id)).to.deep.equal(['_local/d', 'not_found', 'not_found'])
+    expect(picked.json.rows.map((row: any) => row.error ?? row.id)).to.deep.equal(['_local/d', 'not_found'])
     expect((await node.post('/db/_local_docs/queries', { queries: [{ limit: 1 }] })).json.results[0].rows).to.have.length(1)
   })
 })
@@ -191,6 +216,11 @@ describe('partitions', () => {
     expect(await list('key=%22blue:1%22')).to.deep.equal([])
     for (const path of ['_all_docs', 'unknown']) expect((await node.get(`/plain/_partition/red/${path}`)).json.reason).to.equal('database is not partitioned')
     expect((await node.get('/db/_all_docs?partition=blue')).json.rows.map((row: any) => row.id)).to.deep.equal(['blue:1'])
+    expect((await node.post('/db/_all_docs', { partition: 'blue' })).json.rows.map((row: any) => row.id)).to.deep.equal(['blue:1'])
+    const rowsOf = async (path: string, queries: object[]): Promise<unknown> =>
+      (await node.post(path, { queries })).json.results.map(({ rows }: any) => rows.map((row: any) => row.id))
+    expect(await rowsOf('/db/_all_docs/queries?partition=red', [{ limit: 1 }, { partition: 'blue' }])).to.deep.equal([['red:1'], ['blue:1']])
+    expect(await rowsOf('/db/_partition/red/_all_docs/queries', [{ limit: 1 }, { skip: 2 }])).to.deep.equal([['red:1'], ['red:3']])
     expect((await node.get('/db/nowhere/attachment')).json.error).to.equal('illegal_docid')
     expect((await node.get('/db/_partition/_x/_all_docs')).json.error).to.equal('illegal_partition')
     expect((await node.get('/db/_partition')).json.reason).to.equal('invalid_partition_req')

@@ -42,6 +42,7 @@ export function sequenceBefore(spans: readonly TimeSpan[], time: number, newest:
   const last = spans.at(-1)
   // A change after the end of the last span would have begun another one.
   if (last !== undefined && last.begin + timeSpanMs <= time) return newest
-  const span = spans.findLast(({ begin }) => begin <= time)
-  return span === undefined ? 0 : span.sequence - 1
+  const index = spans.findLastIndex(({ begin }) => begin <= time)
+  // When the spans were cleared, there were changes before the first one.
+  return index < 1 ? 0 : spans[index]!.sequence - 1
 }

@@ -50,7 +50,7 @@ function checkPartitionedId(id: string): void {
 export function checkPartition(partition: string): void {
   if (partition === '') throw new ApiError('illegal_partition', 'Partition must not be empty')
   if (partition.startsWith('_')) throw new ApiError('illegal_partition', 'Partition must not start with an underscore')
-  if (partition.includes(':')) throw new ApiError('illegal_partition', 'Cannot have a colon in the partition')
+  if (partition.includes(':')) throw new ApiError('illegal_partition', 'Partition must not contain a colon')
   if (!partition.isWellFormed()) throw new ApiError('illegal_partition', 'Partition must be valid UTF-8')
 }
 

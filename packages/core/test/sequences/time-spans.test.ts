@@ -11,6 +11,12 @@ describe('times of sequences', () => {
     expect(spans.map(({ begin, sequence }) => [(begin - start) / timeSpanMs, sequence])).to.deep.equal([[0, 1], [1, 3], [5, 4]])
   })
 
+  it('that were cleared say nothing of the changes before', () => {
+    const begin = Math.ceil(timeSpanMin / timeSpanMs) * timeSpanMs
+    const spans = withChange([], begin + 60_000, 4)
+    expect(sequenceBefore(spans, begin + 1000, 4), 'the first three may be as young').to.equal(0)
+  })
+
   it('stay few, in order, and never claim that a change is older than it is', () => {
     fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 300 }), gaps => {
       let spans: readonly TimeSpan[] = []

@@ -60,9 +60,10 @@ function bySelector(body: JsonObject | null, request: RequestContext, services: 
 }
 
 function fieldPaths(fields: unknown): readonly FieldPath[] | null {
-  if (fields === undefined || fields === 'all_fields') return null
-  if (!Array.isArray(fields) || !fields.every(field => typeof field === 'string')) {
-    throw new ApiError('bad_request', 'Selector error: fields must be JSON array')
+  if (fields === undefined) return null
+  if (!Array.isArray(fields)) throw new ApiError('bad_request', 'Selector error: fields must be JSON array')
+  for (const field of fields) {
+    if (typeof field !== 'string') throw new ApiError('bad_request', `Invalid JSON for field spec: ${JSON.stringify(field)}`)
   }
   return fields.length === 0 ? null : readable(() => fields.map(parseFieldPath))
 }
@@ -71,7 +72,7 @@ function readable<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw error instanceof SelectorError ? new ApiError('bad_request', `Selector error: ${error.message}`, { cause: error }) : error
+    throw error instanceof SelectorError ? new ApiError('bad_request', error.message, { cause: error }) : error
   }
 }
 

@@ -32,15 +32,17 @@ const defaultHeartbeatMs = 60_000
 
 /** @throws ApiError `bad_request` */
 export function changesParameters(request: RequestContext, services: Services): ChangesParameters {
-  const { query } = request
+  const query = request.query.lowerCase()
   const feed = feedOf(query)
+  const descending = query.flag('descending')
   const style = query.get('style') ?? 'main_only'
   if (style !== 'main_only' && style !== 'all_docs') throw new ApiError('bad_request', 'Supported `style` values: main_only, all_docs')
   return {
     feed,
-    since: sinceOf(request, feed),
+    // The newest come first, from wherever the client is.
+    since: readSince(descending ? '0' : sinceOf(query, request, feed)),
     limit: integer(query, 'limit'),
-    descending: query.flag('descending'),
+    descending,
     allLeaves: style === 'all_docs',
     includeDocs: query.flag('include_docs'),
     conflicts: query.flag('conflicts'),
@@ -61,10 +63,11 @@ export function databaseUpdatesParameters(request: RequestContext, services: Ser
   const kind = query.get('feed') ?? 'normal'
   if (kind === 'live' || !Object.hasOwn(feeds, kind)) throw new ApiError('bad_request', 'Supported `feed` types: normal, continuous, longpoll, eventsource')
   const feed = feeds[kind]!
-  const heartbeat = query.get('heartbeat') === 'true' ? defaultHeartbeatMs : strictInteger(query, 'heartbeat')
+  const asked = query.get('heartbeat')
+  const heartbeat = asked === 'true' ? defaultHeartbeatMs : asked === 'false' ? null : strictInteger(query, 'heartbeat')
   return {
     feed, heartbeatMs: heartbeat === 0 ? null : heartbeat,
-    since: sinceOf(request, feed),
+    since: readSince(query.get('since') ?? '0'),
     limit: strictInteger(query, 'limit'),
     timeoutMs: Math.min(strictInteger(query, 'timeout') ?? Infinity, services.settings.changesTimeoutMs),
     descending: query.flag('descending'),
@@ -86,10 +89,14 @@ function feedOf(query: Query): FeedKind {
   return feeds[name]!
 }
 
-/** The header of a reconnecting EventSource knows better than its URL. */
-function sinceOf(request: RequestContext, feed: FeedKind): ChangesParameters['since'] {
+/** The header of a reconnecting EventSource knows better than its URL, in which the later parameter counts. */
+function sinceOf(query: Query, request: RequestContext, feed: FeedKind): string {
   const inHeader = feed === 'eventsource' ? request.header('last-event-id') : undefined
-  const text = inHeader ?? request.query.get('last-event-id') ?? request.query.get('since') ?? '0'
+  const inQuery = [...query.entries()].findLast(([name]) => name === 'since' || name === 'last-event-id')
+  return inHeader ?? inQuery?.[1] ?? '0'
+}
+
+function readSince(text: string): ChangesParameters['since'] {
   const since = decodeSinceToken(text)
   if (since.kind === 'malformed') throw new ApiError('bad_request', "Malformed sequence supplied in 'since' parameter.")
   return since

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { ApiError, parseJsonObject, type JsonObject } from '@sectional/core'
 import type { HttpHeaders } from '@sectional/runtime'
-import { readBody, requireJsonType } from '../body.ts'
+import { readJsonBytes, requireJsonType } from '../body.ts'
 import { changesFilter, type ChangesFilter } from '../changes/changes-filter.ts'
 import { changesParameters, type ChangesParameters, type FeedKind } from '../changes/changes-parameters.ts'
 import { ChangesRun } from '../changes/changes-run.ts'
@@ -48,7 +48,7 @@ export async function streamChanges(
 async function changesBody(request: RequestContext, services: Services): Promise<JsonObject | null> {
   if (request.method !== 'POST') return null
   requireJsonType(request)
-  const bytes = await readBody(request, services)
+  const bytes = await readJsonBytes(request, services)
   return bytes.length === 0 ? {} : parseJsonObject(bytes)
 }
 

@@ -4,7 +4,7 @@ import { ApiError, checkPartition, parseJsonObject, type Leaf, type SplicedDocum
 import type { ListedDocument, OpenedDocument } from '@sectional/cluster'
 import { noFlags, splicedRevision, writeRevision } from '../document-reading.ts'
 import { readJsonBytes, requireJsonType } from '../body.ts'
-import { directed, intersect, rangeHolds, requestedRange, type IdRange } from '../id-range.ts'
+import { beginning, directed, intersect, rangeHolds, requestedRange, type IdRange } from '../id-range.ts'
 import { endHead, JsonWriter } from '../json-writer.ts'
 import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../list-parameters.ts'
 import { ListWriter, type DocumentWriter } from '../list-writer.ts'
@@ -42,24 +42,25 @@ function onePartition(partition: string): Scope {
   return { range: { low: { id: `${partition}:`, inclusive: true }, high: { id: `${partition};`, inclusive: false } }, partition, countsRange: false }
 }
 
-/** The whole database, or the partition that the query names. */
-function allDocuments({ query, database }: RequestContext): Scope {
-  const partition = query.get('partition')
-  if (partition === undefined) return wholeDatabase
-  if (!database.partitioned) throw new ApiError('query_parse_error', '`partition` parameter is not supported on this db')
+/** The scope, or of the whole database the partition that the parameters name. */
+function placed(scope: Scope, { partition }: ListParameters, { database }: RequestContext): Scope {
+  if (partition === undefined || scope.partition !== undefined) return scope
   checkPartition(partition)
-  return onePartition(partition)
+  if (!database.partitioned) throw new ApiError('query_parse_error', '`partition` parameter is not supported on this db')
+  return scope === wholeDatabase ? onePartition(partition) : scope
 }
 
-export const listAllDocuments: Handler = (request, services) => list(allDocuments(request), request, services)
+export const listAllDocuments: Handler = (request, services) => list(wholeDatabase, request, services)
 export const listDesignDocuments: Handler = (request, services) => list(designDocuments, request, services)
 export const listPartition: Handler = (request, services) => list(partitionScope(request), request, services)
 export const queryAllDocuments: Handler = (request, services) => queries(wholeDatabase, request, services)
 export const queryDesignDocuments: Handler = (request, services) => queries(designDocuments, request, services)
+export const queryPartition: Handler = (request, services) => queries(partitionScope(request), request, services)
 
-async function list(scope: Scope, request: RequestContext, services: Services): Promise<void> {
+async function list(within: Scope, request: RequestContext, services: Services): Promise<void> {
   const body = await listBody(request, services)
   const parameters = listParameters(request.query, body === null ? null : parseJsonObject(body))
+  const scope = placed(within, parameters, request)
   const { updateSequence, fingerprint } = await services.coordinator.databaseState(request.database, request)
   const headers = taggedHeaders(fingerprint, JSON.stringify(parameters), request, services)
   if (headers === null) return
@@ -70,9 +71,9 @@ async function list(scope: Scope, request: RequestContext, services: Services): 
   await writer.end()
 }
 
-async function queries(scope: Scope, request: RequestContext, services: Services): Promise<void> {
-  requireJsonType(request)
+async function queries(within: Scope, request: RequestContext, services: Services): Promise<void> {
   const asked = listQueries(await readJsonBytes(request, services)).map(query => listQueryParameters(request.query, query))
+  const scopes = asked.map(parameters => placed(within, parameters, request))
   const { updateSequence, fingerprint } = await services.coordinator.databaseState(request.database, request)
   const headers = taggedHeaders(fingerprint, JSON.stringify(asked), request, services)
   if (headers === null) return
@@ -80,7 +81,7 @@ async function queries(scope: Scope, request: RequestContext, services: Services
   writer.text('{"results":[\r\n')
   for (const [index, parameters] of asked.entries()) {
     if (index > 0) writer.text(',\r\n')
-    await writeList(writer, parameters, scope, updateSequence, request, services)
+    await writeList(writer, parameters, scopes[index]!, updateSequence, request, services)
   }
   writer.text('\r\n]}\n')
   await writer.end()
@@ -108,14 +109,14 @@ async function writeList(writer: JsonWriter, parameters: ListParameters, scope: 
   const range = requested === null ? null : intersect(requested, scope.range)
   const { descending, skip, includeDocs, conflicts } = parameters
   const documents = await services.coordinator.listDocuments(request.database, {
-    ...directed(range ?? scope.range, descending),
+    ...(range === null ? { start: beginning(parameters, scope.range) } : directed(range, descending)),
     descending, skip,
     limit: range === null ? 0 : parameters.limit,
     body: includeDocs, leaves: includeDocs && conflicts, partition: scope.partition,
   }, request)
   const whole = scope.countsRange ? await countRange(scope.range, descending, request, services) : { total: documents.total, offset: 0 }
   const rows = new ListWriter(writer, {
-    total: whole.total, offset: Math.min(documents.offset - whole.offset, whole.total), ...(parameters.updateSequence ? { updateSequence } : {}),
+    total: whole.total, offset: Math.max(0, Math.min(documents.offset - whole.offset, whole.total)), ...(parameters.updateSequence ? { updateSequence } : {}),
   })
   for await (const page of documents.rows) {
     for (const document of page) {
@@ -143,7 +144,9 @@ async function writeKeys(writer: JsonWriter, keys: readonly unknown[], parameter
     total: await total(scope, request, services), offset: null, ...(parameters.updateSequence ? { updateSequence: null } : {}),
   })
   for (let begin = 0; begin < ordered.length; begin += keysPerLookup) {
-    const window = ordered.slice(begin, begin + keysPerLookup)
+    const page = ordered.slice(begin, begin + keysPerLookup)
+    // Design documents are listed as if there were no others; of a partition, others are unknown.
+    const window = scope.countsRange ? page.filter(key => typeof key === 'string' && rangeHolds(scope.range, key)) : page
     const ids = window.filter((key): key is string => typeof key === 'string' && rangeHolds(scope.range, key))
     const opened = ids.length === 0 ? [] : await services.coordinator.openDocuments(request.database, ids, { body: includeDocs }, request)
     const found = new Map(ids.map((id, index) => [id, opened[index] ?? null]))

@@ -27,7 +27,6 @@ export async function listLocalDocuments(request: RequestContext, services: Serv
 }
 
 export async function queryLocalDocuments(request: RequestContext, services: Services): Promise<void> {
-  requireJsonType(request)
   const asked = listQueries(await readJsonBytes(request, services)).map(query => listQueryParameters(request.query, query))
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('{"results":[\r\n')
@@ -42,8 +41,12 @@ export async function queryLocalDocuments(request: RequestContext, services: Ser
 async function writeList(writer: JsonWriter, parameters: ListParameters, request: RequestContext, services: Services): Promise<void> {
   const { descending, skip, limit, includeDocs } = parameters
   const rows = new ListWriter(writer, { total: null, offset: null, ...(parameters.updateSequence ? { updateSequence: null } : {}) })
+  const single = singleKey(parameters)
   if (parameters.keys !== null) {
     await writeKeys(rows, parameters.keys, parameters, request, services)
+  } else if (single !== null) {
+    const document = skip > 0 || limit === 0 ? null : await open(single, request, services)
+    if (document !== null && document.body !== null) await localRow(rows, document, includeDocs)
   } else {
     const requested = requestedRange(parameters)
     const inScope = requested === null ? null : intersect(requested, scope)
@@ -60,9 +63,15 @@ async function writeList(writer: JsonWriter, parameters: ListParameters, request
   rows.end()
 }
 
+/** A range of one id: read with the quorum of documents, where a list asks one replica. */
+function singleKey({ start, end, inclusiveEnd }: ListParameters): string | null {
+  return typeof start?.key === 'string' && start.key === end?.key && inclusiveEnd ? start.key : null
+}
+
 async function writeKeys(rows: ListWriter, keys: readonly unknown[], parameters: ListParameters, request: RequestContext, services: Services): Promise<void> {
   const { descending, skip, limit, includeDocs } = parameters
-  const ordered = (descending ? keys.toReversed() : keys).slice(skip, limit === null ? undefined : skip + limit)
+  const asked = (descending ? keys.toReversed() : keys).slice(skip, limit === null ? undefined : skip + limit)
+  const ordered = asked.filter(key => typeof key === 'string' && key.startsWith(localPrefix))
   for (let begin = 0; begin < ordered.length; begin += keyConcurrency) {
     const window = ordered.slice(begin, begin + keyConcurrency)
     const found = await mapBounded(window, keyConcurrency, key => open(key, request, services))

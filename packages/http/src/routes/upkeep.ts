@@ -46,8 +46,8 @@ export async function deleteTimeSequence(request: RequestContext, services: Serv
 export async function getPartition(request: RequestContext, services: Services): Promise<void> {
   const { database } = request
   const partition = request.params[0]!
-  if (!database.partitioned) throw new ApiError('bad_request', 'database is not partitioned')
   checkPartition(partition)
+  if (!database.partitioned) throw new ApiError('bad_request', 'database is not partitioned')
   const { documentCount, deletedCount, sizes } = await services.coordinator.partitionInfo(database, partition, request)
   sendJson(request, services, 200, {
     db_name: database.name, sizes: { active: sizes.active, external: sizes.external }, partition, doc_count: documentCount, doc_del_count: deletedCount,
