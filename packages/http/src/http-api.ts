@@ -138,6 +138,7 @@ class Pipeline {
   }
 
   #finish(request: RequestContext): void {
+    request.uploads?.end()
     this.#services.admission.leave(request)
     this.#account(request)
   }

@@ -1,6 +1,7 @@
 /** One request on its way through the pipeline. */
 import type { DatabaseRecord } from '@sectional/cluster'
 import type { HttpBodyWriter, HttpExchange } from '@sectional/runtime'
+import type { UploadLease } from './attachments/upload-lease.ts'
 import type { Query } from './query.ts'
 import { anonymous, type User } from './authentication/user.ts'
 
@@ -31,6 +32,8 @@ export class RequestContext {
   reservedBytes = 0
   /** Bytes of its answer that are counted there. */
   answerBytes = 0
+  /** What it has uploaded, kept until it ends. */
+  uploads: UploadLease | null = null
   /** A feed that waits for changes: admitted apart from other requests. */
   isFeed = false
   /** The open chunked answer, to be broken when the handler fails. */

@@ -81,6 +81,24 @@ describe('attachments', () => {
     expect([again.status, (await node.get('/db/copy/1')).text]).to.deep.equal([201, 'one!'])
   })
 
+  it('are kept while those behind them take their time', async () => {
+    const kept: number[] = []
+    const slow = new MemoryNode({
+      wrap: coordinator => ({ ...coordinator, keepBlobs: (db, id, hashes, context) => { kept.push(hashes.length); return coordinator.keepBlobs(db, id, hashes, context) } }),
+    })
+    await slow.put('/db')
+    const body = async function* (): AsyncGenerator<Uint8Array> {
+      const json = '{"_attachments":{"a":{"follows":true,"length":1},"b":{"follows":true,"length":1}}}'
+      yield Buffer.from(`--s\r\nContent-Type: application/json\r\n\r\n${json}\r\n--s\r\n\r\na\r\n--s\r\n\r\n`)
+      for (let minute = 0; minute < 31; minute++) await slow.clock.advance(60_000)
+      yield Buffer.from('b\r\n--s--')
+    }
+    expect((await slow.put('/db/doc', body(), { 'content-type': 'multipart/related; boundary=s' })).status).to.equal(201)
+    expect(kept).to.deep.equal([1, 1, 1, 1, 1, 1])
+    expect(slow.clock.pendingTimers).to.equal(0)
+    await slow.stop()
+  })
+
   it('in named parts may come in any order, and other names do not count', async () => {
     const put = (id: string, names: readonly string[]): Promise<{ readonly status: number }> => {
       const parts = names.map(name => `--s\r\nContent-Disposition: attachment; filename="${name}"\r\n\r\n${name.at(-1)}\r\n`)

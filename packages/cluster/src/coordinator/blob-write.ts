@@ -84,6 +84,13 @@ function confirmed(
   })
 }
 
+/** Keeps content that was written for a document which is still to come, on every replica that answers. */
+export async function keepBlobs(scope: CoordinatorScope, db: DatabaseRecord, id: string, hashes: readonly string[], context: RequestContext): Promise<void> {
+  const call = writeCall(scope.options.storeTimeoutMs, context)
+  const peers = scope.access.peers(scope.access.placeOf(db, id)).filter(peer => scope.access.isReachable(peer.node))
+  await Promise.allSettled(peers.map(peer => peer.replica.hasBlobs(hashes, call)))
+}
+
 /**
  * Makes content that documents of one id name available to another id, whose shard may lie on other nodes.
  *

@@ -7,7 +7,7 @@ import { ChangeWatches } from './change-watches.ts'
 import { openChanges } from './changes-open.ts'
 import { readBlob } from './blob-read.ts'
 import { BlobRepair } from './blob-repair.ts'
-import { shareBlobs, writeBlob } from './blob-write.ts'
+import { keepBlobs, shareBlobs, writeBlob } from './blob-write.ts'
 import { CoordinatorMetrics } from './coordinator-metrics.ts'
 import { defaultCoordinatorOptions } from './coordinator-options.ts'
 import type { CoordinatorOptions } from './coordinator-options.ts'
@@ -90,6 +90,7 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
     listLocalDocuments: (db, request, context) => listLocalDocuments(scope, db, request, context),
     writeBlob: (db, id, chunks, request, context) => writeBlob(scope, db, id, chunks, request, context),
     readBlob: (db, id, attachment, span, context) => readBlob(scope, db, id, attachment, span, context),
+    keepBlobs: (db, id, hashes, context) => keepBlobs(scope, db, id, hashes, context),
     shareBlobs: (db, fromId, toId, hashes, context) => shareBlobs(scope, db, fromId, toId, hashes, context),
     purgeDocuments: (db, requests, request, context) => purgeDocuments(scope, db, requests, request, context),
     purgedInfos: (db, context) => purgedInfos(scope, db, context),

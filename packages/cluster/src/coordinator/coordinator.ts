@@ -203,6 +203,8 @@ export interface Coordinator {
   writeBlob(db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, options: WriteOptions, context: RequestContext): Promise<WrittenBlob>
   /** The stored bytes of an attachment of the document; `span: null`: all of them. */
   readBlob(db: DatabaseRecord, id: string, attachment: AttachmentRecord, span: BlobSpan | null, context: RequestContext): AsyncIterable<Uint8Array>
+  /** Keeps what was written for a document for ten minutes more. */
+  keepBlobs(db: DatabaseRecord, id: string, hashes: readonly string[], context: RequestContext): Promise<void>
   /** Brings content of one document to where another one lives, so that it may be named there. */
   shareBlobs(db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: RequestContext): Promise<void>
   /** One outcome per request, in order: which of the revisions were leaves and are gone. */

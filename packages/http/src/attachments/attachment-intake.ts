@@ -5,6 +5,7 @@ import { CompressionError } from '@sectional/runtime'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 import { attachmentTooLarge } from '../size-limits.ts'
+import { UploadLease } from './upload-lease.ts'
 
 export interface IncomingAttachment {
   readonly name: string
@@ -33,6 +34,8 @@ export async function takeAttachment(
   const stored = compress ? new Meter({ hashes: true }) : received
   const content = compress ? stored.measure(runtime.compression.gzip(checked, level)) : checked
   const { hash } = await coordinator.writeBlob(request.database, id, content, { w: request.query.quorum('w') }, request)
+  request.uploads ??= new UploadLease(services)
+  request.uploads.add(id, hash, request)
   const record: AttachmentRecord = {
     name, contentType, revpos, digest: stored.digest(), blob: hash, length: received.bytes,
     encoding: compress ? 'gzip' : encoding, storedLength: stored.bytes,
