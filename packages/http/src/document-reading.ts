@@ -193,18 +193,14 @@ export async function openWinner(
 }
 
 /**
- * A named revision, tombstones too.
+ * A named revision, tombstones too: by itself, whatever of the document as a whole is asked for.
  * @throws ApiError `missing`
  */
 export async function openRevision(
   id: string, revision: string, flags: ReadFlags, r: number | undefined, request: RequestContext, services: Services,
 ): Promise<ShownRevision> {
-  const { coordinator } = services
-  const found = await coordinator.openRevisions(request.database, id, { revisions: [revision], latest: flags.latest, r }, request)
+  const found = await services.coordinator.openRevisions(request.database, id, { revisions: [revision], latest: flags.latest, r }, request)
   const first = found?.[0]
   if (first === undefined || first.kind === 'missing') throw new ApiError('missing')
-  const shown = shownRevision(first.revision)
-  if (!flags.revsInfo && !flags.localSeq && !flags.conflicts && !flags.deletedConflicts) return shown
-  const whole = await coordinator.openDocument(request.database, id, { tree: flags.revsInfo, body: false, r }, request)
-  return { ...shown, leaves: whole?.leaves, tree: whole?.tree, sequence: whole?.sequence }
+  return shownRevision(first.revision)
 }

@@ -108,6 +108,12 @@ describe('the changes feed', () => {
     expect(await post('', { doc_ids: ['a'] })).to.have.length(4)
   })
 
+  it('keeps every digit of documents that it cuts down', async () => {
+    await node.put('/db/big', '{"n":9,"a":[12345678901234567890,1.0,1e3,-0.50],"b":"1.0"}')
+    const { text } = await node.post('/db/_changes?filter=_selector&include_docs=true', { selector: { n: 9 }, fields: ['a', 'b'] })
+    expect(text).to.contain('"doc":{"a":[12345678901234567890,1.0,1e3,-0.50],"b":"1.0"}')
+  })
+
   it('cuts included documents down, content of attachments with them', async () => {
     await node.put('/db/doc', { n: 2, other: 1, _attachments: { a: { data: Buffer.from('content').toString('base64'), content_type: 'image/png' } } })
     const doc = async (fields: readonly string[], query = ''): Promise<unknown> =>

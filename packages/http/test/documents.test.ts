@@ -202,7 +202,8 @@ describe('documents', () => {
     const second = (await node.put(`/db/doc?rev=${first}`, { n: 2 })).json.rev
     expect((await node.get(`/db/doc?rev=${first}`)).json).to.deep.equal({ _id: 'doc', _rev: first, n: 1 })
     expect((await node.get(`/db/doc?rev=${first}&latest=true`)).json._rev).to.equal(second)
-    expect((await node.get(`/db/doc?rev=${first}&revs_info=true`)).json._revs_info).to.deep.equal([{ rev: first, status: 'available' }])
+    const alone = await node.get(`/db/doc?rev=${first}&meta=true&local_seq=true`)
+    expect([alone.json, alone.headers['etag']], 'nothing of the document as a whole').to.deep.equal([{ _id: 'doc', _rev: first, n: 1 }, `"${first}"`])
     expect((await node.get('/db/doc?rev=1-none')).json.reason).to.equal('missing')
     expect((await node.get('/db/doc?rev=none')).json.reason).to.equal('Invalid rev format')
   })

@@ -188,8 +188,11 @@ function withoutRepeats(bytes: Uint8Array, start: number): string {
   const items: string[] = []
   eachValue(bytes, start, (at, name) => {
     const text = withoutRepeats(bytes, at)
-    if (first === OPEN_BRACE) members.set(name, text)
-    else items.push(text)
+    if (first === OPEN_BRACE) {
+      // It counts where it stands last.
+      members.delete(name)
+      members.set(name, text)
+    } else items.push(text)
     return skipValue(bytes, at)
   })
   if (first === OPEN_BRACKET) return `[${items.join()}]`

@@ -5,15 +5,14 @@
  * client said: it is the client's own text in canonical form (`canonical-json.ts`) without the special members.
  * JSON.parse validates, and gives the special members their values.
  *
- * Lone surrogates (`"\ud800"`), which UTF-8 cannot represent, stay escapes in the body: they come back as they
- * went in. Ids and revision ids with them are refused.
+ * Lone surrogates (`"\ud800"`), which UTF-8 cannot represent, are refused.
  */
 import type { RevisionPath } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
 import { formatRevision, normalizeRevisionHash, parseRevision } from '../revisions/revision-id.ts'
 import { canonicalObject, cutMembers, scanCanonical } from './canonical-json.ts'
 import { eachValue, OPEN_BRACE, skipSpace, skipValue, textOf } from './json-bytes.ts'
-import { isJsonObject, type JsonObject, readJson } from './json-text.ts'
+import { isJsonObject, type JsonObject, parseText, readJson } from './json-text.ts'
 
 export interface ParsedDocument {
   /** `_id`, a string but not yet checked (`checkDocumentId`); null when absent. */
@@ -56,7 +55,7 @@ export function parseDocument(input: Uint8Array | string): ParsedDocument {
  * @throws ApiError as `parseDocument`; SyntaxError when it is no JSON
  */
 export function readDocument(
-  bytes: Uint8Array, start: number, valueOf: (end: number) => unknown = end => JSON.parse(textOf(bytes, start, end)),
+  bytes: Uint8Array, start: number, valueOf: (end: number) => unknown = end => parseText(textOf(bytes, start, end)),
 ): { readonly document: ParsedDocument; readonly end: number } {
   const found = bytes[start] === OPEN_BRACE ? scanCanonical(bytes, start) : null
   const end = found?.end ?? skipValue(bytes, start)

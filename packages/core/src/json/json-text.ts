@@ -18,10 +18,42 @@ export interface JsonInput { readonly bytes: Uint8Array; readonly value: unknown
 export function readJson(input: Uint8Array | string): JsonInput {
   const bytes = jsonBytes(input)
   try {
-    return { bytes, value: JSON.parse(textOf(bytes)) }
+    return { bytes, value: parseText(textOf(bytes)) }
   } catch (error) {
-    throw new ApiError('invalid_json', undefined, { cause: error })
+    throw error instanceof ApiError ? error : new ApiError('invalid_json', undefined, { cause: error })
   }
+}
+
+/** @throws SyntaxError; ApiError `invalid_json` for escapes that stand for no character */
+export function parseText(text: string): unknown {
+  const value: unknown = JSON.parse(text)
+  if ((text.includes('\\ud') || text.includes('\\uD')) && hasLoneSurrogate(text)) throw new ApiError('invalid_json')
+  return value
+}
+
+const escapes = /\\(?:u([\da-f]{4})|[^u])/gi
+
+/** Whether one half of a surrogate pair is escaped without the other: no UTF-8 can hold it, and strict parsers refuse it. */
+function hasLoneSurrogate(text: string): boolean {
+  let lowAt = -1
+  for (const { index, 1: digits } of text.matchAll(escapes)) {
+    const code = digits === undefined ? 0 : parseInt(digits, 16)
+    const isLow = (code & 0xfc00) === 0xdc00
+    if (lowAt >= 0 ? !isLow || index !== lowAt : isLow) return true
+    lowAt = (code & 0xfc00) === 0xd800 ? index + '\\ud800'.length : -1
+  }
+  return lowAt >= 0
+}
+
+/** The value of valid JSON whose numbers JSON.stringify writes as they stand there, with all their digits. */
+export function parseExactly(text: string): unknown {
+  return exactJson.parse(text, (_name, value, { source }) => typeof value === 'number' && String(value) !== source ? exactJson.rawJSON(source!) : value)
+}
+
+/** What TypeScript does not know yet (https://github.com/tc39/proposal-json-parse-with-source). */
+const exactJson = JSON as unknown as {
+  parse(text: string, reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown): unknown
+  rawJSON(text: string): unknown
 }
 
 /** @throws ApiError `invalid_json` for what is no UTF-8 */

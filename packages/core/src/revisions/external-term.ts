@@ -269,7 +269,7 @@ export class ExternalTermWriter {
       if (end >= this.#json.length) throw new RangeError('broken JSON string')
     }
     const text = Buffer.from(this.#json.buffer, this.#json.byteOffset + start - 1, end - start + 2).toString('utf8')
-    this.binary(encodeUtf8(JSON.parse(text) as string))
+    this.binary(Buffer.from(JSON.parse(text) as string, 'utf8'))
     this.#at = end + 1
   }
 
@@ -355,25 +355,3 @@ export class ExternalTermWriter {
 }
 
 const EMPTY = new Uint8Array(0)
-
-/**
- * UTF-8, with lone surrogates as three bytes each (WTF-8, https://simonsapin.github.io/wtf-8/): documents that
- * differ only in them must not share a revision, as they would with U+FFFD.
- */
-function encodeUtf8(text: string): Buffer {
-  if (text.isWellFormed()) return Buffer.from(text, 'utf8')
-  const parts: Buffer[] = []
-  let from = 0
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code < 0xd800 || code > 0xdfff) continue
-    if (code < 0xdc00 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
-      i++
-      continue
-    }
-    parts.push(Buffer.from(text.slice(from, i), 'utf8'), Buffer.from([0xed, 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)]))
-    from = i + 1
-  }
-  parts.push(Buffer.from(text.slice(from), 'utf8'))
-  return Buffer.concat(parts)
-}

@@ -93,9 +93,9 @@ describe('a document body', () => {
     expect(body('{"in":{"__proto__":{"a":1}},"constructor":1,"toString":2}')).to.equal('{"in":{"__proto__":{"a":1}},"constructor":1,"toString":2}')
   })
 
-  it('keeps the last value of a repeated member', () => {
-    expect(body('{"a":1,"b":2,"a":3}')).to.equal('{"a":3,"b":2}')
-    expect(body('{"a":1.0,"b":{"x":1,"x":2},"a":3.0}')).to.equal('{"a":3.0,"b":{"x":2}}')
+  it('keeps the last one of repeated members, where it stands', () => {
+    expect(body('{"a":1,"b":2,"a":3}')).to.equal('{"b":2,"a":3}')
+    expect(body('{"a":1.0,"b":{"x":1,"x":2},"a":3.0}')).to.equal('{"b":{"x":2},"a":3.0}')
     expect(parseDocument('{"_id":"a","n":1.0,"_id":"b"}').id).to.equal('b')
   })
 
@@ -113,9 +113,14 @@ describe('a document body', () => {
     }), { numRuns: 500 })
   })
 
-  it('keeps lone surrogates as escapes', () => {
-    expect(body('{"a":"x\\ud800y","n":1}')).to.equal('{"a":"x\\ud800y","n":1}')
-    expect(body('{"a":"x\\uD800y","n":1.0}')).to.equal('{"a":"x\\ud800y","n":1.0}')
+  it('refuses halves of surrogate pairs, and takes pairs', () => {
+    for (const text of ['\\ud800', 'x\\uD800y', '\\udc00', '\\ud800\\u0041', '\\ud800\\ud800\\udc00', '\\udc00\\ud800', '\\\\\\ud83d']) {
+      refused(`{"a":"${text}"}`, 'bad_request', 'invalid UTF-8 JSON')
+      refused(`{"${text}":1}`, 'bad_request', 'invalid UTF-8 JSON')
+      expect(() => parseBulkDocuments(`{"docs":[{"a":"${text}"}]}`), text).to.throw(ApiError, 'invalid UTF-8 JSON')
+    }
+    refused('{"a":"\\ud800","b":"\\udc00"}', 'bad_request', 'invalid UTF-8 JSON')
+    expect(body('{"a":"\\ud83d\\ude00","b":"\\\\ud83d"}')).to.equal('{"a":"😀","b":"\\\\ud83d"}')
   })
 
   it('is what JSON.stringify gives wherever JavaScript values are exact', () => {

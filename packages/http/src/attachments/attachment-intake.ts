@@ -34,8 +34,8 @@ export async function takeAttachment(
   const stored = compress ? new Meter({ hashes: true }) : received
   const content = compress ? stored.measure(runtime.compression.gzip(checked, level)) : checked
   const { hash } = await coordinator.writeBlob(request.database, id, content, { w: request.query.quorum('w') }, request)
-  request.uploads ??= new UploadLease(services)
-  request.uploads.add(id, hash, request)
+  request.uploads ??= new UploadLease(runtime.clock, (document, hashes) => coordinator.keepBlobs(request.database, document, hashes, request))
+  request.uploads.add(id, hash)
   const record: AttachmentRecord = {
     name, contentType, revpos, digest: stored.digest(), blob: hash, length: received.bytes,
     encoding: compress ? 'gzip' : encoding, storedLength: stored.bytes,

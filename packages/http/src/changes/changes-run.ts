@@ -1,5 +1,5 @@
 /** One changes feed from its first row to its last line. */
-import { projectFields, parseJson, type ChangeRow, type FieldPath } from '@sectional/core'
+import { projectFields, parseExactly, type ChangeRow, type FieldPath } from '@sectional/core'
 import type { ChangesEvent, ChangesFeed } from '@sectional/cluster'
 import { ClientGoneError, type Timer } from '@sectional/runtime'
 import { writeAttachmentData } from '../attachments/attachment-view.ts'
@@ -124,7 +124,7 @@ export class ChangesRun implements OpenFeed {
     }
     if (!fields) return splicedRevision(shown, flags)
     const { json } = showRevision(shown, flags)
-    const project = (paths: readonly FieldPath[]): string => JSON.stringify(projectFields(parseJson(json), paths))
+    const project = (paths: readonly FieldPath[]): string => JSON.stringify(projectFields(parseExactly(json.toString('utf8')), paths))
     const others = fields.filter(path => path.length > 1 || path[0] !== '_attachments')
     if (!withContent || attachments === undefined || others.length === fields.length) return Buffer.from(project(fields))
     return async writer => {

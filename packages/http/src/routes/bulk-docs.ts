@@ -77,9 +77,9 @@ async function withAttachments(items: readonly Item[], newEdits: boolean, reques
   })
 }
 
-/** The query counts before the body. */
+/** The body counts before the query. */
 function writeQuorum(inBody: unknown, request: RequestContext): number | undefined {
-  return request.query.quorum('w') ?? (typeof inBody === 'number' && Number.isInteger(inBody) ? inBody : undefined)
+  return typeof inBody === 'number' && Number.isInteger(inBody) ? inBody : request.query.quorum('w')
 }
 
 async function updateAll(items: readonly Item[], w: number | undefined, request: RequestContext, services: Services): Promise<readonly WriteOutcome[]> {

@@ -1,9 +1,8 @@
 /** `_bulk_get`: many revisions in one request, as JSON or multipart (api.md A5.7). */
 import {
-  ApiError, checkDocumentId, formatRevision, isJsonObject, mapBounded, parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
+  ApiError, checkDocumentId, formatRevision, isJsonObject, parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../body.ts'
-import type { OpenedDocument } from '@sectional/cluster'
 import { readFlags, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision } from '../document-reading.ts'
 import { documentIdRules } from '../document-writing.ts'
 import { JsonWriter } from '../json-writer.ts'
@@ -20,8 +19,6 @@ const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
 const firstWindow = 16
 const windowMax = 128
 const windowBytes = 1024 * 1024
-/** Further reads at once, of documents of one window. */
-const detailConcurrency = 32
 
 interface ItemError { readonly id: unknown; readonly rev: unknown; readonly error: string; readonly reason: string }
 interface ErrorPart { readonly error: ItemError; readonly ofRevision?: true }
@@ -157,9 +154,7 @@ async function openItems(items: readonly (WantedItem | ItemResult)[], request: R
   const answers = await services.coordinator.openManyRevisions(request.database, requests, { r }, request)
   const missing = answers.indexOf(undefined)
   const wanted = missing < 0 ? asked : asked.slice(0, missing)
-  const shown = wanted.some(({ flags }) => needsWhole(flags))
-    ? await mapBounded(wanted, detailConcurrency, (item, index) => showWhole(item, answers[index]!, r, request, services))
-    : wanted.map((item, index) => showItem(item, answers[index]!, null))
+  const shown = wanted.map((item, index) => showItem(item, answers[index]!))
   const results: ItemResult[] = []
   let next = 0
   let bytes = 0
@@ -172,22 +167,9 @@ async function openItems(items: readonly (WantedItem | ItemResult)[], request: R
   return { results, bytes }
 }
 
-/** Whether more of the document is asked for than the revision. */
-function needsWhole({ revsInfo, localSeq, conflicts, deletedConflicts }: ReadFlags): boolean {
-  return revsInfo || localSeq || conflicts || deletedConflicts
-}
-
-async function showWhole(
-  item: WantedItem, opened: readonly OpenedRevision[] | null, r: number | undefined, request: RequestContext, services: Services,
-): Promise<ItemResult> {
-  const { id, flags } = item
-  const isWanted = needsWhole(flags) && opened !== null && opened.length > 0
-  return showItem(item, opened, isWanted ? await services.coordinator.openDocument(request.database, id, { tree: flags.revsInfo, body: false, r }, request) : null)
-}
-
-function showItem({ id, rev, flags }: WantedItem, opened: readonly OpenedRevision[] | null, whole: OpenedDocument | null): ItemResult {
+function showItem({ id, rev, flags }: WantedItem, opened: readonly OpenedRevision[] | null): ItemResult {
   if (opened === null || opened.length === 0) return refuse(id, rev ?? 'undefined', 'not_found', 'missing')
-  return { id, parts: opened.map(item => part(id, item, flags, whole)) }
+  return { id, parts: opened.map(item => part(id, item, flags)) }
 }
 
 function invalidMember({ rev, atts_since: attachmentsSince }: JsonObject): { readonly value: unknown; readonly reason: string } | null {
@@ -198,12 +180,10 @@ function invalidMember({ rev, atts_since: attachmentsSince }: JsonObject): { rea
   return invalid === undefined ? null : { value: invalid, reason: 'Invalid rev format' }
 }
 
-function part(id: string, item: OpenedRevision, flags: ReadFlags, whole: OpenedDocument | null): ItemPart {
+/** Revisions come by themselves, whatever of the document as a whole the query asks for. */
+function part(id: string, item: OpenedRevision, flags: ReadFlags): ItemPart {
   if (item.kind === 'missing') return { error: { id, rev: item.revision, error: 'not_found', reason: 'missing' }, ofRevision: true }
-  const shown = shownRevision(item.revision)
-  if (whole === null) return { ok: shown, flags }
-  const { leaves, tree, sequence } = whole
-  return { ok: { ...shown, leaves, tree, sequence }, flags }
+  return { ok: shownRevision(item.revision), flags }
 }
 
 function refuse(id: unknown, rev: unknown, error: string, reason: string): ItemResult {

@@ -1,5 +1,5 @@
 /** `/_node/{name}/_config`: api.md A4.7, F6.3. */
-import { ApiError, parseJson } from '@sectional/core'
+import { ApiError, parseExactly, parseJson } from '@sectional/core'
 import { hashAdminPassword, parseAdminHash } from '../authentication/admin-password.ts'
 import { readJsonBytes } from '../body.ts'
 import { askNode, type ConfigurationQuestion } from '../node-questions.ts'
@@ -33,7 +33,7 @@ export async function putConfigurationValue(request: RequestContext, services: S
   const body = await readJsonBytes(request, services)
   if (body.length === 0 && request.header('content-type') === undefined) throw new ApiError('missing_body')
   const given = parseJson(body)
-  let value = (typeof given === 'string' ? given : JSON.stringify(given)).trim()
+  let value = (typeof given === 'string' ? given : JSON.stringify(parseExactly(Buffer.from(body).toString('utf8')))).trim()
   const plainPassword = section === 'admins' && !request.query.flag('raw') && parseAdminHash(value) === null
   if (plainPassword) value = await hashAdminPassword(key, value, {
     iterations: services.settings.passwordIterations, machine: services.runtime.machine, random: services.runtime.random,

@@ -18,7 +18,7 @@ export async function postPurge(request: RequestContext, services: Services): Pr
 }
 
 function checkRevisions(value: unknown): string[] {
-  if (!Array.isArray(value)) throw new ApiError('bad_request', 'Revisions must be a JSON array of strings.')
+  if (!Array.isArray(value)) throw new ApiError('bad_request', 'Invalid list of revisions')
   return value.map(revision => formatRevision(parseRevision(revision)))
 }
 

@@ -1,5 +1,5 @@
 /** `_revs_diff` and `_missing_revs`: what a replicator asks before it sends. */
-import { ApiError, parseRevision, type RevisionsDiff } from '@sectional/core'
+import { ApiError, formatRevision, parseRevision, type RevisionsDiff } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../body.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -30,6 +30,5 @@ async function diff(request: RequestContext, services: Services): Promise<readon
 
 function checkRevisions(value: unknown): readonly string[] {
   if (!Array.isArray(value)) throw new ApiError('bad_request', 'Revisions must be a JSON array of strings.')
-  for (const revision of value) parseRevision(revision)
-  return value as string[]
+  return value.map(revision => formatRevision(parseRevision(revision)))
 }
