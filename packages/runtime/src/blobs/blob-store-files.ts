@@ -10,6 +10,9 @@ import type { BlobRange, BlobStorage, BlobStore, BlobWriter } from './blob-store
 
 /** Unfinished blobs lie here; no hash begins with it. */
 const incomingFolder = 'incoming'
+/** Chunks are written together, for each write costs a crossing to the thread pool. */
+const writtenAtOnceBytes = 256 * 1024
+const writtenAtOnceChunks = 64
 
 /** Each store is a folder below the directory: `{first two digits of the hash}/{hash}`, files as `blob-file` describes them. */
 export class FileBlobStorage implements BlobStorage {
@@ -102,6 +105,16 @@ class FileBlobStore implements BlobStore {
   }
 }
 
+/** The chunks without so many bytes in front. */
+function behind(chunks: Uint8Array[], bytes: number): Uint8Array[] {
+  let left = bytes
+  for (const [index, chunk] of chunks.entries()) {
+    if (chunk.length > left) return [chunk.subarray(left), ...chunks.slice(index + 1)]
+    left -= chunk.length
+  }
+  return []
+}
+
 class FileBlobWriter implements BlobWriter {
   readonly #root: string
   readonly #path: string
@@ -113,6 +126,10 @@ class FileBlobWriter implements BlobWriter {
   #ended = false
   /** Bytes that the hash counts may be missing in the file. */
   #broken = false
+  #waiting: Uint8Array[] = []
+  #waitingBytes = 0
+  /** One write runs while the next one is filled. */
+  #writing: Promise<void> = Promise.resolve()
 
   constructor(root: string, path: string, file: FileHandle, onEnd: () => void) {
     this.#root = root
@@ -124,12 +141,12 @@ class FileBlobWriter implements BlobWriter {
   async write(chunk: Uint8Array): Promise<void> {
     this.#assertOpen()
     this.#broken = true
-    const written = mapped(() => this.#writeAll(chunk))
-    // While the thread pool writes.
     this.#digest.update(chunk)
     this.#sums.update(chunk)
     this.#length += chunk.length
-    await written
+    this.#waiting.push(chunk)
+    this.#waitingBytes += chunk.length
+    if (this.#waitingBytes >= writtenAtOnceBytes || this.#waiting.length >= writtenAtOnceChunks) await this.#writeWaiting()
     this.#broken = false
   }
 
@@ -137,10 +154,10 @@ class FileBlobWriter implements BlobWriter {
     this.#assertOpen()
     const hash = this.#digest.digest('hex')
     const folder = join(this.#root, hash.slice(0, 2))
-    await mapped(async () => {
-      await this.#writeAll(this.#sums.finish(hash))
-      await this.#file.sync()
-    })
+    this.#waiting.push(this.#sums.finish(hash))
+    await this.#writeWaiting()
+    await this.#writing
+    await mapped(() => this.#file.sync())
     await announce?.(hash)
     await mapped(async () => {
       const created = await mkdir(folder, { recursive: true })
@@ -160,8 +177,19 @@ class FileBlobWriter implements BlobWriter {
     })
   }
 
-  async #writeAll(chunk: Uint8Array): Promise<void> {
-    for (let at = 0; at < chunk.length;) at += (await this.#file.write(chunk, at)).bytesWritten
+  /** Resolves when what waits is on its way, and all before it is written. */
+  async #writeWaiting(): Promise<void> {
+    await this.#writing
+    const chunks = this.#waiting
+    this.#waiting = []
+    this.#waitingBytes = 0
+    this.#writing = mapped(() => this.#writeAll(chunks))
+    // Whoever goes on hears of it.
+    this.#writing.catch(() => {})
+  }
+
+  async #writeAll(chunks: Uint8Array[]): Promise<void> {
+    for (let rest = chunks; rest.length > 0;) rest = behind(rest, (await this.#file.writev(rest)).bytesWritten)
   }
 
   async #end(): Promise<void> {

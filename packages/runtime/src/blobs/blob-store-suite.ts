@@ -53,6 +53,14 @@ function writing(store: () => BlobStore): void {
     assert.equal(await store().length(hash), large.length)
   })
 
+  it('keeps the order of many chunks, whatever their sizes', async () => {
+    for (const bytes of [1000, 70_000, 600_000]) {
+      const whole = Buffer.alloc(1_500_000, Uint8Array.from({ length: 251 }, (_, index) => index))
+      const chunks = Array.from({ length: Math.ceil(whole.length / bytes) }, (_, index) => whole.subarray(index * bytes, (index + 1) * bytes))
+      assert.equal(Buffer.compare(await read(store(), await write(store(), chunks)), whole), 0)
+    }
+  })
+
   it('stores blobs of every length', async () => {
     for (const length of [0, 1, 4, blobChunkBytes - 1, blobChunkBytes, blobChunkBytes + 1, 2 * blobChunkBytes]) {
       const hash = await write(store(), [large.subarray(0, length)])

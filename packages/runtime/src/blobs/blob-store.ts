@@ -30,7 +30,7 @@ export interface BlobRange { readonly start?: number; readonly end?: number }
 
 /** Exactly one of `finish` and `abort` ends a writer; after a failure only `abort` is left. */
 export interface BlobWriter {
-  /** Resolves when more may be written. One call at a time; the chunk must not change until it resolves. */
+  /** Resolves when more may be written; what fails later shows in the next call. One call at a time; chunks must not change any more. */
   write(chunk: Uint8Array): Promise<void>
   /**
    * Durable (file and directory fsync'ed) when it resolves.

@@ -147,12 +147,7 @@ export class NodeHttpExchange implements HttpExchange {
     const { socket } = this.#request
     try {
       socket.setTimeout(stallMs)
-      for await (const chunk of this.#request.iterator({ destroyOnReturn: false })) {
-        // How long the handler takes is not the client's doing.
-        socket.setTimeout(0)
-        yield chunk as Uint8Array
-        socket.setTimeout(stallMs)
-      }
+      yield* this.#request.iterator({ destroyOnReturn: false })
     } catch (error) {
       throw this.#request.complete ? error : new ClientGoneError({ cause: error })
     } finally {
