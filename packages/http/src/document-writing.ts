@@ -118,6 +118,6 @@ function registryName(error: string, status: number): ErrorName {
 
 /** The id of a document as posted: given, or made here. */
 export function postedId(document: ParsedDocument, database: DatabaseRecord, services: Services): string {
-  const id = document.id ?? services.uuids.next()
-  return checkDocumentId(id, documentIdRules(database, services))
+  if (document.id === null) return checkDocumentId(services.uuids.next(), { partitioned: database.partitioned })
+  return checkDocumentId(document.id, documentIdRules(database, services))
 }

@@ -46,6 +46,8 @@ describe('databases', () => {
     expect((await node.put('/db?placement=a:1')).status).to.equal(501)
     expect((await node.put('/_users?partitioned=true')).json.reason).to.equal('Cannot partition a system database')
     expect((await node.put('/Capital')).json.error).to.equal('illegal_database_name')
+    await node.put('/there')
+    for (const name of ['there', 'Capital']) expect((await node.put(`/${name}?q=0`)).json.error, 'parameters come first').to.equal('bad_request')
     expect((await node.delete('/Not-A-Name')).json.error).to.equal('illegal_database_name')
     expect((await node.get('/Capital')).json.error).to.equal('not_found')
   })

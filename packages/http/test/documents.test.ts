@@ -116,6 +116,7 @@ describe('documents', () => {
     expect((await node.put('/db/fine', { _id: 'other' })).json.id).to.equal('fine')
     node.configuration.put('couchdb', 'max_document_id_length', '3')
     expect((await node.put('/db/four', {})).json.reason).to.equal('Document id is too long')
+    expect((await node.post('/db', {})).status, 'the limit is for ids of clients').to.equal(201)
   })
 
   it('may name another id in their body, but none that is illegal', async () => {

@@ -42,13 +42,13 @@ function replicaCount(database: DatabaseRecord): number {
 export async function putDatabase(request: RequestContext, services: Services): Promise<void> {
   const name = request.params[0]!
   const { control, settings } = services
-  checkDatabaseName(name)
-  if (control.state()?.databases.has(name)) throw new ApiError('file_exists')
   const q = positive(request, 'q', settings.shardsPerDatabase, shardsMax)
   const n = Math.min(positive(request, 'n', settings.replicasPerShard), replicasMax)
   checkEngine(request)
   const partitioned = isPartitioned(request, name)
   checkPlacement(request)
+  checkDatabaseName(name)
+  if (control.state()?.databases.has(name)) throw new ApiError('file_exists')
   await control.createDatabase(name, { q, n, partitioned })
   if (settings.defaultSecurity !== 'admin_only') await control.setSecurity(name, {})
   sendJson(request, services, 201, { ok: true }, { Location: location(request, name) })
