@@ -72,12 +72,13 @@ export class Admission {
     request.reservedBytes += bytes
   }
 
-  /**
-   * Counts an answer that is there as a whole, until its client has taken it.
-   * @throws ApiError `service_unavailable` when clients are slow to take others
-   */
-  reserveAnswer(request: RequestContext, bytes: number): void {
+  /** @throws ApiError `service_unavailable` when clients are too slow to take other answers for one more of so many bytes */
+  checkAnswer(bytes: number): void {
     if (this.#answerBytes > 0 && this.#answerBytes + bytes > this.#bytesMax) throw overloaded('large answers')
+  }
+
+  /** Counts an answer that is there as a whole, until its client has taken it. */
+  reserveAnswer(request: RequestContext, bytes: number): void {
     this.#answerBytes += bytes
     request.answerBytes += bytes
   }

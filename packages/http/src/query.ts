@@ -40,8 +40,7 @@ export class Query {
   /** A JSON value, or undefined when the parameter is absent. */
   json(name: string): unknown {
     const text = this.#values.get(name)
-    if (text === undefined) return undefined
-    return parseJson(text === notText ? '' : text)
+    return text === undefined ? undefined : parseJson(text)
   }
 
   /** `r` and `w`: text that is no integer silently means the default. */

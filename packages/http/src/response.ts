@@ -73,9 +73,13 @@ export function sendPreflight(request: RequestContext, services: Services, heade
 /** What the buffers of a connection hold anyway. */
 const smallAnswerBytes = 16 * 1024
 
-/** @throws ApiError `service_unavailable` for a large answer while clients are slow to take others */
+/** @throws ApiError `service_unavailable` for a large answer to a read while clients are slow to take others */
 export function send(request: RequestContext, services: Services, status: number, headers: HttpHeaders, body: string | Uint8Array): void {
-  if (body.length > smallAnswerBytes) services.admission.reserveAnswer(request, body.length)
+  if (body.length > smallAnswerBytes) {
+    // Who has written something must hear of it.
+    if (status === 200) services.admission.checkAnswer(body.length)
+    services.admission.reserveAnswer(request, body.length)
+  }
   request.status = status
   request.exchange.send(status, adapted(request, services, headers), body)
 }

@@ -59,6 +59,8 @@ describe('overload', () => {
     const refused = await node.get('/db/large')
     expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
     expect((await node.get('/db/small')).status).to.equal(200)
+    const written = await node.post('/db/_bulk_docs', { docs: Array.from({ length: 300 }, () => ({})) })
+    expect([written.status, written.text.length > 16_384], 'what was written is said').to.deep.equal([201, true])
     door.open()
     await door.opened
     expect((await node.get('/db/large')).status).to.equal(200)

@@ -339,7 +339,7 @@ export interface DocumentLeaves { readonly id: string; readonly leaves: readonly
 
 export interface WrittenBlob { readonly hash: string; readonly length: number }
 
-/** Bytes of a blob; `end` is exclusive, and both are cut to its length. Absent: all of it, with its hash checked. */
+/** Bytes of a blob; `end` is exclusive, and both are cut to its length. Absent: all of it. */
 export interface BlobSpan { readonly start: number; readonly end: number }
 
 /** A reply of `openRevisions` or `openLocalDocuments` ends with the document that goes beyond so many bytes. */
