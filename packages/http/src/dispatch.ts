@@ -68,13 +68,12 @@ function checkServerAccess(access: Access, { user }: RequestContext, services: S
 }
 
 function dispatchDatabase(routes: Routes, name: string, request: RequestContext, services: Services): void | Promise<void> {
-  const unavailable = services.control.unavailableReason()
-  if (unavailable !== null) throw new ApiError('service_unavailable', unavailable, { headers: { 'Retry-After': '1' } })
   const { segments, method } = request
   const match = segments.length === 1
     ? { resource: routes.databaseRoot, params: [name] }
     : routes.database.match(documentSegments(segments, method), 1)
   request.route = match?.resource.name ?? 'unknown'
+  requireService(request, services)
   if (segments.length === 1 && (method === 'PUT' || method === 'DELETE')) {
     requireServerAdmin(request.user)
     request.params = [name]
@@ -85,6 +84,23 @@ function dispatchDatabase(routes: Routes, name: string, request: RequestContext,
   return database === undefined
     ? dispatchUnknown(name, match, request, services)
     : dispatchKnown(database, match, request, services)
+}
+
+/** @throws ApiError `service_unavailable` with the reason while this node must not serve the request */
+function requireService(request: RequestContext, { control }: Services): void {
+  const reason = isWrite(request) ? control.writesRefusedReason() : control.unavailableReason()
+  if (reason !== null) throw new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '1' } })
+}
+
+/** Other POST requests to a database read, or start upkeep of what is stored. */
+const writingPosts = new Set(['database', 'document', 'design-document', 'bulk-docs', 'purge'])
+
+function isWrite({ method, route }: RequestContext): boolean {
+  switch (method) {
+    case 'GET': case 'HEAD': return false
+    case 'POST': return writingPosts.has(route)
+    default: return true
+  }
 }
 
 /** Another node may have created it a moment ago. */

@@ -126,6 +126,8 @@ export class MemoryNode {
 export class MemoryControlPlane implements ControlPlane {
   readonly node: string
   unavailable: string | null = null
+  writesRefused: string | null = null
+  notReady: string | null = null
   readonly asked: unknown[] = []
   readonly #down: ReadonlySet<string>
   #state: ClusterState
@@ -147,6 +149,8 @@ export class MemoryControlPlane implements ControlPlane {
     return () => { this.#listeners.delete(listener) }
   }
   unavailableReason(): string | null { return this.unavailable }
+  writesRefusedReason(): string | null { return this.unavailable ?? this.writesRefused }
+  notReadyReason(): string | null { return this.unavailable ?? this.writesRefused ?? this.notReady }
   connectedNodes(): readonly string[] { return Object.keys(this.#state.nodes).filter(node => !this.#down.has(node)) }
   leader(): string | null { return this.node }
 

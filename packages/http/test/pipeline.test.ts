@@ -113,6 +113,24 @@ describe('request pipeline', () => {
     expect((await node.get('/')).status).to.equal(200)
   })
 
+  it('serves reads alone while the node must not take writes, and says why', async () => {
+    await node.put('/db/a', { v: 1 })
+    node.control.writesRefused = 'This node has met another cluster.'
+    const writes = [
+      ['PUT', '/db/a', '{}'], ['DELETE', '/db/a', ''], ['POST', '/db', '{}'], ['POST', '/db/_bulk_docs', '{"docs":[]}'], ['POST', '/db/_purge', '{}'],
+      ['PUT', '/other', ''], ['DELETE', '/db', ''], ['PUT', '/db/_security', '{}'], ['PUT', '/db/_local/x', '{}'], ['COPY', '/db/a', ''], ['PUT', '/db/a/file', '"x"'],
+    ] as const
+    for (const [method, target, body] of writes) {
+      const answer = await node.request(method, target, body === '' ? undefined : JSON.parse(body))
+      expect([answer.status, answer.json.reason, answer.headers['retry-after']], `${method} ${target}`).to.deep.equal([503, 'This node has met another cluster.', '1'])
+    }
+    expect((await node.get('/db/a')).json.v).to.equal(1)
+    expect((await node.post('/db/_revs_diff', { a: ['1-x'] })).status).to.equal(200)
+    expect((await node.post('/db/_all_docs', { keys: ['a'] })).status).to.equal(200)
+    const up = await node.get('/_up')
+    expect([up.status, up.json.reason]).to.deep.equal([404, 'This node has met another cluster.'])
+  })
+
   it('finds a database that only the leader knows yet', async () => {
     node.control.late = { ...node.control.state()!.databases.get('db')!, name: 'new' }
     expect((await node.get('/new')).json.db_name).to.equal('new')

@@ -21,6 +21,13 @@ describe('server endpoints', () => {
     expect((await node.get('/_up')).json).to.deep.equal({ status: 'nolb' })
   })
 
+  it('keep serving what arrives while load balancers alone are told to stay away', async () => {
+    node.control.notReady = 'the metadata here lags behind'
+    const up = await node.get('/_up')
+    expect([up.status, up.json]).to.deep.equal([404, { status: 'seeding', reason: 'the metadata here lags behind', seeds: {} }])
+    expect((await node.put('/db')).status).to.equal(201)
+  })
+
   it('hand out sequential identifiers, uncached', async () => {
     const answer = await node.get('/_uuids?count=3')
     expect(answer.headers).to.include({ 'cache-control': 'no-cache', 'pragma': 'no-cache' })

@@ -20,6 +20,8 @@ import { DatabaseChanges } from './database-changes.ts'
 import { DeleteIntents } from './intents.ts'
 import { Membership } from './membership.ts'
 import { Proposer } from './proposer.ts'
+import { unmetReason } from './readiness.ts'
+import type { ReadinessFacts } from './readiness.ts'
 import { memberOf } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 
@@ -137,14 +139,11 @@ export class ControlPlaneNode implements ControlPlane {
     return () => { this.listeners.delete(listener) }
   }
 
-  unavailableReason(): string | null {
-    if (this.refusal !== null) return `this node is not admitted: ${this.refusal}`
-    if (!this.member) return 'this node has not been admitted to a cluster yet'
-    const { state } = this.member.machine
-    if (state.index === 0) return 'this node has not received the cluster\'s metadata yet'
-    if (!memberOf(state, this.node)) return 'this node is not a member of its cluster, by the metadata it has received so far'
-    return null
-  }
+  unavailableReason(): string | null { return unmetReason(this.readinessFacts(), 'requests') }
+
+  writesRefusedReason(): string | null { return unmetReason(this.readinessFacts(), 'writes') }
+
+  notReadyReason(): string | null { return unmetReason(this.readinessFacts(), 'traffic') }
 
   connectedNodes(): readonly string[] { return [...new Set([this.node, ...this.member?.connected() ?? []])].sort() }
 
@@ -229,6 +228,17 @@ export class ControlPlaneNode implements ControlPlane {
     })
     this.leaderSeenAt = runtime.clock.monotonic()
     this.stateChanged()
+  }
+
+  private readinessFacts(): ReadinessFacts {
+    const state = this.member?.machine.state
+    return {
+      node: this.node,
+      refusal: this.refusal,
+      admitted: state !== undefined,
+      appliedIndex: state?.index ?? 0,
+      listed: state !== undefined && memberOf(state, this.node) !== undefined,
+    }
   }
 
   private mustAnnounce(): boolean {

@@ -8,8 +8,12 @@ export interface ControlPlane {
   state(): ClusterState | null
   /** Called after each applied change. Returns an unsubscribe function. */
   onChange(listener: (state: ClusterState) => void): () => void
-  /** Why this node serves no data now, or null when it does. */
+  /** Why requests for data are answered 503 now, or null when this node serves. See readiness.ts for the conditions. */
   unavailableReason(): string | null
+  /** Why writes are answered 503 now; never null while `unavailableReason` gives a reason. */
+  writesRefusedReason(): string | null
+  /** Why `/_up` answers 404, so that load balancers choose other nodes; never null while one of the above gives a reason. */
+  notReadyReason(): string | null
   /** Peers whose link is open, and this node: sorted names. */
   connectedNodes(): readonly string[]
   leader(): string | null

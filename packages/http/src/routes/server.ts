@@ -36,7 +36,7 @@ export function getUp(request: RequestContext, services: Services): void {
   const mode = settings.maintenanceMode
   if (mode === 'true') return sendJson(request, services, 404, { status: 'maintenance_mode' })
   if (mode === 'nolb') return sendJson(request, services, 404, { status: 'nolb' })
-  const reason = control.unavailableReason()
+  const reason = control.notReadyReason()
   const seeds = nodeInformation.seeds()
   if (reason !== null) return sendJson(request, services, 404, { status: 'seeding', reason, seeds })
   sendJson(request, services, 200, { status: 'ok', seeds })

@@ -1,0 +1,53 @@
+/**
+ * Everything that can keep a node from serving, in one list. Each condition has a name, says what it stops, and
+ * derives its reason (one sentence for clients and operators) from facts that the control plane collects.
+ * To add a condition, add the fact that it looks at and a row to `conditions`.
+ */
+
+/**
+ * What an unmet condition stops, from the most to the least:
+ * - `requests`: every request for data is answered 503, and `/_up` 404;
+ * - `writes`: writes are answered 503, and `/_up` 404; reads go on;
+ * - `traffic`: `/_up` is answered 404, so that load balancers choose another node; requests that arrive are served.
+ */
+export type Stops = 'requests' | 'writes' | 'traffic'
+
+/** What the control plane knows about this node when it is asked. */
+export interface ReadinessFacts {
+  readonly node: string
+  /** The reason that members of the cluster gave for not admitting this node; null when they gave none. */
+  readonly refusal: string | null
+  /** The disk holds the identity of a cluster. */
+  readonly admitted: boolean
+  /** Index of the last applied entry of the metadata log; 0 before any metadata has arrived. */
+  readonly appliedIndex: number
+  /** The metadata lists this node as a member. */
+  readonly listed: boolean
+}
+
+export interface Condition {
+  readonly name: string
+  readonly stops: Stops
+  /** Why the condition is not met; null when it is met. */
+  readonly unmet: (facts: ReadinessFacts) => string | null
+}
+
+/** In the order in which they are looked at: the first unmet one gives the reason. */
+export const conditions: readonly Condition[] = [
+  { name: 'not refused', stops: 'requests', unmet: ({ refusal }) => refusal === null ? null : `this node is not admitted: ${refusal}` },
+  { name: 'admitted', stops: 'requests', unmet: ({ admitted }) => admitted ? null : 'this node has not been admitted to a cluster yet' },
+  { name: 'metadata received', stops: 'requests', unmet: ({ appliedIndex }) => appliedIndex > 0 ? null : 'this node has not received the cluster\'s metadata yet' },
+  { name: 'member', stops: 'requests', unmet: ({ listed }) => listed ? null : 'this node is not a member of its cluster, by the metadata it has received so far' },
+]
+
+const severity: Readonly<Record<Stops, number>> = { requests: 3, writes: 2, traffic: 1 }
+
+/** The reason of the first unmet condition that stops `what`, or more than that; null when there is none. */
+export function unmetReason(facts: ReadinessFacts, what: Stops): string | null {
+  for (const condition of conditions) {
+    if (severity[condition.stops] < severity[what]) continue
+    const reason = condition.unmet(facts)
+    if (reason !== null) return reason
+  }
+  return null
+}
