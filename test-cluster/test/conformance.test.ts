@@ -21,8 +21,7 @@ const listHead = `# Steps of the recorded scenarios (${[...documentParts, ...nod
 # "? ": agrees on some runs.
 #
 # Why: functions of design documents (filters, validation, views), _find, _users, _reshard and the web interface are
-# not there yet. attachments/listing: recorded without an ETag, which the specification promises for lists.
-# documents/all-docs, ETag: the step sends \${tag}, in which the runner puts the scenario's own tag.
+# not there yet.
 `
 
 interface ScenarioReport { readonly name: string; readonly results: readonly { readonly index: number; readonly do: string; readonly ok: boolean }[] }
