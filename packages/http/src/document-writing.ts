@@ -97,6 +97,8 @@ export function documentWrite(
   return { id, parent, deleted, body, attachments, revisionHash: revisionHash({ deleted, parent, body, attachments: attachmentDigests(attachments) }) }
 }
 
+const comeBack = { 'Retry-After': '1' }
+
 /**
  * The written revision.
  * @throws ApiError for a conflict and for what the coordinator could not do
@@ -105,7 +107,7 @@ export function requireWritten(outcome: WriteOutcome): { readonly revision: stri
   switch (outcome.kind) {
     case 'written': return outcome
     case 'conflict': throw new ApiError('conflict')
-    case 'error': throw new ApiError(registryName(outcome.error, outcome.status), outcome.reason)
+    case 'error': throw new ApiError(registryName(outcome.error, outcome.status), outcome.reason, outcome.status === 503 ? { headers: comeBack } : {})
   }
 }
 

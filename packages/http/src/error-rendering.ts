@@ -1,6 +1,6 @@
 /** The one place where errors become answers. */
 import { crc32 } from 'node:zlib'
-import { ApiError, ReplicaError } from '@sectional/core'
+import { ApiError, errorRegistry, ReplicaError } from '@sectional/core'
 import { BodyTooLargeError, ClientGoneError } from '@sectional/runtime'
 import { sendJson } from './response.ts'
 import type { RequestContext } from './request-context.ts'
@@ -10,7 +10,7 @@ import type { Services } from './services.ts'
 const clientGoneStatus = 499
 
 export function renderError(request: RequestContext, services: Services, thrown: unknown): void {
-  if (thrown instanceof ClientGoneError || (request.signal.aborted && isCancelled(thrown))) return abandon(request)
+  if (isClientGone(thrown) || request.signal.aborted) return abandon(request, services, thrown)
   if (request.exchange.headersSent) return breakOff(request, services, thrown)
   const error = afterDeletion(request, services, toApiError(thrown))
   if (error.status >= 500 && error.status !== 501 && error.status !== 503) report(request, services, thrown)
@@ -21,17 +21,18 @@ export function renderError(request: RequestContext, services: Services, thrown:
   sendJson(request, services, error.status, body, headers)
 }
 
-/** What calls on replicas end with when the client goes away. */
-function isCancelled(thrown: unknown): boolean {
-  const failure = thrown instanceof ApiError ? thrown.cause : thrown
-  return failure instanceof ReplicaError && failure.code === 'cancelled'
+/** Whether the client's absence is the cause: a layer that passes a body on wraps the error of its source. */
+function isClientGone(thrown: unknown): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause) if (error instanceof ClientGoneError) return true
+  return false
 }
 
-/** Nobody is left to answer. */
-function abandon(request: RequestContext): void {
+/** Nobody is left to answer. Whatever the work failed with afterwards is no fault of the server. */
+function abandon(request: RequestContext, services: Services, thrown: unknown): void {
   request.status = clientGoneStatus
   request.writer?.abort()
   request.writer = null
+  services.runtime.log.debug({ requestId: request.requestId, route: request.route, error: String(thrown) }, 'the client is gone')
 }
 
 /** The client sees a truncated body, never one that ends well. */
@@ -39,7 +40,7 @@ function breakOff(request: RequestContext, services: Services, thrown: unknown):
   const writer = request.writer
   request.writer = null
   writer?.abort()
-  if (!request.signal.aborted) report(request, services, thrown)
+  report(request, services, thrown)
 }
 
 function toApiError(thrown: unknown): ApiError {
@@ -50,9 +51,11 @@ function toApiError(thrown: unknown): ApiError {
 }
 
 /** Where a database was deleted under a request there is no replica left to answer: no fault of the server. */
+const withoutReplicas: ReadonlySet<string> = new Set([errorRegistry.internal_server_error.error, errorRegistry.service_unavailable.error])
+
 function afterDeletion(request: RequestContext, services: Services, error: ApiError): ApiError {
   const { namedDatabase } = request
-  if (error.error !== 'internal_server_error' || namedDatabase === null || !services.feeds.isGone(namedDatabase)) return error
+  if (!withoutReplicas.has(error.error) || namedDatabase === null || !services.feeds.isGone(namedDatabase)) return error
   return new ApiError('database_missing', undefined, { cause: error })
 }
 
@@ -63,6 +66,9 @@ function fromReplica(error: ReplicaError): ApiError {
       return new ApiError('service_unavailable', undefined, { headers: { 'Retry-After': '1' }, cause: error })
     case 'timeout':
       return new ApiError('timeout', undefined, { cause: error })
+    case 'unreachable':
+    case 'not_hosted':
+      return new ApiError('service_unavailable', 'No DB shards could be opened.', { headers: { 'Retry-After': '1' }, cause: error })
     default:
       return new ApiError('internal_server_error', 'No DB shards could be opened.', { cause: error })
   }

@@ -25,6 +25,9 @@ interface Draft {
   keys?: unknown
   start?: { readonly key: unknown }
   end?: { readonly key: unknown }
+  /** Bounds by document id. They count only where the bound by key is missing, since each key is an id. */
+  startId?: string
+  endId?: string
   inclusiveEnd: boolean
   descending: boolean
   skip: number
@@ -95,6 +98,8 @@ function apply(draft: Draft, name: string, value: unknown): void {
     case 'keys': draft.keys = value; break
     case 'startkey': case 'start_key': draft.start = { key: value }; break
     case 'endkey': case 'end_key': draft.end = { key: value }; break
+    case 'startkey_docid': case 'start_key_doc_id': draft.startId = documentId(value, 'start_key_docid'); break
+    case 'endkey_docid': case 'end_key_doc_id': draft.endId = documentId(value, 'end_key_docid'); break
     case 'inclusive_end': draft.inclusiveEnd = strictBoolean(value); break
     case 'descending': draft.descending = strictBoolean(value); break
     case 'include_docs': draft.includeDocs = strictBoolean(value); break
@@ -107,6 +112,11 @@ function apply(draft: Draft, name: string, value: unknown): void {
     case 'partition': draft.partition = typeof value === 'string' ? value : JSON.stringify(value); break
     default: checkViewParameter(name, value)
   }
+}
+
+function documentId(value: unknown, name: string): string {
+  if (typeof value !== 'string') throw new ApiError('query_parse_error', `\`${name}\` must be a string.`)
+  return value
 }
 
 /** What only views know is checked here too, as clients of CouchDB expect, and means nothing otherwise. */
@@ -132,10 +142,14 @@ function checkViewParameter(name: string, value: unknown): void {
 }
 
 function finish(draft: Draft, place: 'parameter' | 'body member'): ListParameters {
-  const { keys, ...rest } = draft
+  const { keys, startId, endId, ...rest } = draft
   if (keys !== undefined && !Array.isArray(keys)) throw new ApiError('bad_request', `\`keys\` ${place} must be an array.`)
   if (keys !== undefined && (draft.start !== undefined || draft.end !== undefined) && !isTheSame(keys, draft)) {
     throw new ApiError('query_parse_error', '`keys` is incompatible with `key`, `start_key` and `end_key`')
+  }
+  if (keys === undefined) {
+    if (startId !== undefined) rest.start ??= { key: startId }
+    if (endId !== undefined) rest.end ??= { key: endId }
   }
   return { ...rest, keys: (keys as readonly unknown[] | undefined) ?? null }
 }

@@ -6,20 +6,24 @@ import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
 
 /**
- * `application/json` for clients that ask for it anywhere in Accept; for all others what the specification
- * gives as default (api.md D3), switchable by `chttpd/json_default_type`.
+ * The content type of a JSON answer. The configured default (`chttpd/json_default_type`, a text by default) goes to
+ * clients that send no Accept header or accept anything or text only; all others get `application/json`.
  */
 export function jsonContentType(accept: string | undefined, defaultType: string): string {
   switch (accept) {
     case undefined:
+    case '':
     case '*/*':
       return defaultType
     case 'application/json':
       return 'application/json'
     default:
-      return accept.toLowerCase().includes('application/json') ? 'application/json' : defaultType
+      return accept.split(',').every(range => anyOrText.test(range)) ? defaultType : 'application/json'
   }
 }
+
+/** A media range of the Accept header (RFC 9110, section 12.5.1) that admits text and no other named type. */
+const anyOrText = /^\s*(?:\*|text)\//i
 
 /** Headers of every answer, and those of JSON. */
 export function jsonHeaders(request: RequestContext, services: Services): HttpHeaders {

@@ -247,6 +247,23 @@ describe('documents', () => {
     }
   })
 
+  it('may have revisions with an empty hash, as CouchDB takes them from replicators', async () => {
+    expect((await node.put('/db/bare?new_edits=false', { _rev: '1-', n: 1 })).json.rev).to.equal('1-')
+    const first = await node.get('/db/bare?rev=1-')
+    expect([first.status, first.json._rev, first.json.n, first.headers['etag']]).to.deep.equal([200, '1-', 1, '"1-"'])
+    expect((await node.get('/db/bare', { 'if-none-match': '"1-"' })).status).to.equal(304)
+    const child = { _id: 'bare', _revisions: { start: 2, ids: ['', ''] } }
+    expect((await node.post('/db/_bulk_docs', { new_edits: false, docs: [child] })).json).to.deep.equal([])
+    expect((await node.get('/db/bare?revs=true')).json._revisions).to.deep.equal({ start: 2, ids: ['', ''] })
+    expect((await node.get('/db/bare?open_revs=["1-","2-","3-"]')).json.map((row: any) => row.ok?._rev ?? row)).to.deep.equal(['1-', '2-', { missing: '3-' }])
+    expect((await node.post('/db/_revs_diff', { bare: ['1-', '2-', '3-'], other: ['1-'] })).json)
+      .to.deep.equal({ bare: { missing: ['3-'], possible_ancestors: ['2-'] }, other: { missing: ['1-'] } })
+    const edited = await node.put('/db/bare?rev=2-', { n: 2 })
+    expect([edited.status, edited.json.rev.slice(0, 2)]).to.deep.equal([201, '3-'])
+    await node.put('/db/gone?new_edits=false', { _rev: '1-' })
+    expect((await node.request('DELETE', '/db/gone', undefined, { 'if-match': '"1-"' })).status).to.equal(200)
+  })
+
   it('replicated with new_edits=false keep their revision and never conflict', async () => {
     expect((await node.put('/db/doc?new_edits=false', { _rev: '5-abc' })).json.rev).to.equal('5-abc')
     expect((await node.put('/db/doc?new_edits=false', { _rev: '5-abc' })).status).to.equal(201)

@@ -24,6 +24,23 @@ describe('_all_docs', () => {
     expect((await node.get('/db/_all_docs?key=%22none%22')).text).to.contain('"rows":[\r\n\r\n]}\n')
   })
 
+  it('begins and ends at document ids where no keys say otherwise', async () => {
+    const ids = async (path: string): Promise<string[]> => (await node.get(path)).json.rows.map((row: any) => row.id)
+    expect(await ids('/db/_all_docs?startkey_docid=c&limit=2')).to.deep.equal(['c', 'd'])
+    expect(await ids('/db/_all_docs?start_key_doc_id=d&end_key_doc_id=e')).to.deep.equal(['d', 'e'])
+    expect(await ids('/db/_all_docs?endkey_docid=b&startkey=%22a%22&inclusive_end=false')).to.deep.equal(['a'])
+    expect(await ids('/db/_all_docs?startkey=%22d%22&startkey_docid=a&limit=1')).to.deep.equal(['d'])
+    expect(await ids('/db/_all_docs?startkey_docid=b&descending=true&limit=2')).to.deep.equal(['b', 'a'])
+    expect(await ids('/db/_design_docs?startkey_docid=_design/b')).to.deep.equal(['_design/b'])
+    await node.put('/db/_local/l1', {})
+    await node.put('/db/_local/l2', {})
+    expect(await ids('/db/_local_docs?startkey_docid=_local/l2')).to.deep.equal(['_local/l2'])
+    const posted = await node.post('/db/_all_docs/queries', { queries: [{ startkey_docid: 'e', limit: 1 }, { keys: ['a'], startkey_docid: 'e' }] })
+    expect(posted.json.results.map((list: any) => list.rows.map((row: any) => row.id))).to.deep.equal([['e'], ['a']])
+    const refused = await node.post('/db/_all_docs', { endkey_docid: 5 })
+    expect([refused.status, refused.json.reason]).to.deep.equal([400, '`end_key_docid` must be a string.'])
+  })
+
   it('selects what a loop over all ids would, with exact offsets', async () => {
     const key = fc.constantFrom('', '_design/b', 'b', 'bb', 'e', 'z', '￿')
     await fc.assert(fc.asyncProperty(fc.option(key), fc.option(key), fc.boolean(), fc.boolean(), fc.nat(4), fc.option(fc.nat(5)), async (start, end, descending, inclusive, skip, limit) => {

@@ -10,9 +10,13 @@ describe('request pipeline', () => {
   })
   afterEach(() => node.stop())
 
-  it('labels JSON text/plain unless Accept names application/json', async () => {
+  it('answers JSON as text or as JSON, as the client asks', async () => {
     expect((await node.get('/', { accept: '' })).headers['content-type']).to.equal('text/plain;charset=utf-8')
     expect((await node.get('/', { accept: '*/*' })).headers['content-type']).to.equal('text/plain;charset=utf-8')
+    expect((await node.get('/', { accept: 'text/html, text/*;q=0.5,*/*;q=0.1' })).headers['content-type']).to.equal('text/plain;charset=utf-8')
+    for (const accept of ['application/xml', 'text/html, application/xml', 'image/png', 'text/html, application/json;q=0.1']) {
+      expect((await node.get('/', { accept })).headers['content-type'], accept).to.equal('application/json')
+    }
     expect((await node.get('/', { accept: 'text/html, application/json;q=0.9' })).headers['content-type']).to.equal('application/json')
     expect((await node.get('/nosuch', { accept: '' })).headers['content-type']).to.equal('text/plain;charset=utf-8')
     node.configuration.put('chttpd', 'json_default_type', 'application/json')

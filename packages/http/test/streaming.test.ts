@@ -1,6 +1,7 @@
 import { ApiError, ReplicaError } from '@sectional/core'
 import { expect } from 'chai'
 import type { CoordinatorNode } from '@sectional/cluster'
+import { ClientGoneError } from '@sectional/runtime'
 import { adminAuthorization, MemoryNode } from './memory-node.ts'
 
 const rows = 200_000
@@ -97,6 +98,31 @@ describe('a client that goes away before its answer begins', () => {
     expect(await answer.then(() => 'answered', () => 'gone')).to.equal('gone')
     await node.stop()
     expect(node.log.messages('error')).to.deep.equal([])
+  })
+
+  it('is no failure of the server, whatever its work ends with', async () => {
+    const leaving = new AbortController()
+    const brokenStream = new ApiError('internal_server_error', 'of a test', { cause: new ReplicaError('protocol', 'the stream broke') })
+    const node = new MemoryNode({ wrap: coordinator => ({ ...coordinator, openDocument: async () => { leaving.abort(); throw brokenStream } }) })
+    await node.put('/db')
+    await node.open('GET', '/db/a', { authorization: adminAuthorization }, undefined, leaving.signal).catch(() => {})
+    await node.stop()
+    expect([node.log.messages('error'), node.log.messages('warn')]).to.deep.equal([[], []])
+    expect(node.log.messages('debug')).to.include('the client is gone')
+  })
+
+  it('is no failure of the server when its absence comes wrapped by what read its body', async () => {
+    const wrapped = new ApiError('internal_server_error', 'of a test', { cause: new ReplicaError('protocol', 'the source failed', { cause: new ClientGoneError() }) })
+    const leaving = new AbortController()
+    const work = Promise.withResolvers<void>()
+    const node = new MemoryNode({ wrap: coordinator => ({ ...coordinator, openDocument: async () => { work.resolve(); throw wrapped } }) })
+    await node.put('/db')
+    const answer = node.open('GET', '/db/a', { authorization: adminAuthorization }, undefined, leaving.signal).catch(() => {})
+    await work.promise
+    await node.stop()
+    leaving.abort()
+    await answer
+    expect([node.log.messages('error'), node.log.messages('warn')]).to.deep.equal([[], []])
   })
 })
 

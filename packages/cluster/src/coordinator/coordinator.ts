@@ -173,9 +173,10 @@ export type LocalWriteOutcome =
   | { readonly kind: 'missing' }
 
 /**
- * Every verb throws ApiError when too few replicas answer: `internal_server_error` ("No DB shards could be
- * opened.") when none does, `service_unavailable` with Retry-After when all that answered are overloaded,
- * or when content of an attachment can only be on replicas that do not answer.
+ * Every verb throws ApiError when too few replicas answer: `service_unavailable` with Retry-After when no replica of a
+ * shard can be reached ("No DB shards could be opened."), when all that answered are overloaded, or when content of an
+ * attachment can only be on replicas that do not answer; `timeout` when all stay silent; `internal_server_error` when
+ * they fail.
  */
 export interface Coordinator {
   openDocument(db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: RequestContext): Promise<OpenedDocument | null>

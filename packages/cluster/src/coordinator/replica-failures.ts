@@ -32,6 +32,8 @@ export function shardFailure(errors: readonly ReplicaError[]): ApiError {
     if (lost) return new ApiError('internal_server_error', 'The content of an attachment is whole on no replica of the shard.', { cause })
     return new ApiError('service_unavailable', 'The content of an attachment is whole on no replica of the shard that answers. Try again.', { headers: comeBack, cause })
   }
+  // A node that is cut off from the replicas: another one may answer, and this one once its links are back.
+  if (answers.length === 0) return new ApiError('service_unavailable', 'No DB shards could be opened.', { headers: comeBack, cause })
   if (all('timeout') || all('cancelled')) return new ApiError('timeout', undefined, { cause })
   return new ApiError('internal_server_error', 'No DB shards could be opened.', { cause })
 }

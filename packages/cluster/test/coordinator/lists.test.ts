@@ -101,7 +101,7 @@ describe('listing documents', () => {
     const doomed = await coordinator.listDocuments(world.db, everything, request())
     for (const node of world.nodes) world.faults.set(node, { kind: 'fail', code: 'unreachable' })
     const error = await collect(doomed.rows).then(() => null, (thrown: unknown) => thrown)
-    expect(error).to.have.property('status', 500)
+    expect(error).to.have.property('status', 503)
     expect(world.clock.pendingTimers).to.equal(0)
   })
 

@@ -164,7 +164,7 @@ describe('reading a document', () => {
 
   it('says why when nobody answers', async () => {
     const cases = [
-      [['unreachable', 'not_hosted', 'closed'], 500, 'No DB shards could be opened.'],
+      [['unreachable', 'not_hosted', 'closed'], 503, 'No DB shards could be opened.'],
       [['overloaded', 'overloaded', 'unreachable'], 503, undefined],
       [['storage', 'overloaded', 'unreachable'], 507, undefined],
       [['timeout', 'timeout', 'unreachable'], 500, 'The request could not be processed in a reasonable amount of time.'],

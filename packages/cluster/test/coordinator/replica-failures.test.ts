@@ -14,13 +14,13 @@ describe('failures of all replicas of a shard', () => {
     for (const code of ['unreachable', 'not_hosted', 'closed', 'timeout', 'overloaded'] as const) {
       expect(told('missing_blob', code), code).to.match(/^service unavailable: The content of an attachment is whole on no replica of the shard that answers/)
     }
-    expect(told('unreachable', 'not_hosted')).to.equal('internal_server_error: No DB shards could be opened.')
+    expect(told('unreachable', 'not_hosted')).to.equal('service unavailable: No DB shards could be opened.')
   })
 
   it('ask a client to come back where they are overloaded, and name a full disk before all else', () => {
     expect(told('overloaded', 'unreachable')).to.match(/^service unavailable/)
     expect(told('overloaded', 'storage')).to.match(/^insufficient_storage/)
     expect(told('timeout', 'not_hosted')).to.match(/^timeout/)
-    expect(told('unreachable')).to.equal('internal_server_error: No DB shards could be opened.')
+    expect(told('unreachable')).to.equal('service unavailable: No DB shards could be opened.')
   })
 })

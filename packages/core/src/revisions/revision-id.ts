@@ -1,6 +1,7 @@
 /**
  * Revision ids: `{generation}-{hash}`. The hash is usually the 32 hex digits of an MD5 and stands for its 16
- * bytes; any other text (replication and test suites send them) is kept as it is and stands for its UTF-8 bytes.
+ * bytes; any other text (replication and test suites send them), the empty one too, is kept as it is and stands for its
+ * UTF-8 bytes.
  */
 import type { Leaf } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
@@ -34,10 +35,10 @@ export function readRevision(text: string): Revision | null {
   return hash === null ? null : { generation, hash }
 }
 
-/** Lower-case hex for an MD5, other texts unchanged; null: empty, too long, or not representable in UTF-8. */
+/** Lower-case hex for an MD5, other texts unchanged; null: too long, or not representable in UTF-8. */
 export function normalizeRevisionHash(text: string): string | null {
   if (isHexHash(text)) return text
-  if (text.length === 0 || text.length > REVISION_HASH_LENGTH_MAX || !text.isWellFormed()) return null
+  if (text.length > REVISION_HASH_LENGTH_MAX || !text.isWellFormed()) return null
   const lower = text.length === HEX_HASH_LENGTH ? text.toLowerCase() : text
   return isHexHash(lower) ? lower : text
 }

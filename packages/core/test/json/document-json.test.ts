@@ -49,7 +49,7 @@ describe('reading a document', () => {
     refused('{"_revisions":{"start":1.5,"ids":[]}}', 'doc_validation', "_revisions.start isn't an integer.")
     refused('{"_revisions":{"start":3}}', 'doc_validation', "_revisions.ids isn't a array.")
     refused('{"_revisions":{"start":3,"ids":["a",5]}}', 'doc_validation', "RevId isn't a string")
-    refused('{"_revisions":{"start":3,"ids":[""]}}', 'bad_request', 'Invalid rev format')
+    refused(`{"_revisions":{"start":3,"ids":["${'a'.repeat(1025)}"]}}`, 'bad_request', 'Invalid rev format')
     refused('{"_revisions":{"start":1,"ids":["c","b","a"]}}', 'doc_validation', '_revisions.ids has 3 entries, more than generations up to _revisions.start 1')
     for (const revision of ['5', 'null', '"x-abc"', '"7"', '""']) refused(`{"_rev":${revision}}`, 'bad_request', 'Invalid rev format')
     for (const id of ['5', 'null', '[]']) refused(`{"_id":${id}}`, 'illegal_docid', 'Document id must be a string')

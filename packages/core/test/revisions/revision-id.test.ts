@@ -9,6 +9,7 @@ describe('revision ids', () => {
     expect(parseRevision('12-a-b')).to.deep.equal({ generation: 12, hash: 'a-b' })
     expect(parseRevision('0-1')).to.deep.equal({ generation: 0, hash: '1' })
     expect(parseRevision('3-ö')).to.deep.equal({ generation: 3, hash: 'ö' })
+    expect(parseRevision('1-')).to.deep.equal({ generation: 1, hash: '' })
     expect(formatRevision(parseRevision('007-x'))).to.equal('7-x')
   })
 
@@ -19,7 +20,7 @@ describe('revision ids', () => {
   })
 
   it('are refused when malformed', () => {
-    for (const text of ['', '7', 'nonsense', '-', '1-', '-a', 'x-abc', '1.5-a', '+1-a', ' 1-a', '99999999999999999999-a', `1-${'a'.repeat(1025)}`, '1-\ud800', 5, null, undefined, {}]) {
+    for (const text of ['', '7', 'nonsense', '-', '-a', 'x-abc', '1.5-a', '+1-a', ' 1-a', '99999999999999999999-a', `1-${'a'.repeat(1025)}`, '1-\ud800', 5, null, undefined, {}]) {
       expect(() => parseRevision(text), String(text)).to.throw(ApiError).that.includes({ status: 400, error: 'bad_request', reason: 'Invalid rev format' })
     }
   })
