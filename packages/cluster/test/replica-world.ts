@@ -1,6 +1,6 @@
 /** Coordinators and anti-entropy of several nodes over replicas in maps, with links that can be cut, hang, lie or lag. */
 import { ReplicaError, revisionHash, shardRanges } from '@sectional/core'
-import type { CallContext, Leaf, ReplicaErrorCode, ShardId, ShardReplica } from '@sectional/core'
+import type { CallContext, Leaf, ReplicaCheckpoint, ReplicaErrorCode, ShardId, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { ManualClock, SeededRandom } from '@sectional/runtime'
 import type { Log, Metrics, Runtime } from '@sectional/runtime'
@@ -21,6 +21,8 @@ export type Fault =
   | { readonly kind: 'fail'; readonly code: ReplicaErrorCode; readonly verbs?: readonly Verb[] }
   /** The work is done, and the caller hears nothing but an error. */
   | { readonly kind: 'lose-reply'; readonly verbs: readonly Verb[] }
+  /** The link has no room for calls that wait for changes. */
+  | { readonly kind: 'refuse-waits' }
   /** Pages of scans end after so many. */
   | { readonly kind: 'break-scan'; readonly afterPages: number }
 
@@ -284,6 +286,8 @@ function faulty(world: ReplicaWorld, from: string, node: string, replica: Memory
       if (scans.has(verb)) return faultyPages(world, from, node, verb, () => act?.(...args) as AsyncIterable<unknown>, context)
       return faultyCall(world, from, node, verb, async () => {
         if (act === undefined) throw new ReplicaError('not_hosted', 'no such replica')
+        const waits = verb === 'waitForChange' && (args[0] as ReplicaCheckpoint).history !== ''
+        if (waits && world.faults.get(node)?.kind === 'refuse-waits') throw new ReplicaError('overloaded', 'so many calls wait as may')
         return act(...args)
       }, context)
     },

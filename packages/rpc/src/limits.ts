@@ -8,10 +8,16 @@ export interface RpcLimits {
   readonly maxQueuedBytes: number
   /** Raft messages are dropped above this many queued bytes. */
   readonly maxRaftQueuedBytes: number
-  /** Calls and streams that wait for an answer; above it new calls fail `overloaded`. */
+  /** Calls and streams on replicas that wait for an answer; above it new calls fail `overloaded`. */
   readonly maxCallsOut: number
-  /** Calls and streams of the peer that are being served; above it they are answered `overloaded`. */
+  /** Calls and streams of the peer on replicas that are being served; above it they are answered `overloaded`. */
   readonly maxCallsServed: number
+  /** Calls that wait for a replica's next change, for minutes: counted apart, at either end, from all that are to be answered soon. */
+  readonly maxWaitsOut: number
+  readonly maxWaitsServed: number
+  /** Calls about metadata (`ControlPeer`): counted apart likewise. */
+  readonly maxControlCallsOut: number
+  readonly maxControlCallsServed: number
   /** Payload bytes of the calls being served; above it they are answered `overloaded`. */
   readonly maxServedBytes: number
   /** Window of a stream: pages and bytes under way that the reader has not taken. */
@@ -46,6 +52,10 @@ export const defaultLimits: RpcLimits = Object.freeze({
   maxRaftQueuedBytes: 16 * MiB,
   maxCallsOut: 8192,
   maxCallsServed: 4096,
+  maxWaitsOut: 16_384,
+  maxWaitsServed: 16_384,
+  maxControlCallsOut: 2048,
+  maxControlCallsServed: 2048,
   maxServedBytes: 128 * MiB,
   streamPages: 4,
   streamBytes: MiB,

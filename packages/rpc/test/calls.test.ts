@@ -116,6 +116,39 @@ describe('calls over a link', () => {
     for (const call of held) assert.equal((await call).code, 'timeout')
   })
 
+  for (const [side, limits] of [['calling', { maxCallsOut: 1, maxWaitsOut: 2 }], ['serving', { maxCallsServed: 1, maxWaitsServed: 2 }]] as const) {
+    it(`have a bound of their own when they wait for changes, on the ${side} side, and leave the room of the others alone`, async () => {
+      const [, , remote] = await pairServing({ waitForChange: async (seen, served) => {
+        if (seen.history !== '') await new Promise(resolve => served.signal?.addEventListener('abort', resolve, { once: true }))
+        return { history: 'h1', sequence: 0 }
+      } }, limits)
+      const wait = (callContext: CallContext) => failure(remote.waitForChange({ history: 'h1', sequence: 0 }, callContext))
+      const controller = new AbortController()
+      const waiting = [1, 2].map(() => wait({ ...context, signal: controller.signal }))
+      await world.settle()
+      assert.equal((await wait(context)).code, 'overloaded')
+      assert.equal(await remote.openDocument(lookup, context), null)
+      // To be told at once where the replica stands is no waiting.
+      assert.deepEqual(await remote.waitForChange({ history: '', sequence: 0 }, context), { history: 'h1', sequence: 0 })
+      controller.abort()
+      for (const call of await Promise.all(waiting)) assert.equal(call.code, 'cancelled')
+      await world.settle()
+      const again = wait({ timeoutMs: 100 })
+      await world.clock.advance(100)
+      assert.equal((await again).code, 'timeout')
+    })
+  }
+
+  it('about metadata and those on replicas do not take each other\'s room', async () => {
+    const [a, b, remote] = await pairServing({ openDocument: () => new Promise(() => {}) }, { maxCallsServed: 1, maxControlCallsServed: 1 })
+    const held = [failure(remote.openDocument(lookup, { timeoutMs: 500 }))]
+    await world.settle()
+    assert.equal((await failure(remote.openDocument(lookup, context))).code, 'overloaded')
+    assert.equal((await a.peers.control(b.identity.node).status(context)).node, 'b')
+    await world.clock.advance(500)
+    assert.equal((await held[0])?.code, 'timeout')
+  })
+
   it('are refused while too many bytes wait to be sent', async () => {
     const [, , remote] = await pairServing({}, { maxQueuedBytes: 1000 })
     const body = Buffer.alloc(2000)

@@ -1,8 +1,10 @@
 import { formatRange, ReplicaError } from '@sectional/core'
 import type { ChangeRow, ReplicaCheckpoint, ShardId } from '@sectional/core'
+import type { Clock } from '@sectional/runtime'
 import type { CoordinatorOptions } from './coordinator-options.ts'
 import type { Peer } from './replica-access.ts'
 import { asReplicaError } from './replica-failures.ts'
+import { ReplicaPolls } from './replica-polls.ts'
 
 /** Told once, of whichever comes first. */
 export interface ChangeSubscriber {
@@ -29,26 +31,36 @@ export interface Tail {
   readonly complete: boolean
 }
 
-type WatchOptions = Pick<CoordinatorOptions, 'watchTimeoutMs' | 'scanPageTimeoutMs' | 'tailRows' | 'tailBytes'>
+type WatchOptions = Pick<CoordinatorOptions,
+  'watchTimeoutMs' | 'watchesMax' | 'pollIntervalMs' | 'pollRoundMs' | 'pollsPerRound' | 'readTimeoutMs' | 'scanPageTimeoutMs' | 'tailRows' | 'tailBytes'>
 
 /**
  * Who waits for changes on this node: one call waits on each replica for all feeds that read it, however many
- * they are, and feeds that are woken together at the same place read the new rows once.
+ * they are, and feeds that are woken together at the same place read the new rows once. When the link to a replica has no room for a
+ * call that waits, the replica is asked now and then instead.
  */
 export class ChangeWatches {
   readonly #options: WatchOptions
+  readonly #polls: ReplicaPolls
   readonly #watchers = new Map<string, Watcher>()
   readonly #tails = new Map<string, Promise<Tail>>()
   #stopped = false
 
-  constructor(options: WatchOptions) {
+  constructor(clock: Clock, options: WatchOptions) {
     this.#options = options
+    this.#polls = new ReplicaPolls(clock, options)
   }
 
-  /** Calls that wait on replicas now. */
+  /** Replicas that somebody waits on now. */
   get size(): number { return this.#watchers.size }
 
-  /** The subscriber is never called before this returns; removing it ends the wait. */
+  /** No further replica may be waited on. */
+  get full(): boolean { return this.#watchers.size >= this.#options.watchesMax }
+
+  /**
+   * The subscriber is never called before this returns; removing it ends the wait. It fails with `overloaded` when the
+   * replica would be one more than may be waited on.
+   */
   subscribe(peer: Peer, shard: ShardId, seen: ReplicaCheckpoint, subscriber: ChangeSubscriber): ChangeWatch {
     const key = `${replicaKey(peer, shard)} ${seen.history}`
     const watcher = this.#watchers.get(key) ?? this.#watch(key, peer, seen)
@@ -57,10 +69,12 @@ export class ChangeWatches {
   }
 
   #watch(key: string, peer: Peer, seen: ReplicaCheckpoint): Watcher {
-    const watcher: Watcher = new Watcher(peer, seen, this.#options.watchTimeoutMs, () => {
+    const refused = this.full
+    const watcher: Watcher = new Watcher(peer, seen, this.#options, this.#polls, () => {
       if (this.#watchers.get(key) === watcher) this.#watchers.delete(key)
     })
-    this.#watchers.set(key, watcher)
+    if (refused) watcher.refuse(new ReplicaError('overloaded', `changes feeds of this node wait on ${this.#options.watchesMax} replicas, as many as they may`))
+    else this.#watchers.set(key, watcher)
     if (this.#stopped) watcher.stop()
     return watcher
   }
@@ -88,23 +102,30 @@ export class ChangeWatches {
   stop(): void {
     this.#stopped = true
     for (const watcher of [...this.#watchers.values()]) watcher.stop()
+    this.#polls.stop()
   }
 }
+
+/** Who has seen no life of a replica is told at once where it stands. */
+const noLife: ReplicaCheckpoint = { history: '', sequence: 0 }
 
 /** Waits on one life of one replica as long as somebody is interested. */
 class Watcher implements ChangeWatch {
   readonly #peer: Peer
-  readonly #timeoutMs: number
+  readonly #options: WatchOptions
+  readonly #polls: ReplicaPolls
   readonly #onEnd: () => void
   readonly #controller = new AbortController()
   /** -> the sequence that each has seen. */
   readonly #subscribers = new Map<ChangeSubscriber, number>()
   #reached: ReplicaCheckpoint
+  #refusal: ReplicaError | undefined
 
-  constructor(peer: Peer, seen: ReplicaCheckpoint, timeoutMs: number, onEnd: () => void) {
+  constructor(peer: Peer, seen: ReplicaCheckpoint, options: WatchOptions, polls: ReplicaPolls, onEnd: () => void) {
     this.#peer = peer
     this.#reached = seen
-    this.#timeoutMs = timeoutMs
+    this.#options = options
+    this.#polls = polls
     this.#onEnd = onEnd
     queueMicrotask(() => { void this.#run() })
   }
@@ -124,13 +145,19 @@ class Watcher implements ChangeWatch {
     this.#controller.abort()
   }
 
+  /** Nobody may wait here: whoever subscribes fails with this. */
+  refuse(refusal: ReplicaError): void {
+    this.#refusal = refusal
+    this.stop()
+  }
+
   /** Never rejects. Ends when a change has woken everybody: who wants to know of the next subscribes anew. */
   async #run(): Promise<void> {
     const { signal } = this.#controller
-    let failure = new ReplicaError('closed', 'nobody waits for changes any more')
+    let failure = this.#refusal ?? new ReplicaError('closed', 'nobody waits for changes any more')
     while (!signal.aborted && this.#subscribers.size > 0) {
       try {
-        const reached = await this.#peer.replica.waitForChange(this.#reached, { timeoutMs: this.#timeoutMs, signal })
+        const reached = await this.#next(signal)
         if (reached.history !== this.#reached.history) {
           failure = new ReplicaError('not_hosted', `the replica on ${this.#peer.node} has begun another life`)
           break
@@ -139,13 +166,26 @@ class Watcher implements ChangeWatch {
         this.#wake(reached.sequence)
       } catch (error) {
         failure = asReplicaError(error)
-        if (failure.code !== 'timeout') break
+        if (failure.code !== 'timeout' && failure.code !== 'overloaded') break
       }
     }
     this.#onEnd()
     const left = [...this.#subscribers.keys()]
     this.#subscribers.clear()
     for (const subscriber of left) subscriber.failed(failure)
+  }
+
+  /** Where the replica stands, when that has changed, or after a while when no call may wait there. @throws ReplicaError */
+  async #next(signal: AbortSignal): Promise<ReplicaCheckpoint> {
+    const { replica } = this.#peer
+    const { watchTimeoutMs, readTimeoutMs } = this.#options
+    try {
+      return await replica.waitForChange(this.#reached, { timeoutMs: watchTimeoutMs, signal })
+    } catch (error) {
+      if (asReplicaError(error).code !== 'overloaded') throw error
+    }
+    await this.#polls.turn(signal)
+    return await replica.waitForChange(noLife, { timeoutMs: readTimeoutMs, signal })
   }
 
   #wake(sequence: number): void {

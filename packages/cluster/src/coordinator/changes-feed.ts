@@ -8,7 +8,7 @@ import type { ChangesEvent, ChangesFeed, ChangesOptions, RequestContext } from '
 import { FeedShard } from './feed-shard.ts'
 import type { FeedShardOwner } from './feed-shard.ts'
 import type { ShardPlace } from './replica-access.ts'
-import { asReplicaError } from './replica-failures.ts'
+import { asReplicaError, feedsOverloaded } from './replica-failures.ts'
 import type { Standing } from './replica-standings.ts'
 
 type RowsEvent = ChangesEvent & { readonly kind: 'rows' }
@@ -268,8 +268,15 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   }
 
   resume(shard: FeedShard, failure?: ReplicaError): void {
+    // No replica of the shard may be waited on: another one would not do.
+    if (failure?.code === 'overloaded') return this.#refuse(failure)
     if (failure !== undefined) this.#leave(shard, failure)
     this.#run(shard)
+  }
+
+  #refuse(failure: ReplicaError): void {
+    this.#failure ??= { error: feedsOverloaded(failure) }
+    this.#wake()
   }
 
   #leave(shard: FeedShard, error: unknown): void {

@@ -71,7 +71,7 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
     stores: new NodeWindow(bounds.nodeStoresMax, bounds.nodeStoreBytesMax),
     repairs,
     histories: new ReplicaHistories(),
-    watches: new ChangeWatches(bounds),
+    watches: new ChangeWatches(runtime.clock, bounds),
     standings: new ReplicaStandings(runtime.clock, bounds),
     blobRepairs: new BlobRepair(() => scope),
     reportMissed: onMissed ?? (() => {}),

@@ -35,6 +35,13 @@ export interface CoordinatorOptions {
   readonly stateTimeoutMs: number
   /** One call that waits for a shard's next change. */
   readonly watchTimeoutMs: number
+  /** Replicas that the changes feeds of this node wait on; a feed that needs one more is refused with 503. */
+  readonly watchesMax: number
+  /** A replica on which no call may wait, since its link has no room for one, is asked again after this at the soonest ... */
+  readonly pollIntervalMs: number
+  /** ... and all of them together are asked so many questions in so long. */
+  readonly pollsPerRound: number
+  readonly pollRoundMs: number
   /** A changes feed that lost every replica of a shard looks for one again after this, and fails after that. */
   readonly followRetryMs: number
   readonly followPatienceMs: number
@@ -67,6 +74,10 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   listPageBytes: MiB,
   stateTimeoutMs: 1_000,
   watchTimeoutMs: 600_000,
+  watchesMax: 65_536,
+  pollIntervalMs: 2_000,
+  pollsPerRound: 50,
+  pollRoundMs: 100,
   followRetryMs: 1_000,
   followPatienceMs: 30_000,
   followRefreshMs: 10_000,

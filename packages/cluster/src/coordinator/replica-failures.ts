@@ -17,6 +17,11 @@ function lacksContent({ code }: ReplicaError): boolean {
   return code === 'missing_blob' || code === 'damaged_blob'
 }
 
+/** What a client is told when this node's feeds wait on as many replicas as they may. */
+export function feedsOverloaded(cause?: ReplicaError): ApiError {
+  return new ApiError('service_unavailable', 'The changes feeds of this node follow as many shards as they may; use another node, or try again shortly.', { headers: comeBack, cause })
+}
+
 /** What a client is told when no replica of a shard did what was asked. */
 export function shardFailure(errors: readonly ReplicaError[]): ApiError {
   const answers = errors.filter(error => !absent.has(error.code))

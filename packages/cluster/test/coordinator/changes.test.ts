@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { decodeSinceToken, encodeSinceToken, timeSpanMin, timeSpanMs } from '@sectional/core'
+import { ApiError, decodeSinceToken, encodeSinceToken, timeSpanMin, timeSpanMs } from '@sectional/core'
 import type { ChangeRow } from '@sectional/core'
 import { defaultAntiEntropyOptions } from '../../src/anti-entropy/anti-entropy-options.ts'
 import { syncReplica } from '../../src/anti-entropy/replica-sync.ts'
@@ -298,6 +298,52 @@ describe('following changes', () => {
     await world.clock.advance(60_000)
     expect(world.calls.length - idle).to.be.below(4)
     await Promise.all(feeds.map(feed => feed.close()))
+    await world.during(Promise.resolve())
+    expect(coordinator.watchedReplicas).to.equal(0)
+  })
+
+  it('asks now and then where no call may wait, at a bounded rate, and waits again when there is room', async () => {
+    const world = new ReplicaWorld({ q: 40, n: 1, coordinator: { pollIntervalMs: 200, pollsPerRound: 5, pollRoundMs: 100 } })
+    for (const node of ['b', 'c']) world.faults.set(node, { kind: 'refuse-waits' })
+    const coordinator = world.coordinator('a')
+    const feed = await coordinator.openChanges(world.db, { ...fromStart, ...following }, request())
+    expect(await feed.next()).to.deep.equal({ kind: 'caught-up' })
+    await world.clock.advance(1_000)
+    const before = world.calls.length
+    await world.clock.advance(10_000)
+    // A question, and another attempt to wait, for each turn.
+    expect(world.calls.length - before).to.be.within(2 * 5 * 90, 2 * 5 * 101)
+    const coming = follow(feed, 10)
+    await write(world, 'b', Array.from({ length: 10 }, (_, at) => `late${at}`))
+    expect(ids(await world.during(coming)).sort()).to.deep.equal(Array.from({ length: 10 }, (_, at) => `late${at}`))
+    world.faults.clear()
+    const idle = feed.next()
+    await world.clock.advance(10_000)
+    expect(await world.during(idle)).to.deep.equal({ kind: 'caught-up' })
+    const quiet = world.calls.length
+    await world.clock.advance(60_000)
+    expect(world.calls.length).to.equal(quiet)
+    await feed.close()
+    expect(coordinator.watchedReplicas).to.equal(0)
+  })
+
+  it('is refused with 503 when the feeds of its node wait on as many replicas as they may, and disturbs none of them', async () => {
+    const world = new ReplicaWorld({ q: 8, n: 1, coordinator: { watchesMax: 8 } })
+    const coordinator = world.coordinator('a')
+    const other = { ...world.db, name: 'other', incarnation: 'two' }
+    const first = await coordinator.openChanges({ ...world.db, shards: world.db.shards.slice(0, 5) }, { ...fromStart, ...following }, request())
+    expect(await first.next()).to.deep.equal({ kind: 'caught-up' })
+    const all = await coordinator.openChanges(world.db, { ...fromStart, ...following }, request())
+    expect(await all.next()).to.deep.equal({ kind: 'caught-up' })
+    expect(coordinator.watchedReplicas).to.equal(8)
+    await all.close()
+    world.setDatabase(other)
+    const refused = await coordinator.openChanges(other, { ...fromStart, ...following }, request())
+    const error = await refused.next().then(() => undefined, (thrown: ApiError) => thrown)
+    expect([error?.status, error?.headers]).to.deep.equal([503, { 'Retry-After': '1' }])
+    await refused.close()
+    expect(coordinator.watchedReplicas).to.equal(5)
+    await first.close()
     await world.during(Promise.resolve())
     expect(coordinator.watchedReplicas).to.equal(0)
   })

@@ -10,6 +10,8 @@ import { messageHeaderType, ProtocolError, required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 import type { Verb } from '../schema/verb.ts'
 import { encodeShard } from '../shard/document-codec.ts'
+import { CallBudget, callClass } from './call-budget.ts'
+import type { CallClass } from './call-budget.ts'
 
 /** A call or stream that waits for messages of the peer. */
 export interface Exchange {
@@ -52,11 +54,16 @@ export interface CallsOutOptions {
 /** The calls of this node on one link, by id. */
 export class CallsOut {
   readonly options: CallsOutOptions
-  readonly #exchanges = new Map<number, Exchange>()
+  readonly #exchanges = new Map<number, { readonly exchange: Exchange; readonly kind: CallClass }>()
+  readonly #budget: CallBudget
   #lastId = 0
   #closed: ReplicaError | undefined
 
-  constructor(options: CallsOutOptions) { this.options = options }
+  constructor(options: CallsOutOptions) {
+    const { maxCallsOut, maxWaitsOut, maxControlCallsOut } = options.limits
+    this.options = options
+    this.#budget = new CallBudget({ data: maxCallsOut, wait: maxWaitsOut, control: maxControlCallsOut })
+  }
 
   get size(): number { return this.#exchanges.size }
 
@@ -66,44 +73,51 @@ export class CallsOut {
 
   /**
    * Sends the call; its id.
+   * @param request the verb's message
    * @throws ReplicaError when it may not begin
    */
-  begin(exchange: Exchange, shard: ShardId | null, fields: object, payload: PayloadWriter, context: CallContext): number {
+  begin(exchange: Exchange, shard: ShardId | null, request: object, payload: PayloadWriter, context: CallContext): number {
     const { limits, outbox, peerNode } = this.options
     if (this.#closed) throw this.#closed
     if (context.signal?.aborted) throw new ReplicaError('cancelled', `${exchange.verb} was cancelled`)
     if (!(context.timeoutMs > 0)) throw new ReplicaError('timeout', `no time is left for ${exchange.verb}`)
-    if (this.#exchanges.size >= limits.maxCallsOut) throw new ReplicaError('overloaded', `${limits.maxCallsOut} calls wait for ${peerNode}`)
+    const kind = callClass(exchange.verb, request)
+    this.#budget.check(kind, limit => `${limit} ${kind} calls wait for ${peerNode}`)
     const { queuedBytes } = outbox
     if (queuedBytes > limits.maxQueuedBytes) throw new ReplicaError('overloaded', `${queuedBytes} bytes wait to be sent to ${peerNode}`)
     const id = this.#nextId()
-    const call = { timeoutMs: timerMs(context.timeoutMs), requestId: context.requestId, shard: shard && encodeShard(shard), ...fields }
+    const call = { timeoutMs: timerMs(context.timeoutMs), requestId: context.requestId, shard: shard && encodeShard(shard), [exchange.verb]: request }
     const message = encodeMessage({ id, call }, payload)
     if (message.bytes > limits.maxMessageBytes) {
       const reason = `${exchange.verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: send it in parts`
       throw new ReplicaError('protocol', reason)
     }
-    this.#exchanges.set(id, exchange)
+    this.#exchanges.set(id, { exchange, kind })
+    this.#budget.begin(kind)
     outbox.add(message)
     return id
   }
 
   /** A message about one of this node's calls. Answers to calls that ended here meanwhile are dropped. */
   receive(id: number, content: string, message: WireMessage, payload: PayloadReader): void {
-    this.#exchanges.get(id)?.receive(content, message, payload)
+    this.#exchanges.get(id)?.exchange.receive(content, message, payload)
   }
 
   send(header: object): void { this.options.outbox.add(encodeMessage(header, undefined)) }
 
   /** The exchange waits for nothing more. */
   end(id: number): void {
-    if (this.#exchanges.delete(id) && this.#exchanges.size === 0) this.options.onIdle()
+    const ended = this.#exchanges.get(id)
+    if (ended === undefined) return
+    this.#exchanges.delete(id)
+    this.#budget.end(ended.kind)
+    if (this.#exchanges.size === 0) this.options.onIdle()
   }
 
   /** Fails what waits and whatever is begun later. */
   close(error: ReplicaError): void {
     this.#closed = error
-    for (const exchange of [...this.#exchanges.values()]) exchange.fail(error)
+    for (const { exchange } of [...this.#exchanges.values()]) exchange.fail(error)
     this.#exchanges.clear()
   }
 
@@ -137,7 +151,7 @@ class PendingCall<Request, Reply> implements Exchange {
     this.#startedMs = clock.monotonic()
     try {
       const payload = new PayloadWriter()
-      this.#id = calls.begin(this, shard, { [verb.name]: verb.encodeRequest(request, payload) }, payload, context)
+      this.#id = calls.begin(this, shard, verb.encodeRequest(request, payload), payload, context)
     } catch (error) {
       if (!(error instanceof ReplicaError)) throw error
       this.fail(error)

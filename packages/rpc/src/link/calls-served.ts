@@ -7,6 +7,8 @@ import type { RpcMetrics } from '../rpc-metrics.ts'
 import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { ProtocolError } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
+import { CallBudget, callClass } from './call-budget.ts'
+import type { CallClass } from './call-budget.ts'
 import { encodeMessage } from './calls-out.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 
@@ -33,10 +35,15 @@ export interface CallsServedOptions {
 export class CallsServed {
   readonly options: CallsServedOptions
   readonly #calls = new Map<number, ServedCall>()
+  readonly #budget: CallBudget
   #payloadBytes = 0
   #closed = false
 
-  constructor(options: CallsServedOptions) { this.options = options }
+  constructor(options: CallsServedOptions) {
+    const { maxCallsServed, maxWaitsServed, maxControlCallsServed } = options.limits
+    this.options = options
+    this.#budget = new CallBudget({ data: maxCallsServed, wait: maxWaitsServed, control: maxControlCallsServed })
+  }
 
   get size(): number { return this.#calls.size }
 
@@ -46,18 +53,21 @@ export class CallsServed {
     if (this.#calls.has(id)) throw new ProtocolError(`call ${id} began twice`)
     const verb: string = call.verb ?? 'unknown'
     const bytes = payload.left
-    if (this.#calls.size >= limits.maxCallsServed || (this.#payloadBytes > 0 && this.#payloadBytes + bytes > limits.maxServedBytes)) {
-      return this.fail(id, verb, new ReplicaError('overloaded', 'this node already serves as many calls of its peer as it may'))
-    }
+    const kind = callClass(verb, call[verb] ?? {})
     let work: Work
     try {
+      this.#budget.check(kind, limit => `this node already serves ${limit} ${kind} calls of its peer, as many as it may`)
+      if (this.#payloadBytes > 0 && this.#payloadBytes + bytes > limits.maxServedBytes) {
+        throw new ReplicaError('overloaded', `this node already serves calls of its peer with ${this.#payloadBytes} bytes, at most ${limits.maxServedBytes} are allowed`)
+      }
       if (!(call.timeoutMs > 0)) throw new ProtocolError('the deadline is no duration')
       work = prepare(call, payload)
     } catch (error) {
       return this.fail(id, verb, error)
     }
-    const served = new ServedCall(this, id, verb, call, bytes)
+    const served = new ServedCall(this, id, { verb, kind }, call, bytes)
     this.#calls.set(id, served)
+    this.#budget.begin(kind)
     this.#payloadBytes += bytes
     void served.run(work)
   }
@@ -77,6 +87,7 @@ export class CallsServed {
 
   end(call: ServedCall): void {
     this.#calls.delete(call.id)
+    this.#budget.end(call.kind)
     this.#payloadBytes -= call.payloadBytes
   }
 
@@ -112,6 +123,7 @@ export class CallsServed {
 /** One call being served; its own context. The abort signal is made when somebody asks for it: most calls end before. */
 class ServedCall implements CallContext {
   readonly id: number
+  readonly kind: CallClass
   readonly payloadBytes: number
   readonly timeoutMs: number
   readonly requestId?: string
@@ -125,9 +137,10 @@ class ServedCall implements CallContext {
   #stallTimer: Timer | undefined
   #chunks: ChunkQueue | undefined
 
-  constructor(calls: CallsServed, id: number, verb: string, call: WireMessage, payloadBytes: number) {
+  constructor(calls: CallsServed, id: number, { verb, kind }: { readonly verb: string; readonly kind: CallClass }, call: WireMessage, payloadBytes: number) {
     this.#calls = calls
     this.id = id
+    this.kind = kind
     this.#verb = verb
     this.payloadBytes = payloadBytes
     this.timeoutMs = call.timeoutMs

@@ -99,8 +99,7 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
     this.#startedMs = clock.monotonic()
     this.#state = 'open'
     try {
-      const fields = { [this.verb]: this.#streamVerb.encodeRequest(this.#request) }
-      this.#id = this.#calls.begin(this, this.#shard, fields, new PayloadWriter(), this.#context)
+      this.#id = this.#calls.begin(this, this.#shard, this.#streamVerb.encodeRequest(this.#request), new PayloadWriter(), this.#context)
       this.#context.signal?.addEventListener('abort', this.#aborted, { once: true })
     } catch (error) {
       if (!(error instanceof ReplicaError)) throw error

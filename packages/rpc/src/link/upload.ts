@@ -51,7 +51,7 @@ class Upload<Reply> implements Exchange {
   async run(shard: ShardId, chunks: AsyncIterable<Uint8Array>): Promise<void> {
     try {
       const payload = new PayloadWriter()
-      this.#id = this.#calls.begin(this, shard, { [this.verb]: this.#verb.encodeRequest(undefined, payload) }, payload, this.#context)
+      this.#id = this.#calls.begin(this, shard, this.#verb.encodeRequest(undefined, payload), payload, this.#context)
       this.#context.signal?.addEventListener('abort', this.#aborted, { once: true })
       for await (const chunk of chunks) {
         for (let at = 0; at < chunk.length; at += pieceBytesMax) await this.#send(chunk.subarray(at, at + pieceBytesMax))
