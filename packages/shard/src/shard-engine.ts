@@ -157,8 +157,7 @@ export class ShardEngine implements ShardReplica {
 
   /** Costs an entry in a set while it waits. */
   async waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
-    checkCall(context)
-    this.#assertOpen()
+    this.#check(context)
     const { sequence } = this.#writer.committed()
     if (seen.history !== this.#history || sequence > seen.sequence) return { history: this.#history, sequence }
     return { history: this.#history, sequence: await this.#waiters.wait(seen.sequence, context) }
@@ -226,8 +225,7 @@ export class ShardEngine implements ShardReplica {
 
   async writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
     try {
-      checkCall(context)
-      this.#assertOpen()
+      this.#check(context)
       return await this.#blobs.write(chunks)
     } catch (error) {
       throw this.#refusal ?? toReplicaError(error)
@@ -250,10 +248,17 @@ export class ShardEngine implements ShardReplica {
     if (this.#refusal !== undefined) throw this.#refusal
   }
 
+  /** An engine serves one life of its replica, so what it accepts goes to no other one. */
+  #check(context: CallContext): void {
+    checkCall(context)
+    this.#assertOpen()
+    if (context.history === undefined || context.history === this.#history) return
+    throw new ReplicaError('other_history', `the replica is in its life ${this.#history}, not ${context.history}`)
+  }
+
   async #answer<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
     try {
-      checkCall(context)
-      this.#assertOpen()
+      this.#check(context)
       const answer = work()
       return answer instanceof Promise ? await withinDeadline(this.#clock, context, answer) : answer
     } catch (error) {
@@ -271,8 +276,7 @@ export class ShardEngine implements ShardReplica {
   /** What answers at once costs no timer. */
   async #read<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
     try {
-      checkCall(context)
-      this.#assertOpen()
+      this.#check(context)
       const answer = work()
       if (!(answer instanceof Promise)) return answer
       const waitedFor = await withinDeadline(this.#clock, context, answer)
@@ -290,8 +294,7 @@ export class ShardEngine implements ShardReplica {
     try {
       pages = scan()
       for (;;) {
-        checkCall(context)
-        this.#assertOpen()
+        this.#check(context)
         waiting = true
         const next = await withinDeadline(this.#clock, context, pages.next())
         waiting = false

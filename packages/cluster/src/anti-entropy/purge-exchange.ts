@@ -10,7 +10,13 @@
  */
 import type { CallContext, PurgeRow, ReplicaInfo, ShardReplica } from '@sectional/core'
 
+/** A replica, and the life of it that takes part: it is refused to another one (`CallContext.history`). */
 export interface ExchangingReplica { readonly replica: ShardReplica; readonly info: ReplicaInfo }
+
+/** The calls of a pass on one of its ends are for the life whose `info` the pass has read. */
+export function boundCall(call: CallContext, { history }: ReplicaInfo): CallContext {
+  return { ...call, history }
+}
 
 /** Purges of one call. */
 const purgesTogether = 100
@@ -24,16 +30,17 @@ async function handOn(from: ExchangingReplica, to: ExchangingReplica, call: Call
   const { history, purgeSequence } = from.info
   const since = to.info.purgesSeen[history] ?? 0
   if (since >= purgeSequence) return 0
+  const [read, write] = [boundCall(call, from.info), boundCall(call, to.info)]
   let count = 0
-  for await (const page of from.replica.scanPurges(since, call)) {
+  for await (const page of from.replica.scanPurges(since, read)) {
     for (let at = 0; at < page.length; at += purgesTogether) {
       const rows = page.slice(at, at + purgesTogether)
       const purges = rows.map(({ uuid, id, paths }: PurgeRow) => ({ uuid, id, paths }))
-      await to.replica.purgeDocuments({ purges, checkpoint: { history, sequence: rows.at(-1)!.sequence } }, call)
+      await to.replica.purgeDocuments({ purges, checkpoint: { history, sequence: rows.at(-1)!.sequence } }, write)
       count += rows.length
     }
   }
   // What is not listed any more was applied everywhere.
-  await to.replica.purgeDocuments({ purges: [], checkpoint: { history, sequence: purgeSequence } }, call)
+  await to.replica.purgeDocuments({ purges: [], checkpoint: { history, sequence: purgeSequence } }, write)
   return count
 }

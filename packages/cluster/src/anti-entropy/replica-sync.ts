@@ -9,11 +9,16 @@
  *
  * The checkpoint lies at the target, written with the batch that it covers: a target that lost its disk has no
  * checkpoint, a source that lost its own has a new history. Nothing has to be compared or rewound.
+ *
+ * Every call of a pass names the life of the replica whose `replicaInfo` the pass has read (`CallContext.history`).
+ * When either end begins another life meanwhile, the call is refused: a checkpoint that was computed from one life
+ * never reaches the next one, which may lack what the checkpoint covers.
  */
 import { ReplicaError, revisionBytes } from '@sectional/core'
 import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ReplicaDiff, ShardReplica } from '@sectional/core'
 import { bringBlobs } from '../coordinator/blob-transfer.ts'
-import { exchangePurges } from './purge-exchange.ts'
+import { asReplicaError } from '../coordinator/replica-failures.ts'
+import { boundCall, exchangePurges } from './purge-exchange.ts'
 import { SourceTrail } from './source-trail.ts'
 import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 
@@ -44,14 +49,26 @@ const firstFetch = 8
 /** Most documents of one question for bodies. */
 const fetchMax = 128
 
-/** @throws ReplicaError of either end; what was stored until then counts, and the next pass goes on from there */
+/**
+ * When an end begins another life during the pass, the pass begins anew with that life, once.
+ *
+ * @throws ReplicaError of either end; what was stored until then counts, and the next pass goes on from there
+ */
 export async function syncReplica(pass: SyncPass): Promise<SyncResult> {
-  return new ReplicaSync(pass).run()
+  try {
+    return await new ReplicaSync(pass).run()
+  } catch (error) {
+    if (asReplicaError(error).code !== 'other_history') throw error
+    return await new ReplicaSync(pass).run()
+  }
 }
 
 class ReplicaSync {
   readonly #pass: SyncPass
   #history = ''
+  /** `pass.call` for the lives of the source and of the target that take part. */
+  #sourceCall: CallContext
+  #targetCall: CallContext
   #fetchSize = firstFetch
   #reached = 0
   #recorded = 0
@@ -65,18 +82,21 @@ class ReplicaSync {
 
   constructor(pass: SyncPass) {
     this.#pass = pass
+    this.#sourceCall = this.#targetCall = pass.call
   }
 
   async run(): Promise<SyncResult> {
     const { source, target, call, options, onBehind } = this.#pass
     const [from, to] = await Promise.all([source.replicaInfo(call), target.replicaInfo(call)])
+    this.#sourceCall = boundCall(call, from)
+    this.#targetCall = boundCall(call, to)
     await exchangePurges({ replica: source, info: from }, { replica: target, info: to }, call)
     this.#history = from.history
     this.#reached = this.#recorded = to.seen[from.history] ?? 0
     if (this.#reached >= from.sequence) return this.#result()
     onBehind?.()
     this.#trail = new SourceTrail(to.history, { theirs: to.sequence, own: this.#reached })
-    for await (const page of source.scanChanges({ since: this.#reached, descending: false, body: false, locals: true }, call)) {
+    for await (const page of source.scanChanges({ since: this.#reached, descending: false, body: false, locals: true }, this.#sourceCall)) {
       for (let at = 0; at < page.length; at += options.batchDocumentsMax) await this.#copy(page.slice(at, at + options.batchDocumentsMax))
     }
     // The scan began after `from` was read, so it held every change up to there.
@@ -121,13 +141,13 @@ class ReplicaSync {
 
   async #diff(rows: readonly ChangeRow[]): Promise<readonly ReplicaDiff[]> {
     if (rows.length === 0) return []
-    return this.#pass.target.diffRevisions(rows.map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) })), this.#pass.call)
+    return this.#pass.target.diffRevisions(rows.map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) })), this.#targetCall)
   }
 
   async #learn(rows: readonly ChangeRow[], diffs: readonly ReplicaDiff[], stored: boolean): Promise<void> {
     if (this.#incomplete) this.#trail?.break()
     // Who has seen no life of the target is told at once where it stands.
-    const stands = stored ? await this.#pass.target.waitForChange({ history: '', sequence: 0 }, this.#pass.call) : undefined
+    const stands = stored ? await this.#pass.target.waitForChange({ history: '', sequence: 0 }, this.#targetCall) : undefined
     this.#trail?.reached(rows, diffs, stands?.sequence)
     this.#rowsSinceTrail += rows.length
     if (this.#rowsSinceTrail >= this.#pass.options.checkpointRows) await this.#tellSource()
@@ -136,12 +156,12 @@ class ReplicaSync {
   async #tellSource(): Promise<void> {
     const trail = this.#trail?.take()
     this.#rowsSinceTrail = 0
-    if (trail !== undefined) await this.#pass.source.storeRevisions({ revisions: [], revsLimit: this.#pass.revsLimit, trail }, this.#pass.call)
+    if (trail !== undefined) await this.#pass.source.storeRevisions({ revisions: [], revsLimit: this.#pass.revsLimit, trail }, this.#sourceCall)
   }
 
   /** Bodies of the next documents; how many next time follows from their size. */
   async #fetch(requests: readonly OpenRevisionsRequest[]): Promise<{ readonly revisions: readonly DocumentRevision[]; readonly answered: number }> {
-    const answers = await this.#pass.source.openRevisions(requests, this.#pass.call)
+    const answers = await this.#pass.source.openRevisions(requests, this.#sourceCall)
     const answered = answers.length
     if (answered === 0) throw new ReplicaError('protocol', 'the source answers for none of the documents that it was asked for')
     // What is missing by now was replaced since the row was read, and has a later row.
@@ -153,10 +173,10 @@ class ReplicaSync {
   }
 
   async #copyLocals(ids: readonly string[]): Promise<void> {
-    const { source, target, call } = this.#pass
+    const { source, target } = this.#pass
     for (let at = 0; at < ids.length;) {
       const asked = ids.slice(at)
-      const [from, to] = await Promise.all([source.openLocalDocuments(asked, call), target.openLocalDocuments(asked, call)])
+      const [from, to] = await Promise.all([source.openLocalDocuments(asked, this.#sourceCall), target.openLocalDocuments(asked, this.#targetCall)])
       const answered = Math.min(from.length, to.length)
       if (answered === 0) throw new ReplicaError('protocol', 'an end answers for none of the local documents that it was asked for')
       at += answered
@@ -173,7 +193,7 @@ class ReplicaSync {
     const complete = await bringBlobs(this.#pass.source, this.#pass.target, revisions, this.#pass.call)
     this.#incomplete ||= complete.length < revisions.length
     const checkpoint = record && !this.#incomplete ? { history: this.#history, sequence: this.#reached } : undefined
-    await this.#pass.target.storeRevisions({ revisions: complete, locals, revsLimit: this.#pass.revsLimit, ...(checkpoint && { checkpoint }) }, this.#pass.call)
+    await this.#pass.target.storeRevisions({ revisions: complete, locals, revsLimit: this.#pass.revsLimit, ...(checkpoint && { checkpoint }) }, this.#targetCall)
     this.#stored += complete.length + locals.length
     if (record) {
       this.#recorded = this.#reached

@@ -64,7 +64,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null> {
-    check(context)
+    this.#check(context)
     const stored = this.#documents.get(request.id)
     if (stored === undefined) return null
     const { tree, sequence } = stored
@@ -73,7 +73,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
-    check(context)
+    this.#check(context)
     const answers = requests.map(({ id, revisions, latest }) => {
       const tree = this.#tree(id)
       const wanted = revisions === 'leaves' ? tree.leaves().map(leaf => leaf.revision)
@@ -84,7 +84,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
-    check(context)
+    this.#check(context)
     if (this.catchingUp && !request.force) return { kind: 'declined' }
     this.#requireBlobs(request.edits)
     const outcomes = request.edits.map(edit => this.#edit(edit, request))
@@ -93,7 +93,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
-    check(context)
+    this.#check(context)
     this.#requireBlobs(request.revisions)
     const before = this.#sequence
     for (const revision of request.revisions) {
@@ -114,7 +114,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly ReplicaDiff[]> {
-    check(context)
+    this.#check(context)
     return requests.map(({ id, revisions }) => {
       const tree = this.#tree(id)
       const missing = tree.missing(revisions)
@@ -131,11 +131,11 @@ export class MemoryShardReplica implements ShardReplica {
       const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
       return { id, revision: leaves[0]!.revision, ...body, ...(request.leaves && { leaves }) }
     })
-    return pages(request.descending ? rows.reverse() : rows, request.limit, context)
+    return this.#pages(request.descending ? rows.reverse() : rows, request.limit, context)
   }
 
   async countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number> {
-    check(context)
+    this.#check(context)
     const { before, descending } = request
     if (before === undefined) return this.#live().length
     return this.#live().filter(([id]) => !inSpan(id, { start: before, descending })).length
@@ -154,11 +154,11 @@ export class MemoryShardReplica implements ShardReplica {
       }
     }
     rows.sort((a, b) => request.descending ? b.sequence - a.sequence : a.sequence - b.sequence)
-    return pages(rows, request.limit, context)
+    return this.#pages(rows, request.limit, context)
   }
 
   async countChanges(since: number, context: CallContext): Promise<number> {
-    check(context)
+    this.#check(context)
     return [...this.#documents.values()].filter(({ sequence }) => sequence > since).length
   }
 
@@ -179,7 +179,7 @@ export class MemoryShardReplica implements ShardReplica {
         this.#watchers.delete(look)
         context.signal?.removeEventListener('abort', aborted)
       }
-      if (context.signal?.aborted) return aborted()
+      this.#check(context)
       if (look()) return
       this.#watchers.add(look)
       context.signal?.addEventListener('abort', aborted, { once: true })
@@ -187,7 +187,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number> {
-    check(context)
+    this.#check(context)
     return Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#trails.get(history) ?? [], sequence)))
   }
 
@@ -197,12 +197,12 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
-    check(context)
+    this.#check(context)
     return fittingFirst(ids.map(id => this.#locals.get(id)?.document ?? null), local => local?.body?.length ?? 0)
   }
 
   async updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {
-    check(context)
+    this.#check(context)
     const { id, revision, body, mustExist } = request
     const stored = this.#locals.get(id)?.document
     if (mustExist && (stored === undefined || stored.body === null)) return { kind: 'missing' }
@@ -216,11 +216,11 @@ export class MemoryShardReplica implements ShardReplica {
   scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]> {
     const rows = [...this.#locals.values()].map(stored => stored.document).filter(local => local.body !== null && inSpan(local.id, request))
     rows.sort((a, b) => request.descending ? compareBytes(b.id, a.id) : compareBytes(a.id, b.id))
-    return pages(rows, request.limit, context)
+    return this.#pages(rows, request.limit, context)
   }
 
   async purgeDocuments({ purges, checkpoint }: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply> {
-    check(context)
+    this.#check(context)
     const before = this.#sequence
     const reply = purges.map(purge => {
       if (this.#purges.some(known => known.uuid === purge.uuid)) return []
@@ -243,16 +243,16 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   scanPurges(since: number, context: CallContext): AsyncIterable<readonly PurgeRow[]> {
-    return pages(this.#purges.filter(({ sequence }) => sequence > since), undefined, context)
+    return this.#pages(this.#purges.filter(({ sequence }) => sequence > since), undefined, context)
   }
 
   async trimPurges(through: number, context: CallContext): Promise<void> {
-    check(context)
+    this.#check(context)
     this.#purges = this.#purges.filter(({ sequence }) => sequence > through)
   }
 
   async partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo> {
-    check(context)
+    this.#check(context)
     return this.#partition(partition)
   }
 
@@ -264,7 +264,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async compactShard(context: CallContext): Promise<void> {
-    check(context)
+    this.#check(context)
     for (const [id, { tree, sequence }] of this.#documents) {
       const { tree: compacted, released } = tree.releaseInnerBodies()
       for (const key of released) this.#bodies.delete(key)
@@ -273,13 +273,13 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async timeSpans({ clear }: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]> {
-    check(context)
+    this.#check(context)
     if (clear) this.#timeSpans = []
     return this.#timeSpans
   }
 
   async replicaInfo(context: CallContext): Promise<ReplicaInfo> {
-    check(context)
+    this.#check(context)
     const documentCount = this.#live().length
     const bytes = [...this.#bodies.values()].reduce((sum, { body }) => sum + body.length, 0)
     return {
@@ -290,7 +290,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets> {
-    check(context)
+    this.#check(context)
     return Array.from({ length: bucketCount }, (_, bucket) => {
       const hash = createHash('md5')
       for (const entry of this.#bucket(bucketCount, bucket)) hash.update(JSON.stringify(entry))
@@ -299,11 +299,11 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]> {
-    return pages(this.#bucket(bucketCount, bucket), undefined, context)
+    return this.#pages(this.#bucket(bucketCount, bucket), undefined, context)
   }
 
   async writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
-    check(context)
+    this.#check(context)
     const parts: Uint8Array[] = []
     for await (const chunk of chunks) parts.push(new Uint8Array(chunk))
     const blob = Buffer.concat(parts)
@@ -314,7 +314,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async* readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncGenerator<Uint8Array> {
-    check(context)
+    this.#check(context)
     const blob = this.#blobs.get(hash)
     if (blob === undefined) throw new ReplicaError('missing_blob', `there is no blob ${hash}`)
     const { start, end } = span ?? { start: 0, end: blob.length }
@@ -326,7 +326,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
-    check(context)
+    this.#check(context)
     return hashes.map(hash => this.#blobs.has(hash))
   }
 
@@ -334,6 +334,20 @@ export class MemoryShardReplica implements ShardReplica {
   damageBlob(hash: string, how: 'changed' | 'lost', at = 0): void {
     if (how === 'lost') this.#blobs.delete(hash)
     else this.#damagedBlobs.set(hash, at)
+  }
+
+  #check(context: CallContext): void {
+    if (context.signal?.aborted) throw new ReplicaError('cancelled', 'the caller has cancelled the call')
+    if (context.history === undefined || context.history === this.#options.history) return
+    throw new ReplicaError('other_history', 'the replica has begun another life')
+  }
+
+  async* #pages<Row>(rows: readonly Row[], limit: number | undefined, context: CallContext): AsyncGenerator<readonly Row[]> {
+    const end = Math.min(rows.length, limit ?? rows.length)
+    for (let at = 0; at === 0 || at < end; at += pageRows) {
+      this.#check(context)
+      if (at < end) yield rows.slice(at, Math.min(end, at + pageRows))
+    }
   }
 
   #requireBlobs(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[]): void {
@@ -428,14 +442,3 @@ async function* otherLife(): AsyncGenerator<never> {
   throw new ReplicaError('not_hosted', 'the replica has begun another life')
 }
 
-function check(context: CallContext): void {
-  if (context.signal?.aborted) throw new ReplicaError('cancelled', 'the caller has cancelled the call')
-}
-
-async function* pages<Row>(rows: readonly Row[], limit: number | undefined, context: CallContext): AsyncGenerator<readonly Row[]> {
-  const end = Math.min(rows.length, limit ?? rows.length)
-  for (let at = 0; at < end; at += pageRows) {
-    check(context)
-    yield rows.slice(at, Math.min(end, at + pageRows))
-  }
-}

@@ -19,6 +19,11 @@ export interface CallContext {
   readonly signal?: AbortSignal
   /** The request id that logs on every node carry. */
   readonly requestId?: string
+  /**
+   * The life of the replica that the call is meant for (`ReplicaInfo.history`). When the replica is in another life by
+   * then, the call does nothing and rejects with `other_history`. Absent: any life.
+   */
+  readonly history?: string
 }
 
 /** A revision's ancestry as in `_revisions`: `ids[0]` is the hash at generation `start`, then its parents. */
@@ -434,6 +439,7 @@ export type ReplicaErrorCode =
   | 'timeout' // no answer within the deadline: the outcome of a write is unknown
   | 'cancelled' // the caller's signal
   | 'not_hosted' // that node has no such replica (yet, or any more)
+  | 'other_history' // the call named another life of the replica (`CallContext.history`): nothing was done
   | 'overloaded' // a bounded queue is full: nothing was done, try later
   | 'storage' // the disk failed or is full: nothing of this call was acknowledged
   | 'closed' // the replica or its node is shutting down

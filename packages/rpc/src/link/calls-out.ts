@@ -27,7 +27,7 @@ const maxTimerMs = 2 ** 31 - 1
 export function timerMs(timeoutMs: number): number { return Math.min(timeoutMs, maxTimerMs) }
 
 const replicaErrorCodes: ReadonlySet<string> = new Set<ReplicaErrorCode>(
-  ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'overloaded', 'storage', 'closed', 'protocol', 'missing_blob', 'damaged_blob'])
+  ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'other_history', 'overloaded', 'storage', 'closed', 'protocol', 'missing_blob', 'damaged_blob'])
 
 /** The peer's answer to a call that failed there. */
 export function failureError(failure: WireMessage): ReplicaError {
@@ -86,7 +86,7 @@ export class CallsOut {
     const { queuedBytes } = outbox
     if (queuedBytes > limits.maxQueuedBytes) throw new ReplicaError('overloaded', `${queuedBytes} bytes wait to be sent to ${peerNode}`)
     const id = this.#nextId()
-    const call = { timeoutMs: timerMs(context.timeoutMs), requestId: context.requestId, shard: shard && encodeShard(shard), [exchange.verb]: request }
+    const call = { timeoutMs: timerMs(context.timeoutMs), requestId: context.requestId, history: context.history, shard: shard && encodeShard(shard), [exchange.verb]: request }
     const message = encodeMessage({ id, call }, payload)
     if (message.bytes > limits.maxMessageBytes) {
       const reason = `${exchange.verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: send it in parts`

@@ -127,6 +127,7 @@ class ServedCall implements CallContext {
   readonly payloadBytes: number
   readonly timeoutMs: number
   readonly requestId?: string
+  readonly history?: string
   readonly #calls: CallsServed
   readonly #verb: string
   #controller: AbortController | undefined
@@ -145,6 +146,7 @@ class ServedCall implements CallContext {
     this.payloadBytes = payloadBytes
     this.timeoutMs = call.timeoutMs
     if (call.requestId !== null) this.requestId = call.requestId
+    if (call.history !== null) this.history = call.history
     this.#creditPages = calls.options.limits.streamPages
     this.#creditBytes = calls.options.limits.streamBytes
   }

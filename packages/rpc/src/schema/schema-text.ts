@@ -58,6 +58,7 @@ message Call {
   double timeout_ms = 1;
   optional string request_id = 2;
   Shard shard = 3;
+  optional string history = 4;
   oneof verb {
     OpenDocument open_document = 10;
     OpenRevisions open_revisions = 11;

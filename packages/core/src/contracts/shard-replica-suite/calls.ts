@@ -19,6 +19,41 @@ export function callCases(fixture: ReplicaFixture): void {
       assert.equal(await replica.openDocument({ id: 'doc', body: false, tree: false }, context), null)
     })
 
+    it('for another life of the replica are refused, and do nothing', async () => {
+      const { replica } = fixture
+      const first = await fixture.write('doc', { v: 1 })
+      const before = await replica.replicaInfo(context)
+      const other = { ...context, history: 'another' }
+      const leaves = [{ id: 'doc', revisions: [first] }]
+      const purge = { uuid: 'p', id: 'doc', paths: [{ start: 1, ids: [first.slice(2)] }] }
+      const at = { history: 'peer', sequence: 9 }
+      await assertFails(replica.replicaInfo(other), 'other_history')
+      await assertFails(replica.openDocument({ id: 'doc', body: true, tree: true }, other), 'other_history')
+      await assertFails(replica.openRevisions([{ id: 'doc', revisions: 'leaves', latest: false }], other), 'other_history')
+      await assertFails(replica.diffRevisions(leaves, other), 'other_history')
+      await assertFails(replica.openLocalDocuments(['x'], other), 'other_history')
+      await assertFails(replica.waitForChange({ history: '', sequence: 0 }, other), 'other_history')
+      await assertFails(replica.digestDocuments(1, other), 'other_history')
+      await assertFails(collect(replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, other)), 'other_history')
+      await assertFails(collect(replica.scanPurges(0, other)), 'other_history')
+      await assertFails(collect(replica.scanDigestBucket(1, 0, other)), 'other_history')
+      await assertFails(replica.updateDocuments({ edits: [documentEdit('new', {})], revsLimit }, other), 'other_history')
+      await assertFails(replica.storeRevisions({ revisions: [revision('new', 1, ['aa'])], revsLimit, checkpoint: at }, other), 'other_history')
+      await assertFails(replica.storeRevisions({ revisions: [], revsLimit, checkpoint: at }, other), 'other_history')
+      await assertFails(replica.purgeDocuments({ purges: [purge], checkpoint: at }, other), 'other_history')
+      assert.deepEqual(await replica.replicaInfo(context), before)
+    })
+
+    it('for the present life of the replica are answered', async () => {
+      const { replica } = fixture
+      const { history } = await replica.replicaInfo(context)
+      const own = { ...context, history }
+      const checkpoint = { history: 'peer', sequence: 9 }
+      await replica.storeRevisions({ revisions: [revision('doc', 1, ['aa'])], revsLimit, checkpoint }, own)
+      assert.deepEqual((await replica.replicaInfo(own)).seen, { peer: 9 })
+      assert.equal((await collect(replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, own))).length, 1)
+    })
+
     it('reject scans as cancelled, also between pages', async () => {
       const { replica } = fixture
       await fixture.edits(Array.from({ length: 3000 }, (_, i) => documentEdit(`doc${i}`, { i, text: 'x'.repeat(200) })))
