@@ -99,6 +99,7 @@ export class PeerHub {
         b.notify(link.identities[0], true)
       }
     }
+    for (const network of this.networks) network.triedAll()
   }
 
   private mayLink(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean {
@@ -124,6 +125,7 @@ export class MemoryPeerNetwork implements PeerNetwork {
   private readonly hub: PeerHub
   private handlers: PeerHandlers | undefined
   private peers: readonly string[] = []
+  private readonly tried = new Set<string>()
   private readonly listeners = new Set<(peer: PeerIdentity, up: boolean) => void>()
 
   constructor(hub: PeerHub, identity: PeerIdentity) {
@@ -146,6 +148,10 @@ export class MemoryPeerNetwork implements PeerNetwork {
   }
 
   setPeers(addresses: readonly string[]): void { this.peers = [...addresses]; this.hub.scheduleRefresh() }
+
+  untried(): readonly string[] { return this.peers.filter(address => !this.tried.has(address)) }
+
+  triedAll(): void { for (const address of this.peers) this.tried.add(address) }
 
   setIdentity(identity: PeerIdentity): void { this.identity = identity; this.hub.reshake(this) }
 

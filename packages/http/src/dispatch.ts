@@ -54,6 +54,7 @@ function dispatchServer(routes: Routes, request: RequestContext, services: Servi
   request.params = match.params
   request.route = match.resource.name
   checkServerAccess(match.resource.access, request, services)
+  if (match.resource.access === 'database-list') requireService(request, services)
   return handle(match.resource, request, services)
 }
 

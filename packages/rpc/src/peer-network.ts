@@ -86,6 +86,8 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
 
   setIdentity(identity: PeerIdentity): void { this.#links.setIdentity(identity) }
 
+  untried(): readonly string[] { return this.#links.untried() }
+
   connected(): readonly PeerIdentity[] { return this.#links.connected() }
 
   onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void { return this.#links.onChange(listener) }

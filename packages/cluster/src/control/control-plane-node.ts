@@ -24,6 +24,7 @@ import { unmetReason } from './readiness.ts'
 import type { ReadinessFacts } from './readiness.ts'
 import { memberOf } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
+import { StartWait } from './start-wait.ts'
 
 const clusterIdBytes = 16
 
@@ -49,6 +50,7 @@ export class ControlPlaneNode implements ControlPlane {
   private readonly changes: DatabaseChanges
   private readonly membership: Membership
   private readonly absence: AbsenceCheck
+  private startWait: StartWait | undefined
   private store: ControlStore | undefined
   private intents: DeleteIntents | undefined
   private member: ClusterMember | undefined
@@ -98,6 +100,12 @@ export class ControlPlaneNode implements ControlPlane {
     this.unsubscribe = network.onChange((peer, up) => this.peerChanged(peer.node, up))
     await network.start({ control: from => controlPeer(this.peerHost(), this.node, from), replica })
     this.updatePeers()
+    this.startWait = new StartWait(runtime.clock, options.startWaitMs, {
+      untried: () => network.untried(),
+      voters: () => this.member?.raft.configuration.voters ?? [],
+      connected: () => this.connectedNodes(),
+      confirmed: () => this.confirmedOnce,
+    })
     this.intents.start()
     this.membership.start()
   }
@@ -238,6 +246,7 @@ export class ControlPlaneNode implements ControlPlane {
       admitted: state !== undefined,
       appliedIndex: state?.index ?? 0,
       listed: state !== undefined && memberOf(state, this.node) !== undefined,
+      startWait: this.startWait?.reason() ?? null,
     }
   }
 

@@ -23,6 +23,8 @@ export interface ReadinessFacts {
   readonly appliedIndex: number
   /** The metadata lists this node as a member. */
   readonly listed: boolean
+  /** What this node waits for after its start before it serves (start-wait.ts); null: nothing. */
+  readonly startWait: string | null
 }
 
 export interface Condition {
@@ -38,6 +40,7 @@ export const conditions: readonly Condition[] = [
   { name: 'admitted', stops: 'requests', unmet: ({ admitted }) => admitted ? null : 'this node has not been admitted to a cluster yet' },
   { name: 'metadata received', stops: 'requests', unmet: ({ appliedIndex }) => appliedIndex > 0 ? null : 'this node has not received the cluster\'s metadata yet' },
   { name: 'member', stops: 'requests', unmet: ({ listed }) => listed ? null : 'this node is not a member of its cluster, by the metadata it has received so far' },
+  { name: 'started', stops: 'requests', unmet: ({ startWait }) => startWait === null ? null : `this node has just started: ${startWait}` },
 ]
 
 const severity: Readonly<Record<Stops, number>> = { requests: 3, writes: 2, traffic: 1 }

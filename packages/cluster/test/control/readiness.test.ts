@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { conditions, unmetReason } from '../../src/control/readiness.ts'
 import type { ReadinessFacts, Stops } from '../../src/control/readiness.ts'
 
-const serving: ReadinessFacts = { node: 'n1', refusal: null, admitted: true, appliedIndex: 7, listed: true }
+const serving: ReadinessFacts = { node: 'n1', refusal: null, admitted: true, appliedIndex: 7, listed: true, startWait: null }
 
 /** One set of facts for each condition, under which that condition is the first unmet one. */
 const unmetFacts: Readonly<Record<string, Partial<ReadinessFacts>>> = {
@@ -10,6 +10,7 @@ const unmetFacts: Readonly<Record<string, Partial<ReadinessFacts>>> = {
   'admitted': { admitted: false, appliedIndex: 0, listed: false },
   'metadata received': { appliedIndex: 0, listed: false },
   'member': { listed: false },
+  'started': { startWait: 'it has not heard from its peers yet' },
 }
 const scopes: readonly Stops[] = ['requests', 'writes', 'traffic']
 

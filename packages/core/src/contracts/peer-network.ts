@@ -88,6 +88,8 @@ export interface PeerNetwork {
   setPeers(addresses: readonly string[]): void
   /** Announces a new identity (after admission); links shake hands again. */
   setIdentity(identity: PeerIdentity): void
+  /** Addresses given to `setPeers` to which no link is open and no attempt to open one has ended yet: the peer there may be up. */
+  untried(): readonly string[]
   /** Peers with an open, authenticated link now. */
   connected(): readonly PeerIdentity[]
   /** Called when a link opens or the last link to a node closes. Returns an unsubscribe function. */

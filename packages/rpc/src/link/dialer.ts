@@ -24,12 +24,16 @@ export class Dialer {
   /** The attempt to connect that is under way. */
   #attempting: Promise<void> | undefined
   #busy = false
+  #tried = false
   #stopped = false
 
   constructor(options: DialerOptions) {
     this.#options = options
     this.#backoff = new Backoff(options.limits.backoffMinMs, options.limits.backoffMaxMs, options.random)
   }
+
+  /** At least one attempt has ended: without a link, or with one that has closed since. */
+  get tried(): boolean { return this.#tried }
 
   /** Dials now instead of after the pause, unless an attempt is under way or a link is open. */
   dial(): void {
@@ -63,11 +67,13 @@ export class Dialer {
       if (this.#stopped) return connection.close('not wanted any more')
       onConnection(connection, lifetimeMs => {
         this.#busy = false
+        this.#tried = true
         if (lifetimeMs > limits.backoffMaxMs) this.#backoff.reset()
         this.resume()
       })
     } catch (error) {
       this.#busy = false
+      this.#tried = true
       if (this.#stopped) return
       onFailed(error, this.#pause())
     }

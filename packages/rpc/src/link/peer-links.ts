@@ -55,6 +55,10 @@ export class PeerLinks {
 
   connected(): readonly PeerIdentity[] { return [...this.#announced.values()] }
 
+  untried(): readonly string[] {
+    return [...this.#dialers].filter(([address, dialer]) => !dialer.tried && !this.#linksAt(address).some(link => link.usable)).map(([address]) => address)
+  }
+
   get stopped(): boolean { return this.#stopped }
 
   get linkCount(): number { return [...this.#nodes.values()].reduce((sum, node) => sum + node.count, 0) }

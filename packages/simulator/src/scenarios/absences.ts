@@ -162,8 +162,13 @@ export const absences: readonly Scenario[] = [
       const [decider, ...others] = await stage.deciders('doc 0')
       await stage.crash(decider!)
       await stage.fill(others[0]!, 'doc', 30)
-      await stage.start(decider!)
-      for (let index = 0; index < 30; index++) await stage.expect(409, stage.write(others[index % 2]!, `doc ${index}`, { by: 'latecomer' }))
+      // The others ask the decider as soon as their links with it are open, which is before it serves clients itself.
+      let serves = false
+      const started = stage.start(decider!).finally(() => { serves = true })
+      for (let index = 0; index < 30 || !serves; index++) {
+        await stage.expect(409, stage.write(others[index % 2]!, `doc ${index % 30}`, { by: 'latecomer' }))
+      }
+      await started
       await stage.converge()
       for (let index = 0; index < 30; index++) assert.equal((await stage.leaves(1, `doc ${index}`)).length, 1)
     },
