@@ -53,9 +53,9 @@ export class JsonWriter {
     return this.#length + this.#text.length < chunkBytes ? undefined : this.#flush(true)
   }
 
-  /** Sends what there is, and holds nothing until more is written. */
-  async flush(): Promise<void> {
-    if (this.#length + this.#text.length > 0) await this.#flush(false)
+  /** Sends what there is, and holds nothing until more is written; undefined: there is nothing. */
+  flush(): Promise<void> | undefined {
+    return this.#length + this.#text.length > 0 ? this.#flush(false) : undefined
   }
 
   async end(): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MemoryNode } from './memory-node.ts'
+import { adminAuthorization, MemoryNode } from './memory-node.ts'
 
 describe('the changes feed', () => {
   let node: MemoryNode
@@ -77,7 +77,42 @@ describe('the changes feed', () => {
     await write('b')
     const answer = await node.during(source)
     expect(answer.headers).to.include({ 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
-    expect(masked(answer.text)).to.equal(`data: ${row('a')}\nid: "S"\n\nevent: heartbeat\ndata: \n\ndata: ${row('b')}\nid: "S"\n\n\n`)
+    const beat = 'event: heartbeat\ndata: \n\n'
+    expect(masked(answer.text)).to.equal(`data: ${row('a')}\nid: "S"\n\n${beat}${beat}data: ${row('b')}\nid: "S"\n\n\n`)
+  })
+
+  /** Times at which a continuous feed sends bytes, until the given time; all from its begin. */
+  async function byteTimes(query: string, writes: readonly number[], untilMs: number): Promise<number[]> {
+    const leaving = new AbortController()
+    const beganAt = node.clock.monotonic()
+    const { chunks } = await node.during(node.open('GET', `/db/_changes?feed=continuous&${query}`, { authorization: adminAuthorization }, undefined, leaving.signal))
+    const times: number[] = []
+    const reading = (async () => { for await (const chunk of chunks) if (chunk.length > 0) times.push(node.clock.monotonic() - beganAt) })().catch(() => {})
+    for (let passed = node.clock.monotonic() - beganAt; passed < untilMs; passed += 1) {
+      if (writes.includes(passed)) await write(`w${passed}`)
+      await node.clock.advance(1)
+    }
+    leaving.abort()
+    await reading
+    return times
+  }
+
+  it('sends a heartbeat one interval after the last byte, whatever rows went out in between', async () => {
+    const times = await byteTimes('heartbeat=1000', [300, 1100, 1900, 1950, 3400], 6000)
+    const gaps = times.map((time, index) => time - (times[index - 1] ?? 0))
+    expect(Math.max(...gaps), `bytes at ${times.join()}`).to.be.at.most(1000)
+    expect(times.length, `bytes at ${times.join()}`).to.be.within(9, 12)
+  })
+
+  it('sends short heartbeats without drift', async () => {
+    const times = (await byteTimes('heartbeat=50', [], 5000)).slice(1)
+    expect(times.length, `bytes at ${times.join()}`).to.be.within(98, 101)
+  })
+
+  it('sends heartbeats while rows come that its filter leaves out', async () => {
+    const writes = Array.from({ length: 10 }, (_, index) => 100 + index * 400)
+    const times = await byteTimes('heartbeat=1000&filter=_design', writes, 4500)
+    expect(times.length, `bytes at ${times.join()}`).to.be.within(4, 6)
   })
 
   it('shows documents, tombstones, conflicts and leaves', async () => {

@@ -138,9 +138,9 @@ export class ChangesRun implements OpenFeed {
   #beat(): void {
     const { heartbeatMs } = this.#parameters
     if (heartbeatMs === null) return
-    this.#heartbeat = this.#services.feeds.after(heartbeatMs, () => {
+    this.#heartbeat = this.#services.feeds.within(heartbeatMs, this.#writer.activeAt, () => {
       // The reading side meets the client's absence too.
-      this.#writer.heartbeat().catch(() => this.#feed.end())
+      this.#writer.heartbeat(heartbeatMs).catch(() => this.#feed.end())
       this.#beat()
     })
   }

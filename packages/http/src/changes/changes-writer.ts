@@ -1,5 +1,6 @@
 /** A changes feed as text, in the framing of each kind (api.md A5.9, F3). */
 import type { Leaf, SplicedDocument } from '@sectional/core'
+import type { Clock } from '@sectional/runtime'
 import type { DocumentWriter } from '../list-writer.ts'
 import type { JsonWriter } from '../json-writer.ts'
 import type { FeedKind } from './changes-parameters.ts'
@@ -38,7 +39,11 @@ function sequenceText(sequence: string | null): string {
   return sequence === null ? 'null' : `"${sequence}"`
 }
 
+/** A heartbeat may come this much early, in milliseconds, so that those of many feeds share timers. */
+const earlyMs = 25
+
 export class ChangesWriter {
+  readonly #clock: Pick<Clock, 'monotonic'>
   readonly #writer: JsonWriter
   readonly #kind: FeedKind
   readonly #shape: FeedShape
@@ -46,17 +51,20 @@ export class ChangesWriter {
   #sent = false
   /** Bytes are on their way; the client is slow. */
   #flushing = 0
-  /** Something was written since the last `beat`. */
-  #lively = false
+  #activeAt: number
 
-  constructor(writer: JsonWriter, kind: FeedKind, shape: FeedShape = changesShape) {
+  constructor(writer: JsonWriter, kind: FeedKind, clock: Pick<Clock, 'monotonic'>, shape: FeedShape = changesShape) {
     this.#shape = shape
     this.#writer = writer
     this.#kind = kind
+    this.#clock = clock
+    this.#activeAt = clock.monotonic()
     if (this.#isList) writer.text('{"results":[\n')
   }
 
   get rows(): number { return this.#rows }
+  /** Monotonic time at which bytes were last sent or taken by the client, or a heartbeat was left out since it takes none. */
+  get activeAt(): number { return this.#activeAt }
 
   /** To be awaited before the next row. */
   row(change: ShownChange): Promise<void> | undefined {
@@ -82,8 +90,7 @@ export class ChangesWriter {
   #endRow(after: string): Promise<void> | undefined {
     this.#writer.text(after)
     this.#rows++
-    this.#lively = true
-    return this.#writer.flushFull()
+    return this.#timed(this.#writer.flushFull())
   }
 
   /** Nothing more for now: the client gets what there is, or an empty line so that it gets the headers. */
@@ -92,11 +99,14 @@ export class ChangesWriter {
     await this.#send()
   }
 
-  /** Keeps the connection alive, unless it is busy anyway. */
-  async heartbeat(): Promise<void> {
-    const lively = this.#lively
-    this.#lively = false
-    if (lively || this.#flushing > 0) return
+  /** Keeps the connection alive where nothing was sent for about so many milliseconds. */
+  async heartbeat(intervalMs: number): Promise<void> {
+    const now = this.#clock.monotonic()
+    if (this.#flushing > 0) this.#activeAt = now
+    else if (now - this.#activeAt >= intervalMs - earlyMs) await this.#beat()
+  }
+
+  async #beat(): Promise<void> {
     this.#writer.text(this.#kind === 'eventsource' ? 'event: heartbeat\ndata: \n\n' : '\n')
     await this.#send()
   }
@@ -113,7 +123,13 @@ export class ChangesWriter {
 
   async #send(): Promise<void> {
     this.#sent = true
-    await this.#counted(this.#writer.flush())
+    await this.#counted(this.#timed(this.#writer.flush()))
+  }
+
+  #timed(sending: Promise<void> | undefined): Promise<void> | undefined {
+    if (sending === undefined) return undefined
+    this.#activeAt = this.#clock.monotonic()
+    return sending.finally(() => { this.#activeAt = this.#clock.monotonic() })
   }
 
   #counted(sending: Promise<void> | undefined): Promise<void> | undefined {

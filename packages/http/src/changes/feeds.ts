@@ -2,8 +2,11 @@
 import type { ControlPlane, DatabaseRecord } from '@sectional/cluster'
 import type { Clock, Timer } from '@sectional/runtime'
 
-/** Feeds' waits end this much late at most; all that end within one tick share a timer. */
-const tickMs = 25
+/** Waits are rounded to whole steps, so that those of many feeds end together and share one timer. */
+const stepMs = 25
+/** Waits shorter than `shortWaitMs` are rounded to these steps. */
+const shortStepMs = 5
+const shortWaitMs = 1000
 
 export interface OpenFeed {
   readonly database: DatabaseRecord
@@ -11,7 +14,8 @@ export interface OpenFeed {
   end(): void
 }
 
-interface Alarm { readonly tick: number; readonly ring: () => void }
+/** `due` is a monotonic time in milliseconds. */
+interface Alarm { readonly due: number; readonly ring: () => void }
 
 export class Feeds {
   readonly #clock: Clock
@@ -20,7 +24,7 @@ export class Feeds {
   readonly #alarms = new Map<number, Set<Alarm>>()
   #unsubscribe: (() => void) | undefined
   #timer: Timer | undefined
-  #timerTick = Infinity
+  #timerDue = Infinity
   #stopped = false
 
   constructor(clock: Clock, control: ControlPlane) {
@@ -48,15 +52,20 @@ export class Feeds {
     return this.#control.state()?.databases.get(name)?.incarnation !== incarnation
   }
 
-  /** Calls back once, after `ms` and less than two ticks more. However many wait, the node has one timer. */
+  /** Calls back once, after `ms` and up to one step (25 ms) later. However many wait, the node has one timer. */
   after(ms: number, ring: () => void): Timer {
-    const tick = Math.ceil((this.#clock.monotonic() + ms) / tickMs)
-    const alarm: Alarm = { tick, ring }
-    const alarms = this.#alarms.get(tick)
-    if (alarms === undefined) this.#alarms.set(tick, new Set([alarm]))
-    else alarms.add(alarm)
-    if (tick < this.#timerTick) this.#arm(tick)
-    return { cancel: () => this.#cancel(alarm) }
+    const step = stepOf(ms)
+    return this.#set(Math.ceil((this.#clock.monotonic() + ms) / step) * step, ring)
+  }
+
+  /**
+   * Calls back once, up to one step before `ms` have passed since a monotonic time, but not before the next step: a
+   * wait that is repeated from callback to callback does not drift.
+   */
+  within(ms: number, since: number, ring: () => void): Timer {
+    const step = stepOf(ms)
+    const next = Math.floor(this.#clock.monotonic() / step) + 1
+    return this.#set(Math.max(next, Math.floor((since + ms) / step)) * step, ring)
   }
 
   /** Lets every feed that is open now end well. */
@@ -69,30 +78,43 @@ export class Feeds {
     this.endAll()
   }
 
+  #set(due: number, ring: () => void): Timer {
+    const alarm: Alarm = { due, ring }
+    const alarms = this.#alarms.get(due)
+    if (alarms === undefined) this.#alarms.set(due, new Set([alarm]))
+    else alarms.add(alarm)
+    if (due < this.#timerDue) this.#arm(due)
+    return { cancel: () => this.#cancel(alarm) }
+  }
+
   #cancel(alarm: Alarm): void {
-    const alarms = this.#alarms.get(alarm.tick)
+    const alarms = this.#alarms.get(alarm.due)
     if (alarms?.delete(alarm) && alarms.size === 0) {
-      this.#alarms.delete(alarm.tick)
+      this.#alarms.delete(alarm.due)
       if (this.#alarms.size === 0) this.#arm(Infinity)
     }
   }
 
-  #arm(tick: number): void {
+  #arm(due: number): void {
     this.#timer?.cancel()
-    this.#timerTick = tick
-    this.#timer = tick === Infinity ? undefined : this.#clock.setTimer(Math.max(0, tick * tickMs - this.#clock.monotonic()), () => this.#ring())
+    this.#timerDue = due
+    this.#timer = due === Infinity ? undefined : this.#clock.setTimer(Math.max(0, due - this.#clock.monotonic()), () => this.#ring())
   }
 
   #ring(): void {
-    const now = this.#clock.monotonic() / tickMs
-    const due = [...this.#alarms.keys()].filter(tick => tick <= now).sort((a, b) => a - b)
-    for (const tick of due) {
-      const alarms = this.#alarms.get(tick)
-      this.#alarms.delete(tick)
+    const now = this.#clock.monotonic()
+    const ringing = [...this.#alarms.keys()].filter(due => due <= now).sort((a, b) => a - b)
+    for (const due of ringing) {
+      const alarms = this.#alarms.get(due)
+      this.#alarms.delete(due)
       for (const alarm of alarms ?? []) alarm.ring()
     }
     let first = Infinity
-    for (const tick of this.#alarms.keys()) first = Math.min(first, tick)
+    for (const due of this.#alarms.keys()) first = Math.min(first, due)
     this.#arm(first)
   }
+}
+
+function stepOf(ms: number): number {
+  return ms < shortWaitMs ? shortStepMs : stepMs
 }

@@ -38,7 +38,7 @@ export async function streamChanges(
     since, descending, limit: filter === null ? limit : null, body: includeDocs || filter?.body === true, follow: kind !== 'normal',
   }, request)
   try {
-    const writer = new ChangesWriter(new JsonWriter(request, services, 200, headers), kind, shape)
+    const writer = new ChangesWriter(new JsonWriter(request, services, 200, headers), kind, services.runtime.clock, shape)
     await new ChangesRun(feed, parameters, filter, writer, request, services).run()
   } finally {
     await feed.close()
