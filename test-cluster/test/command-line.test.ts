@@ -68,6 +68,26 @@ describe('sectional, the command', () => {
     expect(run.output).to.contain('No administrator is configured')
   })
 
+  it('leaves a cluster that runs as it is, whatever a second start of its folder asks for', async () => {
+    const port = await freeRun(1)
+    const words = ['cluster', '--port', String(port), '--data', folder, '--admin', 'anna:pw']
+    const running = new CommandRun([...words, '--nodes', '1'])
+    await running.printed(/password: pw/)
+    const client = new HttpClient(port, 'anna:pw')
+    expect((await client.send('PUT', '/db/')).status).to.equal(201)
+    expect((await client.send('PUT', '/db/kept', { json: { x: 1 } })).status).to.equal(201)
+    const record = readFileSync(join(folder, 'cluster.json'), 'utf8')
+    for (const more of [['--fresh'], ['--nodes', '5'], ['--admin', 'eve:x'], ['--fresh', '--port', String(port + 1)]]) {
+      const second = new CommandRun(['cluster', '--data', folder, ...more])
+      expect(await second.ended()).to.equal(1)
+      expect(second.output).to.contain(`${folder} is in use by a running cluster`)
+    }
+    expect(readFileSync(join(folder, 'cluster.json'), 'utf8')).to.equal(record)
+    expect((await client.send('GET', '/db/kept')).body.x).to.equal(1)
+    client.close()
+    expect(await running.interrupt()).to.equal(0)
+  })
+
   it('does not start on a port in use', async () => {
     const port = await freeRun(1)
     const server = createServer().listen(port, '127.0.0.1')

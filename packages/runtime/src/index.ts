@@ -1,6 +1,7 @@
 export * from './runtime.ts'
 export * from './runtime-real.ts'
 export * from './runtime-memory.ts'
+export * from './make-directory.ts'
 export * from './clock.ts'
 export * from './clock-real.ts'
 export * from './clock-manual.ts'

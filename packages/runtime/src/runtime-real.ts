@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { FileBlobStorage } from './blobs/blob-store-files.ts'
 import { RealClock } from './clock-real.ts'
@@ -7,6 +6,7 @@ import { NodeHttpListener } from './http/http-listener-node.ts'
 import type { NodeHttpListenerOptions } from './http/http-listener-node.ts'
 import { PinoLog } from './log/log-pino.ts'
 import type { PinoLogOptions } from './log/log-pino.ts'
+import { makeDirectory } from './make-directory.ts'
 import { RealMachine } from './machine-real.ts'
 import { PrometheusMetrics } from './metrics/metrics-prom.ts'
 import { WebSocketNetwork } from './network/network-ws.ts'
@@ -32,7 +32,7 @@ export interface RealRuntime extends Runtime {
 
 /** @throws Error when the data directory cannot be made */
 export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
-  mkdirSync(options.dataDirectory, { recursive: true, mode: 0o700 })
+  makeDirectory(options.dataDirectory)
   const clock = new RealClock()
   const metrics = new PrometheusMetrics()
   const network = new WebSocketNetwork(options.network)

@@ -36,6 +36,14 @@ describe('PinoLog', () => {
     expect((lines[0]?.['error'] as { message: string; stack: string }).stack).to.include('log.test.ts')
   })
 
+  it('writes one line for a person where it is told to, without the fields that every line has', () => {
+    const texts: string[] = []
+    const log = PinoLog.create({ level: 'info', fields: { node: 'node1' }, pretty: true, destination: { write: text => { texts.push(text) } } })
+    log.warn({ peer: 'node2', password: 'pw' }, 'a peer cannot be reached')
+    expect(texts).to.have.length(1)
+    expect(texts[0]).to.match(/^\[\d\d:\d\d:\d\d\.\d+\] WARN: a peer cannot be reached \{"peer":"node2","password":"\[redacted\]"\}\n$/)
+  })
+
   it('appends to a file, all of it once it is closed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sectional-log-'))
     const file = join(folder, 'logs', 'node.log')

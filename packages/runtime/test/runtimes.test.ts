@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -30,6 +30,13 @@ describe('a real runtime', () => {
     expect(existsSync(join(dataDirectory, 'blobs', 'attachments'))).to.equal(true)
     expect((await runtime.metrics.samples()).find(({ name }) => name === 'sectional_storage_operations_total')).to.deep.include({ labels: { store: 'documents' }, value: 1 })
     await runtime.close()
+  })
+
+  it('says why a folder cannot be made', () => {
+    const create = (dataDirectory: string) => () => createRealRuntime({ dataDirectory, log: { level: 'silent' } })
+    expect(create('/proc/sectional/data')).to.throw(/ENOENT.*\/proc\/sectional/)
+    writeFileSync(join(folder, 'file'), '')
+    expect(create(join(folder, 'file', 'data'))).to.throw(/ENOTDIR|EEXIST/)
   })
 
   it('ends what is still open when it is closed', async () => {

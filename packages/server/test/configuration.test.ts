@@ -9,6 +9,7 @@ import { findOption } from '../src/configuration/declarations.ts'
 import { editIni, fitsIni, parseIni } from '../src/configuration/ini-file.ts'
 import { LiveConfiguration, type ConfigurationFiles } from '../src/configuration/live-configuration.ts'
 import { nodeOptions } from '../src/configuration/node-options.ts'
+import { unknownOptions } from '../src/configuration/unknown-options.ts'
 import { ConfigurationError, layerSettings, type IniFile } from '../src/configuration/settings.ts'
 
 const secret = 's'.repeat(32)
@@ -75,6 +76,16 @@ describe('settings', () => {
     const settings = layerSettings([file('[chttpd]\nport = 70000\n[log]\nlevel = loud\n')], {})
     expect(() => nodeOptions(settings)).to.throw(ConfigurationError,
       '[chttpd] port = "70000": only an integer from 0 to 65535 is allowed; default "5984"\n[log] level = "loud": only debug, info, warn, error, silent are allowed; default "info"')
+  })
+
+  it('that nobody declared are named, each with the declared one that was probably meant', () => {
+    const text = '[chttpd]\nportt = 1\nzzzzzz = 1\nport = 1\n[couchdb]\nbind_adress = x\nport = 2\n'
+      + '[chttp]\nmax_uri_length = 5\n[admins]\nanna = pw\n[vendor]\nname = x\n'
+    const found = unknownOptions(layerSettings([file(text)], {})).map(({ section, key, nearest }) => [`${section}/${key}`, nearest])
+    expect(Object.fromEntries(found)).to.deep.equal({
+      'chttpd/portt': 'chttpd/port', 'chttpd/zzzzzz': undefined, 'couchdb/bind_adress': 'cluster/bind_address',
+      'couchdb/port': 'cluster/port', 'chttp/max_uri_length': 'chttpd/max_uri_length', 'vendor/name': 'node/name',
+    })
   })
 
   it('become frozen options', () => {

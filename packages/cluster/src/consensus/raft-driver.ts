@@ -19,8 +19,11 @@ export interface ReplicatedStateMachine {
   apply(entry: LogEntry): unknown
   /** The state after the last applied entry. */
   snapshot(): Uint8Array
-  /** Starts anew from a snapshot; index 0 with no bytes is the empty state. */
-  restore(snapshot: RaftSnapshot): void
+  /**
+   * Starts anew from a snapshot; index 0 with no bytes is the empty state.
+   * @param lastIndex end of the log behind the snapshot: entries up to it are not new
+   */
+  restore(snapshot: RaftSnapshot, lastIndex: number): void
   /** Called after a batch of `apply`, and after `restore`. */
   settled(): void
 }
@@ -109,7 +112,7 @@ export class RaftDriver {
     const storage = new RaftStorage(parts.store)
     const { hardState, snapshot, log } = await storage.load()
     const core = new RaftCore({ id: parts.node, hardState, snapshot, log, options: parts.options.raft, random: () => parts.random.fraction() })
-    parts.machine.restore(snapshot)
+    parts.machine.restore(snapshot, log.lastIndex)
     const driver = new RaftDriver(parts, storage, core)
     await driver.run()
     driver.scheduleTick()
@@ -275,7 +278,7 @@ export class RaftDriver {
 
   private applyWork(work: RaftWork): void {
     if (work.restore) {
-      this.parts.machine.restore(work.restore)
+      this.parts.machine.restore(work.restore, work.restore.index)
       this.appliedIndex = work.restore.index
       this.parts.log.info({ index: work.restore.index }, 'took over a snapshot of the cluster metadata')
     }

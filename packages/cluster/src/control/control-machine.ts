@@ -13,6 +13,8 @@ export class ControlMachine implements ReplicatedStateMachine {
   private readonly log: Log
   private readonly onSettled: () => void
   private current: ControlState
+  /** Entries up to this index were on this node's disk when it started, so its log has told of them before. */
+  private historyEnd = 0
 
   constructor(clusterId: string, log: Log, onSettled: () => void) {
     this.clusterId = clusterId
@@ -31,7 +33,8 @@ export class ControlMachine implements ReplicatedStateMachine {
     const command = decodeCommand(entry.payload)
     const { state, result } = applyCommand(this.current, entry.index, command)
     this.current = state
-    if (command.type === 'admit-node' || command.type === 'remove-node' || command.type === 'forget-node') {
+    const isMembership = command.type === 'admit-node' || command.type === 'remove-node' || command.type === 'forget-node'
+    if (isMembership && entry.index > this.historyEnd) {
       this.log.info({ index: entry.index, command: command.type, member: command.node, result }, 'membership')
     } else {
       this.log.debug({ index: entry.index, command: command.type, result }, 'applied')
@@ -41,7 +44,8 @@ export class ControlMachine implements ReplicatedStateMachine {
 
   snapshot(): Uint8Array { return encodeState(this.current) }
 
-  restore(snapshot: RaftSnapshot): void {
+  restore(snapshot: RaftSnapshot, lastIndex: number): void {
+    this.historyEnd = Math.max(this.historyEnd, lastIndex)
     const state = snapshot.index === 0 ? initialState(this.clusterId) : decodeState(snapshot.state)
     if (state.clusterId !== this.clusterId) throw new Error(`a snapshot of cluster ${state.clusterId} reached a node of ${this.clusterId}`)
     this.current = state

@@ -210,13 +210,13 @@ export class ControlPlaneNode implements ControlPlane {
   private async bootstrap(): Promise<void> {
     const clusterId = Buffer.from(this.parts.runtime.random.bytes(clusterIdBytes)).toString('hex')
     await this.store?.writeIdentity({ clusterId, node: this.node }, batch => RaftStorage.bootstrap(batch, this.node))
-    this.log.info({ clusterId, node: this.node }, 'formed a new cluster')
+    this.log.info({ clusterId }, 'formed a new cluster')
     await this.enter(clusterId)
   }
 
   private async adopt(clusterId: string): Promise<void> {
     await this.store?.writeIdentity({ clusterId, node: this.node })
-    this.log.info({ clusterId, node: this.node }, 'admitted to the cluster')
+    this.log.info({ clusterId }, 'admitted to the cluster')
     await this.enter(clusterId)
   }
 
@@ -285,7 +285,6 @@ export class ControlPlaneNode implements ControlPlane {
   }
 
   private peerChanged(node: string, up: boolean): void {
-    this.log.info({ peer: node, up }, up ? 'link to a peer opened' : 'link to a peer closed')
     this.proposer.changed()
     this.member?.raft.checkSpread()
     this.member?.duties.changed()

@@ -26,9 +26,9 @@ export class BlobRepair implements BlobRepairRequests {
     const { log } = this.#scope().runtime
     try {
       await provideBlobs(this.#scope(), peer, [hash], place, 'blob-repair', { replace: true })
-      log.warn({ node: peer.node, blob: hash }, 'attachment content was missing or damaged on a replica; it is repaired')
+      log.warn({ peer: peer.node, blob: hash }, 'attachment content was missing or damaged on a replica; it is repaired')
     } catch (error) {
-      log.warn({ node: peer.node, blob: hash, error: asReplicaError(error).message }, 'attachment content is missing or damaged on a replica and could not be repaired')
+      log.warn({ peer: peer.node, blob: hash, error: asReplicaError(error).message }, 'attachment content is missing or damaged on a replica and could not be repaired')
     } finally {
       this.#running.delete(key)
     }

@@ -45,7 +45,7 @@ function repairLaggards(
     if (!scope.stores.enter(peer.node, newest.body?.length ?? 0)) return scope.metrics.repair('dropped')
     scope.background.track(storeLocal(scope, db, peer, newest, context).then(() => scope.metrics.repair('repaired'), (error: unknown) => {
       scope.metrics.repair('failed')
-      scope.runtime.log.warn({ db: db.name, node: peer.node, code: asReplicaError(error).code }, 'repair of a local document failed; anti-entropy will try again')
+      scope.runtime.log.warn({ db: db.name, peer: peer.node, code: asReplicaError(error).code }, 'repair of a local document failed; anti-entropy will try again')
     }).finally(() => scope.stores.leave(peer.node, newest.body?.length ?? 0)))
   }
 }

@@ -68,6 +68,20 @@ describe('forming a cluster', () => {
     await world.during(world.plane('n1').createDatabase('db2', { q: 2, n: 3, partitioned: false }))
   })
 
+  it('is told by the log once, not again at each restart', async () => {
+    world = new ControlWorld()
+    await world.form()
+    const tellings = (): number => world.lines.filter(({ level, message }) => level === 'info' && message === 'membership').length
+    await world.during(world.plane('n1').createDatabase('db', { q: 2, n: 3, partitioned: false }))
+    const before = tellings()
+    expect(before).to.be.greaterThan(2)
+    await world.stopAll()
+    for (const name of ['n1', 'n2', 'n3']) await world.start(name)
+    await world.leader()
+    await world.during(world.plane('n1').createDatabase('db2', { q: 2, n: 3, partitioned: false }))
+    expect(tellings()).to.equal(before)
+  })
+
   it('does not found a second cluster when the first seed lost its disk', async () => {
     world = new ControlWorld()
     await world.form()

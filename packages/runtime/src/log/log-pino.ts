@@ -2,6 +2,7 @@ import { mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import pino from 'pino'
 import type { DestinationStream, Logger } from 'pino'
+import { prettyFactory } from 'pino-pretty'
 import type { Log, LogFields } from './log.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -14,13 +15,15 @@ export interface PinoLogOptions {
   readonly fields?: LogFields
   /** In place of a file or standard output. */
   readonly destination?: DestinationStream
+  /** Lines for a person at a terminal instead of JSON. */
+  readonly pretty?: boolean
 }
 
 /** Members that never reach the log, should somebody log an object that has them: at the top, or one or two levels down. */
 const secretNames = ['password', 'secret', 'authorization', 'cookie', 'token', 'credentials', 'private_key']
 const secretPaths = secretNames.flatMap(name => [name, `*.${name}`, `*.*.${name}`])
 
-/** JSON lines by pino. `close` waits until everything is written. */
+/** JSON lines by pino, or lines for a terminal. `close` waits until everything is written. */
 export class PinoLog implements Log {
   readonly #logger: Logger
   readonly #end: () => Promise<void>
@@ -30,8 +33,9 @@ export class PinoLog implements Log {
     this.#end = end
   }
 
-  static create({ level, file, fields = {}, destination }: PinoLogOptions): PinoLog {
+  static create({ level, file, fields = {}, destination, pretty = false }: PinoLogOptions): PinoLog {
     const own = destination === undefined ? openDestination(file) : undefined
+    const output = destination ?? own as DestinationStream
     const logger = pino({
       level,
       base: fields,
@@ -40,7 +44,7 @@ export class PinoLog implements Log {
       formatters: { level: label => ({ level: label }) },
       serializers: { error: pino.stdSerializers.err, err: pino.stdSerializers.err },
       redact: { paths: secretPaths, censor: '[redacted]' },
-    }, destination ?? own as DestinationStream)
+    }, pretty ? terminalLines(output, Object.keys(fields)) : output)
     return new PinoLog(logger, own === undefined ? async () => {} : once(() => ended(own)))
   }
 
@@ -67,6 +71,12 @@ export class PinoLog implements Log {
   close(): Promise<void> {
     return this.#end()
   }
+}
+
+/** @param repeated fields that every line has: a person at the terminal of one node knows them */
+function terminalLines(output: DestinationStream, repeated: readonly string[]): DestinationStream {
+  const format = prettyFactory({ messageKey: 'message', translateTime: 'SYS:HH:MM:ss.l', singleLine: true, ignore: repeated.join(',') })
+  return { write: line => output.write(format(line)) }
 }
 
 const standardOutput = 1

@@ -6,6 +6,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { WebSocketConnection } from './connection-ws.ts'
 import type { Connection, Network, NetworkAddress, NetworkListener } from './network.ts'
 import { defaultMaxFrameBytes, formatAddress } from './network.ts'
+import { tlsMismatch } from './tls-mismatch.ts'
 
 const path = '/sectional'
 /** Sockets that one listener keeps at a time, before and after the handshake. */
@@ -90,7 +91,12 @@ export class WebSocketNetwork implements Network {
       const timer = setTimeout(() => fail(new Error(`${name} did not answer within ${options.timeoutMs} ms`)), options.timeoutMs)
       options.signal?.addEventListener('abort', abort, { once: true })
       this.#attempts.add(fail)
-      socket.on('error', error => fail(new Error(`${name} cannot be reached: ${reasonOf(error)}`, { cause: error })))
+      socket.on('error', error => {
+        void tlsMismatch(error, address, this.#tls !== undefined).then(mismatch => {
+          const reason = mismatch === null ? reasonOf(error) : `${mismatch}; cluster/tls_key_file must be set on every node or on none`
+          fail(new Error(`${name} cannot be reached: ${reason}`, { cause: error }))
+        })
+      })
       socket.on('open', () => { if (settle()) resolve(this.#keep(socket, name)) })
     })
   }

@@ -74,6 +74,23 @@ describe('WebSocketNetwork', () => {
     stranger.revoke()
   })
 
+  it('says which end speaks TLS when the other does not', async () => {
+    const secure = new WebSocketNetwork({ tls: testAuthority('cluster').identity })
+    const reach = async (from: WebSocketNetwork, to: WebSocketNetwork): Promise<string> => {
+      const listener = await to.listen(anyPort, () => {})
+      return from.connect(listener.address, { timeoutMs: 5000 }).then(() => 'connected', (error: Error) => error.message)
+    }
+    expect(await reach(network, secure)).to.match(/that node speaks TLS and this one does not; cluster\/tls_key_file must be set/)
+    expect(await reach(secure, network)).to.match(/this node speaks TLS and that one does not/)
+    const closing = createServer(socket => socket.destroy()).listen(0, '127.0.0.1')
+    await once(closing, 'listening')
+    const port = (closing.address() as AddressInfo).port
+    const cut: Error = await network.connect({ host: '127.0.0.1', port }, { timeoutMs: 5000 }).catch(error => error)
+    expect(cut.message).to.match(/cannot be reached/).and.not.match(/TLS/)
+    closing.close()
+    secure.revoke()
+  })
+
   it('falls silent at this end when it is revoked, and closes at the other', async () => {
     const other = new WebSocketNetwork()
     const heard: string[] = []

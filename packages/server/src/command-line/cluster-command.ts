@@ -3,16 +3,18 @@ import { get } from 'node:http'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { resolve } from 'node:path'
-import { prepareCluster, type Administrator, type ClusterPlan, type PlannedNode } from './cluster-folder.ts'
+import { prepareCluster, type ClusterPlan, type PlannedNode } from './cluster-folder.ts'
+import type { Administrator } from './cluster-record.ts'
 import { StartError, UsageError, integerFlag, parseFlags } from './flags.ts'
 import { NodeProcess } from './node-process.ts'
 
 export const clusterUsage = `  sectional cluster        runs a cluster of nodes on this machine until Ctrl-C
     --nodes 1|3|5          number of nodes (default: as many as the data has, else 3); more than before: the new ones join
-    --port PORT            HTTP port of the first node, the others follow (default 5984)
+    --port PORT            HTTP port of the first node, the others follow (default: the last one, else 5984); the
+                           ports between the nodes are 10000 above
     --admin NAME:PASSWORD  administrator instead of "admin" with a generated password
     --data FOLDER          where data, configuration and logs are kept (default ./data)
-    --fresh                forget what the folder holds`
+    --fresh                removes the data that the folder holds`
 
 const portMax = 55_000
 const pollMs = 100
@@ -27,11 +29,10 @@ export async function runCluster(words: readonly string[]): Promise<number> {
   if (flags.nodes !== undefined && !['1', '3', '5'].includes(flags.nodes)) throw new UsageError(`--nodes ${flags.nodes}: only 1, 3 and 5 are allowed`)
   const plan = await prepareCluster(resolve(flags.data ?? 'data'), {
     nodes: flags.nodes === undefined ? null : Number(flags.nodes),
-    port: integerFlag('port', flags.port ?? '5984', 1, portMax),
+    port: flags.port === undefined ? null : integerFlag('port', flags.port, 1, portMax),
     administrator: flags.admin === undefined ? null : parseAdministrator(flags.admin),
     fresh: flags.fresh ?? false,
-  })
-  await checkPorts(plan.nodes)
+  }, checkPorts)
 
   const stopAsked = stopSignal()
   const nodes = plan.nodes.map(node => new NodeProcess(node, line => console.error(line)))
@@ -40,6 +41,7 @@ export async function runCluster(words: readonly string[]): Promise<number> {
   await stopAsked.promise
   console.log('Stopping the nodes ...')
   await Promise.all(nodes.map(node => node.stop()))
+  await plan.lock.release()
   console.log('Stopped.')
   return 0
 }
@@ -63,10 +65,12 @@ function stopSignal(): StopSignal {
   return state
 }
 
-async function checkPorts(nodes: readonly PlannedNode[]): Promise<void> {
+async function checkPorts(ports: ReadonlySet<number>): Promise<void> {
   const busy: number[] = []
-  for (const port of nodes.flatMap(node => [node.httpPort, node.clusterPort])) if (!await isFree(port)) busy.push(port)
-  if (busy.length > 0) throw new StartError(`Port ${busy.join(', ')} on 127.0.0.1 is in use: stop what listens there, or choose others by --port (a new cluster's ports follow it).`)
+  for (const port of ports) if (!await isFree(port)) busy.push(port)
+  if (busy.length === 0) return
+  throw new StartError(`Port ${busy.join(', ')} on 127.0.0.1 is in use: stop what listens there, or choose other ports `
+    + 'by --port, which all ports of the cluster follow.')
 }
 
 function isFree(port: number): Promise<boolean> {

@@ -2,35 +2,15 @@
  * What `sectional cluster` keeps between runs: secret, administrator and ports in cluster.json, and for each
  * node a folder with its configuration, data and log.
  */
-import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeDirectory } from '@sectional/runtime'
 import { editIni } from '../configuration/ini-file.ts'
+import { nextRecord, readRecord, recordName } from './cluster-record.ts'
+import type { Administrator, ClusterRecord, ClusterRequest } from './cluster-record.ts'
 import { writeDurably } from './durable-file.ts'
-import { StartError } from './flags.ts'
-
-/** From an HTTP port to the cluster port of the same node, when the cluster is made. */
-const clusterPortDistance = 10_000
-const passwordBytes = 15
-const secretBytes = 32
-
-export interface Administrator { readonly name: string; readonly password: string }
-
-interface ClusterRecord {
-  readonly nodes: number
-  /** Of the first node; the cluster's members know each other by these. */
-  readonly clusterPort: number
-  readonly secret: string
-  readonly administrator: Administrator
-}
-
-export interface ClusterRequest {
-  /** null: as many as there are, or 3. */
-  readonly nodes: number | null
-  readonly port: number
-  readonly administrator: Administrator | null
-  readonly fresh: boolean
-}
+import { lockFolder, type FolderLock } from './folder-lock.ts'
+import { folderProblem } from './folder-problem.ts'
 
 export interface PlannedNode {
   readonly name: string
@@ -44,54 +24,89 @@ export interface PlannedNode {
 
 export interface ClusterPlan { readonly administrator: Administrator; readonly nodes: readonly PlannedNode[] }
 
-const recordName = 'cluster.json'
-const defaultNodes = 3
-
-/** Makes the folder what the request asks for and says what is to be started. */
-export async function prepareCluster(folder: string, request: ClusterRequest): Promise<ClusterPlan> {
-  const path = join(folder, recordName)
-  if (request.fresh) forget(folder)
-  const earlier = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) as ClusterRecord : null
-  if (earlier === null && existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new StartError(`${folder} holds something else (no ${recordName} in it): name an empty folder by --data`)
-  }
-  const record = nextRecord(folder, earlier, request)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  await writeDurably(path, JSON.stringify(record, null, 2) + '\n')
-  const nodes = Array.from({ length: record.nodes }, (_, index) => planNode(folder, record, request.port, index))
-  for (const node of nodes) await writeConfiguration(node, record, nodes, earlier)
-  return { administrator: record.administrator, nodes }
+export interface PreparedCluster extends ClusterPlan {
+  /** Held as long as the cluster runs. */
+  readonly lock: FolderLock
 }
 
-function nextRecord(folder: string, earlier: ClusterRecord | null, request: ClusterRequest): ClusterRecord {
-  if (earlier !== null && request.nodes !== null && request.nodes < earlier.nodes) {
-    throw new StartError(`${folder} has the data of ${earlier.nodes} nodes: start them all (--nodes ${earlier.nodes}), or forget them (--fresh)`)
+interface Plan extends ClusterPlan {
+  /** What the folder holds; null when it holds nothing, or when all that it holds is to be removed. */
+  readonly kept: ClusterRecord | null
+  readonly record: ClusterRecord
+  /** Ports that the nodes of the folder use, before and after. */
+  readonly ports: ReadonlySet<number>
+}
+
+/**
+ * Makes the folder what the request asks for and says what is to be started. Nothing is written or removed before
+ * the ports have been checked and the folder's lock is held, so a refused start changes nothing.
+ *
+ * @param checkPorts rejects when one of the ports is in use
+ * @throws StartError that says why the cluster cannot start
+ */
+export async function prepareCluster(
+  folder: string, request: ClusterRequest, checkPorts: (ports: ReadonlySet<number>) => Promise<void>,
+): Promise<PreparedCluster> {
+  if (readRecord(folder) === null) {
+    // The lock would make the folder, which must stay as it is when a port is in use.
+    await checkPorts(plan(folder, request).ports)
+    makeFolder(folder)
   }
-  return {
-    nodes: request.nodes ?? earlier?.nodes ?? defaultNodes,
-    clusterPort: earlier?.clusterPort ?? request.port + clusterPortDistance,
-    secret: earlier?.secret ?? randomBytes(secretBytes).toString('hex'),
-    administrator: request.administrator ?? earlier?.administrator ?? { name: 'admin', password: randomBytes(passwordBytes).toString('base64url') },
+  const lock = await lockFolder(folder)
+  try {
+    const { kept, record, administrator, nodes, ports } = plan(folder, request)
+    await checkPorts(ports)
+    if (request.fresh) removeCluster(folder)
+    await writeDurably(join(folder, recordName), JSON.stringify(record, null, 2) + '\n')
+    for (const node of nodes) await writeConfiguration(node, record, nodes, kept)
+    return { administrator, nodes, lock }
+  } catch (error) {
+    await lock.release()
+    throw folderProblem(error, `${folder} cannot be prepared`)
   }
 }
 
-function planNode(folder: string, record: ClusterRecord, port: number, index: number): PlannedNode {
-  const label = `node${index + 1}`
-  const nodeFolder = join(folder, label)
-  return {
-    name: `${label}@127.0.0.1`,
-    folder: nodeFolder,
-    configuration: [join(nodeFolder, 'cluster.ini'), nodeFolder],
-    logFile: join(nodeFolder, 'node.log'),
-    httpPort: port + index,
-    clusterPort: record.clusterPort + index,
+function makeFolder(folder: string): void {
+  try {
+    makeDirectory(folder)
+  } catch (error) {
+    throw folderProblem(error, `${folder} cannot be made`)
   }
+}
+
+/** Reads, and changes nothing. */
+function plan(folder: string, request: ClusterRequest): Plan {
+  const earlier = readRecord(folder)
+  const kept = request.fresh ? null : earlier
+  const record = nextRecord(folder, kept, request)
+  const nodes = planNodes(folder, record)
+  // Data that is to be removed may belong to nodes that have outlived their supervisor.
+  const old = request.fresh && earlier !== null ? planNodes(folder, earlier) : []
+  const ports = new Set([...nodes, ...old].flatMap(node => [node.httpPort, node.clusterPort]))
+  return { administrator: record.administrator, nodes, kept, record, ports }
+}
+
+function planNodes(folder: string, record: ClusterRecord): readonly PlannedNode[] {
+  return Array.from({ length: record.nodes }, (_, index) => {
+    const label = `node${index + 1}`
+    const nodeFolder = join(folder, label)
+    return {
+      name: `${label}@127.0.0.1`,
+      folder: nodeFolder,
+      configuration: [join(nodeFolder, 'cluster.ini'), nodeFolder],
+      logFile: join(nodeFolder, 'node.log'),
+      httpPort: record.port + index,
+      clusterPort: record.clusterPort + index,
+    }
+  })
 }
 
 /** cluster.ini is written anew at each start; local.ini is the node's own, where the API's changes go. */
-async function writeConfiguration(node: PlannedNode, record: ClusterRecord, nodes: readonly PlannedNode[], earlier: ClusterRecord | null): Promise<void> {
+async function writeConfiguration(
+  node: PlannedNode, record: ClusterRecord, nodes: readonly PlannedNode[], kept: ClusterRecord | null,
+): Promise<void> {
   const [clusterIni] = node.configuration
-  mkdirSync(node.folder, { recursive: true, mode: 0o700 })
+  makeDirectory(node.folder)
   const seeds = nodes.map(({ clusterPort }) => `127.0.0.1:${clusterPort}`).join(',')
   const settings: readonly (readonly [section: string, key: string, value: string])[] = [
     ['node', 'name', node.name],
@@ -106,14 +121,13 @@ async function writeConfiguration(node: PlannedNode, record: ClusterRecord, node
   const localIni = join(node.folder, 'local.ini')
   const { name, password } = record.administrator
   const known = existsSync(localIni)
-  if (!known || earlier?.administrator.name !== name || earlier.administrator.password !== password) {
+  if (!known || kept?.administrator.name !== name || kept.administrator.password !== password) {
     await writeDurably(localIni, editIni(known ? readFileSync(localIni, 'utf8') : '', 'admins', name, password))
   }
 }
 
 /** Removes what `prepareCluster` and its nodes made, and nothing else. */
-function forget(folder: string): void {
-  if (!existsSync(join(folder, recordName))) return
+function removeCluster(folder: string): void {
   for (const name of readdirSync(folder)) {
     if (name === recordName || /^node\d+$/.test(name)) rmSync(join(folder, name), { recursive: true })
   }

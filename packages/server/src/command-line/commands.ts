@@ -2,6 +2,7 @@
 import { ConfigurationError } from '../configuration/settings.ts'
 import { clusterUsage, runCluster } from './cluster-command.ts'
 import { StartError, UsageError } from './flags.ts'
+import { folderProblem } from './folder-problem.ts'
 import { nodeUsage, runNode } from './node-command.ts'
 import { packageVersion } from './package-files.ts'
 
@@ -41,7 +42,13 @@ export async function runCommand(words: readonly string[], { env }: { readonly e
       console.error(`sectional: ${error.message}\n\n${usage}`)
       return exitCodes.usage
     }
-    console.error(`sectional: ${error instanceof ConfigurationError || error instanceof StartError ? error.message : (error as Error).stack}`)
+    console.error(`sectional: ${reasonOf(error as Error)}`)
     return exitCodes.failed
   }
+}
+
+/** A stack only for what nobody expected. */
+function reasonOf(error: Error): string {
+  if (error instanceof ConfigurationError || error instanceof StartError) return error.message
+  return (error as NodeJS.ErrnoException).path === undefined ? error.stack ?? error.message : folderProblem(error, 'the command failed').message
 }

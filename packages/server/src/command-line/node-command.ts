@@ -7,10 +7,12 @@ import type { Options } from '../configuration/declarations.ts'
 import { LiveConfiguration } from '../configuration/live-configuration.ts'
 import { nodeOptions } from '../configuration/node-options.ts'
 import { parseOptions } from '../configuration/settings.ts'
+import { unknownOptions } from '../configuration/unknown-options.ts'
 import { createNode, type Node } from '../node.ts'
 import { clusterTls } from './cluster-tls.ts'
 import { ConfigurationFolder } from './configuration-folder.ts'
 import { StartError, UsageError, parseFlags } from './flags.ts'
+import { folderProblem } from './folder-problem.ts'
 import { packageVersion } from './package-files.ts'
 
 export const nodeUsage = `  sectional node           runs one node until SIGINT or SIGTERM
@@ -31,6 +33,9 @@ export async function runNode(words: readonly string[], env: Readonly<Record<str
       }))
     const version = packageVersion()
     runtime.log.info({ version, administrators: administrators.length, cluster: options.cluster.advertised, seeds: options.cluster.seeds, tls: settings.cluster.tls_key_file !== '' }, 'starting')
+    for (const { section, key, nearest } of unknownOptions(configuration.settings())) {
+      runtime.log.warn({ section, key, nearest }, 'an unknown option of the configuration has no effect')
+    }
     const failed = Promise.withResolvers<never>()
     const node = createNode(runtime, { options, configuration, version, onFatal: failed.reject })
     await startNode(node)
@@ -49,9 +54,9 @@ function openRuntime({ cluster, couchdb, log }: Options, folder: string, name: s
   const dataDirectory = resolve(folder, couchdb.database_dir)
   const tls = clusterTls(cluster, folder)
   try {
-    return createRealRuntime({ dataDirectory, log: { level: log.level, fields: { node: name } }, ...(tls && { network: { tls } }) })
+    return createRealRuntime({ dataDirectory, log: { level: log.level, fields: { node: name }, pretty: process.stdout.isTTY === true }, ...(tls && { network: { tls } }) })
   } catch (error) {
-    throw new StartError(`${dataDirectory} cannot be used for data: ${(error as Error).message}`, { cause: error })
+    throw folderProblem(error, `${dataDirectory} cannot be used for data ([couchdb] database_dir)`)
   }
 }
 

@@ -20,6 +20,7 @@ scripts/simulate --seed N --only STEPS       takes only these steps of the sched
 scripts/simulate --seed N --plant BUG        with a planted bug
 scripts/simulate --planted [BUG]             each planted bug, the checker that caught it, and the seeds it took
 scripts/simulate ... [--hashes]              prints each seed's trace hash
+scripts/simulate --help                      prints this text
 exit status: 0 all passed, 10 a crash, 11 a safety failure, 12 a liveness failure, 2 wrong usage`
 
 const usageError = 2
@@ -129,14 +130,37 @@ function seedOfDate(): number {
   return Math.floor(Date.now() / 1000) * 1000
 }
 
+/** The flags; null after a message about what is wrong with them. */
+function readFlags() {
+  try {
+    const flags = parseArgs({
+      allowPositionals: true,
+      options: {
+        'seed': { type: 'string' }, 'seeds': { type: 'string' }, 'from': { type: 'string' }, 'minutes': { type: 'string' },
+        'workers': { type: 'string' }, 'verbose': { type: 'boolean' }, 'keep-going': { type: 'boolean' }, 'planted': { type: 'boolean' },
+        'plant': { type: 'string' }, 'minimise': { type: 'boolean' }, 'only': { type: 'string' }, 'hashes': { type: 'boolean' },
+        'worker': { type: 'boolean' }, 'help': { type: 'boolean' },
+      },
+    })
+    for (const name of ['seed', 'seeds', 'from', 'minutes', 'workers'] as const) {
+      const text = flags.values[name]
+      if (text !== undefined && !(Number(text) >= 0)) throw new Error(`--${name} ${text}: only a number is allowed`)
+    }
+    return flags
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    return null
+  }
+}
+
 async function main(): Promise<number> {
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: {
-      'seed': { type: 'string' }, 'seeds': { type: 'string' }, 'from': { type: 'string' }, 'minutes': { type: 'string' }, 'workers': { type: 'string' },
-      'verbose': { type: 'boolean' }, 'keep-going': { type: 'boolean' }, 'planted': { type: 'boolean' }, 'plant': { type: 'string' }, 'minimise': { type: 'boolean' }, 'only': { type: 'string' }, 'hashes': { type: 'boolean' }, 'worker': { type: 'boolean' },
-    },
-  })
+  const flags = readFlags()
+  if (flags === null) return usageError
+  const { positionals, values } = flags
+  if (values.help) {
+    console.log(usage)
+    return 0
+  }
   if (values.planted) return findPlanted({ only: positionals[0], ...(values.from && { from: Number(values.from) }), ...(values.seeds && { seedsMax: Number(values.seeds) }) })
   const from = values.from ?? (values.seeds === undefined && values.minutes === undefined ? undefined : values.seed)
   if (values.seed !== undefined && values.minimise) return printMinimised(Number(values.seed), values.plant)

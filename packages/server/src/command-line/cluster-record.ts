@@ -1,0 +1,92 @@
+/** cluster.json: what `sectional cluster` remembers of a data folder between runs. */
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { StartError } from './flags.ts'
+import { folderProblem } from './folder-problem.ts'
+import { lockName } from './folder-lock.ts'
+
+/** From the HTTP port of a node to its cluster port. */
+const clusterPortDistance = 10_000
+const defaultPort = 5984
+const defaultNodes = 3
+const passwordBytes = 15
+const secretBytes = 32
+
+export interface Administrator { readonly name: string; readonly password: string }
+
+export interface ClusterRecord {
+  readonly nodes: number
+  /** HTTP port of the first node. */
+  readonly port: number
+  /** Of the first node; the cluster's members know each other by these. */
+  readonly clusterPort: number
+  readonly secret: string
+  readonly administrator: Administrator
+}
+
+export interface ClusterRequest {
+  /** null: as many as there are, or 3. */
+  readonly nodes: number | null
+  /** HTTP port of the first node; null: the stored one, or 5984. */
+  readonly port: number | null
+  readonly administrator: Administrator | null
+  readonly fresh: boolean
+}
+
+export const recordName = 'cluster.json'
+
+/**
+ * The record of a folder; null when the folder is empty or does not exist.
+ * @throws StartError when the folder holds something else, or the record cannot be read
+ */
+export function readRecord(folder: string): ClusterRecord | null {
+  if (!existsSync(folder)) return null
+  const names = reading(folder, () => readdirSync(folder)).filter(name => name !== lockName)
+  if (names.length === 0) return null
+  if (!names.includes(recordName)) {
+    throw new StartError(`${folder} holds something else (no ${recordName} in it): name an empty folder by --data`)
+  }
+  const path = join(folder, recordName)
+  return parseRecord(path, reading(path, () => readFileSync(path, 'utf8')))
+}
+
+function reading<Result>(path: string, read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    throw folderProblem(error, `${path} cannot be read`)
+  }
+}
+
+function parseRecord(path: string, text: string): ClusterRecord {
+  try {
+    const record = JSON.parse(text) as Partial<ClusterRecord>
+    const { nodes, clusterPort, secret, administrator } = record
+    const isWhole = Number.isInteger(nodes) && Number.isInteger(clusterPort) && typeof secret === 'string'
+      && typeof administrator?.name === 'string' && typeof administrator.password === 'string'
+    if (!isWhole) throw new Error('nodes, clusterPort, secret or administrator is missing')
+    // Records of earlier versions have no HTTP port.
+    return { port: clusterPort! - clusterPortDistance, ...record } as ClusterRecord
+  } catch (error) {
+    throw new StartError(`${path} is damaged: ${(error as Error).message}. Restore the file from a copy; without it the `
+      + 'nodes lack their secret. --fresh removes all data and begins anew')
+  }
+}
+
+/** @throws StartError when the request asks for fewer nodes than have data */
+export function nextRecord(folder: string, earlier: ClusterRecord | null, request: ClusterRequest): ClusterRecord {
+  if (earlier !== null && request.nodes !== null && request.nodes < earlier.nodes) {
+    throw new StartError(`${folder} has the data of ${earlier.nodes} nodes: start them all (--nodes ${earlier.nodes}), `
+      + 'or remove all data (--fresh)')
+  }
+  const port = request.port ?? earlier?.port ?? defaultPort
+  return {
+    nodes: request.nodes ?? earlier?.nodes ?? defaultNodes,
+    port,
+    clusterPort: request.port === null && earlier !== null ? earlier.clusterPort : port + clusterPortDistance,
+    secret: earlier?.secret ?? randomBytes(secretBytes).toString('hex'),
+    administrator: request.administrator ?? earlier?.administrator
+      ?? { name: 'admin', password: randomBytes(passwordBytes).toString('base64url') },
+  }
+}

@@ -1,0 +1,26 @@
+/** One supervisor for each data folder. */
+import { LevelStorage, StorageError } from '@sectional/runtime'
+import { StartError } from './flags.ts'
+
+export const lockName = 'lock'
+
+export interface FolderLock { release(): Promise<void> }
+
+/**
+ * Takes the lock of a folder that exists. The operating system releases it when the process ends, however it ends.
+ * The lock is that of an empty LevelDB store in the folder, because Node.js has no call that locks a file.
+ *
+ * @throws StartError when another process holds the lock
+ */
+export async function lockFolder(folder: string): Promise<FolderLock> {
+  try {
+    const store = await new LevelStorage({ directory: folder }).open(lockName)
+    return { release: () => store.close() }
+  } catch (error) {
+    if (error instanceof StorageError && error.code === 'locked') {
+      throw new StartError(`${folder} is in use by a running cluster: stop that one first (Ctrl-C where it runs), `
+        + 'or name another folder by --data')
+    }
+    throw new StartError(`${folder} cannot be locked: ${(error as Error).message}`, { cause: error })
+  }
+}

@@ -1,0 +1,115 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { prepareCluster } from '../src/command-line/cluster-folder.ts'
+import type { ClusterRequest } from '../src/command-line/cluster-record.ts'
+import { StartError } from '../src/command-line/flags.ts'
+import { folderProblem } from '../src/command-line/folder-problem.ts'
+
+const plain: ClusterRequest = { nodes: 3, port: 7000, administrator: null, fresh: false }
+const allFree = async (): Promise<void> => {}
+const allBusy = async (): Promise<void> => { throw new StartError('a port is in use') }
+
+/** Every file below the folder with its contents, except the lock's own. */
+function contents(folder: string): Record<string, string> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && !entry.parentPath.startsWith(join(folder, 'lock')))
+  return Object.fromEntries(files.map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name), 'utf8')]))
+}
+
+async function refusal(start: Promise<unknown>): Promise<string> {
+  const error = await start.then(() => { throw new Error('the start was not refused') }, (reason: unknown) => reason)
+  expect(error).to.be.instanceOf(StartError)
+  return (error as StartError).message
+}
+
+describe('the data folder of a local cluster', () => {
+  let top: string
+  let folder: string
+  beforeEach(() => {
+    top = mkdtempSync(join(tmpdir(), 'sectional-folder-'))
+    folder = join(top, 'data')
+  })
+  afterEach(() => rmSync(top, { recursive: true }))
+
+  /** A cluster that ran once and keeps a file of data. */
+  async function kept(): Promise<Record<string, string>> {
+    const { lock } = await prepareCluster(folder, plain, allFree)
+    writeFileSync(join(folder, 'node1', 'document'), 'acknowledged')
+    await lock.release()
+    return contents(folder)
+  }
+
+  it('is not made when a port is in use', async () => {
+    await refusal(prepareCluster(folder, plain, allBusy))
+    expect(existsSync(folder)).to.equal(false)
+  })
+
+  for (const [what, request] of Object.entries({
+    'removes data': { ...plain, fresh: true },
+    'adds nodes': { ...plain, nodes: 5 },
+    'replaces the administrator': { ...plain, administrator: { name: 'eve', password: 'x' } },
+    'changes the ports': { ...plain, port: 8000 },
+  })) {
+    it(`stays as it is when a start that ${what} is refused because a port is in use`, async () => {
+      const before = await kept()
+      expect(await refusal(prepareCluster(folder, request, allBusy))).to.equal('a port is in use')
+      expect(contents(folder)).to.deep.equal(before)
+    })
+
+    it(`stays as it is when a start that ${what} meets a cluster that runs`, async () => {
+      await kept()
+      const running = await prepareCluster(folder, plain, allFree)
+      const before = contents(folder)
+      expect(await refusal(prepareCluster(folder, request, allFree))).to.contain(`${folder} is in use by a running cluster`)
+      expect(contents(folder)).to.deep.equal(before)
+      await running.lock.release()
+    })
+  }
+
+  it('is emptied by a fresh start, which checks the ports of the nodes that it removes too', async () => {
+    await kept()
+    const checked: number[] = []
+    const { lock } = await prepareCluster(folder, { ...plain, port: 8000, fresh: true }, async ports => { checked.push(...ports) })
+    await lock.release()
+    expect(existsSync(join(folder, 'node1', 'document'))).to.equal(false)
+    expect(checked).to.include.members([7000, 17000, 7002, 17002, 8000, 18000, 8002, 18002])
+  })
+
+  it('keeps its ports until others are named, which then count for the links between nodes too', async () => {
+    await kept()
+    const again = await prepareCluster(folder, { ...plain, nodes: null, port: null }, allFree)
+    expect(again.nodes.map(node => [node.httpPort, node.clusterPort])).to.deep.equal([[7000, 17000], [7001, 17001], [7002, 17002]])
+    await again.lock.release()
+    const moved = await prepareCluster(folder, { ...plain, nodes: null, port: 8000 }, allFree)
+    expect(moved.nodes.map(node => [node.httpPort, node.clusterPort])).to.deep.equal([[8000, 18000], [8001, 18001], [8002, 18002]])
+    expect(readFileSync(join(folder, 'node3', 'cluster.ini'), 'utf8')).to.contain('seedlist = 127.0.0.1:18000,127.0.0.1:18001,127.0.0.1:18002')
+    await moved.lock.release()
+  })
+
+  it('names the path, the cause and the way out when the file system refuses', () => {
+    const denied = Object.assign(new Error('EACCES: permission denied, mkdir'), { code: 'EACCES', path: '/srv/data/node1' })
+    expect(folderProblem(denied, '/srv/data cannot be prepared').message).to.equal('/srv/data cannot be prepared (/srv/data/node1): '
+      + 'permission denied; give the user that runs this command access to it, or name another folder')
+    const unknown = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' })
+    expect(folderProblem(unknown, '/srv/data cannot be read').message).to.equal('/srv/data cannot be read: EIO: i/o error')
+  })
+
+  it('says what is wrong with it in one line', async () => {
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'thesis.txt'), '')
+    expect(await refusal(prepareCluster(folder, plain, allFree))).to.contain(`${folder} holds something else`)
+    rmSync(join(folder, 'thesis.txt'))
+    for (const text of ['{"nodes": 3,', '{}', 'null']) {
+      writeFileSync(join(folder, 'cluster.json'), text)
+      const message = await refusal(prepareCluster(folder, plain, allFree))
+      expect(message).to.match(/cluster\.json is damaged: .*Restore the file from a copy/)
+      expect(message.split('\n')).to.have.length(1)
+    }
+    rmSync(join(folder, 'cluster.json'))
+    mkdirSync(join(folder, 'cluster.json'))
+    expect(await refusal(prepareCluster(folder, plain, allFree))).to.match(/cluster\.json cannot be read: it is a folder, not a file/)
+    expect(await refusal(prepareCluster('/proc/sectional/data', plain, allFree))).to.match(/^\/proc\/sectional\/data cannot be made: a part of the path does not exist/)
+  })
+})
