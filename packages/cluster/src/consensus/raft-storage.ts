@@ -103,7 +103,7 @@ export class RaftStorage {
     this.chunks = Math.ceil(record.bytes / chunkBytes)
     const parts = await this.store.getMany(Array.from({ length: this.chunks }, (_, chunk) => chunkKey(chunk)))
     const state = new Uint8Array(Buffer.concat(parts.map(part => part ?? new Uint8Array(0))))
-    if (state.length !== record.bytes || crc32(state) !== record.crc32) throw new DamagedControlStoreError(`the snapshot at ${record.index}`)
+    if (state.length !== record.bytes || crc32(state) !== record.crc32) throw new DamagedControlStoreError(`the checksum of the snapshot at ${record.index} differs`)
     return { index: record.index, term: record.term, configuration: record.configuration, state }
   }
 
@@ -144,6 +144,6 @@ function decodeEntry(key: string, value: Uint8Array): LogEntry {
   const index = readKeyNumber(key, 1)
   const bytes = unsealed(value)
   const kind = entryKinds[bytes?.[0] ?? -1]
-  if (bytes === undefined || kind === undefined || bytes.length < entryHeaderBytes) throw new DamagedControlStoreError(`log entry ${index}`)
+  if (bytes === undefined || kind === undefined || bytes.length < entryHeaderBytes) throw new DamagedControlStoreError(`the checksum of log entry ${index} differs`)
   return { index, term: Number(Buffer.from(bytes.subarray(1, entryHeaderBytes)).readBigUInt64BE(0)), kind, payload: bytes.slice(entryHeaderBytes) }
 }

@@ -15,7 +15,7 @@ import type { ControlPlaneIdentity, ControlPlaneOptions } from './control-option
 import { controlPeer } from './control-peer.ts'
 import type { ControlPeerHost } from './control-peer.ts'
 import type { ControlPlane, CreateDatabaseOptions, DatabaseOption } from './control-plane.ts'
-import { ControlStore, controlStoreName } from './control-store.ts'
+import { ControlStore } from './control-store.ts'
 import { DatabaseChanges } from './database-changes.ts'
 import { DeleteIntents } from './intents.ts'
 import { Membership } from './membership.ts'
@@ -86,7 +86,7 @@ export class ControlPlaneNode implements ControlPlane {
    */
   async start(): Promise<void> {
     const { runtime, network, identity, options, replica } = this.parts
-    this.store = new ControlStore(await runtime.storage.open(controlStoreName))
+    this.store = await ControlStore.open(runtime.storage)
     this.intents = new DeleteIntents({
       clock: runtime.clock, log: this.log, store: this.store, retryMs: options.intentRetryMs,
       submit: command => this.proposer.submit(command, options.proposeMs),

@@ -7,11 +7,11 @@ import { sealed, unsealed } from '@sectional/runtime'
 export class DamagedControlStoreError extends Error {
   override readonly name = 'DamagedControlStoreError'
 
-  /** @param what the record that is damaged */
-  constructor(what: string) {
-    super(`the metadata of the cluster on this disk is damaged: the checksum of ${what} differs. This node does not start on it. `
+  /** @param what is wrong, as a clause */
+  constructor(what: string, options?: { cause?: unknown }) {
+    super(`the metadata of the cluster on this disk is damaged: ${what}. This node does not start on it. `
       + 'Where other nodes hold the data, empty this node\'s data directory and start it under its name and address: it is admitted anew '
-      + 'and filled from them. A cluster of one: restore a backup of the data directory (docs/operations.md).')
+      + 'and filled from them. A cluster of one: restore a backup of the data directory (docs/operations.md).', options)
   }
 }
 
@@ -23,6 +23,6 @@ export function writeJson(value: object): Uint8Array {
 export function readJson<T>(what: string, bytes: Uint8Array | undefined): T | undefined {
   if (bytes === undefined) return undefined
   const json = unsealed(bytes)
-  if (json === undefined) throw new DamagedControlStoreError(what)
+  if (json === undefined) throw new DamagedControlStoreError(`the checksum of ${what} differs`)
   return JSON.parse(Buffer.from(json).toString('utf8')) as T
 }

@@ -2,9 +2,9 @@
  * What a node remembers about itself, in the `control` store beside the consensus core's part. Keys: `i` its
  * identity, `d` + incarnation the intent to delete a database.
  */
-import { lastKey } from '@sectional/runtime'
-import type { Store, WriteBatch } from '@sectional/runtime'
-import { readJson, writeJson } from './control-records.ts'
+import { lastKey, StorageError } from '@sectional/runtime'
+import type { Storage, Store, WriteBatch } from '@sectional/runtime'
+import { DamagedControlStoreError, readJson, writeJson } from './control-records.ts'
 
 export const controlStoreName = 'control'
 const intentPage = 256
@@ -20,6 +20,20 @@ export class ControlStore {
 
   constructor(store: Store) {
     this.store = store
+  }
+
+  /**
+   * An old vote, or a log without its last entries, must not be taken for the newest: so the store is opened only when every write that
+   * was acknowledged is there.
+   * @throws DamagedControlStoreError, StorageError
+   */
+  static async open(storage: Storage): Promise<ControlStore> {
+    try {
+      return new ControlStore(await storage.open(controlStoreName, { watermarkMs: 0, onDamage: 'refuse' }))
+    } catch (error) {
+      if (error instanceof StorageError && error.code === 'corrupt') throw new DamagedControlStoreError(error.cause instanceof Error ? error.cause.message : error.message, { cause: error })
+      throw error
+    }
   }
 
   /** @throws DamagedControlStoreError */

@@ -106,6 +106,14 @@ export abstract class GroupCommitStore implements Store {
   /** Called before the first batch after a failed one: makes the store fit to take batches again. */
   protected abstract _recover(): Promise<void>
   protected abstract _toStorageError(error: unknown): StorageError
+  protected abstract _forgetDamage(): Promise<void>
+
+  abstract get damage(): readonly string[]
+
+  async forgetDamage(): Promise<void> {
+    this.#assertOpen()
+    await this.#mapped(this._forgetDamage())
+  }
 
   get failures(): number {
     return this.#failures
@@ -160,6 +168,8 @@ export abstract class GroupCommitStore implements Store {
   }
 
   async clear(range: Range): Promise<void> {
+    // Nothing may be written behind what a failed batch left.
+    if (this.#mustRecover) await this.write(() => {})
     this.#assertOpen()
     await this.#mapped(this._clear(range))
   }
@@ -170,6 +180,7 @@ export abstract class GroupCommitStore implements Store {
   }
 
   async compact(range: Range): Promise<void> {
+    if (this.#mustRecover) await this.write(() => {})
     this.#assertOpen()
     await this.#mapped(this._compact(range))
   }

@@ -5,7 +5,11 @@ import type { Iterator as ClassicIterator } from 'classic-level'
 import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations, GroupObserver } from './group-commit-store.ts'
 import { GroupedReads } from './grouped-reads.ts'
-import { checkStoreName, StorageError } from './storage.ts'
+import { checkLogs } from './level/level-check.ts'
+import { DamageNote } from './level/damage-note.ts'
+import { encodeNumber, readNumber, Watermark } from './level/watermark.ts'
+import { WatermarkFile } from './level/watermark-file.ts'
+import { checkStoreName, lastKey, StorageError } from './storage.ts'
 import { syncDirectory } from './sync-directory.ts'
 import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
 
@@ -18,6 +22,11 @@ const openFilesMax = 500
 const tableBytes = 8 * 1024 * 1024
 /** A page of an iterator ends after the entry that goes beyond this many bytes. */
 const pageBytesMax = 1024 * 1024
+const defaultWatermarkMs = 1000
+/** Behind all keys that a range can hold: how far the store is known to be durable. */
+const watermarkKey = `${lastKey}watermark`
+/** Deleted by a batch that has nothing else to write. */
+const idleKey = `${lastKey}idle`
 const emptyBytes = new Uint8Array(0)
 
 export interface LevelStorageOptions {
@@ -40,37 +49,82 @@ export class LevelStorage implements Storage {
     const location = join(directory, name)
     try {
       await mkdir(location, { recursive: true })
-      const writeBufferBytes = options.writeBufferBytes ?? defaultBufferBytes
-      const db: Level = new ClassicLevel(location, {
-        keyEncoding: 'utf8',
-        valueEncoding: 'view',
-        writeBufferSize: writeBufferBytes,
-        cacheSize: options.cacheBytes ?? defaultBufferBytes,
-        maxOpenFiles: openFilesMax,
-        maxFileSize: tableBytes,
-      })
-      await db.open()
+      const store = await openStore(name, location, options, observer)
       await syncDirectory(directory)
       await syncDirectory(dirname(directory))
-      return new LevelStore(name, db, writeBufferBytes, observer)
+      return store
     } catch (error) {
       throw openError(error, location)
     }
   }
 }
 
+async function openStore(name: string, location: string, options: StoreOptions, observer: GroupObserver | undefined): Promise<LevelStore> {
+  const { writeBufferBytes = defaultBufferBytes, cacheBytes = defaultBufferBytes, onDamage = 'refuse', watermarkMs = defaultWatermarkMs } = options
+  const note = await DamageNote.read(join(location, 'DAMAGED'))
+  const handle = async (findings: readonly string[]): Promise<void> => {
+    if (findings.length > 0 && onDamage === 'report') await note.add(findings)
+    else if (findings.length + note.findings.length > 0 && onDamage === 'refuse') throw damaged([...note.findings, ...findings])
+  }
+  await handle(await checkLogs(location))
+  // Opens itself, so it must not be made earlier.
+  const db: Level = new ClassicLevel(location, {
+    keyEncoding: 'utf8',
+    valueEncoding: 'view',
+    writeBufferSize: writeBufferBytes,
+    cacheSize: cacheBytes,
+    maxOpenFiles: openFilesMax,
+    maxFileSize: tableBytes,
+  })
+  await db.open()
+  try {
+    const path = join(location, 'WATERMARK')
+    const number = readNumber(db.getSync(watermarkKey))
+    await handle(checkWatermark(number, await WatermarkFile.read(path)))
+    const watermark = await Watermark.open(path, number, watermarkMs)
+    return new LevelStore(name, db, { note, watermark, writeBufferBytes, observer })
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+}
+
+interface LevelStoreParts {
+  readonly note: DamageNote
+  readonly watermark: Watermark
+  readonly writeBufferBytes: number
+  readonly observer: GroupObserver | undefined
+}
+
 class LevelStore extends GroupCommitStore {
   readonly #db: Level
   readonly #reads: GroupedReads
+  readonly #note: DamageNote
+  readonly #watermark: Watermark
   readonly #writeBufferBytes: number
   /** Why the database is not open although the store is. */
   #recovery: StorageError | undefined
 
-  constructor(name: string, db: Level, writeBufferBytes: number, observer?: GroupObserver) {
+  constructor(name: string, db: Level, { note, watermark, writeBufferBytes, observer }: LevelStoreParts) {
     super(name, setImmediate, observer)
     this.#db = db
     this.#reads = new GroupedReads(keys => db.getMany(keys))
+    this.#note = note
+    this.#watermark = watermark
     this.#writeBufferBytes = writeBufferBytes
+    watermark.onDue = () => { this.write(batch => batch.delete(idleKey)).catch(() => { /* the next write tries again */ }) }
+  }
+
+  override get damage(): readonly string[] {
+    return this.#note.findings
+  }
+
+  protected override async _forgetDamage(): Promise<void> {
+    // A watermark of what is gone would be met at the next opening again.
+    this.#watermark.demand()
+    await this.write(batch => batch.delete(idleKey))
+    await this.#watermark.settled()
+    await this.#note.remove()
   }
 
   protected override _getSync(key: string): Uint8Array | undefined {
@@ -90,7 +144,10 @@ class LevelStore extends GroupCommitStore {
       else batch.put(keys[index]!, value)
     }
     operations.release()
+    const mark = this.#watermark.next()
+    if (mark !== undefined) batch.put(watermarkKey, encodeNumber(mark))
     await batch.write({ sync: true })
+    await this.#watermark.written(mark)
   }
 
   protected override _iterate(range: Range, { reverse = false, limit = -1, values = true }: IterateOptions): StoreIterator {
@@ -114,8 +171,18 @@ class LevelStore extends GroupCommitStore {
     return this.#db.compactRange(gte, lt)
   }
 
-  protected override _close(): Promise<void> {
-    return this.#db.close()
+  protected override async _close(): Promise<void> {
+    try {
+      const mark = this.#db.status === 'open' ? this.#watermark.last() : undefined
+      if (mark !== undefined) {
+        await this.#db.batch().put(watermarkKey, encodeNumber(mark)).write({ sync: true })
+        await this.#watermark.written(mark)
+      }
+      await this.#watermark.close()
+    } catch {
+      // On a disk that is full or fails the last moments are not covered; everything that was acknowledged is durable all the same.
+    }
+    await this.#db.close()
   }
 
   /**
@@ -169,13 +236,25 @@ class LevelStoreIterator implements StoreIterator {
   }
 }
 
+/** @param number of the store @param file of the file beside it */
+function checkWatermark(number: number, file: number | null | undefined): string[] {
+  if (file === null) return ['WATERMARK is damaged in both of its slots']
+  if (file === undefined) return number > 0 ? ['WATERMARK is missing'] : []
+  return number < file ? [`its last writes are missing: it ends at mark ${number}, and mark ${file} was acknowledged`] : []
+}
+
+function damaged(findings: readonly string[]): StorageError {
+  return new StorageError('corrupt', findings.join('; '))
+}
+
 function openError(error: unknown, location: string): StorageError {
   const mapped = toStorageError(error)
   if (mapped.code === 'locked') {
     return new StorageError('locked', `${location} is in use by another process (or opened twice): stop it, or give this node a data directory of its own`, { cause: error })
   }
   if (mapped.code === 'corrupt') {
-    return new StorageError('corrupt', `${location} is damaged: ${mapped.message}. Move it away and start again: the node fetches its documents from the other replicas`, { cause: error })
+    return new StorageError('corrupt', `${location} is damaged: ${mapped.message}. ` +
+      'Where other nodes hold the data, empty this node\'s data directory and start it under its name: it is filled from them (docs/operations.md)', { cause: error })
   }
   return new StorageError(mapped.code, `${location} cannot be opened: ${mapped.message}`, { cause: error })
 }

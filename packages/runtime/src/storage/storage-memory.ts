@@ -4,7 +4,10 @@ import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations } from './group-commit-store.ts'
 import { SortedMap } from './sorted-map.ts'
 import { checkStoreName, lastKey, StorageError } from './storage.ts'
-import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator } from './storage.ts'
+import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
+import { WriteJournal } from './write-journal.ts'
+
+const defaultWatermarkMs = 1000
 
 /** How a simulated disk misbehaves. Asked once per batch, in the order of the batches. */
 export interface DiskFaults {
@@ -30,6 +33,9 @@ export class MemoryDisk {
   readonly #stores = new Map<string, SortedMap>()
   readonly #openers = new Map<string, MemoryStore>()
   readonly #clock: Clock | undefined
+  readonly #journals = new Map<string, WriteJournal>()
+  readonly #damage = new Map<string, readonly string[]>()
+  #journalBatches = 0
   #faults: DiskFaults = {}
 
   /** @param clock times delayed syncs; without one every batch is synced within the turn */
@@ -56,6 +62,7 @@ export class MemoryDisk {
   copy(): MemoryDisk {
     const copy = new MemoryDisk(undefined, this.blobs.copy())
     for (const [name, data] of this.#stores) copy.#stores.set(name, data.copy())
+    for (const [name, damage] of this.#damage) copy.#damage.set(name, damage)
     return copy
   }
 
@@ -70,17 +77,57 @@ export class MemoryDisk {
     this.#stores.get(store)?.set(key, value)
   }
 
+  /** Keeps so many of the newest batches of each store that `loseBatches` can take back. To be called before stores are opened. */
+  keepJournal(batches: number): void {
+    this.#journalBatches = batches
+  }
+
+  /** Batches of a store that `loseBatches` can take back. */
+  journalLength(store: string): number {
+    return this.#journals.get(store)?.length ?? 0
+  }
+
+  /**
+   * Takes batches of a store that no process has open back from its disk, as a damaged log does: later ones may follow, or none.
+   * @param from index of the first one in the journal @param to behind the last one
+   * @returns whether the next opening notices, as it must whenever acknowledged writes are gone for longer than the store's `watermarkMs`
+   */
+  loseBatches(store: string, from: number, to: number): boolean {
+    if (this.#openers.has(store)) throw new Error(`the store ${store} is open`)
+    const noticed = this.#journals.get(store)?.lose(from, to) ?? false
+    if (noticed) this.#damage.set(store, ['batches of its log are missing (simulated)'])
+    return noticed
+  }
+
+  /** @internal */
+  damageOf(store: string): readonly string[] {
+    return this.#damage.get(store) ?? []
+  }
+
+  /** @internal */
+  forgetDamage(store: string): void {
+    this.#damage.delete(store)
+  }
+
+  /** @internal */
+  journal(store: string): WriteJournal | undefined {
+    return this.#journals.get(store)
+  }
+
   /** Stores that a process has open: empty is what a clean stop leaves behind. */
   get openStores(): readonly string[] {
     return [...this.#openers.keys()]
   }
 
   /** @internal */
-  attach(name: string): MemoryStore {
+  attach(name: string, { onDamage = 'refuse', watermarkMs = defaultWatermarkMs }: StoreOptions): MemoryStore {
     if (this.#openers.has(name)) throw new StorageError('locked', `the store ${name} is open already: close it first`)
     let data = this.#stores.get(name)
     if (data === undefined) this.#stores.set(name, data = new SortedMap())
-    const store = new MemoryStore(name, data, this, this.#clock)
+    const damage = this.damageOf(name)
+    if (damage.length > 0 && onDamage === 'refuse') throw new StorageError('corrupt', `the store ${name} is damaged: ${damage.join('; ')}`)
+    if (this.#journalBatches > 0 && !this.#journals.has(name)) this.#journals.set(name, new WriteJournal(data, this.#journalBatches))
+    const store = new MemoryStore(name, data, this, this.#clock, watermarkMs)
     this.#openers.set(name, store)
     return store
   }
@@ -104,10 +151,10 @@ export class MemoryStorage implements Storage {
     this.disk = disk
   }
 
-  async open(name: string): Promise<Store> {
+  async open(name: string, options: StoreOptions = {}): Promise<Store> {
     checkStoreName(name)
     if (this.#crashed) throw new StorageError('closed', 'this storage was revoked')
-    const store = this.disk.attach(name)
+    const store = this.disk.attach(name, options)
     this.#stores.add(store)
     return store
   }
@@ -125,24 +172,37 @@ class MemoryStore extends GroupCommitStore {
   readonly #data: SortedMap
   readonly #disk: MemoryDisk
   readonly #clock: Clock | undefined
+  readonly #watermarkMs: number
   #crashed = false
   readonly #pauses = new Set<() => void>()
   /** The batch that is not synced yet. */
   #inFlight: { readonly operations: BatchOperations; readonly settle: (error?: StorageError) => void } | undefined
 
-  constructor(name: string, data: SortedMap, disk: MemoryDisk, clock: Clock | undefined) {
+  constructor(name: string, data: SortedMap, disk: MemoryDisk, clock: Clock | undefined, watermarkMs: number) {
     super(name, queueMicrotask)
     this.#data = data
     this.#disk = disk
     this.#clock = clock
+    this.#watermarkMs = watermarkMs
+  }
+
+  override get damage(): readonly string[] {
+    return this.#disk.damageOf(this.name)
+  }
+
+  protected override async _forgetDamage(): Promise<void> {
+    this.#assertAlive()
+    this.#disk.forgetDamage(this.name)
   }
 
   crash(): void {
     if (this.#crashed) return
     this.#crashed = true
+    // The watermark is written within two intervals.
+    this.#disk.journal(this.name)?.cover(this.#now() - 2 * this.#watermarkMs)
     const error = new StorageError('closed', `the store ${this.name} was revoked`)
     const lost = this.#inFlight
-    if (lost !== undefined && this.#disk.faults.keepUnsynced?.(this.name) === true) this.#apply(lost.operations)
+    if (lost !== undefined && this.#disk.faults.keepUnsynced?.(this.name) === true) this.#apply(lost.operations, false)
     this.abandon(error)
     lost?.settle(error)
     for (const end of [...this.#pauses]) end()
@@ -172,7 +232,8 @@ class MemoryStore extends GroupCommitStore {
       }
       const land = (): void => {
         if (this.#crashed) return
-        if (failure === undefined || (failure === 'io' && this.#disk.faults.landFailed?.(this.name) === true)) this.#apply(operations)
+        if (failure === undefined) this.#apply(operations, this.#watermarkMs === 0)
+        else if (failure === 'io' && this.#disk.faults.landFailed?.(this.name) === true) this.#apply(operations, false)
         settle(failure && new StorageError(failure, failure === 'full' ? 'No space left on device (simulated)' : 'Input/output error (simulated)'))
       }
       this.#inFlight = { operations, settle }
@@ -191,6 +252,7 @@ class MemoryStore extends GroupCommitStore {
   }
 
   protected override async _clear(range: Range): Promise<void> {
+    this.#disk.journal(this.name)?.reset()
     const keys = Array.from(this.#data.snapshot().ascending(range.gte, range.lt), ([key]) => key)
     const pauseMs = keys.length > 1 ? this.#disk.faults.clearPauseMs?.(this.name) ?? 0 : 0
     const first = pauseMs > 0 ? keys.length >> 1 : keys.length
@@ -225,6 +287,7 @@ class MemoryStore extends GroupCommitStore {
 
   protected override async _close(): Promise<void> {
     this.#crashed = true
+    this.#disk.journal(this.name)?.cover(Number.POSITIVE_INFINITY)
     this.#disk.detach(this.name, this)
   }
 
@@ -238,7 +301,13 @@ class MemoryStore extends GroupCommitStore {
     return error instanceof StorageError ? error : new StorageError('io', String(error), { cause: error })
   }
 
-  #apply({ keys, values }: BatchOperations): void {
+  #now(): number {
+    return this.#clock?.monotonic() ?? 0
+  }
+
+  #apply(operations: BatchOperations, covered: boolean): void {
+    const { keys, values } = operations
+    this.#disk.journal(this.name)?.add(operations, this.#now(), covered)
     for (const [index, key] of keys.entries()) {
       const value = values[index] ?? null
       if (value === null) this.#data.delete(key)

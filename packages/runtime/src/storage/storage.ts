@@ -13,6 +13,16 @@ export interface StoreOptions {
   readonly writeBufferBytes?: number
   /** Bytes of block cache; default 16 MiB. */
   readonly cacheBytes?: number
+  /**
+   * What `open` does when acknowledged writes are missing or damaged beneath the store: `refuse` (the default) rejects with `corrupt`, at
+   * each attempt; `report` opens what is left, and `Store.damage` says what was found.
+   */
+  readonly onDamage?: 'refuse' | 'report'
+  /**
+   * Writes that are older than this are noticed to be missing even when nothing behind them is left. Milliseconds; 0: every acknowledged
+   * write is, which costs each batch a second fsync. Default 1000. Closing the store covers all of them.
+   */
+  readonly watermarkMs?: number
 }
 
 export interface Range {
@@ -52,6 +62,10 @@ export interface Store {
    * on writes in flight can tell at once, and not a microtask too late, that they will not land.
    */
   readonly failures: number
+  /** What was found damaged or missing when the store was opened, now or at an earlier time, in words; empty: nothing. */
+  readonly damage: readonly string[]
+  /** What was damaged has been dealt with: later openings report it no more. Durable when resolved. */
+  forgetDamage(): Promise<void>
   /** Pages of entries in key order; `values: false` gives empty values. Reads a snapshot as of the call. */
   iterate(range: Range, options?: IterateOptions): StoreIterator
   /** Deletes a range; durable when resolved. Not atomic, safe to repeat. */
