@@ -1,5 +1,5 @@
-import { formatRevision, mapBounded } from '@sectional/core'
-import type { Branch, Purge, ReplicaError, RevisionPath } from '@sectional/core'
+import { ApiError, formatRevision, mapBounded } from '@sectional/core'
+import type { Branch, Purge, ReplicaError } from '@sectional/core'
 import type { Timer } from '@sectional/runtime'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall, writeCall } from './coordinator-scope.ts'
@@ -18,58 +18,63 @@ const ancestorsMax = 1000
 const purgesTogether = 100
 
 /**
- * Removes revisions from every replica. The purge first learns from a majority what the revisions' ancestors are, so
- * that a replica that lags loses them too; then each replica applies it, now or when anti-entropy brings it.
+ * Removes revisions from every replica. The purge first learns what the revisions' ancestors are, so that a replica
+ * that lags loses them too; then each replica applies it, now or when anti-entropy brings it.
+ *
+ * A revision that a majority of the replicas does not know, or knows as an ancestor of others, is not purged and not
+ * recorded: a purge of a revision without its ancestors would leave an older revision as a leaf on a replica that lags.
+ *
+ * @returns one per request, in order
+ * @throws ApiError 503 when a revision is unknown to the replicas that answer and these are no majority: nothing was purged
  */
 export async function purgeDocuments(
   scope: CoordinatorScope, db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions, context: RequestContext,
 ): Promise<readonly PurgeOutcome[]> {
-  const outcomes = new Array<PurgeOutcome>(requests.length)
+  const purges = await mapBounded(requests, scope.options.requestCallsMax, request => learnPurge(scope, db, request, context))
   const groups = new Map<ShardPlace, number[]>()
-  requests.forEach(({ id, revisions }, index) => {
-    outcomes[index] = { kind: 'purged', revisions: [], accepted: false }
-    if (revisions.length === 0) return
+  for (const [index, { id, paths }] of purges.entries()) {
+    if (paths.length === 0) continue
     const place = scope.access.placeOf(db, id)
     const group = groups.get(place)
     if (group === undefined) groups.set(place, [index])
     else group.push(index)
-  })
+  }
+  const outcomes = requests.map((): PurgeOutcome => ({ kind: 'purged', revisions: [], accepted: false }))
   await Promise.all([...groups].map(async ([place, indexes]) => {
     for (let at = 0; at < indexes.length; at += purgesTogether) {
       const part = indexes.slice(at, at + purgesTogether)
-      const results = await purgeOnShard(scope, place, part.map(index => requests[index]!), options, context)
-      part.forEach((index, i) => { outcomes[index] = results[i]! })
+      const { verdict, removed, errors } = await distributePurges(scope, place, part.map(index => purges[index]!), options.w, context)
+      if (verdict === 'failed') throw shardFailure(errors)
+      for (const [i, index] of part.entries()) {
+        const revisions = [...new Set(requests[index]!.revisions)].filter(revision => removed[i]!.has(revision))
+        outcomes[index] = { kind: 'purged', revisions, accepted: verdict === 'accepted' }
+      }
     }
   }))
   return outcomes
 }
 
-async function purgeOnShard(
-  scope: CoordinatorScope, place: ShardPlace, requests: readonly PurgeRequest[], options: WriteOptions, context: RequestContext,
-): Promise<PurgeOutcome[]> {
-  const purges = await mapBounded(requests, scope.options.requestCallsMax, async ({ id, revisions }): Promise<Purge> => {
-    const uuid = Buffer.from(scope.runtime.random.bytes(uuidBytes)).toString('hex')
-    return { uuid, id, paths: await knownPaths(scope, place, id, revisions, context) }
-  })
-  const { verdict, removed, errors } = await distributePurges(scope, place, purges, options.w, context)
-  if (verdict === 'failed') throw shardFailure(errors)
-  return requests.map(({ revisions }, i) => ({
-    kind: 'purged', revisions: [...new Set(revisions)].filter(revision => removed[i]!.has(revision)), accepted: verdict === 'accepted',
-  }))
+/** The purge of those of the revisions that are leaves, each with its ancestors. */
+async function learnPurge(scope: CoordinatorScope, db: DatabaseRecord, { id, revisions }: PurgeRequest, context: RequestContext): Promise<Purge> {
+  const uuid = Buffer.from(scope.runtime.random.bytes(uuidBytes)).toString('hex')
+  if (revisions.length === 0) return { uuid, id, paths: [] }
+  const place = scope.access.placeOf(db, id)
+  const call = readCall(scope, context)
+  const { replies, met } = await collectReplies(scope, place, undefined, peer => peer.replica.openDocument({ id, body: false, tree: true }, call))
+  const { branches } = mergeBranches(replies.flatMap(({ value }) => value?.tree ?? []))
+  if (!met) {
+    const known = new Set(branches.flatMap(branchRevisions))
+    const unknown = revisions.find(revision => !known.has(revision))
+    if (unknown !== undefined) throw unknownToMinority(id, unknown)
+  }
+  const byLeaf = new Map(branches.map((branch: Branch) => [branchRevisions(branch)[0]!, branch.path]))
+  const paths = [...new Set(revisions)].flatMap(revision => byLeaf.get(revision) ?? [])
+  return { uuid, id, paths: paths.map(({ start, ids }) => ({ start, ids: ids.slice(0, ancestorsMax) })) }
 }
 
-/** The revisions, those that are leaves with their ancestors. */
-async function knownPaths(scope: CoordinatorScope, place: ShardPlace, id: string, revisions: readonly string[], context: RequestContext): Promise<RevisionPath[]> {
-  const call = readCall(scope, context)
-  const { replies } = await collectReplies(scope, place, undefined, peer => peer.replica.openDocument({ id, body: false, tree: true }, call))
-  const { branches } = mergeBranches(replies.flatMap(({ value }) => value?.tree ?? []))
-  const byLeaf = new Map(branches.map((branch: Branch) => [branchRevisions(branch)[0]!, branch.path]))
-  return [...new Set(revisions)].map(revision => {
-    const path = byLeaf.get(revision)
-    if (path !== undefined) return { start: path.start, ids: path.ids.slice(0, ancestorsMax) }
-    const dash = revision.indexOf('-')
-    return { start: Number(revision.slice(0, dash)), ids: [revision.slice(dash + 1)] }
-  })
+function unknownToMinority(id: string, revision: string): ApiError {
+  const reason = `Nothing was purged: revision ${revision} of ${JSON.stringify(id)} is unknown to the replicas that answer, and most do not answer. Try again when they do.`
+  return new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '5' } })
 }
 
 interface PurgeDistribution {

@@ -1,5 +1,14 @@
 import { expect } from 'chai'
-import { edit, ReplicaWorld, request } from '../replica-world.ts'
+import { edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
+
+async function storeOn(world: ReplicaWorld, nodes: readonly string[], ids: readonly string[], deleted = false): Promise<void> {
+  const revision = { id: 'x', path: { start: ids.length, ids }, deleted, body: Buffer.from('{}') }
+  for (const node of nodes) await world.store(node).storeRevisions({ revisions: [revision], revsLimit: 1000 }, plainCall)
+}
+
+async function purgesOn(world: ReplicaWorld, node: string): Promise<number> {
+  return (await world.store(node).replicaInfo(plainCall)).purgeSequence
+}
 
 async function write(world: ReplicaWorld, id: string): Promise<string> {
   const coordinator = world.coordinator('a')
@@ -22,7 +31,7 @@ describe('purging documents', () => {
       expect(opened?.leaves.map(leaf => leaf.revision)).to.deep.equal(id === 'x' ? undefined : [y])
     }
     const infos = await coordinator.purgedInfos(world.db, request())
-    expect(infos.map(({ id, revisions }) => `${id} ${revisions.join()}`).sort()).to.deep.equal([`none ${y}`, `x ${x},9-ffff`])
+    expect(infos.map(({ id, revisions }) => `${id} ${revisions.join()}`).sort()).to.deep.equal([`x ${x}`])
     await coordinator.stop()
   })
 
@@ -79,5 +88,77 @@ describe('purging documents', () => {
     await coordinator.stop()
     const leaves = await world.leavesOf('x')
     for (const node of ['a', 'b']) expect(leaves[node] ?? [], node).to.deep.equal([])
+  })
+
+  for (const [what, ids, deleted] of [['an edit', ['b', 'a'], false], ['a deletion', ['d', 'a'], true], ['one branch of two', ['c', 'a'], false]] as const) {
+    it(`is refused by a node that is cut off and has missed ${what}, and leaves nothing behind`, async () => {
+      const world = new ReplicaWorld()
+      await storeOn(world, ['a', 'b', 'c'], ['a'])
+      if (what === 'one branch of two') await storeOn(world, ['a', 'b', 'c'], ['b', 'a'])
+      await storeOn(world, ['a', 'b'], ids, deleted)
+      world.isolate('c')
+      const coordinator = world.coordinator('c')
+      const missed = `${ids.length}-${ids[0]}`
+      const failure = await coordinator.purgeDocuments(world.db, [{ id: 'x', revisions: [missed] }], {}, request()).catch((error: unknown) => error)
+      expect(failure).to.include({ status: 503 }).and.have.nested.property('headers.Retry-After')
+      expect(failure).to.have.property('reason').that.includes(missed)
+      await coordinator.stop()
+      expect(await purgesOn(world, 'c')).to.equal(0)
+      world.heal()
+      const healed = world.coordinator('c')
+      expect((await healed.purgeDocuments(world.db, [{ id: 'x', revisions: [missed] }], {}, request()))[0]?.revisions).to.deep.equal([missed])
+      await healed.stop()
+      const left = what === 'one branch of two' ? ['2-b'] : []
+      const leaves = await world.leavesOf('x')
+      for (const node of world.nodes) expect((leaves[node] ?? []).map(leaf => leaf.revision), node).to.deep.equal(left)
+    })
+  }
+
+  it('is refused as a whole, before anything is purged', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    const x = await write(world, 'x')
+    world.isolate('c')
+    const coordinator = world.coordinator('c')
+    const requests = [{ id: 'x', revisions: [x] }, ...['p', 'q', 'r', 's'].map(id => ({ id, revisions: ['1-unknown'] }))]
+    const failure = await coordinator.purgeDocuments(world.db, requests, {}, request()).catch((error: unknown) => error)
+    expect(failure).to.include({ status: 503 })
+    await coordinator.stop()
+    for (let shard = 0; shard < 4; shard++) expect((await world.store('c', shard).replicaInfo(plainCall)).purgeSequence).to.equal(0)
+  })
+
+  it('is accepted by a node that is cut off when it knows the revision, and then takes the ancestors that others hold as leaves', async () => {
+    const world = new ReplicaWorld()
+    await storeOn(world, ['a', 'b', 'c'], ['a'])
+    await storeOn(world, ['a', 'c'], ['b', 'a'])
+    world.isolate('c')
+    const coordinator = world.coordinator('c')
+    const [outcome] = await coordinator.purgeDocuments(world.db, [{ id: 'x', revisions: ['2-b'] }], {}, request())
+    expect(outcome).to.deep.equal({ kind: 'purged', revisions: ['2-b'], accepted: true })
+    await coordinator.stop()
+    const all = world.nodes.map(node => world.antiEntropy(node))
+    for (const each of all) each.start()
+    world.heal()
+    await world.clock.advance(70_000)
+    for (const each of all) await each.stop()
+    const leaves = await world.leavesOf('x')
+    for (const node of world.nodes) expect(leaves[node] ?? [], node).to.deep.equal([])
+  })
+
+  it('leaves alone what most replicas do not know, so that replicas do not differ when it turns up', async () => {
+    const world = new ReplicaWorld()
+    await storeOn(world, ['a', 'b', 'c'], ['a'])
+    await storeOn(world, ['a'], ['b', 'a'])
+    world.isolate('a')
+    const coordinator = world.coordinator('c')
+    const [outcome] = await coordinator.purgeDocuments(world.db, [{ id: 'x', revisions: ['2-b'] }], {}, request())
+    expect(outcome).to.deep.equal({ kind: 'purged', revisions: [], accepted: false })
+    await coordinator.stop()
+    const all = world.nodes.map(node => world.antiEntropy(node))
+    for (const each of all) each.start()
+    world.heal()
+    await world.clock.advance(70_000)
+    for (const each of all) await each.stop()
+    const leaves = await world.leavesOf('x')
+    for (const node of world.nodes) expect(leaves[node]!.map(leaf => leaf.revision), node).to.deep.equal(['2-b'])
   })
 })

@@ -76,6 +76,30 @@ export const keeping: readonly Scenario[] = [
     },
   },
   {
+    name: 'a node that is alone refuses to purge a revision that it has missed, and nothing older comes back',
+    async run(stage) {
+      await stage.create()
+      const [, , stale] = await stage.deciders('a')
+      const [first] = stage.others(stale!)
+      const ids = ['a', 'gone']
+      const before = new Map<string, string>()
+      for (const id of ids) before.set(id, (await stage.expect(201, stage.write(1, id, { version: 1 }, '?w=3'))).body.rev)
+      stage.partition([stale!], stage.others(stale!))
+      const edited = await stage.expect(201, stage.write(first!, 'a', { _rev: before.get('a'), version: 2 }))
+      const deleted = await stage.expect(200, stage.remove(first!, 'gone', before.get('gone')!))
+      const named = { a: [edited.body.rev], gone: [deleted.body.rev] }
+      const refused = await stage.expect(503, stage.send(stale!, 'POST', `/${stage.database}/_purge`, named))
+      assert.match(refused.body.reason, /^Nothing was purged/)
+      stage.heal()
+      await stage.converge()
+      await stage.everywhere('a', { version: 2 })
+      const { body } = await stage.expect(201, stage.send(stale!, 'POST', `/${stage.database}/_purge`, named))
+      assert.deepEqual(body.purged, named)
+      await stage.converge()
+      for (const id of ids) await stage.nowhere(id)
+    },
+  },
+  {
     name: 'an attachment that was written while a node was away is read there when it is alone',
     async run(stage) {
       await stage.create()
