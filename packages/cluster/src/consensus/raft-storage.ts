@@ -65,9 +65,11 @@ export class RaftStorage {
     batch.put(entryKey(1), encodeEntry({ index: 1, term: 1, kind: 'configuration', payload }))
   }
 
-  async write(persist: Persist): Promise<void> {
+  /** Durable when resolved. `also` adds to the same atomic write. */
+  async write(persist: Persist, also: (batch: WriteBatch) => void = () => {}): Promise<void> {
     const { hardState, snapshot, entries, lastIndex } = persist
     await this.store.write(batch => {
+      also(batch)
       batch.put(hardStateKey, writeJson(hardState))
       if (snapshot) {
         for (let index = this.firstIndex; index <= this.lastIndex; index += 1) batch.delete(entryKey(index))

@@ -15,7 +15,7 @@ import type { ControlPlaneIdentity, ControlPlaneOptions } from './control-option
 import { controlPeer } from './control-peer.ts'
 import type { ControlPeerHost } from './control-peer.ts'
 import type { ControlPlane, CreateDatabaseOptions, DatabaseOption } from './control-plane.ts'
-import { ControlStore } from './control-store.ts'
+import { ControlStore, newClusterId } from './control-store.ts'
 import { DatabaseChanges } from './database-changes.ts'
 import { DeleteIntents } from './intents.ts'
 import { Membership } from './membership.ts'
@@ -25,8 +25,6 @@ import type { ReadinessFacts } from './readiness.ts'
 import { memberOf } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 import { StartWait } from './start-wait.ts'
-
-const clusterIdBytes = 16
 
 export interface ControlPlaneParts {
   readonly runtime: Runtime
@@ -208,7 +206,7 @@ export class ControlPlaneNode implements ControlPlane {
   }
 
   private async bootstrap(): Promise<void> {
-    const clusterId = Buffer.from(this.parts.runtime.random.bytes(clusterIdBytes)).toString('hex')
+    const clusterId = newClusterId(this.parts.runtime.random)
     await this.store?.writeIdentity({ clusterId, node: this.node }, batch => RaftStorage.bootstrap(batch, this.node))
     this.log.info({ clusterId }, 'formed a new cluster')
     await this.enter(clusterId)

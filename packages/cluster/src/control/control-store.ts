@@ -3,11 +3,12 @@
  * identity, `d` + incarnation the intent to delete a database.
  */
 import { lastKey, StorageError } from '@sectional/runtime'
-import type { Storage, Store, WriteBatch } from '@sectional/runtime'
+import type { Random, Storage, Store, WriteBatch } from '@sectional/runtime'
 import { DamagedControlStoreError, readJson, writeJson } from './control-records.ts'
 
 export const controlStoreName = 'control'
 const intentPage = 256
+const clusterIdBytes = 16
 
 /** On disk once the node belongs to a cluster; absent: it never did. */
 export interface StoredIdentity { readonly clusterId: string; readonly node: string }
@@ -44,10 +45,13 @@ export class ControlStore {
   /** Durable when resolved. `also` adds to the same atomic write. */
   writeIdentity(identity: StoredIdentity, also: (batch: WriteBatch) => void = () => {}): Promise<void> {
     return this.store.write(batch => {
-      batch.put(identityKey, writeJson(identity))
+      this.putIdentity(batch, identity)
       also(batch)
     })
   }
+
+  /** Adds the identity to a batch. */
+  putIdentity(batch: WriteBatch, identity: StoredIdentity): void { batch.put(identityKey, writeJson(identity)) }
 
   async intents(): Promise<readonly DeleteIntent[]> {
     const iterator = this.store.iterate({ gte: intentPrefix, lt: intentPrefix + lastKey })
@@ -70,6 +74,8 @@ export class ControlStore {
     return this.store.write(batch => batch.delete(intentKey(incarnation)))
   }
 }
+
+export function newClusterId(random: Random): string { return Buffer.from(random.bytes(clusterIdBytes)).toString('hex') }
 
 const identityKey = 'i'
 const intentPrefix = 'd'

@@ -38,9 +38,7 @@ export class ControlWorld {
   running(): readonly string[] { return [...this.planes.keys()] }
 
   async start(name: string, overrides: { readonly address?: string; readonly seeds?: readonly string[]; readonly zone?: string; readonly options?: Partial<ControlPlaneOptions> } = {}): Promise<ControlPlaneNode> {
-    let disk = this.disks.get(name)
-    if (!disk) this.disks.set(name, disk = new MemoryDisk(this.clock))
-    const storage = new MemoryStorage(disk)
+    const storage = new MemoryStorage(this.disk(name))
     this.storages.set(name, storage)
     const address = overrides.address ?? addressOf(name)
     const peer: PeerIdentity = { node: name, address, clusterId: null }
@@ -70,6 +68,13 @@ export class ControlWorld {
   }
 
   wipe(name: string): void { this.disks.delete(name) }
+
+  /** The node's disk; an empty one when it has none yet. */
+  disk(name: string): MemoryDisk {
+    const disk = this.disks.get(name) ?? new MemoryDisk(this.clock)
+    this.disks.set(name, disk)
+    return disk
+  }
 
   /** Puts one node's disk into another. */
   moveDisk(from: string, to: string): void {

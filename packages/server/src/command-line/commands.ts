@@ -5,6 +5,7 @@ import { StartError, UsageError } from './flags.ts'
 import { folderProblem } from './folder-problem.ts'
 import { nodeUsage, runNode } from './node-command.ts'
 import { packageVersion } from './package-files.ts'
+import { recoverUsage, runRecover } from './recover-command.ts'
 
 export const exitCodes = {
   ok: 0,
@@ -17,6 +18,8 @@ const usage = `Usage: sectional COMMAND [FLAGS]
 ${nodeUsage}
 
 ${clusterUsage}
+
+${recoverUsage}
 
   sectional --help, sectional --version`
 
@@ -31,6 +34,7 @@ export async function runCommand(words: readonly string[], { env }: { readonly e
     switch (command) {
       case 'node': return await runNode(flags, env)
       case 'cluster': return await runCluster(flags)
+      case 'recover': return await runRecover(flags, env)
       case '--version':
         console.log(packageVersion())
         return exitCodes.ok

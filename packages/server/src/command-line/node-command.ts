@@ -50,13 +50,20 @@ export async function runNode(words: readonly string[], env: Readonly<Record<str
   }
 }
 
-function openRuntime({ cluster, couchdb, log }: Options, folder: string, name: string): RealRuntime {
-  const dataDirectory = resolve(folder, couchdb.database_dir)
+/** Where the node keeps what it stores. */
+export function dataDirectory({ couchdb }: Options, folder: string): string {
+  return resolve(folder, couchdb.database_dir)
+}
+
+/** @throws StartError when the data directory cannot be used */
+export function openRuntime(settings: Options, folder: string, name: string): RealRuntime {
+  const { cluster, log } = settings
+  const directory = dataDirectory(settings, folder)
   const tls = clusterTls(cluster, folder)
   try {
-    return createRealRuntime({ dataDirectory, log: { level: log.level, fields: { node: name }, pretty: process.stdout.isTTY === true }, ...(tls && { network: { tls } }) })
+    return createRealRuntime({ dataDirectory: directory, log: { level: log.level, fields: { node: name }, pretty: process.stdout.isTTY === true }, ...(tls && { network: { tls } }) })
   } catch (error) {
-    throw folderProblem(error, `${dataDirectory} cannot be used for data ([couchdb] database_dir)`)
+    throw folderProblem(error, `${directory} cannot be used for data ([couchdb] database_dir)`)
   }
 }
 
