@@ -1,5 +1,7 @@
 export * from './control/cluster-state.ts'
 export * from './control/control-plane.ts'
+export { DatabaseMap } from './control/database-map.ts'
+export type { ChangedDatabase } from './control/database-map.ts'
 export * from './coordinator/coordinator.ts'
 export { createCoordinator } from './coordinator/coordinator-node.ts'
 export type { CoordinatorNode, CoordinatorParts } from './coordinator/coordinator-node.ts'

@@ -1,12 +1,8 @@
 /** The names that `_all_dbs` and `_dbs_info` select (api.md A3.1, F6.3). */
-import { Buffer } from 'node:buffer'
-import { ApiError } from '@sectional/core'
+import { ApiError, compareUtf8 as compareBytes } from '@sectional/core'
 import { nonNegativeInteger, strictBoolean, type Query } from './query.ts'
 
-/** Byte order of UTF-8. */
-export function compareBytes(left: string, right: string): number {
-  return left === right ? 0 : Buffer.compare(Buffer.from(left), Buffer.from(right))
-}
+export { compareBytes }
 
 /** @param names in ascending byte order */
 export function selectNames(names: readonly string[], query: Query): readonly string[] {

@@ -3,7 +3,7 @@ import { pbkdf2Sync } from 'node:crypto'
 import { ApiError, shardRanges, type ShardId, type ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import {
-  adminOnlySecurity, createCoordinator, DatabaseEvents, type ClusterState, type ControlPlane, type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
+  adminOnlySecurity, createCoordinator, DatabaseEvents, DatabaseMap, type ClusterState, type ControlPlane, type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
 } from '@sectional/cluster'
 import {
   createMemoryRuntime, ManualClock, MemoryLog, MemoryMachine, ResponseCutError, SeededRandom,
@@ -194,7 +194,7 @@ export class MemoryControlPlane implements ControlPlane {
   #change(change: (databases: Map<string, DatabaseRecord>) => void): void {
     const databases = new Map(this.#state.databases)
     change(databases)
-    this.#become({ ...this.#state, databases })
+    this.#become({ ...this.#state, databases: DatabaseMap.from(databases.values()) })
   }
 
   #become(state: ClusterState): void {

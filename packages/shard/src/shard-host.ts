@@ -127,6 +127,8 @@ export class ShardHost {
     return Array.from(this.#directory.entries(), entry => entry.shard)
   }
 
+  hosts(shard: ShardId): boolean { return this.#directory.get(this.#nameOf(shard)) !== undefined }
+
   /** The engine of a hosted shard. */
   replica(shard: ShardId): ShardEngine | undefined {
     const name = this.#nameOf(shard)

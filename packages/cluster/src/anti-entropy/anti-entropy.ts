@@ -16,6 +16,7 @@ import type { HostedShard } from './hosted-shards.ts'
 import type { LocalReplicas } from './local-replicas.ts'
 import { PushSchedule } from './push-schedule.ts'
 import { ReplicaRepair } from './replica-repair.ts'
+import { SlicedRound } from './sliced-round.ts'
 import { SyncPasses } from './sync-passes.ts'
 import { SyncQueue } from './sync-queue.ts'
 
@@ -50,7 +51,9 @@ export class AntiEntropy {
   #slowTimer: Timer | undefined
   #digestTimer: Timer | undefined
   #catchUpTimer: Timer | undefined
-  #digestCursor = 0
+  readonly #slowRound: SlicedRound
+  /** The shards that digests are compared of in this round. */
+  #digestRound: Iterator<HostedShard> | undefined
   #running = false
 
   constructor(parts: AntiEntropyParts) {
@@ -73,6 +76,10 @@ export class AntiEntropy {
       isDamaged: key => this.#repair.isDamaged(key),
       reportFilled: ({ db, record }) => control.replicaFilled(db.incarnation, record.range, control.node),
       tryAgain: () => this.#armCatchUp(),
+    })
+    this.#slowRound = new SlicedRound(runtime.clock, shard => {
+      this.#push(shard)
+      this.#compareShortHistory(shard)
     })
     this.#repair = new ReplicaRepair({
       clock: runtime.clock, log: runtime.log, local, replicas, signal: this.#abort.signal,
@@ -113,6 +120,7 @@ export class AntiEntropy {
     this.#running = false
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe()
     for (const timer of [this.#tickTimer, this.#slowTimer, this.#digestTimer, this.#catchUpTimer]) timer?.cancel()
+    this.#slowRound.stop()
     this.#abort.abort()
     await this.#queue.stop()
     await this.#repair.stop()
@@ -133,8 +141,7 @@ export class AntiEntropy {
 
   /** One pass from each of the database's replicas here to each of their peers, now (`_sync_shards`). */
   synchronize(db: DatabaseRecord): void {
-    for (const shard of this.#shards.all()) {
-      if (shard.db.incarnation !== db.incarnation) continue
+    for (const shard of this.#shards.of(db)) {
       for (const peer of shard.peers) if (this.#parts.replicas.isConnected(peer)) void this.#queue.add({ kind: 'push', shard, peer })
     }
   }
@@ -153,7 +160,6 @@ export class AntiEntropy {
     }
     this.#openAwaited()
     this.#repair.advance()
-    this.#catchUp.tick()
     this.#arm()
   }
 
@@ -241,35 +247,36 @@ export class AntiEntropy {
   #armSlowClock(): void {
     const { clock, random } = this.#parts.runtime
     this.#slowTimer = clock.setTimer(this.#options.slowClockMs * (0.75 + random.fraction() / 2), () => {
-      const state = this.#parts.control.state()
-      if (state === null) this.#catchUp.tick()
-      else this.#stateChanged(state)
-      for (const shard of this.#shards.all()) {
-        this.#push(shard)
-        this.#compareShortHistory(shard)
-      }
+      this.#catchUp.tick()
+      this.#slowRound.start(this.#shards.all())
       this.#armSlowClock()
     })
   }
 
-  /** One pair of replicas at a time, spread over the interval; of each pair the node with the lesser name compares. */
+  /** One shard at a time, spread over the interval; of each pair of replicas the node with the lesser name compares. */
   #armDigests(): void {
     const { digestIntervalMs } = this.#options
     if (digestIntervalMs === 0) return
     const { clock, random } = this.#parts.runtime
-    const pairs = this.#digestPairs()
-    const pauseMs = Math.max(tickMs, digestIntervalMs / Math.max(1, pairs.length))
+    const pauseMs = Math.max(tickMs, digestIntervalMs / Math.max(1, this.#shards.size))
     this.#digestTimer = clock.setTimer(pauseMs * (0.75 + random.fraction() / 2), () => {
-      const current = this.#digestPairs()
-      const pair = current[this.#digestCursor++ % Math.max(1, current.length)]
-      if (pair === undefined || !this.#parts.replicas.isConnected(pair.peer)) return this.#armDigests()
-      void this.#queue.add({ kind: 'compare', ...pair }).then(() => { if (this.#running) this.#armDigests() })
+      void this.#compareDigests().then(() => { if (this.#running) this.#armDigests() })
     })
   }
 
-  #digestPairs(): { readonly shard: HostedShard; readonly peer: string }[] {
-    const { node } = this.#parts.control
-    return [...this.#shards.all()].flatMap(shard => shard.peers.filter(peer => node < peer).map(peer => ({ shard, peer })))
+  async #compareDigests(): Promise<void> {
+    const { control: { node }, replicas } = this.#parts
+    const shard = this.#nextForDigests()
+    for (const peer of shard?.peers ?? []) {
+      if (this.#running && node < peer && replicas.isConnected(peer)) await this.#queue.add({ kind: 'compare', shard: shard!, peer })
+    }
+  }
+
+  #nextForDigests(): HostedShard | undefined {
+    const next = this.#digestRound?.next()
+    if (next?.done === false) return next.value
+    this.#digestRound = this.#shards.all()
+    return this.#digestRound.next().value
   }
 
   #now(): number {

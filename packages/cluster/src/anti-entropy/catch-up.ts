@@ -31,7 +31,7 @@ export interface CatchUpParts {
 }
 
 interface ShardProgress {
-  /** Peers to pull from until the replica is known to be up to date; null: it is. */
+  /** Peers that were pulled from; null: the replica is up to date, and its progress is forgotten. */
   pulled: Set<string> | null
   /** Monotonic time at which the replica began to decline; null: it does not. */
   decliningSince: number | null
@@ -39,6 +39,7 @@ interface ShardProgress {
 
 export class CatchUp {
   readonly #parts: CatchUpParts
+  /** Of the replicas that are not known to be up to date: mostly few. */
   readonly #progress = new Map<string, ShardProgress>()
 
   constructor(parts: CatchUpParts) {
@@ -133,18 +134,17 @@ export class CatchUp {
   #finish(shard: HostedShard, progress: ShardProgress): void {
     progress.pulled = null
     this.#accept(shard)
+    this.#progress.delete(shard.key)
     if (!shard.filling) return
     this.#parts.reportFilled(shard).catch((error: unknown) => {
       this.#parts.log.debug({ db: shard.db.name, shard: shard.key, error: String(error) }, 'the cluster could not be told that a replica is filled; this is tried again')
-      progress.pulled ??= new Set()
+      if (this.#parts.current(shard.key) !== undefined) this.#behind(shard)
       this.#parts.tryAgain()
     })
   }
 
-  #behind(shard: HostedShard): void {
-    const progress = this.#progress.get(shard.key)
-    if (progress === undefined) this.#progress.set(shard.key, { pulled: new Set(), decliningSince: null })
-    else progress.pulled ??= new Set()
+  #behind({ key }: HostedShard): void {
+    if (!this.#progress.has(key)) this.#progress.set(key, { pulled: new Set(), decliningSince: null })
   }
 
   #decline(shard: HostedShard): void {

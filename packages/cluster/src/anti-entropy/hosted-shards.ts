@@ -1,6 +1,7 @@
 import type { ShardId } from '@sectional/core'
 import { activeReplicas } from '../control/cluster-state.ts'
 import type { ClusterState, DatabaseRecord, ShardRecord } from '../control/cluster-state.ts'
+import { DatabaseMap } from '../control/database-map.ts'
 
 /** A shard with a replica on this node, and where its other replicas are. */
 export interface HostedShard {
@@ -30,41 +31,39 @@ export interface HostedShardsChange {
 /** The shards of this node that have replicas elsewhere, as of the last cluster state. */
 export class HostedShards {
   readonly #node: string
-  readonly #databases = new Map<string, { readonly record: DatabaseRecord; readonly shards: readonly HostedShard[] }>()
   readonly #shards = new Map<string, HostedShard>()
+  #databases: ClusterState['databases'] = DatabaseMap.from([])
 
   constructor(node: string) {
     this.#node = node
   }
 
+  get size(): number { return this.#shards.size }
+
   /** Takes over a state; a database whose record did not change costs nothing. Returns what became different. */
-  update(state: ClusterState): HostedShardsChange {
+  update({ databases }: ClusterState): HostedShardsChange {
     const added: HostedShard[] = []
     const changed: HostedShard[] = []
     const removed: HostedShard[] = []
-    const incarnations = new Set<string>()
-    for (const record of state.databases.values()) {
-      incarnations.add(record.incarnation)
-      const known = this.#databases.get(record.incarnation)
-      if (known?.record === record) continue
-      const shards = record.shards.flatMap(shard => this.#hosted(record, shard))
+    for (const { before, after } of DatabaseMap.changed(this.#databases, databases)) {
+      const shards = after === undefined ? [] : after.shards.flatMap(shard => this.#hosted(after, shard))
       const keys = new Set(shards.map(shard => shard.key))
-      for (const shard of known?.shards ?? []) if (!keys.has(shard.key)) removed.push(shard)
+      for (const shard of before === undefined ? [] : this.of(before)) if (!keys.has(shard.key)) removed.push(shard)
       for (const shard of shards) {
-        const before = this.#shards.get(shard.key)
-        if (before === undefined) added.push(shard)
-        else if (before.record !== shard.record) changed.push(shard)
+        const known = this.#shards.get(shard.key)
+        if (known === undefined) added.push(shard)
+        else if (known.record !== shard.record) changed.push(shard)
+        this.#shards.set(shard.key, shard)
       }
-      this.#databases.set(record.incarnation, { record, shards })
-      for (const shard of shards) this.#shards.set(shard.key, shard)
-    }
-    for (const [incarnation, { shards }] of this.#databases) {
-      if (incarnations.has(incarnation)) continue
-      removed.push(...shards)
-      this.#databases.delete(incarnation)
     }
     for (const { key } of removed) this.#shards.delete(key)
+    this.#databases = databases
     return { added, changed, removed }
+  }
+
+  /** The shards of one database. */
+  of({ incarnation, shards }: DatabaseRecord): HostedShard[] {
+    return shards.flatMap(({ range }) => this.#shards.get(shardKey({ incarnation, range })) ?? [])
   }
 
   get(key: string): HostedShard | undefined {
@@ -73,7 +72,7 @@ export class HostedShards {
 
   /** Its database is known, and nobody else has a replica of it. */
   isAlone(id: ShardId): boolean {
-    return this.#databases.has(id.incarnation) && !this.#shards.has(shardKey(id))
+    return DatabaseMap.withIncarnation(this.#databases, id.incarnation) !== undefined && !this.#shards.has(shardKey(id))
   }
 
   all(): IterableIterator<HostedShard> {

@@ -9,6 +9,7 @@ export interface ClusterState {
   /** Last applied log index; also the epoch that answers and shard maps carry. */
   readonly index: number
   readonly nodes: Readonly<Record<string, NodeRecord>>
+  /** In the order of their names. `DatabaseMap` tells what differs between two states. */
   readonly databases: ReadonlyMap<string, DatabaseRecord>
   /** Cluster-wide settings, such as the session secret; `section/key` -> text. */
   readonly settings: Readonly<Record<string, string>>

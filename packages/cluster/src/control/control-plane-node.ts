@@ -17,6 +17,7 @@ import type { ControlPeerHost } from './control-peer.ts'
 import type { ControlPlane, CreateDatabaseOptions, DatabaseOption } from './control-plane.ts'
 import { ControlStore, newClusterId } from './control-store.ts'
 import { DatabaseChanges } from './database-changes.ts'
+import { DatabaseMap } from './database-map.ts'
 import { DeleteIntents } from './intents.ts'
 import { Membership } from './membership.ts'
 import { Proposer } from './proposer.ts'
@@ -131,7 +132,7 @@ export class ControlPlaneNode implements ControlPlane {
     return this.visible.state
   }
 
-  /** The state as the log has it, databases with a promised deletion included: for `compareInventory`. */
+  /** The state as the log has it, databases with a promised deletion included: by it a node keeps and drops its replicas. */
   appliedState(): ClusterState | null { return this.member?.machine.state ?? null }
 
   /** Since its start this node has caught up with the leader once: what its state does not list is not there. */
@@ -312,7 +313,9 @@ export class ControlPlaneNode implements ControlPlane {
   private withoutHidden(state: ControlState): ClusterState {
     const { intents } = this
     if (!intents || intents.size === 0) return state
-    return { ...state, databases: new Map([...state.databases].filter(([, database]) => !intents.hides(database.incarnation))) }
+    let databases = DatabaseMap.of(state.databases)
+    for (const { name, incarnation } of intents.all()) if (databases.get(name)?.incarnation === incarnation) databases = databases.without(name)
+    return { ...state, databases }
   }
 
   // Answers to peers

@@ -39,6 +39,8 @@ export class DeleteIntents {
 
   get size(): number { return this.pending.size }
 
+  all(): Iterable<DeleteIntent> { return this.pending.values() }
+
   hides(incarnation: string): boolean { return this.pending.has(incarnation) }
 
   /** Durable when resolved. */

@@ -8,7 +8,7 @@ import type { Clock, Log, Timer } from '@sectional/runtime'
 import { nextConfigurationChange } from '../consensus/configuration.ts'
 import type { RaftDriver } from '../consensus/raft-driver.ts'
 import type { Command, CommandBody, CommandResult } from './commands.ts'
-import { lacksReplicas } from './placement.ts'
+import { LackingDatabases } from './lacking-databases.ts'
 import { memberOf, usableMembers } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 
@@ -38,6 +38,7 @@ export class LeaderDuties {
   private working = false
   private stopped = false
   private extendedAt = -1
+  private readonly lacking = new LackingDatabases()
 
   constructor(parts: LeaderDutyParts) {
     this.parts = parts
@@ -115,12 +116,11 @@ export class LeaderDuties {
       return
     }
     this.changeConfiguration()
-    const usable = usableMembers(state)
-    const lacking = [...state.databases.values()].filter(database => lacksReplicas(usable, database)).map(({ name }) => name)
+    const lacking = this.lacking.update(state)
     this.extendedAt = state.index
-    if (lacking.length === 0 || !raft.leads) return
-    const names = lacking.slice(0, databasesPerExtension)
-    this.parts.log.info({ databases: names.length, left: lacking.length - names.length }, 'adding replicas on members that came later')
+    if (lacking.size === 0 || !raft.leads) return
+    const names = [...lacking].slice(0, databasesPerExtension)
+    this.parts.log.info({ databases: names.length, left: lacking.size - names.length }, 'adding replicas on members that came later')
     await this.propose({ type: 'extend-databases', names })
   }
 

@@ -6,6 +6,7 @@ import { compareRanges } from '@sectional/core'
 import { activeReplicas, adminOnlySecurity } from './cluster-state.ts'
 import type { ClusterState, DatabaseRecord, NodeRecord } from './cluster-state.ts'
 import type { Command, CommandResult } from './commands.ts'
+import { DatabaseMap } from './database-map.ts'
 import { extendDatabase, fillReplica, markFilling, placeShards, refillNode, removeFromDatabase } from './placement.ts'
 
 /** Commands whose outcome is remembered, so that one proposed twice is applied once. */
@@ -29,7 +30,7 @@ const done: CommandResult = { kind: 'done' }
 const missing: CommandResult = { kind: 'missing' }
 
 export function initialState(clusterId: string): ControlState {
-  return { clusterId, index: 0, nodes: {}, databases: new Map(), settings: {}, lost: [], recent: [] }
+  return { clusterId, index: 0, nodes: {}, databases: DatabaseMap.from([]), settings: {}, lost: [], recent: [] }
 }
 
 /** Applies the command at log index `index`. */
@@ -71,9 +72,7 @@ function createDatabase(state: ControlState, { name, incarnation, q, n, partitio
 
 function deleteDatabase(state: ControlState, { name, incarnation }: Of<'delete-database'>): Applied {
   if (state.databases.get(name)?.incarnation !== incarnation) return { state, result: missing }
-  const databases = new Map(state.databases)
-  databases.delete(name)
-  return { state: { ...state, databases }, result: done }
+  return { state: { ...state, databases: DatabaseMap.of(state.databases).without(name) }, result: done }
 }
 
 function changeDatabase(state: ControlState, target: { readonly name: string; readonly incarnation: string }, change: (database: DatabaseRecord) => DatabaseRecord): Applied {
@@ -115,7 +114,7 @@ function removeNode(state: ControlState, { node }: Of<'remove-node'>): Applied {
 }
 
 function replicaFilled(state: ControlState, { incarnation, range, node }: Of<'replica-filled'>): Applied {
-  const database = [...state.databases.values()].find(candidate => candidate.incarnation === incarnation)
+  const database = DatabaseMap.withIncarnation(state.databases, incarnation)
   const replica = database?.shards.find(shard => compareRanges(shard.range, range) === 0)?.replicas.find(candidate => candidate.node === node)
   if (!database || !replica || state.lost.includes(node)) return { state, result: missing }
   return { state: replica.filling ? withDatabase(state, fillReplica(database, range, node)) : state, result: done }
@@ -126,7 +125,7 @@ function replicaFilled(state: ControlState, { incarnation, range, node }: Of<'re
  * damaged here. What two of them lack they push to each other.
  */
 function replicaDamaged(state: ControlState, { incarnation, range, node }: Of<'replica-damaged'>): Applied {
-  const database = [...state.databases.values()].find(candidate => candidate.incarnation === incarnation)
+  const database = DatabaseMap.withIncarnation(state.databases, incarnation)
   const shard = database?.shards.find(candidate => compareRanges(candidate.range, range) === 0)
   const replica = shard?.replicas.find(candidate => candidate.node === node)
   if (!database || !shard || !replica) return { state, result: missing }
@@ -137,10 +136,10 @@ function replicaDamaged(state: ControlState, { incarnation, range, node }: Of<'r
 
 function extendDatabases(state: ControlState, { names }: Of<'extend-databases'>): Applied {
   const usable = usableMembers(state)
-  const databases = new Map(state.databases)
+  let databases = DatabaseMap.of(state.databases)
   for (const name of names) {
     const database = databases.get(name)
-    if (database) databases.set(name, extendDatabase(usable, database))
+    if (database) databases = databases.with(extendDatabase(usable, database))
   }
   return { state: { ...state, databases }, result: done }
 }
@@ -156,7 +155,7 @@ export function usableMembers(state: ControlState): Readonly<Record<string, Node
 }
 
 function withDatabase(state: ControlState, database: DatabaseRecord): ControlState {
-  return { ...state, databases: new Map(state.databases).set(database.name, database) }
+  return { ...state, databases: DatabaseMap.of(state.databases).with(database) }
 }
 
 function withNode(state: ControlState, node: NodeRecord): ControlState {
@@ -164,5 +163,5 @@ function withNode(state: ControlState, node: NodeRecord): ControlState {
 }
 
 function changeAll(state: ControlState, change: (database: DatabaseRecord) => DatabaseRecord): ControlState {
-  return { ...state, databases: new Map([...state.databases].map(([name, database]) => [name, change(database)])) }
+  return { ...state, databases: DatabaseMap.from(Array.from(state.databases.values(), change)) }
 }

@@ -1,5 +1,6 @@
 /** The control plane's state as bytes, for the log's snapshots: JSON with node names written once. */
 import type { DatabaseRecord, ReplicaRecord } from './cluster-state.ts'
+import { DatabaseMap } from './database-map.ts'
 import type { ControlState } from './state-machine.ts'
 
 const snapshotVersion = 1
@@ -37,8 +38,8 @@ export function decodeState(bytes: Uint8Array): ControlState {
     if (node === undefined) throw new Error('cluster metadata snapshot: a replica on an unknown node')
     return { node, filling: (code & 1) === 1 }
   }
-  const decoded = databases.map((database): readonly [string, DatabaseRecord] => [database.name, {
+  const decoded = databases.map((database): DatabaseRecord => ({
     ...database, shards: database.shards.map(([begin = 0, end = 0, ...codes]) => ({ range: { begin, end }, replicas: codes.map(decodeReplica) })),
-  }])
-  return { ...rest, databases: new Map(decoded) }
+  }))
+  return { ...rest, databases: DatabaseMap.from(decoded) }
 }

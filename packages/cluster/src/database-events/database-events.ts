@@ -11,6 +11,7 @@ import type { Runtime, Timer } from '@sectional/runtime'
 import type { LocalReplicas } from '../anti-entropy/local-replicas.ts'
 import type { ClusterState, DatabaseRecord } from '../control/cluster-state.ts'
 import type { ControlPlane } from '../control/control-plane.ts'
+import { DatabaseMap } from '../control/database-map.ts'
 import type { Coordinator, RequestContext } from '../coordinator/coordinator.ts'
 import { defaultDatabaseEventsOptions } from './database-events-options.ts'
 import type { DatabaseEventsOptions } from './database-events-options.ts'
@@ -132,15 +133,15 @@ export class DatabaseEvents {
   #compare(recording: Recording, databases: Databases): void {
     const before = recording.databases
     recording.databases = databases
-    for (const { name, incarnation } of databases.values()) {
-      if (before.get(name)?.incarnation === incarnation) continue
-      recording.names.set(incarnation, name)
-      this.#add(recording, 'created', name, incarnation)
-    }
-    for (const { name, incarnation } of before.values()) {
-      if (databases.get(name)?.incarnation === incarnation) continue
-      recording.names.delete(incarnation)
-      this.#add(recording, 'deleted', name, incarnation)
+    for (const { before: gone, after: made } of DatabaseMap.changed(before, databases)) {
+      if (gone?.incarnation === made?.incarnation) continue
+      if (made !== undefined) {
+        recording.names.set(made.incarnation, made.name)
+        this.#add(recording, 'created', made.name, made.incarnation)
+      }
+      if (gone === undefined) continue
+      recording.names.delete(gone.incarnation)
+      this.#add(recording, 'deleted', gone.name, gone.incarnation)
     }
   }
 

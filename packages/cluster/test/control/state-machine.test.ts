@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { activeReplicas } from '../../src/control/cluster-state.ts'
 import type { Command, CommandBody } from '../../src/control/commands.ts'
 import { checkCommand, CommandError, decodeCommand, encodeCommand } from '../../src/control/commands.ts'
-import { compareInventory, plannedShards } from '../../src/control/shard-inventory.ts'
+import { databaseOn, shardsOn } from '../../src/control/shard-inventory.ts'
 import { applyCommand, initialState } from '../../src/control/state-machine.ts'
 import type { ControlState } from '../../src/control/state-machine.ts'
 import { decodeState, encodeState } from '../../src/control/state-snapshot.ts'
@@ -87,9 +87,10 @@ describe('the metadata state machine', () => {
   it('changes nothing in place', () => {
     fc.assert(fc.property(commands, bodies, (list, body) => {
       const state = run(list)
-      const before = structuredClone(state)
+      const content = (): object => ({ ...state, databases: [...state.databases] })
+      const before = structuredClone(content())
       applyCommand(state, list.length + 1, { ...body, id: 'last' })
-      expect(state).to.deep.equal(before)
+      expect(content()).to.deep.equal(before)
     }))
   })
 
@@ -125,7 +126,7 @@ describe('placement', () => {
       const state = run([...admitted(Array<null>(nodes).fill(null)), created(nodes * 2, n, seed)])
       const shards = state.databases.get('db')?.shards ?? []
       for (const name of Object.keys(state.nodes)) {
-        expect(plannedShards(state, name).length).to.equal(2 * Math.min(n, nodes))
+        expect(shardsOn(name, state.databases.get('db')!).length).to.equal(2 * Math.min(n, nodes))
         expect(shards.filter(shard => shard.replicas[0]?.node === name).length).to.equal(2)
       }
     }))
@@ -138,12 +139,15 @@ describe('placement', () => {
     }
   })
 
-  it('knows which shards are missing on a node, and which are garbage', () => {
-    const state = run([...admitted([null]), created(2, 1)])
-    const [first] = plannedShards(state, 'n0')
-    const old = { incarnation: 'old', range: { begin: 0, end: 0xffffffff } }
-    const { create, drop } = compareInventory(state, 'n0', [old, ...(first ? [first] : [])])
-    expect(create.map(shard => shard.range.begin)).to.deep.equal([0x80000000])
-    expect(drop).to.deep.equal([old])
+  it('knows which shards a node is to have', () => {
+    const state = run([...admitted([null, null]), created(2, 1)])
+    const [low, high] = state.databases.get('db')!.shards.map(({ range, replicas }) => ({ shard: { incarnation: 'i', range }, node: replicas[0]!.node }))
+    expect(low!.node).to.not.equal(high!.node)
+    for (const { shard, node } of [low!, high!]) {
+      expect(shardsOn(node, state.databases.get('db')!)).to.deep.equal([shard])
+      expect(databaseOn(node, state, shard)?.name).to.equal('db')
+    }
+    expect(databaseOn(low!.node, state, high!.shard)).to.equal(undefined)
+    expect(databaseOn(low!.node, state, { ...low!.shard, incarnation: 'old' })).to.equal(undefined)
   })
 })

@@ -1,5 +1,5 @@
 /** The changes feeds that are open on this node: their timers, and what ends them all. */
-import type { ControlPlane, DatabaseRecord } from '@sectional/cluster'
+import { DatabaseMap, type ClusterState, type ControlPlane, type DatabaseRecord } from '@sectional/cluster'
 import type { Clock, Timer } from '@sectional/runtime'
 
 /** Waits are rounded to whole steps, so that those of many feeds end together and share one timer. */
@@ -21,6 +21,10 @@ export class Feeds {
   readonly #clock: Clock
   readonly #control: ControlPlane
   readonly #open = new Set<OpenFeed>()
+  /** The open feeds of each database, by its incarnation. */
+  readonly #ofDatabase = new Map<string, Set<OpenFeed>>()
+  /** As of the last look for databases that are gone. */
+  #databases: ClusterState['databases'] = new Map()
   readonly #alarms = new Map<number, Set<Alarm>>()
   #unsubscribe: (() => void) | undefined
   #timer: Timer | undefined
@@ -35,14 +39,23 @@ export class Feeds {
   /** Ends the feed when its database goes or the node stops, until it is closed. */
   add(feed: OpenFeed): void {
     if (this.#stopped) return feed.end()
+    const { incarnation } = feed.database
     this.#open.add(feed)
-    this.#unsubscribe ??= this.#control.onChange(() => {
-      for (const each of [...this.#open]) if (this.isGone(each.database)) each.end()
-    })
+    const others = this.#ofDatabase.get(incarnation)
+    if (others === undefined) this.#ofDatabase.set(incarnation, new Set([feed]))
+    else others.add(feed)
+    if (this.#unsubscribe === undefined) {
+      this.#databases = this.#control.state()?.databases ?? this.#databases
+      this.#unsubscribe = this.#control.onChange(({ databases }) => this.#endGone(databases))
+    }
+    if (this.isGone(feed.database)) feed.end()
   }
 
   delete(feed: OpenFeed): void {
+    const { incarnation } = feed.database
     this.#open.delete(feed)
+    const others = this.#ofDatabase.get(incarnation)
+    if (others?.delete(feed) && others.size === 0) this.#ofDatabase.delete(incarnation)
     if (this.#open.size > 0) return
     this.#unsubscribe?.()
     this.#unsubscribe = undefined
@@ -85,6 +98,15 @@ export class Feeds {
     else alarms.add(alarm)
     if (due < this.#timerDue) this.#arm(due)
     return { cancel: () => this.#cancel(alarm) }
+  }
+
+  /** Looks at the databases that have changed, and not at every feed. */
+  #endGone(databases: ClusterState['databases']): void {
+    for (const { before, after } of DatabaseMap.changed(this.#databases, databases)) {
+      if (before === undefined || before.incarnation === after?.incarnation) continue
+      for (const feed of [...this.#ofDatabase.get(before.incarnation) ?? []]) feed.end()
+    }
+    this.#databases = databases
   }
 
   #cancel(alarm: Alarm): void {

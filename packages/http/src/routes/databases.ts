@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { ApiError, mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '@sectional/cluster'
 import { readJsonObject, requireJsonType } from '../body.ts'
-import { compareBytes, selectNames } from '../database-names.ts'
+import { selectNames } from '../database-names.ts'
 import { matchesTag, sendJson, sendNotModified } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -44,5 +44,5 @@ async function informationRow(key: unknown, request: RequestContext, services: S
 }
 
 function databaseNames(services: Services): readonly string[] {
-  return [...services.control.state()?.databases.keys() ?? []].sort(compareBytes)
+  return [...services.control.state()?.databases.keys() ?? []]
 }

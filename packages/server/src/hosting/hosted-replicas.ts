@@ -1,5 +1,5 @@
 /** The replicas on this node's disk, kept at what the cluster's metadata wants: missing ones are made, garbage goes. */
-import { compareInventory, plannedShards, type ClusterState, type DamageListener, type LocalReplicas } from '@sectional/cluster'
+import { DatabaseMap, databaseOn, shardsOn, type ClusterState, type DamageListener, type DatabaseRecord, type LocalReplicas } from '@sectional/cluster'
 import { ReplicaError, formatRange, type ShardId, type ShardReplica } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import type { CompactionTask, ShardHost } from '@sectional/shard'
@@ -32,8 +32,10 @@ export class HostedReplicas implements LocalReplicas {
   /** Keys of the shards whose replica here catches up: mostly none. */
   readonly #catchingUp = new Set<string>()
   #source: InventorySource | undefined
-  #planned: { readonly state: ClusterState | null; readonly keys: ReadonlySet<string> } = { state: null, keys: new Set() }
-  #partitioned: { readonly state: ClusterState | null; readonly incarnations: ReadonlySet<string> } = { state: null, incarnations: new Set() }
+  /** Shards whose place on this node is to be looked at, by key: those that changed in the metadata, and those that failed. */
+  readonly #unsettled = new Map<string, ShardId>()
+  /** The databases up to whose state changes were noted. */
+  #databases: ClusterState['databases'] = DatabaseMap.from([])
   #unsubscribe: () => void = () => {}
   #retry: Timer | undefined
   #running: Promise<void> | undefined
@@ -47,6 +49,7 @@ export class HostedReplicas implements LocalReplicas {
   /** Follows the metadata from now on. */
   start(source: InventorySource): void {
     this.#source = source
+    for (const shard of this.#parts.host.list()) this.#unsettled.set(shardKey(shard), shard)
     this.#unsubscribe = source.onChange(() => this.#reconcile())
     this.#reconcile()
   }
@@ -70,7 +73,7 @@ export class HostedReplicas implements LocalReplicas {
   /** A replica that the metadata wants is there at once: its calls wait until it is made. */
   planned(shard: ShardId): ShardReplica | undefined {
     const engine = this.replica(shard)
-    if (engine !== undefined || this.#stopped || !this.#isPlanned(shard)) return engine
+    if (engine !== undefined || this.#stopped || this.#plannedFor(shard) === undefined) return engine
     return this.#shown(shard, new PendingReplica(() => this.#create(shard)))
   }
 
@@ -110,21 +113,14 @@ export class HostedReplicas implements LocalReplicas {
     return this.#parts.host.onCommit(listener)
   }
 
-  #isPlanned(shard: ShardId): boolean {
-    const state = this.#source?.appliedState() ?? null
-    if (this.#planned.state !== state) {
-      this.#planned = { state, keys: new Set(state === null ? [] : plannedShards(state, this.#parts.node).map(shardKey)) }
-    }
-    return this.#planned.keys.has(shardKey(shard))
+  /** The database to which the metadata gives this shard on this node. */
+  #plannedFor(shard: ShardId): DatabaseRecord | undefined {
+    const state = this.#source?.appliedState()
+    return state ? databaseOn(this.#parts.node, state, shard) : undefined
   }
 
   #create(shard: ShardId): Promise<ShardReplica> {
-    const state = this.#source?.appliedState() ?? null
-    if (this.#partitioned.state !== state) {
-      const databases = [...state?.databases.values() ?? []].filter(({ partitioned }) => partitioned)
-      this.#partitioned = { state, incarnations: new Set(databases.map(({ incarnation }) => incarnation)) }
-    }
-    return this.#parts.host.create(shard, this.#partitioned.incarnations.has(shard.incarnation))
+    return this.#parts.host.create(shard, this.#plannedFor(shard)?.partitioned ?? false)
   }
 
   #drop(shard: ShardId): Promise<void> {
@@ -149,27 +145,40 @@ export class HostedReplicas implements LocalReplicas {
     }
   }
 
-  /** Resolves with whether nothing is left to be done. */
+  /** Looks at what has changed. Resolves with whether nothing is left to be done. */
   async #pass(): Promise<boolean> {
-    const { host, node, log } = this.#parts
+    const { host, node } = this.#parts
     const source = this.#source
     const state = source?.appliedState()
     if (source === undefined || !state) return true
-    const { create, drop } = compareInventory(state, node, host.list())
-    const garbage = source.confirmed() ? drop : []
-    const changes = [...create.map(shard => () => this.#create(shard)), ...garbage.map(shard => () => this.#drop(shard))]
-    let failures = 0
-    for (let from = 0; from < changes.length && !this.#stopped; from += parallelChanges) {
-      const outcomes = await Promise.allSettled(changes.slice(from, from + parallelChanges).map(change => change()))
-      for (const outcome of outcomes) {
-        if (outcome.status === 'fulfilled') continue
-        failures++
-        log.warn({ err: outcome.reason }, 'a replica could not be made or dropped; this is tried again')
-      }
+    for (const { before, after } of DatabaseMap.changed(this.#databases, state.databases)) {
+      for (const database of [before, after]) for (const shard of database === undefined ? [] : shardsOn(node, database)) this.#unsettled.set(shardKey(shard), shard)
     }
-    return failures === 0 && garbage.length === drop.length
+    this.#databases = state.databases
+    const changes: Change[] = []
+    for (const [key, shard] of this.#unsettled) {
+      const planned = databaseOn(node, state, shard) !== undefined
+      if (planned === host.hosts(shard)) this.#unsettled.delete(key)
+      else if (planned) changes.push({ key, make: () => this.#create(shard) })
+      else if (source.confirmed()) changes.push({ key, make: () => this.#drop(shard) })
+    }
+    for (let from = 0; from < changes.length && !this.#stopped; from += parallelChanges) await this.#makeAll(changes.slice(from, from + parallelChanges))
+    return this.#unsettled.size === 0
+  }
+
+  async #makeAll(changes: readonly Change[]): Promise<void> {
+    await Promise.all(changes.map(async ({ key, make }) => {
+      try {
+        await make()
+        this.#unsettled.delete(key)
+      } catch (error) {
+        this.#parts.log.warn({ err: error }, 'a replica could not be made or dropped; this is tried again')
+      }
+    }))
   }
 }
+
+interface Change { readonly key: string; readonly make: () => Promise<unknown> }
 
 function shardKey({ incarnation, range }: ShardId): string {
   return `${incarnation}/${formatRange(range)}`

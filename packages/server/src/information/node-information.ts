@@ -1,5 +1,5 @@
 /** What this node tells about itself (api.md A3.6): only what the process and its metrics really know. */
-import type { ControlPlane } from '@sectional/cluster'
+import { DatabaseMap, type ControlPlane } from '@sectional/cluster'
 import type { JsonObject, NodeInformation } from '@sectional/http'
 import { formatRange } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
@@ -53,7 +53,7 @@ export function createNodeInformation({ runtime, control, version, hosted }: Nod
 /** In CouchDB's terms: a shard's path, seconds, and the shard in the place of a process. */
 function describeCompaction(control: ControlPlane, { shard, phase, startedOn, updatedOn, changesDone, totalChanges }: CompactionTask): JsonObject {
   const range = formatRange(shard.range)
-  const name = [...control.state()?.databases.values() ?? []].find(({ incarnation }) => incarnation === shard.incarnation)?.name ?? shard.incarnation
+  const name = DatabaseMap.withIncarnation(control.state()?.databases ?? new Map(), shard.incarnation)?.name ?? shard.incarnation
   return {
     node: control.node, pid: `<compaction ${range}>`, type: 'database_compaction', database: `shards/${range}/${name}`, phase,
     progress: totalChanges === 0 ? 100 : Math.floor(100 * changesDone / totalChanges), changes_done: changesDone, total_changes: totalChanges,

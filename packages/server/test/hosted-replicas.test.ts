@@ -1,0 +1,92 @@
+import { expect } from 'chai'
+import { DatabaseMap, type ClusterState, type DatabaseRecord } from '@sectional/cluster'
+import { createMemoryRuntime, ManualClock } from '@sectional/runtime'
+import { ShardHost } from '@sectional/shard'
+import { HostedReplicas } from '../src/hosting/hosted-replicas.ts'
+
+const whole = { begin: 0, end: 0xffffffff }
+
+class Metadata {
+  databases: ClusterState['databases'] = DatabaseMap.from([])
+  confirmedNow = true
+  readonly #listeners = new Set<() => void>()
+
+  appliedState(): ClusterState { return { clusterId: 'c', index: 1, nodes: {}, databases: this.databases, settings: {} } }
+  confirmed(): boolean { return this.confirmedNow }
+  onChange(listener: () => void): () => void { this.#listeners.add(listener); return () => this.#listeners.delete(listener) }
+  set(databases: ClusterState['databases']): void { this.databases = databases; this.changed() }
+  changed(): void { for (const listener of this.#listeners) listener() }
+}
+
+function database(name: string, nodes: readonly string[] = ['n']): DatabaseRecord {
+  const shards = [{ range: whole, replicas: nodes.map(node => ({ node, filling: false })) }]
+  return { name, incarnation: `of ${name}`, partitioned: false, n: 1, shards, security: {}, revsLimit: 1, purgedInfosLimit: 1, autoPurge: {} }
+}
+
+describe('the replicas of a node', () => {
+  const clock = new ManualClock()
+  let host: ShardHost
+  let metadata: Metadata
+  let hosted: HostedReplicas
+
+  beforeEach(async () => {
+    const runtime = { ...createMemoryRuntime({}), clock }
+    host = await ShardHost.open(runtime)
+    metadata = new Metadata()
+    hosted = new HostedReplicas({ node: 'n', host, clock, log: runtime.log })
+  })
+  afterEach(async () => {
+    await hosted.stop()
+    await host.close()
+  })
+
+  const names = (): string[] => host.list().map(({ incarnation }) => incarnation.slice(3)).sort()
+
+  it('are made and dropped as the metadata changes, each without a look at the others', async () => {
+    let reads = 0
+    const records = Array.from({ length: 200 }, (_, at) => new Proxy(database(`db${at}`), {
+      get: (target, member) => { reads += 1; return target[member as keyof DatabaseRecord] },
+    }))
+    hosted.start(metadata)
+    metadata.set(DatabaseMap.from(records))
+    await clock.advance(0)
+    expect(names().length).to.equal(200)
+    reads = 0
+    let listed = 0
+    const list = host.list.bind(host)
+    host.list = () => { listed += 1; return list() }
+    metadata.set(DatabaseMap.of(metadata.databases).with(database('more')).with(database('elsewhere', ['m'])))
+    await clock.advance(0)
+    expect(host.hosts({ incarnation: 'of more', range: whole })).to.equal(true)
+    metadata.set(DatabaseMap.of(metadata.databases).without('more'))
+    await clock.advance(0)
+    expect(host.hosts({ incarnation: 'of more', range: whole })).to.equal(false)
+    expect([reads, listed]).to.deep.equal([0, 0])
+    expect(names().length).to.equal(200)
+  })
+
+  it('that are garbage on the disk stay until the metadata is confirmed', async () => {
+    await host.create({ incarnation: 'of gone', range: whole })
+    metadata.confirmedNow = false
+    hosted.start(metadata)
+    metadata.set(DatabaseMap.from([database('kept')]))
+    await clock.advance(10_000)
+    expect(names()).to.deep.equal(['gone', 'kept'])
+    metadata.confirmedNow = true
+    metadata.changed()
+    await clock.advance(0)
+    expect(names()).to.deep.equal(['kept'])
+  })
+
+  it('are tried again when they could not be made', async () => {
+    const create = host.create.bind(host)
+    host.create = () => Promise.reject(new Error('full'))
+    hosted.start(metadata)
+    metadata.set(DatabaseMap.from([database('late')]))
+    await clock.advance(5000)
+    expect(names()).to.deep.equal([])
+    host.create = create
+    await clock.advance(2000)
+    expect(names()).to.deep.equal(['late'])
+  })
+})
