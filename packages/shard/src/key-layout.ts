@@ -6,6 +6,7 @@
  *     prefix 0: the directory of the store
  *       v                                   format of the store
  *       n                                   next prefix to give out
+ *       u                                   shards with lesser prefixes may lack writes
  *       d incarnation NUL range             a hosted shard
  *       x prefix(4)                         a dropped shard whose keys are being cleared
  *       r blob(64) prefix(4) sequence(8)    the body at that place names the blob; stands as long as the body does
@@ -38,7 +39,7 @@ const sequenceLength = 8
 export const prefixMax = keyWordMax - 1
 
 export type KeyKind = 'a' | 'm' | 'i' | 's' | 'b' | 'l' | 'c' | 'p' | 'q' | 'g' | 't' | 'z'
-type DirectoryKind = 'v' | 'n' | 'd' | 'x' | 'r'
+type DirectoryKind = 'v' | 'n' | 'd' | 'x' | 'r' | 'u'
 
 /** @throws ReplicaError for text that UTF-8 cannot hold: two of those could be one key */
 function textKey(head: string, text: string): string {
@@ -177,6 +178,7 @@ export const directoryKeys = {
   shardName: (key: string): string => ShardKeys.text(key),
   format: (): string => directoryHead('v'),
   nextPrefix: (): string => directoryHead('n'),
+  suspectBelow: (): string => directoryHead('u'),
   shard: (name: string): string => textKey(directoryHead('d'), name),
   dropped: (prefix: number): string => directoryHead('x') + keyWord(prefix),
   shards: (): Range => ({ gte: directoryHead('d'), lt: directoryHead('d') + lastKey }),

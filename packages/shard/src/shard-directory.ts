@@ -2,7 +2,7 @@ import type { ShardId } from '@sectional/core'
 import { formatRange, parseRange } from '@sectional/core'
 import type { Random, Store, StoreEntry, WriteBatch } from '@sectional/runtime'
 import { sealed, StorageError, unsealed } from '@sectional/runtime'
-import { directoryKeys, prefixMax } from './key-layout.ts'
+import { directoryKeys, prefixMax, ShardKeys } from './key-layout.ts'
 
 /** Where a shard lies in the store. */
 export interface DirectoryEntry {
@@ -42,6 +42,8 @@ export class ShardDirectory {
   readonly #entries = new Map<string, DirectoryEntry>()
   readonly #dropped = new Set<number>()
   #nextPrefix = 1
+  /** Shards with lesser prefixes lived when writes were lost. */
+  #suspectBelow = 0
 
   private constructor(store: Store, random: Random) {
     this.#store = store
@@ -51,6 +53,7 @@ export class ShardDirectory {
   static async open(store: Store, random: Random): Promise<ShardDirectory> {
     const directory = new ShardDirectory(store, random)
     await directory.#load()
+    if (store.damage.length > 0) await directory.#suspectAll()
     return directory
   }
 
@@ -60,6 +63,11 @@ export class ShardDirectory {
 
   entries(): IterableIterator<DirectoryEntry> {
     return this.#entries.values()
+  }
+
+  /** Shards that may lack writes which this node has acknowledged; they leave the list when they begin another life, or are dropped. */
+  suspects(): ShardId[] {
+    return [...this.#entries.values()].filter(({ prefix }) => prefix < this.#suspectBelow).map(({ shard }) => shard)
   }
 
   /** Prefixes whose keys wait to be cleared. */
@@ -138,7 +146,41 @@ export class ShardDirectory {
       const { prefix, history, partitioned = false } = readJson<StoredEntry>(value)!
       this.#entries.set(shardName(shard), { shard, prefix, history, partitioned })
     }
+    this.#suspectBelow = readJson<number>(this.#store.getSync(directoryKeys.suspectBelow())) ?? 0
     for await (const [key] of this.#scan(directoryKeys.allDropped())) this.#dropped.add(directoryKeys.droppedPrefix(key))
+  }
+
+  /**
+   * Writes of any shard are missing, and entries of this directory with them. What has keys and no entry is to be cleared, no prefix that
+   * has keys is given out again, and every shard is suspect until it begins another life.
+   */
+  async #suspectAll(): Promise<void> {
+    const known = new Set([...this.#entries.values()].map(({ prefix }) => prefix))
+    const lost: number[] = []
+    for (let prefix = await this.#nextUsed(1); prefix !== undefined; prefix = await this.#nextUsed(prefix + 1)) {
+      if (!known.has(prefix)) lost.push(prefix)
+      this.#nextPrefix = Math.max(this.#nextPrefix, prefix + 1)
+    }
+    this.#suspectBelow = this.#nextPrefix
+    await this.#store.write(batch => {
+      for (const prefix of lost) batch.put(directoryKeys.dropped(prefix), new Uint8Array(0))
+      putJson(batch, directoryKeys.nextPrefix(), this.#nextPrefix)
+      putJson(batch, directoryKeys.suspectBelow(), this.#suspectBelow)
+    })
+    for (const prefix of lost) this.#dropped.add(prefix)
+    await this.#store.forgetDamage()
+  }
+
+  /** The least prefix from `from` on that has keys. */
+  async #nextUsed(from: number): Promise<number | undefined> {
+    if (from > prefixMax) return undefined
+    const iterator = this.#store.iterate(ShardKeys.shards(from, prefixMax), { limit: 1, values: false })
+    try {
+      const [entry] = await iterator.next(1)
+      return entry && ShardKeys.prefixOf(entry[0])
+    } finally {
+      await iterator.close()
+    }
   }
 
   async *#scan(range: ReturnType<typeof directoryKeys.shards>): AsyncGenerator<StoreEntry> {

@@ -36,7 +36,7 @@ export interface HostOptions {
   readonly scrub?: Partial<ScrubOptions>
 }
 
-/** Told of what is not as it was written; the same thing more than once. */
+/** Receives reports of damaged records and content; may be called more than once for one of them. */
 export interface DamageListener {
   damagedReplica(shard: ShardId): void
   /** @param shards those of this node that name it */
@@ -106,17 +106,19 @@ export class ShardHost {
    * @throws StorageError, BlobError
    */
   static async open(runtime: ShardRuntime, options: HostOptions = {}): Promise<ShardHost> {
-    const store = await runtime.storage.open(documentStoreName, { ...defaultOptions, ...options.store })
+    const store = await runtime.storage.open(documentStoreName, { ...defaultOptions, ...options.store, onDamage: 'report' })
+    const { damage } = store
     let directory
     let blobs
     try {
-      directory = await ShardDirectory.open(store, runtime.random)
-      blobs = new NodeBlobs({ ...runtime, blobs: await runtime.blobs.open(blobStoreName), store })
+      const opened = directory = await ShardDirectory.open(store, runtime.random)
+      blobs = new NodeBlobs({ ...runtime, blobs: await runtime.blobs.open(blobStoreName), store, complete: () => opened.suspects().length === 0 })
     } catch (error) {
       await store.close()
       throw error
     }
     const host = new ShardHost(runtime, store, directory, blobs, options)
+    host.#noteSuspects(damage)
     blobs.start()
     host.#scrubber.start()
     host.#reclaimer.start()
@@ -161,9 +163,18 @@ export class ShardHost {
     return () => { this.#commitListeners.delete(listener) }
   }
 
-  /** Calls back when something on the disk is not what was written. Returns an unsubscribe function. */
+  /** Acknowledged writes are missing on this disk: which shard they were of is not known. */
+  #noteSuspects(damage: readonly string[]): void {
+    const shards = this.#directory.suspects().length
+    if (damage.length === 0 && shards === 0) return
+    this.#damaged.add(shards)
+    this.#runtime.log.error({ damage, shards }, 'writes that this node acknowledged are missing on its disk; each of its replicas is rebuilt where there are others')
+  }
+
+  /** Calls back when something on the disk is not what was written, and for what was found so before. Returns an unsubscribe function. */
   onDamage(listener: DamageListener): () => void {
     this.#damageListeners.add(listener)
+    for (const shard of this.#directory.suspects()) listener.damagedReplica(shard)
     return () => { this.#damageListeners.delete(listener) }
   }
 

@@ -88,15 +88,17 @@ export class MemoryDisk {
   }
 
   /**
-   * Takes batches of a store that no process has open back from its disk, as a damaged log does: later ones may follow, or none.
-   * @param from index of the first one in the journal @param to behind the last one
-   * @returns whether the next opening notices, as it must whenever acknowledged writes are gone for longer than the store's `watermarkMs`
+   * Takes batches of a store that no process has open back from its disk, as a damaged log does: later ones may follow, or none. The next
+   * opening notices; nothing happens where it could not, since no write is lost that was acknowledged longer ago than `watermarkMs`.
+   * @param from index of the first one in the journal
+   * @param to behind the last one
+   * @returns whether they were taken back
    */
   loseBatches(store: string, from: number, to: number): boolean {
     if (this.#openers.has(store)) throw new Error(`the store ${store} is open`)
-    const noticed = this.#journals.get(store)?.lose(from, to) ?? false
-    if (noticed) this.#damage.set(store, ['batches of its log are missing (simulated)'])
-    return noticed
+    const lost = this.#journals.get(store)?.lose(from, to) ?? false
+    if (lost) this.#damage.set(store, ['batches of its log are missing (simulated)'])
+    return lost
   }
 
   /** @internal */
@@ -126,7 +128,8 @@ export class MemoryDisk {
     if (data === undefined) this.#stores.set(name, data = new SortedMap())
     const damage = this.damageOf(name)
     if (damage.length > 0 && onDamage === 'refuse') throw new StorageError('corrupt', `the store ${name} is damaged: ${damage.join('; ')}`)
-    if (this.#journalBatches > 0 && !this.#journals.has(name)) this.#journals.set(name, new WriteJournal(data, this.#journalBatches))
+    // What was in the log before goes into tables now.
+    if (this.#journalBatches > 0) this.#journals.set(name, new WriteJournal(data, this.#journalBatches))
     const store = new MemoryStore(name, data, this, this.#clock, watermarkMs)
     this.#openers.set(name, store)
     return store

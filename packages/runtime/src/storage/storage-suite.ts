@@ -2,13 +2,15 @@
 import assert from 'node:assert/strict'
 import { queuedBytesMax } from './group-commit-store.ts'
 import { lastKey, StorageError } from './storage.ts'
-import type { Range, Storage, Store, StoreEntry, StoreIterator } from './storage.ts'
+import type { Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
 
 export interface StorageSuiteOptions {
   /** A storage without any store in it. */
   readonly create: () => Promise<Storage>
   /** Removes what `create` made; every store is closed by then. */
   readonly destroy: (storage: Storage) => Promise<void>
+  /** Takes the last durable write of a store that is closed off its disk. */
+  readonly loseLastWrite: (storage: Storage, store: string) => Promise<void>
 }
 
 const everything: Range = { gte: '', lt: lastKey }
@@ -43,9 +45,13 @@ class Fixture {
     await this.#options.destroy(this.storage)
   }
 
-  async reopen(): Promise<void> {
+  async reopen(options?: StoreOptions): Promise<void> {
     await this.store.close()
-    this.#store = await this.storage.open('documents')
+    this.#store = await this.storage.open('documents', options)
+  }
+
+  loseLastWrite(): Promise<void> {
+    return this.#options.loseLastWrite(this.storage, 'documents')
   }
 
   puts(entries: readonly (readonly [string, string])[]): Promise<void> {
@@ -72,6 +78,7 @@ export function storageSuite(name: string, options: StorageSuiteOptions): void {
     describe('iterators', () => iterators(fixture))
     describe('ranges', () => ranges(fixture))
     describe('names', () => names(fixture))
+    describe('damage', () => damage(fixture))
   })
 }
 
@@ -276,6 +283,33 @@ function names(fixture: Fixture): void {
 
   it('cannot leave the directory', async () => {
     for (const bad of ['', '..', 'a/b', 'A', 'a'.repeat(65)]) await assert.rejects(fixture.storage.open(bad), TypeError)
+  })
+}
+
+function damage(fixture: Fixture): void {
+  it('is not found where nothing is missing', async () => {
+    await fixture.puts([['a', '1']])
+    await fixture.reopen({ onDamage: 'report' })
+    assert.deepEqual(fixture.store.damage, [])
+    await fixture.store.forgetDamage()
+    assert.deepEqual(await fixture.list(), ['a=1'])
+  })
+
+  it('keeps a store closed, and is reported to whoever opens it all the same until it is forgotten', async () => {
+    await fixture.puts([['a', '1']])
+    await fixture.puts([['b', '2']])
+    await fixture.store.close()
+    await fixture.loseLastWrite()
+    for (let attempt = 0; attempt < 2; attempt++) assert.equal(await outcome(fixture.storage.open('documents')), 'corrupt')
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await fixture.reopen({ onDamage: 'report' })
+      assert.notDeepEqual(fixture.store.damage, [])
+    }
+    await fixture.store.forgetDamage()
+    assert.deepEqual(fixture.store.damage, [])
+    await fixture.puts([['c', '3']])
+    await fixture.reopen()
+    assert.deepEqual(await fixture.list(), ['a=1', 'c=3'])
   })
 }
 

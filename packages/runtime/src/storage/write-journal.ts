@@ -45,13 +45,15 @@ export class WriteJournal {
   }
 
   /**
-   * Takes batches back, as far as later ones have not replaced what they wrote.
-   * @param from the first one, 0: the oldest @param to behind the last one
-   * @returns whether the opening of the store notices: a batch follows, or the watermark covers one of them
+   * Takes batches back, as far as later ones have not replaced what they wrote. Does nothing unless the next opening of the store must
+   * notice: a batch follows, or the watermark covers one of them.
+   * @param from the first one, 0: the oldest
+   * @param to behind the last one
    */
   lose(from: number, to: number): boolean {
     const lost = this.#entries.slice(from, to)
     const later = this.#entries.slice(to)
+    if (lost.length === 0 || (later.length === 0 && !lost.some(({ covered }) => covered))) return false
     for (const { before } of lost.toReversed()) {
       for (const [key, value] of before) {
         if (later.some(entry => entry.before.has(key))) continue
@@ -61,6 +63,6 @@ export class WriteJournal {
     }
     // What the others held before is no longer true.
     this.reset()
-    return lost.length > 0 && (later.length > 0 || lost.some(({ covered }) => covered))
+    return true
   }
 }

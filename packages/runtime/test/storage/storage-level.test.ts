@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,6 +19,14 @@ storageSuite('LevelStorage', {
   },
   destroy: async storage => {
     await rm(directories.get(storage) as string, { recursive: true })
+  },
+  loseLastWrite: async (storage, name) => {
+    const directory = join(directories.get(storage) as string, name)
+    for (const file of (await readdir(directory)).filter(file => file.endsWith('.log'))) {
+      const bytes = await readFile(join(directory, file))
+      const at = bytes.indexOf('b\x012')
+      if (at >= 0) await truncate(join(directory, file), at)
+    }
   },
 })
 

@@ -4,7 +4,18 @@ import { MemoryDisk, MemoryStorage } from '../../src/storage/storage-memory.ts'
 import { lastKey } from '../../src/storage/storage.ts'
 import { storageSuite } from '../../src/storage/storage-suite.ts'
 
-storageSuite('MemoryStorage', { create: async () => new MemoryStorage(), destroy: async () => {} })
+storageSuite('MemoryStorage', {
+  create: async () => {
+    const disk = new MemoryDisk()
+    disk.keepJournal(10)
+    return new MemoryStorage(disk)
+  },
+  destroy: async () => {},
+  loseLastWrite: async (storage, store) => {
+    const { disk } = storage as MemoryStorage
+    expect(disk.loseBatches(store, disk.journalLength(store) - 1, disk.journalLength(store))).to.equal(true)
+  },
+})
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 

@@ -19,6 +19,8 @@ export interface BlobSweepParts {
   readonly log: Log
   readonly metrics: Metrics
   readonly leases: BlobLeases
+  /** False while references may be missing that were written. */
+  readonly complete: () => boolean
 }
 
 /**
@@ -78,7 +80,8 @@ export class BlobSweep {
   }
 
   async #sweep(): Promise<number> {
-    const { blobs, store, leases } = this.#parts
+    const { blobs, store, leases, complete } = this.#parts
+    if (!complete()) return 0
     let count = 0
     let settled = -1
     for await (const hash of blobs.list()) {

@@ -12,6 +12,8 @@ export interface NodeBlobsParts {
   readonly blobs: BlobStore
   /** Where the references lie. */
   readonly store: Store
+  /** False while references may be missing that were written: no content is removed then. */
+  readonly complete: () => boolean
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics

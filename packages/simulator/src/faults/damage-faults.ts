@@ -81,6 +81,25 @@ export function damageLog(context: FaultContext): Fault | undefined {
   })
 }
 
+/**
+ * A node dies, and a damaged log on its disk lacks some of its last writes, or all of them from some moment on. With documents each of its
+ * replicas must be replaced; on incomplete metadata the node must refuse to start, and its administrator then empties the disk.
+ */
+export function loseBatches(context: FaultContext): Fault | undefined {
+  const { dice, disks, world } = context
+  return offWithItsDisk(context, node => {
+    const store = dice.pick([documentStoreName, controlStoreName])
+    const length = node.disk.journalLength(store)
+    if (length === 0) return
+    const from = dice.integer(0, length - 1)
+    const to = dice.chance(0.5) ? length : dice.integer(from + 1, length)
+    if (!node.disk.loseBatches(store, from, to)) return
+    world.say(`${node.host}: batches ${from} to ${to} of the last ${length} of ${store} are missing`)
+    if (store === controlStoreName) disks.damageLog(node)
+    else disks.noteDamage(node)
+  })
+}
+
 function hasOtherCopies({ disks, options, supervisor }: FaultContext): boolean {
   return options.founders >= replicasMin && options.w !== 1 && disks.disksLost === 0 && supervisor.leaving === 0
 }

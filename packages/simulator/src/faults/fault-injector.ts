@@ -1,7 +1,7 @@
 import type { FaultName } from '../swarm/swarm-options.ts'
 import type { Weather } from '../swarm/weather.ts'
 import { jumpClock } from './clock-faults.ts'
-import { damageBlob, damageLog, damageRecord } from './damage-faults.ts'
+import { damageBlob, damageLog, damageRecord, loseBatches } from './damage-faults.ts'
 import { failingDisk, failingReads, fullDisk, slowDisk } from './disk-faults.ts'
 import type { Fault, FaultContext } from './fault.ts'
 import { leave } from './membership-faults.ts'
@@ -14,7 +14,7 @@ const makers: Readonly<Record<FaultName, (context: FaultContext) => Fault | unde
   'kill-connections': killConnections, 'drop-connections': dropConnections,
   'slow-disk': slowDisk, 'full-disk': fullDisk, 'failing-disk': failingDisk, 'failing-reads': failingReads,
   'jump-clock': jumpClock,
-  'damage-record': damageRecord, 'damage-blob': damageBlob, 'damage-log': damageLog,
+  'damage-record': damageRecord, 'damage-blob': damageBlob, 'damage-log': damageLog, 'lose-batches': loseBatches,
   'linger-connections': lingerConnections, 'cross-dial': crossDial, 'leave': leave,
 }
 

@@ -17,6 +17,8 @@ const clearInTwoChance = 0.5
 const clearPauseMsMax = 3000
 const keepUnsyncedChance = 0.5
 const landFailedChance = 0.5
+/** Batches of each store that a fault can lose. */
+const journalBatches = 40
 
 /** The disks of all nodes: how each misbehaves now. */
 export class FaultyDisks {
@@ -99,6 +101,7 @@ export class FaultyDisks {
       this.#hit.add(node)
       return code
     }
+    node.disk.keepJournal(journalBatches)
     const clears = dice.fork(`clears ${node.number} ${this.#lost}`)
     node.disk.setFaults({
       clearPauseMs: () => clears.chance(clearInTwoChance) ? clears.between(0, clearPauseMsMax) : 0,

@@ -25,6 +25,22 @@ export const damageBugs: readonly PlantedBug[] = [
       runtime: runtime => withStores(runtime, (store, name) => name === controlStoreName ? unchecked(store, key => key[0] !== snapshotChunk) : store),
     }),
   },
+  {
+    name: 'unnoticed-loss',
+    does: 'a node goes on with documents although acknowledged writes are missing in their store',
+    caughtBy: ['replicas-equal', 'converge', 'acknowledged-kept', 'changes-complete', 'changes-follow', 'fresh-reads', 'purged-stays', 'attachments-kept', 'blobs-kept', 'attachments-readable', 'internal-error', 'exception'],
+    plant: () => () => ({ runtime: runtime => withStores(runtime, store => withChanges(store, { damage: [] })) }),
+  },
+  {
+    name: 'unnoticed-loss-of-metadata',
+    does: 'a node starts although acknowledged writes are missing in its metadata',
+    caughtBy: ['damaged-log', 'metadata-log', 'fatal', 'start', 'exception', 'converge'],
+    plant: () => () => ({
+      runtime: runtime => ({
+        ...runtime, storage: withChanges(runtime.storage, { open: (name, options) => runtime.storage.open(name, { ...options, onDamage: 'report' }) }),
+      }),
+    }),
+  },
 ]
 
 /** The store with a checksum that fits in front of each of those values, whatever is in them. */

@@ -59,7 +59,8 @@ export const faultNames = [
   'linger-connections', 'cross-dial', 'leave',
 ] as const
 export const damageNames = ['damage-record', 'damage-blob', 'damage-log'] as const
-export type FaultName = (typeof faultNames)[number] | (typeof damageNames)[number]
+export const missingNames = ['lose-batches'] as const
+export type FaultName = (typeof faultNames)[number] | (typeof damageNames)[number] | (typeof missingNames)[number]
 
 export function drawSwarmOptions(dice: Dice): SwarmOptions {
   const options = drawOptions(dice)
@@ -92,7 +93,7 @@ function drawOptions(dice: Dice): SwarmOptions {
     syncDelayMs: { min: syncMin, max: syncMin + dice.pick([0, 2, 10]) },
     faultPauseMs: calm ? Infinity : dice.pick([300, 1000, 3000, 8000]),
     faultMsMax: dice.pick([500, 3000, 15_000, 90_000]),
-    faults: { ...drawFaults(dice), ...thinned(dice.fork('damage'), damageNames, usualDamage, 0.6) },
+    faults: { ...drawFaults(dice), ...thinned(dice.fork('damage'), damageNames, usualDamage, 0.6), ...thinned(dice.fork('missing'), missingNames, { 'lose-batches': 5 }, 0.6) },
     bulkMax: dice.pick([4, 8, 8, 300]),
     attachmentBytesMax: dice.pick([30, 1000, 100_000, 600_000]),
     readers: dice.pick([0, 1, 1, 2]),

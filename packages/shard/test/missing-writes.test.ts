@@ -1,0 +1,90 @@
+import type { ShardId } from '@sectional/core'
+import { ManualClock, MemoryBlobStorage, MemoryDisk, MemoryStorage } from '@sectional/runtime'
+import { expect } from 'chai'
+import { documentStoreName, ShardHost, verifyShard } from '../src/index.ts'
+import type { ShardEngine } from '../src/index.ts'
+import { collect, context, edit, shardA, shardB, shardRuntime } from './shard-world.ts'
+
+const journalBatches = 100
+
+/** A disk that can lose what was written last, with a host on it. */
+class LossyWorld {
+  readonly clock = new ManualClock()
+  readonly disk = new MemoryDisk(this.clock)
+  readonly blobs = new MemoryBlobStorage()
+  damaged: ShardId[] = []
+  host!: ShardHost
+
+  constructor() {
+    this.disk.keepJournal(journalBatches)
+  }
+
+  async open(seed: number): Promise<void> {
+    this.damaged = []
+    this.host = await ShardHost.open(shardRuntime(new MemoryStorage(this.disk), this.clock, seed, this.blobs))
+    this.host.onDamage({ damagedReplica: shard => { this.damaged.push(shard) }, damagedBlob: () => {} })
+  }
+
+  /** Closes the host and takes batches off its disk. */
+  async lose(from: number, to: number): Promise<void> {
+    await this.host.close()
+    expect(this.disk.loseBatches(documentStoreName, from, to)).to.equal(true)
+  }
+
+  get batches(): number {
+    return this.disk.journalLength(documentStoreName)
+  }
+}
+
+async function write(replica: ShardEngine, id: string): Promise<void> {
+  await replica.updateDocuments({ edits: [edit(id, null, { id })], revsLimit: 100 }, context)
+}
+
+async function ids(replica: ShardEngine): Promise<string[]> {
+  return (await collect(replica.scanDocuments({ descending: false, body: false, leaves: false }, context))).map(({ id }) => id)
+}
+
+describe('a shard host whose disk lacks acknowledged writes', () => {
+  let world: LossyWorld
+  beforeEach(async () => {
+    world = new LossyWorld()
+    await world.open(1)
+  })
+  afterEach(() => world.host.close())
+
+  it('takes each of its replicas for damaged until it has begun another life', async () => {
+    const [a] = [await world.host.create(shardA), await world.host.create(shardB)]
+    for (const id of ['one', 'two', 'three']) await write(a, id)
+    const before = (await a.replicaInfo(context)).history
+    await world.lose(world.batches - 2, world.batches - 1)
+    for (const seed of [2, 3]) {
+      await world.open(seed)
+      expect(world.damaged).to.have.deep.members([shardA, shardB])
+      if (seed === 2) await world.host.close()
+    }
+    await world.host.rebuild(shardA)
+    const rebuilt = world.host.replica(shardA)!
+    expect((await rebuilt.replicaInfo(context)).history).to.not.equal(before)
+    expect((await verifyShard(rebuilt.records)).problems).to.deep.equal([])
+    expect(await ids(rebuilt)).to.deep.equal(['one', 'three'])
+    await world.host.close()
+    await world.open(4)
+    expect(world.damaged).to.deep.equal([shardB])
+  })
+
+  it('gives no prefix out again that has keys, and clears what no shard claims', async () => {
+    const added = world.batches
+    const a = await world.host.create(shardA)
+    await write(a, 'old')
+    const { prefix } = a.records.keys
+    await world.lose(added, added + 1)
+    await world.open(2)
+    expect(world.host.list()).to.deep.equal([])
+    const again = await world.host.create(shardA)
+    expect(again.records.keys.prefix).to.be.greaterThan(prefix)
+    await world.host.reclaimed()
+    expect(await ids(again)).to.deep.equal([])
+    expect(world.disk.entries(documentStoreName).filter(([key]) => key.startsWith('\0\0\0' + String.fromCharCode(prefix)))).to.deep.equal([])
+    expect(world.damaged).to.deep.equal([])
+  })
+})
