@@ -60,6 +60,15 @@ export class MeasuredCluster {
     }
   }
 
+  /** Links that ended since the nodes started, by their logs. */
+  linksLost(): number {
+    return this.nodes.reduce((count, _, index) => count + (this.#log(index).match(/a link closed/g)?.length ?? 0), 0)
+  }
+
+  #log(index: number): string {
+    return readFileSync(join(this.#folder, `node${index + 1}`, 'node.log'), 'utf8')
+  }
+
   async stop(): Promise<void> {
     await Promise.all(this.#children.map(end))
     rmSync(this.#folder, { recursive: true })
@@ -70,7 +79,7 @@ export class MeasuredCluster {
     for (;;) {
       const status = await fetch(`http://127.0.0.1:${port}/_up`).then(answer => answer.status, () => 0)
       if (status === 200) return
-      if (performance.now() - startedAt > startMsMax) throw new Error(`node${index + 1} is not up:\n${readFileSync(join(this.#folder, `node${index + 1}`, 'node.log'), 'utf8').slice(-2000)}`)
+      if (performance.now() - startedAt > startMsMax) throw new Error(`node${index + 1} is not up:\n${this.#log(index).slice(-2000)}`)
       await pause(50)
     }
   }

@@ -2,7 +2,7 @@
 import { ReplicaError, revisionHash, shardRanges } from '@sectional/core'
 import type { CallContext, Leaf, ReplicaCheckpoint, ReplicaErrorCode, ShardId, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { ManualClock, SeededRandom } from '@sectional/runtime'
+import { ManualClock, SeededRandom, Turns } from '@sectional/runtime'
 import type { Log, Metrics, Runtime } from '@sectional/runtime'
 import { AntiEntropy } from '../src/anti-entropy/anti-entropy.ts'
 import type { AntiEntropyOptions } from '../src/anti-entropy/anti-entropy-options.ts'
@@ -186,7 +186,7 @@ export class ReplicaWorld {
   runtime(node: string): Runtime {
     let metrics = this.metrics.get(node)
     if (metrics === undefined) this.metrics.set(node, metrics = new TestMetrics())
-    return { clock: this.clock, random: this.#random, log: silentLog, metrics } as unknown as Runtime
+    return { clock: this.clock, turns: new Turns(this.clock), random: this.#random, log: silentLog, metrics } as unknown as Runtime
   }
 
   async jitter(): Promise<void> {

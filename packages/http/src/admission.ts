@@ -5,21 +5,26 @@ import type { RequestContext } from './request-context.ts'
 
 const retryAfter = { 'Retry-After': '1' }
 
+type AdmissionOptions = Pick<HttpOptions, 'concurrentRequestsMax' | 'feedsMax' | 'bufferedBodyBytesMax' | 'parsedBytesMax'>
+
 export class Admission {
   readonly #requestsMax: number
   readonly #feedsMax: number
   readonly #bytesMax: number
+  readonly #parsedMax: number
   #requests = 0
   #feeds = 0
   #bytes = 0
   #answerBytes = 0
+  #parsedBytes = 0
   #closed = false
   #onIdle: (() => void) | null = null
 
-  constructor({ concurrentRequestsMax, feedsMax, bufferedBodyBytesMax }: Pick<HttpOptions, 'concurrentRequestsMax' | 'feedsMax' | 'bufferedBodyBytesMax'>) {
+  constructor({ concurrentRequestsMax, feedsMax, bufferedBodyBytesMax, parsedBytesMax }: AdmissionOptions) {
     this.#requestsMax = concurrentRequestsMax
     this.#feedsMax = feedsMax
     this.#bytesMax = bufferedBodyBytesMax
+    this.#parsedMax = parsedBytesMax
   }
 
   get requests(): number { return this.#requests }
@@ -43,6 +48,7 @@ export class Admission {
     if (request !== null) {
       this.#bytes -= request.reservedBytes
       this.#answerBytes -= request.answerBytes
+      this.#parsedBytes -= request.parsedBytes
     }
     if (request?.isFeed) this.#feeds--
     else this.#requests--
@@ -70,6 +76,17 @@ export class Admission {
     this.checkBody(bytes)
     this.#bytes += bytes
     request.reservedBytes += bytes
+  }
+
+  /**
+   * Counts the estimated memory of what a body becomes when it is parsed, until the request ends. A request that is alone always fits.
+   * @throws ApiError `service_unavailable` when so much would not fit beside the other requests
+   */
+  reserveParsed(request: RequestContext, bytes: number): void {
+    const others = this.#parsedBytes - request.parsedBytes
+    if (others > 0 && this.#parsedBytes + bytes > this.#parsedMax) throw overloaded('large bodies')
+    this.#parsedBytes += bytes
+    request.parsedBytes += bytes
   }
 
   /** @throws ApiError `service_unavailable` when clients are too slow to take other answers for one more of so many bytes */

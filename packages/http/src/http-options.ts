@@ -8,6 +8,12 @@ export interface HttpOptions {
   readonly bodyBytesMax: number
   /** Bytes of all request bodies held at once, and of all whole answers that clients have not taken; more are answered 503 with Retry-After. */
   readonly bufferedBodyBytesMax: number
+  /** Decoded bytes of a gzip body for each byte sent, above 1 MiB (413). */
+  readonly gzipRatioMax: number
+  /** Values and names of members in the JSON of one request that is no document (413 above). */
+  readonly jsonValuesMax: number
+  /** Estimated memory for what the bodies of all running requests became when they were parsed; more are answered 503 with Retry-After. */
+  readonly parsedBytesMax: number
   /** Documents accepted with `batch=ok` and not yet written; beyond that a `batch=ok` write is awaited. */
   readonly batchedDocumentsMax: number
   /** Bytes of their bodies, beyond which a `batch=ok` write is awaited too. */
@@ -27,6 +33,9 @@ export const defaultHttpOptions: HttpOptions = Object.freeze({
   feedsMax: 20_000,
   bodyBytesMax: 128 * mebibyte,
   bufferedBodyBytesMax: 256 * mebibyte,
+  gzipRatioMax: 100,
+  jsonValuesMax: 500_000,
+  parsedBytesMax: 512 * mebibyte,
   batchedDocumentsMax: 1000,
   batchedBytesMax: 16 * mebibyte,
   credentialsMax: 10_000,

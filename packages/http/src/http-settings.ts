@@ -39,6 +39,10 @@ export class HttpSettings {
   get attachmentPolicy(): string { return this.text('csp', 'attachments_header_value', 'sandbox') }
   /** Revisions of one `_purge`. */
   get purgedRevisionsMax(): number { return this.integer('purge', 'max_revisions_number', Infinity) }
+  /** Documents of one `_bulk_docs`. */
+  get bulkDocumentsMax(): number { return this.integer('couchdb', 'max_bulk_docs_count', 50_000) }
+  /** Documents asked for in one `_bulk_get`, `_revs_diff` or `_missing_revs`, and documents of one `_purge`. */
+  get bulkGetMax(): number { return this.integer('couchdb', 'max_bulk_get_count', 50_000) }
   /** Bytes of JSON in one partition; 0 or less: no limit. */
   get partitionBytesMax(): number { return this.integer('couchdb', 'max_partition_size', 10_737_418_240) || Infinity }
   get requestBytesMax(): number { return this.integer('chttpd', 'max_http_request_size', 4_294_967_296) }

@@ -1,5 +1,5 @@
 /** Parameters of `_all_docs`, `_design_docs` and `_local_docs`, from the query string and the body (api.md A5.8). */
-import { ApiError, isJsonObject, parseJson, parseJsonObject, type JsonObject } from '@sectional/core'
+import { ApiError, isJsonObject, parseJson, type JsonObject } from '@sectional/core'
 import { nonNegativeInteger, strictBoolean, type Query } from './query.ts'
 
 export interface ListParameters {
@@ -73,8 +73,7 @@ export function listQueryParameters(query: Query, member: unknown): ListParamete
 }
 
 /** @throws ApiError when the body has no array `queries` */
-export function listQueries(bytes: Uint8Array): readonly unknown[] {
-  const { queries } = parseJsonObject(bytes)
+export function listQueries({ queries }: JsonObject): readonly unknown[] {
   if (queries === undefined) throw new ApiError('bad_request', 'POST body must include `queries` parameter.')
   if (!Array.isArray(queries)) throw new ApiError('bad_request', '`queries` member must be an array.')
   return queries

@@ -30,6 +30,8 @@ export class RequestContext {
   bodyTimeMs = 0
   /** Bytes of the admission budget that this request holds. */
   reservedBytes = 0
+  /** Estimated bytes of what its body became when it was parsed. */
+  parsedBytes = 0
   /** Bytes of its answer that are counted there. */
   answerBytes = 0
   /** What it has uploaded, kept until it ends. */

@@ -22,6 +22,18 @@ export function attachmentTooLarge(id: string, name: string, bytes: number, byte
   return new ApiError('attachment_too_large', `${name} of ${id}: ${bytes} bytes, couchdb/max_attachment_size is ${bytesMax}`)
 }
 
+/** @param bytes as sent @param freeBytes decoded bytes that any body may have */
+export function gzipTooLarge(bytes: number, ratioMax: number, freeBytes: number): ApiError {
+  return new ApiError('too_large', `the request entity is too large: ${bytes} bytes of gzip become more than ${ratioMax} times as many, which is limits/gzip_ratio for more than ${freeBytes} decoded bytes; send smaller requests`)
+}
+
+export const bulkGetSetting = 'couchdb/max_bulk_get_count'
+
+/** @param what are counted, as the client knows them @param setting the limit's name */
+export function tooMany(what: string, count: number, max: number, setting: string): ApiError {
+  return new ApiError('too_large', `the request entity is too large: ${count} ${what}, ${setting} is ${max}; send them in several requests`)
+}
+
 /** A limit of request bodies with the setting that it comes from. */
 export interface RequestLimit { readonly bytes: number; readonly setting: string }
 

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { basic, MemoryNode } from './memory-node.ts'
 
@@ -37,6 +38,64 @@ describe('overload', () => {
     door.open()
     expect((await first).status).to.equal(201)
     expect((await node.put('/db/b', { text: 'x'.repeat(1000) })).status).to.equal(201)
+    await node.stop()
+  })
+
+  it('refuses bodies whose parsed form does not fit beside those of other requests, and frees the memory afterwards', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { parsedBytesMax: 30_000 },
+      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+    })
+    await node.put('/db')
+    // Alone it may be as large as it is.
+    const first = node.post('/db/_bulk_docs', { docs: Array.from({ length: 20 }, () => ({})) })
+    const refused = await node.post('/db/_bulk_docs', { docs: [{}, {}] })
+    expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
+    expect(refused.json.reason).to.contain('large bodies')
+    door.open()
+    expect((await first).status).to.equal(201)
+    expect((await node.post('/db/_bulk_docs', { docs: [{}, {}] })).status).to.equal(201)
+    await node.stop()
+  })
+
+  it('names the limit that a costly body goes beyond', async () => {
+    const node = new MemoryNode({ http: { jsonValuesMax: 1200 } })
+    await node.put('/db')
+    await node.configuration.set('couchdb', 'max_bulk_docs_count', '3', { persist: false })
+    await node.configuration.set('couchdb', 'max_bulk_get_count', '2', { persist: false })
+    const filler = `"${'x'.repeat(64 * 1024)}"`
+    for (const [path, body, reason] of [
+      ['_bulk_docs', { docs: [{}, {}, {}, {}] }, 'more than 3 documents, which is couchdb/max_bulk_docs_count'],
+      ['_bulk_get', { docs: [{}, {}, {}] }, '3 documents, couchdb/max_bulk_get_count is 2'],
+      ['_revs_diff', { a: [], b: [], c: [] }, '3 documents, couchdb/max_bulk_get_count is 2'],
+      ['_missing_revs', { a: [], b: [], c: [] }, '3 documents, couchdb/max_bulk_get_count is 2'],
+      ['_purge', { a: [], b: [], c: [] }, '3 documents, couchdb/max_bulk_get_count is 2'],
+      ['_all_docs', `{"keys":[${'1,'.repeat(1300)}${filler}]}`, 'more than 1200 values and names of members, which is limits/json_values'],
+      ['_changes?filter=_doc_ids', `{"doc_ids":[${'"a",'.repeat(1300)}${filler}]}`, 'limits/json_values'],
+      ['_all_docs', `{"keys":${'['.repeat(100_000)}`, 'nested deeper than 1000 levels'],
+    ] as const) {
+      const answer = await node.post(`/db/${path}`, body, { 'content-type': 'application/json' })
+      expect(answer.status, path).to.equal(reason.startsWith('nested') ? 400 : 413)
+      expect(answer.json.reason, path).to.contain(reason)
+    }
+    expect((await node.post('/db/_bulk_docs', { docs: [{}, {}, {}] })).status).to.equal(201)
+    await node.stop()
+  })
+
+  it('refuses gzip that becomes many times its size', async () => {
+    const node = new MemoryNode()
+    await node.put('/db')
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    const packed = (text: string): Uint8Array => gzipSync(text)
+    const bomb = packed(`{"docs":[${'{},'.repeat(5_000_000)}{}]}`)
+    const refused = await node.post('/db/_bulk_docs', bomb, headers)
+    expect(refused.status).to.equal(413)
+    expect(refused.json.reason).to.contain(`${bomb.length} bytes of gzip become more than 100 times as many, which is limits/gzip_ratio`)
+    // The ratio of ordinary documents, and any ratio of small ones.
+    const ordinary = JSON.stringify({ docs: Array.from({ length: 20_000 }, (_, index) => ({ number: index, text: `the ${index * 7919 % 10_007}th of them`, kind: 'ordinary document' })) })
+    expect((await node.post('/db/_bulk_docs', packed(ordinary), headers)).status).to.equal(201)
+    expect((await node.put('/db/a', packed(`{"a":"${'x'.repeat(900_000)}"}`), headers)).status).to.equal(201)
     await node.stop()
   })
 

@@ -14,6 +14,7 @@ import { SeededRandom } from './random-seeded.ts'
 import type { Random } from './random.ts'
 import type { Runtime } from './runtime.ts'
 import { MemoryDisk, MemoryStorage } from './storage/storage-memory.ts'
+import { Turns } from './turns.ts'
 
 /** What nodes of one process share (clock, hub), and what a node finds again after a crash (disk). */
 export interface MemoryRuntimeOptions {
@@ -49,6 +50,7 @@ export function createMemoryRuntime(options: MemoryRuntimeOptions = {}): MemoryR
   const http = new MemoryHttpListener(clock)
   return {
     clock,
+    turns: new Turns(clock),
     random: options.random ?? new SeededRandom(1),
     storage,
     blobs,

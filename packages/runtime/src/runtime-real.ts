@@ -15,6 +15,7 @@ import { RealRandom } from './random-real.ts'
 import type { Runtime } from './runtime.ts'
 import { LevelStorage } from './storage/storage-level.ts'
 import { storageMetrics } from './storage/storage-metrics.ts'
+import { Turns } from './turns.ts'
 
 export interface RealRuntimeOptions {
   /** Holds everything the node keeps; made (readable by its owner only) when it is missing. */
@@ -41,6 +42,7 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   const machine = new RealMachine()
   return {
     clock,
+    turns: new Turns(clock),
     random: new RealRandom(),
     storage: new LevelStorage({ directory: join(options.dataDirectory, 'stores'), observer: storageMetrics(metrics, clock) }),
     blobs: new FileBlobStorage(join(options.dataDirectory, 'blobs')),

@@ -13,9 +13,12 @@ import type { HttpListener } from './http/http-listener.ts'
 import type { Log } from './log/log.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Machine } from './machine.ts'
+import type { Turns } from './turns.ts'
 
 export interface Runtime {
   readonly clock: Clock
+  /** Divides long work of this node into slices. */
+  readonly turns: Turns
   readonly random: Random
   readonly storage: Storage
   readonly blobs: BlobStorage

@@ -6,7 +6,7 @@ import type {
   UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import { followTrail, ReplicaError } from '@sectional/core'
-import type { Clock, Store } from '@sectional/runtime'
+import type { Clock, Store, Turns } from '@sectional/runtime'
 import type { CompactedShard } from './compaction/shard-compaction.ts'
 import type { Compactor } from './compaction/compactor.ts'
 import { checkCall, damageIn, toReplicaError, withinDeadline } from './call-guard.ts'
@@ -41,6 +41,7 @@ export interface EngineResources {
   readonly store: Store
   readonly blobs: NodeBlobs
   readonly clock: Clock
+  readonly turns: Turns
   readonly metrics: WriteMetrics
   readonly compactor: Compactor
   readonly filterBudget: FilterBudget
@@ -69,7 +70,7 @@ export class ShardEngine implements ShardReplica {
   #catchingUp = false
   #refusal: ReplicaError | undefined
 
-  constructor({ store, blobs, clock, metrics, compactor, filterBudget, keptBudget, onCommit, onDamage }: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
+  constructor({ store, blobs, clock, turns, metrics, compactor, filterBudget, keptBudget, onCommit, onDamage }: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
     this.shard = shard
     this.#history = history
     this.#blobs = blobs
@@ -78,7 +79,7 @@ export class ShardEngine implements ShardReplica {
     this.#waiters = new CommitWaiters(clock)
     this.#compactor = compactor
     this.#onDamage = error => onDamage(shard, error)
-    this.#writer = new ShardWriter(this.records, clock, metrics, filterBudget, () => this.#assertOpen(), documents => {
+    this.#writer = new ShardWriter(this.records, clock, turns, metrics, filterBudget, () => this.#assertOpen(), documents => {
       this.#waiters.committed(this.#writer.committed().sequence)
       compactor.written(shard, this.#compacted())
       onCommit(shard, documents)

@@ -1,5 +1,6 @@
 import type { ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
+import { Turns } from '@sectional/runtime'
 import type { BlobStorage, Clock, Counter, Log, Metrics, Random, Storage, Store, StoreOptions } from '@sectional/runtime'
 import { NodeBlobs } from './blobs/node-blobs.ts'
 import type { CompactionOptions } from './compaction/compaction-options.ts'
@@ -48,6 +49,8 @@ export interface ShardRuntime {
   readonly storage: Storage
   readonly blobs: BlobStorage
   readonly clock: Clock
+  /** Those that the node shares; by default the shards have turns of their own. */
+  readonly turns?: Turns
   readonly random: Random
   readonly metrics: Metrics
   readonly log: Log
@@ -61,6 +64,7 @@ export class ShardHost {
   /** The content of attachments, shared by all shards. */
   readonly blobs: NodeBlobs
   readonly #runtime: ShardRuntime
+  readonly #turns: Turns
   readonly #store: Store
   readonly #directory: ShardDirectory
   readonly #metrics: WriteMetrics
@@ -83,6 +87,7 @@ export class ShardHost {
   private constructor(runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs, { compaction, scrub }: HostOptions) {
     this.blobs = blobs
     this.#runtime = runtime
+    this.#turns = runtime.turns ?? new Turns(runtime.clock)
     this.#store = store
     this.#directory = directory
     this.#metrics = writeMetrics(runtime.metrics)
@@ -145,7 +150,7 @@ export class ShardHost {
 
   #engine(entry: DirectoryEntry, onCommit: (shard: ShardId, documents: boolean) => void): ShardEngine {
     return new ShardEngine({
-      store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, metrics: this.#metrics, compactor: this.#compactor,
+      store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, turns: this.#turns, metrics: this.#metrics, compactor: this.#compactor,
       filterBudget: this.#filterBudget, keptBudget: this.#keptBudget, onCommit, onDamage: (shard, error) => this.#recordDamaged(shard, error),
     }, entry)
   }

@@ -1,6 +1,6 @@
 import { sleep, StorageError } from '@sectional/runtime'
 import type { PartitionInfo, PurgeRow, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
-import type { Clock, Counter, Histogram } from '@sectional/runtime'
+import type { Clock, Counter, Histogram, Turns } from '@sectional/runtime'
 import { HeldTrails } from './held-trails.ts'
 import { DamagedRecordError } from './records/damaged-record.ts'
 import { DocumentRecord } from './records/document-record.ts'
@@ -34,6 +34,7 @@ export interface WriteMetrics {
 export class ShardWriter implements DraftBase {
   readonly #records: ShardRecords
   readonly #clock: Clock
+  readonly #turns: Turns
   readonly #metrics: WriteMetrics
   readonly #assertOpen: () => void
   readonly #onCommit: (documents: boolean) => void
@@ -59,8 +60,9 @@ export class ShardWriter implements DraftBase {
   /** Set while a draft is being decided: whether it looked at something that is not committed yet. */
   #sawPending = false
 
-  constructor(records: ShardRecords, clock: Clock, metrics: WriteMetrics, budget: FilterBudget, assertOpen: () => void, onCommit: (documents: boolean) => void) {
+  constructor(records: ShardRecords, clock: Clock, turns: Turns, metrics: WriteMetrics, budget: FilterBudget, assertOpen: () => void, onCommit: (documents: boolean) => void) {
     this.#clock = clock
+    this.#turns = turns
     this.#records = records
     this.#ids = new KnownIds(records, budget)
     this.#failuresSeen = records.store.failures
@@ -102,7 +104,10 @@ export class ShardWriter implements DraftBase {
     let draft: WriteDraft
     let decision: T
     try {
-      if (ids.length > readAheadMin) await this.#readAhead(ids, ahead)
+      if (ids.length > readAheadMin) {
+        await this.#readAhead(ids, ahead)
+        await this.#turns.pause()
+      }
       while (this.#mustSettle()) {
         await this.#settle()
         ahead.clear()

@@ -7,6 +7,9 @@ import { shardFailure } from './replica-failures.ts'
 import { distributeRevisions } from './revisions-distribution.ts'
 import { batchByShard } from './shard-batches.ts'
 
+/** Larger batches take turns with other long work of this node. */
+const smallBatch = 32
+
 /** Revisions that bring their history (`new_edits=false`): nothing to decide, all replicas merge them at once. */
 export async function storeRevisions(
   scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: RequestContext,
@@ -15,6 +18,7 @@ export async function storeRevisions(
   const failures: ApiError[] = []
   await Promise.all(batchByShard(scope.access, db, writes, scope.options).map(async ({ place, batches }) => {
     for (const { items, indexes } of batches) {
+      if (items.length > smallBatch) await scope.runtime.turns.pause()
       const { verdict, errors } = await distributeRevisions(scope, place, { revisions: items, revsLimit: db.revsLimit, external: true }, null, options.w, context)
       const failure = verdict === 'failed' ? shardFailure(errors) : undefined
       if (failure !== undefined) failures.push(failure)

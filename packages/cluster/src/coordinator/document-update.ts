@@ -13,6 +13,9 @@ import { batchByShard } from './shard-batches.ts'
 import type { ShardBatch } from './shard-batches.ts'
 import { WriteTally } from './write-tally.ts'
 
+/** Larger batches take turns with other long work of this node. */
+const smallBatch = 32
+
 /** Interactive edits: decided once per shard, then sent to the other replicas. One outcome per write, in order. */
 export async function updateDocuments(
   scope: CoordinatorScope, db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: RequestContext,
@@ -27,6 +30,7 @@ export async function updateDocuments(
   await Promise.all(batchByShard(scope.access, db, writes, scope.options).map(async ({ place, batches }) => {
     const distributions: Promise<void>[] = []
     for (const batch of batches) {
+      if (batch.items.length > smallBatch) await scope.runtime.turns.pause()
       // One batch after the other, so that the same id twice is decided in order; distribution overlaps.
       const decided = await decideBatch(scope, db, place, batch, options, context, outcomes, failures)
       if (decided !== undefined) distributions.push(decided.distributed)

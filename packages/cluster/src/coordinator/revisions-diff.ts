@@ -1,3 +1,4 @@
+import { mapBounded } from '@sectional/core'
 import type { RevisionsDiff } from '@sectional/core'
 import { majority } from '../quorum/majority.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
@@ -6,6 +7,9 @@ import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { RequestContext } from './coordinator.ts'
 import type { ShardPlace } from './replica-access.ts'
 import { collectReplies } from './reply-collection.ts'
+
+/** Calls of one request under way at a time, for each of the replicas that are asked. */
+const partsMax = 16
 
 export interface DiffRequest { readonly id: string; readonly revisions: readonly string[] }
 
@@ -26,14 +30,16 @@ export async function diffRevisions(
   })
   const results = new Array<RevisionsDiff>(requests.length)
   const call = readCall(scope, context)
-  await Promise.all([...groups].flatMap(([place, indexes]) => cut(indexes, scope.options.batchDocumentsMax).map(async part => {
+  const parts = [...groups].flatMap(([place, indexes]) => cut(indexes, scope.options.batchDocumentsMax).map(part => ({ place, part })))
+  await mapBounded(parts, partsMax, async ({ place, part }) => {
+    if (parts.length > 1) await scope.runtime.turns.pause()
     const asked = part.map(index => requests[index]!)
     const ask = (r: number | undefined) => collectReplies(scope, place, r, peer => peer.replica.diffRevisions(asked, call))
     let { replies } = await ask(undefined)
     const differ = asked.some((_, i) => replies.some(reply => reply.value[i]!.missing.length !== replies[0]!.value[i]!.missing.length))
     if (differ && replies.length < place.activeCount) replies = (await ask(place.activeCount)).replies
     part.forEach((index, i) => { results[index] = joinDiffs(replies.map(reply => reply.value[i]!), asked[i]!, majority(place.activeCount)) })
-  })))
+  })
   return results
 }
 

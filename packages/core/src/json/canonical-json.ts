@@ -4,7 +4,7 @@
  * lose digits beyond 2^53, take `1.0` for `1`, and move members named like integers to the front.
  *
  * Most clients send canonical JSON, so the first look only makes sure of that, and finds the members that start
- * with an underscore on the way (`scanObject`, about 1 us a kilobyte). The rest is rewritten (`compactJson`).
+ * with an underscore on the way (`ObjectScan`, about 1 us a kilobyte). The rest is rewritten (`compactJson`).
  */
 import { ApiError } from '../errors.ts'
 import {
@@ -27,6 +27,8 @@ export interface ScannedObject {
 /** From the name's quote to behind the value. */
 export interface ScannedMember { readonly name: string; readonly start: number; readonly end: number }
 
+/** From here on a string without escapes is copied natively. */
+const LONG_STRING_LENGTH = 256
 /** Longest number that is taken for finite without asking. */
 const PLAIN_NUMBER_LENGTH_MAX = 300
 
@@ -37,7 +39,36 @@ const PLAIN_NUMBER_LENGTH_MAX = 300
  * @throws ApiError `bad_request` when nested deeper than `JSON_DEPTH_MAX`; SyntaxError for a broken name
  */
 export function scanCanonical(bytes: Uint8Array, start: number): ScannedObject | null {
-  return scanObject(bytes, start, false)
+  return new ObjectScan(bytes, start, false).run(Number.POSITIVE_INFINITY) ?? null
+}
+
+/** The same for an object that ends before byte `until`; undefined: it is longer. */
+export function scanShortCanonical(bytes: Uint8Array, start: number, until: number): ScannedObject | null | undefined {
+  return new ObjectScan(bytes, start, false).run(until)
+}
+
+/** Bytes between two yields of the generators below. */
+const sliceBytes = 64 * 1024
+
+/** What `scanCanonical` does, in slices. */
+export function* scanCanonicalInSlices(bytes: Uint8Array, start: number, sure = false): Generator<void, ScannedObject | null> {
+  const scan = new ObjectScan(bytes, start, sure)
+  for (let until = start + sliceBytes; ; until += sliceBytes) {
+    const found = scan.run(until)
+    if (found !== undefined) return found
+    yield
+  }
+}
+
+/** The valid JSON object from `start` to before `end` in canonical form, in slices; its members must have been compared: repeated ones stay. */
+export function* canonicalObjectInSlices(bytes: Uint8Array, start: number, end: number): Generator<void, ScannedObject> {
+  const found = yield* scanCanonicalInSlices(bytes, start)
+  if (found !== null) return found
+  const compaction = new Compaction(bytes, start, end)
+  while (!compaction.run(sliceBytes)) yield
+  const scanned = yield* scanCanonicalInSlices(compaction.result(), 0, true)
+  if (scanned === null) throw new RangeError('not canonical after compaction')
+  return scanned
 }
 
 /**
@@ -56,42 +87,70 @@ export function canonicalObject(bytes: Uint8Array, start: number, end: number, v
 }
 
 function rescan(canonical: Buffer): ScannedObject {
-  const scanned = scanObject(canonical, 0, true)
+  const scanned = new ObjectScan(canonical, 0, true).run(Number.POSITIVE_INFINITY) ?? null
   if (scanned === null) throw new RangeError('not canonical after compaction')
   return scanned
 }
 
-/** null: not canonical (or too odd to tell quickly). `sure`: known to be canonical. */
-function scanObject(bytes: Uint8Array, start: number, sure: boolean): ScannedObject | null {
-  const special: ScannedMember[] = []
-  let memberCount = 0
-  let depth = 0
-  let memberStart = start + 1
-  let at = start
-  for (;;) {
-    const code = bytes[at]
-    if (code === undefined) return null
-    if (code === QUOTE) {
-      at = sure ? skipString(bytes, at) : plainStringEnd(bytes, at)
-      if (at !== -1) continue
-      return null
-    }
-    if (code <= NINE && code >= ZERO) {
-      at = sure ? skipToken(bytes, at) : plainNumberEnd(bytes, at)
-      if (at !== -1) continue
-      return null
-    }
-    if (code === COLON) memberCount++
-    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (++depth > JSON_DEPTH_MAX) throw tooDeep()
-    } else if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET) {
-      if (depth === 1) {
-        if (bytes[memberStart + 1] === UNDERSCORE && memberStart < at) special.push(member(bytes, memberStart, at))
-        memberStart = at + 1
+class ObjectScan {
+  readonly #bytes: Uint8Array
+  readonly #start: number
+  readonly #sure: boolean
+  readonly #special: ScannedMember[] = []
+  #memberCount = 0
+  #depth = 0
+  #memberStart: number
+  #at: number
+
+  /** @param sure the bytes are known to be canonical */
+  constructor(bytes: Uint8Array, start: number, sure: boolean) {
+    this.#bytes = bytes
+    this.#start = start
+    this.#sure = sure
+    this.#memberStart = start + 1
+    this.#at = start
+  }
+
+  /** Goes on to about byte `until`. undefined: the object is longer; null: it is not canonical (or too odd to tell quickly). */
+  run(until: number): ScannedObject | null | undefined {
+    const bytes = this.#bytes
+    const start = this.#start
+    const sure = this.#sure
+    const special = this.#special
+    let memberCount = this.#memberCount
+    let depth = this.#depth
+    let memberStart = this.#memberStart
+    let at = this.#at
+    while (at < until) {
+      const code = bytes[at]
+      if (code === undefined) return null
+      if (code === QUOTE) {
+        at = sure ? skipString(bytes, at) : plainStringEnd(bytes, at)
+        if (at !== -1) continue
+        return null
       }
-      if (code !== COMMA && --depth === 0) return { bytes, start, end: at + 1, special, memberCount }
-    } else if (!sure && (isSpace(code) || (code === MINUS && bytes[at + 1] === ZERO && bytes[at + 2] !== POINT))) return null
-    at++
+      if (code <= NINE && code >= ZERO) {
+        at = sure ? skipToken(bytes, at) : plainNumberEnd(bytes, at)
+        if (at !== -1) continue
+        return null
+      }
+      if (code === COLON) memberCount++
+      else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+        if (++depth > JSON_DEPTH_MAX) throw tooDeep()
+      } else if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+        if (depth === 1) {
+          if (bytes[memberStart + 1] === UNDERSCORE && memberStart < at) special.push(member(bytes, memberStart, at))
+          memberStart = at + 1
+        }
+        if (code !== COMMA && --depth === 0) return { bytes, start, end: at + 1, special, memberCount }
+      } else if (!sure && (isSpace(code) || (code === MINUS && bytes[at + 1] === ZERO && bytes[at + 2] !== POINT))) return null
+      at++
+    }
+    this.#memberCount = memberCount
+    this.#depth = depth
+    this.#memberStart = memberStart
+    this.#at = at
+    return undefined
   }
 }
 
@@ -128,29 +187,65 @@ function plainNumberEnd(bytes: Uint8Array, start: number): number {
  * @throws ApiError `invalid_json` for a number that no double can hold, as in CouchDB
  */
 function compactJson(bytes: Uint8Array, start: number, end: number): Buffer {
-  // Canonical forms are never longer.
-  const out = Buffer.allocUnsafe(end - start)
-  let to = 0
-  for (let at = start; at < end;) {
-    const code = bytes[at]!
-    if (code === QUOTE) {
-      const next = skipString(bytes, at)
-      to += writeString(out, to, bytes, at, next)
-      at = next
-    } else if (code === MINUS || (code >= ZERO && code <= NINE)) {
-      const next = skipToken(bytes, at)
-      to += out.write(exactNumber(textOf(bytes, at, next)), to, 'latin1')
-      at = next
-    } else {
-      if (!isSpace(code)) out[to++] = code
-      at++
-    }
+  const compaction = new Compaction(bytes, start, end)
+  compaction.run(end - start)
+  return compaction.result()
+}
+
+class Compaction {
+  readonly #bytes: Uint8Array
+  readonly #end: number
+  readonly #out: Buffer
+  #at: number
+  #to = 0
+
+  constructor(bytes: Uint8Array, start: number, end: number) {
+    this.#bytes = bytes
+    this.#at = start
+    this.#end = end
+    // Canonical forms are never longer.
+    this.#out = Buffer.allocUnsafe(end - start)
   }
-  return out.subarray(0, to)
+
+  /** What has been written; all of it once `run` has answered true. */
+  result(): Buffer {
+    return this.#out.subarray(0, this.#to)
+  }
+
+  /** Goes on for about so many bytes; true at the end. */
+  run(length: number): boolean {
+    const bytes = this.#bytes
+    const out = this.#out
+    const until = Math.min(this.#end, this.#at + length)
+    let to = this.#to
+    let at = this.#at
+    while (at < until) {
+      const code = bytes[at]!
+      if (code === QUOTE) {
+        const next = skipString(bytes, at)
+        to += writeString(out, to, bytes, at, next)
+        at = next
+      } else if (code === MINUS || (code >= ZERO && code <= NINE)) {
+        const next = skipToken(bytes, at)
+        to += out.write(exactNumber(textOf(bytes, at, next)), to, 'latin1')
+        at = next
+      } else {
+        if (!isSpace(code)) out[to++] = code
+        at++
+      }
+    }
+    this.#to = to
+    this.#at = at
+    return at >= this.#end
+  }
 }
 
 /** Returns the bytes written. */
 function writeString(out: Buffer, to: number, bytes: Uint8Array, start: number, end: number): number {
+  if (end - start > LONG_STRING_LENGTH && plainTextEnd(bytes, start + 1) === end - 1) {
+    out.set(bytes.subarray(start, end), to)
+    return end - start
+  }
   for (let i = 0; i < end - start; i++) {
     const code = bytes[start + i]!
     if (code === BACKSLASH) return out.write(JSON.stringify(JSON.parse(textOf(bytes, start, end))), to, 'utf8')

@@ -10,9 +10,10 @@
 import type { RevisionPath } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
 import { formatRevision, normalizeRevisionHash, parseRevision } from '../revisions/revision-id.ts'
-import { canonicalObject, cutMembers, scanCanonical } from './canonical-json.ts'
-import { eachValue, OPEN_BRACE, skipSpace, skipValue, textOf } from './json-bytes.ts'
-import { isJsonObject, type JsonObject, parseText, readJson } from './json-text.ts'
+import { canonicalObject, canonicalObjectInSlices, cutMembers, scanCanonical, type ScannedMember, type ScannedObject, scanShortCanonical } from './canonical-json.ts'
+import { eachValue, OPEN_BRACE, OPEN_BRACKET, skipSpace, skipString, skipValue, textOf } from './json-bytes.ts'
+import { checkJson, checkStructure } from './json-check.ts'
+import { isJsonObject, jsonBytes, type JsonObject, parseText, readJson } from './json-text.ts'
 
 export interface ParsedDocument {
   /** `_id`, a string but not yet checked (`checkDocumentId`); null when absent. */
@@ -48,24 +49,102 @@ export function parseDocument(input: Uint8Array | string): ParsedDocument {
   return readDocument(bytes, skipSpace(bytes, 0), () => value).document
 }
 
-/**
- * The document whose JSON starts at byte `start`, and the byte behind it. The bytes may be no JSON: `valueOf` finds out.
- *
- * @param valueOf parses the JSON that ends before `end`; by default it makes sure that it is JSON
- * @throws ApiError as `parseDocument`; SyntaxError when it is no JSON
- */
-export function readDocument(
-  bytes: Uint8Array, start: number, valueOf: (end: number) => unknown = end => parseText(textOf(bytes, start, end)),
-): { readonly document: ParsedDocument; readonly end: number } {
+function readDocument(bytes: Uint8Array, start: number, valueOf: (end: number) => unknown): DocumentPlace {
   const found = bytes[start] === OPEN_BRACE ? scanCanonical(bytes, start) : null
   const end = found?.end ?? skipValue(bytes, start)
-  const value = valueOf(end)
-  if (!isJsonObject(value)) throw new ApiError('bad_request', 'Document must be a JSON object')
+  return documentOf(bytes, start, end, valueOf(end), found)
+}
+
+/** A document in the bytes of a request, and the byte behind it. */
+export interface DocumentPlace { readonly document: ParsedDocument; readonly end: number }
+
+/**
+ * The document whose JSON starts at byte `start`; null when it has more than `SMALL_JSON_BYTES`. The bytes may be no JSON.
+ *
+ * @throws ApiError as `parseDocument`; SyntaxError when it is no JSON
+ */
+export function readSmallDocument(bytes: Uint8Array, start: number): DocumentPlace | null {
+  const found = bytes[start] === OPEN_BRACE ? scanShortCanonical(bytes, start, start + SMALL_JSON_BYTES) : null
+  if (found === undefined) return null
+  const end = found?.end ?? start + skipValue(bytes.subarray(start, start + SMALL_JSON_BYTES), 0)
+  if (end - start >= SMALL_JSON_BYTES) return null
+  return documentOf(bytes, start, end, parseText(textOf(bytes, start, end)), found)
+}
+
+function documentOf(bytes: Uint8Array, start: number, end: number, value: unknown, found: ScannedObject | null): DocumentPlace {
+  if (!isJsonObject(value)) throw notAnObject()
   const scanned = canonicalObject(bytes, start, end, value, found)
   const special = new SpecialMembers()
   const body = cutMembers(scanned, scanned.special.filter(({ name }) => special.take(name, value[name])))
   const document = special.document(body)
   return { document: document.attachments === null ? document : { ...document, attachmentNames: attachmentNames(bytes, start) }, end }
+}
+
+/** Longer JSON is read in slices. */
+export const SMALL_JSON_BYTES = 64 * 1024
+/** Values and names of members under one special member of a large document: ids of revisions, heads of attachments. */
+const specialValues = { valuesMax: 500_000, setting: 'the most for a member that starts with an underscore' }
+
+/**
+ * What `parseDocument` does, in slices of some milliseconds where the JSON is large.
+ *
+ * @throws ApiError as `parseDocument`; `bad_request` when a large document has two members of one name in one object,
+ *   `too_large` when a special member holds too many values
+ */
+export function* parseDocumentInSlices(input: Uint8Array): Generator<void, ParsedDocument> {
+  if (input.length <= SMALL_JSON_BYTES) return parseDocument(input)
+  const bytes = jsonBytes(input)
+  const start = skipSpace(bytes, 0)
+  const { document, end } = yield* readLargeDocument(bytes, start)
+  if (skipSpace(bytes, end) < bytes.length) throw new ApiError('invalid_json')
+  return document
+}
+
+/**
+ * What `readDocument` does, in slices: nothing of the document but its special members becomes JavaScript values.
+ *
+ * @throws ApiError as `parseDocumentInSlices`
+ */
+export function* readLargeDocument(bytes: Uint8Array, start: number): Generator<void, DocumentPlace> {
+  if (bytes[start] !== OPEN_BRACE) {
+    const end = skipValue(bytes, start)
+    const isList = bytes[start] === OPEN_BRACKET && (yield* checkJson(bytes, start)).end > start
+    if (!isList) parsed(textOf(bytes, start, end))
+    throw notAnObject()
+  }
+  const { end, repeated } = yield* checkJson(bytes, start)
+  if (repeated) throw new ApiError('bad_request', `Document has two members of one name in one object, which is accepted up to ${SMALL_JSON_BYTES} bytes of JSON: this one has ${end - start}`)
+  const scanned = yield* canonicalObjectInSlices(bytes, start, end)
+  const special = new SpecialMembers()
+  const taken: ScannedMember[] = []
+  let names: readonly string[] | undefined
+  for (const member of scanned.special) {
+    yield* checkStructure(scanned.bytes, specialValues, member.start, member.end)
+    const valueStart = valueOf(scanned.bytes, member)
+    const value = parsed(textOf(scanned.bytes, valueStart, member.end))
+    if (special.take(member.name, value)) taken.push(member)
+    if (member.name === '_attachments') names = memberNames(scanned.bytes, valueStart)
+    yield
+  }
+  const document = special.document(cutMembers(scanned, taken))
+  return { document: document.attachments === null ? document : { ...document, attachmentNames: names ?? [] }, end }
+}
+
+/** The first byte of a member's value. */
+function valueOf(bytes: Uint8Array, { start }: ScannedMember): number {
+  return skipSpace(bytes, skipSpace(bytes, skipString(bytes, start)) + 1)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseText(text)
+  } catch (error) {
+    throw error instanceof ApiError ? error : new ApiError('invalid_json', undefined, { cause: error })
+  }
+}
+
+function notAnObject(): ApiError {
+  return new ApiError('bad_request', 'Document must be a JSON object')
 }
 
 /** As the client wrote them: the canonical form has lost the repeated ones. */
@@ -75,8 +154,12 @@ function attachmentNames(bytes: Uint8Array, start: number): string[] {
     if (name === '_attachments') attachments = at
     return skipValue(bytes, at)
   })
+  return memberNames(bytes, attachments)
+}
+
+function memberNames(bytes: Uint8Array, object: number): string[] {
   const names: string[] = []
-  eachValue(bytes, attachments, (at, name) => {
+  eachValue(bytes, object, (at, name) => {
     names.push(name)
     return skipValue(bytes, at)
   })

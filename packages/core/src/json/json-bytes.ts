@@ -27,16 +27,6 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   return at
 }
 
-/** From an opening quote to behind the closing one; the end of the input when there is none. */
-export function skipString(bytes: Uint8Array, at: number): number {
-  for (at++; ; at++) {
-    const code = bytes[at]
-    if (code === QUOTE) return at + 1
-    if (code === BACKSLASH) at++
-    else if (code === undefined) return bytes.length
-  }
-}
-
 /** From here on a native search for the end of a string is faster than a look at each byte. */
 const LONG_TEXT_LENGTH = 64
 
@@ -52,6 +42,17 @@ export function plainTextEnd(bytes: Uint8Array, start: number): number {
   const end = quote < 0 ? bytes.length : quote
   const escape = bytes.subarray(longFrom, end).indexOf(BACKSLASH)
   return escape < 0 ? end : longFrom + escape
+}
+
+/** From an opening quote to behind the closing one; the end of the input when there is none. */
+export function skipString(bytes: Uint8Array, at: number): number {
+  // Byte by byte behind the first escape: another search for the end would make the time quadratic.
+  for (at = plainTextEnd(bytes, at + 1); ; at++) {
+    const code = bytes[at]
+    if (code === QUOTE) return at + 1
+    if (code === BACKSLASH) at++
+    else if (code === undefined) return bytes.length
+  }
 }
 
 /** From the first byte of a literal or number to behind its last one. */

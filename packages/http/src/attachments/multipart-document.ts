@@ -1,6 +1,6 @@
 /** Documents as `multipart/related`, both ways (api.md A5.14): the JSON first, then the content of its attachments. */
-import { ApiError, parseDocument, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
-import { requestChunks } from '../body.ts'
+import { ApiError, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
+import { parseDocumentBody, requestChunks } from '../body.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
 import { requestTooLarge } from '../size-limits.ts'
@@ -41,7 +41,7 @@ export class MultipartDocument {
     if (first === null) throw new ApiError('bad_request', 'The multipart body has no document.')
     const type = first.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
     if (type !== 'application/json') throw new ApiError('bad_content_type', 'Content-Type must be application/json')
-    return new MultipartDocument(parseDocument(await wholePart(first, request, services)), reader, request, services)
+    return new MultipartDocument(await parseDocumentBody(await wholePart(first, request, services), request, services), reader, request, services)
   }
 
   /**

@@ -1,5 +1,5 @@
 /** `_bulk_docs`: many writes in one request, each with its own outcome (api.md A5.6). */
-import { ApiError, formatRevision, mapBounded, parseBulkDocuments, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
+import { ApiError, formatRevision, mapBounded, readBulkDocuments, type AttachmentRecord, type BulkDocuments, type ParsedDocument } from '@sectional/core'
 import type { DatabaseRecord, DocumentWrite, ReplicatedWrite, WriteOutcome } from '@sectional/cluster'
 import { attachmentEntries } from '../attachments/attachment-entries.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
@@ -29,9 +29,9 @@ type Row =
 
 export async function postBulkDocuments(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
-  const bulk = parseBulkDocuments(await readJsonBytes(request, services))
   const { database } = request
-  const parsed = bulk.documents.map(document => readItem(postedId(document, database, services), document, database, services))
+  const bulk = await readBulk(request, services)
+  const parsed = await services.runtime.turns.map(bulk.documents, document => readItem(postedId(document, database, services), document, database, services))
   if (bulk.members['all_or_nothing'] === true) return refuseAllOrNothing(parsed, request, services)
   if (!bulk.newEdits) requireRevisions(parsed)
   const items = await withAttachments(parsed, bulk.newEdits, request, services)
@@ -39,6 +39,24 @@ export async function postBulkDocuments(request: RequestContext, services: Servi
   const outcomes = bulk.newEdits ? await updateAll(items, w, request, services) : await storeAll(items, w, request, services)
   const rows = outcomes.map((outcome, index) => row(items[index]!, outcome, bulk.newEdits))
   sendJson(request, services, statusOf(outcomes), bulk.newEdits ? rows : rows.filter(item => !('ok' in item)))
+}
+
+/** What a parsed document and its outcome take in memory besides the bytes of its body, about. */
+const documentBytes = 2048
+
+async function readBulk(request: RequestContext, services: Services): Promise<BulkDocuments> {
+  const bytes = await readJsonBytes(request, services)
+  const { admission, runtime, settings } = services
+  const documentsMax = settings.bulkDocumentsMax
+  const reading = readBulkDocuments(bytes, { documentsMax, setting: 'couchdb/max_bulk_docs_count' })
+  admission.reserveParsed(request, bytes.length)
+  return runtime.turns.run((function* () {
+    for (let step = reading.next(); ; step = reading.next()) {
+      if (step.done === true) return step.value
+      admission.reserveParsed(request, documentBytes)
+      yield
+    }
+  })())
 }
 
 /** @throws ApiError when the document is too large, as when it cannot be parsed: then nothing is written (api.md F1) */
@@ -62,7 +80,7 @@ function requireRevisions(items: readonly Item[]): void {
 /** Stores the content of all documents before any is written: one that cannot be read fails the whole request. */
 async function withAttachments(items: readonly Item[], newEdits: boolean, request: RequestContext, services: Services): Promise<readonly Item[]> {
   if (items.every(({ document }) => document.attachments === null)) return items
-  for (const { id, document } of items) if (!id.startsWith(localPrefix)) attachmentEntries(document)
+  await services.runtime.turns.map(items, ({ id, document }) => id.startsWith(localPrefix) || attachmentEntries(document))
   return mapBounded(items, attachmentConcurrency, async item => {
     const { id, document } = item
     if (id.startsWith(localPrefix) || item.refusal !== undefined) return item
@@ -84,7 +102,7 @@ function writeQuorum(inBody: unknown, request: RequestContext): number | undefin
 
 async function updateAll(items: readonly Item[], w: number | undefined, request: RequestContext, services: Services): Promise<readonly WriteOutcome[]> {
   return split(items, request, services, async rest => {
-    const writes: DocumentWrite[] = rest.map(({ id, document, attachments }) =>
+    const writes: DocumentWrite[] = await services.runtime.turns.map(rest, ({ id, document, attachments }) =>
       documentWrite(id, document.revision, document.deleted, document.body, attachments))
     return services.coordinator.updateDocuments(request.database, writes, { w, partitionBytesMax: services.settings.partitionBytesMax }, request)
   })

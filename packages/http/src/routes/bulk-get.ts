@@ -10,6 +10,7 @@ import { acceptsType, MultipartWriter } from '../multipart-writer.ts'
 import { jsonHeaders } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
+import { bulkGetSetting, tooMany } from '../size-limits.ts'
 
 const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
 /**
@@ -32,6 +33,8 @@ export async function postBulkGet(request: RequestContext, services: Services): 
   requireJsonType(request)
   const { docs } = await readJsonObject(request, services)
   if (!Array.isArray(docs)) throw new ApiError('bad_request', "Missing JSON list of 'docs'.")
+  const { bulkGetMax } = services.settings
+  if (docs.length > bulkGetMax) throw tooMany('documents', docs.length, bulkGetMax, bulkGetSetting)
   const multipart = multipartType(request.header('accept'))
   if (multipart === null) await sendResults(docs, request, services)
   else await sendParts(docs, multipart, request, services)

@@ -1,8 +1,8 @@
 /** `_changes`. */
 import { hash } from 'node:crypto'
-import { ApiError, parseJsonObject, type JsonObject } from '@sectional/core'
+import { ApiError, type JsonObject } from '@sectional/core'
 import type { HttpHeaders } from '@sectional/runtime'
-import { readJsonBytes, requireJsonType } from '../body.ts'
+import { parseBodyObject, readJsonBytes, requireJsonType } from '../body.ts'
 import { changesFilter, type ChangesFilter } from '../changes/changes-filter.ts'
 import { changesParameters, type ChangesParameters, type FeedKind } from '../changes/changes-parameters.ts'
 import { ChangesRun } from '../changes/changes-run.ts'
@@ -49,7 +49,7 @@ async function changesBody(request: RequestContext, services: Services): Promise
   if (request.method !== 'POST') return null
   requireJsonType(request)
   const bytes = await readJsonBytes(request, services)
-  return bytes.length === 0 ? {} : parseJsonObject(bytes)
+  return bytes.length === 0 ? {} : parseBodyObject(bytes, request, services)
 }
 
 function feedHeaders(kind: FeedKind, request: RequestContext, services: Services): HttpHeaders {

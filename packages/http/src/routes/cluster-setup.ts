@@ -2,8 +2,8 @@
  * `/_cluster_setup`. A Sectional cluster forms by itself (seed list and cluster secret), so this endpoint
  * reports where it stands and creates the system databases that setup scripts wait for; it never moves nodes.
  */
-import { ApiError, parseJson, parseJsonObject } from '@sectional/core'
-import { readBody } from '../body.ts'
+import { ApiError, parseJson } from '@sectional/core'
+import { parseBodyObject, readBody } from '../body.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
@@ -19,7 +19,7 @@ export function getClusterSetup(request: RequestContext, services: Services): vo
 export async function postClusterSetup(request: RequestContext, services: Services): Promise<void> {
   const bytes = await readBody(request, services)
   if (bytes.length === 0) throw new ApiError('bad_request', "Missing JSON body'")
-  const body = parseJsonObject(bytes)
+  const body = await parseBodyObject(bytes, request, services)
   const databases = body['ensure_dbs_exist'] === undefined ? systemDatabases : databaseNames(body['ensure_dbs_exist'])
   await perform(services, body, databases)
   sendJson(request, services, 201, { ok: true })

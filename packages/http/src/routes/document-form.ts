@@ -1,12 +1,12 @@
 /** Browser form uploads: POST `multipart/form-data` to a document (api.md A5.3). */
-import { ApiError, checkDocumentId, formatRevision, parseDocument, parseRevision, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
+import { ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
 import { checkAttachmentName, defaultContentType } from '../attachments/attachment-entries.ts'
 import { takeAttachment } from '../attachments/attachment-intake.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { wholePart } from '../attachments/multipart-document.ts'
 import { boundaryOf, headerParameter, MultipartReader } from '../attachments/multipart-reader.ts'
 import { requireDatabaseAdmin } from '../authorization.ts'
-import { requestChunks } from '../body.ts'
+import { parseDocumentBody, requestChunks } from '../body.ts'
 import { checkWrittenDocument, designPrefix, documentIdRules, namedRevision } from '../document-writing.ts'
 import { documentTag, sendJsonText } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -57,7 +57,7 @@ async function readForm(id: string, reader: MultipartReader, request: RequestCon
     const disposition = part.headers.get('content-disposition')
     switch (headerParameter(disposition, 'name')) {
       case '_doc':
-        document = parseDocument(await wholePart(part, request, services))
+        document = await parseDocumentBody(await wholePart(part, request, services), request, services)
         checkWrittenDocument(id, document, request.database, services)
         break
       case '_rev': {

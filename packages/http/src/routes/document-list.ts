@@ -1,9 +1,9 @@
 /** `_all_docs`, `_design_docs` and `_partition/{p}/_all_docs`, with `/queries` (api.md A5.8, A5.10). */
 import { hash } from 'node:crypto'
-import { ApiError, checkPartition, parseJsonObject, type Leaf, type SplicedDocument } from '@sectional/core'
+import { ApiError, checkPartition, type JsonObject, type Leaf, type SplicedDocument } from '@sectional/core'
 import type { ListedDocument, OpenedDocument } from '@sectional/cluster'
 import { noFlags, splicedRevision, writeRevision } from '../document-reading.ts'
-import { readJsonBytes, requireJsonType } from '../body.ts'
+import { readJsonObject, requireJsonType } from '../body.ts'
 import { beginning, directed, intersect, rangeHolds, requestedRange, type IdRange } from '../id-range.ts'
 import { endHead, JsonWriter } from '../json-writer.ts'
 import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../list-parameters.ts'
@@ -59,7 +59,7 @@ export const queryPartition: Handler = (request, services) => queries(partitionS
 
 async function list(within: Scope, request: RequestContext, services: Services): Promise<void> {
   const body = await listBody(request, services)
-  const parameters = listParameters(request.query, body === null ? null : parseJsonObject(body))
+  const parameters = listParameters(request.query, body)
   const scope = placed(within, parameters, request)
   const { updateSequence, fingerprint } = await services.coordinator.databaseState(request.database, request)
   const headers = taggedHeaders(fingerprint, JSON.stringify(parameters), request, services)
@@ -72,7 +72,7 @@ async function list(within: Scope, request: RequestContext, services: Services):
 }
 
 async function queries(within: Scope, request: RequestContext, services: Services): Promise<void> {
-  const asked = listQueries(await readJsonBytes(request, services)).map(query => listQueryParameters(request.query, query))
+  const asked = listQueries(await readJsonObject(request, services)).map(query => listQueryParameters(request.query, query))
   const scopes = asked.map(parameters => placed(within, parameters, request))
   const { updateSequence, fingerprint } = await services.coordinator.databaseState(request.database, request)
   const headers = taggedHeaders(fingerprint, JSON.stringify(asked), request, services)
@@ -87,10 +87,10 @@ async function queries(within: Scope, request: RequestContext, services: Service
   await writer.end()
 }
 
-async function listBody(request: RequestContext, services: Services): Promise<Uint8Array | null> {
+async function listBody(request: RequestContext, services: Services): Promise<JsonObject | null> {
   if (request.method !== 'POST') return null
   requireJsonType(request)
-  return readJsonBytes(request, services)
+  return readJsonObject(request, services)
 }
 
 /** The tag of a list depends on the database's state and on what is asked; null: the client has it (304 sent). */

@@ -1,10 +1,10 @@
 /** POST, PUT, DELETE and COPY of documents. */
-import { ApiError, checkDocumentId, formatRevision, parseDocument, parseRevision, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
+import { ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
 import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { MultipartDocument } from '../attachments/multipart-document.ts'
 import { requireDatabaseAdmin } from '../authorization.ts'
-import { readJsonBytes, requireJsonType } from '../body.ts'
+import { readDocumentBody, requireJsonType } from '../body.ts'
 import { checkPlacedId, noFlags, openRevision, openWinner } from '../document-reading.ts'
 import {
   answerBatched, checkWrittenDocument, designPrefix, documentIdRules, documentWrite, isBatched, keepsRevision, localPrefix, namedRevision, postedId,
@@ -34,7 +34,7 @@ export async function putDocument(request: RequestContext, services: Services): 
   const id = checkDocumentId(request.params[0]!, rules)
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   const multipart = MultipartDocument.isOne(request) ? await MultipartDocument.open(request, services) : null
-  const document = multipart?.document ?? parseDocument(await readJsonBytes(request, services))
+  const document = multipart?.document ?? await readDocumentBody(request, services)
   if (document.id !== null) checkDocumentId(document.id, rules)
   checkWrittenDocument(id, document, request.database, services)
   const parent = namedRevision(request, document.revision)
@@ -75,7 +75,7 @@ export function writtenBody(id: string, revision: string): string {
 export async function postDocument(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
   const { database } = request
-  const document = parseDocument(await readJsonBytes(request, services))
+  const document = await readDocumentBody(request, services)
   const id = postedId(document, database, services)
   if (id.startsWith(localPrefix)) return writeLocalDocument(id.slice(localPrefix.length), document.revision, document, request, services)
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, database)

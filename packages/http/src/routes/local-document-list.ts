@@ -1,6 +1,6 @@
 /** `_local_docs`: like `_all_docs`, without totals. No ETag: local documents do not move the update sequence. */
-import { mapBounded, parseJsonObject, type IdBound, type LocalDocument } from '@sectional/core'
-import { readJsonBytes, requireJsonType } from '../body.ts'
+import { mapBounded, type IdBound, type LocalDocument } from '@sectional/core'
+import { readJsonObject, requireJsonType } from '../body.ts'
 import { localPrefix } from '../document-writing.ts'
 import { directed, intersect, requestedRange, type IdRange } from '../id-range.ts'
 import { endHead, JsonWriter } from '../json-writer.ts'
@@ -16,7 +16,7 @@ const keyConcurrency = 16
 
 export async function listLocalDocuments(request: RequestContext, services: Services): Promise<void> {
   if (request.method === 'POST') requireJsonType(request)
-  const body = request.method === 'POST' ? parseJsonObject(await readJsonBytes(request, services)) : null
+  const body = request.method === 'POST' ? await readJsonObject(request, services) : null
   const parameters = listParameters(request.query, body)
   const headers = jsonHeaders(request, services)
   if (request.head) return endHead(request, services, headers)
@@ -27,7 +27,7 @@ export async function listLocalDocuments(request: RequestContext, services: Serv
 }
 
 export async function queryLocalDocuments(request: RequestContext, services: Services): Promise<void> {
-  const asked = listQueries(await readJsonBytes(request, services)).map(query => listQueryParameters(request.query, query))
+  const asked = listQueries(await readJsonObject(request, services)).map(query => listQueryParameters(request.query, query))
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('{"results":[\r\n')
   for (const [index, parameters] of asked.entries()) {

@@ -1,7 +1,7 @@
 /** `_local` documents (api.md A5.5): revision `0-N`, last writer wins, no attachments, no history. */
-import { ApiError, checkDocumentId, parseDocument, parseRevision, spliceDocument, type ParsedDocument } from '@sectional/core'
+import { ApiError, checkDocumentId, parseRevision, spliceDocument, type ParsedDocument } from '@sectional/core'
 import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
-import { readJsonBytes } from '../body.ts'
+import { readDocumentBody } from '../body.ts'
 import {
   answerBatched, checkDocumentSize, documentIdRules, isBatched, keepsRevision, localPrefix, namedRevision, requireRevision, writeQuorum,
 } from '../document-writing.ts'
@@ -23,7 +23,7 @@ export async function putLocalDocument(request: RequestContext, services: Servic
   const name = request.params[0]!
   const rules = documentIdRules(request.database, services)
   checkDocumentId(localPrefix + name, rules)
-  const document = parseDocument(await readJsonBytes(request, services))
+  const document = await readDocumentBody(request, services)
   if (document.id !== null) checkDocumentId(document.id, rules)
   const named = namedRevision(request, document.revision)
   if (keepsRevision(request)) requireRevision(named)

@@ -4,11 +4,15 @@ import { readJsonObject, requireJsonType } from '../body.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
+import { bulkGetSetting, tooMany } from '../size-limits.ts'
 
 export async function postPurge(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
   const asked = await readJsonObject(request, services)
-  const requests = Object.entries(asked).map(([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }))
+  const entries = Object.entries(asked)
+  const { bulkGetMax } = services.settings
+  if (entries.length > bulkGetMax) throw tooMany('documents', entries.length, bulkGetMax, bulkGetSetting)
+  const requests = await services.runtime.turns.map(entries, ([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }))
   const total = requests.reduce((sum, { revisions }) => sum + revisions.length, 0)
   if (total > services.settings.purgedRevisionsMax) throw new ApiError('bad_request', 'Exceeded maximum number of revisions.')
   const outcomes = await services.coordinator.purgeDocuments(request.database, requests, { w: request.query.quorum('w') }, request)

@@ -4,6 +4,7 @@ import { readJsonObject, requireJsonType } from '../body.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
+import { bulkGetSetting, tooMany } from '../size-limits.ts'
 
 export async function postRevisionsDiff(request: RequestContext, services: Services): Promise<void> {
   const answer = Object.create(null) as Record<string, object>
@@ -24,7 +25,10 @@ export async function postMissingRevisions(request: RequestContext, services: Se
 async function diff(request: RequestContext, services: Services): Promise<readonly RevisionsDiff[]> {
   requireJsonType(request)
   const asked = await readJsonObject(request, services)
-  const requests = Object.entries(asked).map(([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }))
+  const entries = Object.entries(asked)
+  const { bulkGetMax } = services.settings
+  if (entries.length > bulkGetMax) throw tooMany('documents', entries.length, bulkGetMax, bulkGetSetting)
+  const requests = await services.runtime.turns.map(entries, ([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }))
   return requests.length === 0 ? [] : services.coordinator.diffRevisions(request.database, requests, request)
 }
 

@@ -1,0 +1,222 @@
+/**
+ * Checks of large JSON that run in slices and build no JavaScript values.
+ *
+ * JSON.parse cannot be interrupted, and what it builds can take many times the bytes of the text: 127 MiB of
+ * `{},{},..` exhaust the heap, and 8 MB of small objects with many different names take it seconds.
+ */
+import { ApiError } from '../errors.ts'
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString, textOf } from './json-bytes.ts'
+import { literalEnd, numberEnd, skipJsonSpace, stringEnd } from './json-grammar.ts'
+import { JSON_DEPTH_MAX, tooDeep } from './json-text.ts'
+
+/** Bytes between two yields. */
+const sliceBytes = 64 * 1024
+/** Names of one object up to so many are compared in pairs. */
+const pairedNamesMax = 6
+
+export interface CheckedJson {
+  /** The byte behind the value. */
+  readonly end: number
+  /** Some object has two members of one name. */
+  readonly repeated: boolean
+}
+
+/**
+ * Makes sure that the object or array at `start` is valid JSON (RFC 8259) without lone surrogates. The bytes must be UTF-8.
+ *
+ * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ */
+export function* checkJson(bytes: Uint8Array, start: number): Generator<void, CheckedJson> {
+  const check = new JsonCheck(bytes, start)
+  while (!check.run()) yield
+  return { end: check.end, repeated: check.repeated }
+}
+
+const VALUE = 0
+const VALUE_OR_END = 1
+const NAME = 2
+const NAME_OR_END = 3
+const COMMA_OR_END = 4
+type Expected = typeof VALUE | typeof VALUE_OR_END | typeof NAME | typeof NAME_OR_END | typeof COMMA_OR_END
+
+class JsonCheck {
+  readonly #bytes: Uint8Array
+  /** The brackets that are open, outermost first. */
+  readonly #open: number[] = []
+  /** For each open object the names that earlier slices held; absent where there are none. */
+  readonly #earlierNames: (Set<string> | undefined)[] = []
+  /** First and last byte of the names in this slice of the objects that are open, and where those of each object begin. */
+  readonly #names: number[] = []
+  readonly #namesFrom: number[] = []
+  #at: number
+  #expected: Expected = VALUE
+  end = -1
+  repeated = false
+
+  constructor(bytes: Uint8Array, start: number) {
+    this.#bytes = bytes
+    this.#at = start
+  }
+
+  /** Goes on for about one slice; true at the end of the value. */
+  run(): boolean {
+    const until = this.#at + sliceBytes
+    while (this.#at < until) {
+      this.#at = this.#token(skipJsonSpace(this.#bytes, this.#at))
+      if (this.#open.length > 0) continue
+      this.end = this.#at
+      return true
+    }
+    this.#keepNames()
+    return false
+  }
+
+  /** Takes the token at this place and returns the byte behind it. */
+  #token(at: number): number {
+    const code = this.#bytes[at]
+    const expected = this.#expected
+    if (expected === COMMA_OR_END) {
+      if (code !== COMMA) return this.#close(code, at)
+      this.#expected = this.#open.at(-1) === OPEN_BRACE ? NAME : VALUE
+      return at + 1
+    }
+    if (expected === NAME || expected === NAME_OR_END) {
+      if (code === QUOTE) return this.#name(at)
+      if (expected === NAME) throw invalid()
+      return this.#close(code, at)
+    }
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (this.#open.length === JSON_DEPTH_MAX) throw tooDeep()
+      this.#open.push(code)
+      this.#namesFrom.push(this.#names.length)
+      this.#expected = code === OPEN_BRACE ? NAME_OR_END : VALUE_OR_END
+      return at + 1
+    }
+    if (expected === VALUE_OR_END && code === CLOSE_BRACKET) return this.#close(code, at)
+    this.#expected = COMMA_OR_END
+    return valid(code === QUOTE ? stringEnd(this.#bytes, at) : code !== undefined && code >= 0x61 ? literalEnd(this.#bytes, at) : numberEnd(this.#bytes, at))
+  }
+
+  #name(at: number): number {
+    const end = valid(stringEnd(this.#bytes, at))
+    this.#names.push(at, end)
+    const colon = skipJsonSpace(this.#bytes, end)
+    if (this.#bytes[colon] !== COLON) throw invalid()
+    this.#expected = VALUE
+    return colon + 1
+  }
+
+  #close(code: number | undefined, at: number): number {
+    if (code !== (this.#open.at(-1) === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)) throw invalid()
+    const depth = this.#open.length - 1
+    this.#compareNames(depth)
+    if (this.#earlierNames.length > depth) this.#earlierNames.length = depth
+    this.#open.pop()
+    this.#names.length = this.#namesFrom.pop()!
+    this.#expected = COMMA_OR_END
+    return at + 1
+  }
+
+  /** Looks for repeated names in an object that ends. */
+  #compareNames(depth: number): void {
+    const names = this.#names
+    const from = this.#namesFrom[depth]!
+    const earlier = this.#earlierNames[depth]
+    if (earlier !== undefined || names.length - from > 2 * pairedNamesMax) return this.#collect(earlier ?? new Set(), from, names.length)
+    for (let i = from + 2; i < names.length; i += 2) {
+      for (let j = from; j < i; j += 2) if (this.#sameName(i, j)) this.repeated = true
+    }
+  }
+
+  #sameName(i: number, j: number): boolean {
+    const bytes = this.#bytes
+    const names = this.#names
+    const [a, b, length] = [names[i]!, names[j]!, names[i + 1]! - names[i]!]
+    if (length === names[j + 1]! - b) {
+      let same = 0
+      while (same < length && bytes[a + same] === bytes[b + same]) same++
+      if (same === length) return true
+    }
+    return (hasEscape(bytes, a, a + length) || hasEscape(bytes, b, names[j + 1]!)) && this.#plainName(i) === this.#plainName(j)
+  }
+
+  /** The name as JSON text in one spelling. */
+  #plainName(i: number): string {
+    const text = textOf(this.#bytes, this.#names[i], this.#names[i + 1])
+    return text.includes('\\') ? JSON.stringify(JSON.parse(text)) : text
+  }
+
+  /** Adds names of this slice to those of earlier ones. */
+  #collect(known: Set<string>, from: number, to: number): void {
+    for (let i = from; i < to; i += 2) {
+      const name = this.#plainName(i)
+      if (known.has(name)) this.repeated = true
+      else known.add(name)
+    }
+  }
+
+  /** At the end of a slice: each open object goes on in the next one. */
+  #keepNames(): void {
+    for (const [depth, code] of this.#open.entries()) {
+      const from = this.#namesFrom[depth]!
+      const to = this.#namesFrom[depth + 1] ?? this.#names.length
+      if (code === OPEN_BRACE && to > from) this.#collect(this.#earlierNames[depth] ??= new Set(), from, to)
+    }
+    this.#names.length = 0
+    this.#namesFrom.fill(0)
+  }
+}
+
+function hasEscape(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (bytes[at] === BACKSLASH) return true
+  return false
+}
+
+function valid(end: number): number {
+  if (end < 0) throw invalid()
+  return end
+}
+
+function invalid(): ApiError {
+  return new ApiError('invalid_json')
+}
+
+export interface StructureLimits {
+  /** Values (members count twice: as a name and as a value). */
+  readonly valuesMax: number
+  /** The setting that `valuesMax` comes from. */
+  readonly setting: string
+}
+
+/**
+ * Looks at JSON that will be parsed at once: how deep it is nested and how many values it holds. The bytes need not be JSON.
+ *
+ * @returns values and names of members
+ * @throws ApiError `bad_request` when nested deeper than `JSON_DEPTH_MAX`, `too_large` for too many values
+ */
+export function* checkStructure(bytes: Uint8Array, { valuesMax, setting }: StructureLimits, start = 0, end = bytes.length): Generator<void, number> {
+  let depth = 0
+  let values = 1
+  let yieldAt = start + sliceBytes
+  for (let at = start; at < end;) {
+    const code = bytes[at]!
+    if (code === QUOTE) at = skipString(bytes, at)
+    else {
+      at++
+      if (code === COMMA || code === COLON) values++
+      else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+        values++
+        if (++depth > JSON_DEPTH_MAX) throw tooDeep()
+      } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--
+    }
+    if (values > valuesMax) throw tooManyValues(valuesMax, setting)
+    if (at < yieldAt) continue
+    yield
+    yieldAt = at + sliceBytes
+  }
+  return values
+}
+
+function tooManyValues(valuesMax: number, setting: string): ApiError {
+  return new ApiError('too_large', `the request entity is too large: its JSON has more than ${valuesMax} values and names of members, which is ${setting}; send several smaller requests`)
+}

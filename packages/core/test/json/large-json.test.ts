@@ -1,0 +1,114 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { ApiError, checkStructure, JSON_DEPTH_MAX, parseDocument, parseDocumentInSlices, parseJson, readBulkDocuments, SMALL_JSON_BYTES, type ParsedDocument } from '../../src/index.ts'
+import { checkJson } from '../../src/json/json-check.ts'
+
+interface Run<Result> { readonly result: Result; readonly slices: number }
+
+function run<Result>(work: Generator<void, Result>): Run<Result> {
+  for (let slices = 1; ; slices++) {
+    const step = work.next()
+    if (step.done === true) return { result: step.value, slices }
+  }
+}
+
+function readLarge(text: string): ParsedDocument {
+  return run(parseDocumentInSlices(Buffer.from(text))).result
+}
+
+/** White space that makes a document large and is no part of it. */
+const padding = ' '.repeat(SMALL_JSON_BYTES)
+
+/** As `parseJson` sees it: what is no JSON is undefined. */
+function parsed(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}
+
+describe('large JSON', () => {
+  it('is checked exactly as JSON.parse does, without lone surrogates', () => {
+    const sound = '{"a":[1,-2.5e+3,0,true,false,null,"\\u00e9\\n\\"\\ud83d\\ude00x"],"b":{"c":[],"d":{}},"é":""}'
+    const put = fc.constantFrom(...'{}[],:"\\+-.0eEu', '', ' ', '\t', '\u0001', '01', '1.', '.5', '-', '1e', '\\x', '\\u12', '\\ud800', '\\udc00', 'nul', 'null', '\u00a0', ',,')
+    fc.assert(fc.property(fc.nat(sound.length - 1), put, fc.boolean(), (at, text, replaces) => {
+      const input = sound.slice(0, at) + text + sound.slice(replaces ? at + 1 : at)
+      const bytes = Buffer.from(input)
+      let isJson: boolean
+      try {
+        isJson = run(checkJson(bytes, 0)).result.end === bytes.length
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        isJson = false
+      }
+      const value = parsed(input.trimEnd())
+      expect(isJson, input).to.equal(input.trimEnd() === input && typeof value === 'object' && value !== null)
+    }), { numRuns: 5000 })
+  })
+
+  it('tells repeated names of one object, across slices and spelled with escapes', () => {
+    const repeated = (text: string): boolean => run(checkJson(Buffer.from(text), 0)).result.repeated
+    const many = Array.from({ length: 20_000 }, (_, index) => `"${index}":{"x":0,"y":1}`)
+    expect(repeated(`{${many.join()}}`)).to.equal(false)
+    expect(repeated(`{${[...many, '"7":0'].join()}}`)).to.equal(true)
+    expect(repeated(`{"a":[${many.map(member => `{${member}}`).join()}],"b":0,"\\u0061":1}`)).to.equal(true)
+    expect(repeated('{"a":{"a":{"a":[{"a":1},{"a":1}]}}}')).to.equal(false)
+    expect(repeated('{"b":1,"c":2,"b":3}')).to.equal(true)
+  })
+
+  it('gives the same document in slices as at once', () => {
+    fc.assert(fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom('', ' ', '\n'), (members, space) => {
+      const text = JSON.stringify(members, (name, value: unknown) => name.startsWith('_') ? undefined : value, space)
+      const whole = `${text.slice(0, -1)}${text.length > 2 ? ',' : ''}"_id":"x","_rev":"2-b","_attachments":{"2":{"stub":true},"1":{"data":""}}}`
+      expect(readLarge(whole + padding)).to.deep.equal(parseDocument(whole))
+    }))
+  })
+
+  it('is read in slices that are short, whatever it holds', () => {
+    const unit = ['{},', '[],', '0, ', '"\\/",', '{"a":0},', '1e5,', `${'['.repeat(900)}${']'.repeat(900)},`]
+    for (const each of unit) {
+      const text = `{"a":[${each.repeat(Math.ceil(1_000_000 / each.length))}0]}`
+      const { result, slices } = run(parseDocumentInSlices(Buffer.from(text)))
+      expect(slices, each).to.be.greaterThan(text.length / (2 * SMALL_JSON_BYTES))
+      expect(JSON.parse(result.body.toString()), each).to.deep.equal(JSON.parse(text))
+    }
+  })
+
+  it('is refused for its depth before anything is parsed', () => {
+    const opened = `{"a":${'['.repeat(8_000_000)}`
+    const reason = `nested deeper than ${JSON_DEPTH_MAX} levels`
+    for (const text of [opened, opened.replaceAll('[', '[ ')]) {
+      expect(() => readLarge(text)).to.throw(ApiError, reason)
+      expect(() => run(readBulkDocuments(`{"docs":[${text}`))).to.throw(ApiError, reason)
+    }
+    expect(() => run(checkStructure(Buffer.from('['.repeat(1001)), { valuesMax: 1e6, setting: '' }))).to.throw(ApiError, reason)
+  })
+
+  it('may not have two members of one name', () => {
+    expect(() => readLarge(`{"a":1,"a":2}${padding}`)).to.throw(ApiError, 'two members of one name').with.property('status', 400)
+  })
+
+  it('holds as many values as its limit, counted outside of strings', () => {
+    const count = (text: string): number => run(checkStructure(Buffer.from(text), { valuesMax: 7, setting: 'a/limit' })).result
+    expect(count('{"a,:[{":["\\",",2,3]}')).to.equal(6)
+    expect(() => count('{"a":[1,2,3,4,5]}')).to.throw(ApiError, 'more than 7 values and names of members, which is a/limit').with.property('status', 413)
+  })
+})
+
+describe('reading _bulk_docs in slices', () => {
+  it('refuses more documents than its limit before it has read them all', () => {
+    const reading = readBulkDocuments(`{"docs":[${'{},'.repeat(1_000_000)}{}]}`, { documentsMax: 10, setting: 'a/limit' })
+    let slices = 0
+    expect(() => { while (reading.next().done !== true) slices++ }).to.throw(ApiError, 'more than 10 documents, which is a/limit').with.property('status', 413)
+    expect(slices).to.equal(10)
+  })
+
+  it('reads documents one by one, whatever escapes and names they hold', () => {
+    const documents = ['{"docs":"\\u00e9"}', '{"a":{"docs":[1]}}', `{"large":"${'x'.repeat(SMALL_JSON_BYTES)}"}`]
+    const { result, slices } = run(readBulkDocuments(`{"w":2,"do\\u0063s":[${documents.join()}]}`))
+    expect(result.documents.map(({ body }) => body.toString())).to.deep.equal(['{"docs":"é"}', documents[1], documents[2]])
+    expect(result.members).to.deep.equal({ w: 2 })
+    expect(slices).to.be.greaterThan(3)
+  })
+})

@@ -1,0 +1,73 @@
+import type { Clock } from './clock.ts'
+
+/** Milliseconds of long work in one turn of the event loop. */
+const sliceMs = 8
+
+/**
+ * Divides long work of one node into slices, so that heartbeats, consensus and other requests are served in between.
+ * All long work of a node shares one value: together it takes about one slice in each turn of the event loop. Those
+ * who wait continue one after the other in the order in which they came, one in each turn.
+ */
+export class Turns {
+  readonly #clock: Clock
+  readonly #waiting: (() => void)[] = []
+  /** When the slice of this turn ends, by the monotonic clock; undefined: nothing was measured in this turn. */
+  #sliceEnd: number | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** True when the slice of this turn is used up: the caller should wait for `next`. To be asked between small pieces of work. */
+  due(): boolean {
+    const now = this.#clock.monotonic()
+    if (this.#sliceEnd === undefined) {
+      this.#sliceEnd = now + sliceMs
+      this.#clock.setImmediate(() => { this.#sliceEnd = undefined })
+    }
+    return now >= this.#sliceEnd
+  }
+
+  /** Resolves in a later turn of the event loop, after those who waited before. */
+  next(): Promise<void> {
+    return new Promise(resolve => {
+      this.#waiting.push(resolve)
+      if (this.#waiting.length === 1) this.#await()
+    })
+  }
+
+  /** Waits for a later turn when the slice of this turn is used up. */
+  async pause(): Promise<void> {
+    if (this.#waiting.length > 0 || this.due()) await this.next()
+  }
+
+  /** Runs work that yields between its pieces. A piece should take less than a slice. */
+  async run<Result>(work: Generator<void, Result>): Promise<Result> {
+    for (;;) {
+      const step = work.next()
+      if (step.done === true) return step.value
+      if (this.due()) await this.next()
+    }
+  }
+
+  /** The results of work on each item, in order. The work on one item should take less than a slice. */
+  async map<Item, Result>(items: readonly Item[], work: (item: Item, index: number) => Result): Promise<Result[]> {
+    const results = new Array<Result>(items.length)
+    for (const [index, item] of items.entries()) {
+      results[index] = work(item, index)
+      if (this.due()) await this.next()
+    }
+    return results
+  }
+
+  #await(): void {
+    this.#clock.setImmediate(() => {
+      this.#sliceEnd = this.#clock.monotonic() + sliceMs
+      const resume = this.#waiting.shift()
+      if (this.#waiting.length > 0) this.#await()
+      // The slice ends with this turn, whether it was used up or not.
+      else this.#clock.setImmediate(() => { if (this.#waiting.length === 0) this.#sliceEnd = undefined })
+      resume?.()
+    })
+  }
+}
