@@ -29,7 +29,7 @@ function request(method: string, target: string, text: string, wanted: number): 
     const headers: Record<string, string> = { host: 'bench', authorization: 'Basic YWRtaW46YmVuY2htYXJr', accept: 'application/json' }
     if (text !== '') Object.assign(headers, { 'content-type': 'application/json', 'content-length': String(body.length) })
     const exchange: HttpExchange = {
-      method, target, headers, remoteAddress: '127.0.0.1', encrypted: false, signal: never, headersSent: false, delivery: undefined,
+      method, target, headers, remoteAddress: '127.0.0.1', encrypted: false, isRefused: false, bodyPace: null, signal: never, headersSent: false, delivery: undefined,
       readBody: async () => body,
       get body(): never { throw new Error('not used') },
       send: (status, _headers, answer) => status === wanted ? resolve() : reject(new Error(`${method} ${target}: ${status} ${Buffer.from(answer).toString()}`)),

@@ -21,6 +21,8 @@ export interface TestClusterOptions {
   /** The first so many nodes are everybody's seed list; default: all. */
   readonly seeds?: number
   readonly settings?: Readonly<Record<string, string>>
+  /** File descriptors that each process may have open. */
+  readonly descriptorsMax?: number
   /** Further settings of single nodes, by number. */
   readonly nodeSettings?: Readonly<Record<number, Readonly<Record<string, string>>>>
 }
@@ -41,7 +43,7 @@ export class TestCluster {
       const [httpPort, clusterPort, advertisedPort] = portsOf(number)
       const seedPorts = numbers.slice(0, options.seeds).map(other => portsOf(other)[2])
       const settings = { ...options.settings, ...options.nodeSettings?.[number] }
-      return new TestNode({ number, folder: join(this.#folder, `node${number}`), httpPort, clusterPort, advertisedPort, seedPorts, secret, settings })
+      return new TestNode({ number, folder: join(this.#folder, `node${number}`), httpPort, clusterPort, advertisedPort, seedPorts, secret, settings, descriptorsMax: options.descriptorsMax })
     })
     this.#proxies = numbers.map(number => new LinkProxy({
       listenPort: portsOf(number)[2],

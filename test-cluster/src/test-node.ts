@@ -22,6 +22,8 @@ export interface TestNodeOptions {
   readonly secret: string
   /** Further settings, `section/key` -> value. */
   readonly settings?: Readonly<Record<string, string>>
+  /** File descriptors that the process may have open; default: as many as this one. */
+  readonly descriptorsMax?: number | undefined
 }
 
 export class TestNode {
@@ -58,7 +60,10 @@ export class TestNode {
   start(): void {
     if (this.#child) throw new Error(`${this.name} runs already`)
     const log = openSync(this.logFile, 'a')
-    const child = spawn(process.execPath, [command, 'node', '--config', this.#options.folder], { stdio: ['ignore', log, log] })
+    const { descriptorsMax, folder } = this.#options
+    const words = [process.execPath, command, 'node', '--config', folder]
+    const limited = descriptorsMax === undefined ? words : ['sh', '-c', `ulimit -n ${descriptorsMax}; exec "$@"`, 'sh', ...words]
+    const child = spawn(limited[0]!, limited.slice(1), { stdio: ['ignore', log, log] })
     closeSync(log)
     this.#child = child
     this.#exited = new Promise(resolve => child.once('exit', () => { this.#child = undefined; resolve() }))

@@ -31,6 +31,7 @@ export const errorRegistry = {
   not_found: { status: 404, error: 'not_found' },
   method_not_allowed: { status: 405, error: 'method_not_allowed' },
   not_acceptable: { status: 406, error: 'not_acceptable' },
+  request_timeout: { status: 408, error: 'request_timeout', reason: 'The body of the request came too slowly.' },
   missing_rev: { status: 409, error: 'not_found', reason: 'missing_rev' },
   missing_attachment: { status: 404, error: 'not_found', reason: 'Document is missing attachment' },
   conflict: { status: 409, error: 'conflict', reason: 'Document update conflict.' },

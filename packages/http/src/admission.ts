@@ -5,24 +5,27 @@ import type { RequestContext } from './request-context.ts'
 
 const retryAfter = { 'Retry-After': '1' }
 
-type AdmissionOptions = Pick<HttpOptions, 'concurrentRequestsMax' | 'feedsMax' | 'bufferedBodyBytesMax' | 'parsedBytesMax'>
+type AdmissionOptions = Pick<HttpOptions, 'concurrentRequestsMax' | 'feedsMax' | 'anonymousBodiesMax' | 'bufferedBodyBytesMax' | 'parsedBytesMax'>
 
 export class Admission {
   readonly #requestsMax: number
   readonly #feedsMax: number
+  readonly #anonymousBodiesMax: number
   readonly #bytesMax: number
   readonly #parsedMax: number
   #requests = 0
   #feeds = 0
+  #anonymousBodies = 0
   #bytes = 0
   #answerBytes = 0
   #parsedBytes = 0
   #closed = false
   #onIdle: (() => void) | null = null
 
-  constructor({ concurrentRequestsMax, feedsMax, bufferedBodyBytesMax, parsedBytesMax }: AdmissionOptions) {
+  constructor({ concurrentRequestsMax, feedsMax, anonymousBodiesMax, bufferedBodyBytesMax, parsedBytesMax }: AdmissionOptions) {
     this.#requestsMax = concurrentRequestsMax
     this.#feedsMax = feedsMax
+    this.#anonymousBodiesMax = anonymousBodiesMax
     this.#bytesMax = bufferedBodyBytesMax
     this.#parsedMax = parsedBytesMax
   }
@@ -32,9 +35,12 @@ export class Admission {
   get feeds(): number { return this.#feeds }
   get bufferedBytes(): number { return this.#bytes }
 
-  /** False: the request must be answered 503. Every `true` is paired with one `leave`. */
-  enter(): boolean {
-    if (this.#closed || this.#requests >= this.#requestsMax) return false
+  /**
+   * False: the request must be answered 503. Every `true` is paired with one `leave`.
+   * @param always a health check, which is answered however many requests there are
+   */
+  enter(always = false): boolean {
+    if (this.#closed || (this.#requests >= this.#requestsMax && !always)) return false
     this.#requests++
     return true
   }
@@ -50,9 +56,20 @@ export class Admission {
       this.#answerBytes -= request.answerBytes
       this.#parsedBytes -= request.parsedBytes
     }
+    if (request?.hasAnonymousBody) this.#anonymousBodies--
     if (request?.isFeed) this.#feeds--
     else this.#requests--
     if (this.#requests + this.#feeds === 0) this.#onIdle?.()
+  }
+
+  /**
+   * Counts a request with a body whose client is not logged in: they must not take the places of those that are.
+   * @throws ApiError `service_unavailable` when there are as many already as may be
+   */
+  admitAnonymousBody(request: RequestContext): void {
+    if (this.#anonymousBodies >= this.#anonymousBodiesMax) throw overloaded('request bodies of clients that are not logged in')
+    this.#anonymousBodies++
+    request.hasAnonymousBody = true
   }
 
   /**

@@ -1,7 +1,7 @@
 /** The one place where errors become answers. */
 import { crc32 } from 'node:zlib'
 import { ApiError, errorRegistry, ReplicaError } from '@sectional/core'
-import { BodyTooLargeError, ClientGoneError } from '@sectional/runtime'
+import { BodyTooLargeError, BodyTooSlowError, ClientGoneError } from '@sectional/runtime'
 import { sendJson } from './response.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
@@ -12,7 +12,7 @@ const clientGoneStatus = 499
 export function renderError(request: RequestContext, services: Services, thrown: unknown): void {
   if (isClientGone(thrown) || request.signal.aborted) return abandon(request, services, thrown)
   if (request.exchange.headersSent) return breakOff(request, services, thrown)
-  const error = afterDeletion(request, services, toApiError(thrown))
+  const error = afterDeletion(request, services, toApiError(request, thrown))
   if (error.status >= 500 && error.status !== 501 && error.status !== 503) report(request, services, thrown)
   const headers: Record<string, string> = { ...error.headers }
   if (error.status === 401) challenge(request, services, headers)
@@ -43,11 +43,18 @@ function breakOff(request: RequestContext, services: Services, thrown: unknown):
   report(request, services, thrown)
 }
 
-function toApiError(thrown: unknown): ApiError {
+function toApiError(request: RequestContext, thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown
+  if (thrown instanceof BodyTooSlowError) return bodyTooSlow(request, thrown)
   if (thrown instanceof BodyTooLargeError) return new ApiError('too_large', undefined, { cause: thrown })
   if (thrown instanceof ReplicaError) return fromReplica(thrown)
   return new ApiError('unknown_error', 'The request failed inside the server; its log has the details under this request id.', { cause: thrown })
+}
+
+function bodyTooSlow({ exchange, user }: RequestContext, cause: BodyTooSlowError): ApiError {
+  const { graceMs, bytesPerSecond } = exchange.bodyPace!
+  const allowed = `${graceMs / 1000} s and a second for each ${bytesPerSecond} bytes are allowed for the body`
+  return new ApiError('request_timeout', `The body came too slowly: ${allowed}.${user.name === null ? ' Clients that send credentials have more time.' : ''}`, { cause })
 }
 
 /** Where a database was deleted under a request there is no replica left to answer: no fault of the server. */

@@ -1,7 +1,8 @@
 /** The pipeline of a request: admission, request id, authentication, route and access, handler, rendering, accounting. */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
+import type { ApiError } from '@sectional/core'
 import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
-import { Admission } from './admission.ts'
+import { Admission, overloaded } from './admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
 import { Sessions } from './authentication/sessions.ts'
 import { SessionSecrets } from './authentication/session-secrets.ts'
@@ -87,13 +88,16 @@ class Pipeline {
     const services = this.#services
     const startedAt = services.runtime.clock.monotonic()
     const requestId = requestIdOf(exchange, this.#requestIds)
-    if (!services.admission.enter()) {
-      const request = unreadableRequest(exchange, requestId, startedAt)
-      this.#render(request, services.admission.refusal())
-      this.#account(request)
-      return
-    }
+    const isHealthCheck = healthCheck.test(exchange.target)
+    if (exchange.isRefused && !isHealthCheck) return this.#refuse(exchange, requestId, startedAt, overloaded('connections'))
+    if (!services.admission.enter(isHealthCheck)) return this.#refuse(exchange, requestId, startedAt, services.admission.refusal())
     void this.#run(exchange, requestId, startedAt)
+  }
+
+  #refuse(exchange: HttpExchange, requestId: string, startedAt: number, error: ApiError): void {
+    const request = unreadableRequest(exchange, requestId, startedAt)
+    this.#render(request, error)
+    this.#account(request)
   }
 
   /** Never rejects: whatever is thrown becomes an answer. */
@@ -107,6 +111,7 @@ class Pipeline {
           const user = services.authenticator.authenticate(exchange.headers['authorization'])
           request.user = user instanceof Promise ? await user : user
         }
+        if (carriesBody(exchange)) this.#expectBody(request)
         await dispatch(this.#routes, request, services)
       }
     } catch (error) {
@@ -115,6 +120,14 @@ class Pipeline {
     }
     if (exchange.delivery !== undefined) await exchange.delivery
     this.#finish(request)
+  }
+
+  /** A slow body costs a place among the requests: one of a client that is not logged in gets little time. */
+  #expectBody(request: RequestContext): void {
+    const { admission, options: { anonymousBodyGraceMs, bodyGraceMs, bodyBytesPerSecondMin: bytesPerSecond } } = this.#services
+    const isAnonymous = request.user.name === null
+    if (isAnonymous) admission.admitAnonymousBody(request)
+    request.exchange.bodyPace = { graceMs: isAnonymous ? anonymousBodyGraceMs : bodyGraceMs, bytesPerSecond }
   }
 
   /** Browsers ask without credentials whether they may send the real request. */
@@ -163,6 +176,14 @@ class Pipeline {
       path: withoutQuery(exchange.target), route: request.route, status: request.status, ms: Math.round(seconds * 1e6) / 1000,
     }, 'request')
   }
+}
+
+/** What load balancers ask: answered beyond every quota. */
+const healthCheck = /^\/_up(?:\?|$)/
+
+function carriesBody({ headers }: HttpExchange): boolean {
+  const length = headers['content-length']
+  return length === undefined ? headers['transfer-encoding'] !== undefined : length !== '0'
 }
 
 /** Queries may carry keys and selectors of documents; the log shows paths only. */

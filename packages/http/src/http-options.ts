@@ -4,6 +4,13 @@ export interface HttpOptions {
   readonly concurrentRequestsMax: number
   /** Changes feeds that wait at once, beside those requests; more are answered 503 with Retry-After. */
   readonly feedsMax: number
+  /** Those of them that carry a body and come from clients that are not logged in; more are answered 503 with Retry-After. */
+  readonly anonymousBodiesMax: number
+  /** Milliseconds that a body may take, and a second more for each `bodyBytesPerSecondMin` that have come; 408 then. */
+  readonly bodyGraceMs: number
+  /** The same for clients that are not logged in. */
+  readonly anonymousBodyGraceMs: number
+  readonly bodyBytesPerSecondMin: number
   /** Bytes of one request body, after decompression (413 above). `chttpd/max_http_request_size` may lower it. */
   readonly bodyBytesMax: number
   /** Bytes of all request bodies held at once, and of all whole answers that clients have not taken; more are answered 503 with Retry-After. */
@@ -31,6 +38,10 @@ const mebibyte = 1024 * 1024
 export const defaultHttpOptions: HttpOptions = Object.freeze({
   concurrentRequestsMax: 4096,
   feedsMax: 20_000,
+  anonymousBodiesMax: 1024,
+  bodyGraceMs: 30_000,
+  anonymousBodyGraceMs: 5_000,
+  bodyBytesPerSecondMin: 1024,
   bodyBytesMax: 128 * mebibyte,
   bufferedBodyBytesMax: 256 * mebibyte,
   gzipRatioMax: 100,

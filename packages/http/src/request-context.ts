@@ -28,6 +28,8 @@ export class RequestContext {
   status = 0
   /** Milliseconds spent waiting for the request body. */
   bodyTimeMs = 0
+  /** It counts among the bodies of clients that are not logged in. */
+  hasAnonymousBody = false
   /** Bytes of the admission budget that this request holds. */
   reservedBytes = 0
   /** Estimated bytes of what its body became when it was parsed. */

@@ -18,11 +18,30 @@ describe('overload', () => {
     })
     await node.put('/db')
     const waiting = [node.get('/db/a'), node.get('/db/b')]
-    const refused = await node.get('/_up')
+    const refused = await node.get('/')
     expect([refused.status, refused.json.error, refused.headers['retry-after']]).to.deep.equal([503, 'service unavailable', '1'])
+    expect((await node.get('/_up')).status).to.equal(200)
+    expect((await node.get('/_upper')).status).to.equal(503)
     door.open()
     expect((await Promise.all(waiting)).map(answer => answer.status)).to.deep.equal([404, 404])
     expect((await node.get('/_up')).status).to.equal(200)
+    await node.stop()
+  })
+
+  it('keeps most places for clients that are logged in while others send bodies', async () => {
+    const node = new MemoryNode({ http: { concurrentRequestsMax: 4, anonymousBodiesMax: 2 } })
+    const rest = gate()
+    async function* body(): AsyncGenerator<Uint8Array> { yield Buffer.from('{'); await rest.opened; yield Buffer.from('"name":"admin","password":"secret"}') }
+    const login = (): ReturnType<typeof node.post> => node.post('/_session', body(), { authorization: '', 'content-type': 'application/json' })
+    const waiting = [login(), login()]
+    const refused = await login()
+    expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
+    expect(refused.json.reason).to.contain('clients that are not logged in')
+    expect((await node.put('/db')).status).to.equal(201)
+    expect((await node.put('/db/a', {})).status).to.equal(201)
+    rest.open()
+    expect((await Promise.all(waiting)).map(answer => answer.status)).to.deep.equal([200, 200])
+    expect((await login()).status).to.equal(200)
     await node.stop()
   })
 
@@ -107,7 +126,7 @@ describe('overload', () => {
     await node.put('/db/small', { text: 'x' })
     const statuses: number[] = []
     const read = (delivery: Promise<void> | undefined): Promise<void> => new Promise(resolve => node.api.handler({
-      method: 'GET', target: '/db/large', headers: { authorization: basic('admin', 'secret') }, remoteAddress: '127.0.0.1', encrypted: false,
+      method: 'GET', target: '/db/large', headers: { authorization: basic('admin', 'secret') }, remoteAddress: '127.0.0.1', encrypted: false, isRefused: false, bodyPace: null,
       signal: new AbortController().signal, headersSent: false, delivery,
       readBody: async () => new Uint8Array(),
       body: (async function* () {})(),

@@ -24,6 +24,10 @@ export class MemoryMachine implements Machine {
     return null
   }
 
+  openFilesMax(): null {
+    return null
+  }
+
   eventLoopDelay(): { readonly mean: number; readonly p99: number } {
     return { mean: 0, p99: 0 }
   }

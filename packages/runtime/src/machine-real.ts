@@ -1,5 +1,5 @@
 import { pbkdf2 } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { promisify } from 'node:util'
 import { createContext, Script } from 'node:vm'
@@ -9,6 +9,7 @@ const derive = promisify(pbkdf2)
 const sandbox = createContext({ pattern: /^/, text: '' }) as { pattern: RegExp; text: string }
 const patternTest = new Script('pattern.test(text)')
 const descriptorFolder = '/proc/self/fd'
+const limitsFile = '/proc/self/limits'
 /** How often the event loop's delay is sampled: 20 timers a second. */
 const sampleMs = 50
 
@@ -37,6 +38,11 @@ export class RealMachine implements Machine {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw error
     }
+  }
+
+  openFilesMax(): number | null {
+    const limit = softLimit()
+    return typeof limit === 'number' && limit > 0 ? limit : null
   }
 
   eventLoopDelay(): { readonly mean: number; readonly p99: number } {
@@ -70,6 +76,16 @@ export class RealMachine implements Machine {
   /** Stops the sampling. */
   close(): void {
     this.#delay.disable()
+  }
+}
+
+/** Node raises its soft limit as it starts, so that only the running process knows it. */
+function softLimit(): unknown {
+  try {
+    return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(limitsFile, 'utf8'))?.[1])
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return (process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } }).userLimits?.open_files?.soft
   }
 }
 

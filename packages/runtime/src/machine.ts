@@ -5,6 +5,8 @@ export interface Machine {
   memory(): { readonly residentBytes: number; readonly heapUsedBytes: number; readonly heapTotalBytes: number; readonly externalBytes: number }
   /** Open file descriptors, or null where the system does not tell. */
   openFiles(): number | null
+  /** File descriptors that this process may have open, or null where the system does not tell. */
+  openFilesMax(): number | null
   /** Seconds of event-loop delay since the last call: mean and 99th percentile. */
   eventLoopDelay(): { readonly mean: number; readonly p99: number }
   versions(): Readonly<Record<string, string>>

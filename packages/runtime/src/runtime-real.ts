@@ -37,9 +37,9 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   const clock = new RealClock()
   const metrics = new PrometheusMetrics()
   const network = new WebSocketNetwork(options.network)
-  const http = new NodeHttpListener(options.http)
   const log = PinoLog.create(options.log)
   const machine = new RealMachine()
+  const http = new NodeHttpListener({ descriptors: machine.openFilesMax(), ...options.http })
   return {
     clock,
     turns: new Turns(clock),

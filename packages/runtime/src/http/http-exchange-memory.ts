@@ -1,6 +1,6 @@
 import { validateHeaderValue } from 'node:http'
 import { assertBodyFits, BodyTooLargeError, ClientGoneError, hasBody } from './http-listener.ts'
-import type { HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
+import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
 
 /** A writer waits while the client has this much unread. */
 const unreadBytesMax = 64 * 1024
@@ -36,6 +36,8 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   readonly target: string
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly remoteAddress: string
+  readonly isRefused = false
+  bodyPace: BodyPace | null = null
   readonly encrypted = false
   /** The client has everything at once. */
   readonly delivery = undefined

@@ -1,8 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { assertBodyFits, ClientGoneError, BodyTooLargeError, hasBody } from './http-listener.ts'
-import type { HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
+import { BodyWatch } from './body-pace.ts'
+import { assertBodyFits, BodyTooLargeError, BodyTooSlowError, ClientGoneError, hasBody } from './http-listener.ts'
+import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
 
 /** Bytes of an unwanted body that are read and thrown away, so that the client sees the answer, before it is cut off. */
 const discardedBytesMax = 16 * 1024 * 1024
@@ -13,24 +14,34 @@ export const stallMs = 300_000
 
 /** What an exchange needs to know of its server. */
 export interface ExchangeServer { readonly closing: boolean }
+/** How a request came in. */
+export interface Arrival {
+  /** The client waits for `100 Continue` before it sends the body. */
+  readonly expectsContinue: boolean
+  readonly isRefused: boolean
+}
 
 /** One request on a socket. This is the hot path: what a plain GET does not use is made on demand. */
 export class NodeHttpExchange implements HttpExchange {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #server: ExchangeServer
-  /** The client waits for `100 Continue` before it sends the body. */
+  readonly isRefused: boolean
+  bodyPace: BodyPace | null = null
   #expectsContinue: boolean
+  /** The rest of the body is not waited for. */
+  #tooSlow = false
   #bodyTaken = false
   #chunks: AsyncGenerator<Uint8Array, void, undefined> | undefined
   #controller: AbortController | undefined
   delivery: Promise<void> | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, server: ExchangeServer, expectsContinue: boolean) {
+  constructor(request: IncomingMessage, response: ServerResponse, server: ExchangeServer, { expectsContinue, isRefused }: Arrival) {
     this.#request = request
     this.#response = response
     this.#server = server
     this.#expectsContinue = expectsContinue
+    this.isRefused = isRefused
   }
 
   get method(): string {
@@ -74,10 +85,22 @@ export class NodeHttpExchange implements HttpExchange {
     const request = this.#request
     if (request.destroyed) throw new ClientGoneError()
     if (request.complete && !request.readableEnded) return arrivedBody(request, limitBytes, admit)
+    const slow = Promise.withResolvers<never>()
+    const watch = this.bodyPace === null ? undefined : new BodyWatch(this.bodyPace, () => {
+      this.#tooSlow = true
+      slow.reject(new BodyTooSlowError())
+    })
     try {
       request.socket.setTimeout(stallMs)
-      return await arrivingBody(request, limitBytes, admit)
+      watch?.wait()
+      const body = arrivingBody(request, limitBytes, bytes => {
+        if (this.#tooSlow) throw new BodyTooSlowError()
+        watch?.arrived(bytes)
+        admit?.(bytes)
+      })
+      return await (watch === undefined ? body : Promise.race([body, slow.promise]))
     } finally {
+      watch?.stop()
       request.socket.setTimeout(0)
     }
   }
@@ -113,7 +136,7 @@ export class NodeHttpExchange implements HttpExchange {
     const all = { ...headers } as Record<string, string | string[]>
     if (length !== undefined && hasBody(status)) all['Content-Length'] = String(length)
     // A client that was never told to continue may send its body or not: the next request could not be found.
-    if (this.#expectsContinue || this.#server.closing) all['Connection'] = 'close'
+    if (this.#expectsContinue || this.#tooSlow || this.isRefused || this.#server.closing) all['Connection'] = 'close'
     if (!this.#bodyTaken) this.#discardBody()
     // Whoever read it has given up; the next request comes behind it.
     else if (this.#chunks !== undefined && !this.#request.complete) void this.#chunks.return().then(() => this.#discardBody(), () => {})
@@ -145,15 +168,31 @@ export class NodeHttpExchange implements HttpExchange {
   async* #iterateBody(): AsyncGenerator<Uint8Array, void, undefined> {
     this.#takeBody()
     const { socket } = this.#request
+    const chunks = this.#request.iterator({ destroyOnReturn: false })
+    const watch = this.bodyPace === null ? undefined : new BodyWatch(this.bodyPace, () => this.#request.destroy())
     try {
       socket.setTimeout(stallMs)
-      yield* this.#request.iterator({ destroyOnReturn: false })
+      yield* watch === undefined ? chunks : watched(chunks, watch)
     } catch (error) {
       throw this.#request.complete ? error : new ClientGoneError({ cause: error })
     } finally {
       socket.setTimeout(0)
       this.#bodyTaken = this.#request.complete
     }
+  }
+}
+
+async function* watched(chunks: AsyncIterable<Uint8Array>, watch: BodyWatch): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    watch.wait()
+    for await (const chunk of chunks) {
+      watch.stop()
+      watch.arrived(chunk.length)
+      yield chunk
+      watch.wait()
+    }
+  } finally {
+    watch.stop()
   }
 }
 

@@ -1,7 +1,9 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { connectionLimits, Connections } from './connections.ts'
+import type { ConnectionLimits } from './connections.ts'
 import { NodeHttpExchange } from './http-exchange-node.ts'
 import type { HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
 
@@ -11,6 +13,7 @@ const headersMsMax = 30_000
 /** Longer than the usual proxy keeps its side open, so that it is the proxy that closes. */
 const idleMsMax = 75_000
 const defaultConnectionsMax = 32_768
+const defaultAddressPercent = 100
 const probeMs = 60_000
 /** Requests that are handled before sockets are looked at again. */
 const requestsPerTurnMax = 64
@@ -20,8 +23,12 @@ const pipelinedMax = 100
 const sweepMs = 50
 
 export interface NodeHttpListenerOptions {
-  /** Sockets beyond this are closed as they come. */
+  /** Connections at once; fewer where the process may not open so many descriptors. */
   readonly connectionsMax?: number
+  /** Percent of them that clients of one address may hold. */
+  readonly addressPercent?: number
+  /** Descriptors that the process may have open; null: not known. */
+  readonly descriptors?: number | null
   /** PEM; without it plain HTTP. */
   readonly tls?: { readonly key: string; readonly cert: string; readonly ca?: string }
 }
@@ -45,12 +52,17 @@ export class NodeHttpListener implements HttpListener {
       keepAlive: true,
       keepAliveInitialDelay: probeMs,
     }
-    const server = this.#options.tls === undefined ? createServer(options) : createTlsServer({ ...options, ...this.#options.tls })
-    server.maxConnections = this.#options.connectionsMax ?? defaultConnectionsMax
-    const listening = new NodeHttpServer(server, address.host, handler, ended => this.#servers.delete(ended))
+    const server = this.#options.tls === undefined ? createServer(options) : createTlsServer({ ...options, handshakeTimeout: headersMsMax, ...this.#options.tls })
+    const listening = new NodeHttpServer(server, address.host, handler, this.limits, ended => this.#servers.delete(ended))
     await bound(server, address)
     this.#servers.add(listening)
     return listening
+  }
+
+  /** Connections that each server may have. */
+  get limits(): ConnectionLimits {
+    const { descriptors = null, connectionsMax = defaultConnectionsMax, addressPercent = defaultAddressPercent } = this.#options
+    return connectionLimits(descriptors, connectionsMax, addressPercent)
   }
 
   /** Ends every server and connection at once. */
@@ -64,25 +76,31 @@ class NodeHttpServer implements HttpServer {
   readonly #host: string
   readonly #handler: HttpHandler
   readonly #onEnd: (server: NodeHttpServer) => void
+  readonly #connections: Connections
   #arrived: NodeHttpExchange[] = []
   readonly #pipelined = new WeakMap<Socket, number>()
   #closed: Promise<void> | undefined
   closing = false
 
-  constructor(server: Server, host: string, handler: HttpHandler, onEnd: (server: NodeHttpServer) => void) {
+  constructor(server: Server, host: string, handler: HttpHandler, limits: ConnectionLimits, onEnd: (server: NodeHttpServer) => void) {
     this.#server = server
     this.#host = host
     this.#handler = handler
     this.#onEnd = onEnd
+    const connections = this.#connections = new Connections(limits)
+    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => connections.add(socket))
     server.on('request', (request, response) => this.#inTurn(request, response, false))
     server.on('checkContinue', (request, response) => this.#inTurn(request, response, true))
   }
 
   /** Requests of one connection are handled one after the other (RFC 9112, section 9.3.2): a read sees the write sent before it. */
   #inTurn(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    const connections = this.#connections
+    const { socket } = request
+    connections.begin(socket)
+    response.once('close', () => connections.end(socket))
     // Node gives the socket to the response whose turn it is.
     if (response.socket !== null) return this.#arrive(request, response, expectsContinue)
-    const { socket } = request
     const waiting = (this.#pipelined.get(socket) ?? 0) + 1
     if (waiting > pipelinedMax) return void socket.destroy()
     this.#pipelined.set(socket, waiting)
@@ -97,7 +115,7 @@ class NodeHttpServer implements HttpServer {
    * request at 64 connections than between the reads from the sockets, which throw the handler's code out of the cache.
    */
   #arrive(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
-    const waiting = this.#arrived.push(new NodeHttpExchange(request, response, this, expectsContinue))
+    const waiting = this.#arrived.push(new NodeHttpExchange(request, response, this, { expectsContinue, isRefused: this.#connections.isRefused(request.socket) }))
     if (waiting === 1) setImmediate(() => this.#handleArrived())
   }
 

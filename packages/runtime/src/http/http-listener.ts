@@ -20,16 +20,27 @@ export interface HttpExchange {
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly remoteAddress: string
   readonly encrypted: boolean
+  /** The connection is one more than the server may have: it is closed with this answer, so that only health checks are worth one. */
+  readonly isRefused: boolean
+  /**
+   * How fast the body has to come, set before it is read; null: as slowly as it wants, while it comes at all. Bodies in
+   * memory are not measured.
+   */
+  bodyPace: BodyPace | null
   /** Aborts when the client goes away before the response is complete. */
   readonly signal: AbortSignal
   /**
    * The whole body, not decompressed.
    * @param admit called for the bytes that have arrived before they are kept; what it throws is the result
    * @throws BodyTooLargeError as soon as more than `limitBytes` arrived or were announced
+   * @throws BodyTooSlowError when it comes more slowly than `bodyPace`; the answer closes the connection
    * @throws ClientGoneError
    */
   readBody(limitBytes: number, admit?: (bytes: number) => void): Promise<Uint8Array>
-  /** The body as chunks with back-pressure; either this or `readBody`, once, before the response begins. */
+  /**
+   * The body as chunks with back-pressure; either this or `readBody`, once, before the response begins. One that comes
+   * more slowly than `bodyPace` is cut off.
+   */
   readonly body: AsyncIterable<Uint8Array>
   /** A whole response at once. The headers' object is not kept. Sets Content-Length. A HEAD response sends no body but its length. */
   send(status: number, headers: HttpHeaders, body: Uint8Array | string): void
@@ -39,6 +50,9 @@ export interface HttpExchange {
   stream(status: number, headers: HttpHeaders): HttpBodyWriter
   readonly headersSent: boolean
 }
+
+/** At every moment, `graceMs` and a second for each `bytesPerSecond` that have come may have passed. */
+export interface BodyPace { readonly graceMs: number; readonly bytesPerSecond: number }
 
 export type HttpHeaders = Record<string, string | readonly string[]>
 
@@ -64,6 +78,10 @@ export function assertBodyFits(contentLength: string | undefined, limitBytes: nu
 
 export class BodyTooLargeError extends Error {
   override readonly name = 'BodyTooLargeError'
+}
+
+export class BodyTooSlowError extends Error {
+  override readonly name = 'BodyTooSlowError'
 }
 
 /** The client closed the connection before the exchange was complete. */

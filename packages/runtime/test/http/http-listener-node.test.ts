@@ -5,7 +5,9 @@ import type { Socket } from 'node:net'
 import { expect } from 'chai'
 import { ClientGoneError } from '../../src/http/http-listener.ts'
 import type { HttpExchange, HttpServer } from '../../src/http/http-listener.ts'
+import { connectionLimits } from '../../src/http/connections.ts'
 import { NodeHttpListener } from '../../src/http/http-listener-node.ts'
+import type { NodeHttpListenerOptions } from '../../src/http/http-listener-node.ts'
 import { httpListenerSuite } from '../../src/http/http-listener-suite.ts'
 import type { ClientRequest, ClientResponse } from '../../src/http/http-listener-suite.ts'
 
@@ -130,6 +132,133 @@ describe('NodeHttpListener', () => {
       client = connect(server.address.port, server.address.host).pause()
       client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
     })
+  })
+
+  /** A connection, and what has come on it. */
+  class Client {
+    readonly socket: Socket
+    readonly closed: Promise<void>
+    received = ''
+    #onData: (() => void) | undefined
+
+    constructor(server: HttpServer, localAddress = '127.0.0.1') {
+      this.socket = connect({ port: server.address.port, host: server.address.host, localAddress })
+      this.closed = new Promise(resolve => this.socket.once('close', () => { this.#onData?.(); resolve() }))
+      this.socket.on('error', () => {})
+      this.socket.on('data', data => { this.received += data; this.#onData?.() })
+    }
+
+    async opened(): Promise<this> {
+      if (this.socket.connecting) await once(this.socket, 'connect')
+      return this
+    }
+
+    /** The answer to a GET; what came until the connection closed when it was closed first. */
+    async get(target: string): Promise<string> {
+      this.received = ''
+      this.socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      while (!this.received.endsWith('.') && !this.socket.closed) await new Promise<void>(resolve => { this.#onData = resolve })
+      return this.received
+    }
+  }
+
+  /** A server that answers everything but `/busy` at once. */
+  async function limited(options: NodeHttpListenerOptions): Promise<{ readonly server: HttpServer; readonly busy: HttpExchange[]; onBusy: () => void }> {
+    listener = new NodeHttpListener(options)
+    const state = { busy: [] as HttpExchange[], onBusy: () => {} }
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      if (exchange.target !== '/busy') return exchange.send(exchange.isRefused ? 503 : 200, {}, 'answer.')
+      state.busy.push(exchange)
+      state.onBusy()
+    })
+    return Object.assign(state, { server })
+  }
+
+  const okay = /^HTTP\/1.1 200 [^]*Connection: keep-alive[^]*answer\.$/
+  const refusal = /^HTTP\/1.1 503 [^]*Connection: close[^]*answer\.$/
+
+  it('closes the connection that is idle for longest when there are too many', async () => {
+    const { server } = await limited({ connectionsMax: 3 })
+    const first = new Client(server)
+    expect(await first.get('/')).to.match(okay)
+    const silent = await new Client(server).opened()
+    const third = new Client(server)
+    expect(await third.get('/')).to.match(okay)
+    expect(await first.get('/')).to.match(okay)
+    const fourth = new Client(server)
+    expect(await fourth.get('/')).to.match(okay)
+    await silent.closed
+    expect(await first.get('/')).to.match(okay)
+    const fifth = new Client(server)
+    expect(await fifth.get('/')).to.match(okay)
+    await third.closed
+    for (const { socket } of [first, fourth, fifth]) socket.destroy()
+  })
+
+  it('answers on a connection beyond the limit once, however many of them send nothing, while all others are busy', async () => {
+    const state = await limited({ connectionsMax: 2 })
+    const busy = [new Client(state.server), new Client(state.server)]
+    const bothBusy = new Promise<void>(resolve => { state.onBusy = () => { if (state.busy.length === 2) resolve() } })
+    for (const { socket } of busy) socket.write('GET /busy HTTP/1.1\r\nHost: x\r\n\r\n')
+    await bothBusy
+    const refused = new Client(state.server)
+    expect(await refused.get('/')).to.match(refusal)
+    await refused.closed
+    const silent = await Promise.all(Array.from({ length: 100 }, () => new Client(state.server).opened()))
+    expect(await new Client(state.server).get('/')).to.match(refusal)
+    for (const exchange of state.busy) exchange.send(200, {}, 'late.')
+    // The server has ended the request before when it answers the next one of the connection.
+    for (const client of busy) {
+      while (!client.received.endsWith('late.')) await once(client.socket, 'data')
+      expect(await client.get('/')).to.match(okay)
+    }
+    const next = new Client(state.server)
+    expect(await next.get('/')).to.match(okay)
+    for (const { socket } of [...busy, ...silent, next]) socket.destroy()
+  })
+
+  it('leaves room for other addresses', async () => {
+    const state = await limited({ connectionsMax: 4, addressPercent: 50 })
+    const bothBusy = new Promise<void>(resolve => { state.onBusy = () => { if (state.busy.length === 2) resolve() } })
+    const busy = [new Client(state.server), new Client(state.server)]
+    for (const { socket } of busy) socket.write('GET /busy HTTP/1.1\r\nHost: x\r\n\r\n')
+    await bothBusy
+    expect(await new Client(state.server).get('/')).to.match(refusal)
+    const elsewhere = new Client(state.server, '127.0.0.2')
+    expect(await elsewhere.get('/')).to.match(okay)
+    for (const { socket } of [...busy, elsewhere]) socket.destroy()
+  })
+
+  it('keeps descriptors for other things', () => {
+    expect(connectionLimits(512, 32_768, 75)).to.deep.equal({ total: 192, perAddress: 144 })
+    expect(connectionLimits(1_048_576, 32_768, 75)).to.deep.equal({ total: 32_768, perAddress: 24_576 })
+    expect(connectionLimits(20_000, 32_768, 100)).to.deep.equal({ total: 16_936, perAddress: 16_936 })
+    expect(connectionLimits(null, 100, 50)).to.deep.equal({ total: 100, perAddress: 50 })
+    expect(connectionLimits(64, 100, 50)).to.deep.equal({ total: 1, perAddress: 1 })
+  })
+
+  it('ends the wait for a body that comes too slowly, and closes the connection with the answer', async () => {
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      exchange.bodyPace = { graceMs: 50, bytesPerSecond: 1_000_000 }
+      exchange.readBody(1000).then(() => exchange.send(200, {}, 'whole'), (error: Error) => exchange.send(408, {}, error.name))
+    })
+    expect(await exchangeBytes(server, asked)).to.match(/^HTTP\/1.1 408 [^]*Connection: close[^]*BodyTooSlowError$/)
+    const prompt = `PUT / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\nsome of it`
+    expect(await exchangeBytes(server, prompt)).to.match(/whole$/)
+  })
+
+  it('cuts off a body in chunks that comes too slowly, but not for the time in which nobody reads', async () => {
+    const ends: string[] = []
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      exchange.bodyPace = { graceMs: 50, bytesPerSecond: 1_000_000 }
+      const read = async (): Promise<void> => {
+        for await (const chunk of exchange.body) if (chunk.length > 0) await new Promise(resolve => { setTimeout(resolve, 100) })
+      }
+      read().then(() => { ends.push('whole'); exchange.send(200, { Connection: 'close' }, '') }, (error: Error) => { ends.push(error.name) })
+    })
+    await exchangeBytes(server, 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nsome of it')
+    await exchangeBytes(server, asked)
+    expect(ends).to.deep.equal(['whole', 'ClientGoneError'])
   })
 
   it('gives each status its own text, also after another one was tried', async () => {

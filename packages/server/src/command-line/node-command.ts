@@ -57,11 +57,12 @@ export function dataDirectory({ couchdb }: Options, folder: string): string {
 
 /** @throws StartError when the data directory cannot be used */
 export function openRuntime(settings: Options, folder: string, name: string): RealRuntime {
-  const { cluster, log } = settings
+  const { cluster, limits, log } = settings
   const directory = dataDirectory(settings, folder)
   const tls = clusterTls(cluster, folder)
+  const http = { connectionsMax: limits.connections, addressPercent: limits.connections_per_address }
   try {
-    return createRealRuntime({ dataDirectory: directory, log: { level: log.level, fields: { node: name }, pretty: process.stdout.isTTY === true }, ...(tls && { network: { tls } }) })
+    return createRealRuntime({ dataDirectory: directory, log: { level: log.level, fields: { node: name }, pretty: process.stdout.isTTY === true }, http, ...(tls && { network: { tls } }) })
   } catch (error) {
     throw folderProblem(error, `${directory} cannot be used for data ([couchdb] database_dir)`)
   }

@@ -102,6 +102,12 @@ export const declarations = {
   },
   limits: {
     concurrent_requests: integerOption({ default: '4096', min: 1, max: 1_000_000, effect: 'restart', help: 'Requests worked on at once; more get 503 with Retry-After.' }),
+    connections: integerOption({ default: '32768', min: 1, max: 10_000_000, effect: 'restart', help: 'HTTP connections at once; fewer where the process may open few descriptors (ulimit -n), since half of them, 3000 at most, are kept for storage and links. Beyond it the connection that is idle for longest is closed; where all are busy, a new one gets 503 with Retry-After, and only /_up is answered.' }),
+    connections_per_address: integerOption({ default: '75', min: 1, max: 100, effect: 'restart', help: 'Percent of the connections that clients of one address may hold; 100 where all of them come through one load balancer.' }),
+    body_grace_ms: integerOption({ default: '30000', min: 100, max: 86_400_000, effect: 'restart', help: 'Milliseconds that a request body may take, and a second more for each body_bytes_per_second that have come; slower ones get 408.' }),
+    anonymous_body_grace_ms: integerOption({ default: '5000', min: 100, max: 86_400_000, effect: 'restart', help: 'The same for clients that are not logged in, such as those that are about to log in.' }),
+    body_bytes_per_second: integerOption({ default: '1024', min: 1, max: 2 ** 30, effect: 'restart', help: 'Bytes of a body that earn one more second.' }),
+    anonymous_bodies: integerOption({ default: '1024', min: 1, max: 1_000_000, effect: 'restart', help: 'Requests with a body of clients that are not logged in, worked on at once; more get 503 with Retry-After.' }),
     changes_feeds: integerOption({ default: '20000', min: 1, max: 10_000_000, effect: 'restart', help: 'Changes feeds that wait at once, beside those requests; more get 503 with Retry-After.' }),
     body_bytes: integerOption({ default: String(128 * mebibyte), min: 1024, max: 2 ** 31, effect: 'restart', help: 'Bytes of one request body after decompression; more get 413.' }),
     buffered_body_bytes: integerOption({ default: String(256 * mebibyte), min: 1024, max: 2 ** 40, effect: 'restart', help: 'Bytes of all request bodies held at once, and of all large answers that clients have not taken yet; more get 503 with Retry-After.' }),
