@@ -52,6 +52,7 @@ export class ReplicaWorld {
   readonly #random: SeededRandom
   readonly #replicas = new Map<string, Map<string, MemoryShardReplica>>()
   readonly #commitListeners = new Map<string, Set<(shard: ShardId, documents: boolean) => void>>()
+  readonly #missedListeners = new Map<string, Set<(shard: ShardId) => void>>()
   readonly #linkListeners = new Map<string, Set<(peer: { readonly node: string }, up: boolean) => void>>()
   readonly #stateListeners = new Set<(state: ClusterState) => void>()
   readonly #cuts = new Set<string>()
@@ -71,6 +72,7 @@ export class ReplicaWorld {
     }
     for (const node of this.nodes) {
       this.#commitListeners.set(node, new Set())
+      this.#missedListeners.set(node, new Set())
       this.#linkListeners.set(node, new Set())
       this.#replicas.set(node, new Map())
       this.host(node)
@@ -86,6 +88,7 @@ export class ReplicaWorld {
       hosted.set(shardKey(shard), new MemoryShardReplica({
         history: `${node}-${++this.#lives}`, now: () => this.time + ++this.#stamp, partitioned: this.db.partitioned,
         onCommit: documents => { for (const listener of this.#commitListeners.get(node)!) listener(shard, documents) },
+        onMissed: () => { for (const listener of this.#missedListeners.get(node)!) listener(shard) },
       }))
     }
   }
@@ -167,6 +170,7 @@ export class ReplicaWorld {
         replica: shard => hosted.get(shardKey(shard)),
         setCatchingUp: (shard, catchingUp) => { hosted.get(shardKey(shard))!.catchingUp = catchingUp },
         onDamage: () => () => {},
+        onMissed: listener => subscribe(this.#missedListeners.get(node)!, listener),
         rebuild: async () => {},
         onCommit: listener => subscribe(this.#commitListeners.get(node)!, listener),
       },

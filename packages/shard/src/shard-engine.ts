@@ -50,6 +50,8 @@ export interface EngineResources {
   readonly onCommit: (shard: ShardId, documents: boolean) => void
   /** Called when a call met a record that is not what was written. */
   readonly onDamage: (shard: ShardId, error: DamagedRecordError) => void
+  /** Called when revisions or purges that peers may have were not stored here. */
+  readonly onMissed: (shard: ShardId) => void
 }
 
 /**
@@ -67,10 +69,14 @@ export class ShardEngine implements ShardReplica {
   readonly #waiters: CommitWaiters
   readonly #compactor: Compactor
   readonly #onDamage: (error: DamagedRecordError) => void
+  readonly #onMissed: () => void
   #catchingUp = false
   #refusal: ReplicaError | undefined
 
-  constructor({ store, blobs, clock, turns, metrics, compactor, filterBudget, keptBudget, onCommit, onDamage }: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
+  constructor(
+    { store, blobs, clock, turns, metrics, compactor, filterBudget, keptBudget, onCommit, onDamage, onMissed }: EngineResources,
+    { shard, prefix, history, partitioned }: DirectoryEntry,
+  ) {
     this.shard = shard
     this.#history = history
     this.#blobs = blobs
@@ -79,6 +85,7 @@ export class ShardEngine implements ShardReplica {
     this.#waiters = new CommitWaiters(clock)
     this.#compactor = compactor
     this.#onDamage = error => onDamage(shard, error)
+    this.#onMissed = () => onMissed(shard)
     this.#writer = new ShardWriter(this.records, clock, turns, metrics, filterBudget, () => this.#assertOpen(), documents => {
       this.#waiters.committed(this.#writer.committed().sequence)
       compactor.written(shard, this.#compacted())
@@ -110,13 +117,26 @@ export class ShardEngine implements ShardReplica {
     return this.#answer<UpdateDocumentsReply>(context, () => {
       if (this.#catchingUp && request.force !== true) return { kind: 'declined' }
       return this.#holding(request.edits, () =>
-        this.#writer.write(request.edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, request) })))
+        this.#orMissed(this.#writer.write(request.edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, request) }))))
     })
   }
 
   storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
-    return this.#answer(context, () => this.#holding(request.revisions, () =>
-      this.#writer.write(request.revisions.map(revision => revision.id), draft => decideRevisions(draft, request))))
+    return this.#answer(context, () => {
+      if (request.missed) this.#onMissed()
+      const stored = this.#holding(request.revisions, () =>
+        this.#writer.write(request.revisions.map(revision => revision.id), draft => decideRevisions(draft, request)))
+      return request.revisions.length > 0 ? this.#orMissed(stored) : stored
+    })
+  }
+
+  /**
+   * A write that failed here, for whatever reason, may be confirmed by other replicas: another one decides the edits.
+   * A write that has outlived its deadline counts by how it ends.
+   */
+  #orMissed<T>(write: Promise<T>): Promise<T> {
+    write.catch(() => this.#onMissed())
+    return write
   }
 
   /** What is written keeps the content that it names from being removed. Without attachments it costs nothing. */
@@ -181,7 +201,10 @@ export class ShardEngine implements ShardReplica {
   }
 
   purgeDocuments(request: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply> {
-    return this.#answer(context, () => this.#writer.write(request.purges.map(purge => purge.id), draft => decidePurges(draft, request)))
+    return this.#answer(context, () => {
+      const stored = this.#writer.write(request.purges.map(purge => purge.id), draft => decidePurges(draft, request))
+      return request.purges.length > 0 ? this.#orMissed(stored) : stored
+    })
   }
 
   scanPurges(since: number, context: CallContext): AsyncGenerator<readonly PurgeRow[]> {

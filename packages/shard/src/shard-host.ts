@@ -76,6 +76,7 @@ export class ShardHost {
   readonly #scrubber: Scrubber
   readonly #damaged: Counter
   readonly #damageListeners = new Set<DamageListener>()
+  readonly #missedListeners = new Set<(shard: ShardId) => void>()
   readonly #abort = new AbortController()
   readonly #rebuilding = new Map<string, Promise<void>>()
   readonly #engines = new Map<string, ShardEngine>()
@@ -152,6 +153,7 @@ export class ShardHost {
     return new ShardEngine({
       store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, turns: this.#turns, metrics: this.#metrics, compactor: this.#compactor,
       filterBudget: this.#filterBudget, keptBudget: this.#keptBudget, onCommit, onDamage: (shard, error) => this.#recordDamaged(shard, error),
+      onMissed: shard => { for (const listener of this.#missedListeners) listener(shard) },
     }, entry)
   }
 
@@ -181,6 +183,12 @@ export class ShardHost {
     this.#damageListeners.add(listener)
     for (const shard of this.#directory.suspects()) listener.damagedReplica(shard)
     return () => { this.#damageListeners.delete(listener) }
+  }
+
+  /** Calls back when a replica failed to store revisions or purges, or was told that it did. Returns an unsubscribe function. */
+  onMissed(listener: (shard: ShardId) => void): () => void {
+    this.#missedListeners.add(listener)
+    return () => { this.#missedListeners.delete(listener) }
   }
 
   #recordDamaged(shard: ShardId, error: DamagedRecordError): void {

@@ -89,6 +89,28 @@ describe('a shard host', () => {
     await host.close()
   })
 
+  it('tells who listens of revisions and purges that it did not store, and of peers that say so', async () => {
+    const storage = new MemoryStorage()
+    const host = await ShardHost.open(shardRuntime(storage))
+    const engine = await host.create(shardA)
+    const heard: unknown[] = []
+    const unsubscribe = host.onMissed(shard => heard.push(shard))
+    const revisions = [{ id: 'x', path: { start: 1, ids: ['a'] }, deleted: false, body: Buffer.from('{}') }]
+    const purges = [{ uuid: 'p', id: 'x', paths: [{ start: 1, ids: ['a'] }] }]
+    storage.disk.setFaults({ failWrite: () => 'full' })
+    expect(await rejection(engine.storeRevisions({ revisions, revsLimit: 10 }, context))).to.equal('storage')
+    expect(heard).to.deep.equal([shardA])
+    expect(await rejection(engine.purgeDocuments({ purges }, context))).to.equal('storage')
+    expect(heard).to.have.length(2)
+    storage.disk.setFaults({})
+    await engine.storeRevisions({ revisions, revsLimit: 10 }, context)
+    expect(heard, 'what is stored is not missed').to.have.length(2)
+    await engine.storeRevisions({ revisions: [], revsLimit: 10, missed: true }, context)
+    expect(heard).to.have.length(3)
+    unsubscribe()
+    await host.close()
+  })
+
   it('tells of a batch that failed and is on the disk all the same', async () => {
     const disk = new MemoryDisk()
     const host = await ShardHost.open(shardRuntime(new MemoryStorage(disk)))

@@ -14,6 +14,7 @@ import { CatchUp } from './catch-up.ts'
 import { HostedShards, shardKey } from './hosted-shards.ts'
 import type { HostedShard } from './hosted-shards.ts'
 import type { LocalReplicas } from './local-replicas.ts'
+import { MissedNotices } from './missed-notices.ts'
 import { PushSchedule } from './push-schedule.ts'
 import { ReplicaRepair } from './replica-repair.ts'
 import { SlicedRound } from './sliced-round.ts'
@@ -41,6 +42,7 @@ export class AntiEntropy {
   readonly #queue: SyncQueue
   readonly #catchUp: CatchUp
   readonly #repair: ReplicaRepair
+  readonly #notices: MissedNotices
   readonly #abort = new AbortController()
   readonly #unsubscribe: (() => void)[] = []
   /** Shards that the cluster state gives to this node, and that are not open here yet. */
@@ -88,6 +90,7 @@ export class AntiEntropy {
       reportDamaged: ({ db, record }) => control.replicaDamaged(db.incarnation, record.range, control.node),
       onRebuilt: shard => this.#catchUp.rebuilt(shard),
     })
+    this.#notices = new MissedNotices({ replicas, timeoutMs: this.#options.callTimeoutMs, signal: this.#abort.signal, tryAgain: () => this.#armCatchUp() })
   }
 
   /** Call before the node serves requests: local replicas decline to decide until they have caught up. */
@@ -107,6 +110,7 @@ export class AntiEntropy {
       control.onChange(changed => this.#stateChanged(changed)),
       local.onCommit(shard => this.#committed(shard)),
       local.onDamage(this.#repair),
+      local.onMissed(shard => this.#missedHere(shard)),
       peers.onChange((peer, up) => { if (up) this.#peerUp(peer.node); else this.#peerDown(peer.node) }),
     )
     for (const shard of this.#shards.all()) this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
@@ -124,6 +128,7 @@ export class AntiEntropy {
     this.#abort.abort()
     await this.#queue.stop()
     await this.#repair.stop()
+    await this.#notices.stop()
   }
 
   /** Passes that wait or run (`internal_replication_jobs`). */
@@ -131,10 +136,16 @@ export class AntiEntropy {
     return this.#queue.size
   }
 
-  /** The coordinator found that a replica did not store what others confirmed. */
+  /**
+   * The coordinator found that a replica did not store what others confirmed: the replica's node is told, so that the
+   * replica catches up before it decides edits, and it is pushed to soon.
+   */
   reportMissed(shard: ShardId, node: string): void {
+    if (!this.#running) return
+    if (node === this.#parts.control.node) this.#missedHere(shard)
+    else this.#notices.send(shard, node)
     const hosted = this.#shards.get(shardKey(shard))
-    if (!this.#running || hosted === undefined || !hosted.peers.includes(node)) return
+    if (hosted === undefined || !hosted.peers.includes(node)) return
     this.#schedule.missed(hosted.key, node, this.#now())
     this.#arm()
   }
@@ -185,7 +196,13 @@ export class AntiEntropy {
     this.#arm()
   }
 
+  #missedHere(id: ShardId): void {
+    const shard = this.#shards.get(shardKey(id))
+    if (shard !== undefined) this.#catchUp.missed(shard)
+  }
+
   #peerUp(peer: string): void {
+    this.#notices.retry(peer)
     for (const shard of this.#shards.all()) {
       if (!shard.peers.includes(peer)) continue
       this.#catchUp.peerUp(shard, peer)
@@ -228,6 +245,7 @@ export class AntiEntropy {
     this.#catchUpTimer = this.#parts.runtime.clock.setTimer(this.#options.catchUpRetryMs, () => {
       this.#catchUpTimer = undefined
       this.#catchUp.tick()
+      this.#notices.retry()
     })
   }
 

@@ -1,6 +1,7 @@
 /**
  * Which local replicas must not decide edits by themselves yet, because they may have missed some: all of them
- * after a start, and those that were cut off from a majority of their shard's replicas. A replica that stayed
+ * after a start, those that were cut off from a majority of their shard's replicas, and those that did not store
+ * revisions which others may have confirmed, for whatever reason (a full disk, a timeout, overload). A replica that stayed
  * with the majority goes on deciding when the minority returns: it has missed nothing that was acknowledged.
  *
  * A replica has caught up when one pass from every reachable active replica is done and a majority was
@@ -41,6 +42,8 @@ export class CatchUp {
   readonly #parts: CatchUpParts
   /** Of the replicas that are not known to be up to date: mostly few. */
   readonly #progress = new Map<string, ShardProgress>()
+  /** Some replica did not store something since the last tick. */
+  #missed = false
 
   constructor(parts: CatchUpParts) {
     this.#parts = parts
@@ -78,6 +81,17 @@ export class CatchUp {
     this.advance(shard)
   }
 
+  /**
+   * The replica did not store something that its peers may have. Passes that have begun may be too early to bring it,
+   * so all are wanted anew, after a moment: the disk may be full still.
+   */
+  missed(shard: HostedShard): void {
+    this.#progress.set(shard.key, { pulled: new Set(), decliningSince: this.#progress.get(shard.key)?.decliningSince ?? null })
+    this.#missed = true
+    this.#decline(shard)
+    this.#parts.tryAgain()
+  }
+
   disappeared(key: string): void {
     this.#progress.delete(key)
   }
@@ -101,9 +115,16 @@ export class CatchUp {
   /** Looks again at everything that is not up to date: failed pulls, missed deadlines, reports that did not arrive. */
   tick(): void {
     const now = this.#parts.clock.monotonic()
+    // While the disk refuses what comes, one replica at a time tries to catch up, and none gives up.
+    const refusing = this.#missed
+    this.#missed = false
     for (const [key, { pulled, decliningSince }] of this.#progress) {
       const shard = this.#parts.current(key)
       if (shard === undefined || pulled === null) continue
+      if (refusing) {
+        this.#parts.tryAgain()
+        return this.advance(shard)
+      }
       if (decliningSince !== null && now - decliningSince >= this.#parts.options.catchUpMaxMs) {
         this.#parts.log.warn({ db: shard.db.name, shard: key, waitedMs: now - decliningSince }, 'a replica decides edits again although it could not catch up')
         this.#accept(shard)

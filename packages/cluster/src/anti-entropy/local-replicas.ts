@@ -16,6 +16,8 @@ export interface LocalReplicas {
   setCatchingUp(shard: ShardId, catchingUp: boolean): void
   /** Calls back when something on this node's disk is not what was written. Returns an unsubscribe function. */
   onDamage(listener: DamageListener): () => void
+  /** Calls back when a replica failed to store revisions or purges, or was told that it did. Returns an unsubscribe function. */
+  onMissed(listener: (shard: ShardId) => void): () => void
   /** Begins another life of a replica with what is sound in it. */
   rebuild(shard: ShardId): Promise<unknown>
   /** Calls back after each durable change of documents (`documents`) or only local documents. Returns an unsubscribe function. */

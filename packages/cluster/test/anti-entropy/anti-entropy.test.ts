@@ -276,6 +276,44 @@ describe('catching up', () => {
     expect(await running.holders('x'), 'it is still pulled from').to.include('a')
   })
 
+  it('declines once a coordinator has told it that it missed a write, until it has what its peers have', async () => {
+    running = new Running({ antiEntropy: { pushQuietMs: 60_000, pushMissedMs: 60_000, pushDelayMaxMs: 60_000 } })
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(100_000)
+    const driver = running.drivers.get('b')!
+    const coordinator = running.world.coordinator('b', { onMissed: (shard, node) => driver.reportMissed(shard, node) })
+    running.world.faults.set('c', { kind: 'fail', code: 'overloaded' })
+    await coordinator.updateDocuments(running.world.db, [edit('x', null, {})], {}, request())
+    await coordinator.stop()
+    // The overload is over for what comes from peers, and c cannot read from them yet.
+    running.world.faults.set('c', { kind: 'fail', code: 'overloaded', verbs: ['diffRevisions'] })
+    for (const node of ['a', 'b']) running.world.faults.set(node, { kind: 'fail', code: 'overloaded' })
+    await running.world.clock.advance(5_000)
+    expect(running.catchingUp()).to.deep.equal(['c'])
+    running.world.faults.clear()
+    await running.world.clock.advance(5_000)
+    expect(running.catchingUp()).to.deep.equal([])
+    expect(await running.holders('x')).to.include('c')
+  })
+
+  it('is told of a missed write also when its link to the coordinator opens only later', async () => {
+    running = new Running()
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(5_000)
+    const shard = { incarnation: 'one', range: running.world.db.shards[0]!.range }
+    running.world.cut('a', 'c')
+    running.drivers.get('a')!.reportMissed(shard, 'c')
+    await running.world.clock.advance(5_000)
+    expect(running.catchingUp()).to.deep.equal([])
+    for (const node of ['a', 'b']) running.world.faults.set(node, { kind: 'fail', code: 'overloaded' })
+    running.world.heal()
+    await running.world.clock.advance(100)
+    expect(running.catchingUp()).to.deep.equal(['c'])
+    running.world.faults.clear()
+    await running.world.clock.advance(10_000)
+    expect(running.catchingUp()).to.deep.equal([])
+  })
+
   it('reports a filling replica once it has what its active peers had', async () => {
     running = new Running({ nodes: ['a', 'b', 'c'], n: 2 })
     for (let i = 0; i < 20; i++) await running.storeOn('a', `d${i}`)

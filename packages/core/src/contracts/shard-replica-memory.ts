@@ -29,6 +29,8 @@ export interface MemoryShardReplicaOptions {
   readonly partitioned?: boolean
   /** Called after each change, as an engine tells its node: whether it was of documents, or of local ones only. */
   readonly onCommit?: (documents: boolean) => void
+  /** Called when a sender says that this replica missed revisions (`StoreRevisionsRequest.missed`). */
+  readonly onMissed?: () => void
 }
 
 interface StoredDocument { readonly tree: RevisionTree; readonly sequence: number }
@@ -94,6 +96,7 @@ export class MemoryShardReplica implements ShardReplica {
 
   async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
     this.#check(context)
+    if (request.missed) this.#options.onMissed?.()
     this.#requireBlobs(request.revisions)
     const before = this.#sequence
     for (const revision of request.revisions) {

@@ -119,6 +119,11 @@ export interface StoreRevisionsRequest {
   /** Anti-entropy only, to the source of a pass: where its changes stand in the target's log. */
   readonly trail?: TrailExtension
   /**
+   * The replica did not store some earlier revisions that its peers have, as the sender knows. The replica's node then
+   * has it catch up with its peers before it decides edits by itself again.
+   */
+  readonly missed?: boolean
+  /**
    * A client brings these revisions (`new_edits=false`), which may bring purged ones back. Otherwise a revision that
    * this replica knows to be purged, by a purge that the sender does not name, is left out: the sender lags.
    */

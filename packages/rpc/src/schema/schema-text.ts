@@ -259,6 +259,7 @@ message StoreRevisions {
   Checkpoint checkpoint = 4;
   bool external = 10;
   TrailExtension trail = 11;
+  bool missed = 12;
 }
 message StoreRevisionsReply {}
 message TrailExtension {

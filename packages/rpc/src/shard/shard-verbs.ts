@@ -116,8 +116,9 @@ function decodeOutcome({ updated, purges, partitionOverflow }: WireMessage): Edi
 
 export const storeRevisions: Verb<StoreRevisionsRequest, void> = {
   name: 'storeRevisions',
-  encodeRequest: ({ revisions, locals, revsLimit, checkpoint, trail, external }, payload) => ({
+  encodeRequest: ({ revisions, locals, revsLimit, checkpoint, trail, external, missed }, payload) => ({
     external,
+    missed,
     revisions: revisions.map(revision => encodeRevision(revision, payload)),
     locals: locals?.map(local => encodeLocal(local, payload)),
     revsLimit: limit(revsLimit),
@@ -131,6 +132,7 @@ export const storeRevisions: Verb<StoreRevisionsRequest, void> = {
     ...(message.checkpoint && { checkpoint: decodeCheckpoint(message.checkpoint) }),
     ...(message.trail && { trail: decodeTrail(message.trail) }),
     ...(message.external && { external: true }),
+    ...(message.missed && { missed: true }),
   }),
   encodeReply: () => ({}),
   decodeReply: () => undefined,

@@ -105,6 +105,10 @@ export class HostedReplicas implements LocalReplicas {
     return this.#parts.host.onDamage(listener)
   }
 
+  onMissed(listener: (shard: ShardId) => void): () => void {
+    return this.#parts.host.onMissed(listener)
+  }
+
   async rebuild(shard: ShardId): Promise<void> {
     await this.#parts.host.rebuild(shard)
   }

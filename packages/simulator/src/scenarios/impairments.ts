@@ -46,6 +46,23 @@ export const impairments: readonly Scenario[] = [
     },
   },
   {
+    name: 'a decider whose disk was full takes no edit of an old revision once there is room again',
+    needs: ['fill disk'],
+    async run(stage) {
+      await stage.create('?q=1')
+      const [decider] = await stage.deciders('doc 0')
+      const [first, second] = stage.others(decider!)
+      const ids = Array.from({ length: 6 }, (_, index) => `doc ${index}`)
+      const old = await Promise.all(ids.map(id => stage.expect(201, stage.write(1, id, { version: 1 }, '?w=3'))))
+      stage.cluster.fillDisk(decider!)
+      for (const [index, id] of ids.entries()) await stage.expect(201, stage.write(first!, id, { _rev: old[index]!.body.rev, version: 2 }))
+      stage.cluster.freeDisk(decider!)
+      await Promise.all(ids.map((id, index) => stage.expect(409, stage.write(second!, id, { _rev: old[index]!.body.rev, version: 'stale' }))))
+      await stage.converge()
+      for (const id of ids) assert.equal((await stage.leaves(first!, id)).length, 1, id)
+    },
+  },
+  {
     name: 'a clock that jumps by an hour and back costs neither documents nor local documents',
     needs: ['jump clock'],
     async run(stage) {
