@@ -36,6 +36,41 @@ describe('events of databases', () => {
     expect(cluster.clock.pendingTimers).to.equal(0)
   })
 
+  it('are one row for one write, within half a second, whichever nodes take the write and the reading', async () => {
+    const cluster = await running(3)
+    await cluster.send(1, 'PUT', '/db?q=4')
+    await read(cluster, 1)
+    await cluster.clock.advance(12_000)
+    let { since } = await read(cluster, 1)
+    for (let round = 0; round < 6; round++) {
+      const docs = Array.from({ length: round % 2 === 0 ? 1 : 20 }, (_, index) => ({ _id: `${round}-${index}` }))
+      expect((await cluster.send(1 + round % 3, 'POST', '/db/_bulk_docs', { docs })).status).to.equal(201)
+      await cluster.clock.advance(450)
+      const soon = await read(cluster, 1 + (round + 1) % 3, since)
+      expect(soon.rows, `round ${round}, after 450 ms`).to.deep.equal(['updated db'])
+      await cluster.clock.advance(12_000)
+      const later = await read(cluster, 1 + (round + 2) % 3, soon.since)
+      expect(later.rows, `round ${round}, after 12 s`).to.deep.equal([])
+      since = later.since
+    }
+    await cluster.close()
+  })
+
+  it('are recorded by another node when the one that was to do it crashes before', async () => {
+    for (const lost of [1, 2, 3]) {
+      const cluster = await running(3)
+      await cluster.send(1, 'PUT', '/db?q=1')
+      await read(cluster, 1)
+      await cluster.clock.advance(3000)
+      const other = 1 + lost % 3
+      const { since } = await read(cluster, other)
+      await cluster.send(other, 'PUT', '/db/a', {})
+      cluster.crash(lost)
+      await cluster.until(`the row although node ${lost} is gone`, async () => (await read(cluster, other, since)).rows.includes('updated db'))
+      await cluster.close()
+    }
+  })
+
   it('are not lost when every node crashes before they are recorded', async () => {
     const cluster = await running(1)
     await cluster.send(1, 'PUT', '/old?q=2')

@@ -4,6 +4,10 @@ export interface DatabaseEventsOptions {
   readonly delayMs: number
   /** ... and from one record to the next, however often a database is written to. */
   readonly intervalMs: number
+  /** How often a node looks whether the node that is to record a write is still linked ... */
+  readonly watchMs: number
+  /** ... and for how long: until a broken link would have been noticed. */
+  readonly trustMs: number
   /** After a failure. */
   readonly retryMs: number
   /** Events of one write. */
@@ -13,7 +17,9 @@ export interface DatabaseEventsOptions {
 
 export const defaultDatabaseEventsOptions: DatabaseEventsOptions = Object.freeze({
   delayMs: 50,
-  intervalMs: 500,
+  intervalMs: 350,
+  watchMs: 1_000,
+  trustMs: 8_000,
   retryMs: 1_000,
   batchMax: 500,
   readTimeoutMs: 10_000,

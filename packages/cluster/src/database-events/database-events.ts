@@ -1,12 +1,14 @@
 /**
  * Records that databases were created, written to and deleted, as documents of a database of their own, whose
- * changes feed is `_db_updates`. Every node reports what it sees: changes of the metadata, and commits of its own
- * replicas. So an event is lost only with all nodes that saw it, and comes up to once for each of them.
+ * changes feed is `_db_updates`. Every node sees changes of the metadata, and commits of its own replicas. A creation
+ * or deletion is recorded once, whoever does it. A write is recorded by one node of those that hold the shard
+ * (`event-recorder`); the others record it when the link to that node breaks within some seconds. So an event is lost
+ * only with all nodes that saw it, and comes more than once only when nodes or links fail.
  *
  * Nothing is recorded before somebody asks for the feed for the first time (`open`); then what stands is recorded.
  */
 import { ApiError } from '@sectional/core'
-import type { ShardId } from '@sectional/core'
+import type { HashRange, ShardId } from '@sectional/core'
 import type { Runtime, Timer } from '@sectional/runtime'
 import type { LocalReplicas } from '../anti-entropy/local-replicas.ts'
 import type { ClusterState, DatabaseRecord } from '../control/cluster-state.ts'
@@ -17,10 +19,11 @@ import { defaultDatabaseEventsOptions } from './database-events-options.ts'
 import type { DatabaseEventsOptions } from './database-events-options.ts'
 import { eventId, eventsDatabase, eventWrite, incarnationOf, parseEventId } from './event-document.ts'
 import type { EventKind } from './event-document.ts'
+import { eventRecorder } from './event-recorder.ts'
 
 export interface DatabaseEventsParts {
   readonly runtime: Pick<Runtime, 'clock' | 'log'>
-  readonly control: Pick<ControlPlane, 'state' | 'onChange' | 'createDatabase' | 'confirmAbsent'>
+  readonly control: Pick<ControlPlane, 'node' | 'connectedNodes' | 'state' | 'onChange' | 'createDatabase' | 'confirmAbsent'>
   readonly local: Pick<LocalReplicas, 'shards' | 'replica' | 'onCommit'>
   readonly coordinator: Pick<Coordinator, 'openDocuments' | 'updateDocuments' | 'listDocuments'>
   /** `global_changes/update_db`. */
@@ -32,6 +35,8 @@ export interface DatabaseEventsParts {
 
 type Databases = ClusterState['databases']
 
+interface EntrustedWrite { readonly incarnation: string; readonly ranges: Set<HashRange>; readonly untilMs: number }
+
 /** What is recorded, and since when. */
 interface Recording {
   readonly log: DatabaseRecord
@@ -41,6 +46,10 @@ interface Recording {
   readonly names: Map<string, string>
   /** Id of the event -> incarnation: what is to be written. At most three for each database. */
   readonly pending: Map<string, string>
+  /** Id of the event -> ranges that were written to. */
+  readonly written: Map<string, Set<HashRange>>
+  /** Writes that another node records. */
+  readonly entrusted: Map<string, EntrustedWrite>
   /** Something that stood at the beginning could not be read yet. */
   incomplete: boolean
 }
@@ -52,6 +61,8 @@ export class DatabaseEvents {
   readonly #unsubscribe: (() => void)[] = []
   #recording: Recording | undefined
   #timer: Timer | undefined
+  /** Looks after entrusted writes. */
+  #watch: Timer | undefined
   #flushedAt = -Infinity
   #flushing: Promise<void> | undefined
 
@@ -73,6 +84,7 @@ export class DatabaseEvents {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe()
     this.#abort.abort()
     this.#timer?.cancel()
+    this.#watch?.cancel()
     await this.#recording?.begun
     await this.#flushing
   }
@@ -123,7 +135,7 @@ export class DatabaseEvents {
 
   #begin(log: DatabaseRecord, databases: Databases): void {
     const recording: Recording = {
-      log, databases, names: new Map(), pending: new Map(), incomplete: false, begun: Promise.resolve(),
+      log, databases, names: new Map(), pending: new Map(), written: new Map(), entrusted: new Map(), incomplete: false, begun: Promise.resolve(),
     }
     for (const { name, incarnation } of databases.values()) recording.names.set(incarnation, name)
     this.#recording = recording
@@ -145,10 +157,56 @@ export class DatabaseEvents {
     }
   }
 
-  #committed({ incarnation }: ShardId): void {
+  #committed({ incarnation, range }: ShardId): void {
     const recording = this.#recording
     const name = recording?.names.get(incarnation)
-    if (recording !== undefined && name !== undefined) this.#add(recording, 'updated', name, incarnation)
+    if (recording === undefined || name === undefined || name === eventsDatabase) return
+    const id = eventId({ kind: 'updated', name })
+    const ranges = recording.written.get(id)
+    if (ranges === undefined) recording.written.set(id, new Set([range]))
+    else ranges.add(range)
+    this.#add(recording, 'updated', name, incarnation)
+  }
+
+  /** Leaves to other nodes the writes that they are to record. */
+  #entrust(recording: Recording): void {
+    if (recording.written.size === 0) return
+    const linked = new Set(this.#parts.control.connectedNodes())
+    const untilMs = this.#parts.runtime.clock.monotonic() + this.#options.trustMs
+    for (const [id, ranges] of recording.written) {
+      const incarnation = recording.pending.get(id)
+      if (incarnation === undefined || this.#records(recording, id, ranges, linked)) continue
+      recording.pending.delete(id)
+      const before = recording.entrusted.get(id)?.ranges ?? []
+      recording.entrusted.set(id, { incarnation, ranges: new Set([...before, ...ranges]), untilMs })
+    }
+    recording.written.clear()
+    this.#watchEntrusted(recording)
+  }
+
+  /** Whether this node is to record a write to one of the ranges. */
+  #records(recording: Recording, id: string, ranges: Iterable<HashRange>, linked: ReadonlySet<string>): boolean {
+    const { control } = this.#parts
+    const database = recording.databases.get(parseEventId(id)!.name)
+    return database !== undefined && [...ranges].some(range => (eventRecorder(database, range, linked) ?? control.node) === control.node)
+  }
+
+  /** When the link to the node that was to record a write breaks, another one records it. */
+  #watchEntrusted(recording: Recording): void {
+    if (this.#watch !== undefined || recording.entrusted.size === 0 || this.#abort.signal.aborted) return
+    this.#watch = this.#parts.runtime.clock.setTimer(this.#options.watchMs, () => {
+      this.#watch = undefined
+      if (this.#recording !== recording) return
+      const linked = new Set(this.#parts.control.connectedNodes())
+      const now = this.#parts.runtime.clock.monotonic()
+      for (const [id, { incarnation, ranges, untilMs }] of recording.entrusted) {
+        const isOurs = this.#records(recording, id, ranges, linked)
+        if (isOurs) recording.pending.set(id, incarnation)
+        if (isOurs || now >= untilMs) recording.entrusted.delete(id)
+      }
+      if (recording.pending.size > 0) this.#schedule()
+      this.#watchEntrusted(recording)
+    })
   }
 
   #add(recording: Recording, kind: EventKind, name: string, incarnation: string): void {
@@ -182,6 +240,7 @@ export class DatabaseEvents {
     if (recording === undefined) return true
     try {
       if (recording.incomplete) await this.#readStanding(recording)
+      this.#entrust(recording)
       const events = [...recording.pending]
       for (let at = 0; at < events.length; at += this.#options.batchMax) await this.#write(recording, events.slice(at, at + this.#options.batchMax))
       return true
