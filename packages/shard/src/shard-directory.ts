@@ -1,7 +1,7 @@
 import type { ShardId } from '@sectional/core'
 import { formatRange, parseRange } from '@sectional/core'
-import type { Random, Store, StoreEntry, WriteBatch } from '@sectional/runtime'
-import { sealed, StorageError, unsealed } from '@sectional/runtime'
+import type { Random, Range, Store, StoreEntry, WriteBatch } from '@sectional/runtime'
+import { keyWord, sealed, StorageError, unsealed } from '@sectional/runtime'
 import { directoryKeys, prefixMax, ShardKeys } from './key-layout.ts'
 
 /** Where a shard lies in the store. */
@@ -68,6 +68,13 @@ export class ShardDirectory {
   /** Shards that may lack writes which this node has acknowledged; they leave the list when they begin another life, or are dropped. */
   suspects(): ShardId[] {
     return [...this.#entries.values()].filter(({ prefix }) => prefix < this.#suspectBelow).map(({ shard }) => shard)
+  }
+
+  /** Shards that have keys in a range, all of them where it reaches into what they share. */
+  shardsIn({ gte, lt }: Range): ShardId[] {
+    const first = gte.length < keyWord(0).length ? 0 : ShardKeys.prefixOf(gte)
+    const last = lt.length < keyWord(0).length ? prefixMax : ShardKeys.prefixOf(lt)
+    return [...this.#entries.values()].filter(({ prefix }) => first === 0 || (first <= prefix && prefix <= last)).map(({ shard }) => shard)
   }
 
   /** Prefixes whose keys wait to be cleared. */

@@ -100,6 +100,7 @@ export class ShardHost {
       clock: runtime.clock, log: runtime.log, options: { ...defaultScrubOptions, ...scrub },
       shards: () => this.list(), records: shard => this.replica(shard)?.records,
       onDamage: (shard, error) => this.#recordDamaged(shard, error), readBlobs: rest => blobs.scrub(rest),
+      checkFiles: (contents, rest) => this.#checkFiles(contents, rest),
     })
     const bytes = runtime.metrics.gauge('sectional_shard_storage_bytes', 'Approximate bytes of the document store on disk.')
     runtime.metrics.onCollect(async () => {
@@ -176,6 +177,15 @@ export class ShardHost {
     if (damage.length === 0 && shards === 0) return
     this.#damaged.add(shards)
     this.#runtime.log.error({ damage, shards }, 'writes that this node acknowledged are missing on its disk; each of its replicas is rebuilt where there are others')
+  }
+
+  async #checkFiles(contents: boolean, rest: () => Promise<void>): Promise<void> {
+    for (const range of await this.#store.checkFiles(contents, rest)) {
+      const shards = this.#directory.shardsIn(range)
+      this.#damaged.add(Math.max(1, shards.length))
+      this.#runtime.log.error({ shards: shards.map(describe) }, 'a table of the document store is damaged; the replicas in it are rebuilt where there are others')
+      for (const shard of shards) for (const listener of this.#damageListeners) listener.damagedReplica(shard)
+    }
   }
 
   /** Calls back when something on the disk is not what was written, and for what was found so before. Returns an unsubscribe function. */

@@ -1,5 +1,6 @@
 import type { ShardId } from '@sectional/core'
 import { ManualClock, MemoryBlobStorage, MemoryDisk, MemoryStorage } from '@sectional/runtime'
+import type { Store } from '@sectional/runtime'
 import { expect } from 'chai'
 import { documentStoreName, ShardHost, verifyShard } from '../src/index.ts'
 import type { ShardEngine } from '../src/index.ts'
@@ -70,6 +71,28 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
     await world.host.close()
     await world.open(4)
     expect(world.damaged).to.deep.equal([shardB])
+  })
+
+  it('takes those replicas for damaged whose keys lie in a damaged table, when it starts and when it scrubs', async () => {
+    const a = await world.host.create(shardA)
+    await world.host.create(shardB)
+    await world.host.close()
+    const storage = new MemoryStorage(world.disk)
+    const asked: boolean[] = []
+    const open = async (): Promise<Store> => {
+      const store = await storage.open(documentStoreName)
+      store.checkFiles = async contents => {
+        asked.push(contents)
+        return contents ? [a.records.keys.all()] : []
+      }
+      return store
+    }
+    world.host = await ShardHost.open(shardRuntime({ open }, world.clock), { scrub: { pauseMs: 1000 } })
+    world.host.onDamage({ damagedReplica: shard => { world.damaged.push(shard) }, damagedBlob: () => {} })
+    await world.clock.advance(1)
+    expect([asked, world.damaged]).to.deep.equal([[false], []])
+    await world.clock.advance(1000)
+    expect([asked, world.damaged]).to.deep.equal([[false, true], [shardA]])
   })
 
   it('gives no prefix out again that has keys, and clears what no shard claims', async () => {

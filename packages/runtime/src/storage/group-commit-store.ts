@@ -107,12 +107,18 @@ export abstract class GroupCommitStore implements Store {
   protected abstract _recover(): Promise<void>
   protected abstract _toStorageError(error: unknown): StorageError
   protected abstract _forgetDamage(): Promise<void>
+  protected abstract _checkFiles(contents: boolean, rest: () => Promise<void>): Promise<readonly Range[]>
 
   abstract get damage(): readonly string[]
 
   async forgetDamage(): Promise<void> {
     this.#assertOpen()
     await this.#mapped(this._forgetDamage())
+  }
+
+  async checkFiles(contents: boolean, rest: () => Promise<void>): Promise<readonly Range[]> {
+    this.#assertOpen()
+    return await this._checkFiles(contents, rest)
   }
 
   get failures(): number {

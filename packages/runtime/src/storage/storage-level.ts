@@ -6,6 +6,7 @@ import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations, GroupObserver } from './group-commit-store.ts'
 import { GroupedReads } from './grouped-reads.ts'
 import { checkLogs } from './level/level-check.ts'
+import { checkTables } from './level/level-tables.ts'
 import { DamageNote } from './level/damage-note.ts'
 import { encodeNumber, readNumber, Watermark } from './level/watermark.ts'
 import { WatermarkFile } from './level/watermark-file.ts'
@@ -67,6 +68,8 @@ async function openStore(name: string, location: string, options: StoreOptions, 
     else if (findings.length + note.findings.length > 0 && onDamage === 'refuse') throw damaged([...note.findings, ...findings])
   }
   await handle(await checkLogs(location))
+  // A key that cannot be found must not be taken for one that was never written.
+  if (onDamage === 'refuse') await handle((await checkTables(location, true)).map(({ file }) => `a checksum in the table ${file} differs`))
   // Opens itself, so it must not be made earlier.
   const db: Level = new ClassicLevel(location, {
     keyEncoding: 'utf8',
@@ -125,6 +128,11 @@ class LevelStore extends GroupCommitStore {
     await this.write(batch => batch.delete(idleKey))
     await this.#watermark.settled()
     await this.#note.remove()
+  }
+
+  protected override async _checkFiles(contents: boolean, rest: () => Promise<void>): Promise<readonly Range[]> {
+    const damaged = await checkTables(this.#db.location, contents, rest)
+    return damaged.flatMap(({ ranges }) => ranges)
   }
 
   protected override _getSync(key: string): Uint8Array | undefined {

@@ -198,6 +198,10 @@ class MemoryStore extends GroupCommitStore {
     this.#disk.forgetDamage(this.name)
   }
 
+  protected override async _checkFiles(): Promise<readonly Range[]> {
+    return []
+  }
+
   crash(): void {
     if (this.#crashed) return
     this.#crashed = true

@@ -66,6 +66,13 @@ export interface Store {
   readonly damage: readonly string[]
   /** What was damaged has been dealt with: later openings report it no more. Durable when resolved. */
   forgetDamage(): Promise<void>
+  /**
+   * Reads the files beneath the store, which no read of a key checks.
+   * @param contents everything; false: only what is needed to find a key, about a hundredth
+   * @param rest called now and then; what it throws ends the check
+   * @returns ranges in which keys or values are not what was written, or cannot be found; empty: everything is sound
+   */
+  checkFiles(contents: boolean, rest: () => Promise<void>): Promise<readonly Range[]>
   /** Pages of entries in key order; `values: false` gives empty values. Reads a snapshot as of the call. */
   iterate(range: Range, options?: IterateOptions): StoreIterator
   /** Deletes a range; durable when resolved. Not atomic, safe to repeat. */

@@ -24,6 +24,8 @@ export interface ScrubberParts {
   /** Undefined: it is hosted no more. */
   readonly records: (shard: ShardId) => ShardRecords | undefined
   readonly onDamage: (shard: ShardId, error: DamagedRecordError) => void
+  /** Reads the files of the store, whole or only what is needed to find a key in them; tells of damage itself. */
+  readonly checkFiles: (contents: boolean, rest: () => Promise<void>) => Promise<void>
   /** Reads each blob, and tells of damaged ones itself. */
   readonly readBlobs: (rest: () => Promise<void>) => Promise<void>
 }
@@ -39,25 +41,43 @@ export class Scrubber {
     this.#parts = parts
   }
 
+  /** Checks at once what is needed to find a key in the store; everything after `pauseMs`, again and again. */
   start(): void {
-    const { clock, options } = this.#parts
-    if (this.#abort.signal.aborted) return
-    this.#timer = clock.setTimer(options.pauseMs, () => {
-      this.#running = this.run().finally(() => {
-        this.#running = undefined
-        this.start()
-      })
+    this.#working(this.#checkFiles(false, this.#resting()))
+  }
+
+  #working(work: Promise<void>): void {
+    this.#running = work.finally(() => {
+      this.#running = undefined
+      if (this.#abort.signal.aborted) return
+      this.#timer = this.#parts.clock.setTimer(this.#parts.options.pauseMs, () => this.#working(this.run()))
     })
   }
 
-  async run(): Promise<void> {
-    const { clock, log, shards, records, onDamage, options, readBlobs } = this.#parts
+  /** What rests after a piece of work as long as it took and more. */
+  #resting(): () => Promise<void> {
+    const { clock, options } = this.#parts
     let workingSince = clock.monotonic()
-    const rest = async (): Promise<void> => {
+    return async () => {
       await sleep(clock, (clock.monotonic() - workingSince) * options.restPart / (1 - options.restPart), this.#abort.signal)
       if (this.#abort.signal.aborted) throw new ReplicaError('closed', 'the node is shutting down')
       workingSince = clock.monotonic()
     }
+  }
+
+  async #checkFiles(contents: boolean, rest: () => Promise<void>): Promise<void> {
+    try {
+      await this.#parts.checkFiles(contents, rest)
+    } catch (error) {
+      if (!this.#abort.signal.aborted) this.#parts.log.warn({ error: String(error) }, 'the files of the document store could not be checked; this is tried again')
+    }
+  }
+
+  async run(): Promise<void> {
+    const { log, shards, records, onDamage, readBlobs } = this.#parts
+    const rest = this.#resting()
+    await this.#checkFiles(true, rest)
+    if (this.#abort.signal.aborted) return
     for (const shard of shards()) {
       const found = records(shard)
       if (found === undefined) continue

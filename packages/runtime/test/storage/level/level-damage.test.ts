@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { crc32c } from '../../../src/storage/level/crc32c.ts'
 import { checkLogs } from '../../../src/storage/level/level-check.ts'
 import { readLog } from '../../../src/storage/level/level-log.ts'
+import { checkTables } from '../../../src/storage/level/level-tables.ts'
 import { LevelStorage } from '../../../src/storage/storage-level.ts'
 import { lastKey } from '../../../src/storage/storage.ts'
 import type { Store, StoreOptions } from '../../../src/storage/storage.ts'
@@ -112,6 +113,46 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     for (const kept of range(0, length).filter(kept => kept % 7 === 0 || kept > length - 40)) expect(await changed(log, bytes => bytes.subarray(0, kept)), `${kept} bytes`).to.equal('corrupt')
   })
 
+  it('notices bits of its tables that are flipped, or reads the same', async function () {
+    this.timeout(60_000)
+    await written(4, { text: batch => JSON.stringify({ batch, text: 'text '.repeat(batch * 4) }) })
+    await openIn('left').then(store => store.close())
+    await cp(folder('left'), folder('sound'), { recursive: true })
+    const sound = await contents('sound')
+    const tables = (await readdir(folder('left'))).filter(name => name.endsWith('.ldb'))
+    expect(tables).to.have.lengthOf.at.least(1)
+    for (const file of tables) {
+      const bytes = await readFile(join(folder('left'), file))
+      // All of the footer, which has no checksum, and every seventh bit before it.
+      for (const bit of range(0, bytes.length * 8).filter(bit => bit % 7 === 0 || bit >= (bytes.length - 48) * 8)) {
+        await writeFile(join(folder('left'), file), flipped(bytes, bit))
+        const noticed = (await checkTables(folder('left'), true)).length > 0
+        if (!noticed) expect(await changed(file, before => before), `bit ${bit} of ${file}`).to.be.oneOf([sound, 'corrupt'])
+      }
+      await writeFile(join(folder('left'), file), bytes)
+      expect(await checkTables(folder('left'), true)).to.deep.equal([])
+    }
+  })
+
+  it('names the keys that are in a damaged block, and no others', async () => {
+    const store = await openIn('live')
+    await store.write(batch => { for (let key = 1000; key < 4000; key++) batch.put(`k${key}`, randomText(key)) })
+    await store.close()
+    await openIn('live').then(store => store.close())
+    const file = (await readdir(folder('live'))).find(name => name.endsWith('.ldb'))!
+    const path = join(folder('live'), file)
+    const bytes = await readFile(path)
+    await writeFile(path, flipped(bytes, bytes.indexOf(randomText(2500)) * 8))
+    expect(await checkTables(folder('live'), false)).to.deep.equal([])
+    const found = await checkTables(folder('live'), true)
+    expect(found).to.have.lengthOf(1)
+    const [{ gte, lt }] = found[0]!.ranges as [{ gte: string; lt: string }]
+    expect(gte < 'k2500' && 'k2500' < lt, `${gte} to ${lt}`).to.equal(true)
+    expect(gte > 'k2400' && lt < 'k2600', `${gte} to ${lt}`).to.equal(true)
+    await writeFile(path, flipped(bytes, bytes.length * 8 - 60 * 8))
+    expect(await checkTables(folder('live'), false), 'a bit of the index').to.have.lengthOf(1)
+  })
+
   it('takes a write that a crash cut off for what it is', async function () {
     this.timeout(60_000)
     await written(2)
@@ -213,6 +254,13 @@ function flipped(bytes: Buffer, bit: number): Buffer {
   const copy = Buffer.from(bytes)
   copy[bit >> 3]! ^= 1 << (bit & 7)
   return copy
+}
+
+/** Hardly compresses. */
+function randomText(seed: number): Buffer {
+  const bytes = Buffer.alloc(100)
+  for (let at = 0; at < bytes.length; at++) bytes[at] = seed = Math.imul(seed, 1_103_515_245) + 12_345 >>> 8
+  return bytes
 }
 
 function range(from: number, to: number): number[] {
