@@ -6,7 +6,7 @@
  */
 import { ReplicaError } from '@sectional/core'
 import type {
-  CallContext, ControlPeer, JoinReply, JoinRequest, NodeQuestion, PeerHandlers, PeerIdentity, PeerNetwork, PeerStatus, ProposeReply,
+  CallContext, ControlPeer, ForeignMeeting, JoinReply, JoinRequest, NodeQuestion, PeerHandlers, PeerIdentity, PeerNetwork, PeerStatus, ProposeReply,
   RaftMessage, ShardId, ShardReplica,
 } from '@sectional/core'
 import type { Clock, Timer } from '@sectional/runtime'
@@ -92,6 +92,10 @@ export class PeerHub {
     this.links = this.links.filter(link => link.open)
     for (const [at, a] of this.networks.entries()) {
       for (const b of this.networks.slice(at + 1)) {
+        if (this.reaches(a, b) && !this.clustersAgree(a, b)) {
+          a.meet(b)
+          b.meet(a)
+        }
         if (!this.mayLink(a, b) || this.links.some(link => link.a === a && link.b === b)) continue
         const link: Link = { a, b, identities: [a.identity, b.identity], pending: new Set(), open: true }
         this.links.push(link)
@@ -102,10 +106,16 @@ export class PeerHub {
     for (const network of this.networks) network.triedAll()
   }
 
-  private mayLink(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean {
+  private reaches(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean {
     if (!this.networks.includes(a) || !this.networks.includes(b)) return false
     if (this.cuts.has(pairKey(a.identity.node, b.identity.node))) return false
     if (!a.wants(b.identity.address) && !b.wants(a.identity.address)) return false
+    return true
+  }
+
+  private mayLink(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean { return this.reaches(a, b) && this.clustersAgree(a, b) }
+
+  private clustersAgree(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean {
     const left = a.identity.clusterId
     const right = b.identity.clusterId
     return left === null || right === null || left === right
@@ -125,6 +135,8 @@ export class MemoryPeerNetwork implements PeerNetwork {
   private readonly hub: PeerHub
   private handlers: PeerHandlers | undefined
   private peers: readonly string[] = []
+  private names: ReadonlyMap<string, string> = new Map()
+  private readonly foreignListeners = new Set<(meeting: ForeignMeeting) => void>()
   private readonly tried = new Set<string>()
   private readonly listeners = new Set<(peer: PeerIdentity, up: boolean) => void>()
 
@@ -147,9 +159,11 @@ export class MemoryPeerNetwork implements PeerNetwork {
     return Promise.resolve()
   }
 
-  setPeers(addresses: readonly string[]): void { this.peers = [...addresses]; this.hub.scheduleRefresh() }
+  setPeers(addresses: readonly string[], names: ReadonlyMap<string, string> = new Map()): void { this.peers = [...addresses]; this.names = names; this.hub.scheduleRefresh() }
 
   untried(): readonly string[] { return this.peers.filter(address => !this.tried.has(address)) }
+
+  rivalReason(): string | null { return null }
 
   triedAll(): void { for (const address of this.peers) this.tried.add(address) }
 
@@ -160,6 +174,18 @@ export class MemoryPeerNetwork implements PeerNetwork {
   onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void {
     this.listeners.add(listener)
     return () => { this.listeners.delete(listener) }
+  }
+
+  onForeign(listener: (meeting: ForeignMeeting) => void): () => void {
+    this.foreignListeners.add(listener)
+    return () => { this.foreignListeners.delete(listener) }
+  }
+
+  /** A node of another cluster: whoever has the other's address dials it. */
+  meet(other: MemoryPeerNetwork): void {
+    const claimed = other.names.get(this.identity.address) === this.identity.node
+    const dialed = this.wants(other.identity.address) ? other.identity.address : null
+    for (const listener of [...this.foreignListeners]) listener({ peer: other.identity, dialed, claimed })
   }
 
   control(node: string): ControlPeer {

@@ -38,9 +38,13 @@ export interface RpcLimits {
   readonly heartbeatMs: number
   /** A peer that is silent for so long is taken for dead. */
   readonly silenceMs: number
+  /** When another process connects under a linked node's name, the linked one has so long to answer before it is taken for dead. */
+  readonly rivalProbeMs: number
   /** Pause before a new attempt to dial: doubles from `Min` to `Max`, of which a random half is left out. */
   readonly backoffMinMs: number
   readonly backoffMaxMs: number
+  /** The longest such pause while nobody accepts connections at the address: a node that comes up is found within it. */
+  readonly backoffAbsentMaxMs: number
 }
 
 const MiB = 1024 * 1024
@@ -67,6 +71,8 @@ export const defaultLimits: RpcLimits = Object.freeze({
   maxUnauthenticated: 64,
   heartbeatMs: 1000,
   silenceMs: 4000,
+  rivalProbeMs: 800,
   backoffMinMs: 50,
   backoffMaxMs: 5000,
+  backoffAbsentMaxMs: 1000,
 })

@@ -1,8 +1,9 @@
 import { ReplicaError } from '@sectional/core'
-import type { CallContext, ControlPeer, PeerHandlers, PeerIdentity, PeerNetwork, RaftMessage, ShardId, ShardReplica } from '@sectional/core'
+import type { CallContext, ControlPeer, ForeignMeeting, PeerHandlers, PeerIdentity, PeerNetwork, RaftMessage, ShardId, ShardReplica } from '@sectional/core'
 import type { Log, NetworkAddress, NetworkListener, Runtime } from '@sectional/runtime'
 import { ControlClient } from './control/control-client.ts'
 import { guestVerbs, prepareControlCall } from './control/control-service.ts'
+import { status } from './control/control-verbs.ts'
 import { defaultLimits } from './limits.ts'
 import type { RpcLimits } from './limits.ts'
 import type { Work } from './link/calls-served.ts'
@@ -82,15 +83,19 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
     await listenerClosed
   }
 
-  setPeers(addresses: readonly string[]): void { this.#links.setPeers(addresses) }
+  setPeers(addresses: readonly string[], names?: ReadonlyMap<string, string>): void { this.#links.setPeers(addresses, names) }
 
   setIdentity(identity: PeerIdentity): void { this.#links.setIdentity(identity) }
 
   untried(): readonly string[] { return this.#links.untried() }
 
+  rivalReason(): string | null { return this.#links.rivalReason }
+
   connected(): readonly PeerIdentity[] { return this.#links.connected() }
 
   onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void { return this.#links.onChange(listener) }
+
+  onForeign(listener: (meeting: ForeignMeeting) => void): () => void { return this.#links.onForeign(listener) }
 
   control(node: string): ControlPeer {
     return new ControlClient(this.#caller(node), message => { this.#sendRaft(node, message) })
@@ -108,6 +113,15 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
       ?? prepareControlCall(call, payload, () => handlers.control(peer))
     if (!work) throw new ProtocolError('an unknown verb')
     return work
+  }
+
+  async probe(link: PeerLink, timeoutMs: number): Promise<boolean> {
+    try {
+      await link.call(status, null, undefined, { timeoutMs })
+      return true
+    } catch (error) {
+      return error instanceof ReplicaError && !['timeout', 'unreachable', 'closed'].includes(error.code)
+    }
   }
 
   receiveRaft(peer: LinkIdentity, message: RaftMessage): void {

@@ -80,10 +80,25 @@ describe('the handshake', () => {
     const member = options('b')
     const stranger = options('a', { identity: identity('a', 'c2') })
     assert.equal(refusalOf(shake(new DialingHandshake(stranger), new ListeningHandshake(member))[0]), 'cluster')
+    assert.equal(refusalOf(shake(new DialingHandshake(stranger), new ListeningHandshake(member))[1]), 'cluster')
     const guest = options('a', { identity: identity('a', null) })
     const [ofDialer, ofListener] = shake(new DialingHandshake(guest), new ListeningHandshake(options('b')))
     assert.equal(established(ofListener).peer.clusterId, null)
     assert.equal(established(ofDialer).peer.clusterId, 'c1')
+  })
+
+  it('tells a node that a member of another cluster has it for a member, and only when that member has proven itself', () => {
+    const claimed = (expected: string | undefined, tamper?: Tamper): boolean | string => {
+      const dialer = new DialingHandshake(options('a', { identity: identity('a', 'c2'), expected }))
+      const [, step] = shake(dialer, new ListeningHandshake(options('b')), tamper)
+      assert(step?.kind === 'refused')
+      return step.refusal.claimed ?? step.refusal.kind
+    }
+    assert.equal(claimed('b'), true)
+    assert.equal(claimed('x'), false)
+    assert.equal(claimed(undefined), false)
+    const broken: Tamper = (frame, index) => index === 2 ? handshakeType.encode({ proof: { proof: Buffer.alloc(32) } }) : frame
+    assert.equal(claimed('b', broken), 'secret')
   })
 
   it('refuses the own node name', () => {

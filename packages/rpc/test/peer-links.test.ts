@@ -52,16 +52,16 @@ describe('peer links', () => {
     assert.deepEqual(b.changes, ['+a', '-a', '+a'])
   })
 
-  it('keep trying to reach a node that is not there, at most every backoffMaxMs', async () => {
+  it('keep trying to reach a node that is not there, at most every backoffAbsentMaxMs', async () => {
     const a = world.node('a')
     const b = world.node('b')
     await a.start([b])
     await world.clock.advance(60_000)
     assert.equal(logged(a, 'warn', /cannot be reached/).length, 1)
     const attempts = a.log.lines.filter(line => line.message === 'a peer cannot be reached').length
-    assert(attempts >= 60_000 / 5000 && attempts < 40, `${attempts} attempts`)
+    assert(attempts >= 60_000 / 1000 && attempts < 130, `${attempts} attempts`)
     await b.start()
-    await world.clock.advance(5000)
+    await world.clock.advance(1000)
     assert.deepEqual(a.connected(), ['b'])
   })
 
@@ -131,13 +131,84 @@ describe('peer links', () => {
   it('give way to the new process of a node that came back before its old link was missed', async () => {
     const [a, b] = await world.pair()
     world.hub.partition([['a'], ['b']])
-    const reborn = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 99 })
+    const reborn = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000 })
     await reborn.start([b])
-    await world.settle()
+    await world.clock.advance(1000)
     assert.deepEqual(b.changes, ['+a', '-a', '+a'])
     assert.equal(b.peers.connected()[0]?.address, 'a:2')
     world.hub.heal()
     await a.peers.stop()
+  })
+
+  it('stay with a node that answers when a second process uses its name', async () => {
+    const [a, b] = await world.pair()
+    const twin = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000 })
+    await twin.start([b])
+    for (let turn = 0; turn < 600; turn++) {
+      await world.clock.advance(100)
+      const call = b.peers.control('a').status(patience)
+      await world.settle()
+      assert.equal((await call).address, 'a:1')
+    }
+    assert.deepEqual([a.changes, b.changes, twin.changes], [['+b'], ['+a'], []])
+    assert.match(twin.peers.rivalReason() ?? '', /a node named a is up at a:1: set another \[node\] name here, or stop that one/)
+    assert.equal(logged(twin, 'error', /another process has its name/).length, 1)
+    assert(logged(twin, 'debug', /another process has its name/).length < 30)
+    await a.peers.stop()
+    await world.clock.advance(6000)
+    assert.deepEqual(b.connected(), ['a'], 'the second process is the only one now')
+    assert.equal(twin.peers.rivalReason(), null)
+  })
+
+  it('stay with a node that answers when this node dials the second process itself', async () => {
+    const [a, b] = await world.pair()
+    const twin = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000 })
+    world.hub.network('a2')
+    await twin.start([])
+    b.peers.setPeers(['a:1', 'a2:2'])
+    await world.clock.advance(30_000)
+    assert.deepEqual([a.changes, b.changes, twin.changes], [['+b'], ['+a'], []])
+  })
+
+  it('let a node with an empty disk take a member\'s name only when the member was silent for as long as makes it dead', async () => {
+    const [, b] = await world.pair()
+    world.hub.partition([['a'], ['b']])
+    const emptied = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000, clusterId: null })
+    await emptied.start([b])
+    await world.clock.advance(2500)
+    assert.deepEqual(emptied.connected(), [])
+    await world.clock.advance(6000)
+    assert.deepEqual(emptied.connected(), ['b'])
+    world.hub.heal()
+  })
+
+  it('give a member back its name at once when a node with an empty disk has it', async () => {
+    const b = world.node('b')
+    const emptied = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000, clusterId: null })
+    await b.start()
+    await emptied.start([b])
+    await world.settle()
+    const a = world.node('a')
+    await a.start([b])
+    await world.settle()
+    assert.equal(b.peers.connected()[0]?.address, 'a:1')
+    await world.clock.advance(20_000)
+    assert.deepEqual([a.changes, b.changes], [['+b'], ['+a', '-a', '+a']])
+  })
+
+  it('tell whether every peer was tried: linked, or not reached', async () => {
+    const a = world.node('a')
+    const b = world.node('b')
+    await b.start()
+    await a.start([b])
+    a.peers.setPeers(['b:1', 'c:1', 'd:1'])
+    world.hub.pause('d')
+    assert.deepEqual(a.peers.untried(), ['b:1', 'c:1', 'd:1'])
+    await world.settle()
+    assert.deepEqual(a.peers.untried(), ['d:1'])
+    await world.clock.advance(3000)
+    assert.deepEqual(a.peers.untried(), [])
+    world.hub.resume('d')
   })
 
   it('leave a node alone that dials itself', async () => {

@@ -120,7 +120,7 @@ class ComposedNode implements Node {
     const control: ControlPlaneNode = new ControlPlaneNode({
       runtime, network,
       identity: { node: options.name, address: options.cluster.advertised, zone: options.zone, seeds: options.cluster.seeds },
-      options: { ...defaultControlPlaneOptions, ...seams.controlPlane },
+      options: { ...defaultControlPlaneOptions, formationGraceMs: options.cluster.formationGraceMs, ...seams.controlPlane },
       replica: shard => hosted.planned(shard),
       answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
       onFatal: this.#parts.onFatal,

@@ -90,9 +90,15 @@ describe('settings', () => {
 
   it('become frozen options', () => {
     const options = nodeOptions(layerSettings([file(`[cluster]\nseedlist = a:1, b:2\nsecret = ${secret}\n[node]\nname = n@h\n`)], {}))
-    expect(options.cluster).to.deep.equal({ listen: { host: '127.0.0.1', port: 15984 }, advertised: '127.0.0.1:15984', seeds: ['a:1', 'b:2'], secret })
+    expect(options.cluster).to.deep.equal({ listen: { host: '127.0.0.1', port: 15984 }, advertised: '127.0.0.1:15984', seeds: ['a:1', 'b:2'], secret, formationGraceMs: 2000 })
     expect(options.name).to.equal('n@h')
     expect(Object.isFrozen(options) && Object.isFrozen(options.cluster)).to.equal(true)
+  })
+
+  it('let a node without a secret form its cluster at once, since no other node can know it', () => {
+    expect(nodeOptions(layerSettings([], {})).cluster.formationGraceMs).to.equal(0)
+    const text = `[cluster]\nsecret = ${secret}\nformation_grace_ms = 50\n`
+    expect(nodeOptions(layerSettings([file(text)], {})).cluster.formationGraceMs).to.equal(50)
   })
 
   it('say when shards are compacted by themselves', () => {

@@ -36,7 +36,9 @@ function tally({ answers }: Window, what: string): string[] {
   return [...new Set(answers.filter(entry => entry.what === what && entry.answer.kind === 'answered').map(({ answer }) => String(answer.status)))].sort()
 }
 
-describe('a node that starts', () => {
+describe('a node that starts', function () {
+  this.timeout(60_000)
+
   for (const seed of [1, 2, 3]) {
     it(`serves only what its peers acknowledged while it was away, once it is up (seed ${seed})`, async () => {
       const world = new World({ seed, nodes: 3, linkDelayMs: { min: 5, max: 25 } })

@@ -70,6 +70,9 @@ export class RaftCore {
     this.configurations = [{ index: start.snapshot.index, configuration: start.snapshot.configuration }]
     for (const entry of this.log.slice(start.snapshot.index + 1, this.log.lastIndex)) this.noteConfiguration(entry)
     this.drawElectionTimeout()
+    // Nobody else can lead, so there is nobody to wait for.
+    const { voters } = this.configuration
+    if (voters.length === 1 && voters[0] === this.id) this.electionTimeout = 1
   }
 
   get configuration(): VotingConfiguration {

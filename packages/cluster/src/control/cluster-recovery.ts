@@ -55,7 +55,7 @@ export function recoveredState(before: ControlState, node: string, clusterId: st
     ...database, shards: database.shards.map(({ range }) => ({ range, replicas: [{ node, filling: false }] })),
   })
   const databases = new Map([...before.databases].map(([name, database]) => [name, alone(database)]))
-  return { ...before, clusterId, index, nodes: { [node]: self }, lost: [], databases }
+  return { ...before, clusterId, index, replaces: [...before.replaces ?? [], before.clusterId], nodes: { [node]: self }, lost: [], databases }
 }
 
 export function recoveryReport(state: ControlState, node: string, log: { readonly voters: readonly string[]; readonly commitIndex: number; readonly lastIndex: number }): RecoveryReport {

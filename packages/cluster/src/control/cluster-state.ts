@@ -13,6 +13,8 @@ export interface ClusterState {
   readonly databases: ReadonlyMap<string, DatabaseRecord>
   /** Cluster-wide settings, such as the session secret; `section/key` -> text. */
   readonly settings: Readonly<Record<string, string>>
+  /** Ids of the clusters from whose remains an operator formed this one; absent: none. */
+  readonly replaces?: readonly string[]
 }
 
 export interface NodeRecord {

@@ -32,6 +32,8 @@ export interface ControlPlaneOptions {
   readonly joinIntervalMs: number
   readonly joinMaxIntervalMs: number
   readonly joinCallMs: number
+  /** A node with an empty disk forms no cluster for so long after its start, so that members of its former cluster can find it. */
+  readonly formationGraceMs: number
   /** The longest that a node that starts answers 503 because it has not reached its peers, or not heard from the leader. */
   readonly startWaitMs: number
   /** Without a leader for this long, a member asks whether it still is one. */
@@ -41,6 +43,6 @@ export interface ControlPlaneOptions {
 
 export const defaultControlPlaneOptions: ControlPlaneOptions = {
   proposeMs: 5000, deleteMs: 3000, attemptMs: 2000, retryMs: 200, spreadMs: 1000, confirmMs: 1000, confirmIntervalMs: 50,
-  intentRetryMs: 1000, askMs: 5000, joinIntervalMs: 250, joinMaxIntervalMs: 4000, joinCallMs: 6000, leaderlessMs: 10_000, startWaitMs: 3000,
+  intentRetryMs: 1000, askMs: 5000, joinIntervalMs: 250, joinMaxIntervalMs: 4000, joinCallMs: 6000, leaderlessMs: 10_000, startWaitMs: 3000, formationGraceMs: 2000,
   raft: defaultRaftDriverOptions,
 }

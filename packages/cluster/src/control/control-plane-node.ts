@@ -18,6 +18,7 @@ import type { ControlPlane, CreateDatabaseOptions, DatabaseOption } from './cont
 import { ControlStore, newClusterId } from './control-store.ts'
 import { DatabaseChanges } from './database-changes.ts'
 import { DatabaseMap } from './database-map.ts'
+import { ForeignClusters } from './foreign-clusters.ts'
 import { DeleteIntents } from './intents.ts'
 import { Membership } from './membership.ts'
 import { Proposer } from './proposer.ts'
@@ -49,6 +50,7 @@ export class ControlPlaneNode implements ControlPlane {
   private readonly changes: DatabaseChanges
   private readonly membership: Membership
   private readonly absence: AbsenceCheck
+  private readonly foreign: ForeignClusters
   private startWait: StartWait | undefined
   private store: ControlStore | undefined
   private intents: DeleteIntents | undefined
@@ -76,6 +78,7 @@ export class ControlPlaneNode implements ControlPlane {
       find: name => this.confirmAbsent(name),
     })
     this.absence = new AbsenceCheck(clock, options.confirmIntervalMs, () => this.catchUp())
+    this.foreign = new ForeignClusters({ node: identity.node, seeds: identity.seeds, log: this.log, state: () => this.appliedState() })
     this.membership = this.createMembership()
   }
 
@@ -96,7 +99,8 @@ export class ControlPlaneNode implements ControlPlane {
     if (stored && stored.node !== identity.node) throw new Error(`the data directory belongs to node ${stored.node}, not to ${identity.node}: correct the node's name or its data directory`)
     if (stored) await this.openMember(stored.clusterId)
     network.setIdentity({ node: identity.node, address: identity.address, clusterId: stored?.clusterId ?? null })
-    this.unsubscribe = network.onChange((peer, up) => this.peerChanged(peer.node, up))
+    const unsubscribes = [network.onChange((peer, up) => this.peerChanged(peer.node, up)), network.onForeign(meeting => this.foreign.met(meeting))]
+    this.unsubscribe = () => { for (const unsubscribe of unsubscribes) unsubscribe() }
     await network.start({ control: from => controlPeer(this.peerHost(), this.node, from), replica })
     this.updatePeers()
     this.startWait = new StartWait(runtime.clock, options.startWaitMs, {
@@ -197,6 +201,7 @@ export class ControlPlaneNode implements ControlPlane {
     return new Membership({
       self: { node, address, zone }, seeds, clock, random, log: this.log, network,
       intervalMs: options.joinIntervalMs, maxIntervalMs: options.joinMaxIntervalMs, callTimeoutMs: options.joinCallMs,
+      formationGraceMs: options.formationGraceMs,
       clusterId: () => this.member?.clusterId ?? null,
       mustAnnounce: () => this.mustAnnounce(),
       onMemberRound: () => this.confirm(),
@@ -245,6 +250,8 @@ export class ControlPlaneNode implements ControlPlane {
       admitted: state !== undefined,
       appliedIndex: state?.index ?? 0,
       listed: state !== undefined && memberOf(state, this.node) !== undefined,
+      rival: this.parts.network.rivalReason(),
+      foreignCluster: this.foreign.reason,
       startWait: this.startWait?.reason() ?? null,
     }
   }
@@ -260,8 +267,8 @@ export class ControlPlaneNode implements ControlPlane {
 
   private updatePeers(): void {
     const { identity, network } = this.parts
-    const members = Object.values(this.member?.machine.state.nodes ?? {}).map(node => node.address)
-    network.setPeers([...new Set([...members, ...identity.seeds])].filter(address => address !== identity.address).sort())
+    const names = new Map(Object.values(this.member?.machine.state.nodes ?? {}).map(({ address, name }) => [address, name]))
+    network.setPeers([...new Set([...names.keys(), ...identity.seeds])].filter(address => address !== identity.address).sort(), names)
   }
 
   // Events

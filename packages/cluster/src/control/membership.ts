@@ -7,6 +7,9 @@
  * - none is: the first seed of the list alone may form a new cluster, with itself as the only voter, once a
  *   majority of the seeds (itself included) say that they are fresh. The others wait for it. So a first seed
  *   that lost its disk while the others are merely away does not found a second cluster beside the old one.
+ *
+ * The first seed waits for a grace period before it forms a cluster, and until every seed was tried. Members of its
+ * former cluster dial it meanwhile, whether or not they stand in its seed list, and each link tells a cluster.
  */
 import { ReplicaError } from '@sectional/core'
 import type { JoinReply, JoinRequest, PeerNetwork, PeerStatus } from '@sectional/core'
@@ -22,6 +25,8 @@ export interface FormationView {
   readonly statuses: readonly PeerStatus[]
   /** Peers with an open link, which may not have answered yet: the link tells their cluster. */
   readonly linked?: readonly { readonly node: string; readonly clusterId: string | null }[]
+  /** What must still happen before a cluster may be formed, as a clause; null: nothing. */
+  readonly grace?: string | null
 }
 
 export type FormationDecision =
@@ -30,7 +35,7 @@ export type FormationDecision =
   | { readonly kind: 'join'; readonly through: readonly string[] }
   | { readonly kind: 'wait'; readonly reason: string }
 
-export function decideFormation({ address, seeds, statuses, linked = [] }: FormationView): FormationDecision {
+export function decideFormation({ address, seeds, statuses, linked = [], grace = null }: FormationView): FormationDecision {
   const silent = linked.filter(({ node }) => !statuses.some(status => status.node === node))
   const members = [...statuses, ...silent.map(({ node, clusterId }) => ({ node, clusterId, leader: null }))].filter(({ clusterId }) => clusterId !== null)
   const clusters = [...new Set(members.map(status => status.clusterId))]
@@ -43,7 +48,7 @@ export function decideFormation({ address, seeds, statuses, linked = [] }: Forma
   if (first !== address) return { kind: 'wait', reason: `no seed is a member of a cluster yet; ${first}, the first seed, forms one` }
   const all = [...new Set([address, ...seeds])]
   const fresh = all.filter(seed => seed === address || statuses.some(status => status.address === seed && status.fresh))
-  if (fresh.length >= majority(all.length)) return { kind: 'bootstrap' }
+  if (fresh.length >= majority(all.length)) return grace === null ? { kind: 'bootstrap' } : { kind: 'wait', reason: `no member is known yet; a new cluster is formed ${grace}` }
   return { kind: 'wait', reason: `${fresh.length} of ${all.length} seeds answer that they are fresh, ${majority(all.length)} are needed to form a cluster` }
 }
 
@@ -58,6 +63,8 @@ export interface MembershipParts {
   readonly intervalMs: number
   readonly maxIntervalMs: number
   readonly callTimeoutMs: number
+  /** A node without an identity forms no cluster for so long after its start. */
+  readonly formationGraceMs: number
   /** The cluster this node belongs to by its disk. */
   readonly clusterId: () => string | null
   /** A member whose record is out of date, or that hears from no leader, announces itself again. */
@@ -76,12 +83,16 @@ export class Membership {
   private wake = new AbortController()
   private loop: Promise<void> = Promise.resolve()
   private said = ''
+  private graceEnd = 0
 
   constructor(parts: MembershipParts) {
     this.parts = parts
   }
 
-  start(): void { this.loop = this.run() }
+  start(): void {
+    this.graceEnd = this.parts.clock.monotonic() + this.parts.formationGraceMs
+    this.loop = this.run()
+  }
 
   /** A link opened or the state changed: look now. */
   changed(): void { this.wake.abort() }
@@ -103,7 +114,9 @@ export class Membership {
       }
       if (this.stopping.signal.aborted) return
       // Half of the wait is random, so that nodes that start together do not ask in step.
-      await sleep(this.parts.clock, wait / 2 + this.parts.random.fraction() * wait / 2, this.wake.signal)
+      const graceMs = this.graceEnd - this.parts.clock.monotonic()
+      const pause = wait / 2 + this.parts.random.fraction() * wait / 2
+      await sleep(this.parts.clock, graceMs > 0 ? Math.min(pause, graceMs) : pause, this.wake.signal)
       wait = this.wake.signal.aborted ? this.parts.intervalMs : Math.min(wait * 2, this.parts.maxIntervalMs)
     }
   }
@@ -116,11 +129,19 @@ export class Membership {
       const members = parts.network.connected().filter(peer => peer.clusterId === parts.clusterId()).map(peer => peer.node)
       return this.join(members.sort())
     }
-    const decision = decideFormation({ address: parts.self.address, seeds: parts.seeds, statuses: await this.askStatus(), linked: parts.network.connected() })
+    const statuses = await this.askStatus()
+    const decision = decideFormation({ address: parts.self.address, seeds: parts.seeds, statuses, linked: parts.network.connected(), grace: this.grace() })
     if (this.stopping.signal.aborted) return
     if (decision.kind === 'bootstrap') return parts.bootstrap()
     if (decision.kind === 'join') return this.join(decision.through)
     this.say(decision.reason)
+  }
+
+  private grace(): string | null {
+    const { clock, formationGraceMs, network } = this.parts
+    if (clock.monotonic() < this.graceEnd) return `${formationGraceMs} ms after the start, so that members can tell of a cluster`
+    const untried = network.untried()
+    return untried.length === 0 ? null : `when ${untried.join(', ')} was tried`
   }
 
   private async askStatus(): Promise<readonly PeerStatus[]> {

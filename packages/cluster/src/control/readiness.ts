@@ -23,6 +23,10 @@ export interface ReadinessFacts {
   readonly appliedIndex: number
   /** The metadata lists this node as a member. */
   readonly listed: boolean
+  /** Why peers refuse this process: another one has a link under this node's name (`PeerNetwork.rivalReason`); null: they do not. */
+  readonly rival: string | null
+  /** Another cluster was met, and this node is the one that must not take writes (foreign-clusters.ts); null: none was. */
+  readonly foreignCluster: string | null
   /** What this node waits for after its start before it serves (start-wait.ts); null: nothing. */
   readonly startWait: string | null
 }
@@ -37,10 +41,12 @@ export interface Condition {
 /** In the order in which they are looked at: the first unmet one gives the reason. */
 export const conditions: readonly Condition[] = [
   { name: 'not refused', stops: 'requests', unmet: ({ refusal }) => refusal === null ? null : `this node is not admitted: ${refusal}` },
+  { name: 'only process of its name', stops: 'requests', unmet: ({ rival }) => rival === null ? null : `the cluster refuses this process: ${rival}` },
   { name: 'admitted', stops: 'requests', unmet: ({ admitted }) => admitted ? null : 'this node has not been admitted to a cluster yet' },
   { name: 'metadata received', stops: 'requests', unmet: ({ appliedIndex }) => appliedIndex > 0 ? null : 'this node has not received the cluster\'s metadata yet' },
   { name: 'member', stops: 'requests', unmet: ({ listed }) => listed ? null : 'this node is not a member of its cluster, by the metadata it has received so far' },
   { name: 'started', stops: 'requests', unmet: ({ startWait }) => startWait === null ? null : `this node has just started: ${startWait}` },
+  { name: 'no other cluster', stops: 'writes', unmet: ({ foreignCluster }) => foreignCluster },
 ]
 
 const severity: Readonly<Record<Stops, number>> = { requests: 3, writes: 2, traffic: 1 }

@@ -46,6 +46,7 @@ describe('cluster recovery', () => {
     expect(state.index).to.equal(9)
     expect(Object.keys(state.nodes)).to.deep.equal(['a'])
     expect(state.lost).to.deep.equal([])
+    expect(state.replaces).to.deep.equal(['old'])
     expect(state.settings).to.deep.equal({ 's/k': 'v' })
     for (const [name, database] of state.databases) {
       const old = before.databases.get(name)!
@@ -81,6 +82,9 @@ describe('cluster recovery', () => {
       expect(world.plane(survivor).connectedNodes()).to.deep.equal([survivor])
       expect(world.plane(survivor).state()!.nodes[returning]).to.equal(undefined)
       expect(world.plane(returning).state()!.databases.has('new')).to.equal(false)
+      // The old cluster has the survivor as a member; the new one does not yield to it.
+      expect(world.said(survivor, 'a node of another cluster was met')).to.equal(true)
+      expect(world.plane(survivor).writesRefusedReason()).to.equal(null)
       await world.stop(returning)
 
       for (const name of [returning, ...emptied]) {

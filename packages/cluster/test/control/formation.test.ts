@@ -5,6 +5,8 @@ describe('forming a cluster', () => {
   let world: ControlWorld
   afterEach(async () => {
     await world.stopAll()
+    // Messages that were on their way when the last node stopped.
+    await world.advance(world.hub.delayMs)
     expect(world.clock.pendingTimers).to.be.lessThan(3)
     expect(world.fatal).to.deep.equal([])
   })

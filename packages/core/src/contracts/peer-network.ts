@@ -14,6 +14,15 @@ export interface PeerIdentity {
   readonly clusterId: string | null
 }
 
+/** A node of another cluster was met: it holds the cluster secret, and no link with it opens. */
+export interface ForeignMeeting {
+  readonly peer: PeerIdentity
+  /** The address at which this node dialed it; null: the peer dialed this node. */
+  readonly dialed: string | null
+  /** The peer dialed this node's address, and its cluster has this node's name for the member at that address. */
+  readonly claimed: boolean
+}
+
 /** One entry of the replicated log. `payload` is opaque to the log. */
 export interface LogEntry {
   readonly index: number
@@ -84,16 +93,26 @@ export interface PeerNetwork {
   start(handlers: PeerHandlers): Promise<void>
   /** Ends links, fails calls in flight with `closed`; resolves when nothing is left open. */
   stop(): Promise<void>
-  /** The addresses to keep a link with (members and seeds, without this node); others are closed. */
-  setPeers(addresses: readonly string[]): void
+  /**
+   * The addresses to keep a link with (members and seeds, without this node); others are closed. `names` has the member that is
+   * known at an address, where one is; it is told to whoever answers there.
+   */
+  setPeers(addresses: readonly string[], names?: ReadonlyMap<string, string>): void
   /** Announces a new identity (after admission); links shake hands again. */
   setIdentity(identity: PeerIdentity): void
   /** Addresses given to `setPeers` to which no link is open and no attempt to open one has ended yet: the peer there may be up. */
   untried(): readonly string[]
+  /**
+   * The reason of a peer that refused this process because another process has a link under this node's name and answers;
+   * null when no peer did since the last link opened.
+   */
+  rivalReason(): string | null
   /** Peers with an open, authenticated link now. */
   connected(): readonly PeerIdentity[]
   /** Called when a link opens or the last link to a node closes. Returns an unsubscribe function. */
   onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void
+  /** Called at each handshake with a node of another cluster. Returns an unsubscribe function. */
+  onForeign(listener: (meeting: ForeignMeeting) => void): () => void
   /** A stub for the node: calls reject with `unreachable` while no link is open. */
   control(node: string): ControlPeer
   replica(node: string, shard: ShardId): ShardReplica

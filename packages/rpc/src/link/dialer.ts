@@ -18,7 +18,10 @@ export interface DialerOptions {
 /** Keeps a connection to one address, as long as it is wanted. */
 export class Dialer {
   readonly #options: DialerOptions
-  readonly #backoff: Backoff
+  /** After attempts that nobody accepted. */
+  readonly #absence: Backoff
+  /** After handshakes that failed and links that closed. */
+  readonly #refusal: Backoff
   readonly #abort = new AbortController()
   #timer: Timer | undefined
   /** The attempt to connect that is under way. */
@@ -29,7 +32,9 @@ export class Dialer {
 
   constructor(options: DialerOptions) {
     this.#options = options
-    this.#backoff = new Backoff(options.limits.backoffMinMs, options.limits.backoffMaxMs, options.random)
+    const { limits: { backoffMinMs, backoffMaxMs, backoffAbsentMaxMs }, random } = options
+    this.#absence = new Backoff(backoffMinMs, backoffAbsentMaxMs, random)
+    this.#refusal = new Backoff(backoffMinMs, backoffMaxMs, random)
   }
 
   /** At least one attempt has ended: without a link, or with one that has closed since. */
@@ -46,11 +51,14 @@ export class Dialer {
 
   /** The link that made an attempt unwanted has gone: dials after a pause. */
   resume(): void {
-    if (!this.#stopped && !this.#busy && !this.#timer && this.#options.wanted()) this.#pause()
+    if (!this.#stopped && !this.#busy && !this.#timer && this.#options.wanted()) this.#pause(this.#refusal)
   }
 
   /** Begins anew with short pauses. */
-  reset(): void { this.#backoff.reset() }
+  reset(): void {
+    this.#absence.reset()
+    this.#refusal.reset()
+  }
 
   /** Resolves when no attempt is under way; what an attempt has led to is its owner's. */
   async stop(): Promise<void> {
@@ -65,22 +73,23 @@ export class Dialer {
     try {
       const connection = await network.connect(parseAddress(address), { timeoutMs: limits.connectTimeoutMs, signal: this.#abort.signal })
       if (this.#stopped) return connection.close('not wanted any more')
+      this.#absence.reset()
       onConnection(connection, lifetimeMs => {
         this.#busy = false
         this.#tried = true
-        if (lifetimeMs > limits.backoffMaxMs) this.#backoff.reset()
+        if (lifetimeMs > limits.backoffMaxMs) this.#refusal.reset()
         this.resume()
       })
     } catch (error) {
       this.#busy = false
       this.#tried = true
       if (this.#stopped) return
-      onFailed(error, this.#pause())
+      onFailed(error, this.#pause(this.#absence))
     }
   }
 
-  #pause(): number {
-    const ms = this.#backoff.next()
+  #pause(backoff: Backoff): number {
+    const ms = backoff.next()
     this.#timer = this.#options.clock.setTimer(ms, () => {
       this.#timer = undefined
       this.dial()

@@ -9,6 +9,11 @@ export interface HandshakeRunOptions {
   readonly first?: Uint8Array
   readonly clock: Clock
   readonly timeoutMs: number
+  /**
+   * Called when the peer has proven itself, before this side goes on: a reason to refuse it, or null. Null at once when there is
+   * nothing to find out. The handshake's time goes on meanwhile.
+   */
+  readonly admit: (peer: LinkIdentity) => Promise<HandshakeRefusal | null> | null
   /** Takes the connection over, before its next frame. */
   readonly onEstablished: (result: Established) => LinkEnd
   /** Called once when no link opened; the connection is closed. `peer` is what it said of itself, proven or not. */
@@ -29,6 +34,8 @@ export class HandshakeRun {
   readonly #timer: Timer
   #link: LinkEnd | undefined
   #ended = false
+  /** The step that waits for `admit`. */
+  #held = false
 
   constructor(options: HandshakeRunOptions) {
     this.#options = options
@@ -48,16 +55,32 @@ export class HandshakeRun {
   /** Ends a handshake that is under way. */
   cancel(refusal: HandshakeRefusal): void {
     if (this.#ended) return
-    this.#options.connection.send(encodeRefused(refusal.reason))
-    this.#fail(refusal, undefined)
+    this.#refuse(refusal, undefined)
   }
 
   #receive(frame: Uint8Array): void {
     if (this.#link) return this.#link.receive(frame)
     if (this.#ended) return
+    if (this.#held) return this.cancel({ kind: 'garbage', reason: 'a frame out of turn' })
     const step: HandshakeStep = frame.length > maxHandshakeFrameBytes
       ? { kind: 'refused', refusal: { kind: 'garbage', reason: `a handshake frame of ${frame.length} bytes` } }
       : this.#options.machine.receive(frame)
+    const peer = provenBy(step)
+    const admission = peer && this.#options.admit(peer)
+    if (admission) void this.#hold(step, peer, admission)
+    else this.#act(step)
+  }
+
+  async #hold(step: HandshakeStep, peer: LinkIdentity, admission: Promise<HandshakeRefusal | null>): Promise<void> {
+    this.#held = true
+    const refusal = await admission
+    this.#held = false
+    if (this.#ended) return
+    if (refusal) this.#refuse(refusal, peer)
+    else this.#act(step)
+  }
+
+  #act(step: HandshakeStep): void {
     if (step.send) this.#options.connection.send(step.send)
     if (step.kind === 'refused') this.#fail(step.refusal, step.peer)
     if (step.kind === 'established') {
@@ -67,6 +90,11 @@ export class HandshakeRun {
     }
   }
 
+  #refuse(refusal: HandshakeRefusal, peer: LinkIdentity | undefined): void {
+    this.#options.connection.send(encodeRefused(refusal))
+    this.#fail(refusal, peer)
+  }
+
   #fail(refusal: HandshakeRefusal, peer: LinkIdentity | undefined): void {
     if (this.#ended) return
     this.#ended = true
@@ -74,4 +102,10 @@ export class HandshakeRun {
     this.#options.connection.close(`handshake: ${refusal.reason}`)
     this.#options.onFailed(refusal, peer)
   }
+}
+
+/** The listening side has its proof when the link is established, the dialing side before it sends its own. */
+function provenBy(step: HandshakeStep): LinkIdentity | undefined {
+  if (step.kind === 'continue') return step.proven
+  return step.kind === 'established' && step.send ? step.result.peer : undefined
 }

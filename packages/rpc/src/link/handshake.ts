@@ -42,6 +42,8 @@ export interface HandshakeOptions {
   /** 32 random bytes, new for each connection. */
   readonly nonce: Uint8Array
   readonly versions?: VersionRange
+  /** Dialing: the name of the member that this node's metadata has at the dialed address, if any. */
+  readonly expected?: string | undefined
   /** Last word on a peer that has proven itself, for instance when it is linked already: a reason to refuse it, or null. */
   readonly accept?: (peer: LinkIdentity) => HandshakeRefusal | null
 }
@@ -56,25 +58,31 @@ export interface Established {
 }
 
 export interface HandshakeRefusal {
-  readonly kind: 'garbage' | 'version' | 'self' | 'cluster' | 'secret' | 'linked' | 'by-peer' | 'busy' | 'timeout'
+  /** `rival`: another process has a link under the same node name, and answers. */
+  readonly kind: 'garbage' | 'version' | 'self' | 'cluster' | 'secret' | 'linked' | 'rival' | 'by-peer' | 'busy' | 'timeout'
   /** One sentence for the log and for the other side. */
   readonly reason: string
+  /** Of kind `cluster`, on the listening side: the dialer's cluster has this node, by its name and address, as a member. */
+  readonly claimed?: boolean
+  /** Of kind `by-peer`: the kind that the peer gave; empty when it gave none. */
+  readonly peerKind?: string
 }
 
 /** `send` goes out before the rest is acted on. */
 export type HandshakeStep =
-  | { readonly kind: 'continue'; readonly send: Uint8Array }
+  /** `proven`: the peer has proven itself with the frame that led to this step. */
+  | { readonly kind: 'continue'; readonly send: Uint8Array; readonly proven?: LinkIdentity }
   | { readonly kind: 'established'; readonly send?: Uint8Array; readonly result: Established }
   | { readonly kind: 'refused'; readonly send?: Uint8Array; readonly refusal: HandshakeRefusal; readonly peer?: LinkIdentity }
 
 export interface HandshakeMachine { receive(frame: Uint8Array): HandshakeStep }
 
 class Refusal extends Error {
-  readonly kind: HandshakeRefusal['kind']
+  readonly refusal: HandshakeRefusal
   readonly peer: LinkIdentity | undefined
-  constructor(kind: HandshakeRefusal['kind'], message: string, peer?: LinkIdentity) {
-    super(message)
-    this.kind = kind
+  constructor(kind: HandshakeRefusal['kind'], reason: string, peer?: LinkIdentity, details: Pick<HandshakeRefusal, 'claimed' | 'peerKind'> = {}) {
+    super(reason)
+    this.refusal = { kind, reason, ...details }
     this.peer = peer
   }
 }
@@ -84,18 +92,24 @@ export class DialingHandshake implements HandshakeMachine {
   readonly hello: Uint8Array
   readonly #options: HandshakeOptions
   #established: Established | undefined
+  /** Whatever the listener answers to the proof, no link opens. */
+  #foreign: Refusal | undefined
 
   constructor(options: HandshakeOptions) {
     this.#options = options
     const { min, max } = options.versions ?? protocolVersions
     this.hello = handshakeType.encode({
-      hello: { magic, minVersion: min, maxVersion: max, nonce: options.nonce, identity: encodeIdentity(options.identity) },
+      hello: {
+        magic, minVersion: min, maxVersion: max, nonce: options.nonce, identity: encodeIdentity(options.identity),
+        ...(options.expected !== undefined && { expected: options.expected }),
+      },
     })
   }
 
   receive(frame: Uint8Array): HandshakeStep {
     return guarded(() => {
-      const message = decodeStep(frame)
+      if (this.#foreign) return { kind: 'refused', refusal: this.#foreign.refusal, ...(this.#foreign.peer && { peer: this.#foreign.peer }) }
+      const message = decodeStep(frame, this.#established?.peer)
       if (this.#established === undefined && message.step === 'welcome') return this.#welcomed(message.welcome)
       if (this.#established !== undefined && message.step === 'accepted') return { kind: 'established', result: this.#established }
       throw new Refusal('garbage', `an unexpected ${message.step ?? 'frame'} in the handshake`)
@@ -112,7 +126,13 @@ export class DialingHandshake implements HandshakeMachine {
     if (core.version < versions.min || core.version > versions.max) {
       throw new Refusal('version', `${peer.node} chose protocol version ${core.version}, which was not offered`, peer)
     }
-    checkPeer(identity, peer)
+    const proof: HandshakeStep = { kind: 'continue', send: handshakeType.encode({ proof: { proof: proofOf(secret, 'dialer', transcript) } }) }
+    checkName(identity, peer)
+    if (isForeign(identity, peer)) {
+      // The listener learns of the other cluster only from a dialer that has proven itself, so the proof is sent all the same.
+      this.#foreign = foreign(identity, peer)
+      return proof
+    }
     const refusal = accept?.(peer)
     if (refusal) throw new Refusal(refusal.kind, refusal.reason, peer)
     this.#established = {
@@ -121,14 +141,14 @@ export class DialingHandshake implements HandshakeMachine {
       sendKey: frameKey(secret, 'dialer frames', transcript),
       receiveKey: frameKey(secret, 'listener frames', transcript),
     }
-    return { kind: 'continue', send: handshakeType.encode({ proof: { proof: proofOf(secret, 'dialer', transcript) } }) }
+    return { ...proof, proven: peer }
   }
 }
 
 /** The side that was connected to. */
 export class ListeningHandshake implements HandshakeMachine {
   readonly #options: HandshakeOptions
-  #pending: { readonly peer: LinkIdentity; readonly transcript: Uint8Array; readonly version: number } | undefined
+  #pending: { readonly peer: LinkIdentity; readonly transcript: Uint8Array; readonly version: number; readonly expected: string | null } | undefined
 
   constructor(options: HandshakeOptions) { this.#options = options }
 
@@ -153,15 +173,16 @@ export class ListeningHandshake implements HandshakeMachine {
     }
     const core = welcomeCoreType.encode({ version, nonce, identity: encodeIdentity(identity) })
     const transcript = transcriptOf(frame, core)
-    this.#pending = { peer, transcript, version }
+    this.#pending = { peer, transcript, version, expected: hello.expected ?? null }
     return { kind: 'continue', send: handshakeType.encode({ welcome: { core, proof: proofOf(secret, 'listener', transcript) } }) }
   }
 
   #proven(proof: Uint8Array): HandshakeStep {
     const { identity, secret, accept } = this.#options
-    const { peer, transcript, version } = required(this.#pending, 'hello')
+    const { peer, transcript, version, expected } = required(this.#pending, 'hello')
     checkProof(proofOf(secret, 'dialer', transcript), proof, peer)
-    checkPeer(identity, peer)
+    checkName(identity, peer)
+    if (isForeign(identity, peer)) throw foreign(identity, peer, { claimed: expected === identity.node })
     const refusal = accept?.(peer)
     if (refusal) throw new Refusal(refusal.kind, refusal.reason, peer)
     const result: Established = {
@@ -175,8 +196,8 @@ export class ListeningHandshake implements HandshakeMachine {
 }
 
 /** The frame that tells the other side why the connection ends. */
-export function encodeRefused(reason: string): Uint8Array {
-  return handshakeType.encode({ refused: { reason: reason.slice(0, maxReasonLength) } })
+export function encodeRefused({ kind, reason }: HandshakeRefusal): Uint8Array {
+  return handshakeType.encode({ refused: { reason: reason.slice(0, maxReasonLength), kind } })
 }
 
 function guarded(act: () => HandshakeStep): HandshakeStep {
@@ -184,19 +205,23 @@ function guarded(act: () => HandshakeStep): HandshakeStep {
     return act()
   } catch (error) {
     if (error instanceof Refusal) {
-      const refusal = { kind: error.kind, reason: error.message }
-      const tell = error.kind !== 'by-peer'
-      return { kind: 'refused', refusal, ...(tell && { send: encodeRefused(error.message) }), ...(error.peer && { peer: error.peer }) }
+      const { refusal, peer } = error
+      const tell = refusal.kind !== 'by-peer'
+      return { kind: 'refused', refusal, ...(tell && { send: encodeRefused(refusal) }), ...(peer && { peer }) }
     }
     if (!(error instanceof ProtocolError)) throw error
-    return { kind: 'refused', refusal: { kind: 'garbage', reason: error.message }, send: encodeRefused(error.message) }
+    const refusal: HandshakeRefusal = { kind: 'garbage', reason: error.message }
+    return { kind: 'refused', refusal, send: encodeRefused(refusal) }
   }
 }
 
-function decodeStep(frame: Uint8Array): WireMessage {
+/** @param peer who the other side has proven to be, if it has */
+function decodeStep(frame: Uint8Array, peer?: LinkIdentity): WireMessage {
   if (frame.length > maxHandshakeFrameBytes) throw new ProtocolError('a handshake frame is over the limit')
   const message = handshakeType.decode(frame)
-  if (message.step === 'refused') throw new Refusal('by-peer', printable(message.refused.reason, maxReasonLength))
+  if (message.step === 'refused') {
+    throw new Refusal('by-peer', printable(message.refused.reason, maxReasonLength), peer, { peerKind: message.refused.kind })
+  }
   return message
 }
 
@@ -230,13 +255,18 @@ function checkProof(expected: Uint8Array, given: Uint8Array, peer: LinkIdentity)
   }
 }
 
-function checkPeer(self: PeerIdentity, peer: LinkIdentity): void {
+function checkName(self: PeerIdentity, peer: LinkIdentity): void {
   if (peer.node === self.node) {
     throw new Refusal('self', `both ends are named ${self.node}: this is the node itself, or two nodes have one name`, peer)
   }
-  if (peer.clusterId !== null && self.clusterId !== null && peer.clusterId !== self.clusterId) {
-    throw new Refusal('cluster', `${self.node} belongs to cluster ${self.clusterId}, ${peer.node} to cluster ${peer.clusterId}`, peer)
-  }
+}
+
+function isForeign(self: PeerIdentity, peer: LinkIdentity): boolean {
+  return peer.clusterId !== null && self.clusterId !== null && peer.clusterId !== self.clusterId
+}
+
+function foreign(self: PeerIdentity, peer: LinkIdentity, details: Pick<HandshakeRefusal, 'claimed'> = {}): Refusal {
+  return new Refusal('cluster', `${self.node} belongs to cluster ${self.clusterId}, ${peer.node} to cluster ${peer.clusterId}`, peer, details)
 }
 
 function transcriptOf(hello: Uint8Array, welcomeCore: Uint8Array): Uint8Array {

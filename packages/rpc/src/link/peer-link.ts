@@ -23,6 +23,8 @@ const unreadFactorMax = 2
 
 /** What this node offers on its links. */
 export interface LinkService {
+  /** Resolves with whether the far end of a link answers within so many milliseconds. */
+  probe(link: PeerLink, timeoutMs: number): Promise<boolean>
   /** @throws ProtocolError, ReplicaError (see `CallsServedOptions.prepare`) */
   prepare(peer: LinkIdentity, call: WireMessage, payload: PayloadReader): Work
   receiveRaft(peer: LinkIdentity, message: RaftMessage): void

@@ -1,4 +1,4 @@
-import type { PeerIdentity, ReplicaErrorCode } from '@sectional/core'
+import type { ForeignMeeting, PeerIdentity, ReplicaErrorCode } from '@sectional/core'
 import type { Connection, Log, Runtime } from '@sectional/runtime'
 import type { RpcLimits } from '../limits.ts'
 import type { RpcMetrics } from '../rpc-metrics.ts'
@@ -11,6 +11,7 @@ import { NodeLinks } from './node-links.ts'
 import { PeerLink } from './peer-link.ts'
 import type { LinkService } from './peer-link.ts'
 import { RefusalLog } from './refusal-log.ts'
+import { RivalCheck } from './rival-check.ts'
 
 /** More links to one node than two are a fault of that node. */
 const maxLinksPerNode = 4
@@ -31,6 +32,7 @@ type ChangeListener = (peer: PeerIdentity, up: boolean) => void
 export class PeerLinks {
   readonly #options: PeerLinksOptions
   readonly #refusals: RefusalLog
+  readonly #rivals: RivalCheck
   readonly #dialers = new Map<string, Dialer>()
   /** Who answered at an address at last. */
   readonly #nodeAt = new Map<string, string>()
@@ -38,16 +40,25 @@ export class PeerLinks {
   readonly #nodes = new Map<string, NodeLinks>()
   readonly #announced = new Map<string, PeerIdentity>()
   readonly #listeners = new Set<ChangeListener>()
+  readonly #foreignListeners = new Set<(meeting: ForeignMeeting) => void>()
+  /** The member that is known at an address. */
+  #names: ReadonlyMap<string, string> = new Map()
   #identity: LinkIdentity
   #incomingHandshakes = 0
   #openConnections = 0
   #stopped = false
+  #rivalReason: string | null = null
   #onAllClosed: (() => void) | undefined
 
   constructor(options: PeerLinksOptions) {
     this.#options = options
     this.#identity = options.identity
     this.#refusals = new RefusalLog(options.log, options.runtime.clock)
+    this.#rivals = new RivalCheck({
+      limits: options.limits,
+      linksOf: node => this.#nodes.get(node)?.all() ?? [],
+      probe: (link, timeoutMs) => options.service.probe(link, timeoutMs),
+    })
   }
 
   /** The link for new calls to a node. */
@@ -58,6 +69,9 @@ export class PeerLinks {
   untried(): readonly string[] {
     return [...this.#dialers].filter(([address, dialer]) => !dialer.tried && !this.#linksAt(address).some(link => link.usable)).map(([address]) => address)
   }
+
+  /** What a peer said when it refused this process because another one has a link under its name; null after a link has opened. */
+  get rivalReason(): string | null { return this.#rivalReason }
 
   get stopped(): boolean { return this.#stopped }
 
@@ -70,8 +84,14 @@ export class PeerLinks {
     return () => { this.#listeners.delete(listener) }
   }
 
-  setPeers(addresses: readonly string[]): void {
+  onForeign(listener: (meeting: ForeignMeeting) => void): () => void {
+    this.#foreignListeners.add(listener)
+    return () => { this.#foreignListeners.delete(listener) }
+  }
+
+  setPeers(addresses: readonly string[], names: ReadonlyMap<string, string> = new Map()): void {
     if (this.#stopped) return
+    this.#names = names
     const wanted = new Set(addresses)
     wanted.delete(this.#identity.address)
     for (const [address, dialer] of [...this.#dialers]) {
@@ -129,6 +149,7 @@ export class PeerLinks {
     await Promise.all(attempts)
     if (this.#openConnections > 0) await new Promise<void>(resolve => { this.#onAllClosed = resolve })
     this.#listeners.clear()
+    this.#foreignListeners.clear()
   }
 
   #makeDialer(address: string): Dialer {
@@ -149,7 +170,7 @@ export class PeerLinks {
 
   #dialed(address: string, connection: Connection, done: (lifetimeMs: number) => void): void {
     const { clock } = this.#options.runtime
-    const machine = new DialingHandshake({ ...this.#handshakeOptions(), accept: peer => this.#acceptDialed(peer, address) })
+    const machine = new DialingHandshake({ ...this.#handshakeOptions(), expected: this.#names.get(address), accept: peer => this.#acceptDialed(peer, address) })
     this.#shakeHands({
       connection, machine, first: machine.hello,
       onEstablished: established => {
@@ -177,6 +198,7 @@ export class PeerLinks {
       ...options,
       clock: runtime.clock,
       timeoutMs: limits.handshakeTimeoutMs,
+      admit: peer => this.#rivals.admit(peer),
       onEstablished: result => { this.#handshakes.delete(run); return options.onEstablished(result) },
       onFailed: (refusal, peer) => { this.#handshakes.delete(run); options.onFailed(refusal, peer) },
       onConnectionClosed: () => { if (--this.#openConnections === 0) this.#onAllClosed?.() },
@@ -218,6 +240,7 @@ export class PeerLinks {
     metrics.links.set(this.linkCount)
     log.info({ peer: peer.node, address: peer.address, cluster: peer.clusterId, dialed: link.dialed, version: established.version }, 'a link opened')
     this.#refusals.forget(`peer ${peer.node}`)
+    this.#rivalReason = null
     if (!this.#announced.has(peer.node)) this.#announce({ node: peer.node, address: peer.address, clusterId: peer.clusterId }, true)
     links.retireOthers()
     return link
@@ -245,12 +268,21 @@ export class PeerLinks {
     for (const listener of [...this.#listeners]) listener(peer, up)
   }
 
+  #meetForeign({ node, address, clusterId }: LinkIdentity, dialed: string | null, claimed: boolean): void {
+    for (const listener of [...this.#foreignListeners]) listener({ peer: { node, address, clusterId }, dialed, claimed })
+  }
+
   #report(refusal: HandshakeRefusal, peer: LinkIdentity | undefined, where: { readonly address?: string; readonly remote?: string }): void {
     const { log, metrics } = this.#options
     metrics.refused(refusal.kind)
     const fields = { ...where, peer: peer?.node, cause: refusal.kind, reason: refusal.reason }
     const self = refusal.kind === 'self' && peer?.instance === this.#identity.instance
+    if (refusal.kind === 'cluster' && peer && !this.#stopped) this.#meetForeign(peer, where.address ?? null, refusal.claimed ?? false)
     if (this.#stopped || refusal.kind === 'linked' || self) return log.debug(fields, 'a handshake opened no link')
+    if (refusal.peerKind === 'rival' && peer) {
+      this.#rivalReason = refusal.reason
+      return this.#refusals.error('rival', fields, 'the cluster refuses this node: another process has its name')
+    }
     const key = peer ? `peer ${peer.node}` : `${refusal.kind} ${where.address ?? where.remote?.replace(/:\d+$/, '')}`
     this.#refusals.warn(key, fields, refusal.kind === 'by-peer' ? 'a peer refused the handshake' : 'the handshake of a peer was refused')
   }

@@ -15,7 +15,12 @@ export class RefusalLog {
     this.#clock = clock
   }
 
-  warn(key: string, fields: LogFields, message: string): void {
+  warn(key: string, fields: LogFields, message: string): void { this.#write('warn', key, fields, message) }
+
+  /** For what stays wrong until somebody acts. */
+  error(key: string, fields: LogFields, message: string): void { this.#write('error', key, fields, message) }
+
+  #write(level: 'warn' | 'error', key: string, fields: LogFields, message: string): void {
     const nowMs = this.#clock.monotonic()
     const lastMs = this.#warnedMs.get(key)
     if (lastMs !== undefined && nowMs - lastMs < repeatMs) return this.#log.debug(fields, message)
@@ -27,7 +32,7 @@ export class RefusalLog {
         break
       }
     }
-    this.#log.warn(fields, message)
+    this.#log[level](fields, message)
   }
 
   /** It went well: the next failure is worth a warning again. */

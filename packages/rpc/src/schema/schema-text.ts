@@ -15,6 +15,7 @@ message Hello {
   uint32 max_version = 3;
   bytes nonce = 4;
   Identity identity = 5;
+  optional string expected = 6;
 }
 message Welcome {
   bytes core = 1;
@@ -27,7 +28,10 @@ message WelcomeCore {
 }
 message Proof { bytes proof = 1; }
 message Accepted {}
-message Refused { string reason = 1; }
+message Refused {
+  string reason = 1;
+  string kind = 2;
+}
 message Handshake {
   oneof step {
     Hello hello = 1;

@@ -15,6 +15,7 @@ export const declarations = {
     secret: textOption({ default: '', effect: 'restart', secret: true, help: `What the nodes of one cluster prove to each other: at least ${secretLengthMin} characters, the same on every node. Needed as soon as seedlist names another node.` }),
     bind_address: textOption({ default: '127.0.0.1', effect: 'restart', help: 'Where the cluster listener accepts other nodes.' }),
     port: integerOption({ default: '15984', min: 0, max: 65535, effect: 'restart', help: 'Port of the cluster listener.' }),
+    formation_grace_ms: integerOption({ default: '2000', min: 0, max: 60_000, effect: 'restart', help: 'Milliseconds that the first seed waits, when its disk is empty, for members that know it before it forms a new cluster. A cluster of one without a secret does not wait.' }),
     advertised_address: addressOption({ default: '', effect: 'restart', help: 'host:port under which other nodes reach the cluster listener. Empty: bind_address and port.' }),
     tls_key_file: textOption({ default: '', effect: 'restart', help: 'PEM file with this node\'s private key, relative to the folder of its configuration. With tls_cert_file and tls_ca_file: links between nodes are encrypted, and both ends must show a certificate. On every node or on none.' }),
     tls_cert_file: textOption({ default: '', effect: 'restart', help: 'PEM file with this node\'s certificate, for the host that other nodes dial.' }),

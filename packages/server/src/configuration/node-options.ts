@@ -25,6 +25,8 @@ export interface ClusterOptions {
   readonly seeds: readonly string[]
   /** null: a cluster of one that nobody can join. */
   readonly secret: string | null
+  /** Milliseconds until a node with an empty disk may form a cluster. */
+  readonly formationGraceMs: number
 }
 
 /** @throws ConfigurationError that names section/key, the value, what is allowed and the way out */
@@ -86,7 +88,11 @@ function clusterOptions({ cluster }: Options): ClusterOptions {
   if ((needsSecret || cluster.secret !== '') && cluster.secret.length < secretLengthMin) {
     throw new ConfigurationError(`[cluster] secret has ${cluster.secret.length} characters: a cluster needs at least ${secretLengthMin}, the same on every node and known to nobody else; for instance the output of: openssl rand -hex 32`)
   }
-  return Object.freeze({ listen, advertised, seeds: Object.freeze([...cluster.seedlist]), secret: cluster.secret === '' ? null : cluster.secret })
+  return Object.freeze({
+    listen, advertised, seeds: Object.freeze([...cluster.seedlist]), secret: cluster.secret === '' ? null : cluster.secret,
+    // Without a secret no other node can have been linked with this one.
+    formationGraceMs: cluster.secret === '' ? 0 : cluster.formation_grace_ms,
+  })
 }
 
 function checkSeed(seed: string): void {

@@ -1,0 +1,74 @@
+/**
+ * What a member does when it meets a node of another cluster that holds the same secret. Two clusters of the same
+ * nodes come to be when a seed node that lost its disk is started while no other node can tell it of their cluster:
+ * it forms a new one. Its clients then write to databases that the other nodes do not have.
+ *
+ * One of the two must stop taking writes, and it must not be the one that holds the data. The metadata tells:
+ *
+ * | who is met | this node |
+ * |---|---|
+ * | a node whose cluster has this node as a member | is the stray one, and stops taking writes |
+ * | a node at an address of the seed list, where this node's cluster has no member; this node is its only member | is the stray one, and stops taking writes |
+ * | any other | goes on; the error is logged |
+ *
+ * The second rule leaves a cluster of several members alone, so that one foreign node at a seed's address cannot stop it.
+ * A cluster that an operator formed anew from the remains of another one does not yield to that one.
+ */
+import type { ForeignMeeting } from '@sectional/core'
+import type { Log } from '@sectional/runtime'
+import type { ClusterState } from './cluster-state.ts'
+
+/** Other clusters that are remembered, so that each is logged once. */
+const rememberedMax = 16
+
+export interface ForeignClustersParts {
+  readonly node: string
+  readonly seeds: readonly string[]
+  readonly log: Log
+  /** The applied metadata; null while this node is not admitted. */
+  readonly state: () => ClusterState | null
+}
+
+export class ForeignClusters {
+  readonly #parts: ForeignClustersParts
+  readonly #met = new Set<string>()
+  #reason: string | null = null
+
+  constructor(parts: ForeignClustersParts) { this.#parts = parts }
+
+  /** Why this node takes no writes; null: it does. Once given, it stays until the process ends. */
+  get reason(): string | null { return this.#reason }
+
+  met(meeting: ForeignMeeting): void {
+    const { log, node, seeds } = this.#parts
+    const state = this.#parts.state()
+    if (state === null || meeting.peer.clusterId === null) return
+    const stray = isStray(meeting, { node, seeds, state })
+    const key = `${meeting.peer.clusterId} ${stray}`
+    if (this.#met.has(key) || this.#met.size >= rememberedMax) return
+    this.#met.add(key)
+    const fields = { peer: meeting.peer.node, address: meeting.peer.address, cluster: meeting.peer.clusterId, ownCluster: state.clusterId }
+    if (!stray) return log.error(fields, 'a node of another cluster was met: correct the seed list or the cluster secret of one of the two')
+    this.#reason = strayReason(meeting, node, state.clusterId)
+    log.error(fields, `this node takes no writes any more: ${this.#reason}`)
+  }
+}
+
+/** Whether this node is the one that must stop taking writes; the table above. */
+export function isStray(
+  { peer, dialed, claimed }: ForeignMeeting,
+  { node, seeds, state }: { readonly node: string; readonly seeds: readonly string[]; readonly state: ClusterState },
+): boolean {
+  if (peer.clusterId === null || state.replaces?.includes(peer.clusterId)) return false
+  if (claimed) return true
+  const members = Object.values(state.nodes)
+  const alone = members.every(member => member.name === node)
+  return alone && dialed !== null && seeds.includes(dialed) && !members.some(member => member.address === dialed)
+}
+
+function strayReason({ peer, claimed }: ForeignMeeting, node: string, ownCluster: string): string {
+  const found = claimed
+    ? `${peer.node} at ${peer.address} belongs to cluster ${peer.clusterId}, which has ${node} as a member, but the data directory here belongs to cluster ${ownCluster}`
+    : `the seed list names ${peer.node} at ${peer.address}, which belongs to cluster ${peer.clusterId}, but this node formed cluster ${ownCluster}`
+  return `${found}. To join that cluster, save what was written to this node, stop it, empty its data directory and start it; otherwise correct the seed lists and restart both`
+}

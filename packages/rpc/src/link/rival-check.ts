@@ -1,0 +1,47 @@
+/**
+ * Decides between two processes that use one node name. A connection from another process than the one that is linked
+ * is either the restarted node, whose old link is dead, or a second process that was given the name by mistake. The
+ * old link tells: a process that is alive answers on it. So the member keeps its links as long as it answers, and a
+ * restarted node gets in as soon as its old link has failed to answer once.
+ */
+import type { RpcLimits } from '../limits.ts'
+import type { HandshakeRefusal, LinkIdentity } from './handshake.ts'
+import type { PeerLink } from './peer-link.ts'
+
+export interface RivalCheckParts {
+  readonly limits: Pick<RpcLimits, 'rivalProbeMs' | 'silenceMs'>
+  /** The open links to a node. */
+  readonly linksOf: (node: string) => readonly PeerLink[]
+  /** Resolves with whether the far end of a link answers within so many milliseconds. */
+  readonly probe: (link: PeerLink, timeoutMs: number) => Promise<boolean>
+}
+
+export class RivalCheck {
+  readonly #parts: RivalCheckParts
+
+  constructor(parts: RivalCheckParts) { this.#parts = parts }
+
+  /** A reason to refuse the newcomer, or null; null at once when no other process has its name. */
+  admit(newcomer: LinkIdentity): Promise<HandshakeRefusal | null> | null {
+    const rivals = this.#parts.linksOf(newcomer.node).filter(({ usable, peer }) => usable && peer.instance !== newcomer.instance && !yields(peer, newcomer))
+    return rivals.length === 0 ? null : this.#probe(newcomer, rivals)
+  }
+
+  async #probe(newcomer: LinkIdentity, rivals: readonly PeerLink[]): Promise<HandshakeRefusal | null> {
+    const { probe, limits } = this.#parts
+    const answers = await Promise.all(rivals.map(async link => {
+      // A node with an empty disk must not get a member's place because the member is busy for a moment.
+      const timeoutMs = newcomer.clusterId === null && link.peer.clusterId !== null ? limits.silenceMs : limits.rivalProbeMs
+      return await probe(link, timeoutMs) ? link : null
+    }))
+    const alive = answers.find(link => link !== null)
+    if (!alive) return null
+    const reason = `a node named ${newcomer.node} is up at ${alive.peer.address}: set another [node] name here, or stop that one`
+    return { kind: 'rival', reason }
+  }
+}
+
+/** A process that was not admitted to any cluster gives way to a member of the same name. */
+function yields(linked: LinkIdentity, newcomer: LinkIdentity): boolean {
+  return linked.clusterId === null && newcomer.clusterId !== null
+}
