@@ -72,9 +72,8 @@ export class ShardDirectory {
 
   /** Shards that have keys in a range, all of them where it reaches into what they share. */
   shardsIn({ gte, lt }: Range): ShardId[] {
-    const first = gte.length < keyWord(0).length ? 0 : ShardKeys.prefixOf(gte)
-    const last = lt.length < keyWord(0).length ? prefixMax : ShardKeys.prefixOf(lt)
-    return [...this.#entries.values()].filter(({ prefix }) => first === 0 || (first <= prefix && prefix <= last)).map(({ shard }) => shard)
+    const shared = gte < keyWord(1)
+    return [...this.#entries.values()].filter(({ prefix }) => shared || (keyWord(prefix) < lt && gte < keyWord(prefix + 1))).map(({ shard }) => shard)
   }
 
   /** Prefixes whose keys wait to be cleared. */
