@@ -1,7 +1,7 @@
 /** The one place where errors become answers. */
 import { crc32 } from 'node:zlib'
 import { ApiError, errorRegistry, ReplicaError } from '@sectional/core'
-import { BodyTooLargeError, BodyTooSlowError, ClientGoneError } from '@sectional/runtime'
+import { BodyTooLargeError, BodyTooSlowError, ClientGoneError, StorageError } from '@sectional/runtime'
 import { sendJson } from './response.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Services } from './services.ts'
@@ -48,6 +48,7 @@ function toApiError(request: RequestContext, thrown: unknown): ApiError {
   if (thrown instanceof BodyTooSlowError) return bodyTooSlow(request, thrown)
   if (thrown instanceof BodyTooLargeError) return new ApiError('too_large', undefined, { cause: thrown })
   if (thrown instanceof ReplicaError) return fromReplica(thrown)
+  if (thrown instanceof StorageError) return fromStorage(thrown)
   return new ApiError('unknown_error', 'The request failed inside the server; its log has the details under this request id.', { cause: thrown })
 }
 
@@ -81,6 +82,12 @@ function fromReplica(error: ReplicaError): ApiError {
   }
 }
 
+/** What this node was to keep for itself: the request is refused, or its outcome unknown. */
+function fromStorage(error: StorageError): ApiError {
+  const reason = error.code === 'full' ? 'The disk of this node is full.' : `The disk of this node does not take what is to be stored (${error.code}).`
+  return new ApiError('service_unavailable', `${reason} Ask another node, or try again later.`, { headers: { 'Retry-After': '5' }, cause: error })
+}
+
 /** CouchDB sends no challenge of its own accord, so that browsers do not ask for a password. */
 function challenge(request: RequestContext, services: Services, headers: Record<string, string>): void {
   const { settings } = services
@@ -90,7 +97,10 @@ function challenge(request: RequestContext, services: Services, headers: Record<
 }
 
 function report(request: RequestContext, services: Services, thrown: unknown): void {
-  services.runtime.log.error({ requestId: request.requestId, route: request.route, error: stackOf(thrown) }, 'request failed')
+  const fields = { requestId: request.requestId, route: request.route, error: stackOf(thrown) }
+  const isDiskFailure = thrown instanceof StorageError || (thrown instanceof ReplicaError && thrown.code === 'storage')
+  if (isDiskFailure) services.diskFailures.error(thrown.code, fields, 'request failed')
+  else services.runtime.log.error(fields, 'request failed')
 }
 
 function stackOf(thrown: unknown): string {

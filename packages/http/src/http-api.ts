@@ -1,6 +1,7 @@
 /** The pipeline of a request: admission, request id, authentication, route and access, handler, rendering, accounting. */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { ApiError } from '@sectional/core'
+import { RepeatedLines } from '@sectional/runtime'
 import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
 import { Admission, overloaded } from './admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
@@ -57,6 +58,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     batches,
     feeds,
     uuids: new UuidGenerator(runtime, settings),
+    diskFailures: new RepeatedLines(runtime.log, runtime.clock),
   }
   const pipeline = new Pipeline(services, createRoutes())
   return {

@@ -1,6 +1,6 @@
 /** What route handlers work with; one value for the life of the API. */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
-import type { Runtime } from '@sectional/runtime'
+import type { RepeatedLines, Runtime } from '@sectional/runtime'
 import type { Admission } from './admission.ts'
 import type { Authenticator } from './authentication/authenticator.ts'
 import type { Sessions } from './authentication/sessions.ts'
@@ -27,4 +27,6 @@ export interface Services {
   readonly batches: BatchWriter
   readonly feeds: Feeds
   readonly uuids: UuidGenerator
+  /** Failures of disks, which come with every request while they last. */
+  readonly diskFailures: RepeatedLines
 }

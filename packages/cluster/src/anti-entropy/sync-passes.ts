@@ -1,4 +1,5 @@
 import type { CallContext, ShardReplica } from '@sectional/core'
+import { RepeatedLines } from '@sectional/runtime'
 import type { Runtime } from '@sectional/runtime'
 import type { ReplicaDirectory } from '../coordinator/replica-directory.ts'
 import { asReplicaError } from '../coordinator/replica-failures.ts'
@@ -24,9 +25,11 @@ export interface SyncPassesParts {
 /** Does what the queue hands out. Failures are logged and counted; whoever asked for the pass tries again. */
 export class SyncPasses {
   readonly #parts: SyncPassesParts
+  readonly #repeated: RepeatedLines
 
   constructor(parts: SyncPassesParts) {
     this.#parts = parts
+    this.#repeated = new RepeatedLines(parts.runtime.log, parts.runtime.clock)
   }
 
   async run(job: SyncJob): Promise<boolean> {
@@ -46,7 +49,7 @@ export class SyncPasses {
       metrics.passed(kind, 'failed')
       const { code, message } = asReplicaError(error)
       const fields = { kind, db: shard.db.name, shard: shard.key, peer, code, error: message }
-      if (code === 'protocol' || code === 'storage' || code === 'missing_blob') runtime.log.warn(fields, 'anti-entropy pass failed; it is tried again')
+      if (code === 'protocol' || code === 'storage' || code === 'missing_blob') this.#repeated.warn(`${code} ${peer}`, fields, 'anti-entropy pass failed; it is tried again')
       else runtime.log.debug(fields, 'anti-entropy pass ended early; it is tried again')
       return false
     }

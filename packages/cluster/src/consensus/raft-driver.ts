@@ -4,7 +4,7 @@
  */
 import { ReplicaError } from '@sectional/core'
 import type { CallContext, LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
-import { sleep, StorageError } from '@sectional/runtime'
+import { RepeatedLines, sleep, StorageError } from '@sectional/runtime'
 import type { Clock, Counter, Gauge, Histogram, Log, Metrics, Random, Store, Timer } from '@sectional/runtime'
 import type { ConfigurationChange } from './configuration.ts'
 import { RaftCore } from './raft-core.ts'
@@ -88,9 +88,12 @@ export class RaftDriver {
   /** Work was taken from the core and is not, or not surely, on disk. */
   private unsaved = false
   private seen = ''
+  private lastWriteFailure: StorageError | null = null
+  private readonly repeated: RepeatedLines
 
   private constructor(parts: RaftDriverParts, storage: RaftStorage, core: RaftCore) {
     this.parts = parts
+    this.repeated = new RepeatedLines(parts.log, parts.clock)
     this.storage = storage
     this.core = core
     this.appliedIndex = core.snapshot.index
@@ -120,6 +123,8 @@ export class RaftDriver {
   }
 
   get leader(): string | null { return this.core.leader }
+  /** Why the disk does not take what is to be written now; null: it does. Meanwhile this node applies nothing and tells nobody anything. */
+  get writeFailure(): StorageError | null { return this.lastWriteFailure }
   get leads(): boolean { return this.core.role === 'leader' }
   get term(): number { return this.core.term }
   get applied(): number { return this.appliedIndex }
@@ -322,12 +327,14 @@ export class RaftDriver {
     while (!this.stopping.signal.aborted) {
       try {
         await write()
+        this.lastWriteFailure = null
         return !this.stopping.signal.aborted
       } catch (error) {
         if (!(error instanceof StorageError)) throw error
         if (error.code === 'closed') this.halt()
         if (this.stopping.signal.aborted) return false
-        this.parts.log.error({ err: error }, 'the cluster metadata cannot be written; trying again')
+        this.lastWriteFailure = error
+        this.repeated.error(error.code, { err: error }, 'the cluster metadata cannot be written; trying again')
         await sleep(this.parts.clock, this.parts.options.storageRetryMs, this.stopping.signal)
       }
     }

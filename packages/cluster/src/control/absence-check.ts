@@ -8,33 +8,34 @@ import type { Clock } from '@sectional/runtime'
 export class AbsenceCheck {
   private readonly clock: Clock
   private readonly intervalMs: number
-  private readonly question: () => Promise<void>
+  private readonly question: () => Promise<boolean>
   private readonly stopping = new AbortController()
-  private next: Promise<void> | null = null
-  private current: Promise<void> = Promise.resolve()
+  private next: Promise<boolean> | null = null
+  private current: Promise<unknown> = Promise.resolve()
   private lastAt = -Infinity
 
-  constructor(clock: Clock, intervalMs: number, question: () => Promise<void>) {
+  constructor(clock: Clock, intervalMs: number, question: () => Promise<boolean>) {
     this.clock = clock
     this.intervalMs = intervalMs
     this.question = question
   }
 
-  ask(): Promise<void> {
+  /** Resolves with whether the question was answered. */
+  ask(): Promise<boolean> {
     this.next ??= this.putNext(this.current)
     return this.next
   }
 
   stop(): void { this.stopping.abort() }
 
-  private async putNext(previous: Promise<void>): Promise<void> {
+  private async putNext(previous: Promise<unknown>): Promise<boolean> {
     await previous
     const pause = this.lastAt + this.intervalMs - this.clock.monotonic()
     if (pause > 0) await sleep(this.clock, pause, this.stopping.signal)
     this.current = this.next ?? Promise.resolve()
     this.next = null
-    if (this.stopping.signal.aborted) return
+    if (this.stopping.signal.aborted) return false
     this.lastAt = this.clock.monotonic()
-    await this.question()
+    return await this.question()
   }
 }

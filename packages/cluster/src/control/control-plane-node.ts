@@ -71,6 +71,7 @@ export class ControlPlaneNode implements ControlPlane {
     this.proposer = new Proposer({
       node: identity.node, clock, random, network, say: this.log, attemptMs: options.attemptMs, retryMs: options.retryMs,
       log: () => this.stopped ? null : this.member ?? null,
+      diskTrouble: () => this.diskTrouble(),
     })
     this.changes = new DatabaseChanges({
       random, proposer: this.proposer, options, intents: () => this.intents,
@@ -175,10 +176,14 @@ export class ControlPlaneNode implements ControlPlane {
   async confirmAbsent(name: string): Promise<DatabaseRecord | undefined> {
     const known = this.state()?.databases.get(name)
     if (known) return known
-    if (this.leader() !== null) await this.absence.ask()
+    const confirmed = this.leader() !== null && await this.absence.ask()
     const found = this.state()?.databases.get(name)
     // After a start the metadata can be older than what this node once knew: its disk learns lazily what is committed.
     if (!found && !this.confirmedOnce) throw new ApiError('service_unavailable', 'This node has just started and does not know yet whether the database exists. Try again.', { headers: { 'Retry-After': '1' } })
+    if (!found && !confirmed && (this.leader() !== null || this.diskTrouble() !== null)) {
+      const cause = this.diskTrouble() ?? 'it has not caught up with their leader'
+      throw new ApiError('service_unavailable', `This node's metadata may be old (${cause}), so it cannot tell whether the database exists. Ask another node, or try again.`, { headers: { 'Retry-After': '5' } })
+    }
     return found
   }
 
@@ -303,7 +308,7 @@ export class ControlPlaneNode implements ControlPlane {
   }
 
   /** Learns what the leader has decided before now; gives up quietly, because the log may be out of reach. */
-  private async catchUp(): Promise<void> {
+  private async catchUp(): Promise<boolean> {
     try {
       await this.proposer.catchUp(this.parts.options.confirmMs)
       const first = !this.confirmedOnce
@@ -312,9 +317,18 @@ export class ControlPlaneNode implements ControlPlane {
       if (state) await this.intents?.settle(state)
       // Who drops garbage waits for this.
       if (first) this.stateChanged()
+      return true
     } catch (error) {
       this.log[error instanceof ApiError ? 'debug' : 'warn']({ err: error }, 'the leader did not confirm the metadata')
+      return false
     }
+  }
+
+  /** Why this node cannot write its metadata now, as a clause; null: it can. */
+  private diskTrouble(): string | null {
+    const failure = this.member?.raft.writeFailure
+    if (!failure) return null
+    return failure.code === 'full' ? 'its disk is full' : `its disk fails: ${failure.message}`
   }
 
   private withoutHidden(state: ControlState): ClusterState {

@@ -1,6 +1,7 @@
 /** The changes that clients ask for, as commands: what each result means to them. */
 import { ApiError } from '@sectional/core'
 import type { HashRange } from '@sectional/core'
+import { StorageError } from '@sectional/runtime'
 import type { Random } from '@sectional/runtime'
 import type { DatabaseRecord, DatabaseSecurity } from './cluster-state.ts'
 import { CommandError } from './commands.ts'
@@ -9,6 +10,7 @@ import type { ControlPlaneOptions } from './control-options.ts'
 import type { CreateDatabaseOptions, DatabaseOption } from './control-plane.ts'
 import { maxDeleteIntents } from './intents.ts'
 import type { DeleteIntents } from './intents.ts'
+import { NotAppliedHereError } from './proposer.ts'
 import type { Proposer } from './proposer.ts'
 
 const incarnationBytes = 16
@@ -50,8 +52,17 @@ export class DatabaseChanges {
       checkResult(await this.parts.proposer.submit({ type: 'delete-database', name, incarnation }, this.parts.options.deleteMs))
       return 'deleted'
     } catch (error) {
+      if (error instanceof NotAppliedHereError) {
+        checkResult(error.result)
+        return 'accepted'
+      }
       if (!(error instanceof ApiError) || error.status !== 503 || !intents || intents.size >= maxDeleteIntents) throw error
-      await intents.add({ name, incarnation })
+      try {
+        await intents.add({ name, incarnation })
+      } catch (failure) {
+        // What the disk does not take cannot be promised.
+        throw failure instanceof StorageError ? error : failure
+      }
       return 'accepted'
     }
   }

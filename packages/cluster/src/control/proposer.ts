@@ -32,6 +32,18 @@ export interface ProposerParts {
   readonly attemptMs: number
   /** Between attempts, unless something changes sooner. */
   readonly retryMs: number
+  /** Why this node cannot write its metadata now, as a clause; null: it can. */
+  readonly diskTrouble: () => string | null
+}
+
+/** The log has the command, and this node does not show it yet. */
+export class NotAppliedHereError extends ApiError {
+  readonly result: CommandResult
+
+  constructor(result: CommandResult, node: string, cause: string) {
+    super('service_unavailable', `The cluster has decided on this change, but ${node} does not show it yet: ${cause}. Ask another node, or try again later.`, { headers: { 'Retry-After': '5' } })
+    this.result = result
+  }
 }
 
 export class Proposer {
@@ -58,7 +70,7 @@ export class Proposer {
 
   /**
    * Resolves once this node has applied the command.
-   * @throws ApiError `service_unavailable` after `timeoutMs`; the command may still be applied later
+   * @throws ApiError `service_unavailable` after `timeoutMs`; the command may still be applied later, and `NotAppliedHereError` has its result
    */
   async submit(body: CommandBody, timeoutMs: number): Promise<CommandResult> {
     const command: Command = checkCommand({ ...body, id: newCommandId(this.parts.random) })
@@ -79,7 +91,7 @@ export class Proposer {
       const reply = await this.attempt(command, Math.min(left, this.parts.attemptMs))
       if (reply?.kind === 'applied') {
         if (await this.parts.log()?.waitApplied(reply.index, deadline - clock.monotonic())) return { result: reply.result }
-        break
+        throw new NotAppliedHereError(reply.result as CommandResult, this.parts.node, this.parts.diskTrouble() ?? 'it has not caught up with the leader')
       }
       await this.changes.wait(() => this.generation !== generation, Math.min(this.parts.retryMs, deadline - clock.monotonic()))
     }
@@ -101,7 +113,9 @@ export class Proposer {
 
   private unavailable(): ApiError {
     const log = this.parts.log()
-    const reason = log === null
+    const trouble = this.parts.diskTrouble()
+    const reason = trouble !== null ? `${this.parts.node} cannot change the cluster's metadata now: ${trouble}. Ask another node, or try again later.`
+      : log === null
       ? 'This node has not been admitted to a cluster yet.'
       : `The cluster's metadata cannot be changed now: no majority of its voters (${log.voters.join(', ')}) answers ${this.parts.node}. Documents can still be read and written. Try again later.`
     return new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '5' } })

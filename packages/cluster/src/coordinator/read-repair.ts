@@ -1,3 +1,4 @@
+import { RepeatedLines } from '@sectional/runtime'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { CoordinatorScope, RepairRequests } from './coordinator-scope.ts'
 import { convergeDocument } from './document-convergence.ts'
@@ -17,6 +18,7 @@ export class ReadRepair implements RepairRequests {
   readonly #scope: () => CoordinatorScope
   readonly #queue = new Map<string, RepairJob>()
   readonly #runningKeys = new Set<string>()
+  #repeated: RepeatedLines | undefined
   #stopped = false
 
   constructor(scope: () => CoordinatorScope) {
@@ -57,7 +59,9 @@ export class ReadRepair implements RepairRequests {
       metrics.repair(repaired > 0 ? 'repaired' : 'unneeded')
     } catch (error) {
       metrics.repair('failed')
-      runtime.log.warn({ db: db.name, code: asReplicaError(error).code, error: asReplicaError(error).message }, 'read repair failed; anti-entropy will try again')
+      const { code, message } = asReplicaError(error)
+      this.#repeated ??= new RepeatedLines(runtime.log, runtime.clock)
+      this.#repeated.warn(code, { db: db.name, code, error: message }, 'read repair failed; anti-entropy will try again')
     } finally {
       this.#runningKeys.delete(key)
       this.#startNext()

@@ -1,6 +1,7 @@
 /** The replicas on this node's disk, kept at what the cluster's metadata wants: missing ones are made, garbage goes. */
 import { DatabaseMap, databaseOn, shardsOn, type ClusterState, type DamageListener, type DatabaseRecord, type LocalReplicas } from '@sectional/cluster'
 import { ReplicaError, formatRange, type ShardId, type ShardReplica } from '@sectional/core'
+import { RepeatedLines } from '@sectional/runtime'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import type { CompactionTask, ShardHost } from '@sectional/shard'
 import { PendingReplica } from './pending-replica.ts'
@@ -29,6 +30,7 @@ const retryMs = 2000
 
 export class HostedReplicas implements LocalReplicas {
   readonly #parts: HostedReplicasParts
+  readonly #repeated: RepeatedLines
   /** Keys of the shards whose replica here catches up: mostly none. */
   readonly #catchingUp = new Set<string>()
   #source: InventorySource | undefined
@@ -44,6 +46,7 @@ export class HostedReplicas implements LocalReplicas {
 
   constructor(parts: HostedReplicasParts) {
     this.#parts = parts
+    this.#repeated = new RepeatedLines(parts.log, parts.clock)
   }
 
   /** Follows the metadata from now on. */
@@ -176,7 +179,7 @@ export class HostedReplicas implements LocalReplicas {
         await make()
         this.#unsettled.delete(key)
       } catch (error) {
-        this.#parts.log.warn({ err: error }, 'a replica could not be made or dropped; this is tried again')
+        this.#repeated.warn(error instanceof ReplicaError ? error.code : 'unknown', { err: error }, 'a replica could not be made or dropped; this is tried again')
       }
     }))
   }
