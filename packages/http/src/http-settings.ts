@@ -41,7 +41,7 @@ export class HttpSettings {
   get purgedRevisionsMax(): number { return this.integer('purge', 'max_revisions_number', Infinity) }
   /** Documents of one `_bulk_docs`. */
   get bulkDocumentsMax(): number { return this.integer('couchdb', 'max_bulk_docs_count', 50_000) }
-  /** Documents asked for in one `_bulk_get`, `_revs_diff` or `_missing_revs`, and documents of one `_purge`. */
+  /** Documents of one `_bulk_get`; documents, and revisions, of one `_revs_diff`, `_missing_revs` or `_purge`. */
   get bulkGetMax(): number { return this.integer('couchdb', 'max_bulk_get_count', 50_000) }
   /** Bytes of JSON in one partition; 0 or less: no limit. */
   get partitionBytesMax(): number { return this.integer('couchdb', 'max_partition_size', 10_737_418_240) || Infinity }

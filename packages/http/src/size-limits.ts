@@ -34,6 +34,16 @@ export function tooMany(what: string, count: number, max: number, setting: strin
   return new ApiError('too_large', `the request entity is too large: ${count} ${what}, ${setting} is ${max}; send them in several requests`)
 }
 
+/**
+ * @param asked lists of revisions by document, not yet checked
+ * @throws ApiError `too_large` when they name more documents, or revisions, than `couchdb/max_bulk_get_count`
+ */
+export function checkRevisionCount(asked: readonly (readonly [string, unknown])[], { bulkGetMax }: { readonly bulkGetMax: number }): void {
+  if (asked.length > bulkGetMax) throw tooMany('documents', asked.length, bulkGetMax, bulkGetSetting)
+  const revisions = asked.reduce((sum, [, named]) => sum + (Array.isArray(named) ? named.length : 0), 0)
+  if (revisions > bulkGetMax) throw tooMany('revisions', revisions, bulkGetMax, bulkGetSetting)
+}
+
 /** A limit of request bodies with the setting that it comes from. */
 export interface RequestLimit { readonly bytes: number; readonly setting: string }
 

@@ -1,22 +1,42 @@
 /** The order of JSON values (api.md B6): null, false, true, numbers, strings, arrays, objects. */
 
+import type { Effort } from './effort.ts'
+
 export type CompareStrings = (a: string, b: string) => number
+
+type Members = Readonly<Record<string, unknown>>
 
 /** By the bytes of UTF-8. */
 export function compareStringBytes(a: string, b: string): number {
-  return a === b ? 0 : Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8'))
+  const length = Math.min(a.length, b.length)
+  for (let at = 0; at < length; at++) {
+    const unit = a.charCodeAt(at)
+    const other = b.charCodeAt(at)
+    if (unit !== other) return byteOrder(unit) - byteOrder(other)
+  }
+  return a.length - b.length
 }
 
-/** Objects compare member by member in their stored order: name, then value; a shorter one that is a prefix is less. */
-export function compareJson(a: unknown, b: unknown, compareStrings: CompareStrings): number {
+/** UTF-8 puts characters beyond U+FFFF last, whose UTF-16 units (surrogates) stand before U+E000. */
+function byteOrder(unit: number): number {
+  return unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x10000 : unit
+}
+
+/**
+ * Objects compare member by member in their stored order: name, then value; a shorter one that is a prefix is less.
+ * @param effort counts what the comparison costs
+ */
+export function compareJson(a: unknown, b: unknown, compareStrings: CompareStrings, effort?: Effort): number {
   const rank = rankOf(a)
   const difference = rank - rankOf(b)
   if (difference !== 0) return difference
   switch (rank) {
     case RANK_NUMBER: return (a as number) - (b as number)
-    case RANK_STRING: return compareStrings(a as string, b as string)
-    case RANK_ARRAY: return compareLists(a as unknown[], b as unknown[], compareStrings)
-    case RANK_OBJECT: return compareLists(Object.entries(a as object), Object.entries(b as object), compareStrings)
+    case RANK_STRING:
+      effort?.spendText(Math.min((a as string).length, (b as string).length))
+      return compareStrings(a as string, b as string)
+    case RANK_ARRAY: return compareLists(a as unknown[], b as unknown[], compareStrings, effort)
+    case RANK_OBJECT: return compareObjects(a as Members, b as Members, compareStrings, effort)
     default: return 0
   }
 }
@@ -35,9 +55,21 @@ function rankOf(value: unknown): number {
   }
 }
 
-function compareLists(a: readonly unknown[], b: readonly unknown[], compareStrings: CompareStrings): number {
+function compareObjects(a: Members, b: Members, compareStrings: CompareStrings, effort: Effort | undefined): number {
+  const names = Object.keys(a)
+  const others = Object.keys(b)
+  effort?.spendNames(names.length + others.length)
+  for (let i = 0; i < names.length && i < others.length; i++) {
+    const order = compareStrings(names[i]!, others[i]!) || compareJson(a[names[i]!], b[others[i]!], compareStrings, effort)
+    if (order !== 0) return order
+  }
+  return names.length - others.length
+}
+
+function compareLists(a: readonly unknown[], b: readonly unknown[], compareStrings: CompareStrings, effort: Effort | undefined): number {
   for (let i = 0; i < a.length && i < b.length; i++) {
-    const order = compareJson(a[i], b[i], compareStrings)
+    effort?.spend(1)
+    const order = compareJson(a[i], b[i], compareStrings, effort)
     if (order !== 0) return order
   }
   return a.length - b.length

@@ -1,3 +1,4 @@
+import { Effort } from './effort.ts'
 import { fieldAt } from './field-path.ts'
 import { compareJson, compareStringBytes, type CompareStrings } from './json-order.ts'
 import type { ComparisonOperator, FieldTest, Selector } from './selector.ts'
@@ -13,22 +14,27 @@ export interface Matching {
   readonly testInTime: TestInTime
 }
 
+/** One matching of one document. */
+type Attempt = Matching & { readonly effort: Effort }
+
 const plainly: Matching = { compareStrings: compareStringBytes, testInTime: (pattern, text) => pattern.test(text) }
 
 /**
  * Whether a document (with its `_id`, `_rev` and other special members) fits.
- * @throws SelectorError when a `$regex` takes too long
+ * @throws SelectorError when a `$regex` takes too long, or all of it more than `SELECTOR_STEPS_MAX` steps
  */
 export function matchesSelector(selector: Selector, document: unknown, matching: Partial<Matching> = {}): boolean {
-  return matches(selector, document, { ...plainly, ...matching })
+  return matches(selector, document, { ...plainly, ...matching, effort: new Effort('Matching a document') })
 }
 
-function matches(selector: Selector, document: unknown, matching: Matching): boolean {
+function matches(selector: Selector, document: unknown, matching: Attempt): boolean {
+  matching.effort.spend(1)
   switch (selector.kind) {
     case 'and': return selector.operands.every(operand => matches(operand, document, matching))
     case 'or': return selector.operands.length === 0 || selector.operands.some(operand => matches(operand, document, matching))
     case 'field': {
       const { path, test, negated } = selector
+      matching.effort.spend(path.length)
       const field = fieldAt(document, path)
       if (test.operator === '$exists') return test.exists ? field.kind === 'found' : field.kind === 'missing'
       if (field.kind !== 'found') return false
@@ -38,23 +44,23 @@ function matches(selector: Selector, document: unknown, matching: Matching): boo
   }
 }
 
-function matchesTest(test: FieldTest, value: unknown, matching: Matching): boolean {
-  const { compareStrings: compare, testInTime } = matching
+function matchesTest(test: FieldTest, value: unknown, matching: Attempt): boolean {
+  const { compareStrings: compare, testInTime, effort } = matching
   switch (test.operator) {
-    case '$in': return isOneOf(value, test.values, compare)
-    case '$nin': return !isOneOf(value, test.values, compare)
-    case '$all': return holdsAll(value, test.values)
+    case '$in': return isOneOf(value, test.values, compare, effort)
+    case '$nin': return !isOneOf(value, test.values, compare, effort)
+    case '$all': return holdsAll(value, test.values, effort)
     case '$type': return typeName(value) === test.type
     case '$size': return Array.isArray(value) && value.length === test.size
     // The sign of a divisor does not matter to the remainder of a truncating division.
     case '$mod': return typeof value === 'number' && Number.isInteger(value) && value % test.divisor === test.remainder
-    case '$regex': return typeof value === 'string' && test.pattern.test(value, testInTime)
+    case '$regex': return typeof value === 'string' && test.pattern.test(value, testInTime, effort)
     case '$beginsWith': return typeof value === 'string' && value.startsWith(test.prefix)
     case '$elemMatch': return Array.isArray(value) && value.some(element => matches(test.selector, element, matching))
     case '$allMatch': return Array.isArray(value) && value.length > 0 && value.every(element => matches(test.selector, element, matching))
-    case '$keyMapMatch': return typeName(value) === 'object' && Object.keys(value as object).some(key => matches(test.selector, key, matching))
+    case '$keyMapMatch': return typeName(value) === 'object' && namesOf(value as object, effort).some(key => matches(test.selector, key, matching))
     case '$exists': return test.exists
-    default: return matchesOrder(test.operator, compareJson(value, test.value, compare))
+    default: return matchesOrder(test.operator, compareJson(value, test.value, compare, effort))
   }
 }
 
@@ -70,17 +76,28 @@ function matchesOrder(operator: ComparisonOperator, order: number): boolean {
 }
 
 /** The value, or an element of it. */
-function isOneOf(value: unknown, values: readonly unknown[], compare: CompareStrings): boolean {
-  const among = (candidate: unknown): boolean => values.some(each => compareJson(candidate, each, compare) === 0)
+function isOneOf(value: unknown, values: readonly unknown[], compare: CompareStrings, effort: Effort): boolean {
+  const among = (candidate: unknown): boolean => values.some(each => isEqual(candidate, each, compare, effort))
   return among(value) || (Array.isArray(value) && value.some(among))
 }
 
 /** Every listed value is an element; a single listed array may also be the value itself. */
-function holdsAll(value: unknown, values: readonly unknown[]): boolean {
+function holdsAll(value: unknown, values: readonly unknown[], effort: Effort): boolean {
   if (!Array.isArray(value) || values.length === 0) return false
-  const equal = (a: unknown, b: unknown): boolean => compareJson(a, b, compareStringBytes) === 0
+  const equal = (a: unknown, b: unknown): boolean => isEqual(a, b, compareStringBytes, effort)
   if (values.length === 1 && Array.isArray(values[0]) && equal(value, values[0])) return true
   return values.every(each => value.some(element => equal(element, each)))
+}
+
+function isEqual(a: unknown, b: unknown, compare: CompareStrings, effort: Effort): boolean {
+  effort.spend(1)
+  return compareJson(a, b, compare, effort) === 0
+}
+
+function namesOf(value: object, effort: Effort): readonly string[] {
+  const names = Object.keys(value)
+  effort.spendNames(names.length)
+  return names
 }
 
 function typeName(value: unknown): string {

@@ -3,6 +3,7 @@
  * become paths, several conditions an `and`, and negations stand at single conditions.
  */
 import { isJsonObject } from '../json/json-text.ts'
+import { Effort } from './effort.ts'
 import { type FieldPath, parseFieldPath } from './field-path.ts'
 import { SelectorError } from './selector-error.ts'
 import { TextPattern } from './text-pattern.ts'
@@ -27,10 +28,10 @@ export type Selector =
   /** An empty path is the value itself (an array's element, an object's key). `negated`: the value is there and fails the test. */
   | { readonly kind: 'field'; readonly path: FieldPath; readonly test: FieldTest; readonly negated: boolean }
 
-/** @throws SelectorError */
+/** @throws SelectorError; also when it takes more than `SELECTOR_STEPS_MAX` steps to read */
 export function parseSelector(value: unknown): Selector {
-  if (!isJsonObject(value)) throw new SelectorError('invalid_selector_json', `Selector must be a JSON object, not: ${JSON.stringify(value)}`)
-  return readSelector(value, null)
+  if (!isJsonObject(value)) throw new SelectorError('invalid_selector_json', `Selector must be a JSON object, not: ${shown(value)}`)
+  return readSelector(value, null, new Effort('Reading the selector'))
 }
 
 const unsupported = new Set(['$where', '$geoWithin', '$geoIntersects', '$near', '$nearSphere', '$text'])
@@ -39,31 +40,33 @@ const negatedOperators: Readonly<Record<string, FieldTest['operator']>> = {
 }
 
 /** @param path null: no field is named yet, and none needs to be */
-function readSelector(value: unknown, path: FieldPath | null): Selector {
+function readSelector(value: unknown, path: FieldPath | null, effort: Effort): Selector {
   if (!isJsonObject(value)) return field(path, { operator: '$eq', value })
   const members = Object.entries(value)
   if (members.length === 0) return path === null || path.length === 0 ? { kind: 'and', operands: [] } : field(path, { operator: '$eq', value })
-  const conditions = members.map(([name, argument]) => readMember(name, argument, path))
+  const conditions = members.map(([name, argument]) => readMember(name, argument, path, effort))
   return conditions.length === 1 ? conditions[0]! : { kind: 'and', operands: conditions }
 }
 
-function readMember(name: string, argument: unknown, path: FieldPath | null): Selector {
+function readMember(name: string, argument: unknown, path: FieldPath | null, effort: Effort): Selector {
+  // Paths are copied: depth times width.
+  effort.spend(1 + (path?.length ?? 0))
   if (name === '') throw missingField()
-  if (!name.startsWith('$')) return readSelector(argument, [...path ?? [], ...parseFieldPath(name)])
+  if (!name.startsWith('$')) return readSelector(argument, [...path ?? [], ...parseFieldPath(name)], effort)
   switch (name) {
-    case '$and': return { kind: 'and', operands: operands(name, argument, path) }
-    case '$or': return { kind: 'or', operands: operands(name, argument, path) }
-    case '$nor': return { kind: 'and', operands: operands(name, argument, path).map(negate) }
+    case '$and': return { kind: 'and', operands: operands(name, argument, path, effort) }
+    case '$or': return { kind: 'or', operands: operands(name, argument, path, effort) }
+    case '$nor': return { kind: 'and', operands: operands(name, argument, path, effort).map(operand => negate(operand, effort)) }
     case '$not':
       if (!isJsonObject(argument)) throw badArgument(name, argument)
-      return negate(readSelector(argument, path))
-    default: return field(path, readTest(name, argument))
+      return negate(readSelector(argument, path, effort), effort)
+    default: return field(path, readTest(name, argument, effort))
   }
 }
 
-function operands(name: string, argument: unknown, path: FieldPath | null): Selector[] {
+function operands(name: string, argument: unknown, path: FieldPath | null, effort: Effort): Selector[] {
   if (!Array.isArray(argument) || !argument.every(isJsonObject)) throw badArgument(name, argument)
-  return argument.map(each => readSelector(each, path))
+  return argument.map(each => readSelector(each, path, effort))
 }
 
 function field(path: FieldPath | null, test: FieldTest): Selector {
@@ -71,7 +74,7 @@ function field(path: FieldPath | null, test: FieldTest): Selector {
   return { kind: 'field', path, test, negated: false }
 }
 
-function readTest(operator: string, argument: unknown): FieldTest {
+function readTest(operator: string, argument: unknown, effort: Effort): FieldTest {
   switch (operator) {
     case '$eq': case '$ne': case '$lt': case '$lte': case '$gt': case '$gte':
       return { operator, value: argument }
@@ -96,7 +99,7 @@ function readTest(operator: string, argument: unknown): FieldTest {
     case '$beginsWith': return { operator, prefix: text(operator, argument) }
     case '$elemMatch': case '$allMatch': case '$keyMapMatch':
       if (!isJsonObject(argument)) throw badArgument(operator, argument)
-      return { operator, selector: readSelector(argument, []) }
+      return { operator, selector: readSelector(argument, [], effort) }
     default:
       if (unsupported.has(operator)) throw new SelectorError('not_supported', `Unsupported operator: ${operator}`)
       throw new SelectorError('invalid_operator', `Invalid operator: ${operator}`)
@@ -104,8 +107,10 @@ function readTest(operator: string, argument: unknown): FieldTest {
 }
 
 /** Pushes a negation inwards (De Morgan), down to single tests. A missing field fails those too, except `$exists`. */
-function negate(selector: Selector): Selector {
-  if (selector.kind !== 'field') return { kind: selector.kind === 'and' ? 'or' : 'and', operands: selector.operands.map(negate) }
+function negate(selector: Selector, effort: Effort): Selector {
+  // It is copied.
+  effort.spend(4)
+  if (selector.kind !== 'field') return { kind: selector.kind === 'and' ? 'or' : 'and', operands: selector.operands.map(operand => negate(operand, effort)) }
   const { test } = selector
   if (test.operator === '$exists') return { ...selector, test: { ...test, exists: !test.exists } }
   const opposite = negatedOperators[test.operator]
@@ -122,7 +127,15 @@ function text(operator: string, argument: unknown): string {
 }
 
 function badArgument(operator: string, argument: unknown): SelectorError {
-  return new SelectorError('bad_arg', `Bad argument for operator ${operator}: ${JSON.stringify(argument)}`)
+  return new SelectorError('bad_arg', `Bad argument for operator ${operator}: ${shown(argument)}`)
+}
+
+/** Characters of a value that an error shows. */
+const shownMax = 1000
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value)
+  return text.length <= shownMax ? text : `${text.slice(0, shownMax)}...`
 }
 
 function missingField(): SelectorError {

@@ -1,4 +1,5 @@
 /** Patterns of `$regex`: a user's, so that they must not hold the thread for ever. */
+import type { Effort } from './effort.ts'
 import { SelectorError } from './selector-error.ts'
 
 /** Longest `$regex`, in characters. */
@@ -26,8 +27,10 @@ export class TextPattern {
   }
 
   /** @throws SelectorError `bad_arg` when it takes too long */
-  test(text: string, testInTime: TestInTime): boolean {
-    if (text.length ** (this.#repetitions + 1) <= FREE_STEPS_MAX) return this.#pattern.test(text)
+  test(text: string, testInTime: TestInTime, effort: Effort): boolean {
+    const steps = text.length ** (this.#repetitions + 1)
+    effort.spendText(Math.min(steps, FREE_STEPS_MAX))
+    if (steps <= FREE_STEPS_MAX) return this.#pattern.test(text)
     const fits = testInTime(this.#pattern, text, MATCH_MS_MAX)
     if (fits !== null) return fits
     throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(this.#source)} took more than ${MATCH_MS_MAX} ms on a text of ${text.length} characters; write it without repetitions within repetitions`)

@@ -92,6 +92,35 @@ describe('selectors', () => {
     expect(asked).to.have.length(6)
   })
 
+  it('are given up when reading or matching them costs too much, whatever multiplies it', () => {
+    const many = <T>(count: number, item: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => item(index))
+    const nested = (depth: number, inner: unknown, operator: string): unknown => depth === 0 ? inner : { [operator]: nested(depth - 1, inner, operator) }
+    const wide = Object.fromEntries(many(2000, index => [`f${index}`, 1]))
+    const tooMuch = /takes more than 1000000 steps/
+    expect(() => parseSelector(nested(900, wide, 'a'))).to.throw(SelectorError, tooMuch)
+    expect(() => parseSelector(nested(900, { $or: many(2000, () => ({ a: 1 })) }, '$not'))).to.throw(SelectorError, tooMuch)
+    const numbers = many(20_000, index => index)
+    const names = Object.fromEntries(numbers.map(index => [`name${index}`, 0]))
+    const text = 'x'.repeat(1_000_000)
+    for (const [condition, value] of [
+      [{ $elemMatch: { $or: many(1000, () => ({ $eq: -1 })) } }, numbers],
+      [{ $in: many(1000, () => -1) }, numbers],
+      [{ $all: [...many(1000, () => 19_999), -1] }, numbers],
+      [{ $or: many(1000, () => ({ $keyMapMatch: { $eq: '' } })) }, names],
+      [{ $or: many(1000, () => ({ $lt: {} })) }, names],
+      [{ $or: many(1000, () => ({ $lt: text })) }, text],
+    ] as const) {
+      const selector = parseSelector({ a: condition })
+      expect(() => matchesSelector(selector, { a: value }), Object.keys(condition).join()).to.throw(SelectorError, tooMuch).with.property('code', 'bad_arg')
+    }
+    expect(matchesSelector(parseSelector({ $and: many(10_000, () => ({ a: { $gte: 0 } })) }), { a: 1 })).to.equal(true)
+    expect(matchesSelector(parseSelector({ a: { $in: numbers } }), { a: [5, 19_999] })).to.equal(true)
+  })
+
+  it('name a large argument by its beginning', () => {
+    expect(() => parseSelector({ a: { $in: 'x'.repeat(1_000_000) } })).to.throw(SelectorError).with.property('message').that.has.length.below(1100)
+  })
+
   it('negate into the opposite wherever the field is there', () => {
     const value = fc.oneof(fc.constant(null), fc.boolean(), fc.integer({ min: -3, max: 3 }), fc.constantFrom('a', 'b'), fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 2 }))
     const test = fc.oneof(
@@ -115,6 +144,14 @@ describe('field paths', () => {
 })
 
 describe('the order of JSON values', () => {
+  it('compares strings as the bytes of UTF-8', () => {
+    const character = fc.constantFrom('a', '\u007f', '\u00e9', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}')
+    const text = fc.array(character, { maxLength: 4 }).map(characters => characters.join(''))
+    fc.assert(fc.property(text, text, (a, b) => {
+      expect(Math.sign(compareStringBytes(a, b))).to.equal(Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    }))
+  })
+
   it('ranks types, then compares within', () => {
     const ascending = [null, false, true, -1, 0, 2.5, 'a', 'b', 'ba', [], [1], [1, 0], [2], {}, { a: 1 }, { a: 2 }, { b: 0 }, { b: 0, a: 0 }]
     for (const [i, a] of ascending.entries()) {

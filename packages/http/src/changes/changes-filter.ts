@@ -6,6 +6,7 @@ import {
 } from '@sectional/core'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
+import { PatternBudget } from './pattern-budget.ts'
 
 export interface ChangesFilter {
   /** The filter reads the document. */
@@ -53,9 +54,12 @@ function bySelector(body: JsonObject | null, request: RequestContext, services: 
   if (body === null) throw new ApiError('bad_request', 'Selector must be specified in POST payload')
   if (!isJsonObject(body['selector'])) throw new ApiError('bad_request', 'Selector error: expected a JSON object')
   const selector = readable(() => parseSelector(body['selector']))
-  const { machine } = services.runtime
-  const matching = { testInTime: machine.testInTime.bind(machine) }
-  const fits = (document: object): boolean => readable(() => matchesSelector(selector, document, matching))
+  const { clock, machine } = services.runtime
+  const budget = new PatternBudget(clock, machine)
+  const fits = (document: object): boolean => {
+    budget.beginDocument()
+    return readable(() => matchesSelector(selector, document, budget))
+  }
   return { body: true, fields: fieldPaths(body['fields']), pass: (row, leaves) => passing(fits, row, leaves, request, services) }
 }
 
@@ -78,14 +82,17 @@ function readable<T>(read: () => T): T {
 
 /** Only the winner's content comes with the row. */
 async function passing(fits: (document: object) => boolean, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext, services: Services): Promise<readonly Leaf[]> {
+  // Matching takes up to some tenths of a second, and reading a large document too.
+  await services.runtime.turns.pause()
   const winner = row.leaves[0]!
   const matches = (leaf: Leaf, content: FilteredContent): boolean => fits(filteredDocument(row.id, leaf, content))
   if (leaves.length === 1) return matches(winner, row) ? leaves : []
   const opened = await services.coordinator.openRevisions(request.database, row.id, { revisions: leaves.map(leaf => leaf.revision), latest: false, r: 1 }, request)
-  return leaves.filter((leaf, index) => {
+  const passed = await services.runtime.turns.map(leaves, (leaf, index) => {
     const found = opened?.[index]
     return found?.kind === 'found' && matches(leaf, found.revision)
   })
+  return leaves.filter((_, index) => passed[index])
 }
 
 type FilteredContent = Pick<ChangeRow, 'body' | 'attachments'>

@@ -114,6 +114,7 @@ async function eachResult(docs: readonly unknown[], request: RequestContext, ser
   // One window is read while the one before is written.
   for (let ahead = openWindow(); ahead !== undefined;) {
     const { results, bytes } = await ahead
+    await services.runtime.turns.pause()
     begin += results.length
     window = Math.max(1, Math.min(windowMax, window * 4, Math.floor(results.length * windowBytes / Math.max(1, bytes))))
     ahead = openWindow()

@@ -144,6 +144,8 @@ async function writeKeys(writer: JsonWriter, keys: readonly unknown[], parameter
     total: await total(scope, request, services), offset: null, ...(parameters.updateSequence ? { updateSequence: null } : {}),
   })
   for (let begin = 0; begin < ordered.length; begin += keysPerLookup) {
+    // Keys that are surely absent are answered without any wait.
+    await services.runtime.turns.pause()
     const page = ordered.slice(begin, begin + keysPerLookup)
     // Design documents are listed as if there were no others; of a partition, others are unknown.
     const window = scope.countsRange ? page.filter(key => typeof key === 'string' && rangeHolds(scope.range, key)) : page

@@ -4,14 +4,13 @@ import { readJsonObject, requireJsonType } from '../body.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
-import { bulkGetSetting, tooMany } from '../size-limits.ts'
+import { checkRevisionCount } from '../size-limits.ts'
 
 export async function postPurge(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
   const asked = await readJsonObject(request, services)
   const entries = Object.entries(asked)
-  const { bulkGetMax } = services.settings
-  if (entries.length > bulkGetMax) throw tooMany('documents', entries.length, bulkGetMax, bulkGetSetting)
+  checkRevisionCount(entries, services.settings)
   const requests = await services.runtime.turns.map(entries, ([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }))
   const total = requests.reduce((sum, { revisions }) => sum + revisions.length, 0)
   if (total > services.settings.purgedRevisionsMax) throw new ApiError('bad_request', 'Exceeded maximum number of revisions.')

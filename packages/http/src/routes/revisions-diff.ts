@@ -4,7 +4,7 @@ import { readJsonObject, requireJsonType } from '../body.ts'
 import { sendJson } from '../response.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Services } from '../services.ts'
-import { bulkGetSetting, tooMany } from '../size-limits.ts'
+import { checkRevisionCount } from '../size-limits.ts'
 
 export async function postRevisionsDiff(request: RequestContext, services: Services): Promise<void> {
   const answer = Object.create(null) as Record<string, object>
@@ -26,8 +26,7 @@ async function diff(request: RequestContext, services: Services): Promise<readon
   requireJsonType(request)
   const asked = await readJsonObject(request, services)
   const entries = Object.entries(asked)
-  const { bulkGetMax } = services.settings
-  if (entries.length > bulkGetMax) throw tooMany('documents', entries.length, bulkGetMax, bulkGetSetting)
+  checkRevisionCount(entries, services.settings)
   const requests = await services.runtime.turns.map(entries, ([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }))
   return requests.length === 0 ? [] : services.coordinator.diffRevisions(request.database, requests, request)
 }

@@ -30,7 +30,7 @@ export const declarations = {
     max_attachment_size: integerOption({ default: '1073741824', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one attachment as it is uploaded.' }),
     max_document_id_length: integerOption({ default: 'infinity', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of a document id; 65536 at most, whatever is set.' }),
     max_bulk_docs_count: integerOption({ default: '50000', min: 1, max: 10_000_000, infinite: true, effect: 'live', help: 'Documents of one _bulk_docs; more get 413. Each takes about 2 KiB of memory besides its bytes while the request runs.' }),
-    max_bulk_get_count: integerOption({ default: '50000', min: 1, max: 10_000_000, infinite: true, effect: 'live', help: 'Documents of one _bulk_get, _revs_diff, _missing_revs or _purge; more get 413.' }),
+    max_bulk_get_count: integerOption({ default: '50000', min: 1, max: 10_000_000, infinite: true, effect: 'live', help: 'Documents of one _bulk_get, and documents and revisions of one _revs_diff, _missing_revs or _purge; more get 413.' }),
     users_db_security_editable: flagOption({ default: 'false', effect: 'live', help: 'Let the _security of _users be changed.' }),
     max_partition_size: integerOption({ default: '10737418240', min: 0, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of JSON in one partition of a partitioned database, from which on it only takes deletions; 0: no limit.' }),
     default_security: choiceOption({ default: 'admin_only', choices: ['admin_only', 'admin_local', 'everyone'], effect: 'live', help: 'Who may use a new database before its _security is set.' }),
