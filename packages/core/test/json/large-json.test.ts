@@ -68,10 +68,10 @@ describe('large JSON', () => {
   it('is read in slices that are short, whatever it holds', () => {
     const unit = ['{},', '[],', '0, ', '"\\/",', '{"a":0},', '1e5,', `${'['.repeat(900)}${']'.repeat(900)},`]
     for (const each of unit) {
-      const text = `{"a":[${each.repeat(Math.ceil(1_000_000 / each.length))}0]}`
+      const text = `{"a":[${each.repeat(Math.ceil(300_000 / each.length))}0]}`
       const { result, slices } = run(parseDocumentInSlices(Buffer.from(text)))
       expect(slices, each).to.be.greaterThan(text.length / (2 * SMALL_JSON_BYTES))
-      expect(JSON.parse(result.body.toString()), each).to.deep.equal(JSON.parse(text))
+      expect(result.body.equals(Buffer.from(text.replaceAll(' ', '').replaceAll('\\/', '/'))), each).to.equal(true)
     }
   })
 
