@@ -2,6 +2,9 @@ import assert from 'node:assert/strict'
 import { ReplicaError } from '@sectional/core'
 import type { CallContext, DocumentRow, RaftMessage, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import { decodeRaft } from '../src/control/raft-codec.ts'
+import { PayloadReader } from '../src/schema/payload.ts'
+import { messageHeaderType } from '../src/schema/schema.ts'
 import { context, failure, shard, logged, TestWorld } from './test-node.ts'
 import type { TestNode } from './test-node.ts'
 
@@ -221,16 +224,24 @@ describe('calls over a link', () => {
         ],
       },
       { ...address, type: 'append-reply', success: false, matchIndex: 1, conflictIndex: 2, round: 9 },
-      { ...address, type: 'snapshot', index: 8, snapshotTerm: 3, configuration: { voters: ['a', 'b'], learners: ['c'] }, state: new Uint8Array([9, 9]), round: 1 },
+      { ...address, type: 'snapshot', index: 8, snapshotTerm: 3, configuration: { voters: ['a', 'b'], learners: ['c'] }, state: new Uint8Array([9, 9]), offset: 7, totalBytes: 20, checksum: 0xfedcba98, round: 1 },
+      { ...address, type: 'snapshot-reply', index: 8, received: 9, round: 1 },
     ]
     for (const message of messages) a.peers.control('b').sendRaft(message)
     await world.settle()
     assert.deepEqual(b.raft.map(withPlainBytes), messages)
   })
 
+  it('of consensus with a snapshot in one piece, as version 1 of the protocol has them, are understood', () => {
+    const wire = { from: 'a', to: 'b', term: 3, snapshot: { index: 8, snapshotTerm: 3, voters: ['a'], learners: [], round: 1 } }
+    const { raft } = messageHeaderType.decode(messageHeaderType.encode({ raft: wire }))
+    const message = decodeRaft(raft, new PayloadReader(new Uint8Array([1, 2, 3])))
+    assert.deepEqual(message.type === 'snapshot' && [message.offset, message.totalBytes, message.checksum, message.state.length], [0, 3, null, 3])
+  })
+
   it('of consensus are dropped rather than queued without bound', async () => {
     const [a, b] = await pairServing({}, { maxRaftQueuedBytes: 5000 })
-    const message: RaftMessage = { from: 'a', to: 'b', term: 1, type: 'snapshot', index: 1, snapshotTerm: 1, configuration: { voters: [], learners: [] }, state: new Uint8Array(1000), round: 1 }
+    const message: RaftMessage = { from: 'a', to: 'b', term: 1, type: 'snapshot', index: 1, snapshotTerm: 1, configuration: { voters: [], learners: [] }, state: new Uint8Array(1000), offset: 0, totalBytes: 1000, checksum: 0, round: 1 }
     for (let i = 0; i < 100; i++) a.peers.control('b').sendRaft(message)
     await world.settle()
     assert(b.raft.length >= 5 && b.raft.length <= 6)

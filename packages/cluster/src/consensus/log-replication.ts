@@ -8,6 +8,7 @@ import { majorityReached } from './quorum-math.ts'
 import { Progress } from './progress.ts'
 import type { RaftLog } from './raft-log.ts'
 import type { RaftOptions, RaftSnapshot } from './raft-work.ts'
+import { SnapshotTransfer } from './snapshot-pieces.ts'
 
 /** What it may see of the core, and how it sends. */
 export interface ReplicationHost {
@@ -104,7 +105,7 @@ export class LogReplication {
     this.round += 1
     for (const [node, follower] of this.followers) {
       follower.commitSent(this.round, this.host.commit)
-      if (follower.state === 'snapshot') this.resendSnapshot(node, follower)
+      if (follower.state === 'snapshot') this.resendPiece(node, follower)
       this.sendEmpty(node, follower)
     }
   }
@@ -121,6 +122,13 @@ export class LogReplication {
     const lacksCommit = follower.state === 'replicate' && follower.sentCommit < Math.min(this.host.commit, follower.match)
     if (!this.sendEntries(message.from) && lacksCommit) this.sendEmpty(message.from, follower)
     return grew
+  }
+
+  /** Handles the answer to a piece of a snapshot: the next one follows. */
+  snapshotAnswered(message: RaftMessage & { readonly type: 'snapshot-reply' }): void {
+    const follower = this.followers.get(message.from)
+    if (!follower?.answered(message.round, 0)) return
+    if (follower.transfer?.answered(message.index, message.received)) this.sendPiece(message.from, follower)
   }
 
   /** Sends entries while the follower's window has room. False: nothing was sent. */
@@ -157,14 +165,19 @@ export class LogReplication {
   private sendSnapshot(node: string, follower: Progress): boolean {
     // Not to a node that is down: snapshots are large.
     if (!this.isActive(node)) return false
-    const { index, term, configuration, state } = this.host.snapshot
-    follower.becomeSnapshot(index)
-    this.host.send({ type: 'snapshot', from: this.host.id, to: node, term: this.host.term, index, snapshotTerm: term, configuration, state, round: this.round })
+    follower.becomeSnapshot(new SnapshotTransfer(this.host.snapshot, this.host.options.snapshotPieceBytes))
+    this.sendPiece(node, follower)
     return true
   }
 
-  private resendSnapshot(node: string, follower: Progress): void {
-    follower.snapshotTicks += 1
-    if (follower.snapshotTicks >= this.host.options.snapshotResendHeartbeats) this.sendSnapshot(node, follower)
+  private sendPiece(node: string, { transfer }: Progress): void {
+    if (transfer) this.host.send({ type: 'snapshot', from: this.host.id, to: node, term: this.host.term, round: this.round, ...transfer.next() })
+  }
+
+  private resendPiece(node: string, follower: Progress): void {
+    const { transfer } = follower
+    if (!transfer || !this.isActive(node)) return
+    transfer.ticks += 1
+    if (transfer.ticks >= this.host.options.snapshotResendHeartbeats) this.sendPiece(node, follower)
   }
 }

@@ -1,4 +1,5 @@
 /** What a leader knows about one follower. */
+import type { SnapshotTransfer } from './snapshot-pieces.ts'
 
 /** Commit indexes on their way to one follower that are remembered until it answers. */
 const maxCommitsInFlight = 256
@@ -25,9 +26,8 @@ export class Progress {
   knownCommit = 0
   /** Commit index that the messages sent so far let it take over, if none of them is lost. */
   sentCommit = 0
-  /** Index of the snapshot on its way. */
-  pendingSnapshot = 0
-  snapshotTicks = 0
+  /** The snapshot on its way. */
+  transfer: SnapshotTransfer | null = null
   /** Last index of each message with entries that is under way. */
   readonly inflight: number[] = []
   /** Answers to older rounds are about an earlier membership of the same name. */
@@ -69,7 +69,7 @@ export class Progress {
     if (news) this.match = index
     this.next = Math.max(this.next, index + 1)
     this.paused = false
-    if (this.state === 'probe' || (this.state === 'snapshot' && this.match >= this.pendingSnapshot)) this.becomeReplicate()
+    if (this.state === 'probe' || (this.transfer !== null && this.match >= this.transfer.snapshot.index)) this.becomeReplicate()
     return news
   }
 
@@ -83,21 +83,22 @@ export class Progress {
 
   becomeProbe(next: number): void {
     this.state = 'probe'
+    this.transfer = null
     this.next = next
     this.sentCommit = this.knownCommit
     this.paused = false
     this.inflight.length = 0
   }
 
-  becomeSnapshot(index: number): void {
+  becomeSnapshot(transfer: SnapshotTransfer): void {
     this.state = 'snapshot'
-    this.pendingSnapshot = index
-    this.snapshotTicks = 0
+    this.transfer = transfer
     this.inflight.length = 0
   }
 
   private becomeReplicate(): void {
     this.state = 'replicate'
+    this.transfer = null
     this.next = this.match + 1
     this.inflight.length = 0
   }

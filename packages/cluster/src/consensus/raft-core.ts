@@ -22,6 +22,7 @@ import { tallyVotes } from './quorum-math.ts'
 import type { RaftLog } from './raft-log.ts'
 import { RaftOutbox } from './raft-outbox.ts'
 import type { HardState, RaftOptions, RaftSnapshot, RaftWork, Refusal, Role } from './raft-work.ts'
+import { SnapshotIntake } from './snapshot-pieces.ts'
 
 export interface RaftStart {
   readonly id: string
@@ -55,6 +56,7 @@ export class RaftCore {
   private reads: { readonly id: number; readonly index: number; readonly round: number }[] = []
 
   private readonly outbox: RaftOutbox
+  private readonly intake: SnapshotIntake
 
   constructor(start: RaftStart) {
     this.id = start.id
@@ -66,6 +68,7 @@ export class RaftCore {
     this.vote = start.hardState.vote
     this.commit = Math.max(start.hardState.commit, start.snapshot.index)
     if (this.commit > this.log.lastIndex) throw new Error(`raft: commit index ${this.commit} is beyond the log's end ${this.log.lastIndex}`)
+    this.intake = new SnapshotIntake(start.options.snapshotBytesMax)
     this.outbox = new RaftOutbox(this.log, start.snapshot, this.commit)
     this.configurations = [{ index: start.snapshot.index, configuration: start.snapshot.configuration }]
     for (const entry of this.log.slice(start.snapshot.index + 1, this.log.lastIndex)) this.noteConfiguration(entry)
@@ -95,6 +98,7 @@ export class RaftCore {
       case 'append': return this.handleAppend(message)
       case 'snapshot': return this.handleSnapshot(message)
       case 'append-reply': return this.handleAppendReply(message)
+      case 'snapshot-reply': return this.replication?.snapshotAnswered(message)
     }
   }
 
@@ -272,6 +276,7 @@ export class RaftCore {
     this.appendReceived(message.entries)
     const matchIndex = message.previousIndex + message.entries.length
     this.commit = Math.max(this.commit, Math.min(message.commit, matchIndex))
+    this.intake.forgetUpTo(this.commit)
     this.outbox.promise({ ...reply, success: true, matchIndex, conflictIndex: 0 })
   }
 
@@ -299,12 +304,18 @@ export class RaftCore {
     if (message.index > this.commit && this.log.term(message.index) === message.snapshotTerm) {
       this.commit = message.index
     } else if (message.index > this.commit) {
-      this.snapshot = { index: message.index, term: message.snapshotTerm, configuration: message.configuration, state: message.state }
-      this.log.reset(message.index, message.snapshotTerm)
-      this.configurations = [{ index: message.index, configuration: message.configuration }]
-      this.commit = message.index
-      this.outbox.replaced(this.snapshot)
+      const taken = this.intake.take(message)
+      if (typeof taken === 'number') {
+        this.outbox.send({ type: 'snapshot-reply', from: this.id, to: message.from, term: this.term, index: message.index, received: taken, round: message.round })
+        return
+      }
+      this.snapshot = taken
+      this.log.reset(taken.index, taken.term)
+      this.configurations = [{ index: taken.index, configuration: taken.configuration }]
+      this.commit = taken.index
+      this.outbox.replaced(taken)
     }
+    this.intake.forgetUpTo(this.commit)
     this.outbox.promise({ ...reply, matchIndex: this.commit })
   }
 

@@ -11,19 +11,21 @@ import { RaftCore } from './raft-core.ts'
 import { defaultRaftOptions } from './raft-work.ts'
 import type { RaftOptions, RaftSnapshot, RaftWork, Refusal } from './raft-work.ts'
 import { RaftStorage } from './raft-storage.ts'
+import type { StagedSnapshot } from './raft-storage.ts'
+import { snapshotChecksum } from './snapshot-pieces.ts'
 import { Waiters } from './waiters.ts'
 
-/** What the log drives. Everything is synchronous and deterministic. */
+/** What the log drives. What it becomes follows from the entries alone. */
 export interface ReplicatedStateMachine {
   /** @throws Error when the entry makes no sense: this node then stops, before its state differs from others */
   apply(entry: LogEntry): unknown
   /** The state after the last applied entry. */
-  snapshot(): Uint8Array
+  snapshot(pause: () => Promise<void>): Promise<Uint8Array> | Uint8Array
   /**
    * Starts anew from a snapshot; index 0 with no bytes is the empty state.
    * @param lastIndex end of the log behind the snapshot: entries up to it are not new
    */
-  restore(snapshot: RaftSnapshot, lastIndex: number): void
+  restore(snapshot: RaftSnapshot, lastIndex: number, pause: () => Promise<void>): Promise<void> | void
   /** Called after a batch of `apply`, and after `restore`. */
   settled(): void
 }
@@ -32,8 +34,15 @@ export interface RaftDriverOptions {
   readonly raft: RaftOptions
   /** Milliseconds of one tick: with the default options, heartbeats every 200 ms and elections after 1 to 2 s. */
   readonly tickMs: number
-  /** Applied entries between two snapshots. */
+  /** Applied entries between two snapshots, at least ... */
   readonly snapshotEntries: number
+  /**
+   * ... and when the last one was larger than this, entries that are as large together as it was: so what snapshots
+   * cost for each entry does not grow with the state.
+   */
+  readonly snapshotFreeBytes: number
+  /** Bytes of applied entries, above those of the last snapshot, after which one is taken however few they are. */
+  readonly snapshotLogBytes: number
   /** Entries that stay in the log behind a snapshot, so that a follower that is briefly away needs none. */
   readonly trailingEntries: number
   readonly maxPendingProposals: number
@@ -42,8 +51,11 @@ export interface RaftDriverOptions {
 }
 
 export const defaultRaftDriverOptions: RaftDriverOptions = {
-  raft: defaultRaftOptions, tickMs: 100, snapshotEntries: 1000, trailingEntries: 200, maxPendingProposals: 1024, storageRetryMs: 1000,
+  raft: defaultRaftOptions, tickMs: 100, snapshotEntries: 1000, snapshotFreeBytes: 1024 * 1024, snapshotLogBytes: 16 * 1024 * 1024, trailingEntries: 200, maxPendingProposals: 1024, storageRetryMs: 1000,
 }
+
+/** Entries that are applied in one turn of the event loop: a start may have tens of thousands to apply. */
+const entriesPerTurn = 500
 
 export interface RaftDriverParts {
   readonly node: string
@@ -87,6 +99,11 @@ export class RaftDriver {
   private pumping = false
   /** Work was taken from the core and is not, or not surely, on disk. */
   private unsaved = false
+  /** Payloads of the entries applied since the state that the last snapshot is of. */
+  private bytesSinceSnapshot = 0
+  /** A snapshot is being encoded and written. */
+  private staging: Promise<void> | undefined
+  private staged: StagedSnapshot | undefined
   private seen = ''
   private lastWriteFailure: StorageError | null = null
   private readonly repeated: RepeatedLines
@@ -115,8 +132,8 @@ export class RaftDriver {
     const storage = new RaftStorage(parts.store)
     const { hardState, snapshot, log } = await storage.load()
     const core = new RaftCore({ id: parts.node, hardState, snapshot, log, options: parts.options.raft, random: () => parts.random.fraction() })
-    parts.machine.restore(snapshot, log.lastIndex)
     const driver = new RaftDriver(parts, storage, core)
+    await parts.machine.restore(snapshot, log.lastIndex, driver.pause)
     await driver.run()
     driver.scheduleTick()
     return driver
@@ -202,6 +219,8 @@ export class RaftDriver {
     if (this.stopping.signal.aborted) return this.pump
     this.halt()
     await this.pump
+    await this.staging
+    await this.storage.idle()
     // What comes after something that was not saved must not be saved either: it would leave a gap.
     if (this.unsaved) return
     const { persist } = this.core.takeLastWork()
@@ -264,7 +283,7 @@ export class RaftDriver {
     if (this.stopping.signal.aborted) return false
     this.noteRole()
     this.spreadWaiters.check()
-    return this.core.hasWork()
+    return this.core.hasWork() || this.staged !== undefined
   }
 
   private async work(work: RaftWork): Promise<void> {
@@ -276,20 +295,24 @@ export class RaftDriver {
       this.unsaved = false
       this.core.persisted(work)
     }
-    this.applyWork(work)
+    await this.applyWork(work)
     for (const message of work.messagesAfterPersist) this.parts.send(message)
-    await this.takeSnapshot()
+    await this.replaceSnapshot()
+    this.takeSnapshot()
   }
 
-  private applyWork(work: RaftWork): void {
+  private async applyWork(work: RaftWork): Promise<void> {
     if (work.restore) {
-      this.parts.machine.restore(work.restore, work.restore.index)
+      await this.parts.machine.restore(work.restore, work.restore.index, this.pause)
       this.appliedIndex = work.restore.index
+      this.bytesSinceSnapshot = 0
       this.parts.log.info({ index: work.restore.index }, 'took over a snapshot of the cluster metadata')
     }
-    for (const entry of work.committed) {
+    for (const [at, entry] of work.committed.entries()) {
+      if (at % entriesPerTurn === entriesPerTurn - 1) await this.pause()
       const result = this.parts.machine.apply(entry)
       this.appliedIndex = entry.index
+      this.bytesSinceSnapshot += entry.payload.length
       this.settleProposal(entry, result)
     }
     if (work.restore || work.committed.length > 0) this.parts.machine.settled()
@@ -306,15 +329,43 @@ export class RaftDriver {
     proposal.settle({ kind: 'applied', index: entry.index, result })
   }
 
-  private async takeSnapshot(): Promise<void> {
-    const { snapshotEntries, trailingEntries } = this.parts.options
-    if (this.appliedIndex - this.core.snapshot.index < snapshotEntries) return
+  /** Begins to encode and write a snapshot when one is due. The log goes on meanwhile. */
+  private takeSnapshot(): void {
+    if (this.staging || this.staged || this.stopping.signal.aborted || !this.isSnapshotDue()) return
     const index = this.appliedIndex
-    const snapshot: RaftSnapshot = { index, term: this.termOf(index), configuration: this.core.configurationAt(index), state: this.parts.machine.snapshot() }
-    const baseIndex = Math.max(this.core.log.baseIndex, index - trailingEntries)
-    if (!await this.retryWrite(() => this.storage.writeSnapshot(snapshot, { index: baseIndex, term: this.termOf(baseIndex) }))) return
-    this.core.compact(snapshot, baseIndex)
+    const point = { index, term: this.termOf(index), configuration: this.core.configurationAt(index) }
+    const encoding = this.parts.machine.snapshot(this.pause)
+    this.bytesSinceSnapshot = 0
+    this.staging = this.stageSnapshot(point, encoding).catch((error: unknown) => this.fail(error)).finally(() => { this.staging = undefined })
   }
+
+  private isSnapshotDue(): boolean {
+    const { snapshotEntries, snapshotFreeBytes, snapshotLogBytes } = this.parts.options
+    const { index, state: { length } } = this.core.snapshot
+    if (this.bytesSinceSnapshot >= Math.max(length, snapshotLogBytes)) return true
+    return this.appliedIndex - index >= snapshotEntries && (length <= snapshotFreeBytes || this.bytesSinceSnapshot >= length)
+  }
+
+  private async stageSnapshot(point: Pick<RaftSnapshot, 'index' | 'term' | 'configuration'>, encoding: Promise<Uint8Array> | Uint8Array): Promise<void> {
+    const state = await encoding
+    const snapshot: RaftSnapshot = { ...point, state, checksum: snapshotChecksum(state) }
+    if (!await this.retryWrite(async () => { this.staged = await this.storage.stageSnapshot(snapshot) })) return
+    // It takes effect between two writes of the log.
+    void this.run()
+  }
+
+  private async replaceSnapshot(): Promise<void> {
+    const { staged } = this
+    this.staged = undefined
+    // One that the leader has sent meanwhile is newer.
+    if (!staged) return
+    if (staged.snapshot.index <= this.core.snapshot.index) return this.storage.discard(staged)
+    const baseIndex = Math.max(this.core.log.baseIndex, staged.snapshot.index - this.parts.options.trailingEntries)
+    if (!await this.retryWrite(() => this.storage.writeSnapshot(staged, { index: baseIndex, term: this.termOf(baseIndex) }))) return
+    this.core.compact(staged.snapshot, baseIndex)
+  }
+
+  private readonly pause = (): Promise<void> => new Promise(resolve => { this.parts.clock.setImmediate(resolve) })
 
   private termOf(index: number): number {
     const term = this.core.log.term(index)

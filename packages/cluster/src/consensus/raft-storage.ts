@@ -1,20 +1,27 @@
 /**
- * The consensus core's part of the `control` store. Keys: `h` hard state, `s` what the snapshot is, `c` + number
- * its chunks, `l` + index an entry; numbers in keys by `keyWord` and `keyNumber`, so that entries lie in order. Every value carries a
+ * The consensus core's part of the `control` store. Keys: `h` hard state, `s` what the snapshot is, `c` + slot and number
+ * its chunks, `l` + index an entry; numbers in keys by `keyWord` and `keyNumber`, so that entries lie in order. A snapshot is written in
+ * several batches to a slot of its own and then takes effect with `s`, in one; what it replaces is removed afterwards, or at the next
+ * start. Every value carries a
  * checksum (the chunks one together, in `s`): a voter that takes a flipped bit for its vote, or for an entry that others
  * have committed, would break what the log promises, so a node does not start on a damaged log (`DamagedControlStoreError`).
  */
-import { crc32 } from 'node:zlib'
 import type { LogEntry, VotingConfiguration } from '@sectional/core'
 import { keyNumber, keyWord, readKeyNumber, sealBytes, sealRecord, unsealed } from '@sectional/runtime'
-import type { Store, WriteBatch } from '@sectional/runtime'
+import type { Range, Store, WriteBatch } from '@sectional/runtime'
 import { DamagedControlStoreError, readJson, writeJson } from '../control/control-records.ts'
 import { emptyConfiguration, encodeConfiguration } from './configuration.ts'
 import { RaftLog } from './raft-log.ts'
 import type { HardState, Persist, RaftSnapshot } from './raft-work.ts'
+import { snapshotChecksum } from './snapshot-pieces.ts'
 
-/** Values over 1 MB do not belong in LevelDB (design.md section 5). */
+/** Values over 1 MB do not belong in LevelDB. */
 const chunkBytes = 256 * 1024
+/** Chunks in one batch, so that no batch holds the event loop or the store for long. */
+const batchChunks = 4
+/** Chunks of one slot: snapshots of up to 1 GiB. */
+const slotChunks = 4096
+const slots = 65_536
 const entryPage = 512
 /** Kind and term, behind the checksum. */
 const entryHeaderBytes = 9
@@ -26,20 +33,28 @@ interface SnapshotRecord {
   readonly configuration: VotingConfiguration
   readonly bytes: number
   readonly crc32: number
+  /** Where its chunks lie; absent: 0. */
+  readonly slot?: number
   /** Where the stored log begins: the entry before its first one. */
   readonly baseIndex: number
   readonly baseTerm: number
 }
 
+/** On disk, and not in effect yet. */
+export interface StagedSnapshot { readonly snapshot: RaftSnapshot; readonly slot: number }
+
 export interface StoredRaft { readonly hardState: HardState; readonly snapshot: RaftSnapshot; readonly log: RaftLog }
 
-const emptySnapshot: RaftSnapshot = { index: 0, term: 0, configuration: emptyConfiguration, state: new Uint8Array(0) }
+const emptySnapshot: RaftSnapshot = { index: 0, term: 0, configuration: emptyConfiguration, state: new Uint8Array(0), checksum: 0 }
 
 export class RaftStorage {
   private readonly store: Store
   private firstIndex = 1
   private lastIndex = 0
-  private chunks = 0
+  /** Of the snapshot in effect. */
+  private slot = 0
+  private lastSlot = 0
+  private removing: Promise<void> = Promise.resolve()
 
   constructor(store: Store) {
     this.store = store
@@ -50,11 +65,15 @@ export class RaftStorage {
     const hardState = readJson<HardState>('the hard state (term and vote)', this.store.getSync(hardStateKey)) ?? { term: 0, vote: null, commit: 0 }
     const record = readJson<SnapshotRecord>('the record of the snapshot', this.store.getSync(snapshotKey))
     const snapshot = record ? await this.loadSnapshot(record) : emptySnapshot
-    const entries = await this.loadEntries()
+    const entries = await this.loadEntries((record?.baseIndex ?? 0) + 1)
     const log = new RaftLog(record?.baseIndex ?? 0, record?.baseTerm ?? 0, entries)
     if (log.lastIndex < snapshot.index) throw new Error(`control store: the log ends at ${log.lastIndex}, before the snapshot at ${snapshot.index}`)
     this.firstIndex = log.baseIndex + 1
     this.lastIndex = log.lastIndex
+    this.slot = this.lastSlot = record?.slot ?? 0
+    await this.store.clear({ gte: chunkKey(0, 0), lt: chunkKey(this.slot, 0) })
+    await this.store.clear({ gte: chunkKey(this.slot + 1, 0), lt: chunkKey(slots, 0) })
+    await this.store.clear({ gte: entryKey(0), lt: entryKey(this.firstIndex) })
     return { hardState, snapshot, log }
   }
 
@@ -68,49 +87,69 @@ export class RaftStorage {
   /** Durable when resolved. `also` adds to the same atomic write. */
   async write(persist: Persist, also: (batch: WriteBatch) => void = () => {}): Promise<void> {
     const { hardState, snapshot, entries, lastIndex } = persist
+    const staged = snapshot && await this.stageSnapshot(snapshot)
     await this.store.write(batch => {
       also(batch)
       batch.put(hardStateKey, writeJson(hardState))
-      if (snapshot) {
-        for (let index = this.firstIndex; index <= this.lastIndex; index += 1) batch.delete(entryKey(index))
-        this.putSnapshot(batch, snapshot, snapshot.index, snapshot.term)
-      } else {
-        for (let index = lastIndex + 1; index <= this.lastIndex; index += 1) batch.delete(entryKey(index))
-      }
+      if (staged) putRecord(batch, staged, { index: staged.snapshot.index, term: staged.snapshot.term })
+      for (let index = lastIndex + 1; index <= this.lastIndex; index += 1) batch.delete(entryKey(index))
       for (const entry of entries) batch.put(entryKey(entry.index), encodeEntry(entry))
     })
-    if (snapshot) this.firstIndex = snapshot.index + 1
     this.lastIndex = lastIndex
+    if (staged) this.tookEffect(staged, staged.snapshot.index)
   }
 
-  /** Stores a snapshot of this node's own and drops the entries up to `base`. */
-  async writeSnapshot(snapshot: RaftSnapshot, base: { readonly index: number; readonly term: number }): Promise<void> {
-    await this.store.write(batch => {
-      for (let index = this.firstIndex; index <= base.index; index += 1) batch.delete(entryKey(index))
-      this.putSnapshot(batch, snapshot, base.index, base.term)
-    })
-    this.firstIndex = Math.max(this.firstIndex, base.index + 1)
-  }
-
-  private putSnapshot(batch: WriteBatch, snapshot: RaftSnapshot, baseIndex: number, baseTerm: number): void {
-    const { index, term, configuration, state } = snapshot
+  /** Writes the chunks of a snapshot to a slot of their own, in several batches. It counts from `writeSnapshot` on. */
+  async stageSnapshot(snapshot: RaftSnapshot): Promise<StagedSnapshot> {
+    const { state } = snapshot
+    do this.lastSlot = (this.lastSlot + 1) % slots
+    while (this.lastSlot === this.slot)
+    const slot = this.lastSlot
     const count = Math.ceil(state.length / chunkBytes)
-    for (let chunk = 0; chunk < count; chunk += 1) batch.put(chunkKey(chunk), state.slice(chunk * chunkBytes, (chunk + 1) * chunkBytes))
-    for (let chunk = count; chunk < this.chunks; chunk += 1) batch.delete(chunkKey(chunk))
-    batch.put(snapshotKey, writeJson({ index, term, configuration, bytes: state.length, crc32: crc32(state), baseIndex, baseTerm } satisfies SnapshotRecord))
-    this.chunks = count
+    if (count > slotChunks) throw new Error(`control store: a snapshot of ${state.length} bytes, at most ${slotChunks * chunkBytes} are allowed`)
+    for (let from = 0; from < count; from += batchChunks) {
+      await this.store.write(batch => {
+        for (let chunk = from; chunk < Math.min(count, from + batchChunks); chunk += 1) batch.put(chunkKey(slot, chunk), state.slice(chunk * chunkBytes, (chunk + 1) * chunkBytes))
+      })
+    }
+    return { snapshot, slot }
+  }
+
+  /** Has a snapshot of this node's own take effect, and drops the entries up to `base`. */
+  async writeSnapshot(staged: StagedSnapshot, base: { readonly index: number; readonly term: number }): Promise<void> {
+    await this.store.write(batch => putRecord(batch, staged, base))
+    this.tookEffect(staged, base.index)
+  }
+
+  /** Removes a staged snapshot that is not to take effect. */
+  discard({ slot }: StagedSnapshot): void { this.remove({ gte: chunkKey(slot, 0), lt: chunkKey(slot + 1, 0) }) }
+
+  /** Resolves when nothing is being removed any more. */
+  idle(): Promise<void> { return this.removing }
+
+  /** What the snapshot has replaced is removed in the background. What stays behind when that fails is removed at the next start. */
+  private tookEffect({ slot }: StagedSnapshot, baseIndex: number): void {
+    const replaced = { slot: this.slot, firstIndex: this.firstIndex }
+    this.slot = slot
+    this.firstIndex = Math.max(this.firstIndex, baseIndex + 1)
+    this.remove({ gte: chunkKey(replaced.slot, 0), lt: chunkKey(replaced.slot + 1, 0) })
+    this.remove({ gte: entryKey(replaced.firstIndex), lt: entryKey(this.firstIndex) })
+  }
+
+  private remove(range: Range): void {
+    this.removing = this.removing.then(() => this.store.clear(range)).catch(() => {})
   }
 
   private async loadSnapshot(record: SnapshotRecord): Promise<RaftSnapshot> {
-    this.chunks = Math.ceil(record.bytes / chunkBytes)
-    const parts = await this.store.getMany(Array.from({ length: this.chunks }, (_, chunk) => chunkKey(chunk)))
+    const { index, term, configuration, bytes, crc32: checksum, slot = 0 } = record
+    const parts = await this.store.getMany(Array.from({ length: Math.ceil(bytes / chunkBytes) }, (_, chunk) => chunkKey(slot, chunk)))
     const state = new Uint8Array(Buffer.concat(parts.map(part => part ?? new Uint8Array(0))))
-    if (state.length !== record.bytes || crc32(state) !== record.crc32) throw new DamagedControlStoreError(`the checksum of the snapshot at ${record.index} differs`)
-    return { index: record.index, term: record.term, configuration: record.configuration, state }
+    if (state.length !== bytes || snapshotChecksum(state) !== checksum) throw new DamagedControlStoreError(`the checksum of the snapshot at ${index} differs`)
+    return { index, term, configuration, state, checksum }
   }
 
-  private async loadEntries(): Promise<LogEntry[]> {
-    const iterator = this.store.iterate({ gte: entryKey(0), lt: entryKey(Number.MAX_SAFE_INTEGER) })
+  private async loadEntries(from: number): Promise<LogEntry[]> {
+    const iterator = this.store.iterate({ gte: entryKey(from), lt: entryKey(Number.MAX_SAFE_INTEGER) })
     const entries: LogEntry[] = []
     try {
       for (let page = await iterator.next(entryPage); page.length > 0; page = await iterator.next(entryPage)) {
@@ -123,11 +162,18 @@ export class RaftStorage {
   }
 }
 
+function putRecord(batch: WriteBatch, { snapshot, slot }: StagedSnapshot, base: { readonly index: number; readonly term: number }): void {
+  const { index, term, configuration, state, checksum } = snapshot
+  const sum = checksum ?? snapshotChecksum(state)
+  batch.put(snapshotKey, writeJson({ index, term, configuration, bytes: state.length, crc32: sum, slot, baseIndex: base.index, baseTerm: base.term } satisfies SnapshotRecord))
+}
+
 const hardStateKey = 'h'
 const snapshotKey = 's'
 
-function chunkKey(chunk: number): string {
-  return `c${keyWord(chunk)}`
+function chunkKey(slot: number, chunk: number): string {
+  // The end of the last slot is one beyond the greatest number.
+  return slot === slots ? 'd' : `c${keyWord(slot * slotChunks + chunk)}`
 }
 
 function entryKey(index: number): string {

@@ -9,15 +9,19 @@ export interface RaftOptions {
   readonly maxBytesPerAppend: number
   /** Messages with entries on their way to one follower. */
   readonly maxAppendsInFlight: number
-  /** Heartbeats after which an unanswered snapshot is sent again. */
+  /** Heartbeats after which an unanswered piece of a snapshot is sent again. */
   readonly snapshotResendHeartbeats: number
+  /** Bytes of one message with a piece of a snapshot. */
+  readonly snapshotPieceBytes: number
+  /** Bytes of a snapshot that a follower takes: the memory that a leader may claim. */
+  readonly snapshotBytesMax: number
   /** Entries beyond the commit index; further proposals are refused. */
   readonly maxUncommittedEntries: number
 }
 
 export const defaultRaftOptions: RaftOptions = {
   electionTicks: 10, heartbeatTicks: 2, maxEntriesPerAppend: 256, maxBytesPerAppend: 1024 * 1024, maxAppendsInFlight: 16,
-  snapshotResendHeartbeats: 50, maxUncommittedEntries: 4096,
+  snapshotResendHeartbeats: 10, snapshotPieceBytes: 256 * 1024, snapshotBytesMax: 1024 * 1024 * 1024, maxUncommittedEntries: 4096,
 }
 
 export interface HardState {
@@ -32,6 +36,8 @@ export interface RaftSnapshot {
   readonly term: number
   readonly configuration: VotingConfiguration
   readonly state: Uint8Array
+  /** CRC-32 of `state`; null: not known, since it came from a peer of protocol version 1. */
+  readonly checksum: number | null
 }
 
 export interface Persist {

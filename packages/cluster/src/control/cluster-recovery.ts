@@ -11,6 +11,7 @@ import type { HashRange, VotingConfiguration } from '@sectional/core'
 import type { Log, Random, Storage } from '@sectional/runtime'
 import { decodeConfiguration } from '../consensus/configuration.ts'
 import type { RaftSnapshot } from '../consensus/raft-work.ts'
+import { snapshotChecksum } from '../consensus/snapshot-pieces.ts'
 import { RaftStorage } from '../consensus/raft-storage.ts'
 import type { StoredRaft } from '../consensus/raft-storage.ts'
 import { majority } from '../quorum/majority.ts'
@@ -119,7 +120,7 @@ export class ClusterRecovery {
     const storage = new RaftStorage(control.store)
     const stored = await storage.load()
     const machine = new ControlMachine(identity.clusterId, log, () => {})
-    machine.restore(stored.snapshot, stored.log.lastIndex)
+    await machine.restore(stored.snapshot, stored.log.lastIndex, async () => {})
     for (const entry of stored.log.slice(stored.snapshot.index + 1, stored.log.lastIndex)) machine.apply(entry)
     if (!memberOf(machine.state, node)) throw new RecoveryError(`${node} is no member of its cluster by the metadata on its disk: recover another node, which has the databases`)
     return new ClusterRecovery(control, storage, identity, stored, machine.state, lastVoters(stored))
@@ -134,7 +135,8 @@ export class ClusterRecovery {
     const index = log.lastIndex + 1
     const term = Math.max(hardState.term, log.lastTerm) + 1
     const state = recoveredState(this.#state, this.node, clusterId, index)
-    const snapshot: RaftSnapshot = { index, term, configuration: { voters: [this.node], learners: [] }, state: encodeState(state) }
+    const bytes = await encodeState(state, async () => {})
+    const snapshot: RaftSnapshot = { index, term, configuration: { voters: [this.node], learners: [] }, state: bytes, checksum: snapshotChecksum(bytes) }
     await this.#storage.write(
       { hardState: { term, vote: null, commit: index }, snapshot, entries: [], lastIndex: index, lastTerm: term },
       batch => this.#control.putIdentity(batch, { clusterId, node: this.node }),

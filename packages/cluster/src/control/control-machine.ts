@@ -7,6 +7,7 @@ import { decodeCommand } from './commands.ts'
 import { applyCommand, initialState } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 import { decodeState, encodeState } from './state-snapshot.ts'
+import type { Pause } from './state-snapshot.ts'
 
 export class ControlMachine implements ReplicatedStateMachine {
   private readonly clusterId: string
@@ -42,11 +43,11 @@ export class ControlMachine implements ReplicatedStateMachine {
     return result
   }
 
-  snapshot(): Uint8Array { return encodeState(this.current) }
+  snapshot(pause: Pause): Promise<Uint8Array> { return encodeState(this.current, pause) }
 
-  restore(snapshot: RaftSnapshot, lastIndex: number): void {
+  async restore(snapshot: RaftSnapshot, lastIndex: number, pause: Pause): Promise<void> {
     this.historyEnd = Math.max(this.historyEnd, lastIndex)
-    const state = snapshot.index === 0 ? initialState(this.clusterId) : decodeState(snapshot.state)
+    const state = snapshot.index === 0 ? initialState(this.clusterId) : await decodeState(snapshot.state, this.current, pause)
     if (state.clusterId !== this.clusterId) throw new Error(`a snapshot of cluster ${state.clusterId} reached a node of ${this.clusterId}`)
     this.current = state
   }

@@ -23,6 +23,7 @@ class Script {
     const [id = ''] = words
     switch (command) {
       case 'one-entry-per-append': this.world = new RaftWorld(7, { maxEntriesPerAppend: 1 }, electionFraction); return 'so be it'
+      case 'pieces-of-ten-bytes': this.world = new RaftWorld(7, { snapshotPieceBytes: 10 }, electionFraction); return 'so be it'
       case 'bootstrap': this.world.bootstrap(words); return this.states(words)
       case 'fresh': this.world.addFresh(id); this.world.start(id); return this.states([id])
       case 'tick': for (let left = Number(words[1] ?? 1); left > 0; left -= 1) this.world.tick(id); return this.states([id])
@@ -127,7 +128,8 @@ function describeMessage(message: RaftMessage): string {
     case 'vote-reply': return `${head}${message.preVote ? ' pre' : ''} ${message.granted ? 'granted' : 'refused'}`
     case 'append': return `${head} after ${message.previousIndex}/${message.previousTerm} commit ${message.commit}${message.entries.map(entry => ` ${entry.index}/${entry.term}`).join('')}`
     case 'append-reply': return `${head} ${message.success ? `has ${message.matchIndex}` : `refused ${message.matchIndex} try ${message.conflictIndex}`}`
-    case 'snapshot': return `${head} at ${message.index}/${message.snapshotTerm}`
+    case 'snapshot': return `${head} at ${message.index}/${message.snapshotTerm}${message.state.length < message.totalBytes ? ` bytes ${message.offset}+${message.state.length} of ${message.totalBytes}` : ''}`
+    case 'snapshot-reply': return `${head} at ${message.index} holds ${message.received}`
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { keyNumber, lastKey, ManualClock, MemoryDisk, MemoryStorage, SeededRandom } from '@sectional/runtime'
+import { keyNumber, lastKey, ManualClock, MemoryDisk, MemoryStorage, SeededRandom, unsealed } from '@sectional/runtime'
 import type { Log, Metrics, Store } from '@sectional/runtime'
 import type { LogEntry, RaftMessage } from '@sectional/core'
 import { encodeConfiguration } from '../../src/consensus/configuration.ts'
@@ -153,6 +153,60 @@ describe('the consensus driver', () => {
     const again = await open({ snapshotEntries: 10, trailingEntries: 3 })
     expect(applied).to.deep.equal(before)
     await again.stop()
+  })
+
+  it('takes snapshots the more rarely the larger they are, and goes on while one is made', async () => {
+    const options = { snapshotEntries: 10, trailingEntries: 3, snapshotFreeBytes: 100 }
+    const driver = await bootstrapped(options)
+    const written: number[] = []
+    const text = 'x'.repeat(90)
+    for (let at = 0; at < 400; at += 1) {
+      await driver.propose(bytes(text), { timeoutMs: 1000 })
+      await clock.advance(1)
+      const record = store.getSync('s')
+      const index = record && (JSON.parse(Buffer.from(unsealed(record)!).toString()) as { readonly index: number }).index
+      if (index !== undefined && index !== written.at(-1)) written.push(index)
+    }
+    // Each is about as far from the one before as that was from the beginning.
+    expect(written.length).to.be.within(5, 7)
+    for (const [at, index] of written.entries()) if (at > 0) expect(index - written[at - 1]!).to.be.at.least(written[at - 1]! * 0.9 - 4)
+    await driver.stop()
+    await restart()
+    const again = await open(options)
+    expect(applied.length).to.equal(400)
+    await again.stop()
+  })
+
+  it('keeps the snapshot before while the next one is written, and nothing of one that was not finished', async () => {
+    const options = { snapshotEntries: 5, trailingEntries: 1 }
+    const driver = await bootstrapped(options)
+    for (let at = 0; at < 8; at += 1) await driver.propose(bytes(`${at}`), { timeoutMs: 1000 })
+    await clock.advance(100)
+    await driver.stop()
+    const keys = async (): Promise<number> => {
+      const iterator = store.iterate({ gte: 'c', lt: 'd' })
+      const found = await iterator.next(100)
+      await iterator.close()
+      return found.length
+    }
+    expect(await keys()).to.equal(1)
+    const raft = new RaftStorage(store)
+    const { snapshot, log: stored } = await raft.load()
+    const state = new Uint8Array(3 * 1024 * 1024).fill(7)
+    await raft.stageSnapshot({ ...snapshot, index: stored.lastIndex, state, checksum: null })
+    expect(await keys()).to.equal(13)
+    await restart()
+    const again = new RaftStorage(store)
+    expect((await again.load()).snapshot.index).to.equal(snapshot.index)
+    expect(await keys()).to.equal(1)
+    const staged = await again.stageSnapshot({ ...snapshot, index: stored.lastIndex, state, checksum: null })
+    await again.writeSnapshot(staged, { index: stored.lastIndex, term: stored.lastTerm })
+    await again.idle()
+    expect(await keys()).to.equal(12)
+    await restart()
+    const last = await new RaftStorage(store).load()
+    expect(last.snapshot.state.length).to.equal(state.length)
+    expect([last.log.baseIndex, last.log.lastIndex]).to.deep.equal([stored.lastIndex, stored.lastIndex])
   })
 
   it('stops for good at an entry that it does not understand', async () => {

@@ -23,7 +23,7 @@ class RandomRun {
   proposals = 0
 
   constructor(seed: number) {
-    this.world = new RaftWorld(seed, { maxEntriesPerAppend: 1 + seed % 4, maxAppendsInFlight: 1 + seed % 5 })
+    this.world = new RaftWorld(seed, { maxEntriesPerAppend: 1 + seed % 4, maxAppendsInFlight: 1 + seed % 5, snapshotPieceBytes: 1 + seed % 50 })
     this.random = this.world.random
     this.chances = drawChances(this.random)
     this.world.bootstrap(everyone.slice(0, 1 + Math.floor(this.random.fraction() * 5)))

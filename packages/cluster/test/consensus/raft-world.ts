@@ -6,6 +6,7 @@ import { emptyConfiguration, encodeConfiguration } from '../../src/consensus/con
 import { RaftCore } from '../../src/consensus/raft-core.ts'
 import { defaultRaftOptions } from '../../src/consensus/raft-work.ts'
 import type { HardState, RaftOptions, RaftSnapshot, RaftWork } from '../../src/consensus/raft-work.ts'
+import { snapshotChecksum } from '../../src/consensus/snapshot-pieces.ts'
 import { RaftLog } from '../../src/consensus/raft-log.ts'
 
 interface Disk { hardState: HardState; snapshot: RaftSnapshot; base: { index: number; term: number }; entries: LogEntry[] }
@@ -27,7 +28,7 @@ export class WorldNode {
   }
 }
 
-const emptySnapshot: RaftSnapshot = { index: 0, term: 0, configuration: emptyConfiguration, state: new Uint8Array(0) }
+const emptySnapshot: RaftSnapshot = { index: 0, term: 0, configuration: emptyConfiguration, state: new Uint8Array(0), checksum: 0 }
 
 export class RaftWorld {
   readonly nodes = new Map<string, WorldNode>()
@@ -151,7 +152,8 @@ export class RaftWorld {
     const core = this.core(id)
     const index = node.appliedIndex
     const base = Math.max(core.log.baseIndex, index - trailing)
-    const snapshot: RaftSnapshot = { index, term: core.log.term(index) ?? 0, configuration: core.configurationAt(index), state: new TextEncoder().encode(JSON.stringify(node.applied)) }
+    const state = new TextEncoder().encode(JSON.stringify(node.applied))
+    const snapshot: RaftSnapshot = { index, term: core.log.term(index) ?? 0, configuration: core.configurationAt(index), state, checksum: snapshotChecksum(state) }
     if (index <= core.snapshot.index) return
     node.disk.snapshot = snapshot
     node.disk.entries = node.disk.entries.filter(entry => entry.index > base)

@@ -40,8 +40,23 @@ export type RaftMessage = { readonly from: string; readonly to: string; readonly
   | { readonly type: 'vote-reply'; readonly granted: boolean; readonly preVote: boolean }
   | { readonly type: 'append'; readonly previousIndex: number; readonly previousTerm: number; readonly commit: number; readonly entries: readonly LogEntry[]; readonly round: number }
   | { readonly type: 'append-reply'; readonly success: boolean; readonly matchIndex: number; readonly conflictIndex: number; readonly round: number }
-  | { readonly type: 'snapshot'; readonly index: number; readonly snapshotTerm: number; readonly configuration: VotingConfiguration; readonly state: Uint8Array; readonly round: number }
+  | SnapshotPiece
+  /** How many bytes of that snapshot the sender holds, from its beginning. */
+  | { readonly type: 'snapshot-reply'; readonly index: number; readonly received: number; readonly round: number }
 )
+
+/** A piece of a snapshot of the state machine. `state` lies at `offset` of its `totalBytes`, whose CRC-32 is `checksum`; null: not known. */
+export interface SnapshotPiece {
+  readonly type: 'snapshot'
+  readonly index: number
+  readonly snapshotTerm: number
+  readonly configuration: VotingConfiguration
+  readonly state: Uint8Array
+  readonly offset: number
+  readonly totalBytes: number
+  readonly checksum: number | null
+  readonly round: number
+}
 
 export type ProposeReply =
   /** The command was applied at `index`; `result` is what the state machine answered, JSON. */

@@ -14,10 +14,11 @@ export function encodeRaft(message: RaftMessage, payload: PayloadWriter): object
     case 'append': return { from, to, term, append: { ...message, entries: message.entries.map(entry => encodeEntry(entry, payload)) } }
     case 'append-reply': return { from, to, term, appendReply: message }
     case 'snapshot': {
-      const { index, snapshotTerm, configuration: { voters, learners }, state, round } = message
+      const { index, snapshotTerm, configuration: { voters, learners }, state, offset, totalBytes, checksum, round } = message
       payload.add(state)
-      return { from, to, term, snapshot: { index, snapshotTerm, voters, learners, round } }
+      return { from, to, term, snapshot: { index, snapshotTerm, voters, learners, offset, totalBytes, checksum, round } }
     }
+    case 'snapshot-reply': return { from, to, term, snapshotReply: message }
   }
 }
 
@@ -49,7 +50,13 @@ export function decodeRaft(wire: WireMessage, payload: PayloadReader): RaftMessa
       ...address, type: 'snapshot', round: count(body.round, 'round'),
       index: count(body.index, 'index'), snapshotTerm: count(body.snapshotTerm, 'snapshot term'),
       configuration: { voters: [...body.voters], learners: [...body.learners] },
+      offset: count(body.offset, 'offset'),
+      totalBytes: body.totalBytes === null ? payload.left : count(body.totalBytes, 'total bytes'),
+      checksum: body.checksum === null ? null : count(body.checksum, 'checksum'),
       state: payload.rest(),
+    }
+    case 'snapshotReply': return {
+      ...address, type: 'snapshot-reply', index: count(body.index, 'index'), received: count(body.received, 'received bytes'), round: count(body.round, 'round'),
     }
     default: throw new ProtocolError('a raft message of no known type')
   }

@@ -10,8 +10,8 @@ import type { FrameKey } from '../frame/frame-codec.ts'
 import { handshakeType, ProtocolError, required, welcomeCoreType } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 
-/** Versions of the protocol that this code speaks: the newest and, once there is one, the one before. */
-export const protocolVersions: VersionRange = Object.freeze({ min: 1, max: 1 })
+/** Versions of the protocol that this code speaks: the newest and the one before. Version 2: snapshots of the metadata in pieces. */
+export const protocolVersions: VersionRange = Object.freeze({ min: 1, max: 2 })
 export const minSecretLength = 32
 /** Frames of a handshake are small: names and addresses. */
 export const maxHandshakeFrameBytes = 4096

@@ -21,6 +21,9 @@ import { sendUpload } from './upload.ts'
 /** New work is refused above `maxQueuedBytes`; a peer for which even the refusals pile up to this many times as much is cut off. */
 const unreadFactorMax = 2
 
+/** Peers of an earlier version of the protocol know no pieces of snapshots, and not what is in them. */
+const snapshotPiecesVersion = 2
+
 /** What this node offers on its links. */
 export interface LinkService {
   /** Resolves with whether the far end of a link answers within so many milliseconds. */
@@ -99,6 +102,10 @@ export class PeerLink {
   sendRaft(message: RaftMessage): void {
     const { limits, metrics, log } = this.#options
     if (this.#closed || this.#outbox.queuedBytes > limits.maxRaftQueuedBytes) return metrics.raftDropped()
+    if (message.type === 'snapshot' && this.#options.established.version < snapshotPiecesVersion) {
+      log.warn({ peer: this.peer.node }, 'a peer needs a snapshot of the metadata, which its older program cannot read: upgrade it')
+      return metrics.raftDropped()
+    }
     const payload = new PayloadWriter()
     const outgoing = encodeMessage({ raft: encodeRaft(message, payload) }, payload)
     if (outgoing.bytes > limits.maxMessageBytes) {

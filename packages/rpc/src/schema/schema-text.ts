@@ -474,6 +474,7 @@ message Raft {
     Append append = 6;
     AppendReply append_reply = 7;
     InstallSnapshot snapshot = 8;
+    SnapshotReply snapshot_reply = 9;
   }
 }
 message VoteRequest {
@@ -515,6 +516,14 @@ message InstallSnapshot {
   repeated string voters = 3;
   repeated string learners = 4;
   double round = 5;
+  double offset = 6;
+  optional double total_bytes = 7;
+  optional double checksum = 8;
+}
+message SnapshotReply {
+  double index = 1;
+  double received = 2;
+  double round = 3;
 }
 `,
 } as const

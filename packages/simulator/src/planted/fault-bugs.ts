@@ -34,9 +34,10 @@ export const faultBugs: readonly PlantedBug[] = [
 ]
 
 function lacking(message: RaftMessage): RaftMessage {
-  if (message.type !== 'snapshot') return message
-  const state = JSON.parse(Buffer.from(message.state).toString()) as { readonly databases: readonly unknown[] }
-  return { ...message, state: new Uint8Array(Buffer.from(JSON.stringify({ ...state, databases: state.databases.slice(0, -1) }))) }
+  if (message.type !== 'snapshot' || message.state.length < message.totalBytes) return message
+  const [head, ...databases] = Buffer.from(message.state).toString().trimEnd().split('\n')
+  const state = new Uint8Array(Buffer.from(`${[head, ...databases.slice(0, -1)].join('\n')}\n`))
+  return { ...message, state, totalBytes: state.length, checksum: null }
 }
 
 /** The connection, losing frames when it is not the only one with that host. */
