@@ -17,7 +17,8 @@ export type Verb = keyof ShardReplica
 
 /** How a node behaves towards its peers. */
 export type Fault =
-  | { readonly kind: 'hang' }
+  /** Calls of these verbs, or all, are never answered. */
+  | { readonly kind: 'hang'; readonly verbs?: readonly Verb[] }
   | { readonly kind: 'fail'; readonly code: ReplicaErrorCode; readonly verbs?: readonly Verb[] }
   /** The work is done, and the caller hears nothing but an error. */
   | { readonly kind: 'lose-reply'; readonly verbs: readonly Verb[] }
@@ -302,7 +303,7 @@ async function faultyCall(world: ReplicaWorld, from: string, node: string, verb:
   const fault = world.faults.get(node)
   if (!world.isConnected(from, node)) throw new ReplicaError('unreachable', `no link from ${from} to ${node}`)
   if (from === node && fault?.kind !== 'fail') return act()
-  if (fault?.kind === 'hang') await timeout(world, context)
+  if (fault?.kind === 'hang' && (fault.verbs === undefined || fault.verbs.includes(verb))) await timeout(world, context)
   if (fault?.kind === 'fail' && (fault.verbs === undefined || fault.verbs.includes(verb))) throw new ReplicaError(fault.code, `${node} fails`)
   await world.jitter()
   const value = await (verb === 'waitForChange' ? world.unlessCut(from, node, act()) : act())

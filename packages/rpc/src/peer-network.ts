@@ -135,8 +135,8 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
       const best = this.#links.best(node)
       if (best) return best
       throw this.#links.stopped
-        ? new ReplicaError('closed', 'this node is stopping')
-        : new ReplicaError('unreachable', `no link to ${node} is open`)
+        ? new ReplicaError('closed', 'this node is stopping', { nothingDone: true })
+        : new ReplicaError('unreachable', `no link to ${node} is open`, { nothingDone: true })
     }
     return {
       call: async <Request, Reply>(verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext) => (

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { ReplicaError } from '@sectional/core'
+import { noRivals, ReplicaError } from '@sectional/core'
 import type { CallContext, DocumentRow, RaftMessage, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { decodeRaft } from '../src/control/raft-codec.ts'
@@ -180,7 +180,7 @@ describe('calls over a link', () => {
 
   it('carry the greatest generations, limits and sequences exactly', async () => {
     let seen: unknown
-    const [, , remote] = await pairServing({ storeRevisions: async request => { seen = request } })
+    const [, , remote] = await pairServing({ storeRevisions: async request => { seen = request; return noRivals } })
     const start = Number.MAX_SAFE_INTEGER
     const request = {
       revisions: [{ id: 'doc', path: { start, ids: ['a'] }, deleted: true, body: Buffer.from('{}') }],

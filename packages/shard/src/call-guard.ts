@@ -54,6 +54,13 @@ export function damageIn(error: unknown): DamagedRecordError | undefined {
   return cause instanceof DamagedRecordError ? cause : undefined
 }
 
+/** The failure of a call that has staged nothing: whatever its code, nothing was done. */
+export function withNothingDone(error: unknown): unknown {
+  const failure = toReplicaError(error)
+  if (!(failure instanceof ReplicaError) || failure.nothingDone) return failure
+  return new ReplicaError(failure.code, failure.message, { cause: failure.cause, nothingDone: true })
+}
+
 /** Failures of storage as the contract names them; anything else is a defect and stays what it is. */
 export function toReplicaError(error: unknown): unknown {
   if (error instanceof StorageError) {

@@ -2,7 +2,7 @@ import type {
   AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
   OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
   ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
-  ShardReplica, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
+  ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
   UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import { followTrail, ReplicaError } from '@sectional/core'
@@ -121,7 +121,7 @@ export class ShardEngine implements ShardReplica {
     })
   }
 
-  storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
+  storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<StoreRevisionsReply> {
     return this.#answer(context, () => {
       if (request.missed) this.#onMissed()
       const stored = this.#holding(request.revisions, () =>

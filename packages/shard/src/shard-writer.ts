@@ -1,6 +1,7 @@
 import { sleep, StorageError } from '@sectional/runtime'
 import type { PartitionInfo, PurgeRow, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
 import type { Clock, Counter, Histogram, Turns } from '@sectional/runtime'
+import { withNothingDone } from './call-guard.ts'
 import { HeldTrails } from './held-trails.ts'
 import { DamagedRecordError } from './records/damaged-record.ts'
 import { DocumentRecord } from './records/document-record.ts'
@@ -117,6 +118,8 @@ export class ShardWriter implements DraftBase {
       this.#sawPending = false
       draft = new WriteDraft(this, this.#staged ?? this.committed())
       decision = decide(draft)
+    } catch (error) {
+      throw withNothingDone(error)
     } finally {
       this.#aheads.delete(ahead)
       this.#fetched = undefined

@@ -121,9 +121,10 @@ export class WriteDraft {
   /**
    * Adds a revision whose body lies at `nextSequence`.
    * @param tree the document's tree with it
+   * @param attempt who made it (`DocumentEdit.attempt`)
    */
-  putRevision(id: string, tree: RevisionTree, content: RevisionContent): void {
-    const document = this.#put(id, tree, content.body.length)
+  putRevision(id: string, tree: RevisionTree, content: RevisionContent, attempt: number | undefined): void {
+    const document = this.#put(id, tree, content.body.length, attempt)
     const stored = storedBody(content)
     document.bodies.push({ sequence: document.sequence, content, stored })
     const chunks = furtherChunks(stored.bytes.length)
@@ -210,11 +211,11 @@ export class WriteDraft {
     this.#put(id, tree, 0)
   }
 
-  #put(id: string, tree: RevisionTree, bodyBytes: number): DraftDocument {
+  #put(id: string, tree: RevisionTree, bodyBytes: number, attempt?: number): DraftDocument {
     const sequence = ++this.#state.sequence
     const drafted = this.#documents.get(id)
     const base = drafted !== undefined ? drafted.base : this.#removed.has(id) ? undefined : this.#base.document(id)
-    const leaves = leavesOf(tree, drafted?.leaves ?? base?.leaves ?? [], sequence, bodyBytes)
+    const leaves = leavesOf(tree, drafted?.leaves ?? base?.leaves ?? [], sequence, bodyBytes, attempt)
     if (drafted === undefined) {
       const document = new DraftDocument(base, tree, leaves, sequence)
       this.#documents.set(id, document)
@@ -370,10 +371,15 @@ export function activeBytes(record: DocumentRecord | undefined): number {
   return record === undefined ? 0 : record.encodedBytes + record.bodyBytes
 }
 
-function leavesOf(tree: RevisionTree, before: readonly StoredLeaf[], sequence: number, bodyBytes: number): [StoredLeaf, ...StoredLeaf[]] {
+function leavesOf(
+  tree: RevisionTree, before: readonly StoredLeaf[], sequence: number, bodyBytes: number, attempt: number | undefined,
+): [StoredLeaf, ...StoredLeaf[]] {
   const leaves = tree.leafNodes().map((node): StoredLeaf => {
     const revision = revisionOf(node)
-    if (node.bodyKey === sequence) return { revision, deleted: node.deleted, bodySequence: sequence, bodyBytes }
+    if (node.bodyKey === sequence) {
+      const leaf = { revision, deleted: node.deleted, bodySequence: sequence, bodyBytes }
+      return attempt === undefined ? leaf : { ...leaf, attempt }
+    }
     const known = before.find(leaf => leaf.revision === revision)
     if (known === undefined) throw new Error(`leaf ${revision} has no body`)
     return known

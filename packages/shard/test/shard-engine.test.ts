@@ -93,7 +93,7 @@ describe('a shard engine', () => {
 
   it('confirms a known revision only when it is durable', async () => {
     slowDisk()
-    const store = (): Promise<void> => engine.storeRevisions({ revisions: [revision('a', ['x'], {})], revsLimit: 10 }, context)
+    const store = (): Promise<unknown> => engine.storeRevisions({ revisions: [revision('a', ['x'], {})], revsLimit: 10 }, context)
     let confirmed = false
     const calls = [store(), store().then(() => { confirmed = true })]
     await clock.advance(syncDelayMs - 1)

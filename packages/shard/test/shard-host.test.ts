@@ -35,11 +35,25 @@ describe('a shard host', () => {
     await second.close()
   })
 
+  it('recognises the attempt that made a revision after a restart', async () => {
+    const storage = new MemoryStorage()
+    const first = await ShardHost.open(shardRuntime(storage))
+    const claim = { ...edit('a', null, { claimed: true }), attempt: 1_234_567_890_123 }
+    const decided = await (await first.create(shardA)).updateDocuments({ edits: [claim], revsLimit: 10 }, context)
+    await first.close()
+    const second = await ShardHost.open(shardRuntime(storage))
+    const engine = await second.open(shardA)
+    expect(await engine.updateDocuments({ edits: [claim], revsLimit: 10 }, context)).to.deep.equal(decided)
+    const other = await engine.updateDocuments({ edits: [{ ...claim, attempt: 1 }], revsLimit: 10 }, context)
+    expect(other).to.deep.equal({ kind: 'decided', outcomes: [{ kind: 'conflict' }] })
+    await second.close()
+  })
+
   it('keeps trails over a restart, but for the last little steps', async () => {
     const storage = new MemoryStorage()
     const first = await ShardHost.open(shardRuntime(storage))
     const learning = await first.create(shardA)
-    const learn = (from: number, to: number): Promise<void> => learning.storeRevisions({
+    const learn = (from: number, to: number): Promise<unknown> => learning.storeRevisions({
       revisions: [], revsLimit: 10, trail: { history: 'north', base: { theirs: from, own: from }, points: [{ theirs: to, own: to }] },
     }, context)
     await learn(0, 5000)

@@ -10,6 +10,11 @@ export interface CoordinatorOptions {
   readonly decisionTimeoutMs: number
   /** Looking at other replicas before a stand-in decides, and before a conflict is answered; waiting for the last replicas of a purge. */
   readonly reviewTimeoutMs: number
+  /**
+   * A remote replica that owes a decision or a store for so long is probed; when the probe is not answered within the same
+   * time, the replica is taken for silent: another one decides, and the store is not waited for.
+   */
+  readonly silenceProbeMs: number
   /** One replica's time to make decided revisions durable. */
   readonly storeTimeoutMs: number
   /** Wait for one page of a scan before another replica takes over. */
@@ -60,6 +65,7 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   readHedgeMs: 250,
   decisionTimeoutMs: 5_000,
   reviewTimeoutMs: 1_000,
+  silenceProbeMs: 400,
   storeTimeoutMs: 15_000,
   scanPageTimeoutMs: 10_000,
   suspectMs: 5_000,

@@ -1,4 +1,4 @@
-import type { DocumentRevision, Leaf } from '@sectional/core'
+import type { CallContext, DocumentRevision, Leaf } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { namedBlobs, provideBlobs } from './blob-transfer.ts'
 import { writeCall } from './coordinator-scope.ts'
@@ -11,14 +11,16 @@ import { branchRevisions, mergeBranches } from './revision-merge.ts'
 /**
  * Stores on each target the leaves of one document that it lacks and another reachable replica has.
  *
- * @param targets whom to bring up to date; default every replica that answers
+ * @param targets whom to bring up to date, without waiting for nodes that were silent; default every replica that answers
+ * @param read how long each replica is asked; default as for any read
  * @returns how many replicas learned something
  */
 export async function convergeDocument(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string, requestId: string, targets?: (peer: Peer) => boolean,
+  read: CallContext = writeCall(scope.options.readTimeoutMs, { requestId }),
 ): Promise<number> {
-  const read = writeCall(scope.options.readTimeoutMs, { requestId })
-  const peers = scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node))
+  const isAsked = (peer: Peer): boolean => targets === undefined || targets(peer) || !scope.readHealth.isSuspect(peer.node)
+  const peers = scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node) && isAsked(peer))
   const answers = (await Promise.all(peers.map(async peer => {
     try {
       const snapshot = await peer.replica.openDocument({ id, body: false, tree: true }, read)
@@ -47,7 +49,7 @@ export async function convergeDocument(
 
 /** The missing leaves from whoever has them; a leaf whose body is gone everywhere stays behind. */
 async function gather(
-  scope: CoordinatorScope, known: readonly { readonly peer: Peer; readonly revisions: ReadonlySet<string> }[], missing: readonly Leaf[], id: string, call: ReturnType<typeof writeCall>,
+  scope: CoordinatorScope, known: readonly { readonly peer: Peer; readonly revisions: ReadonlySet<string> }[], missing: readonly Leaf[], id: string, call: CallContext,
 ): Promise<DocumentRevision[]> {
   const wanted = missing.map(leaf => leaf.revision)
   const holders = known.filter(({ revisions }) => wanted.some(revision => revisions.has(revision))).map(({ peer }) => peer)

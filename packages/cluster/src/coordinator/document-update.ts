@@ -1,6 +1,7 @@
-import { ApiError, editedAttachments } from '@sectional/core'
-import type { DocumentEdit, DocumentRevision, EditOutcome } from '@sectional/core'
+import { ApiError, attemptMax, editedAttachments } from '@sectional/core'
+import type { DocumentEdit, DocumentRevision } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { DecidedOutcome } from './conflict-review.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { DocumentWrite, RequestContext, WriteOptions, WriteOutcome } from './coordinator.ts'
@@ -65,8 +66,10 @@ async function decideBatch(
   context: RequestContext, outcomes: WriteOutcome[], failures: ApiError[],
 ): Promise<{ readonly distributed: Promise<void> } | undefined> {
   let decided
+  const firstAttempt = 1 + Math.floor(scope.runtime.random.fraction() * (attemptMax - batch.items.length))
+  const edits = batch.items.map((item, i): DocumentEdit => ({ ...item, attempt: firstAttempt + i }))
   try {
-    decided = await decideEdits(scope, db, place, batch.items, options, context)
+    decided = await decideEdits(scope, db, place, edits, options, context)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     failures.push(error)
@@ -74,23 +77,51 @@ async function decideBatch(
     return undefined
   }
   const revisions: DocumentRevision[] = []
+  /** Where each of them stands in the batch. */
+  const places: number[] = []
   decided.outcomes.forEach((outcome, i) => {
-    const item = batch.items[i]!
-    const { id, deleted, body } = item
-    if (outcome.kind === 'updated') revisions.push({ id, path: outcome.path, deleted, body, ...editedAttachments(item, outcome.path.start), ...(outcome.purges && { purges: outcome.purges }) })
-    outcomes[batch.indexes[i]!] = writeOutcome(id, outcome, false)
+    const edit = edits[i]!
+    if (outcome.kind === 'updated') {
+      places.push(i)
+      revisions.push(decidedRevision(edit, outcome))
+    }
+    if (outcome.kind === 'unknown') failures.push(unknownOutcome())
+    outcomes[batch.indexes[i]!] = writeOutcome(edit.id, outcome, false)
   })
   if (revisions.length === 0) return undefined
   const distribution = distributeRevisions(scope, place, { revisions, revsLimit: db.revsLimit }, decided.decider, options.w, context)
-  const distributed = distribution.then(({ verdict }) => {
-    if (verdict === 'met') return
-    decided.outcomes.forEach((outcome, i) => { outcomes[batch.indexes[i]!] = writeOutcome(batch.items[i]!.id, outcome, true) })
+  const distributed = distribution.then(({ verdict, rivals }) => {
+    if (verdict !== 'met') decided.outcomes.forEach((outcome, i) => { outcomes[batch.indexes[i]!] = writeOutcome(edits[i]!.id, outcome, true) })
+    for (const index of rivals) {
+      const error = rivalOutcome()
+      failures.push(error)
+      outcomes[batch.indexes[places[index]!]!] = errorOutcome(error)
+    }
   })
   return { distributed }
 }
 
-function writeOutcome(id: string, outcome: EditOutcome, accepted: boolean): WriteOutcome {
+function decidedRevision(edit: DocumentEdit, { path, purges }: DecidedOutcome & { readonly kind: 'updated' }): DocumentRevision {
+  const { id, deleted, body, attempt } = edit
+  return { id, path, deleted, body, ...editedAttachments(edit, path.start), ...(purges && { purges }), ...(attempt !== undefined && { attempt }) }
+}
+
+/** Seconds after which a client is asked to look again: a silent node is found dead within four. */
+const comeBack = { headers: { 'Retry-After': '5' } }
+
+function unknownOutcome(): ApiError {
+  return new ApiError('service_unavailable', 'It is not known whether the document was written: a node did not answer. Read the document before you try again.', comeBack)
+}
+
+/** Two replicas decided at the same time: neither edit has certainly won. */
+function rivalOutcome(): ApiError {
+  const reason = 'Another edit of the same revision was made at the same time on another node, and may win. Read the document before you try again.'
+  return new ApiError('service_unavailable', reason, comeBack)
+}
+
+function writeOutcome(id: string, outcome: DecidedOutcome, accepted: boolean): WriteOutcome {
   if (outcome.kind === 'conflict') return outcome
+  if (outcome.kind === 'unknown') return errorOutcome(unknownOutcome())
   if (outcome.kind === 'partition_overflow') return errorOutcome(new ApiError('partition_overflow', `Partition limit exceeded due to update on '${id}'`))
   return { kind: 'written', revision: `${outcome.path.start}-${outcome.path.ids[0]}`, accepted }
 }

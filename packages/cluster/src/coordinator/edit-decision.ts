@@ -1,22 +1,24 @@
 /**
- * One replica decides each edit (design.md section 4): whether it conflicts, and which revision it makes. The
- * others receive what was decided.
+ * One replica decides each edit: whether it conflicts, and which revision it makes. The others receive what was decided.
  *
- * When a replica does not answer, the next one is asked, although the first may have decided after all. That is
- * safe: the same edit of the same parent gives the same revision id everywhere, so two replicas that both decide
- * it agree. Only when another edit came between does the first one's revision stay as a conflict branch, which
- * the revision trees keep and anti-entropy spreads: nothing is lost. The client then hears 409 for an edit whose
- * outcome was unknown, as it would hear after a broken connection.
+ * Each edit has an attempt number that is the same in every call for it (`DocumentEdit.attempt`). So a replica that is
+ * asked again recognises the revision that it made for this very attempt, and when the first replica does not answer, the
+ * next one can be asked: two that both decide agree, as long as no other edit comes between.
+ *
+ * A silent replica may have decided, or decide yet. A conflict from the next one is then no answer: the edit may take
+ * effect all the same, as a conflict branch that may even win. The outcome of such an edit is `unknown`, and becomes 503.
  *
  * The first replica of the map decides nearly everything and so has seen nearly everything. A stand-in has not,
  * nor has one that is catching up: before such a replica decides, it is given the leaves that the others have of
- * the documents at hand. And a conflict is only answered after a look at whether the decider lags.
+ * the documents at hand. And a conflict is only answered after a review (`conflict-review.ts`).
  */
-import { mapBounded, parseRevision } from '@sectional/core'
+import { mapBounded } from '@sectional/core'
 import type { CallContext, DocumentEdit, EditOutcome, Leaf, ReplicaError, UpdateDocumentsReply } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { decision, decisionStep, withRefusal } from '../quorum/decision.ts'
 import { namedBlobs, provideBlobs } from './blob-transfer.ts'
+import { reviewConflicts } from './conflict-review.ts'
+import type { DecidedOutcome } from './conflict-review.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { RequestContext, WriteOptions } from './coordinator.ts'
@@ -24,13 +26,13 @@ import { convergeDocument } from './document-convergence.ts'
 import { partitionLimit } from './partition-limit.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
-import { branchRevisions } from './revision-merge.ts'
+import { SilenceWatch } from './silence-watch.ts'
 
 export interface DecidedEdits {
   /** Has the decided revisions on its disk. */
   readonly decider: Peer
   /** One per edit. */
-  readonly outcomes: readonly EditOutcome[]
+  readonly outcomes: readonly DecidedOutcome[]
 }
 
 /**
@@ -44,6 +46,10 @@ export function decideEdits(
   return new EditDecision(scope, db, place, edits, options, context).run()
 }
 
+type Answer =
+  | { readonly kind: 'decided'; readonly decider: Peer; readonly outcomes: readonly EditOutcome[] }
+  | { readonly kind: 'declined' | 'failed'; readonly decider: Peer }
+
 class EditDecision {
   readonly #scope: CoordinatorScope
   readonly #db: DatabaseRecord
@@ -53,7 +59,10 @@ class EditDecision {
   readonly #context: RequestContext
   readonly #deciders: readonly Peer[]
   readonly #review: CallContext
-  /** A replica that did not answer may have decided. */
+  readonly #errors: ReplicaError[] = []
+  /** Who was asked and has not answered. These never reject. */
+  readonly #open = new Map<Peer, Promise<Answer>>()
+  /** A call failed that may have been, or may yet be, carried out. */
   #unknownOutcome = false
 
   constructor(
@@ -70,31 +79,76 @@ class EditDecision {
   }
 
   async run(): Promise<DecidedEdits> {
-    const { metrics, decisionHealth, readHealth } = this.#scope
-    const errors: ReplicaError[] = []
     const [first] = this.#deciders
     const usual = first !== undefined && this.#scope.access.isFirst(this.#place, first)
     let state = decision(this.#deciders.length, usual)
     for (let step = decisionStep(state); step.kind === 'ask'; step = decisionStep(state)) {
       const decider = this.#deciders[step.replica]!
-      try {
-        if (step.refresh) await this.#refresh(decider)
-        const reply = await this.#ask(decider, this.#edits, step.refresh)
-        decisionHealth.answered(decider.node)
-        if (reply.kind === 'decided') {
-          metrics.decision(!step.refresh ? 'first' : usual && step.replica === 0 ? 'catching_up' : 'stand_in')
-          return { decider, outcomes: await this.#reviewConflicts(decider, reply.outcomes) }
-        }
-        state = withRefusal(state, 'declined')
-      } catch (error) {
-        const failure = asReplicaError(error)
-        errors.push(failure)
-        if (failure.code === 'timeout') for (const health of [decisionHealth, readHealth]) health.silent(decider.node)
-        this.#unknownOutcome ||= failure.code === 'timeout' || failure.code === 'unreachable'
-        state = withRefusal(state, 'failed')
+      this.#open.set(decider, this.#attempt(decider, step.refresh))
+      const answer = await this.#answerOf(decider)
+      if (answer?.kind === 'decided') {
+        this.#scope.metrics.decision(!step.refresh ? 'first' : usual && step.replica === 0 ? 'catching_up' : 'stand_in')
+        return this.#finish(answer.decider, answer.outcomes)
       }
+      state = withRefusal(state, answer?.kind ?? 'failed')
     }
-    throw shardFailure(errors)
+    // Nobody else is left to ask: a silent one may still answer before its time is over.
+    while (this.#open.size > 0) {
+      const answer = await this.#nextAnswer()
+      if (answer.kind === 'decided') return this.#finish(answer.decider, answer.outcomes)
+    }
+    throw shardFailure(this.#errors)
+  }
+
+  async #attempt(decider: Peer, refresh: boolean): Promise<Answer> {
+    const { decisionHealth, readHealth } = this.#scope
+    let sent = false
+    try {
+      if (refresh) await this.#refresh(decider)
+      sent = true
+      const reply = await this.#ask(decider, this.#edits, refresh)
+      decisionHealth.answered(decider.node)
+      return { ...reply, decider }
+    } catch (error) {
+      const failure = asReplicaError(error)
+      this.#errors.push(failure)
+      if (failure.code === 'timeout') for (const health of [decisionHealth, readHealth]) health.silent(decider.node)
+      this.#unknownOutcome ||= sent && !failure.nothingDone
+      return { kind: 'failed', decider }
+    }
+  }
+
+  /** The decider's answer, or the decision of one that was asked before; undefined: the decider is silent. */
+  async #answerOf(decider: Peer): Promise<Answer | undefined> {
+    if (decider.local && this.#open.size === 1) return this.#nextAnswer()
+    let watch: SilenceWatch | undefined
+    const silence = new Promise<undefined>(resolve => { watch = new SilenceWatch(this.#scope, [decider], () => resolve(undefined)) })
+    try {
+      for (;;) {
+        const answer = await this.#nextAnswer(silence)
+        if (answer === undefined || answer.kind === 'decided' || answer.decider === decider) return answer
+      }
+    } finally {
+      watch?.cancel()
+    }
+  }
+
+  #nextAnswer(): Promise<Answer>
+  #nextAnswer(silence: Promise<undefined>): Promise<Answer | undefined>
+  async #nextAnswer(silence?: Promise<undefined>): Promise<Answer | undefined> {
+    const answer = await Promise.race(silence === undefined ? this.#open.values() : [...this.#open.values(), silence])
+    if (answer !== undefined) this.#open.delete(answer.decider)
+    return answer
+  }
+
+  async #finish(decider: Peer, decided: readonly EditOutcome[]): Promise<DecidedEdits> {
+    const { scope, db, place, edits } = { scope: this.#scope, db: this.#db, place: this.#place, edits: this.#edits }
+    for (const call of this.#open.values()) scope.background.track(call.then(() => {}))
+    const examined = place.activeCount > 1 && decided.some(({ kind }) => kind === 'conflict')
+    const outcomes: readonly DecidedOutcome[] = !examined ? decided : await reviewConflicts(
+      { scope, db, place, edits, decider, call: this.#review, decide: some => this.#ask(decider, some, true) }, decided)
+    if (!this.#unknownOutcome && this.#open.size === 0) return { decider, outcomes }
+    return { decider, outcomes: outcomes.map(outcome => outcome.kind === 'updated' ? outcome : { kind: 'unknown' }) }
   }
 
   async #ask(decider: Peer, edits: readonly DocumentEdit[], force: boolean): Promise<UpdateDocumentsReply> {
@@ -122,47 +176,9 @@ class EditDecision {
       return { id, revisions: [...new Set(leaves.map(leaf => leaf.revision))] }
     })
     const diffs = await decider.replica.diffRevisions(known.filter(each => each.revisions.length > 0), this.#review)
-    await this.#converge(decider, diffs.filter(diff => diff.missing.length > 0).map(diff => diff.id))
-  }
-
-  /**
-   * A conflict may only mean that the decider lags: it lacks the parent, or has not heard that the document was
-   * deleted. Then it is brought up to date and decides again, once. And after an attempt whose outcome is unknown
-   * a conflict may be the edit itself, already there.
-   */
-  async #reviewConflicts(decider: Peer, decided: readonly EditOutcome[]): Promise<readonly EditOutcome[]> {
-    const conflicts = decided.flatMap((outcome, index) => outcome.kind === 'conflict' ? [index] : [])
-    if (conflicts.length === 0 || this.#deciders.length === 1) return decided
-    const outcomes = [...decided]
-    try {
-      const suspects = await mapBounded(conflicts, this.#scope.options.requestCallsMax, index => this.#lags(decider, this.#edits[index]!))
-      const lagging = conflicts.filter((_, i) => suspects[i])
-      const learned = await this.#converge(decider, [...new Set(lagging.map(index => this.#edits[index]!.id))])
-      const again = lagging.filter(index => learned.has(this.#edits[index]!.id))
-      if (again.length > 0) {
-        const reply = await this.#ask(decider, again.map(index => this.#edits[index]!), true)
-        this.#scope.metrics.decision('reviewed')
-        if (reply.kind === 'decided') reply.outcomes.forEach((outcome, i) => { outcomes[again[i]!] = outcome })
-      }
-      if (this.#unknownOutcome) await this.#recognizeOwn(decider, outcomes)
-    } catch (error) {
-      // The conflict stands: the decider is sure of it as far as it knows.
-      const { code, message } = asReplicaError(error)
-      this.#scope.runtime.log.debug({ requestId: this.#context.requestId, code, error: message }, 'a conflict could not be reviewed')
-    }
-    return outcomes
-  }
-
-  /** Whether the decider's conflict may come from what it has not seen. */
-  async #lags(decider: Peer, edit: DocumentEdit): Promise<boolean> {
-    if (edit.parent !== null) {
-      const [diff] = await decider.replica.diffRevisions([{ id: edit.id, revisions: [edit.parent] }], this.#review)
-      return diff !== undefined && diff.missing.length > 0
-    }
-    if (edit.deleted) return false
-    const other = this.#scope.access.readers(this.#place).find(peer => peer.node !== decider.node)
-    const [winner] = other === undefined ? [] : await this.#leavesOn(other, edit.id)
-    return winner?.deleted === true
+    const lagging = diffs.filter(diff => diff.missing.length > 0).map(diff => diff.id)
+    await mapBounded(lagging, this.#scope.options.repairsRunningMax, id =>
+      convergeDocument(this.#scope, this.#db, this.#place, id, this.#context.requestId, peer => peer.node === decider.node, this.#review))
   }
 
   async #leavesOn(peer: Peer, id: string): Promise<readonly Leaf[]> {
@@ -171,28 +187,6 @@ class EditDecision {
     } catch (error) {
       if (asReplicaError(error).code === 'timeout') this.#scope.readHealth.silent(peer.node)
       throw error
-    }
-  }
-
-  /** Brings the decider up to date; returns the documents of which it learned something. */
-  async #converge(decider: Peer, ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const learned = await mapBounded(ids, this.#scope.options.repairsRunningMax, id =>
-      convergeDocument(this.#scope, this.#db, this.#place, id, this.#context.requestId, peer => peer.node === decider.node))
-    return new Set(ids.filter((_, i) => learned[i]! > 0))
-  }
-
-  /** Turns a conflict into success where the decider has the very revision that the edit makes. */
-  async #recognizeOwn(decider: Peer, outcomes: EditOutcome[]): Promise<void> {
-    for (const [index, edit] of this.#edits.entries()) {
-      if (outcomes[index]!.kind !== 'conflict') continue
-      const own = `${edit.parent === null ? 1 : parseRevision(edit.parent).generation + 1}-${edit.revisionHash}`
-      const snapshot = await decider.replica.openDocument({ id: edit.id, body: false, tree: true }, this.#review)
-      for (const branch of snapshot?.tree ?? []) {
-        const at = branchRevisions(branch).indexOf(own)
-        if (at < 0) continue
-        outcomes[index] = { kind: 'updated', path: { start: branch.path.start - at, ids: branch.path.ids.slice(at) } }
-        break
-      }
     }
   }
 }

@@ -50,6 +50,6 @@ function repairLaggards(
   }
 }
 
-export function storeLocal(scope: CoordinatorScope, db: DatabaseRecord, peer: Peer, local: LocalDocument, context: RequestContext): Promise<void> {
-  return peer.replica.storeRevisions({ revisions: [], locals: [local], revsLimit: db.revsLimit }, writeCall(scope.options.storeTimeoutMs, context))
+export async function storeLocal(scope: CoordinatorScope, db: DatabaseRecord, peer: Peer, local: LocalDocument, context: RequestContext): Promise<void> {
+  await peer.replica.storeRevisions({ revisions: [], locals: [local], revsLimit: db.revsLimit }, writeCall(scope.options.storeTimeoutMs, context))
 }

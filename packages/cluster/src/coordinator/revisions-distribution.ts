@@ -1,23 +1,27 @@
 import { ReplicaError } from '@sectional/core'
-import type { StoreRevisionsRequest } from '@sectional/core'
+import type { StoreRevisionsReply, StoreRevisionsRequest } from '@sectional/core'
 import { namedBlobs, provideBlobs } from './blob-transfer.ts'
 import { writeCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { RequestContext } from './coordinator.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
 import { asReplicaError } from './replica-failures.ts'
+import { SilenceWatch } from './silence-watch.ts'
 import { WriteTally } from './write-tally.ts'
 
 export interface Distribution {
   /** `accepted`: durable somewhere, but on fewer than w replicas after all have replied. */
   readonly verdict: 'met' | 'accepted' | 'failed'
   readonly errors: readonly ReplicaError[]
+  /** Places in `revisions` of those of which a replica that has confirmed them knew a rival (`StoreRevisionsReply`). */
+  readonly rivals: ReadonlySet<number>
 }
 
 /**
  * Sends decided revisions to every replica but the one that has them already. Resolves as soon as w copies are
  * durable; the rest goes on as background work. Filling replicas receive and do not count. A replica that the shard got
- * meanwhile receives them too, and w counts by the old map and the new.
+ * meanwhile receives them too, and w counts by the old map and the new. A silent replica (`silence-watch.ts`) is sent them
+ * and not waited for.
  *
  * @param decider the replica that made the revisions durable when it decided; null: none has them yet
  * @param w as the client gave it
@@ -27,6 +31,7 @@ export function distributeRevisions(
 ): Promise<Distribution> {
   return new Promise(resolve => {
     const errors: ReplicaError[] = []
+    const rivals = new Set<number>()
     const tally = new WriteTally(scope.access, place, w)
     const asked = new Set<string>()
     if (decider !== null) {
@@ -34,13 +39,25 @@ export function distributeRevisions(
       tally.durable(decider.node)
     }
     let settled = false
+    const watches: SilenceWatch[] = []
+    const failed = (peer: Peer, error: ReplicaError): void => {
+      errors.push(error)
+      tally.failed(peer.node)
+      settle()
+    }
     const send = (to: ShardPlace): void => {
-      for (const peer of scope.access.peers(to)) {
-        if (asked.has(peer.node)) continue
+      const peers = scope.access.peers(to).filter(peer => !asked.has(peer.node))
+      if (peers.length === 0) return
+      const watch = new SilenceWatch(scope, peers.filter(peer => scope.access.isReachable(peer.node)), peer =>
+        failed(peer, new ReplicaError('timeout', `${peer.node} is silent`)))
+      watches.push(watch)
+      for (const peer of peers) {
         asked.add(peer.node)
-        scope.background.track(storeOn(scope, place, peer, request, context).then(error => {
-          if (error !== null) errors.push(error)
-          tally[error === null ? 'durable' : 'failed'](peer.node)
+        scope.background.track(storeOn(scope, place, peer, request, context).then(reply => {
+          watch.answered(peer)
+          if (reply instanceof ReplicaError) return failed(peer, reply)
+          for (const index of settled ? [] : reply.rivals) rivals.add(index)
+          tally.durable(peer.node)
           settle()
         }))
       }
@@ -52,27 +69,31 @@ export function distributeRevisions(
       const verdict = tally.verdict()
       if (verdict === 'waiting') return
       settled = true
+      for (const watch of watches) watch.cancel()
       scope.metrics.write(verdict)
-      resolve({ verdict, errors })
+      resolve({ verdict, errors, rivals })
     }
     send(place)
     settle()
   })
 }
 
-/** Null when the replica has the revisions on disk. */
-async function storeOn(scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: RequestContext): Promise<ReplicaError | null> {
+/** The reply of a replica that has the revisions on disk, or why it has not. */
+async function storeOn(
+  scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: RequestContext,
+): Promise<StoreRevisionsReply | ReplicaError> {
   const bytes = requestBytes(request)
   try {
     if (!scope.access.isReachable(peer.node)) throw new ReplicaError('unreachable', `no link to ${peer.node}`)
     if (!scope.stores.enter(peer.node, bytes)) throw new ReplicaError('overloaded', `too many writes under way to ${peer.node}`)
+    let reply
     try {
-      await storeWithBlobs(scope, place, peer, request, context)
+      reply = await storeWithBlobs(scope, place, peer, request, context)
     } finally {
       scope.stores.leave(peer.node, bytes)
     }
     scope.decisionHealth.answered(peer.node)
-    return null
+    return reply
   } catch (error) {
     const failure = asReplicaError(error)
     if (failure.code === 'timeout') scope.decisionHealth.silent(peer.node)
@@ -82,14 +103,16 @@ async function storeOn(scope: CoordinatorScope, place: ShardPlace, peer: Peer, r
 }
 
 /** A replica that was away while content was written gets it from the others first. */
-async function storeWithBlobs(scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: RequestContext): Promise<void> {
+async function storeWithBlobs(
+  scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: RequestContext,
+): Promise<StoreRevisionsReply> {
   const call = writeCall(scope.options.storeTimeoutMs, context)
   try {
-    await peer.replica.storeRevisions(request, call)
+    return await peer.replica.storeRevisions(request, call)
   } catch (error) {
     if (asReplicaError(error).code !== 'missing_blob') throw error
     await provideBlobs(scope, peer, namedBlobs(request.revisions), place, context.requestId)
-    await peer.replica.storeRevisions(request, call)
+    return await peer.replica.storeRevisions(request, call)
   }
 }
 

@@ -15,7 +15,7 @@ import type {
   AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentEdit, DocumentLeaves, DocumentRevision, DocumentRow,
   DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo,
   PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, TimeSpan,
-  ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
+  ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   TrailPoint, UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from './shard-replica.ts'
 import { fittingFirst, openedBytes, ReplicaError } from './shard-replica.ts'
@@ -56,6 +56,8 @@ export class MemoryShardReplica implements ShardReplica {
   readonly #purgesSeen = new Map<string, number>()
   #purges: readonly PurgeRow[] = []
   #timeSpans: readonly TimeSpan[] = []
+  /** Document and revision -> the attempt that made it. */
+  readonly #attempts = new Map<string, number>()
   #purgeSequence = 0
   #sequence = 0
   #bodyKey = 0
@@ -94,14 +96,20 @@ export class MemoryShardReplica implements ShardReplica {
     return { kind: 'decided', outcomes }
   }
 
-  async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
+  async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<StoreRevisionsReply> {
     this.#check(context)
     if (request.missed) this.#options.onMissed?.()
     this.#requireBlobs(request.revisions)
     const before = this.#sequence
-    for (const revision of request.revisions) {
-      const name = `${revision.path.start}-${revision.path.ids[0]}`
-      if (request.external || !isPurged(this.#purgesOf(revision.id), name, revision.purges)) this.#merge(revision, request.revsLimit)
+    const rivals: number[] = []
+    for (const [index, revision] of request.revisions.entries()) {
+      const { id, path, purges, attempt } = revision
+      const name = `${path.start}-${path.ids[0]}`
+      if (!request.external && isPurged(this.#purgesOf(id), name, purges)) continue
+      const stored = this.#attempts.get(`${id}/${name}`)
+      const known = this.#tree(id).isLeaf(name)
+      this.#merge(revision, request.revsLimit)
+      if (attempt !== undefined && (this.#tree(id).hasSibling(path) || (known && stored !== undefined && stored !== attempt))) rivals.push(index)
     }
     for (const local of request.locals ?? []) {
       const stored = this.#locals.get(local.id)?.document
@@ -114,6 +122,7 @@ export class MemoryShardReplica implements ShardReplica {
       this.#trails.set(history, extendTrail(this.#trails.get(history) ?? [], base, points))
     }
     if (this.#sequence > before) this.#committed()
+    return { rivals }
   }
 
   async diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly ReplicaDiff[]> {
@@ -382,7 +391,11 @@ export class MemoryShardReplica implements ShardReplica {
     const body = node && this.#body(node.bodyKey)
     if (node === undefined || body === undefined) return { kind: 'missing', revision }
     const purges = purgesOf(this.#purgesOf(id), revision)
-    return { kind: 'found', revision: { id, path: tree.path(revision)!, deleted: node.deleted, ...body, ...(purges.length > 0 && { purges }) } }
+    const attempt = tree.isLeaf(revision) ? this.#attempts.get(`${id}/${revision}`) : undefined
+    return {
+      kind: 'found',
+      revision: { id, path: tree.path(revision)!, deleted: node.deleted, ...body, ...(purges.length > 0 && { purges }), ...(attempt !== undefined && { attempt }) },
+    }
   }
 
   #purgesOf(id: string): PurgeRow[] {
@@ -392,20 +405,28 @@ export class MemoryShardReplica implements ShardReplica {
   #edit(edit: DocumentEdit, { revsLimit, partitionBytesMax }: UpdateDocumentsRequest): EditOutcome {
     const tree = this.#tree(edit.id)
     const decision = tree.decideEdit(edit.parent, edit.deleted)
-    if (decision.kind === 'conflict') return decision
+    if (decision.kind === 'conflict') return this.#again(edit, tree) ?? decision
     if (partitionBytesMax !== undefined && !edit.deleted && this.#partition(edit.id.split(':', 1)[0]!).sizes.external >= partitionBytesMax) return { kind: 'partition_overflow' }
     const { parent } = decision
     const hash = parent === edit.parent ? edit.revisionHash
       : revisionHash({ deleted: edit.deleted, parent, body: edit.body, attachments: attachmentDigests(edit.attachments) })
     const above = parent === null ? { start: 0, ids: [] } : tree.path(parent)!
     const path = { start: (parent === null ? 0 : parseRevision(parent).generation) + 1, ids: [hash, ...above.ids] }
-    this.#merge({ id: edit.id, path, deleted: edit.deleted, body: edit.body, ...editedAttachments(edit, path.start) }, revsLimit)
+    this.#merge({ id: edit.id, path, deleted: edit.deleted, body: edit.body, ...editedAttachments(edit, path.start), ...(edit.attempt !== undefined && { attempt: edit.attempt }) }, revsLimit)
     const revision = `${path.start}-${hash}`
     const purges = purgesOf(this.#purgesOf(edit.id), revision)
     return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
   }
 
-  #merge({ id, path, deleted, body, attachments }: DocumentRevision, revsLimit: number): void {
+  /** The revision that this very attempt made before, while it is a leaf and has no rival. */
+  #again({ id, attempt }: DocumentEdit, tree: RevisionTree): EditOutcome | undefined {
+    const own = attempt === undefined ? undefined : tree.leaves().find(({ revision }) => this.#attempts.get(`${id}/${revision}`) === attempt)
+    if (own === undefined || tree.hasSibling(tree.path(own.revision)!)) return undefined
+    const purges = purgesOf(this.#purgesOf(id), own.revision)
+    return { kind: 'updated', path: tree.path(own.revision)!, ...(purges.length > 0 && { purges }) }
+  }
+
+  #merge({ id, path, deleted, body, attachments, attempt }: DocumentRevision, revsLimit: number): void {
     const before = this.#tree(id)
     const bodyKey = ++this.#bodyKey
     const { tree, result } = before.merge(path, { deleted, bodyKey })
@@ -414,6 +435,7 @@ export class MemoryShardReplica implements ShardReplica {
     // A known revision may bring ancestors that are cut off again at once: nothing changed.
     if (result === 'internal' && Buffer.compare(stemmed.encode(), before.encode()) === 0) return
     if (result !== 'internal') this.#bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
+    if (result !== 'internal' && attempt !== undefined) this.#attempts.set(`${id}/${path.start}-${path.ids[0]}`, attempt)
     this.#documents.set(id, { tree: stemmed, sequence: ++this.#sequence })
     this.#timeSpans = withChange(this.#timeSpans, this.#options.now?.() ?? timeSpanMin, this.#sequence)
   }

@@ -3,6 +3,7 @@
  * `@sectional/core/shard-replica-suite`.
  */
 import { attachmentCases, blobCases } from './shard-replica-suite/attachments.ts'
+import { attemptCases } from './shard-replica-suite/attempts.ts'
 import { callCases } from './shard-replica-suite/calls.ts'
 import { convergenceCases, digestCases } from './shard-replica-suite/convergence.ts'
 import { editCases, orderCases, replicatedCases, tombstoneCases } from './shard-replica-suite/edits.ts'
@@ -27,6 +28,7 @@ export function shardReplicaSuite(name: string, makeReplica: MakeReplica): void 
     editCases(fixture)
     orderCases(fixture)
     tombstoneCases(fixture)
+    attemptCases(fixture)
     replicatedCases(fixture)
     readCases(fixture)
     documentScanCases(fixture)

@@ -61,6 +61,8 @@ export interface DocumentRevision {
   readonly attachments?: readonly AttachmentRecord[]
   /** Purges that name this revision and that its sender had applied before it got the revision (anew). Absent: none. */
   readonly purges?: readonly string[]
+  /** The attempt that made it (`DocumentEdit`), while the sender knows it. Absent: none, or it is forgotten. */
+  readonly attempt?: number
 }
 
 /** An interactive edit: the deciding replica checks for conflict and makes the new revision. */
@@ -77,7 +79,17 @@ export interface DocumentEdit {
   readonly revisionHash: string
   /** Every attachment of the new revision; absent: none. An edit that revives a tombstone wrote all of them (`revpos`). */
   readonly attachments?: readonly AttachmentRecord[]
+  /**
+   * A random number from 1 to `attemptMax` that names one client's attempt to make this edit; the coordinator sends the
+   * same number with each call that it makes for it. It is stored with the leaf. A replica whose leaf is the very revision
+   * that the edit makes, by the same attempt, answers `updated` again, unless the parent got another child. Another client's edit with the same content has
+   * another number, and gets `conflict`. Absent: a repeated call conflicts with the first one.
+   */
+  readonly attempt?: number
 }
+
+/** 2^48: two edits of one parent with equal content share a number once in 2^48 cases. */
+export const attemptMax = 2 ** 48
 
 export type EditOutcome =
   /**
@@ -129,6 +141,16 @@ export interface StoreRevisionsRequest {
    */
   readonly external?: boolean
 }
+
+export interface StoreRevisionsReply {
+  /**
+   * Places in `revisions` of those that are stored but were not the first here: their parent has another child (without a
+   * parent: the document has another root), or the leaf was made by another attempt. Only for revisions that name theirs.
+   */
+  readonly rivals: readonly number[]
+}
+
+export const noRivals: StoreRevisionsReply = Object.freeze({ rivals: Object.freeze([]) })
 
 /** One document's part of a purge, as replicas hand it on. Each replica applies it once, whoever brings it. */
 export interface Purge {
@@ -389,7 +411,7 @@ export interface ShardReplica {
   /** In order. Where bodies are large, of the first requests only (`openedBytesMax`), and of the first one in any case: the others are to be asked for again. */
   openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]>
   updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply>
-  storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void>
+  storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<StoreRevisionsReply>
   diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly ReplicaDiff[]>
   scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncIterable<readonly DocumentRow[]>
   /** Live documents with an id before `before` (byte order), or all when absent. */
@@ -452,12 +474,19 @@ export type ReplicaErrorCode =
   | 'missing_blob' // content that the call reads, or that its revisions name, is not on that node: nothing was done
   | 'damaged_blob' // content on that node's disk is not what was written
 
+const nothingDoneCodes: ReadonlySet<ReplicaErrorCode> = new Set<ReplicaErrorCode>(['not_hosted', 'overloaded', 'missing_blob'])
+
 /** Why a call on a replica failed as a whole. */
 export class ReplicaError extends Error {
   readonly code: ReplicaErrorCode
-  constructor(code: ReplicaErrorCode, message: string, options?: { cause?: unknown }) {
+  /** True: the call certainly wrote nothing and never will. False: the outcome of a write is unknown. */
+  readonly nothingDone: boolean
+
+  /** @param options `nothingDone`: default by the code */
+  constructor(code: ReplicaErrorCode, message: string, options?: { readonly cause?: unknown; readonly nothingDone?: boolean }) {
     super(message, options)
     this.name = 'ReplicaError'
     this.code = code
+    this.nothingDone = options?.nothingDone ?? nothingDoneCodes.has(code)
   }
 }

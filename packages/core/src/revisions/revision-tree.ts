@@ -154,6 +154,13 @@ export class RevisionTree {
     })
   }
 
+  /** Whether the parent of a path's end has another child; for a first revision, whether the tree has another root. */
+  hasSibling({ start, ids: [hash, parent] }: RevisionPath): boolean {
+    if (this.#chain !== null && this.has(`${start}-${hash}`)) return false
+    return this.nodes().some(node => node.generation === start && node.hash !== hash
+      && (parent === undefined ? node.parents.length === 0 : node.parents.includes(parent)))
+  }
+
   /** Adds a revision with its ancestry; see the head of this file. */
   merge(path: RevisionPath, leaf: LeafInfo): MergedTree {
     const head = path.ids[0]

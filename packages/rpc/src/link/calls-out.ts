@@ -29,10 +29,12 @@ export function timerMs(timeoutMs: number): number { return Math.min(timeoutMs, 
 const replicaErrorCodes: ReadonlySet<string> = new Set<ReplicaErrorCode>(
   ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'other_history', 'overloaded', 'storage', 'closed', 'protocol', 'missing_blob', 'damaged_blob'])
 
+const notSent = { nothingDone: true } as const
+
 /** The peer's answer to a call that failed there. */
 export function failureError(failure: WireMessage): ReplicaError {
   return replicaErrorCodes.has(failure.code)
-    ? new ReplicaError(failure.code as ReplicaErrorCode, failure.reason)
+    ? new ReplicaError(failure.code as ReplicaErrorCode, failure.reason, { ...(failure.nothingDone && { nothingDone: true }) })
     : new ReplicaError('protocol', `the peer failed with the unknown code ${failure.code}: ${failure.reason}`)
 }
 
@@ -78,9 +80,9 @@ export class CallsOut {
    */
   begin(exchange: Exchange, shard: ShardId | null, request: object, payload: PayloadWriter, context: CallContext): number {
     const { limits, outbox, peerNode } = this.options
-    if (this.#closed) throw this.#closed
-    if (context.signal?.aborted) throw new ReplicaError('cancelled', `${exchange.verb} was cancelled`)
-    if (!(context.timeoutMs > 0)) throw new ReplicaError('timeout', `no time is left for ${exchange.verb}`)
+    if (this.#closed) throw new ReplicaError(this.#closed.code, this.#closed.message, notSent)
+    if (context.signal?.aborted) throw new ReplicaError('cancelled', `${exchange.verb} was cancelled`, notSent)
+    if (!(context.timeoutMs > 0)) throw new ReplicaError('timeout', `no time is left for ${exchange.verb}`, notSent)
     const kind = callClass(exchange.verb, request)
     this.#budget.check(kind, limit => `${limit} ${kind} calls wait for ${peerNode}`)
     const { queuedBytes } = outbox
@@ -90,7 +92,7 @@ export class CallsOut {
     const message = encodeMessage({ id, call }, payload)
     if (message.bytes > limits.maxMessageBytes) {
       const reason = `${exchange.verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: send it in parts`
-      throw new ReplicaError('protocol', reason)
+      throw new ReplicaError('protocol', reason, notSent)
     }
     this.#exchanges.set(id, { exchange, kind })
     this.#budget.begin(kind)

@@ -104,13 +104,13 @@ export class CallsServed {
   }
 
   fail(id: number, verb: string, error: unknown): void {
-    const { code, reason } = this.#describe(verb, error)
+    const { code, reason, nothingDone } = this.#describe(verb, error)
     this.options.metrics.served(verb, code)
-    if (!this.#closed) this.options.outbox.add(encodeMessage({ id, failure: { code, reason } }, undefined))
+    if (!this.#closed) this.options.outbox.add(encodeMessage({ id, failure: { code, reason, nothingDone } }, undefined))
   }
 
-  #describe(verb: string, error: unknown): { readonly code: ReplicaErrorCode; readonly reason: string } {
-    if (error instanceof ReplicaError) return { code: error.code, reason: error.message }
+  #describe(verb: string, error: unknown): { readonly code: ReplicaErrorCode; readonly reason: string; readonly nothingDone?: boolean } {
+    if (error instanceof ReplicaError) return { code: error.code, reason: error.message, nothingDone: error.nothingDone }
     if (error instanceof ProtocolError) {
       this.options.log.warn({ verb, reason: error.message }, 'a peer sent a malformed request')
       return { code: 'protocol', reason: error.message }

@@ -127,6 +127,7 @@ message Reply {
 message Failure {
   string code = 1;
   string reason = 2;
+  bool nothing_done = 3;
 }
 message Cancel {}
 message Page {
@@ -175,6 +176,7 @@ message Revision {
   uint32 body_length = 4;
   repeated Attachment attachments = 5;
   repeated string purges = 10;
+  double attempt = 11;
 }
 message Attachment {
   string name = 1;
@@ -236,6 +238,7 @@ message Edit {
   string revision_hash = 4;
   uint32 body_length = 5;
   repeated Attachment attachments = 6;
+  double attempt = 7;
 }
 message UpdateDocuments {
   repeated Edit edits = 1;
@@ -265,7 +268,9 @@ message StoreRevisions {
   TrailExtension trail = 11;
   bool missed = 12;
 }
-message StoreRevisionsReply {}
+message StoreRevisionsReply {
+  repeated uint32 rivals = 1;
+}
 message TrailExtension {
   string history = 1;
   TrailPoint base = 2;

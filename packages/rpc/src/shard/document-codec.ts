@@ -31,15 +31,20 @@ export function decodeBound(message: WireMessage | null): IdBound | undefined {
 export function encodeRevision(revision: DocumentRevision, payload: PayloadWriter): object {
   return {
     id: revision.id, path: revision.path, deleted: revision.deleted, bodyLength: payload.add(revision.body),
-    attachments: encodeAttachments(revision.attachments), purges: revision.purges,
+    attachments: encodeAttachments(revision.attachments), purges: revision.purges, attempt: revision.attempt,
   }
 }
 
 export function decodeRevision(message: WireMessage, payload: PayloadReader): DocumentRevision {
   return {
     id: message.id, path: decodePath(message.path), deleted: message.deleted, body: payload.take(message.bodyLength), ...decodeAttachments(message),
-    ...(message.purges.length > 0 && { purges: [...message.purges] }),
+    ...(message.purges.length > 0 && { purges: [...message.purges] }), ...decodeAttempt(message),
   }
+}
+
+/** For spreading into what has one. */
+export function decodeAttempt({ attempt }: WireMessage): { readonly attempt?: number } {
+  return attempt === 0 ? {} : { attempt: count(attempt, 'attempt') }
 }
 
 export function encodeAttachments(attachments: readonly AttachmentRecord[] | undefined): object[] | undefined {

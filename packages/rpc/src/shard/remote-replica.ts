@@ -2,7 +2,7 @@ import type {
   BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
   OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
   ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
-  ShardReplica, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
+  ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
   UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import type { StreamVerb, Verb } from '../schema/verb.ts'
@@ -39,7 +39,7 @@ export class RemoteReplica implements ShardReplica {
     return this.#caller.call(verbs.updateDocuments, this.#shard, request, context)
   }
 
-  storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
+  storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<StoreRevisionsReply> {
     return this.#caller.call(verbs.storeRevisions, this.#shard, request, context)
   }
 

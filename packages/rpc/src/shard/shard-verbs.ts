@@ -1,7 +1,8 @@
 /** Every verb of `ShardReplica` that answers once, as it travels (proto/shard.proto). */
+import { noRivals } from '@sectional/core'
 import type {
   DigestBuckets, DocumentEdit, DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenedRevision,
-  OpenRevisionsRequest, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
+  OpenRevisionsRequest, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, StoreRevisionsReply, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import { count, limit, ProtocolError, required } from '../schema/schema.ts'
@@ -9,7 +10,7 @@ import type { WireMessage } from '../schema/schema.ts'
 import type { PayloadReader } from '../schema/payload.ts'
 import type { Verb } from '../schema/verb.ts'
 import {
-  decodeAttachments, decodeBlobHash, decodeBound, decodeBranch, decodeCheckpoint, decodeLeaves, decodeLocal, decodePath, decodeRevision, decodeTrail, encodeAttachments, encodeBlobHash,
+  decodeAttachments, decodeAttempt, decodeBlobHash, decodeBound, decodeBranch, decodeCheckpoint, decodeLeaves, decodeLocal, decodePath, decodeRevision, decodeTrail, encodeAttachments, encodeBlobHash,
   encodeLocal, encodeRevision,
 } from './document-codec.ts'
 
@@ -78,6 +79,7 @@ export const updateDocuments: Verb<UpdateDocumentsRequest, UpdateDocumentsReply>
       revisionHash: edit.revisionHash,
       bodyLength: payload.add(edit.body),
       attachments: encodeAttachments(edit.attachments),
+      attempt: edit.attempt,
     })),
     revsLimit: limit(revsLimit),
     force,
@@ -90,6 +92,7 @@ export const updateDocuments: Verb<UpdateDocumentsRequest, UpdateDocumentsReply>
       revisionHash: edit.revisionHash,
       body: payload.take(edit.bodyLength),
       ...decodeAttachments(edit),
+      ...decodeAttempt(edit),
     })),
     revsLimit: message.revsLimit,
     ...(message.force && { force: true }),
@@ -114,7 +117,7 @@ function decodeOutcome({ updated, purges, partitionOverflow }: WireMessage): Edi
   return { kind: 'updated', path: decodePath(updated), ...(purges.length > 0 && { purges: [...purges] }) }
 }
 
-export const storeRevisions: Verb<StoreRevisionsRequest, void> = {
+export const storeRevisions: Verb<StoreRevisionsRequest, StoreRevisionsReply> = {
   name: 'storeRevisions',
   encodeRequest: ({ revisions, locals, revsLimit, checkpoint, trail, external, missed }, payload) => ({
     external,
@@ -134,8 +137,8 @@ export const storeRevisions: Verb<StoreRevisionsRequest, void> = {
     ...(message.external && { external: true }),
     ...(message.missed && { missed: true }),
   }),
-  encodeReply: () => ({}),
-  decodeReply: () => undefined,
+  encodeReply: reply => reply,
+  decodeReply: message => message.rivals.length === 0 ? noRivals : { rivals: [...message.rivals] },
 }
 
 export const diffRevisions: Verb<readonly { readonly id: string; readonly revisions: readonly string[] }[], readonly ReplicaDiff[]> = {

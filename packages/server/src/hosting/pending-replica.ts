@@ -2,7 +2,7 @@ import type {
   BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
   OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
   ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica,
-  StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+  StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
   WrittenBlob,
 } from '@sectional/core'
 
@@ -30,7 +30,7 @@ export class PendingReplica implements ShardReplica {
     return (await this.#open()).updateDocuments(request, context)
   }
 
-  async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<void> {
+  async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<StoreRevisionsReply> {
     return (await this.#open()).storeRevisions(request, context)
   }
 

@@ -107,9 +107,12 @@ class ShardSalvage {
     for (const node of record?.tree.leafNodes() ?? []) {
       const revision = revisionOf(node)
       const path = record!.tree.path(revision)!
+      const attempt = record!.leaves.find(leaf => leaf.revision === revision)?.attempt
       const content = await this.#body(node.bodyKey)
       const purges = purgesOf(this.#purges.get(id) ?? [], revision)
-      if (content !== undefined) found.push({ id, path, deleted: node.deleted, ...content, ...(purges.length > 0 && { purges }) })
+      if (content !== undefined) {
+        found.push({ id, path, deleted: node.deleted, ...content, ...(purges.length > 0 && { purges }), ...(attempt !== undefined && { attempt }) })
+      }
     }
     return found
   }

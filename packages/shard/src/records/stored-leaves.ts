@@ -12,10 +12,13 @@ export interface StoredLeaf {
   readonly bodySequence: number
   /** Bytes of JSON. */
   readonly bodyBytes: number
+  /** The attempt that made it (`DocumentEdit.attempt`); absent: none, or an earlier version of this program stored it. */
+  readonly attempt?: number
 }
 
 const deletedFlag = 1
 const hexHashFlag = 2
+const attemptFlag = 4
 const hashBytes = 16
 
 /** Winner first. Hashes that are not MD5 in lower-case hex are kept as they are. */
@@ -25,12 +28,13 @@ export function writeLeaves(writer: ByteWriter, leaves: readonly StoredLeaf[]): 
     const dash = leaf.revision.indexOf('-')
     const hash = leaf.revision.slice(dash + 1)
     const isHex = isHexHash(hash)
-    writer.byte((leaf.deleted ? deletedFlag : 0) | (isHex ? hexHashFlag : 0))
+    writer.byte((leaf.deleted ? deletedFlag : 0) | (isHex ? hexHashFlag : 0) | (leaf.attempt === undefined ? 0 : attemptFlag))
     writer.integer(Number(leaf.revision.slice(0, dash)))
     if (isHex) writer.hex(hash)
     else writer.text(hash)
     writer.integer(leaf.bodySequence)
     writer.integer(leaf.bodyBytes)
+    if (leaf.attempt !== undefined) writer.integer(leaf.attempt)
   }
 }
 
@@ -41,7 +45,8 @@ export function readLeaves(reader: ByteReader): [StoredLeaf, ...StoredLeaf[]] {
     const flags = reader.byte()
     const generation = reader.integer()
     const hash = (flags & hexHashFlag) === 0 ? reader.text() : reader.hex(hashBytes)
-    leaves.push({ revision: `${generation}-${hash}`, deleted: (flags & deletedFlag) !== 0, bodySequence: reader.integer(), bodyBytes: reader.integer() })
+    const leaf = { revision: `${generation}-${hash}`, deleted: (flags & deletedFlag) !== 0, bodySequence: reader.integer(), bodyBytes: reader.integer() }
+    leaves.push((flags & attemptFlag) === 0 ? leaf : { ...leaf, attempt: reader.integer() })
   }
   if (leaves.length === 0) throw new DamagedRecordError('a document record has no leaf')
   return leaves as [StoredLeaf, ...StoredLeaf[]]

@@ -1,7 +1,7 @@
 import type { DocumentEdit, EditOutcome, UpdateDocumentsRequest } from '@sectional/core'
 import { attachmentDigests, editedAttachments, purgesOf, readRevision, revisionHash, RevisionTree } from '@sectional/core'
 import { partitionOf } from '../records/partition-record.ts'
-import type { WriteDraft } from '../write-draft.ts'
+import type { DocumentView, WriteDraft } from '../write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
 
@@ -14,9 +14,10 @@ export function decideEdits(draft: WriteDraft, { edits, revsLimit, partitionByte
 
 function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, partitionBytesMax: number): EditOutcome {
   const { id, deleted, body } = edit
-  const before = draft.document(id)?.tree ?? RevisionTree.empty
+  const document = draft.document(id)
+  const before = document?.tree ?? RevisionTree.empty
   const decision = before.decideEdit(edit.parent, deleted)
-  if (decision.kind === 'conflict') return decision
+  if (decision.kind === 'conflict') return decidedBefore(draft, edit, document) ?? decision
   if (!deleted && isFull(draft, id, partitionBytesMax)) return { kind: 'partition_overflow' }
   const { parent } = decision
   // Reviving a tombstone: the caller hashed a first revision and could not know the parent.
@@ -27,11 +28,20 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, pa
   const { tree, cut } = stem(merged, revsLimit)
   // Where the limit once cut the tree apart, an edit can make a revision that is there already.
   if (result === 'internal') draft.putAncestry(id, tree)
-  else draft.putRevision(id, tree, { body, ...editedAttachments(edit, path.start) })
+  else draft.putRevision(id, tree, { body, ...editedAttachments(edit, path.start) }, edit.attempt)
   draft.dropBodies(cut)
   const purges = draft.anyPurges ? purgesOf(draft.purges(id), `${path.start}-${hash}`) : []
   // Before stemming: other replicas join the revision to its parent, even where this one has just cut that off.
   return { kind: 'updated', ...(purges.length > 0 && { purges }), path: ancestor === null ? path : merged.path(`${path.start}-${hash}`) ?? path }
+}
+
+/** The outcome of a call that was sent for the same attempt before, while the revision that it made is a leaf and has no rival. */
+function decidedBefore(draft: WriteDraft, { id, attempt }: DocumentEdit, document: DocumentView | undefined): EditOutcome | undefined {
+  const own = attempt === undefined ? undefined : document?.leaves.find(leaf => leaf.attempt === attempt)
+  const path = own === undefined ? null : document!.tree.path(own.revision)
+  if (own === undefined || path === null || document!.tree.hasSibling(path)) return undefined
+  const purges = draft.anyPurges ? purgesOf(draft.purges(id), own.revision) : []
+  return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
 }
 
 function isFull(draft: WriteDraft, id: string, bytesMax: number): boolean {

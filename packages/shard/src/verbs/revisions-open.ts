@@ -21,8 +21,8 @@ export async function openRevisions(records: ShardRecords, requests: readonly Op
   let next = 0
   const opened = located.map((entries, index) => entries.map((entry): OpenedRevision => {
     if (entry.kind === 'missing') return entry
-    const { id, path, deleted } = entry
-    const revision = { id, path, deleted, ...bodies[next++]! }
+    const { id, path, deleted, attempt } = entry
+    const revision = { id, path, deleted, ...bodies[next++]!, ...(attempt !== undefined && { attempt }) }
     const applied = purges === null ? [] : purgesOf(purges[index]!, `${path.start}-${path.ids[0]}`)
     return { kind: 'found', revision: applied.length === 0 ? revision : { ...revision, purges: applied } }
   }))
@@ -57,22 +57,24 @@ function fitting(documents: readonly (DocumentRecord | undefined)[], requests: r
 
 type Located =
   | { readonly kind: 'missing'; readonly revision: string }
-  | { readonly kind: 'found'; readonly id: string; readonly path: { readonly start: number; readonly ids: readonly string[] }; readonly deleted: boolean; readonly bodySequence: number; readonly bodyBytes: number }
+  | { readonly kind: 'found'; readonly id: string; readonly path: { readonly start: number; readonly ids: readonly string[] }; readonly deleted: boolean; readonly bodySequence: number; readonly bodyBytes: number; readonly attempt?: number | undefined }
 
 /** The size of a replaced revision's body is not recorded: it is taken to be the winner's. */
 function locate(document: DocumentRecord | undefined, { id, revisions, latest }: OpenRevisionsRequest): Located[] {
   if (document === undefined) return revisions === 'leaves' ? [] : revisions.map(revision => ({ kind: 'missing', revision }))
   const { tree, leaves } = document
   if (revisions === 'leaves') {
-    return leaves.map(({ revision, deleted, bodySequence, bodyBytes }) => ({ kind: 'found', id, path: tree.path(revision)!, deleted, bodySequence, bodyBytes }))
+    return leaves.map(({ revision, deleted, bodySequence, bodyBytes, attempt }) => (
+      { kind: 'found', id, path: tree.path(revision)!, deleted, bodySequence, bodyBytes, attempt }))
   }
   const named = latest ? newest(document, revisions) : revisions
   return named.map((revision): Located => {
     const node = tree.node(revision)
     const path = tree.path(revision)
     if (node === undefined || node.bodyKey === null || path === null) return { kind: 'missing', revision }
-    const { bodyBytes } = leaves.find(leaf => leaf.bodySequence === node.bodyKey) ?? leaves[0]
-    return { kind: 'found', id, path, deleted: node.deleted, bodySequence: node.bodyKey, bodyBytes }
+    const leaf = leaves.find(({ bodySequence }) => bodySequence === node.bodyKey)
+    const { bodyBytes } = leaf ?? leaves[0]
+    return { kind: 'found', id, path, deleted: node.deleted, bodySequence: node.bodyKey, bodyBytes, attempt: leaf?.attempt }
   })
 }
 

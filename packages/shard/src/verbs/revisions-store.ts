@@ -1,16 +1,17 @@
-import type { DocumentRevision, StoreRevisionsRequest } from '@sectional/core'
-import { isPurged, RevisionTree } from '@sectional/core'
+import type { DocumentRevision, StoreRevisionsReply, StoreRevisionsRequest } from '@sectional/core'
+import { isPurged, noRivals, RevisionTree } from '@sectional/core'
 import { supersedesLocal } from '../records/local-record.ts'
-import type { WriteDraft } from '../write-draft.ts'
+import type { DocumentView, WriteDraft } from '../write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
 
 /** Merges what other replicas or clusters decided: never a conflict, and no change for what is known. */
-export function decideRevisions(draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, trail, external }: StoreRevisionsRequest): void {
+export function decideRevisions(draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, trail, external }: StoreRevisionsRequest): StoreRevisionsReply {
+  const rivals: number[] = []
   for (const index of inIdOrder(revisions)) {
     const { id, path, purges } = revisions[index]!
     if (draft.anyPurges && external !== true && isPurged(draft.purges(id), `${path.start}-${path.ids[0]}`, purges)) continue
-    mergeRevision(draft, revisions[index]!, revsLimit)
+    if (mergeRevision(draft, revisions[index]!, revsLimit)) rivals.push(index)
   }
   for (const local of locals) {
     const existing = draft.localDocument(local.id)
@@ -18,16 +19,28 @@ export function decideRevisions(draft: WriteDraft, { revisions, locals = [], rev
   }
   if (checkpoint !== undefined) draft.putCheckpoint(checkpoint.history, checkpoint.sequence)
   if (trail !== undefined) draft.extendTrail(trail)
+  return rivals.length === 0 ? noRivals : { rivals }
 }
 
-function mergeRevision(draft: WriteDraft, { id, path, deleted, body, attachments }: DocumentRevision, revsLimit: number): void {
-  const before = draft.document(id)?.tree ?? RevisionTree.empty
+/** True: the revision has a rival here (`StoreRevisionsReply`). */
+function mergeRevision(draft: WriteDraft, revision: DocumentRevision, revsLimit: number): boolean {
+  const { id, path, deleted, body, attachments, attempt } = revision
+  const document = draft.document(id)
+  const before = document?.tree ?? RevisionTree.empty
   const { tree: merged, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
-  if (merged === before) return
+  const rivalled = attempt !== undefined && result !== 'new-leaf' && hasRival(revision, merged, document)
+  if (merged === before) return rivalled
   const { tree, cut } = stem(merged, revsLimit)
-  if (result !== 'internal') draft.putRevision(id, tree, { body, ...(attachments && { attachments }) })
+  if (result !== 'internal') draft.putRevision(id, tree, { body, ...(attachments && { attachments }) }, attempt)
   // A known revision may still bring ancestors; they may also be cut off again at once.
   else if (Buffer.compare(tree.encode(), before.encode()) !== 0) draft.putAncestry(id, tree)
-  else return
+  else return rivalled
   draft.dropBodies(cut)
+  return rivalled
+}
+
+/** @param document as it was before the merge */
+function hasRival({ path, attempt }: DocumentRevision, merged: RevisionTree, document: DocumentView | undefined): boolean {
+  const known = document?.leaves.find(leaf => leaf.revision === `${path.start}-${path.ids[0]}`)
+  return (known?.attempt !== undefined && known.attempt !== attempt) || merged.hasSibling(path)
 }

@@ -1,3 +1,4 @@
+import { noRivals } from '@sectional/core'
 import type { DocumentSnapshot } from '@sectional/core'
 import { everyNth, replicaBug } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
@@ -12,6 +13,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   }, replica => ({
     storeRevisions: async (request, context) => {
       void replica.storeRevisions(request, context).catch(() => {})
+      return noRivals
     },
   })),
   replicaBug({

@@ -7,7 +7,7 @@ const bucketCount = 16
 export function convergenceCases(fixture: ReplicaFixture): void {
   describe('anti-entropy', () => {
     it('never lowers a checkpoint, and keeps one per history', async () => {
-      const mark = (history: string, sequence: number): Promise<void> =>
+      const mark = (history: string, sequence: number): Promise<unknown> =>
         fixture.replica.storeRevisions({ revisions: [], revsLimit, checkpoint: { history, sequence } }, context)
       assert.deepEqual((await fixture.replica.replicaInfo(context)).seen, {})
       await mark('north', 10)
@@ -34,7 +34,7 @@ export function convergenceCases(fixture: ReplicaFixture): void {
 
     it('keeps where its changes stand in the logs of others, and follows that', async () => {
       const { replica } = fixture
-      const learn = (history: string, base: number, ...points: readonly (readonly [number, number])[]): Promise<void> => replica.storeRevisions({
+      const learn = (history: string, base: number, ...points: readonly (readonly [number, number])[]): Promise<unknown> => replica.storeRevisions({
         revisions: [], revsLimit, trail: { history, base: { theirs: base, own: base }, points: points.map(([theirs, own]) => ({ theirs, own })) },
       }, context)
       await learn('north', 0, [10, 3], [20, 8])

@@ -11,8 +11,8 @@ async function open(fixture: ReplicaFixture, id: string): Promise<LocalDocument 
   return (await fixture.replica.openLocalDocuments([id], context))[0] ?? null
 }
 
-function merge(fixture: ReplicaFixture, ...locals: LocalDocument[]): Promise<void> {
-  return fixture.replica.storeRevisions({ revisions: [], locals, revsLimit }, context)
+async function merge(fixture: ReplicaFixture, ...locals: LocalDocument[]): Promise<void> {
+  await fixture.replica.storeRevisions({ revisions: [], locals, revsLimit }, context)
 }
 
 export function localDocumentCases(fixture: ReplicaFixture): void {

@@ -1,0 +1,185 @@
+import type { ApiError, UpdateDocumentsRequest } from '@sectional/core'
+import { expect } from 'chai'
+import type { WriteOutcome } from '../../src/coordinator/coordinator.ts'
+import { edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
+
+type Edit = ReturnType<typeof edit>
+
+function revisionOf({ parent, revisionHash }: Edit): string {
+  return `${parent === null ? 1 : Number.parseInt(parent, 10) + 1}-${revisionHash}`
+}
+
+/** The one outcome, or the status of the error. */
+async function outcomeOf(written: Promise<readonly WriteOutcome[]>): Promise<WriteOutcome | number> {
+  return written.then(([outcome]) => outcome!, (error: ApiError) => error.status)
+}
+
+/** Three replicas that have the first revision of `x`. */
+async function worldWithDocument(): Promise<{ readonly world: ReplicaWorld; readonly parent: string }> {
+  const world = new ReplicaWorld()
+  const first = edit('x', null, { v: 0 })
+  const coordinator = world.coordinator('a')
+  await coordinator.updateDocuments(world.db, [first], { w: 3 }, request())
+  await coordinator.stop()
+  return { world, parent: revisionOf(first) }
+}
+
+describe('the outcome of an edit', () => {
+  it('is success when this very attempt was stored, whoever brought it to the replica that is asked next', async () => {
+    const { world, parent } = await worldWithDocument()
+    const claim = edit('x', parent, { claimed: true })
+    const [a, b] = [world.store('a'), world.store('b')]
+    const decide = a.updateDocuments.bind(a)
+    a.updateDocuments = async (decided, call) => {
+      const reply = await decide(decided, call)
+      // The lost decision reaches b by anti-entropy before b is asked.
+      const [leaf] = (await a.openRevisions([{ id: 'x', revisions: 'leaves', latest: false }], plainCall))[0]!
+      if (leaf?.kind === 'found') await b.storeRevisions({ revisions: [leaf.revision], revsLimit: 1000 }, plainCall)
+      return reply
+    }
+    world.faults.set('a', { kind: 'lose-reply', verbs: ['updateDocuments'] })
+    const [outcome] = await world.coordinator('c').updateDocuments(world.db, [claim], { w: 3 }, request())
+    expect(outcome).to.deep.equal({ kind: 'written', revision: revisionOf(claim), accepted: false })
+    for (const leaves of Object.values(await world.leavesOf('x'))) expect(leaves).to.have.length(1)
+  })
+
+  it('is success for one of two clients whose edits are equal, when the decider takes both and answers neither', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.faults.set('a', { kind: 'lose-reply', verbs: ['updateDocuments'] })
+    const outcomes = await Promise.all(['b', 'c'].map(node => outcomeOf(
+      world.coordinator(node).updateDocuments(world.db, [edit('x', parent, { claimed: true })], {}, request()))))
+    expect(outcomes.filter(outcome => typeof outcome === 'object' && outcome.kind === 'written')).to.have.length(1)
+    expect(outcomes.filter(outcome => outcome === 503)).to.have.length(1)
+  })
+
+  it('is unknown, and no conflict, while the first decider may have made the edit', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.cut('a', 'c')
+    world.faults.set('a', { kind: 'lose-reply', verbs: ['updateDocuments', 'openDocument', 'storeRevisions'] })
+    const mine = edit('x', parent, { by: 'b' })
+    const other = edit('x', parent, { by: 'c' })
+    // b's edit is decided by a, whose answers are lost; meanwhile b's replica decides c's edit.
+    const store = world.store('a')
+    const decide = store.updateDocuments.bind(store)
+    let theirs: WriteOutcome | number | undefined
+    store.updateDocuments = async (decided, call) => {
+      const reply = await decide(decided, call)
+      theirs = await outcomeOf(world.coordinator('c').updateDocuments(world.db, [other], { w: 2 }, request()))
+      return reply
+    }
+    const outcome = await outcomeOf(world.during(world.coordinator('b').updateDocuments(world.db, [mine], {}, request())))
+    expect(theirs).to.include({ kind: 'written', revision: revisionOf(other) })
+    expect(outcome).to.equal(503)
+    expect((await world.leavesOf('x')).a).to.deep.equal([{ revision: revisionOf(mine), deleted: false }])
+  })
+
+  for (const code of ['overloaded', 'not_hosted'] as const) {
+    it(`stays a certain conflict when the first decider did nothing (${code})`, async () => {
+      const { world, parent } = await worldWithDocument()
+      world.faults.set('a', { kind: 'fail', code, verbs: ['updateDocuments'] })
+      const coordinator = world.coordinator('b')
+      const first = await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 1 })], {}, request()))
+      expect(first).to.include({ kind: 'written' })
+      expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 2 })], {}, request()))).to.deep.equal({ kind: 'conflict' })
+    })
+  }
+
+  it('is told for each document of a bulk', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.faults.set('a', { kind: 'lose-reply', verbs: ['updateDocuments'] })
+    const late = edit('x', parent, { v: 1 })
+    await world.store('b').storeRevisions({ revisions: [{ id: 'x', path: { start: 2, ids: ['ff', parent.slice(2)] }, deleted: false, body: late.body }], revsLimit: 1000 }, plainCall)
+    const outcomes = await world.coordinator('c').updateDocuments(world.db, [late, edit('y', null, {})], {}, request())
+    expect(outcomes[0]).to.include({ kind: 'error', status: 503 })
+    expect(outcomes[1]).to.include({ kind: 'written' })
+  })
+
+  it('is success on one side only when two replicas decide different edits of one revision', async () => {
+    const { world, parent } = await worldWithDocument()
+    const [left, right] = [edit('x', parent, { by: 'left' }), edit('x', parent, { by: 'right' })]
+    // c misses nothing: it hears of both, one after the other.
+    world.cut('a', 'b')
+    const first = await outcomeOf(world.coordinator('a').updateDocuments(world.db, [left], { w: 2 }, request()))
+    expect(first).to.include({ kind: 'written', accepted: false })
+    await world.store('b').updateDocuments({ edits: [{ ...right, attempt: 9 }], revsLimit: 1000, force: true }, plainCall)
+    const path = { start: 2, ids: [right.revisionHash, parent.slice(2)] }
+    const stored = await world.store('c').storeRevisions({ revisions: [{ id: 'x', path, deleted: false, body: right.body, attempt: 9 }], revsLimit: 1000 }, plainCall)
+    expect(stored.rivals).to.deep.equal([0])
+  })
+})
+
+describe('the review of a conflict', () => {
+  it('has the decider decide again when the parent arrived after its decision', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.isolate('a')
+    const second = edit('x', parent, { v: 2 })
+    await world.coordinator('b').updateDocuments(world.db, [second], {}, request())
+    world.heal()
+    const store = world.store('a')
+    const decide = store.updateDocuments.bind(store)
+    let decisions = 0
+    store.updateDocuments = async (asked: UpdateDocumentsRequest, call) => {
+      const reply = await decide(asked, call)
+      // Read repair, say, brings the parent at once.
+      if (decisions++ === 0) await store.storeRevisions({ revisions: [{ id: 'x', path: { start: 2, ids: [second.revisionHash, parent.slice(2)] }, deleted: false, body: second.body }], revsLimit: 1000 }, plainCall)
+      return reply
+    }
+    const deletion = edit('x', revisionOf(second), {}, true)
+    expect(await outcomeOf(world.coordinator('c').updateDocuments(world.db, [deletion], {}, request()))).to.include({ kind: 'written' })
+    expect(decisions).to.equal(2)
+  })
+
+  it('does not call a conflict what it cannot examine', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.faults.set('a', { kind: 'fail', code: 'unreachable', verbs: ['diffRevisions'] })
+    const stale = edit('x', '1-00', { v: 2 })
+    expect(await outcomeOf(world.coordinator('b').updateDocuments(world.db, [stale], {}, request()))).to.equal(503)
+    world.faults.clear()
+    expect(await outcomeOf(world.coordinator('b').updateDocuments(world.db, [stale], {}, request()))).to.deep.equal({ kind: 'conflict' })
+    // A minority that has never seen the parent does not know either.
+    world.isolate('c')
+    const coordinator = world.coordinator('c')
+    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', '2-ff', {})], {}, request()))).to.equal(503)
+    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request()))).to.deep.equal({ kind: 'conflict' })
+    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 3 })], {}, request()))).to.include({ kind: 'written', accepted: true })
+  })
+})
+
+describe('a silent node', () => {
+  it('does not hold up decisions for a second, nor the ones after', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.faults.set('a', { kind: 'hang' })
+    const coordinator = world.coordinator('b')
+    const startedMs = world.clock.monotonic()
+    const first = edit('x', parent, { v: 1 })
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [first], {}, request())))).to.include({ kind: 'written', accepted: false })
+    expect(world.clock.monotonic() - startedMs).to.be.within(700, 1000)
+    const nextMs = world.clock.monotonic()
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], {}, request())))).to.include({ kind: 'written' })
+    expect(world.clock.monotonic()).to.equal(nextMs)
+    await world.during(coordinator.stop())
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
+
+  it('is told from one whose disk is slow, which decides by itself', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.faults.set('a', { kind: 'hang', verbs: ['updateDocuments'] })
+    const startedMs = world.clock.monotonic()
+    const coordinator = world.coordinator('b')
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 1 })], {}, request())))).to.include({ kind: 'written' })
+    expect(world.clock.monotonic() - startedMs).to.be.at.least(5000)
+    await world.during(coordinator.stop())
+  })
+
+  it('is not waited for by a write that needs its disk', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.faults.set('c', { kind: 'hang' })
+    const startedMs = world.clock.monotonic()
+    const coordinator = world.coordinator('a')
+    const outcome = await outcomeOf(world.during(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 1 })], { w: 3 }, request())))
+    expect(outcome).to.include({ kind: 'written', accepted: true })
+    expect(world.clock.monotonic() - startedMs).to.be.within(700, 1000)
+    await world.during(coordinator.stop())
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
+})
