@@ -43,7 +43,10 @@ export interface ReviewedDecision {
 export async function reviewConflicts(decision: ReviewedDecision, decided: readonly EditOutcome[]): Promise<readonly DecidedOutcome[]> {
   const { scope, edits } = decision
   const conflicts = decided.flatMap((outcome, index) => outcome.kind === 'conflict' ? [index] : [])
-  const standings = await mapBounded(conflicts, scope.options.requestCallsMax, index => examine(decision, edits[index]!))
+  // A replica with a short `_revs_limit` may have forgotten already that the parent was replaced by the same call.
+  const replaced = new Set(edits.filter((_, index) => decided[index]!.kind === 'updated').map(editedRevision))
+  const standings = await mapBounded(conflicts, scope.options.requestCallsMax, async index =>
+    replaced.has(editedRevision(edits[index]!)) ? 'certain' : examine(decision, edits[index]!))
   const outcomes: DecidedOutcome[] = [...decided]
   const again: number[] = []
   conflicts.forEach((index, i) => {
@@ -59,6 +62,10 @@ export async function reviewConflicts(decision: ReviewedDecision, decided: reado
   // Who lacks the parent may lack what is on the other side of a partition.
   for (const index of lagging) if (outcomes[index]!.kind === 'conflict' && edits[index]!.parent !== null) outcomes[index] = { kind: 'unknown' }
   return outcomes
+}
+
+function editedRevision({ id, parent }: DocumentEdit): string {
+  return `${parent ?? ''} ${id}`
 }
 
 async function decideAgain(decision: ReviewedDecision, lagging: readonly string[], edits: readonly DocumentEdit[]): Promise<readonly DecidedOutcome[]> {

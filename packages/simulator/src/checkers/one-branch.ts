@@ -2,7 +2,7 @@ import type { FinalState, Findings } from './final-state.ts'
 import { PurgeRecords } from './purge-records.ts'
 
 /** Edits of one document that may be on their way to a replica at a time, in any order: a limit below cuts off what would join them. */
-const revsLimitMin = 5
+export const revsLimitMin = 5
 
 /**
  * While all replicas reach each other, concurrent edits leave one branch: only revisions brought from elsewhere make

@@ -117,6 +117,27 @@ export const replicaBugs: readonly PlantedBug[] = [
     }
   }),
   replicaBug({
+    name: 'equal-content-is-own',
+    does: 'a replica takes an edit for its own whose revision it has already, whoever made that',
+    caughtBy: ['scenario', 'one-success'],
+    scenario: 'of two clients that claim a document while its decider is paused, one succeeds',
+  }, replica => ({
+    updateDocuments: async (request, context) => {
+      const reply = await replica.updateDocuments(request, context)
+      if (reply.kind === 'declined') return reply
+      return { ...reply, outcomes: await Promise.all(reply.outcomes.map(async (outcome, index) => {
+        const { id, parent, revisionHash } = request.edits[index]!
+        const snapshot = outcome.kind === 'conflict' ? await replica.openDocument({ id, body: false, tree: true }, context) : null
+        const own = snapshot?.tree?.find(({ path }) => path.ids[0] === revisionHash && `${path.start - 1}-${path.ids[1]}` === parent)
+        return own === undefined ? outcome : { kind: 'updated' as const, path: own.path }
+      })) }
+    },
+    storeRevisions: async (request, context) => {
+      await replica.storeRevisions(request, context)
+      return noRivals
+    },
+  })),
+  replicaBug({
     name: 'no-catch-up',
     does: 'a replica that was away decides edits at once, without what it has missed',
     caughtBy: ['scenario'],

@@ -19,6 +19,25 @@ export const impairments: readonly Scenario[] = [
     },
   },
   {
+    name: 'of two clients that claim a document while its decider is paused, one succeeds',
+    async run(stage) {
+      await stage.create('?q=1')
+      for (let round = 0; round < 3; round++) {
+        const { body } = await stage.expect(201, stage.write(1, `job ${round}`, { claimed: false }, '?w=3'))
+        const [decider, ...others] = await stage.deciders(`job ${round}`)
+        stage.pause(decider!)
+        const answers = await Promise.all(others.map(node => stage.write(node, `job ${round}`, { _rev: body.rev, claimed: true })))
+        stage.continue(decider!)
+        const claimed = answers.filter(({ status }) => status < 300)
+        assert.equal(claimed.length, 1, JSON.stringify(answers))
+        await stage.ready(decider!)
+        await stage.linked()
+      }
+      await stage.converge()
+      await stage.everywhere('job 2', { claimed: true })
+    },
+  },
+  {
     name: 'a slow replica is waited for only by those who ask for it',
     async run(stage) {
       await stage.create()

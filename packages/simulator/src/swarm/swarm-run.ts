@@ -17,6 +17,7 @@ import type { FinalDatabase, FinalState, Findings } from '../checkers/final-stat
 import { freshReads } from '../checkers/fresh-reads.ts'
 import { keptDatabases } from '../checkers/kept-databases.ts'
 import { MetadataLog } from '../checkers/metadata-log.ts'
+import { conflictsAreFinal, oneSuccess } from '../checkers/edit-outcomes.ts'
 import { oneBranch } from '../checkers/one-branch.ts'
 import { purgedStays } from '../checkers/purged-stays.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
@@ -85,6 +86,8 @@ const scrubbedMs = 3 * scrubPauseMs
 const finalCheckers: Readonly<Record<string, (state: FinalState) => Findings>> = {
   'acknowledged-kept': acknowledgedKept,
   'one-branch': oneBranch,
+  'one-success': oneSuccess,
+  'conflicts-final': conflictsAreFinal,
   'fresh-reads': freshReads,
   'true-bodies': trueBodies,
   'deleted-stays': deletedStays,

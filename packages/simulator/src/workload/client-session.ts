@@ -8,6 +8,7 @@ import type { AttachmentChanges, Operation, OperationKind, Outcome } from './his
 /** What an answer means for one operation. */
 export interface Reading {
   readonly outcome: Outcome
+  readonly conflict?: boolean
   readonly revision?: string
   readonly readValue?: string
   /** Of a purge. */
@@ -54,5 +55,5 @@ export function outcomeOf(status: number): Outcome {
 
 export function readWritten({ status, body }: Answer): Reading {
   const outcome = outcomeOf(status)
-  return outcome === 'done' || outcome === 'accepted' ? { outcome, revision: body.rev } : { outcome }
+  return outcome === 'done' || outcome === 'accepted' ? { outcome, revision: body.rev } : { outcome, conflict: status === 409 }
 }

@@ -215,6 +215,7 @@ export class Client {
       const operation = operations[index]!
       const reading = task.read(answer)
       operation.revision = reading.revision
+      operation.conflict = reading.conflict ?? false
       operation.readValue = reading.readValue
       operation.removed = reading.removed
       operation.calm = weather.calmSince(operation.startMs)
@@ -258,10 +259,10 @@ export class Client {
   }
 }
 
-/** A range without a reachable replica, or nobody who answers in time. */
+/** A range without a reachable replica, nobody who answers in time, or an edit whose outcome is unknown. */
 function isOutage({ body }: Answer): boolean {
   if (Array.isArray(body)) return body.every(row => row.ok === true || isOutage({ kind: 'answered', status: 500, body: row }) || row.error === 'conflict')
-  return body.error === 'timeout' || body.reason === 'No DB shards could be opened.'
+  return body.error === 'timeout' || body.error === 'service unavailable' || body.reason === 'No DB shards could be opened.'
 }
 
 function readDocument({ status, body }: Answer): Reading {
@@ -271,7 +272,7 @@ function readDocument({ status, body }: Answer): Reading {
 function readRow({ status, body }: Answer, index: number): Reading {
   const row = Array.isArray(body) ? body[index] : undefined
   if (row === undefined) return { outcome: outcomeOf(status) === 'failed' ? 'failed' : 'unknown' }
-  if (row.ok !== true) return { outcome: 'unknown' }
+  if (row.ok !== true) return { outcome: 'unknown', conflict: row.error === 'conflict' }
   return { outcome: row.accepted === true ? 'accepted' : 'done', revision: row.rev }
 }
 

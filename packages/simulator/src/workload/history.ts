@@ -57,6 +57,8 @@ export interface Operation {
   endMs: number
   status: number
   outcome: Outcome
+  /** It was answered that the write conflicts. */
+  conflict: boolean
   /** Written, or read; undefined: unknown, or nothing was found. */
   revision: string | undefined
   /** Read: the value in the body, or the name of the content. */
@@ -82,7 +84,7 @@ export class History {
 
   begin(fields: Pick<Operation, 'client' | 'node' | 'kind' | 'database' | 'id' | 'value' | 'parent' | 'r' | 'w' | 'attachments' | 'paths' | 'tombstone'>): Operation {
     const operation: Operation = {
-      ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0, outcome: 'unknown', revision: undefined, readValue: undefined, removed: undefined,
+      ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0, outcome: 'unknown', conflict: false, revision: undefined, readValue: undefined, removed: undefined,
       incarnationBefore: undefined, incarnationAfter: undefined, activeBefore: 0, calm: false,
     }
     this.operations.push(operation)

@@ -12,7 +12,7 @@ function findings(leaves: readonly string[], operations: readonly Fields[]): rea
   const branches = leaves.map((leaf): Branch => ({ path: path(leaf), deleted: false, available: [true], tombstones: [false] }))
   const final: FinalDatabase = { record, replicas: [], documents: new Map([['x', { branches, leaves: [] }]]) }
   const history = operations.map((fields, number): Operation => ({
-    number, client: 'c', node: 1, database: 'db', id: 'x', startMs: number * 1000, endMs: number * 1000 + 999, value: '', parent: null, status: 0, outcome: 'done',
+    number, client: 'c', node: 1, database: 'db', id: 'x', startMs: number * 1000, endMs: number * 1000 + 999, value: '', parent: null, status: 0, outcome: 'done', conflict: false,
     revision: undefined, readValue: undefined, removed: undefined, incarnationBefore: 'one', incarnationAfter: 'one', activeBefore: 3, calm: true, ...fields,
   }))
   const state: FinalState = { databases: new Map([['db', final]]), operations: history, lostDisks: 0, everCalm: true }

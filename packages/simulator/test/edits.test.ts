@@ -1,0 +1,125 @@
+import { expect } from 'chai'
+import type { Answer } from '../src/world/answer.ts'
+import { World } from '../src/world/world.ts'
+
+const seeds = [1, 2, 3, 4]
+const target = '/db/x'
+
+interface Setting {
+  readonly world: World
+  /** The revision of the document that everybody edits. */
+  readonly first: string
+  /** Nodes of its replicas, in the order in which they are asked to decide. */
+  readonly deciders: readonly [number, number, number]
+}
+
+/** Plays with three nodes and one document on all of them. */
+async function play(seed: number, act: (setting: Setting) => Promise<void>): Promise<void> {
+  const world = new World({ seed, nodes: 3 })
+  await world.run(async () => {
+    await world.start(1, 2, 3)
+    await world.ready()
+    await world.send(1, 'PUT', '/db?q=1&n=3')
+    const first = (await world.write(1, 'db', 'x', { v: 0 })).body.rev
+    await world.converge('db')
+    await world.sleep(5000)
+    const { replicas } = world.node(1).inside!.control.state()!.databases.get('db')!.shards[0]!
+    const deciders = replicas.map(({ node }) => Number(/\d+/.exec(node)![0])) as unknown as [number, number, number]
+    await act({ world, first, deciders })
+    await Promise.all([1, 2, 3].map(node => world.stop(node)))
+  })
+}
+
+/** Revisions of the document's leaves, once all replicas agree. */
+async function leaves(world: World, node: number): Promise<readonly string[]> {
+  await world.sleep(20_000)
+  await world.converge('db')
+  const { body } = await world.send(node, 'GET', `${target}?conflicts=true&deleted_conflicts=true`)
+  return [body._rev, ...body._conflicts ?? [], ...body._deleted_conflicts ?? []]
+}
+
+const ways: Readonly<Record<string, (world: World, node: number, first: string) => Promise<Pick<Answer, 'status'>>>> = {
+  PUT: (world, node, first) => world.send(node, 'PUT', `${target}?rev=${first}`, { claimed: true }),
+  DELETE: (world, node, first) => world.send(node, 'DELETE', `${target}?rev=${first}`),
+  _bulk_docs: async (world, node, first) => {
+    const answer = await world.send(node, 'POST', '/db/_bulk_docs', { docs: [{ _id: 'x', _rev: first, claimed: true }] })
+    const [row] = Array.isArray(answer.body) ? answer.body : [answer.body]
+    return { status: row.ok ? answer.status : row.error === 'conflict' ? 409 : 503 }
+  },
+}
+
+describe('edits whose decider does not answer', function () {
+  this.timeout(60_000)
+
+  for (const [way, send] of Object.entries(ways)) {
+    it(`succeed for one of two clients with the same content (${way}, the decider is paused)`, async () => {
+      for (const seed of seeds) {
+        await play(seed, async ({ world, first, deciders: [a, b, c] }) => {
+          world.pause(a)
+          const startedMs = world.nowMs
+          const answers = await Promise.all([b, c].map(node => send(world, node, first)))
+          expect(world.nowMs - startedMs, `seed ${seed}`).to.be.below(2000)
+          world.continue(a)
+          const statuses = answers.map(({ status }) => status).sort()
+          expect(statuses[0], `seed ${seed}`).to.be.oneOf([200, 201])
+          expect(statuses[1], `seed ${seed}`).to.be.oneOf([409, 503])
+        })
+      }
+    })
+  }
+
+  it('are answered with 503 while they may take effect, when the decider crashes after it has decided', async () => {
+    for (const seed of seeds) {
+      await play(seed, async ({ world, first, deciders: [a, b, c] }) => {
+        world.cut(a, c)
+        world.cut(c, a)
+        await world.sleep(6000)
+        // What a answers to b never comes.
+        world.cut(a, b)
+        const one = world.send(b, 'PUT', `${target}?rev=${first}`, { v: 'one', seed })
+        await world.sleep(100)
+        world.crash(a)
+        const two = await world.send(c, 'PUT', `${target}?rev=${first}`, { v: 'two', seed })
+        const answer = await one
+        expect([answer.status, two.status], `seed ${seed}`).to.deep.equal([503, 201])
+        world.heal()
+        await world.start(a)
+        expect(await leaves(world, c), `seed ${seed}`).to.have.length(2)
+      })
+    }
+  })
+
+  it('are conflicts only when they never take effect, however late the decider takes them', async () => {
+    for (const seed of seeds) {
+      await play(seed, async ({ world, first, deciders: [a, b, c] }) => {
+        world.pause(a)
+        const writes = [b, c].map((node, index) => world.send(node, 'PUT', `${target}?rev=${first}`, { by: index }))
+        await world.sleep(1500)
+        world.continue(a)
+        const answers = await Promise.all(writes)
+        const left = await leaves(world, b)
+        expect(answers.filter(({ status }) => status === 201), `seed ${seed}`).to.have.length.at.most(1)
+        const conflicts = answers.filter(({ status }) => status === 409)
+        expect(left.length + conflicts.length, `seed ${seed}: ${answers.map(({ status }) => status)}`).to.be.at.most(2)
+      })
+    }
+  })
+
+  it('are not held up by a peer that is silently cut off, one way or both', async () => {
+    for (const seed of seeds) {
+      for (const both of [false, true]) {
+        await play(seed, async ({ world, first, deciders: [a, b, c] }) => {
+          world.cut(a, b)
+          if (both) world.cut(b, a)
+          const startedMs = world.nowMs
+          const { status, body } = await world.send(b, 'PUT', `${target}?rev=${first}`, { v: 1 })
+          expect(status, `seed ${seed}`).to.equal(201)
+          expect((await world.send(b, 'PUT', `${target}?rev=${body.rev}`, { v: 2 })).status).to.equal(201)
+          expect(world.nowMs - startedMs, `seed ${seed}`).to.be.below(2000)
+          world.heal()
+          expect(await leaves(world, c), `seed ${seed}`).to.have.length(1)
+        })
+      }
+    }
+  })
+})
