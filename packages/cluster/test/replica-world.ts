@@ -44,6 +44,8 @@ export class ReplicaWorld {
   readonly faults = new Map<string, Fault>()
   readonly metrics = new Map<string, TestMetrics>()
   readonly filledReports: string[] = []
+  /** Replicas (`node shard`) whose process did not end in order. */
+  readonly uncompared = new Set<string>()
   /** Turns of the event loop that a remote call takes each way: random up to so many. */
   jitterTurns = 0
   /** Milliseconds since 1970 as replicas record them, and a little more with each change. */
@@ -171,6 +173,8 @@ export class ReplicaWorld {
         replica: shard => hosted.get(shardKey(shard)),
         setCatchingUp: (shard, catchingUp) => { hosted.get(shardKey(shard))!.catchingUp = catchingUp },
         onDamage: () => () => {},
+        isUncompared: shard => this.uncompared.has(`${node} ${shardKey(shard)}`),
+        compared: shard => { this.uncompared.delete(`${node} ${shardKey(shard)}`) },
         onMissed: listener => subscribe(this.#missedListeners.get(node)!, listener),
         rebuild: async () => {},
         onCommit: listener => subscribe(this.#commitListeners.get(node)!, listener),

@@ -39,7 +39,7 @@ const sequenceLength = 8
 export const prefixMax = keyWordMax - 1
 
 export type KeyKind = 'a' | 'm' | 'i' | 's' | 'b' | 'l' | 'c' | 'p' | 'q' | 'g' | 't' | 'z'
-type DirectoryKind = 'v' | 'n' | 'd' | 'x' | 'r' | 'u'
+type DirectoryKind = 'c' | 'v' | 'n' | 'd' | 'x' | 'r' | 'u'
 
 /** @throws ReplicaError for text that UTF-8 cannot hold: two of those could be one key */
 function textKey(head: string, text: string): string {
@@ -179,6 +179,7 @@ export const directoryKeys = {
   format: (): string => directoryHead('v'),
   nextPrefix: (): string => directoryHead('n'),
   suspectBelow: (): string => directoryHead('u'),
+  closedInOrder: (): string => directoryHead('c'),
   shard: (name: string): string => textKey(directoryHead('d'), name),
   dropped: (prefix: number): string => directoryHead('x') + keyWord(prefix),
   shards: (): Range => ({ gte: directoryHead('d'), lt: directoryHead('d') + lastKey }),

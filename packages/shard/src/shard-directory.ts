@@ -44,6 +44,8 @@ export class ShardDirectory {
   #nextPrefix = 1
   /** Shards with lesser prefixes lived when writes were lost. */
   #suspectBelow = 0
+  /** Names of shards that are to be compared with their peers. */
+  readonly #uncompared = new Set<string>()
 
   private constructor(store: Store, random: Random) {
     this.#store = store
@@ -53,6 +55,7 @@ export class ShardDirectory {
   static async open(store: Store, random: Random): Promise<ShardDirectory> {
     const directory = new ShardDirectory(store, random)
     await directory.#load()
+    await directory.#takeMark()
     if (store.damage.length > 0) await directory.#suspectAll()
     return directory
   }
@@ -74,6 +77,35 @@ export class ShardDirectory {
   shardsIn({ gte, lt }: Range): ShardId[] {
     const shared = gte < keyWord(1)
     return [...this.#entries.values()].filter(({ prefix }) => shared || (keyWord(prefix) < lt && gte < keyWord(prefix + 1))).map(({ shard }) => shard)
+  }
+
+  /**
+   * The process that had the store before did not close it in order (it crashed, the power failed, a write had failed), and
+   * this shard was not compared with its peers since.
+   */
+  isUncompared(name: string): boolean {
+    return this.#uncompared.has(name)
+  }
+
+  /** The shard was compared with its peers, or has none. */
+  compared(name: string): void {
+    this.#uncompared.delete(name)
+  }
+
+  /**
+   * Writes down that the store is closed in order, unless shards are still to be compared or a write has failed. Nothing
+   * may be written afterwards. Durable when resolved.
+   */
+  async closeInOrder(): Promise<void> {
+    if (this.#uncompared.size > 0 || this.#store.failures > 0) return
+    await this.#store.write(batch => putJson(batch, directoryKeys.closedInOrder(), true))
+  }
+
+  /** The mark is gone from the disk before anything else is written, so that it never outlives a crash. */
+  async #takeMark(): Promise<void> {
+    const found = this.#store.getSync(directoryKeys.closedInOrder()) !== undefined
+    if (found) await this.#store.write(batch => batch.delete(directoryKeys.closedInOrder()))
+    if (!found) for (const name of this.#entries.keys()) this.#uncompared.add(name)
   }
 
   /** Prefixes whose keys wait to be cleared. */
@@ -131,6 +163,7 @@ export class ShardDirectory {
       batch.put(directoryKeys.dropped(prefix), new Uint8Array(0))
     })
     this.#entries.delete(name)
+    this.#uncompared.delete(name)
     this.#dropped.add(prefix)
   }
 

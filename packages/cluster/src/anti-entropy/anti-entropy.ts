@@ -178,6 +178,7 @@ export class AntiEntropy {
     for (const [key, id] of this.#inherited) {
       if (!this.#shards.isAlone(id)) continue
       this.#inherited.delete(key)
+      this.#parts.local.compared(id)
       this.#parts.local.setCatchingUp(id, false)
     }
     for (const key of this.#awaited) {

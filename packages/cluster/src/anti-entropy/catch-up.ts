@@ -5,7 +5,8 @@
  * with the majority goes on deciding when the minority returns: it has missed nothing that was acknowledged.
  *
  * A replica has caught up when one pass from every reachable active replica is done and a majority was
- * reachable. To decline is soft: coordinators then look at the other replicas before it decides.
+ * reachable. One that is being filled, or whose process did not end in order, is compared with each of them by digests
+ * as well: checkpoints may cover what its disk has lost. To decline is soft: coordinators then look at the other replicas before it decides.
  */
 import type { Clock, Log } from '@sectional/runtime'
 import { majority } from '../quorum/majority.ts'
@@ -32,10 +33,16 @@ export interface CatchUpParts {
 }
 
 interface ShardProgress {
+  /** Peers that are being pulled from. */
+  readonly bringing: Set<string>
   /** Peers that were pulled from; null: the replica is up to date, and its progress is forgotten. */
   pulled: Set<string> | null
   /** Monotonic time at which the replica began to decline; null: it does not. */
   decliningSince: number | null
+}
+
+function newProgress(decliningSince: number | null): ShardProgress {
+  return { bringing: new Set(), pulled: new Set(), decliningSince }
 }
 
 export class CatchUp {
@@ -76,7 +83,7 @@ export class CatchUp {
 
   /** The replica has begun another life, and lacks something. */
   rebuilt(shard: HostedShard): void {
-    this.#progress.set(shard.key, { pulled: new Set(), decliningSince: null })
+    this.#progress.set(shard.key, newProgress(null))
     this.#decline(shard)
     this.advance(shard)
   }
@@ -86,7 +93,7 @@ export class CatchUp {
    * so all are wanted anew, after a moment: the disk may be full still.
    */
   missed(shard: HostedShard): void {
-    this.#progress.set(shard.key, { pulled: new Set(), decliningSince: this.#progress.get(shard.key)?.decliningSince ?? null })
+    this.#progress.set(shard.key, newProgress(this.#progress.get(shard.key)?.decliningSince ?? null))
     this.#missed = true
     this.#decline(shard)
     this.#parts.tryAgain()
@@ -101,6 +108,8 @@ export class CatchUp {
     const progress = this.#progress.get(shard.key)
     if (progress === undefined || progress.pulled === null) return
     progress.pulled.delete(peer)
+    // What is under way may have begun on the link before.
+    progress.bringing.delete(peer)
     this.#decline(shard)
     this.advance(shard)
   }
@@ -137,13 +146,15 @@ export class CatchUp {
   advance(shard: HostedShard): void {
     const progress = this.#progress.get(shard.key)
     if (progress === undefined || progress.pulled === null || (shard.filling && this.#parts.isDamaged(shard.key))) return
-    const { pulled } = progress
+    const { pulled, bringing } = progress
     const reachable = shard.activePeers.filter(peer => this.#parts.isConnected(peer))
     const wanted = reachable.filter(peer => !pulled.has(peer))
     if (wanted.length === 0 && this.#reachesMajority(shard)) return this.#finish(shard, progress)
     for (const peer of wanted) {
-      const onBehind = (): void => { this.#decline(shard) }
-      void this.#parts.queue.add({ kind: 'pull', shard, peer, onBehind }, true).then(succeeded => {
+      if (bringing.has(peer)) continue
+      bringing.add(peer)
+      void this.#bring(shard, peer).then(succeeded => {
+        bringing.delete(peer)
         if (!succeeded) return this.#parts.tryAgain()
         if (progress.pulled !== pulled || !this.#parts.isConnected(peer)) return
         pulled.add(peer)
@@ -152,8 +163,18 @@ export class CatchUp {
     }
   }
 
+  /** Resolves with false when something of it failed. */
+  async #bring(shard: HostedShard, peer: string): Promise<boolean> {
+    const { queue, local } = this.#parts
+    const onBehind = (): void => { this.#decline(shard) }
+    if (!await queue.add({ kind: 'pull', shard, peer, onBehind }, true)) return false
+    if (!shard.filling && !local.isUncompared(shard.id)) return true
+    return await queue.add({ kind: 'compare', shard, peer }, true)
+  }
+
   #finish(shard: HostedShard, progress: ShardProgress): void {
     progress.pulled = null
+    this.#parts.local.compared(shard.id)
     this.#accept(shard)
     this.#progress.delete(shard.key)
     if (!shard.filling) return
@@ -165,7 +186,7 @@ export class CatchUp {
   }
 
   #behind({ key }: HostedShard): void {
-    if (!this.#progress.has(key)) this.#progress.set(key, { pulled: new Set(), decliningSince: null })
+    if (!this.#progress.has(key)) this.#progress.set(key, newProgress(null))
   }
 
   #decline(shard: HostedShard): void {

@@ -22,6 +22,8 @@ interface Side { readonly replica: ShardReplica; readonly call: CallContext }
 
 /** Documents of one question to the other side. */
 const questionDocuments = 500
+/** Buckets that are read one by one: each costs a scan of the whole shard. Where more differ, all documents are read once. */
+const bucketsReadMax = 3
 
 /**
  * Finds what checkpoints miss (a damaged disk, a restored backup, a bug): compares digests of buckets, then the
@@ -37,15 +39,58 @@ export async function compareDigests(comparison: DigestComparison): Promise<Comp
   const second: Side = { replica: comparison.second, call: boundCall(call, other) }
   const [left, right] = await Promise.all([first, second].map(side => side.replica.digestDocuments(buckets, side.call)))
   const repaired = new Set<string>()
-  let differing = 0
-  for (let bucket = 0; bucket < buckets; bucket++) {
-    if (left![bucket] === right![bucket]) continue
-    differing++
+  const differing = left!.flatMap((digest, bucket) => digest === right![bucket] ? [] : [bucket])
+  if (differing.length > bucketsReadMax) {
+    await joinDocuments(comparison, first, second, repaired)
+    return { buckets: differing.length, documents: repaired.size }
+  }
+  for (const bucket of differing) {
     const [ofFirst, ofSecond] = await Promise.all([readBucket(first, buckets, bucket), readBucket(second, buckets, bucket)])
     await copyMissing(comparison, first, second, differences(ofFirst, ofSecond), repaired)
     await copyMissing(comparison, second, first, differences(ofSecond, ofFirst), repaired)
   }
-  return { buckets: differing, documents: repaired.size }
+  return { buckets: differing.length, documents: repaired.size }
+}
+
+/** Reads both sides in the order of ids, a page at a time, and copies what differs. */
+async function joinDocuments(comparison: DigestComparison, first: Side, second: Side, repaired: Set<string>): Promise<void> {
+  const sides = [first, second] as const
+  const rows = sides.map(({ replica, call }) => eachRow(replica.scanDigestBucket(1, 0, call)))
+  const differing: [DocumentLeaves[], DocumentLeaves[]] = [[], []]
+  const copy = async (): Promise<void> => {
+    const [ofFirst, ofSecond] = [differing[0].splice(0), differing[1].splice(0)]
+    await copyMissing(comparison, first, second, ofFirst, repaired)
+    await copyMissing(comparison, second, first, ofSecond, repaired)
+  }
+  try {
+    let [one, other] = await Promise.all(rows.map(each => each.next()))
+    while (!one!.done || !other!.done) {
+      const order = one!.done ? 1 : other!.done ? -1 : compareIds(one!.value.id, other!.value.id)
+      const left = order <= 0 ? [one!.value as DocumentLeaves] : []
+      const right = order >= 0 ? [other!.value as DocumentLeaves] : []
+      differing[0].push(...differences(byId(left), byId(right)))
+      differing[1].push(...differences(byId(right), byId(left)))
+      if (differing[0].length + differing[1].length >= questionDocuments) await copy()
+      if (order <= 0) one = await rows[0]!.next()
+      if (order >= 0) other = await rows[1]!.next()
+    }
+    await copy()
+  } finally {
+    await Promise.all(rows.map(each => each.return(undefined)))
+  }
+}
+
+async function* eachRow(pages: AsyncIterable<readonly DocumentLeaves[]>): AsyncGenerator<DocumentLeaves, undefined> {
+  for await (const page of pages) yield* page
+}
+
+function byId(rows: readonly DocumentLeaves[]): Map<string, DocumentLeaves> {
+  return new Map(rows.map(row => [row.id, row]))
+}
+
+/** Byte order of UTF-8. */
+function compareIds(a: string, b: string): number {
+  return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
 async function readBucket({ replica, call }: Side, buckets: number, bucket: number): Promise<Map<string, DocumentLeaves>> {

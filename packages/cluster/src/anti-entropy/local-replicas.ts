@@ -16,6 +16,13 @@ export interface LocalReplicas {
   setCatchingUp(shard: ShardId, catchingUp: boolean): void
   /** Calls back when something on this node's disk is not what was written. Returns an unsubscribe function. */
   onDamage(listener: DamageListener): () => void
+  /**
+   * The process that wrote the replica last did not end in order, so that its disk may lack what its checkpoints cover:
+   * digests are compared with its peers before the replica has caught up.
+   */
+  isUncompared(shard: ShardId): boolean
+  /** The replica was compared with every peer that was reachable, a majority of the shard, or has no peers. */
+  compared(shard: ShardId): void
   /** Calls back when a replica failed to store revisions or purges, or was told that it did. Returns an unsubscribe function. */
   onMissed(listener: (shard: ShardId) => void): () => void
   /** Begins another life of a replica with what is sound in it. */

@@ -314,6 +314,33 @@ describe('catching up', () => {
     expect(running.catchingUp()).to.deep.equal([])
   })
 
+  it('compares digests before it decides again when its process did not end in order, and once', async () => {
+    running = new Running()
+    const lost = { id: 'lost', path: { start: 1, ids: ['r'] }, deleted: false, body: bytes({}) }
+    for (const node of ['a', 'b']) await running.world.store(node).storeRevisions({ revisions: [lost], revsLimit: 1000 }, plainCall)
+    // The checkpoints of c cover what its disk has lost.
+    for (const node of ['a', 'b']) {
+      const { history, sequence } = await running.world.store(node).replicaInfo(plainCall)
+      await running.world.store('c').storeRevisions({ revisions: [], revsLimit: 1000, checkpoint: { history, sequence } }, plainCall)
+    }
+    const { begin, end } = running.world.db.shards[0]!.range
+    running.world.uncompared.add(`c one/${begin}-${end}`)
+    running.world.isolate('c')
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(10_000)
+    expect(running.catchingUp(), 'nobody to compare with yet').to.deep.equal(['c'])
+    running.world.heal()
+    await running.world.clock.advance(1_000)
+    expect(running.catchingUp()).to.deep.equal([])
+    expect(await running.holders('lost')).to.include('c')
+    expect(running.world.uncompared.size).to.equal(0)
+    const compared = await running.metric('c', 'sectional_anti_entropy_passes_total', 'compare')
+    expect(compared).to.be.at.least(2)
+    await running.world.clock.advance(200_000)
+    expect(await running.metric('c', 'sectional_anti_entropy_passes_total', 'compare')).to.equal(compared)
+    expect(await running.metric('a', 'sectional_anti_entropy_passes_total', 'compare')).to.equal(0)
+  })
+
   it('reports a filling replica once it has what its active peers had', async () => {
     running = new Running({ nodes: ['a', 'b', 'c'], n: 2 })
     for (let i = 0; i < 20; i++) await running.storeOn('a', `d${i}`)
@@ -329,5 +356,6 @@ describe('catching up', () => {
     await running.world.clock.advance(200_000)
     expect(running.world.filledReports).to.deep.equal(['one 0 c'])
     expect((await running.world.store('c').replicaInfo(plainCall)).documentCount).to.equal(21)
+    expect(await running.metric('c', 'sectional_anti_entropy_passes_total', 'compare'), 'digests are compared before').to.be.greaterThan(1)
   })
 })

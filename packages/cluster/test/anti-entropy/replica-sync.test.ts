@@ -151,6 +151,27 @@ describe('comparison of digests', () => {
     expect(await compareDigests({ first, second, revsLimit, buckets: 8, call: plainCall })).to.deep.equal({ buckets: 0, documents: 0 })
   })
 
+  it('reads all documents once where many buckets differ, and copies both ways', async () => {
+    const [one, other] = [new MemoryShardReplica({ history: 's' }), new MemoryShardReplica({ history: 't' })]
+    for (let i = 0; i < 300; i++) {
+      await store(one, `both${i}`, ['r'])
+      await store(other, `both${i}`, ['r'])
+      if (i % 3 === 0) await store(one, `one${i}`, ['r'], {}, i % 2 === 0)
+      if (i % 5 === 0) await store(other, `other${i}é`, ['r'])
+      if (i % 7 === 0) await store(other, `both${i}`, ['q', 'r'])
+    }
+    let scans = 0
+    const counted = new Proxy(one, { get: (target, verb: keyof ShardReplica) => {
+      if (verb === 'scanDigestBucket') scans++
+      return (target[verb] as (...args: unknown[]) => unknown).bind(target)
+    } })
+    const result = await compareDigests({ first: counted, second: other, revsLimit, buckets: 64, call: plainCall })
+    expect(result.documents).to.equal(100 + 60 + 43)
+    expect(scans).to.equal(1)
+    expect((await contents(one) as { documents: unknown }).documents).to.deep.equal((await contents(other) as { documents: unknown }).documents)
+    expect(await compareDigests({ first: one, second: other, revsLimit, buckets: 64, call: plainCall })).to.deep.equal({ buckets: 0, documents: 0 })
+  })
+
   it('finds what checkpoints miss, and copies it both ways', async () => {
     const [first, second] = [new MemoryShardReplica({ history: 'a' }), new MemoryShardReplica({ history: 'b' })]
     for (let i = 0; i < 20; i++) for (const replica of [first, second]) await store(replica, `d${i}`, ['r'])

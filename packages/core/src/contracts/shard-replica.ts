@@ -447,6 +447,7 @@ export interface ShardReplica {
   timeSpans(request: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]>
   replicaInfo(context: CallContext): Promise<ReplicaInfo>
   digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets>
+  /** The documents of one bucket in the byte order of UTF-8 of their ids. */
   scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]>
   /**
    * Keeps content for the documents that will name it; whoever names content that is not there is refused with

@@ -108,6 +108,14 @@ export class HostedReplicas implements LocalReplicas {
     return this.#parts.host.onDamage(listener)
   }
 
+  isUncompared(shard: ShardId): boolean {
+    return this.#parts.host.isUncompared(shard)
+  }
+
+  compared(shard: ShardId): void {
+    this.#parts.host.compared(shard)
+  }
+
   onMissed(listener: (shard: ShardId) => void): () => void {
     return this.#parts.host.onMissed(listener)
   }

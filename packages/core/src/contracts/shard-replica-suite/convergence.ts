@@ -110,6 +110,13 @@ export function digestCases(fixture: ReplicaFixture): void {
       assert.deepEqual(rows.find(row => row.id === 'doc7')?.leaves.map(leaf => leaf.revision), ['1-bb', '1-aa'])
     })
 
+    it('list their documents in the byte order of ids', async () => {
+      const ids = ['a', 'Z', 'b0', 'b', 'é', '\u{1F600}', '\uFFFD', '~']
+      await fixture.edits(ids.map(id => documentEdit(id, {})))
+      const rows = await collect(fixture.replica.scanDigestBucket(1, 0, context))
+      assert.deepEqual(rows.map(row => row.id), ids.toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other))))
+    })
+
     it('tell a tombstone from a live leaf of the same revision', async () => {
       const other = await fixture.another()
       await fixture.store(revision('doc', 1, ['aa']))
