@@ -52,6 +52,9 @@ export function decideFormation({ address, seeds, statuses, linked = [], grace =
   return { kind: 'wait', reason: `${fresh.length} of ${all.length} seeds answer that they are fresh, ${majority(all.length)} are needed to form a cluster` }
 }
 
+/** A node that waits for a cluster longer than this after its start warns: forming and joining take less. */
+const usualWaitMs = 20_000
+
 export interface MembershipParts {
   readonly self: JoinRequest
   readonly seeds: readonly string[]
@@ -83,6 +86,7 @@ export class Membership {
   private wake = new AbortController()
   private loop: Promise<void> = Promise.resolve()
   private said = ''
+  private startedMs = 0
   private graceEnd = 0
 
   constructor(parts: MembershipParts) {
@@ -90,7 +94,8 @@ export class Membership {
   }
 
   start(): void {
-    this.graceEnd = this.parts.clock.monotonic() + this.parts.formationGraceMs
+    this.startedMs = this.parts.clock.monotonic()
+    this.graceEnd = this.startedMs + this.parts.formationGraceMs
     this.loop = this.run()
   }
 
@@ -134,7 +139,8 @@ export class Membership {
     if (this.stopping.signal.aborted) return
     if (decision.kind === 'bootstrap') return parts.bootstrap()
     if (decision.kind === 'join') return this.join(decision.through)
-    this.say(decision.reason)
+    const waitedMs = parts.clock.monotonic() - this.startedMs
+    this.say(decision.reason, waitedMs < usualWaitMs ? 'info' : 'warn')
   }
 
   private grace(): string | null {
@@ -177,10 +183,11 @@ export class Membership {
     }
   }
 
-  /** Logs a reason once, until another one comes. */
-  private say(reason: string): void {
-    if (reason === this.said) return
-    this.said = reason
-    this.parts.log.warn({ node: this.parts.self.node }, reason)
+  /** Logs a reason once, until another one comes or it becomes more serious. */
+  private say(reason: string, level: 'info' | 'warn' = 'warn'): void {
+    const said = `${level} ${reason}`
+    if (said === this.said) return
+    this.said = said
+    this.parts.log[level]({}, reason)
   }
 }

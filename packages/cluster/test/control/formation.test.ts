@@ -70,6 +70,21 @@ describe('forming a cluster', () => {
     await world.during(world.plane('n1').createDatabase('db2', { q: 2, n: 3, partitioned: false }))
   })
 
+  it('warns of nothing while it takes its usual time, and of the lack of a cluster later', async () => {
+    world = new ControlWorld()
+    await world.form()
+    expect(world.lines.filter(({ level }) => level === 'warn')).to.deep.equal([])
+    await world.stopAll()
+    const lonely = new ControlWorld()
+    await lonely.start('n2')
+    const warnings = (): unknown[] => lonely.lines.filter(({ level }) => level === 'warn').map(({ message }) => message)
+    await lonely.advance(10_000)
+    expect(warnings()).to.deep.equal([])
+    await lonely.advance(60_000)
+    expect(warnings()).to.deep.equal(['no seed is a member of a cluster yet; n1.test:7000, the first seed, forms one'])
+    await lonely.stopAll()
+  })
+
   it('is told by the log once, not again at each restart', async () => {
     world = new ControlWorld()
     await world.form()
