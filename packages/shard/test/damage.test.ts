@@ -43,6 +43,19 @@ class DamageWorld {
     return entries.length
   }
 
+  /** Takes the first record of a kind away; of bodies the newest, since older ones belong to replaced revisions. */
+  async lose(kind: KeyKind): Promise<void> {
+    const keys = (await this.store.iterate(this.replica.records.keys.kind(kind), { values: false }).next(1000)).map(([key]) => key)
+    await this.store.write(batch => batch.delete(kind === 'b' ? keys.at(-1)! : keys[0]!))
+  }
+
+  /** Resolves when a scrub has found damage. */
+  async scrubbed(): Promise<void> {
+    await this.clock.advance(scrubPauseMs)
+    for (let turns = 0; this.damaged.length === 0 && turns < 100; turns++) await this.clock.advance(1)
+    expect(this.damaged).to.deep.equal([shardA])
+  }
+
   async fill(): Promise<void> {
     await this.replica.updateDocuments({ edits: [edit('a', null, { v: 1 }), edit('b', null, { v: 2 }), edit('c', null, { v: 3 })], revsLimit: 100 }, context)
     await this.replica.updateDocuments({ edits: [edit('a', await this.revision('a'), { v: 4 })], revsLimit: 100 }, context)
@@ -76,6 +89,10 @@ class DamageWorld {
 
 const whole = { a: '{"v":4}', b: '{"v":2}', c: '{"v":3}', l: '{"v":5}' }
 
+function without(id: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(whole).filter(([name]) => name !== id))
+}
+
 describe('damage on the disk of a shard', () => {
   let world: DamageWorld
 
@@ -105,6 +122,29 @@ describe('damage on the disk of a shard', () => {
       const left: Record<string, string> = await world.contents()
       expect(left).to.deep.equal(kind === 'i' || kind === 'b' ? { l: whole.l } : kind === 'l' ? { a: whole.a, b: whole.b, c: whole.c } : whole)
       expect(world.host.list().length).to.equal(before)
+    })
+  }
+
+  for (const kind of ['i', 's', 'b', 'l', 'm'] as const) {
+    it(`is found by a scrub when a record of kind ${kind} is missing, and gone after a rebuild`, async () => {
+      await world.lose(kind)
+      await world.scrubbed()
+      await world.host.rebuild(shardA)
+      const left = await world.contents()
+      expect(left).to.deep.equal(kind === 'i' || kind === 'b' ? without('a') : kind === 'l' ? without('l') : whole)
+    })
+  }
+
+  for (const kind of ['i', 'l'] as const) {
+    it(`makes no document of an id that nobody wrote, when a key of kind ${kind} has changed`, async () => {
+      const [[key, value]] = (await world.store.iterate(world.replica.records.keys.kind(kind)).next(1)) as [StoreEntry]
+      await world.store.write(batch => {
+        batch.delete(key)
+        batch.put(`${key}~`, value)
+      })
+      await world.scrubbed()
+      expect((await world.host.rebuild(shardA)).damaged).to.equal(1)
+      expect(await world.contents()).to.deep.equal(without(kind === 'i' ? 'a' : 'l'))
     })
   }
 

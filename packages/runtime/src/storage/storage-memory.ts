@@ -72,9 +72,10 @@ export class MemoryDisk {
     return data === undefined ? [] : [...data.snapshot().ascending('', lastKey)]
   }
 
-  /** Changes what is stored, as failing hardware does: who has the store open finds it so. */
-  damage(store: string, key: string, value: Uint8Array): void {
-    this.#stores.get(store)?.set(key, value)
+  /** Changes what is stored, as failing hardware does: who has the store open finds it so. @param value undefined: nothing is left */
+  damage(store: string, key: string, value: Uint8Array | undefined): void {
+    if (value === undefined) this.#stores.get(store)?.delete(key)
+    else this.#stores.get(store)?.set(key, value)
   }
 
   /** Keeps so many of the newest batches of each store that `loseBatches` can take back. To be called before stores are opened. */

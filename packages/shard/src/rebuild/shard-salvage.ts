@@ -7,6 +7,7 @@ import { DamagedRecordError } from '../records/damaged-record.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 import { decodeLocal } from '../records/local-record.ts'
 import { decodePurges } from '../records/purge-records.ts'
+import { isMisplaced } from '../scrub/record-links.ts'
 import type { ShardRecords } from '../shard-records.ts'
 import { scanEntries } from '../verbs/entry-scan.ts'
 
@@ -91,7 +92,7 @@ class ShardSalvage {
   async copyLocals(): Promise<void> {
     for await (const page of this.#pages('l')) {
       const locals = page.flatMap(([key, value]): LocalDocument[] => {
-        const local = this.#readable(() => decodeLocal(ShardKeys.text(key), value))
+        const local = this.#readable(() => this.#placed(ShardKeys.text(key), decodeLocal(ShardKeys.text(key), value)))
         return local === undefined ? [] : [local]
       })
       this.#documents += locals.length
@@ -102,7 +103,7 @@ class ShardSalvage {
   }
 
   async #leaves(id: string, value: Uint8Array): Promise<DocumentRevision[]> {
-    const record = this.#readable(() => DocumentRecord.decode(id, value))
+    const record = this.#readable(() => this.#placed(id, DocumentRecord.decode(id, value)))
     const found: DocumentRevision[] = []
     for (const node of record?.tree.leafNodes() ?? []) {
       const revision = revisionOf(node)
@@ -115,6 +116,12 @@ class ShardSalvage {
       }
     }
     return found
+  }
+
+  /** A damaged key makes a document of an id that nobody wrote. @throws DamagedRecordError */
+  #placed<Record extends { readonly sequence: number }>(id: string, record: Record): Record {
+    if (isMisplaced(this.#from, id, record.sequence)) throw new DamagedRecordError(`${id} was written under another id`)
+    return record
   }
 
   async #body(sequence: number | null): Promise<RevisionContent | undefined> {

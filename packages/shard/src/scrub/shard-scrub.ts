@@ -5,13 +5,15 @@ import { furtherChunksOf, joinBody } from '../records/body-record.ts'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 import type { ShardRecords } from '../shard-records.ts'
 import { scanEntries } from '../verbs/entry-scan.ts'
+import { checkChangeLinks, checkDocumentLinks, checkLocalLinks, checkNewestChange } from './record-links.ts'
 
 /**
- * Reads every record of a shard and checks it, in pages with other work in between; others may write meanwhile.
+ * Reads every record of a shard, checks it and that those which it names are there, in pages with other work in between; others may write meanwhile.
  * @param rest called after each page
  * @throws DamagedRecordError at the first damage; StorageError
  */
 export async function scrubShard(records: ShardRecords, rest: () => Promise<void>): Promise<void> {
+  await checkNewestChange(records)
   for await (const page of scanEntries(records.store, records.keys.all())) {
     for (const entry of page) await checkEntry(records, entry)
     await rest()
@@ -22,6 +24,9 @@ async function checkEntry(records: ShardRecords, [key, value]: StoreEntry): Prom
   const kind = ShardKeys.kindOf(key)
   if (kind !== 'b') {
     if (!isSealed(value)) throw new DamagedRecordError(`a record of kind ${kind} is damaged: its checksum differs`)
+    if (kind === 'i') checkDocumentLinks(records, key, value)
+    else if (kind === 'l') checkLocalLinks(records, key, value)
+    else if (kind === 's') checkChangeLinks(records, key, value)
     return
   }
   if (ShardKeys.bodyChunk(key) > 0) return

@@ -10,9 +10,15 @@ import { offWithItsDisk } from './process-faults.ts'
 
 const truncatedShare = 0.2
 const replicasMin = 2
+/**
+ * Whose loss a scrub finds before it does harm that lasts. A row of the changes log is not among them: a reader that passes its place
+ * before the next scrub is not told of that change.
+ */
+const missingKinds: ReadonlySet<string> = new Set(['i', 'b', 'l'])
+const missingShare = 0.3
 
 /**
- * A record of one replica: of a document, a body, a row of the changes log, a local document, counters, checkpoints. Only where others
+ * A record of one replica is changed, or missing: of a document, a body, a row of the changes log, a local document, counters, checkpoints. Only where others
  * have what it says: two founders and replicas at least, clients that wait for two disks, and no range twice in a run.
  */
 export function damageRecord(context: FaultContext): Fault | undefined {
@@ -30,8 +36,9 @@ export function damageRecord(context: FaultContext): Fault | undefined {
     const [key, value] = dice.pick(kinds.get(kind)!)
     disks.damagedRanges.add(range)
     disks.noteDamage(node)
-    world.say(`${node.host}: a record of kind ${kind} of ${range} is damaged`)
-    node.disk.damage(documentStoreName, key, damaged(dice, value))
+    const missing = missingKinds.has(kind) && dice.fork(`missing ${key}`).chance(missingShare)
+    world.say(`${node.host}: a record of kind ${kind} of ${range} is ${missing ? 'missing' : 'damaged'}`)
+    node.disk.damage(documentStoreName, key, missing ? undefined : damaged(dice, value))
   }), end: () => {} }
 }
 
