@@ -18,6 +18,7 @@ describe('peer links', () => {
       assert.deepEqual(node.connected(), nodes.map(other => other.identity.node).filter(name => name !== node.identity.node))
     }
     assert.equal(world.hub.openConnections, 3)
+    assert.deepEqual(nodes.flatMap(node => node.log.messages('warn').filter(message => message.includes('handshake'))), [])
   })
 
   it('settle on one connection when both dial at the same instant, and lose no call over it', async () => {
@@ -39,6 +40,7 @@ describe('peer links', () => {
     assert.deepEqual([...new Set(await Promise.all(outcomes))], ['ok'])
     assert.equal(world.hub.openConnections, 1)
     assert.deepEqual([...a.changes, ...b.changes], ['+b', '+a'])
+    assert.deepEqual([...a.log.messages('warn'), ...b.log.messages('warn')], [])
   })
 
   it('come back by themselves after a break, with growing pauses', async () => {

@@ -278,7 +278,8 @@ export class PeerLinks {
     const fields = { ...where, peer: peer?.node, cause: refusal.kind, reason: refusal.reason }
     const self = refusal.kind === 'self' && peer?.instance === this.#identity.instance
     if (refusal.kind === 'cluster' && peer && !this.#stopped) this.#meetForeign(peer, where.address ?? null, refusal.claimed ?? false)
-    if (this.#stopped || refusal.kind === 'linked' || self) return log.debug(fields, 'a handshake opened no link')
+    const linked = (refusal.peerKind ?? refusal.kind) === 'linked'
+    if (this.#stopped || linked || self) return log.debug(fields, 'a handshake opened no link')
     if (refusal.peerKind === 'rival' && peer) {
       this.#rivalReason = refusal.reason
       return this.#refusals.error('rival', fields, 'the cluster refuses this node: another process has its name')
