@@ -4,6 +4,7 @@ import type { CallContext } from '@sectional/core'
 import type { ShardPosition } from './changes-position.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
+import { meetReplicas } from './replica-meetings.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
 import type { ReachedStanding, Standing } from './replica-standings.ts'
 
@@ -18,30 +19,49 @@ export interface AttachedReplica {
 /** Where a reader begins who has no place yet. */
 export type FirstPlace = 'start' | 'end' | { readonly time: number }
 
+export interface AttachOptions {
+  readonly from: FirstPlace
+  /** Nodes not to ask; those that fail are added. */
+  readonly failed: Set<string>
+}
+
 /**
  * Finds a replica on which a reader can go on: the one that it read before, else, of all that answer, the one with
  * the least left to read. There it goes on where its place says, or where that replica knows its own changes to
  * stand in the logs that the place names; from the beginning only when neither knows the other. An empty place
  * begins at the start, the end or a time of the first replica that answers.
  *
- * @param failed nodes not to ask; those that fail are added
  * @throws ApiError when no replica answers
  */
 export async function attachReplica(
-  scope: CoordinatorScope, place: ShardPlace, position: ShardPosition, options: { readonly from: FirstPlace; readonly failed: Set<string> }, call: CallContext,
+  scope: CoordinatorScope, place: ShardPlace, position: ShardPosition, options: AttachOptions, call: CallContext,
+): Promise<AttachedReplica> {
+  const found = await findReplica(scope, place, position, options, call)
+  if (found.standing.source.all !== undefined) return found
+  await unlessCancelled(meetReplicas(scope, place, { requestId: call.requestId }), call)
+  return { ...found, standing: scope.standings.completed(found.standing, place) }
+}
+
+async function findReplica(
+  scope: CoordinatorScope, place: ShardPlace, position: ShardPosition, options: AttachOptions, call: CallContext,
 ): Promise<AttachedReplica> {
   const readers = scope.access.readers(place).filter(peer => !options.failed.has(peer.node))
-  const ordered = [...readers.filter(peer => peer.node === position.node), ...readers.filter(peer => peer.node !== position.node)]
+  const local = readers.slice(0, readers[0]?.local ? 1 : 0)
+  const others = readers.slice(local.length)
+  // A place that all replicas have reached names all of them: the one on this node is as good as any.
+  const ordered = [...local, ...others.filter(peer => peer.node === position.node), ...others.filter(peer => peer.node !== position.node)]
   const errors: ReplicaError[] = []
   let best: AttachedReplica | undefined
+  /** The first one that the place names, beside the one that was read. */
+  let named: AttachedReplica | undefined
   for (const peer of ordered) {
     let reached: ReachedStanding
     let translated = 0
     let first = 0
     try {
-      reached = await unlessCancelled(scope.standings.now(peer, place.id), call)
+      reached = await unlessCancelled(scope.standings.now(peer, place), call)
       if (position.isEmpty) first = await firstSequence(peer, reached.sequence, options.from, call)
-      else if (position.history !== reached.standing.source.history) translated = await peer.replica.translateCheckpoints(position.checkpoints(), call)
+      else if (mayKnowMore(position, reached)) translated = await peer.replica.translateCheckpoints(position.checkpoints(), call)
     } catch (error) {
       const failure = asReplicaError(error)
       if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
@@ -55,11 +75,18 @@ export async function attachReplica(
     if (position.isEmpty) return { ...reached, since: first }
     // Nobody has read what is not written: such a token was made up.
     const found = { ...reached, since: Math.min(Math.max(position.known(history) ?? 0, translated), reached.sequence) }
-    if (position.history === history) return found
+    if (position.known(history) === reached.sequence) return found
+    if (position.history === history) return named !== undefined && left(named) <= left(found) ? named : found
+    if (position.known(history) !== undefined) named ??= found
     if (best === undefined || left(found) < left(best)) best = found
   }
   if (best === undefined) throw shardFailure(errors)
   return best
+}
+
+/** Whether the replica may have more of what the reader has read than the place says. */
+function mayKnowMore(position: ShardPosition, { standing: { source: { history } }, sequence }: ReachedStanding): boolean {
+  return position.history !== history && position.known(history) !== sequence
 }
 
 async function firstSequence({ replica }: Peer, sequence: number, from: FirstPlace, call: CallContext): Promise<number> {

@@ -8,6 +8,7 @@ import type { ChangesEvent, ChangesFeed, ChangesOptions, RequestContext } from '
 import { FeedShard } from './feed-shard.ts'
 import type { FeedShardOwner } from './feed-shard.ts'
 import type { ShardPlace } from './replica-access.ts'
+import { meetReplicas } from './replica-meetings.ts'
 import { asReplicaError, feedsOverloaded } from './replica-failures.ts'
 import type { Standing } from './replica-standings.ts'
 
@@ -222,7 +223,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   async #refresh(shard: FeedShard, attached: Standing): Promise<Standing> {
     const { runtime: { clock }, options: { followRefreshMs }, standings } = this.#scope
     if (!this.#follow || clock.monotonic() - attached.at < followRefreshMs) return attached
-    const { standing, sequence } = await standings.recent(attached.peer, shard.place.id)
+    const { standing, sequence } = await standings.recent(attached.peer, shard.place)
     if (standing.source.history !== attached.source.history) throw new ReplicaError('not_hosted', `the replica on ${attached.peer.node} has begun another life`)
     shard.target = Math.max(shard.target, sequence)
     return shard.attached = standing
@@ -302,8 +303,23 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     return true
   }
 
+  /** A place that nobody has left since is told in the form that all nodes give it, once the replicas have all of each other. */
+  async #settle(shard: FeedShard): Promise<0> {
+    const { attached, position } = shard
+    if (attached === undefined || this.#options.descending) return 0
+    try {
+      await meetReplicas(this.#scope, shard.place, { requestId: this.#context.requestId })
+      const { standing, sequence } = await this.#scope.standings.now(attached.peer, shard.place)
+      if (standing.source.history === position.history && sequence === position.sequence) {
+        shard.attached = standing
+        this.#reach(shard, sequence)
+      }
+    } catch { /* the place is good as it is */ }
+    return 0
+  }
+
   async #pendingOf(shard: FeedShard): Promise<number> {
-    if (shard.drained) return 0
+    if (shard.drained) return this.#settle(shard)
     for (;;) {
       const attached = await this.attach(shard)
       try {

@@ -9,7 +9,14 @@ export interface ReplicaSource {
   readonly sequence: number
   /** What it had of others then: history -> sequence. */
   readonly seen: Readonly<Record<string, number>>
+  /**
+   * Itself and the other replicas of its range, by node, with what it had of each: the same list whichever of them
+   * is asked, since all have what the others have. Absent where that is not so, or not known.
+   */
+  readonly all?: readonly ReplicaPlace[]
 }
+
+export interface ReplicaPlace { readonly node: string; readonly history: string; readonly sequence: number }
 
 interface Reached { readonly node: string; readonly sequence: number }
 
@@ -68,6 +75,7 @@ export class ShardPosition {
       if (this.#history !== undefined) this.#learn(this.#history, this.#node, this.#sequence)
       this.#others?.delete(source.history)
       this.#otherParts = undefined
+      this.#absorbed = undefined
       this.#history = source.history
     }
     this.#node = source.node
@@ -79,10 +87,14 @@ export class ShardPosition {
     }
   }
 
-  /** The replica that is read first. */
+  /** The replica that is read first; in the order of nodes where the reader stands just where the replica stood. */
   parts(): SincePart[] {
     if (this.#history === undefined) return []
     const range = this.#range
+    const { all, sequence: end } = this.#absorbed ?? {}
+    if (all !== undefined && end === this.#sequence) {
+      return all.map(({ node, history, sequence }) => ({ range, node, history, sequence: Math.max(sequence, this.known(history) ?? 0) }))
+    }
     this.#otherParts ??= Array.from(this.#others ?? [], ([history, { node, sequence }]) => ({ range, node, history, sequence }))
     const read = { range, node: this.#node, history: this.#history, sequence: this.#sequence }
     return this.#otherParts.length === 0 ? [read] : [read, ...this.#otherParts]

@@ -52,6 +52,8 @@ export interface CoordinatorOptions {
   readonly followPatienceMs: number
   /** A feed that goes on asks this seldom what its replica has of others. */
   readonly followRefreshMs: number
+  /** What a replica said of others is asked anew after so long when a place is told to a client: soon after the last write all of them say the same. */
+  readonly standingRefreshMs: number
   /** Rows, and bytes of bodies, that feeds which were woken together read once for all. */
   readonly tailRows: number
   readonly tailBytes: number
@@ -87,6 +89,7 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   followRetryMs: 1_000,
   followPatienceMs: 30_000,
   followRefreshMs: 10_000,
+  standingRefreshMs: 500,
   tailRows: 500,
   tailBytes: MiB,
 })

@@ -123,8 +123,8 @@ export interface DatabaseInfo {
 
 /** What tells one state of a database from another. */
 export interface DatabaseState {
-  /** Usable as `since`. */
-  readonly updateSequence: string
+  /** Usable as `since`: where one replica of each shard stands now. @throws ApiError when it does not answer any more */
+  readonly updateSequence: () => Promise<string>
   /** The same on every node while nothing is written, as long as the same replicas answer. */
   readonly fingerprint: string
 }

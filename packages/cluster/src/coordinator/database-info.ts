@@ -4,25 +4,25 @@ import { ShardPosition } from './changes-position.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { DatabaseInfo, RequestContext } from './coordinator.ts'
+import { meetReplicas } from './replica-meetings.ts'
 import { collectReplies } from './reply-collection.ts'
 
 /** Sums over one replica of each shard. */
 export async function databaseInfo(scope: CoordinatorScope, db: DatabaseRecord, context: RequestContext): Promise<DatabaseInfo> {
   const call = readCall(scope, context)
   const infos = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {
-    const { replies } = await collectReplies(scope, place, 1, peer => peer.replica.replicaInfo(call))
+    const [{ replies }] = await Promise.all([
+      collectReplies(scope, place, 1, peer => peer.replica.replicaInfo(call)), meetReplicas(scope, place, { requestId: context.requestId }),
+    ])
     const { peer, value } = replies[0]!
     scope.histories.learn(value.history, peer.node)
-    return { ...value, range: place.id.range, node: peer.node }
+    const position = new ShardPosition(place.id.range, [], scope.histories)
+    position.reach(scope.standings.keep(peer, place, value).source, value.sequence)
+    return { ...value, range: place.id.range, node: peer.node, parts: position.parts() }
   })
   const sum = (of: (info: (typeof infos)[number]) => number): number => infos.reduce((total, info) => total + of(info), 0)
-  const places = infos.flatMap(info => {
-    const position = new ShardPosition(info.range, [], scope.histories)
-    position.reach(info, info.sequence)
-    return position.parts()
-  })
   return {
-    updateSequence: encodeSinceToken(places),
+    updateSequence: encodeSinceToken(infos.flatMap(info => info.parts)),
     purgeSequence: encodeSinceToken(infos.map(({ range, node, history, purgeSequence }) => ({ range, node, history, sequence: purgeSequence }))),
     documentCount: sum(info => info.documentCount),
     compactRunning: infos.some(info => info.compacting),

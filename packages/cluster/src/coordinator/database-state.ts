@@ -19,10 +19,33 @@ export async function databaseState(scope: CoordinatorScope, db: DatabaseRecord,
   const places = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, place => shardState(scope, place, call))
   const hash = createHash('md5')
   for (const { standings } of places) for (const { node, history, sequence } of standings) hash.update(`${node} ${history} ${sequence}\n`)
-  return { updateSequence: encodeSinceToken(places.flatMap(({ position }) => position.parts())), fingerprint: hash.digest('hex') }
+  return { updateSequence: () => updateSequence(scope, places), fingerprint: hash.digest('hex') }
 }
 
-async function shardState(scope: CoordinatorScope, place: ShardPlace, call: CallContext): Promise<{ readonly standings: readonly Standing[]; readonly position: ShardPosition }> {
+/** Of the first replica of each shard that answered. */
+async function updateSequence(scope: CoordinatorScope, places: readonly ShardState[]): Promise<string> {
+  const parts = await mapBounded(places, scope.options.requestCallsMax, async ({ place, first }) => {
+    const position = new ShardPosition(place.id.range, [], scope.histories)
+    try {
+      const { standing, sequence } = await scope.standings.now(first, place)
+      position.reach(standing.source, sequence)
+    } catch (error) {
+      throw shardFailure([asReplicaError(error)])
+    }
+    return position.parts()
+  })
+  return encodeSinceToken(parts.flat())
+}
+
+interface ShardState {
+  readonly place: ShardPlace
+  /** Of those that answered. */
+  readonly first: Peer
+  /** By node. */
+  readonly standings: readonly Standing[]
+}
+
+async function shardState(scope: CoordinatorScope, place: ShardPlace, call: CallContext): Promise<ShardState> {
   const readers = trusted(scope, scope.access.readers(place))
   // Who has seen no life of a replica is told at once where it stands; nothing is scanned for that.
   const asked = await Promise.allSettled(readers.map(async (peer): Promise<{ readonly peer: Peer; readonly reached: ReplicaCheckpoint }> =>
@@ -35,13 +58,11 @@ async function shardState(scope: CoordinatorScope, place: ShardPlace, call: Call
   if (first === undefined) throw shardFailure(asked.flatMap(outcome => outcome.status === 'rejected' ? [asReplicaError(outcome.reason)] : []))
   const standings = answers.map(({ peer, reached: { history, sequence } }) => {
     scope.histories.learn(history, peer.node)
+    scope.standings.meet(peer.node, place.id, { history, sequence })
     return { node: peer.node, history, sequence }
   })
   standings.sort((a, b) => a.node < b.node ? -1 : 1)
-  const position = new ShardPosition(place.id.range, [], scope.histories)
-  const { history, sequence } = first.reached
-  position.reach(scope.standings.known(first.peer, place.id, history) ?? { node: first.peer.node, history, sequence, seen: {} }, sequence)
-  return { standings, position }
+  return { place, first: first.peer, standings }
 }
 
 /** Silent nodes cost the client a wait for nothing, unless there are no others. */

@@ -1,7 +1,7 @@
 /**
  * Since-tokens: a place in a database's changes, as a vector over its shards (design.md section 4, api.md B3).
  *
- *     token   N "-" base64url(bytes)      N: the sum of the first sequences, for people; ignored on the way in
+ *     token   N "-" base64url(bytes)      N: the sum of the highest sequence of each range, for people; ignored on the way in
  *     bytes   1, dictionary of nodes, varint parts, part.., CRC-32 of all before (big endian)
  *     part    range, varint node, history, varint sequence
  *     range   zigzag varint of begin - (end of the part before + 1), then log2 of the width in a byte, or 64 and
@@ -99,7 +99,7 @@ export class SinceVector {
     if (before !== undefined && this.#assembled && this.#moveOn(before, parts)) return
     this.#partCount += parts.length - (before?.parts.length ?? 0)
     if (this.#partCount > SINCE_PARTS_MAX) throw new RangeError(`a since-token holds at most ${SINCE_PARTS_MAX} parts`)
-    this.#stale ||= before?.parts.length !== parts.length || !parts.every(part => this.#nodes.includes(part.node))
+    this.#stale ||= before?.parts.length !== parts.length || !hasSameNodes(before.parts, parts)
     const segment = this.#stale ? { parts, bytes: noBytes, sequenceAt: 0, sum: 0, offset: -1 } : this.#segment(parts, this.#endBefore(place))
     this.#segments[place] = segment
     this.#assembled &&= before !== undefined && !this.#stale && before.bytes.length === segment.bytes.length
@@ -124,9 +124,10 @@ export class SinceVector {
     if (to.range !== from.range || to.history !== from.history || to.node !== from.node) return false
     for (let index = 1; index < parts.length; index++) if (parts[index] !== segment.parts[index]) return false
     if (varintLength(to.sequence) !== varintLength(from.sequence)) return false
+    const sum = sumOf(parts)
+    this.#sum += sum - segment.sum
+    segment.sum = sum
     segment.parts = parts
-    segment.sum += to.sequence - from.sequence
-    this.#sum += to.sequence - from.sequence
     writeVarint(segment.bytes, segment.sequenceAt, to.sequence)
     this.#assembly.overwriteVarint(segment.offset + segment.sequenceAt, to.sequence)
     return true
@@ -170,7 +171,6 @@ export class SinceVector {
   #segment(parts: readonly SincePart[], end: number): Segment {
     const out = this.#writer.start()
     let expected = end
-    let sum = 0
     let sequenceAt = 0
     for (const { range, node, history, sequence } of parts) {
       writeRange(out, range, expected)
@@ -182,13 +182,7 @@ export class SinceVector {
       sequenceAt ||= out.length
       out.varint(sequence)
     }
-    // One number a range, for people.
-    let range: HashRange | undefined
-    for (const part of parts) {
-      if (range === undefined || compareRanges(range, part.range) !== 0) sum += part.sequence
-      range = part.range
-    }
-    return { parts, bytes: Buffer.from(out.written()), sequenceAt, sum, offset: -1 }
+    return { parts, bytes: Buffer.from(out.written()), sequenceAt, sum: sumOf(parts), offset: -1 }
   }
 
   #endBefore(place: number): number {
@@ -198,6 +192,28 @@ export class SinceVector {
     }
     return 0
   }
+}
+
+/** The dictionary must name no node that nothing is told of any more: equal places give equal tokens. */
+function hasSameNodes(before: readonly SincePart[], after: readonly SincePart[]): boolean {
+  return after.every(({ node }, index) => node === before[index]!.node || before.some(part => part.node === node))
+    && before.every(({ node }, index) => node === after[index]!.node || after.some(part => part.node === node))
+}
+
+/** One number a range, for people: whatever replica is named first, it does not go back. */
+function sumOf(parts: readonly SincePart[]): number {
+  let sum = 0
+  let highest = 0
+  let range: HashRange | undefined
+  for (const part of parts) {
+    if (range !== undefined && range !== part.range && compareRanges(range, part.range) !== 0) {
+      sum += highest
+      highest = 0
+    }
+    range = part.range
+    highest = Math.max(highest, part.sequence)
+  }
+  return sum + highest
 }
 
 function writeRange(out: TokenWriter, range: HashRange, expected: number): void {

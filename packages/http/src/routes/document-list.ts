@@ -1,7 +1,7 @@
 /** `_all_docs`, `_design_docs` and `_partition/{p}/_all_docs`, with `/queries` (api.md A5.8, A5.10). */
 import { hash } from 'node:crypto'
 import { ApiError, checkPartition, type JsonObject, type Leaf, type SplicedDocument } from '@sectional/core'
-import type { ListedDocument, OpenedDocument } from '@sectional/cluster'
+import type { DatabaseState, ListedDocument, OpenedDocument } from '@sectional/cluster'
 import { noFlags, splicedRevision, writeRevision } from '../document-reading.ts'
 import { readJsonObject, requireJsonType } from '../body.ts'
 import { beginning, directed, intersect, rangeHolds, requestedRange, type IdRange } from '../id-range.ts'
@@ -103,11 +103,12 @@ function taggedHeaders(fingerprint: string, asked: string, request: RequestConte
   return { ...jsonHeaders(request, services), ETag: etag }
 }
 
-async function writeList(writer: JsonWriter, parameters: ListParameters, scope: Scope, updateSequence: string, request: RequestContext, services: Services): Promise<void> {
+async function writeList(writer: JsonWriter, parameters: ListParameters, scope: Scope, updateSequence: DatabaseState['updateSequence'], request: RequestContext, services: Services): Promise<void> {
   if (parameters.keys !== null) return writeKeys(writer, parameters.keys, parameters, scope, request, services)
   const requested = requestedRange(parameters)
   const range = requested === null ? null : intersect(requested, scope.range)
   const { descending, skip, includeDocs, conflicts } = parameters
+  const reached = parameters.updateSequence ? { updateSequence: await updateSequence() } : {}
   const documents = await services.coordinator.listDocuments(request.database, {
     ...(range === null ? { start: beginning(parameters, scope.range) } : directed(range, descending)),
     descending, skip,
@@ -116,7 +117,7 @@ async function writeList(writer: JsonWriter, parameters: ListParameters, scope: 
   }, request)
   const whole = scope.countsRange ? await countRange(scope.range, descending, request, services) : { total: documents.total, offset: 0 }
   const rows = new ListWriter(writer, {
-    total: whole.total, offset: Math.max(0, Math.min(documents.offset - whole.offset, whole.total)), ...(parameters.updateSequence ? { updateSequence } : {}),
+    total: whole.total, offset: Math.max(0, Math.min(documents.offset - whole.offset, whole.total)), ...reached,
   })
   for await (const page of documents.rows) {
     for (const document of page) {
