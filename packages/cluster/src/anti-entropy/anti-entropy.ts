@@ -39,6 +39,7 @@ export class AntiEntropy {
   readonly #options: AntiEntropyOptions
   readonly #shards: HostedShards
   readonly #schedule: PushSchedule
+  readonly #passes: SyncPasses
   readonly #queue: SyncQueue
   readonly #catchUp: CatchUp
   readonly #repair: ReplicaRepair
@@ -67,10 +68,10 @@ export class AntiEntropy {
     const metrics = new AntiEntropyMetrics(runtime.metrics, {
       jobs: () => this.jobs, declining: () => this.#catchUp.declining, lag: () => this.#schedule.lag(runtime.clock.monotonic()),
     })
-    const passes = new SyncPasses({
+    this.#passes = new SyncPasses({
       runtime, replicas, local, metrics, schedule: this.#schedule, options: this.#options, signal: this.#abort.signal,
     })
-    this.#queue = new SyncQueue(this.#options.passesMax, job => passes.run(job))
+    this.#queue = new SyncQueue(this.#options.passesMax, job => this.#passes.run(job))
     this.#catchUp = new CatchUp({
       clock: runtime.clock, log: runtime.log, options: this.#options, local, queue: this.#queue,
       isConnected: node => replicas.isConnected(node),
@@ -81,7 +82,7 @@ export class AntiEntropy {
     })
     this.#slowRound = new SlicedRound(runtime.clock, shard => {
       this.#push(shard)
-      this.#compareShortHistory(shard)
+      this.#compareChanged(shard)
     })
     this.#repair = new ReplicaRepair({
       clock: runtime.clock, log: runtime.log, local, replicas, signal: this.#abort.signal,
@@ -164,6 +165,7 @@ export class AntiEntropy {
       this.#catchUp.disappeared(key)
       this.#schedule.forgetShard(key)
     }
+    if (removed.length > 0) this.#passes.forgetShards(key => this.#shards.get(key) !== undefined)
     for (const { key } of added) this.#awaited.add(key)
     for (const shard of changed) {
       this.#catchUp.changed(shard)
@@ -225,12 +227,15 @@ export class AntiEntropy {
     }
   }
 
-  #compareShortHistory(shard: HostedShard): void {
-    if (shard.db.revsLimit >= this.#options.shortHistoryRevs) return
+  /** Looks, after changes, whether replicas differ where no pass looks again: under a small `_revs_limit`, and after purges. */
+  #compareChanged(shard: HostedShard): void {
+    const kind = shard.db.revsLimit < this.#options.shortHistoryRevs ? 'compare' : 'check'
     for (const peer of shard.peers) {
       if (!this.#parts.replicas.isConnected(peer) || this.#schedule.isCompared(shard.key, peer)) continue
       const start = this.#schedule.begin(shard.key, this.#now())
-      void this.#queue.add({ kind: 'compare', shard, peer }).then(succeeded => { if (succeeded) this.#schedule.compared(shard.key, peer, start) })
+      // A check finds the same from either side, and a shard that rests needs none.
+      if (kind === 'check' && (this.#parts.control.node > peer || start.commits === 0)) continue
+      void this.#queue.add({ kind, shard, peer }).then(succeeded => { if (succeeded) this.#schedule.compared(shard.key, peer, start) })
     }
   }
 

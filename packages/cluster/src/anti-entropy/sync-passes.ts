@@ -8,6 +8,7 @@ import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 import { compareDigests } from './digest-compare.ts'
 import type { LocalReplicas } from './local-replicas.ts'
 import type { PushSchedule } from './push-schedule.ts'
+import { ReplicaDoubts } from './replica-doubts.ts'
 import { syncReplica } from './replica-sync.ts'
 import type { SyncJob } from './sync-queue.ts'
 
@@ -25,6 +26,7 @@ export interface SyncPassesParts {
 /** Does what the queue hands out. Failures are logged and counted; whoever asked for the pass tries again. */
 export class SyncPasses {
   readonly #parts: SyncPassesParts
+  readonly #doubts = new ReplicaDoubts()
   readonly #repeated: RepeatedLines
 
   constructor(parts: SyncPassesParts) {
@@ -42,9 +44,9 @@ export class SyncPasses {
     }
     const call: CallContext = { timeoutMs: options.callTimeoutMs, signal, requestId: `anti-entropy-${kind}` }
     try {
-      await this.#pass(job, own, replicas.replica(peer, shard.id), call)
-      metrics.passed(kind, 'done')
-      return true
+      const settled = await this.#pass(job, own, replicas.replica(peer, shard.id), call)
+      metrics.passed(kind, settled ? 'done' : 'skipped')
+      return settled
     } catch (error) {
       metrics.passed(kind, 'failed')
       const { code, message } = asReplicaError(error)
@@ -55,22 +57,50 @@ export class SyncPasses {
     }
   }
 
-  async #pass({ kind, shard, peer, onBehind }: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext): Promise<void> {
-    const { runtime, metrics, schedule, options } = this.#parts
+  /** Forgets what was kept of shards that this node has no longer. */
+  forgetShards(isKnown: (key: string) => boolean): void {
+    this.#doubts.forget(pair => isKnown(pair.slice(0, pair.indexOf(' '))))
+  }
+
+  /** Resolves with false when a check is to be repeated. */
+  async #pass(job: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext): Promise<boolean> {
+    if (job.kind === 'check') return await this.#check(job, own, other, call)
+    if (job.kind === 'compare') await this.#compare(job, own, other, call)
+    else await this.#sync(job, own, other, call)
+    return true
+  }
+
+  async #check(job: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext): Promise<boolean> {
+    const { clock } = this.#parts.runtime
+    const pair = `${job.shard.key} ${job.peer}`
+    const [one, two] = await Promise.all([own.replicaInfo(call), other.replicaInfo(call)])
+    const began = clock.monotonic()
+    const standing = this.#doubts.standing(pair, one, two, began)
+    if (standing !== 'doubtful') return standing === 'equal'
+    await this.#compare(job, own, other, call)
+    const now = clock.monotonic()
+    this.#doubts.compared(pair, one, two, now - began, now)
+    return true
+  }
+
+  async #compare({ shard, peer }: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext): Promise<void> {
+    const { runtime, metrics, options } = this.#parts
     const { revsLimit } = shard.db
-    if (kind === 'compare') {
-      const { documents } = await compareDigests({ first: own, second: other, revsLimit, buckets: options.digestBuckets, call })
-      metrics.found(documents)
-      if (documents > 0) {
-        const short = revsLimit < options.shortHistoryRevs
-        const text = short ? 'replicas differed in branches whose ancestors _revs_limit had cut off; they are equal again' : 'replicas differed although checkpoints said otherwise; they are equal again'
-        runtime.log[short ? 'info' : 'warn']({ db: shard.db.name, shard: shard.key, peer, documents }, text)
-      }
-      return
-    }
+    const { documents } = await compareDigests({ first: own, second: other, revsLimit, buckets: options.digestBuckets, call })
+    metrics.found(documents)
+    if (documents === 0) return
+    const short = revsLimit < options.shortHistoryRevs
+    const text = short
+      ? 'replicas differed in branches whose ancestors _revs_limit had cut off; they are equal again'
+      : 'replicas differed although checkpoints said otherwise; they are equal again'
+    runtime.log[short ? 'info' : 'warn']({ db: shard.db.name, shard: shard.key, peer, documents }, text)
+  }
+
+  async #sync({ kind, shard, peer, onBehind }: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext): Promise<void> {
+    const { runtime, metrics, schedule, options } = this.#parts
     const [source, target] = kind === 'push' ? [own, other] : [other, own]
     const start = schedule.begin(shard.key, runtime.clock.monotonic())
-    const { stored } = await syncReplica({ source, target, revsLimit, options, call, ...(onBehind && { onBehind }) })
+    const { stored } = await syncReplica({ source, target, revsLimit: shard.db.revsLimit, options, call, ...(onBehind && { onBehind }) })
     metrics.stored(kind, stored)
     if (kind === 'push') schedule.confirm(shard.key, peer, start)
   }

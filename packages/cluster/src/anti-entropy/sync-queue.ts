@@ -1,7 +1,10 @@
 import type { HostedShard } from './hosted-shards.ts'
 
-/** `push`: this node's replica to the peer's; `pull`: the other way; `compare`: digests, both ways. */
-export type SyncKind = 'push' | 'pull' | 'compare'
+/**
+ * `push`: this node's replica to the peer's; `pull`: the other way; `compare`: digests, both ways; `check`: digests where
+ * the replicas may differ although each has seen all of the other's changes.
+ */
+export type SyncKind = 'push' | 'pull' | 'compare' | 'check'
 
 export interface SyncJob {
   readonly kind: SyncKind

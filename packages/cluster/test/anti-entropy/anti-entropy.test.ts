@@ -106,6 +106,9 @@ describe('anti-entropy', () => {
     expect(running.world.calls.filter(call => call.verb === 'diffRevisions')).to.have.length(6)
     expect(running.world.calls.filter(call => call.verb === 'storeRevisions')).to.have.length(6)
     running.world.calls.length = 0
+    await running.world.clock.advance(80_000)
+    expect(running.world.calls.map(({ verb }) => verb), 'each pair is checked once').to.deep.equal(['replicaInfo', 'replicaInfo', 'replicaInfo'])
+    running.world.calls.length = 0
     await running.world.clock.advance(200_000)
     expect(running.world.calls).to.deep.equal([])
   })
@@ -201,6 +204,26 @@ describe('anti-entropy', () => {
     const after = await world.leavesOf('x')
     expect(after.b).to.deep.equal(after.a)
   })
+
+  for (const [what, other] of [['by their counts', []], ['in one of several branches', [['y']]]] as const) {
+    it(`notices on the slow clock that replicas differ ${what} after a purge, although each has seen all of the other`, async () => {
+      running = new Running()
+      running.start('a', 'b', 'c')
+      await running.world.clock.advance(70_000)
+      for (const node of ['a', 'b', 'c']) for (const ids of [['a'], ...other]) await running.storeOn(node, 'doc', ids)
+      await running.world.clock.advance(100_000)
+      running.world.isolate('c')
+      for (const node of ['a', 'b']) await running.storeOn(node, 'doc', ['b', 'a'])
+      // Without ancestors: a and b lose the whole branch, c keeps what it has.
+      const purge = { uuid: 'p', id: 'doc', paths: [{ start: 2, ids: ['b'] }] }
+      for (const node of ['a', 'b', 'c']) await running.world.store(node).purgeDocuments({ purges: [purge] }, plainCall)
+      running.world.heal()
+      await running.world.clock.advance(200_000)
+      const leaves = Object.values(await running.world.leavesOf('doc')).map(each => each.map(leaf => leaf.revision))
+      expect(leaves[0]).to.deep.equal(leaves[1]).and.deep.equal(leaves[2])
+      expect(await running.metric('a', 'sectional_replication_lag_seconds')).to.equal(0)
+    })
+  }
 
   it('compares digests now and then, and repairs what checkpoints missed', async () => {
     running = new Running({ antiEntropy: { digestIntervalMs: 60_000, digestBuckets: 16 } })
