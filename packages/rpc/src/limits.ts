@@ -43,7 +43,7 @@ export interface RpcLimits {
   /** Pause before a new attempt to dial: doubles from `Min` to `Max`, of which a random half is left out. */
   readonly backoffMinMs: number
   readonly backoffMaxMs: number
-  /** The longest such pause while nobody accepts connections at the address: a node that comes up is found within it. */
+  /** The longest such pause while nobody at the address refuses or is refused: a node that comes up is found within it. */
   readonly backoffAbsentMaxMs: number
 }
 

@@ -2,6 +2,13 @@ import type { Clock, Connection, Network, NetworkAddress, Random, Timer } from '
 import type { RpcLimits } from '../limits.ts'
 import { Backoff } from './backoff.ts'
 
+export interface ConnectionEnd {
+  /** How long the link was open; 0: the handshake failed. */
+  readonly lifetimeMs: number
+  /** The handshake failed for a reason that does not go away by itself. */
+  readonly refused: boolean
+}
+
 export interface DialerOptions {
   readonly address: string
   readonly network: Network
@@ -11,16 +18,16 @@ export interface DialerOptions {
   /** False: a link to the node at this address is open already. */
   readonly wanted: () => boolean
   /** Shakes hands on the new connection; calls back once, when the attempt failed or its link has closed. */
-  readonly onConnection: (connection: Connection, done: (lifetimeMs: number) => void) => void
+  readonly onConnection: (connection: Connection, done: (end: ConnectionEnd) => void) => void
   readonly onFailed: (error: unknown, nextAttemptMs: number) => void
 }
 
 /** Keeps a connection to one address, as long as it is wanted. */
 export class Dialer {
   readonly #options: DialerOptions
-  /** After attempts that nobody accepted. */
+  /** While the node is away, or comes and goes: it is to be found soon once it is back, also with an empty disk. */
   readonly #absence: Backoff
-  /** After handshakes that failed and links that closed. */
+  /** While it refuses, or is refused, for a reason that somebody has to remove. */
   readonly #refusal: Backoff
   readonly #abort = new AbortController()
   #timer: Timer | undefined
@@ -51,7 +58,7 @@ export class Dialer {
 
   /** The link that made an attempt unwanted has gone: dials after a pause. */
   resume(): void {
-    if (!this.#stopped && !this.#busy && !this.#timer && this.#options.wanted()) this.#pause(this.#refusal)
+    this.#pauseIfWanted(this.#absence)
   }
 
   /** Begins anew with short pauses. */
@@ -73,19 +80,23 @@ export class Dialer {
     try {
       const connection = await network.connect(parseAddress(address), { timeoutMs: limits.connectTimeoutMs, signal: this.#abort.signal })
       if (this.#stopped) return connection.close('not wanted any more')
-      this.#absence.reset()
-      onConnection(connection, lifetimeMs => {
+      onConnection(connection, ({ lifetimeMs, refused }) => {
         this.#busy = false
         this.#tried = true
-        if (lifetimeMs > limits.backoffMaxMs) this.#refusal.reset()
-        this.resume()
+        if (lifetimeMs > limits.backoffMaxMs) this.reset()
+        this.#pauseIfWanted(refused ? this.#refusal : this.#absence)
       })
     } catch (error) {
       this.#busy = false
       this.#tried = true
       if (this.#stopped) return
+      this.#refusal.reset()
       onFailed(error, this.#pause(this.#absence))
     }
+  }
+
+  #pauseIfWanted(backoff: Backoff): void {
+    if (!this.#stopped && !this.#busy && !this.#timer && this.#options.wanted()) this.#pause(backoff)
   }
 
   #pause(backoff: Backoff): number {

@@ -3,6 +3,7 @@ import type { Connection, Log, Runtime } from '@sectional/runtime'
 import type { RpcLimits } from '../limits.ts'
 import type { RpcMetrics } from '../rpc-metrics.ts'
 import { Dialer } from './dialer.ts'
+import type { ConnectionEnd } from './dialer.ts'
 import { DialingHandshake, ListeningHandshake, nonceBytes } from './handshake.ts'
 import type { Established, HandshakeOptions, HandshakeRefusal, LinkIdentity } from './handshake.ts'
 import { HandshakeRun } from './handshake-run.ts'
@@ -168,7 +169,7 @@ export class PeerLinks {
     })
   }
 
-  #dialed(address: string, connection: Connection, done: (lifetimeMs: number) => void): void {
+  #dialed(address: string, connection: Connection, done: (end: ConnectionEnd) => void): void {
     const { clock } = this.#options.runtime
     const machine = new DialingHandshake({ ...this.#handshakeOptions(), expected: this.#names.get(address), accept: peer => this.#acceptDialed(peer, address) })
     this.#shakeHands({
@@ -176,12 +177,12 @@ export class PeerLinks {
       onEstablished: established => {
         const openedMs = clock.monotonic()
         this.#refusals.forget(`dial ${address}`)
-        return this.#open(connection, established, () => { done(clock.monotonic() - openedMs) })
+        return this.#open(connection, established, () => { done({ lifetimeMs: clock.monotonic() - openedMs, refused: false }) })
       },
       onFailed: (refusal, peer) => {
         this.#report(refusal, peer, { address })
         if (refusal.kind === 'self' && peer?.instance === this.#identity.instance) void this.#dialers.get(address)?.stop()
-        done(0)
+        done({ lifetimeMs: 0, refused: isLasting(refusal) })
       },
     })
   }
@@ -299,6 +300,14 @@ export class PeerLinks {
     for (const run of [...this.#handshakes]) run.cancel({ kind: 'busy', reason })
     for (const link of this.#allLinks()) link.close(reason, code)
   }
+}
+
+/**
+ * Whether somebody has to remove the cause. A node of another cluster is not counted: the way out is to empty its disk,
+ * and then it must be found soon.
+ */
+function isLasting({ kind, peerKind }: HandshakeRefusal): boolean {
+  return kind === 'by-peer' ? peerKind !== undefined && peerKind !== 'cluster' : kind !== 'cluster' && kind !== 'timeout'
 }
 
 function sameIdentity(a: LinkIdentity, b: LinkIdentity): boolean {
