@@ -1,3 +1,4 @@
+import { ReplicaError } from '@sectional/core'
 import type { WrittenBlob } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../quorum/write-quorum.ts'
@@ -8,9 +9,20 @@ import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { RequestContext, WriteOptions } from './coordinator.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
+import { SilenceWatch, unlessSilent } from './silence-watch.ts'
+
+/** The content on its way to one replica. */
+interface BlobBranch {
+  readonly peer: Peer
+  readonly branch: ChunkBranch
+  readonly written: Promise<WrittenBlob>
+  /** The replica is silent: nothing more is sent to it, and nobody waits for it. */
+  readonly abandon: () => void
+}
 
 /**
- * Streams content to every reachable replica of a document's shard at once, as fast as the slowest one takes it.
+ * Streams content to every reachable replica of a document's shard at once, as fast as the slowest one takes it; a silent
+ * one (`silence-watch.ts`) is left behind.
  * Resolves when w have it on disk, or all have replied; a replica that is missing then gets it with the document.
  *
  * @throws ApiError when no replica has it; what `chunks` throws, and then nothing stays behind
@@ -22,17 +34,27 @@ export async function writeBlob(
   const peers = scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node))
   const failures: unknown[] = []
   const call = writeCall(scope.options.storeTimeoutMs, context)
-  const branches = peers.map(peer => {
+  const branches = peers.map((peer): BlobBranch => {
     const branch = new ChunkBranch()
-    const written = peer.replica.writeBlob(branch, call)
+    const upload = peer.replica.writeBlob(branch, call)
+    let abandon = (): void => {}
+    const silent = new Promise<never>((_, reject) => {
+      abandon = () => {
+        const silence = new ReplicaError('timeout', `${peer.node} is silent`)
+        reject(silence)
+        branch.abandon(silence)
+      }
+    })
+    scope.background.track(upload.then(() => {}, () => {}))
+    const written = Promise.race([upload, silent])
     written.catch((error: unknown) => {
       failures.push(error)
       branch.leave()
     })
-    return { peer, branch, written }
+    return { peer, branch, written, abandon }
   })
   try {
-    await pump(chunks, branches.map(({ branch }) => branch))
+    await pump(scope, chunks, branches)
   } catch (error) {
     for (const { branch } of branches) branch.fail(error)
     await Promise.allSettled(branches.map(({ written }) => written))
@@ -41,24 +63,27 @@ export async function writeBlob(
   return await confirmed(scope, place, branches, w, failures)
 }
 
-async function pump(chunks: AsyncIterable<Uint8Array>, branches: readonly ChunkBranch[]): Promise<void> {
+async function pump(scope: CoordinatorScope, chunks: AsyncIterable<Uint8Array>, branches: readonly BlobBranch[]): Promise<void> {
   for await (const chunk of chunks) {
-    const open = branches.filter(branch => !branch.left)
+    const open = branches.filter(({ branch }) => !branch.left)
     if (open.length === 0) break
-    for (const branch of open) branch.add(chunk)
-    for (const branch of open) {
+    for (const { branch } of open) branch.add(chunk)
+    for (const { peer, branch, abandon } of open) {
       const room = branch.room()
-      if (room !== undefined) await room
+      if (room === undefined) continue
+      const watch = new SilenceWatch(scope, [peer], abandon)
+      await room
+      watch.cancel()
     }
   }
-  for (const branch of branches) branch.end()
+  for (const { branch } of branches) branch.end()
 }
 
 /** Resolves as soon as w replicas have the content, or rejects when all have failed. */
 function confirmed(
-  scope: CoordinatorScope, place: ShardPlace, writes: readonly { readonly peer: Peer; readonly written: Promise<WrittenBlob> }[],
-  w: number | undefined, failures: readonly unknown[],
+  scope: CoordinatorScope, place: ShardPlace, writes: readonly BlobBranch[], w: number | undefined, failures: readonly unknown[],
 ): Promise<WrittenBlob> {
+  const watch = new SilenceWatch(scope, writes.map(({ peer }) => peer), silent => writes.find(({ peer }) => peer === silent)?.abandon())
   return new Promise((resolve, reject) => {
     let quorum = writeQuorum(place.activeCount, w)
     const reachable = writes.filter(({ peer }) => peer.active).length
@@ -67,11 +92,12 @@ function confirmed(
     const settle = (): void => {
       const verdict = writeVerdict(quorum)
       if (verdict === 'waiting') return
+      watch.cancel()
       if (result !== undefined) resolve(result)
       else reject(shardFailure(failures.map(asReplicaError)))
     }
     for (const { peer, written } of writes) {
-      scope.background.track(written.then(blob => {
+      scope.background.track(written.finally(() => watch.answered(peer)).then(blob => {
         result = blob
         if (peer.active) quorum = withDurable(quorum)
         settle()
@@ -88,7 +114,7 @@ function confirmed(
 export async function keepBlobs(scope: CoordinatorScope, db: DatabaseRecord, id: string, hashes: readonly string[], context: RequestContext): Promise<void> {
   const call = writeCall(scope.options.storeTimeoutMs, context)
   const peers = scope.access.peers(scope.access.placeOf(db, id)).filter(peer => scope.access.isReachable(peer.node))
-  await Promise.allSettled(peers.map(peer => peer.replica.hasBlobs(hashes, call)))
+  await Promise.allSettled(peers.map(peer => unlessSilent(scope, peer, peer.replica.hasBlobs(hashes, call))))
 }
 
 /**

@@ -48,6 +48,13 @@ export class ChunkBranch implements AsyncIterable<Uint8Array> {
     this.#wakeReader?.()
   }
 
+  /** The replica is waited for no more. While the source goes on, what the replica has is not whole, and is to be thrown away. */
+  abandon(reason: unknown): void {
+    if (this.#state !== 'open') return
+    this.fail(reason)
+    this.leave()
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
     for (;;) {
       if (this.#state === 'failed') throw this.#failure

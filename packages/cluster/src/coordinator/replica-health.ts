@@ -22,6 +22,12 @@ export class ReplicaHealth {
     if (this.#suspectUntil.size > 0) this.#suspectUntil.delete(node)
   }
 
+  /** Whether the node was silent at some moment of the last `ms` milliseconds, and has not answered since. */
+  wasSilentWithin(node: string, ms: number): boolean {
+    const until = this.#suspectUntil.get(node)
+    return until !== undefined && this.#clock.monotonic() - (until - this.#suspectMs) <= ms
+  }
+
   isSuspect(node: string): boolean {
     if (this.#suspectUntil.size === 0) return false
     const until = this.#suspectUntil.get(node)

@@ -1,3 +1,4 @@
+import { ReplicaError } from '@sectional/core'
 import type { Timer } from '@sectional/runtime'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { Peer } from './replica-access.ts'
@@ -24,8 +25,16 @@ export class SilenceWatch {
     this.#waiting = new Set(peers.filter(peer => !peer.local))
     const suspects = [...this.#waiting].filter(peer => scope.decisionHealth.isSuspect(peer.node))
     if (this.#waiting.size > suspects.length) this.#after(() => { for (const peer of this.#waiting) if (!suspects.includes(peer)) this.#probe(peer) })
-    // Who was silent a moment ago has had its time.
-    for (const peer of suspects) this.#probe(peer)
+    if (suspects.length > 0) scope.runtime.clock.setImmediate(() => { for (const peer of suspects) this.#begin(peer) })
+  }
+
+  /** A suspect has had its time, and is not probed for each call. */
+  #begin(peer: Peer): void {
+    const { decisionHealth, options: { silenceProbeMs } } = this.#scope
+    if (!this.#waiting.has(peer)) return
+    if (!decisionHealth.wasSilentWithin(peer.node, 2 * silenceProbeMs)) return this.#probe(peer)
+    this.#waiting.delete(peer)
+    this.#onSilent(peer)
   }
 
   /** The peer is awaited no more. */
@@ -68,5 +77,22 @@ export class SilenceWatch {
     })
     this.#timers.add(timer)
     return timer
+  }
+}
+
+/**
+ * The peer's answer to one call.
+ * @throws ReplicaError `timeout` as soon as the peer is silent
+ */
+export async function unlessSilent<T>(scope: CoordinatorScope, peer: Peer, answer: Promise<T>): Promise<T> {
+  scope.background.track(answer.then(() => {}, () => {}))
+  let watch: SilenceWatch | undefined
+  const silence = new Promise<never>((_, reject) => {
+    watch = new SilenceWatch(scope, [peer], () => reject(new ReplicaError('timeout', `${peer.node} is silent`)))
+  })
+  try {
+    return await Promise.race([answer, silence])
+  } finally {
+    watch?.cancel()
   }
 }

@@ -55,6 +55,19 @@ describe('content of attachments', () => {
     }
   })
 
+  it('leaves a silent replica behind within a second, also when its disk is needed', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b'] })
+    world.faults.set('b', { kind: 'hang' })
+    const coordinator = world.coordinator('a')
+    const large = Buffer.alloc(1_000_000, 'x')
+    expect((await world.during(coordinator.writeBlob(world.db, 'x', pieces(large), {}, request()))).length).to.equal(large.length)
+    await world.during(coordinator.keepBlobs(world.db, 'x', [hash], request()))
+    expect(world.clock.monotonic()).to.be.below(1000)
+    world.faults.clear()
+    await world.during(coordinator.stop())
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
+
   it('waits for w replicas, and for no more', async () => {
     const world = new ReplicaWorld()
     world.faults.set('c', { kind: 'hang' })
