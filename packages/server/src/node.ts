@@ -104,6 +104,10 @@ class ComposedNode implements Node {
   async #close(): Promise<void> {
     // What is being opened can be closed when it is open; `start` tells what went wrong with it.
     await this.#opening?.catch(() => {})
+    await this.#closeAll()
+  }
+
+  async #closeAll(): Promise<void> {
     for (let closer = this.#closers.pop(); closer !== undefined; closer = this.#closers.pop()) await closer()
   }
 
@@ -123,12 +127,14 @@ class ComposedNode implements Node {
       options: { ...defaultControlPlaneOptions, formationGraceMs: options.cluster.formationGraceMs, ...seams.controlPlane },
       replica: shard => hosted.planned(shard),
       answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
+      renewReplicas: () => hosted.renew(),
+      onGivenUp: () => this.#reopen(),
       onFatal: this.#parts.onFatal,
     })
     this.#control = control
     const metadata = seams.control?.(control) ?? control
     const nodeInformation = this.#createInformation(control, hosted)
-    const replicas = this.#directory(network, hosted)
+    const replicas = this.#directory(network, control, hosted)
     const antiEntropy = new AntiEntropy({ runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy })
     const coordinator = this.#createCoordinator(metadata, replicas, antiEntropy)
 
@@ -149,6 +155,14 @@ class ComposedNode implements Node {
     upkeep.start()
     databaseEvents.start()
     await this.#serve(metadata, coordinator, databaseEvents, nodeInformation)
+  }
+
+  /** The node has given up its data directory: it goes on as after a restart of its process. */
+  #reopen(): void {
+    if (this.#stopping !== undefined) return
+    const reopened = this.#closeAll().then(() => { this.#assertWanted(); return this.#open() })
+    this.#opening = reopened
+    reopened.catch((error: Error) => { if (this.#stopping === undefined) this.#parts.onFatal(error) })
   }
 
   #assertWanted(): void {
@@ -173,11 +187,14 @@ class ComposedNode implements Node {
   }
 
   /** Asked several times per request, so who is linked is kept rather than listed anew. */
-  #directory(network: PeerNetwork, hosted: HostedReplicas): ReplicaDirectory {
+  #directory(network: PeerNetwork, control: ControlPlaneNode, hosted: HostedReplicas): ReplicaDirectory {
     const { name } = this.#parts.options
-    const connected = new Set([name, ...network.connected().map(peer => peer.node)])
-    const unsubscribe = network.onChange((peer, up) => up ? connected.add(peer.node) : connected.delete(peer.node))
-    this.#closers.push(async () => unsubscribe())
+    let connected = new Set([name])
+    // What a peer with an older copy of its data says must not count.
+    const list = (): void => { connected = new Set([name, ...network.connected().filter(peer => !control.isOutdated(peer)).map(peer => peer.node)]) }
+    list()
+    const unsubscribe = [network.onChange(list), control.onChange(list)]
+    this.#closers.push(async () => { for (const end of unsubscribe) end() })
     return {
       replica: (node, shard) => node === name ? hosted.replicaOrAbsent(shard) : network.replica(node, shard),
       isConnected: node => connected.has(node),

@@ -71,6 +71,9 @@ export class LogReplication {
     return node === this.host.id || follower?.active === true || follower?.wasActive === true
   }
 
+  /** Members that no longer have what they acknowledged in this term. */
+  wentBack(): readonly string[] { return [...this.followers].filter(([, follower]) => follower.wentBack).map(([node]) => node) }
+
   caughtUp(node: string): boolean {
     const follower = this.followers.get(node)
     return follower !== undefined && this.isActive(node) && follower.state === 'replicate' && follower.match + caughtUpEntries >= this.host.log.lastIndex
@@ -115,10 +118,10 @@ export class LogReplication {
     const follower = this.followers.get(message.from)
     if (!follower?.answered(message.round, message.success ? message.matchIndex : 0)) return false
     if (!message.success) {
-      if (follower.refused(message.matchIndex, message.conflictIndex)) this.sendEntries(message.from)
+      if (follower.refused(message.matchIndex, message.conflictIndex, message.round)) this.sendEntries(message.from)
       return false
     }
-    const grew = follower.accepted(message.matchIndex)
+    const grew = follower.accepted(message.matchIndex, this.round)
     const lacksCommit = follower.state === 'replicate' && follower.sentCommit < Math.min(this.host.commit, follower.match)
     if (!this.sendEntries(message.from) && lacksCommit) this.sendEmpty(message.from, follower)
     return grew
@@ -151,8 +154,8 @@ export class LogReplication {
 
   private sendEmpty(node: string, follower: Progress): void {
     const previousTerm = follower.state === 'snapshot' ? undefined : this.host.log.term(follower.next - 1)
-    // A follower that waits for a snapshot is only told what it can check: that this leader lives.
-    if (previousTerm === undefined) this.sendAppend(node, follower, { previousIndex: 0, previousTerm: 0, entries: [], commit: Math.min(follower.match, this.host.commit) })
+    // A follower that waits for a snapshot is told that this leader lives, and how far it lags: behind index 0 it commits nothing.
+    if (previousTerm === undefined) this.sendAppend(node, follower, { previousIndex: 0, previousTerm: 0, entries: [], commit: this.host.commit })
     else this.sendAppend(node, follower, { previousIndex: follower.next - 1, previousTerm, entries: [], commit: this.host.commit })
     if (previousTerm === undefined && follower.state !== 'snapshot') this.sendSnapshot(node, follower)
   }

@@ -28,6 +28,10 @@ export class Progress {
   sentCommit = 0
   /** The snapshot on its way. */
   transfer: SnapshotTransfer | null = null
+  /** It refused what it had acknowledged in this term: its disk has an older copy of the log. Stays true for the term. */
+  wentBack = false
+  /** The leader's round when `match` last rose: answers to later rounds tell of a log that had reached `match`. */
+  private matchRound = 0
   /** Last index of each message with entries that is under way. */
   readonly inflight: number[] = []
   /** Answers to older rounds are about an earlier membership of the same name. */
@@ -62,22 +66,35 @@ export class Progress {
     if (this.commits.length > maxCommitsInFlight) this.commits.shift()
   }
 
-  /** The follower holds everything up to `index`. True when that is news. */
-  accepted(index: number): boolean {
+  /** The follower holds everything up to `index`; `round`: the leader's round now. True when that is news. */
+  accepted(index: number, round: number): boolean {
     while (this.inflight[0] !== undefined && this.inflight[0] <= index) this.inflight.shift()
     const news = index > this.match
-    if (news) this.match = index
+    if (news) {
+      this.match = index
+      this.matchRound = round
+    }
     this.next = Math.max(this.next, index + 1)
     this.paused = false
     if (this.state === 'probe' || (this.transfer !== null && this.match >= this.transfer.snapshot.index)) this.becomeReplicate()
     return news
   }
 
-  /** The follower refused `rejected` as previous entry. False: an old answer that says nothing new. */
-  refused(rejected: number, conflictIndex: number): boolean {
+  /** The follower refused `rejected` as previous entry, in its answer to `round`. False: an old answer that says nothing new. */
+  refused(rejected: number, conflictIndex: number, round: number): boolean {
     if (this.state === 'snapshot') return false
+    if (rejected <= this.match && round > this.matchRound) return this.lostEntries(Math.min(rejected, conflictIndex))
     if (this.state === 'replicate' ? rejected <= this.match : rejected !== this.next - 1) return false
     this.becomeProbe(Math.max(this.match + 1, Math.min(rejected, conflictIndex)))
+    return true
+  }
+
+  /** What it acknowledged counts no more; it is sent again. */
+  private lostEntries(next: number): boolean {
+    this.wentBack = true
+    this.match = 0
+    this.knownCommit = 0
+    this.becomeProbe(next)
     return true
   }
 

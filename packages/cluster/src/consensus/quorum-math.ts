@@ -4,12 +4,19 @@ import { majority } from '../quorum/majority.ts'
 
 export type VoteResult = 'won' | 'lost' | 'pending'
 
-/** The outcome of an election given the votes so far; no voters: lost. */
-export function tallyVotes(voters: readonly string[], votes: ReadonlyMap<string, boolean>): VoteResult {
-  const granted = voters.filter(voter => votes.get(voter) === true).length
-  const refused = voters.filter(voter => votes.get(voter) === false).length
-  if (voters.length > 0 && granted >= majority(voters.length)) return 'won'
-  return voters.length - refused < majority(voters.length) ? 'lost' : 'pending'
+/**
+ * The outcome of an election given the votes so far; no voters: lost.
+ *
+ * The disks of `doubtful` voters may have lost entries that they acknowledged, so an entry may be committed by a majority of
+ * which only the others still have it. Besides a majority in all, enough of the others must agree to have one voter in common
+ * with those of any majority: with an odd number of voters as many as a majority, with an even number one fewer.
+ */
+export function tallyVotes(voters: readonly string[], votes: ReadonlyMap<string, boolean>, doubtful: ReadonlySet<string> = new Set()): VoteResult {
+  const sound = voters.filter(voter => !doubtful.has(voter))
+  const enough = (agree: (voter: string) => boolean): boolean => voters.filter(agree).length >= majority(voters.length)
+    && sound.filter(agree).length > voters.length - majority(voters.length)
+  if (voters.length > 0 && enough(voter => votes.get(voter) === true)) return 'won'
+  return enough(voter => votes.get(voter) !== false) && voters.length > 0 ? 'pending' : 'lost'
 }
 
 /** The greatest number that a majority of voters has reached; no voters: 0. */

@@ -45,11 +45,15 @@ export class RaftCore {
   term: number
   vote: string | null
   commit: number
+  /** The greatest commit index that a leader has told of; this node's log may not reach it yet. */
+  leaderCommit = 0
   snapshot: RaftSnapshot
   private readonly random: () => number
   private configurations: { readonly index: number; readonly configuration: VotingConfiguration }[]
   private replication: LogReplication | null = null
   private readonly votes = new Map<string, boolean>()
+  /** Who voted from an older copy of its disk. */
+  private readonly doubtful = new Set<string>()
   private electionElapsed = 0
   private heartbeatElapsed = 0
   private electionTimeout = 0
@@ -89,7 +93,11 @@ export class RaftCore {
     if (this.electionElapsed >= this.electionTimeout && this.mayCampaign()) this.campaign(true)
   }
 
-  step(message: RaftMessage): void {
+  /** `doubtful`: the sender's disk is an older copy of the one that it had. It is followed as little as can be: it cannot lead. */
+  step(message: RaftMessage, doubtful = false): void {
+    if (doubtful && message.type === 'vote-request') return
+    if (doubtful) this.doubtful.add(message.from)
+    else this.doubtful.delete(message.from)
     if (message.term > this.term && !this.acceptHigherTerm(message)) return
     if (message.term < this.term && !(message.type === 'vote-request' && message.preVote)) return this.answerStale(message)
     switch (message.type) {
@@ -149,6 +157,9 @@ export class RaftCore {
 
   /** Leading: how far a member's log is known to equal this one. */
   matchOf(node: string): number { return this.replication?.matchOf(node) ?? 0 }
+
+  /** Leading: members that no longer have what they acknowledged in this term: their disks are older copies. */
+  wentBack(): readonly string[] { return this.replication?.wentBack() ?? [] }
 
   /** Leading: the commit index that a member surely has. */
   knownCommitOf(node: string): number { return node === this.id ? this.commit : this.replication?.progress(node)?.knownCommit ?? 0 }
@@ -215,7 +226,7 @@ export class RaftCore {
 
   private recordVote(voter: string, granted: boolean): void {
     if (!this.votes.has(voter)) this.votes.set(voter, granted)
-    const result = tallyVotes(this.configuration.voters, this.votes)
+    const result = tallyVotes(this.configuration.voters, this.votes, this.doubtful)
     if (result === 'lost') this.becomeFollower(this.term, null)
     else if (result === 'won' && this.role === 'pre-candidate') this.campaign(false)
     else if (result === 'won') this.becomeLeader()
@@ -263,6 +274,7 @@ export class RaftCore {
 
   private handleAppend(message: RaftMessage & { readonly type: 'append' }): void {
     this.follow(message.from)
+    this.leaderCommit = Math.max(this.leaderCommit, message.commit)
     const reply = { type: 'append-reply', from: this.id, to: message.from, term: this.term, round: message.round } as const
     // What is committed here equals every later leader's log, so it need not be compared.
     if (message.previousIndex < this.commit && message.previousIndex + message.entries.length <= this.commit) {

@@ -107,6 +107,8 @@ export class RaftDriver {
   private seen = ''
   private lastWriteFailure: StorageError | null = null
   private readonly repeated: RepeatedLines
+  /** The commit index that this node tries to reach, and since when; null: it has applied everything it heard of. */
+  private lag: { readonly index: number; readonly sinceMs: number } | null = null
 
   private constructor(parts: RaftDriverParts, storage: RaftStorage, core: RaftCore) {
     this.parts = parts
@@ -147,10 +149,23 @@ export class RaftDriver {
   get applied(): number { return this.appliedIndex }
   get configuration(): VotingConfiguration { return this.core.configuration }
 
-  step(message: RaftMessage): void {
+  /** `doubtful`: the sender's disk is an older copy of the one that it had. */
+  step(message: RaftMessage, doubtful = false): void {
     if (this.stopping.signal.aborted) return
-    this.guarded(() => this.core.step(message))
+    this.guarded(() => this.core.step(message, doubtful))
   }
+
+  /** How long this node has lacked something that a leader told it was committed, in milliseconds; 0: it lacks nothing. */
+  get lagMs(): number { return this.lag === null ? 0 : this.parts.clock.monotonic() - this.lag.sinceMs }
+
+  /** Entries that a leader has committed and this node has not applied. */
+  get lagEntries(): number { return Math.max(0, this.core.leaderCommit - this.appliedIndex) }
+
+  /** Who votes and who learns by what is known as committed. */
+  get committedConfiguration(): VotingConfiguration { return this.core.configurationAt(this.core.commit) }
+
+  /** Leading: members whose disks are older copies of those that they had in this term. */
+  wentBack(): readonly string[] { return this.core.wentBack() }
 
   /**
    * Proposes a command; `not-leader`: this node does not lead, or stopped leading before the outcome was known.
@@ -243,7 +258,13 @@ export class RaftDriver {
 
   private scheduleTick(): void {
     if (this.stopping.signal.aborted) return
-    this.tickTimer = this.parts.clock.setTimer(this.parts.options.tickMs, () => { this.scheduleTick(); this.guarded(() => this.core.tick()) })
+    this.tickTimer = this.parts.clock.setTimer(this.parts.options.tickMs, () => { this.scheduleTick(); this.noteLag(); this.guarded(() => this.core.tick()) })
+  }
+
+  private noteLag(): void {
+    if (this.lag !== null && this.appliedIndex < this.lag.index) return
+    const { leaderCommit } = this.core
+    this.lag = leaderCommit > this.appliedIndex ? { index: leaderCommit, sinceMs: this.parts.clock.monotonic() } : null
   }
 
   private guarded(input: () => void): void {
@@ -394,7 +415,7 @@ export class RaftDriver {
 
   private noteRole(): void {
     const { role, leader, term, configuration } = this.core
-    const now = JSON.stringify([role, leader, term, configuration])
+    const now = JSON.stringify([role, leader, term, configuration, this.core.wentBack()])
     if (now === this.seen) return
     this.seen = now
     this.gauges.term.set(term)

@@ -1,6 +1,6 @@
 /** What a node has once it belongs to a cluster: its part of the log, the state it builds, and the leader's duties. */
 import { ReplicaError } from '@sectional/core'
-import type { CallContext, PeerNetwork, ProposeReply } from '@sectional/core'
+import type { CallContext, PeerNetwork, PeerStart, ProposeReply } from '@sectional/core'
 import type { Log, Runtime } from '@sectional/runtime'
 import { RaftDriver } from '../consensus/raft-driver.ts'
 import { checkCommand, CommandError, encodeCommand } from './commands.ts'
@@ -19,6 +19,7 @@ export interface ClusterMemberParts {
   readonly network: PeerNetwork
   readonly store: ControlStore
   readonly identity: ControlPlaneIdentity
+  readonly start: PeerStart
   readonly options: ControlPlaneOptions
   readonly onStateChange: () => void
   readonly onLeadershipChange: () => void
@@ -39,7 +40,7 @@ export class ClusterMember implements LogAccess {
     this.machine = machine
     this.raft = raft
     this.duties = new LeaderDuties({
-      node, address, zone, clock: runtime.clock, log, network, raft,
+      node, address, zone, start: parts.start, clock: runtime.clock, log, network, raft,
       state: () => machine.state,
       newCommandId: () => newCommandId(runtime.random),
       proposeHere: (command, context) => this.propose(command, context),

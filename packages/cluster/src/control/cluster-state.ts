@@ -3,6 +3,7 @@
  * never changed in place: `apply` (state-machine.ts) gives a new value and shares what did not change.
  */
 import type { HashRange } from '@sectional/core'
+import type { RecordedStart } from './node-start.ts'
 
 export interface ClusterState {
   readonly clusterId: string
@@ -22,6 +23,8 @@ export interface NodeRecord {
   /** Cluster listener, `host:port`. */
   readonly address: string
   readonly zone: string | null
+  /** The newest start of its process that the log knows; undefined: it has announced none yet. */
+  readonly start?: RecordedStart
 }
 
 export interface DatabaseRecord {

@@ -2,9 +2,10 @@
  * The closed set of changes that the replicated log carries. A malformed or unknown command is refused before
  * the log; one inside the log means that this node runs older code than the leader, and stops it.
  */
-import type { HashRange } from '@sectional/core'
+import type { HashRange, PeerStart } from '@sectional/core'
 import type { DatabaseSecurity } from './cluster-state.ts'
 import type { DatabaseOption } from './control-plane.ts'
+import { unconfirmedStartsMax } from './node-start.ts'
 
 /** JSON bytes of one command, most of all of a `_security` object. */
 export const maxCommandBytes = 1024 * 1024
@@ -18,10 +19,16 @@ export type CommandBody =
   | { readonly type: 'set-security'; readonly name: string; readonly incarnation: string; readonly security: DatabaseSecurity }
   | { readonly type: 'set-database-option'; readonly name: string; readonly incarnation: string; readonly option: DatabaseOption }
   | { readonly type: 'set-setting'; readonly section: string; readonly key: string; readonly value: string | null }
-  /** `fresh`: the node's disk is empty, whatever a node of that name had before is gone. */
-  | { readonly type: 'admit-node'; readonly node: string; readonly address: string; readonly zone: string | null; readonly fresh: boolean }
-  /** The node's disk is known to be lost, it will come back empty: until it is admitted anew it neither votes nor counts. */
-  | { readonly type: 'forget-node'; readonly node: string }
+  /**
+   * `fresh`: the node's disk is empty, whatever a node of that name had before is gone. `start`: of the process that asks; absent where
+   * an earlier version proposed the command.
+   */
+  | { readonly type: 'admit-node'; readonly node: string; readonly address: string; readonly zone: string | null; readonly fresh: boolean; readonly start?: PeerStart }
+  /**
+   * The node's disk is known to be lost, it will come back empty: until it is admitted anew it neither votes nor counts. `outdated`: it
+   * is still there, with an older copy of its data, and must be given up.
+   */
+  | { readonly type: 'forget-node'; readonly node: string; readonly outdated?: boolean }
   | { readonly type: 'remove-node'; readonly node: string }
   | { readonly type: 'replica-filled'; readonly incarnation: string; readonly range: HashRange; readonly node: string }
   /** The replica has lost part of what it held, and is to be filled again: done where another one of the shard counts. */
@@ -38,8 +45,10 @@ export type CommandResult =
   | { readonly kind: 'exists' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'refused'; readonly reason: string }
-  /** Not decided by the log: the leader must finish something first. */
+  /** The leader must finish something first. */
   | { readonly kind: 'later' }
+  /** The node's data directory is an older copy, and nothing depends on it any more: it can be given up. */
+  | { readonly kind: 'outdated' }
 
 export class CommandError extends Error {
   override readonly name = 'CommandError'
@@ -51,6 +60,7 @@ const text: Check = value => typeof value === 'string' && value.length > 0 && va
 const flag: Check = value => typeof value === 'boolean'
 const object: Check = value => typeof value === 'object' && value !== null && !Array.isArray(value)
 const whole = (least: number, most: number): Check => value => Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most
+const orAbsent = (check: Check): Check => value => value === undefined || check(value)
 const orNull = (check: Check): Check => value => value === null || check(value)
 const anyText: Check = value => typeof value === 'string'
 const names: Check = value => Array.isArray(value) && value.every(text)
@@ -61,8 +71,8 @@ const schemas: { readonly [Type in CommandBody['type']]: Readonly<Record<Exclude
   'set-security': { name: text, incarnation: text, security: object },
   'set-database-option': { name: text, incarnation: text, option: isDatabaseOption },
   'set-setting': { section: text, key: text, value: orNull(anyText) },
-  'admit-node': { node: text, address: isAddress, zone: orNull(text), fresh: flag },
-  'forget-node': { node: text },
+  'admit-node': { node: text, address: isAddress, zone: orNull(text), fresh: flag, start: orAbsent(isStart) },
+  'forget-node': { node: text, outdated: orAbsent(flag) },
   'remove-node': { node: text },
   'replica-filled': { incarnation: text, range: isRange, node: text },
   'replica-damaged': { incarnation: text, range: isRange, node: text },
@@ -109,6 +119,12 @@ function isDatabaseOption(value: unknown): boolean {
   const [name, content] = entry
   if (name === 'autoPurge') return object(content)
   return (name === 'revsLimit' || name === 'purgedInfosLimit') && whole(1, Number.MAX_SAFE_INTEGER)(content)
+}
+
+function isStart(value: unknown): boolean {
+  if (!object(value)) return false
+  const { ids, confirmed } = value as { ids?: unknown; confirmed?: unknown }
+  return names(ids) && (ids as unknown[]).length <= unconfirmedStartsMax && whole(0, Number.MAX_SAFE_INTEGER)(confirmed) && Object.keys(value as object).length === 2
 }
 
 function isRange(value: unknown): boolean {

@@ -4,7 +4,7 @@ import type { Log } from '@sectional/runtime'
 import type { ReplicatedStateMachine } from '../consensus/raft-driver.ts'
 import type { RaftSnapshot } from '../consensus/raft-work.ts'
 import { decodeCommand } from './commands.ts'
-import { applyCommand, initialState } from './state-machine.ts'
+import { applyCommand, initialState, memberOf } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 import { decodeState, encodeState } from './state-snapshot.ts'
 import type { Pause } from './state-snapshot.ts'
@@ -32,10 +32,13 @@ export class ControlMachine implements ReplicatedStateMachine {
       return null
     }
     const command = decodeCommand(entry.payload)
+    const before = command.type === 'admit-node' ? memberOf(this.current, command.node) : undefined
     const { state, result } = applyCommand(this.current, entry.index, command)
     this.current = state
     const isMembership = command.type === 'admit-node' || command.type === 'remove-node' || command.type === 'forget-node'
-    if (isMembership && entry.index > this.historyEnd) {
+    // A member announces each start of its process.
+    const isStart = command.type === 'admit-node' && !command.fresh && result.kind === 'done' && before?.address === command.address && before.zone === command.zone
+    if (isMembership && !isStart && entry.index > this.historyEnd) {
       this.log.info({ index: entry.index, command: command.type, member: command.node, result }, 'membership')
     } else {
       this.log.debug({ index: entry.index, command: command.type, result }, 'applied')

@@ -7,9 +7,9 @@ import { isAddress } from './commands.ts'
 export interface ControlPeerHost {
   clusterId(): string | null
   status(): PeerStatus
-  step(message: RaftMessage): void
+  step(message: RaftMessage, from: PeerIdentity): void
   propose(command: unknown, context: CallContext): Promise<ProposeReply>
-  admit(request: JoinRequest, fresh: boolean, context: CallContext): Promise<JoinReply>
+  admit(request: JoinRequest, from: PeerIdentity, context: CallContext): Promise<JoinReply>
   answer(question: NodeQuestion, argument: unknown): Promise<unknown>
 }
 
@@ -23,7 +23,7 @@ export function controlPeer(host: ControlPeerHost, node: string, from: PeerIdent
     sendRaft: message => {
       const own = host.clusterId()
       // One way: a message from a stranger, or for somebody else, is simply not heard.
-      if (own !== null && from.clusterId === own && message.from === from.node && message.to === node) host.step(message)
+      if (own !== null && from.clusterId === own && message.from === from.node && message.to === node) host.step(message, from)
     },
     status: async () => host.status(),
     join: async (request, context) => {
@@ -32,7 +32,7 @@ export function controlPeer(host: ControlPeerHost, node: string, from: PeerIdent
       if (!isAddress(request.address)) return { kind: 'refused', reason: `${request.address} is no address: write host:port` }
       if (own === null) return { kind: 'try-later', leader: null }
       if (from.clusterId !== null && from.clusterId !== own) return { kind: 'refused', reason: `${request.node} belongs to cluster ${from.clusterId}, this is ${own}` }
-      return host.admit(request, from.clusterId === null, context)
+      return host.admit(request, from, context)
     },
     propose: async (command, context) => {
       // A leader that lost its disk is still asked for a moment: it must not pass for one that refuses.

@@ -4,8 +4,9 @@
  */
 import { ApiError, ReplicaError } from '@sectional/core'
 import type {
-  CallContext, HashRange, JoinReply, JoinRequest, NodeQuestion, PeerNetwork, PeerStatus, ShardId, ShardReplica, VotingConfiguration,
+  CallContext, HashRange, JoinReply, JoinRequest, NodeQuestion, PeerIdentity, PeerNetwork, PeerStart, PeerStatus, ShardId, ShardReplica, VotingConfiguration,
 } from '@sectional/core'
+import { sleep } from '@sectional/runtime'
 import type { Log, Runtime } from '@sectional/runtime'
 import { RaftStorage } from '../consensus/raft-storage.ts'
 import { AbsenceCheck } from './absence-check.ts'
@@ -22,7 +23,8 @@ import { ForeignClusters } from './foreign-clusters.ts'
 import { DeleteIntents } from './intents.ts'
 import { Membership } from './membership.ts'
 import { Proposer } from './proposer.ts'
-import { unmetReason } from './readiness.ts'
+import { confirmedStart, isOutdated } from './node-start.ts'
+import { metadataLagMs, unmetReason } from './readiness.ts'
 import type { ReadinessFacts } from './readiness.ts'
 import { memberOf } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
@@ -37,6 +39,10 @@ export interface ControlPlaneParts {
   readonly replica: (shard: ShardId) => ShardReplica | undefined
   /** This node's answers to `ControlPlane.ask`. */
   readonly answer: (question: NodeQuestion, argument: unknown) => Promise<unknown>
+  /** Gives every replica on this node's disk a new history, with what it holds; replicas appear only after that. */
+  readonly renewReplicas: () => Promise<void>
+  /** This node has given up its data directory: all of it is to be closed and opened again. */
+  readonly onGivenUp: () => void
   /** Consensus broke an invariant (damaged store, unknown command): the process must not go on. */
   readonly onFatal: (error: Error) => void
 }
@@ -56,11 +62,15 @@ export class ControlPlaneNode implements ControlPlane {
   private intents: DeleteIntents | undefined
   private member: ClusterMember | undefined
   private refusal: string | null = null
+  private ownStart: PeerStart | undefined
+  private renewing = false
+  private givenUp = false
   private confirmedOnce = false
   private leaderSeenAt = 0
   private visible: { readonly of: ControlState; readonly state: ClusterState } | undefined
   private unsubscribe: () => void = () => {}
   private stopped = false
+  private readonly stopping = new AbortController()
 
   constructor(parts: ControlPlaneParts) {
     const { runtime, network, identity, options } = parts
@@ -96,10 +106,11 @@ export class ControlPlaneNode implements ControlPlane {
       onChange: () => this.stateChanged(),
     })
     await this.intents.load()
+    this.ownStart = await this.store.start(runtime.random)
     const stored = this.store.identity()
     if (stored && stored.node !== identity.node) throw new Error(`the data directory belongs to node ${stored.node}, not to ${identity.node}: correct the node's name or its data directory`)
     if (stored) await this.openMember(stored.clusterId)
-    network.setIdentity({ node: identity.node, address: identity.address, clusterId: stored?.clusterId ?? null })
+    network.setIdentity(this.ownIdentity(stored?.clusterId ?? null))
     const unsubscribes = [network.onChange((peer, up) => this.peerChanged(peer.node, up)), network.onForeign(meeting => this.foreign.met(meeting))]
     this.unsubscribe = () => { for (const unsubscribe of unsubscribes) unsubscribe() }
     await network.start({ control: from => controlPeer(this.peerHost(), this.node, from), replica })
@@ -111,12 +122,14 @@ export class ControlPlaneNode implements ControlPlane {
       confirmed: () => this.confirmedOnce,
     })
     this.intents.start()
-    this.membership.start()
+    if (this.store.givenUp()) void this.renewReplicas(this.store)
+    else this.membership.start()
   }
 
   async stop(): Promise<void> {
     if (this.stopped) return
     this.stopped = true
+    this.stopping.abort()
     this.unsubscribe()
     this.listeners.clear()
     this.absence.stop()
@@ -212,6 +225,7 @@ export class ControlPlaneNode implements ControlPlane {
       onMemberRound: () => this.confirm(),
       bootstrap: () => this.bootstrap(),
       adopt: clusterId => this.adopt(clusterId),
+      onOutdated: () => this.giveUp(),
       onRefusal: reason => { this.refusal = reason },
     })
   }
@@ -232,15 +246,15 @@ export class ControlPlaneNode implements ControlPlane {
   private async enter(clusterId: string): Promise<void> {
     if (this.stopped) return
     await this.openMember(clusterId)
-    this.parts.network.setIdentity({ node: this.node, address: this.parts.identity.address, clusterId })
+    this.parts.network.setIdentity(this.ownIdentity(clusterId))
     this.updatePeers()
   }
 
   private async openMember(clusterId: string): Promise<void> {
     const { runtime, network, identity, options, onFatal } = this.parts
-    if (!this.store) throw new Error('the control plane is not started')
+    if (!this.store || !this.ownStart) throw new Error('the control plane is not started')
     this.member = await ClusterMember.open({
-      clusterId, runtime, network, identity, options, log: this.log, store: this.store, onFatal,
+      clusterId, runtime, network, identity, start: this.ownStart, options, log: this.log, store: this.store, onFatal,
       onStateChange: () => this.stateChanged(), onLeadershipChange: () => this.leadershipChanged(),
     })
     this.leaderSeenAt = runtime.clock.monotonic()
@@ -257,6 +271,9 @@ export class ControlPlaneNode implements ControlPlane {
       listed: state !== undefined && memberOf(state, this.node) !== undefined,
       rival: this.parts.network.rivalReason(),
       foreignCluster: this.foreign.reason,
+      outdated: state !== undefined && isOutdated(memberOf(state, this.node)?.start, this.ownStart),
+      renewing: this.renewing,
+      lacking: (this.member?.raft.lagMs ?? 0) > metadataLagMs ? this.member?.raft.lagEntries ?? 0 : 0,
       startWait: this.startWait?.reason() ?? null,
     }
   }
@@ -267,7 +284,55 @@ export class ControlPlaneNode implements ControlPlane {
     const record = memberOf(this.member.machine.state, this.node)
     const outdated = record !== undefined && (record.address !== identity.address || record.zone !== identity.zone)
     const leaderless = this.leader() === null && runtime.clock.monotonic() - this.leaderSeenAt > options.leaderlessMs
-    return outdated || leaderless || this.refusal !== null
+    const started = record !== undefined && record.start?.id !== this.ownStart?.ids[0]
+    return outdated || started || leaderless || this.refusal !== null
+  }
+
+  private ownIdentity(clusterId: string | null): PeerIdentity {
+    return { node: this.node, address: this.parts.identity.address, clusterId, ...this.ownStart && { start: this.ownStart } }
+  }
+
+  /** Whether a peer goes on with an older copy of its data directory, by what this node knows of the log. */
+  isOutdated({ node, clusterId, start }: PeerIdentity): boolean {
+    const state = this.member?.machine.state
+    return state !== undefined && clusterId !== null && isOutdated(memberOf(state, node)?.start, start)
+  }
+
+  /** The log votes and counts without this node: it forgets the cluster, and joins again as a node that has lost its disk. */
+  private async giveUp(): Promise<void> {
+    if (!this.member || this.stopped || this.givenUp) return
+    this.givenUp = true
+    this.log.warn({ clusterId: this.member.clusterId, applied: this.member.raft.applied }, 'the data directory of this node is an older copy of the one that it had: '
+      + 'the node gives up its vote and its metadata, gives its replicas new histories, and joins anew; the other nodes then fill its replicas')
+    await this.member.raft.stop()
+    await this.store?.giveUp()
+    this.parts.onGivenUp()
+  }
+
+  private async renewReplicas(store: ControlStore): Promise<void> {
+    this.renewing = true
+    while (!this.stopped) {
+      try {
+        await this.parts.renewReplicas()
+        await store.forgetGivenUp()
+        this.renewing = false
+        if (!this.stopped) this.membership.start()
+        return
+      } catch (error) {
+        if (this.stopped) return
+        this.log.warn({ err: error }, 'the replicas of an older data directory could not be given new histories yet; this is tried again')
+        await sleep(this.parts.runtime.clock, this.parts.options.joinMaxIntervalMs, this.stopping.signal)
+      }
+    }
+  }
+
+  private noteStart(): void {
+    const state = this.member?.machine.state
+    const confirmed = state && this.ownStart ? confirmedStart(this.ownStart, memberOf(state, this.node)?.start) : null
+    if (confirmed === null) return
+    this.ownStart = confirmed
+    // Written or not: what is not known as recorded is only told again.
+    this.store?.writeStart(confirmed).catch((error: unknown) => this.log.debug({ err: error }, 'the recorded start was not written down'))
   }
 
   private updatePeers(): void {
@@ -282,6 +347,7 @@ export class ControlPlaneNode implements ControlPlane {
     this.visible = undefined
     if (this.stopped) return
     this.updatePeers()
+    this.noteStart()
     this.member?.duties.changed()
     const state = this.state()
     if (state) for (const listener of [...this.listeners]) listener(state)
@@ -345,9 +411,9 @@ export class ControlPlaneNode implements ControlPlane {
     return {
       clusterId: () => this.member?.clusterId ?? null,
       status: () => this.status(),
-      step: message => this.member?.raft.step(message),
+      step: (message, from) => this.member?.raft.step(message, this.isOutdated(from)),
       propose: async (command, context) => await this.member?.propose(command, context) ?? { kind: 'not-leader', leader: null },
-      admit: (request, fresh, context) => this.admit(request, fresh, context),
+      admit: (request, from, context) => this.admit(request, from, context),
       answer: this.parts.answer,
     }
   }
@@ -357,12 +423,13 @@ export class ControlPlaneNode implements ControlPlane {
     return { node: this.node, address: this.parts.identity.address, clusterId, fresh: clusterId === null, leader: this.leader() }
   }
 
-  private async admit({ node, address, zone }: JoinRequest, fresh: boolean, context: CallContext): Promise<JoinReply> {
+  private async admit({ node, address, zone }: JoinRequest, { clusterId: theirs, start }: PeerIdentity, context: CallContext): Promise<JoinReply> {
     const clusterId = this.member?.clusterId
     if (clusterId === undefined) return { kind: 'try-later', leader: null }
     try {
-      const result = await this.proposer.submit({ type: 'admit-node', node, address, zone, fresh }, Math.min(context.timeoutMs, this.parts.options.proposeMs))
+      const result = await this.proposer.submit({ type: 'admit-node', node, address, zone, fresh: theirs === null, ...start && { start } }, Math.min(context.timeoutMs, this.parts.options.proposeMs))
       if (result.kind === 'done') return { kind: 'admitted', clusterId }
+      if (result.kind === 'outdated') return { kind: 'outdated' }
       if (result.kind !== 'refused') return { kind: 'try-later', leader: this.leader() }
       this.log.warn({ joining: node, address, reason: result.reason }, 'refused to admit a node')
       return { kind: 'refused', reason: result.reason }

@@ -1,14 +1,17 @@
 /**
  * What a node remembers about itself, in the `control` store beside the consensus core's part. Keys: `i` its
- * identity, `d` + incarnation the intent to delete a database.
+ * identity, `b` its starts, `o` a mark (see `giveUp`), `d` + incarnation the intent to delete a database.
  */
+import type { PeerStart } from '@sectional/core'
 import { lastKey, StorageError } from '@sectional/runtime'
 import type { Random, Storage, Store, WriteBatch } from '@sectional/runtime'
 import { DamagedControlStoreError, readJson, writeJson } from './control-records.ts'
+import { nextStart } from './node-start.ts'
 
 export const controlStoreName = 'control'
 const intentPage = 256
 const clusterIdBytes = 16
+const startIdBytes = 8
 
 /** On disk once the node belongs to a cluster; absent: it never did. */
 export interface StoredIdentity { readonly clusterId: string; readonly node: string }
@@ -53,6 +56,40 @@ export class ControlStore {
   /** Adds the identity to a batch. */
   putIdentity(batch: WriteBatch, identity: StoredIdentity): void { batch.put(identityKey, writeJson(identity)) }
 
+  /** Writes down a start of this node's process. Durable when resolved. @throws DamagedControlStoreError */
+  async start(random: Random): Promise<PeerStart> {
+    const start = nextStart(readJson<PeerStart>('the record of this node\'s starts', this.store.getSync(startsKey)), Buffer.from(random.bytes(startIdBytes)).toString('hex'))
+    await this.writeStart(start)
+    return start
+  }
+
+  writeStart(start: PeerStart): Promise<void> {
+    return this.store.write(batch => batch.put(startsKey, writeJson(start)))
+  }
+
+  /**
+   * Forgets the cluster, the metadata log and the vote, in one atomic write, and marks the replicas on this disk: each must begin a new
+   * history before the node joins again, since the sequences behind the copy were given out before. Promised deletions and the ids of starts stay.
+   */
+  async giveUp(): Promise<void> {
+    const keys: string[] = []
+    const iterator = this.store.iterate({ gte: '', lt: lastKey }, { values: false })
+    try {
+      for (let page = await iterator.next(intentPage); page.length > 0; page = await iterator.next(intentPage)) keys.push(...page.map(([key]) => key))
+    } finally {
+      await iterator.close()
+    }
+    await this.store.write(batch => {
+      for (const key of keys) if (!key.startsWith(intentPrefix) && key !== startsKey) batch.delete(key)
+      batch.put(givenUpKey, writeJson({}))
+    })
+  }
+
+  /** The replicas on this disk still have the histories of a data directory that was given up. @throws DamagedControlStoreError */
+  givenUp(): boolean { return readJson('the mark of older replicas', this.store.getSync(givenUpKey)) !== undefined }
+
+  forgetGivenUp(): Promise<void> { return this.store.write(batch => batch.delete(givenUpKey)) }
+
   async intents(): Promise<readonly DeleteIntent[]> {
     const iterator = this.store.iterate({ gte: intentPrefix, lt: intentPrefix + lastKey })
     const intents: DeleteIntent[] = []
@@ -78,6 +115,8 @@ export class ControlStore {
 export function newClusterId(random: Random): string { return Buffer.from(random.bytes(clusterIdBytes)).toString('hex') }
 
 const identityKey = 'i'
+const startsKey = 'b'
+const givenUpKey = 'o'
 const intentPrefix = 'd'
 
 function intentKey(incarnation: string): string {

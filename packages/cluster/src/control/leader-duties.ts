@@ -3,12 +3,13 @@
  * and gives databases the replicas for which there are nodes by now. Everything is derived from the state, so
  * that the next leader goes on where this one stops.
  */
-import type { CallContext, PeerNetwork, ProposeReply } from '@sectional/core'
+import type { CallContext, PeerNetwork, PeerStart, ProposeReply } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import { nextConfigurationChange } from '../consensus/configuration.ts'
 import type { RaftDriver } from '../consensus/raft-driver.ts'
 import type { Command, CommandBody, CommandResult } from './commands.ts'
 import { LackingDatabases } from './lacking-databases.ts'
+import { isOutdated } from './node-start.ts'
 import { memberOf, usableMembers } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 
@@ -22,6 +23,7 @@ export interface LeaderDutyParts {
   readonly node: string
   readonly address: string
   readonly zone: string | null
+  readonly start: PeerStart
   readonly clock: Clock
   readonly log: Log
   readonly network: PeerNetwork
@@ -66,7 +68,7 @@ export class LeaderDuties {
     const { raft, network, node } = this.parts
     const state = this.parts.state()
     const member = memberOf(state, command.node)
-    if (!command.fresh) return null
+    if (!command.fresh) return this.checkOutdated(command, state)
     const { voters, learners } = raft.configuration
     const present = voters.includes(command.node) || learners.includes(command.node)
     // The first node of a cluster votes before it is a member.
@@ -84,6 +86,16 @@ export class LeaderDuties {
     this.parts.log.warn({ joining: command.node, address: command.address }, 'a member came back with an empty disk: its old membership ends first')
     await this.parts.proposeHere({ type: 'forget-node', node: command.node, id: this.parts.newCommandId() }, context)
     return { kind: 'later' }
+  }
+
+  /**
+   * Whether a member with an older copy of its data directory may give it up: only when the log is committed without its vote. Until
+   * then it goes on to store entries, since with two voters nothing could be committed without it.
+   */
+  private checkOutdated({ node, start }: Command & { readonly type: 'admit-node' }, state: ControlState): CommandResult | null {
+    if (!state.lost.includes(node) || !isOutdated(memberOf(state, node)?.start, start)) return null
+    const { voters, learners } = this.parts.raft.committedConfiguration
+    return { kind: [...voters, ...learners].includes(node) ? 'later' : 'outdated' }
   }
 
   async stop(): Promise<void> {
@@ -112,8 +124,13 @@ export class LeaderDuties {
     const { raft, node, address, zone } = this.parts
     const state = this.parts.state()
     if (Object.keys(state.nodes).length === 0) {
-      await this.propose({ type: 'admit-node', node, address, zone, fresh: true })
+      await this.propose({ type: 'admit-node', node, address, zone, fresh: true, start: this.parts.start })
       return
+    }
+    for (const member of raft.wentBack()) {
+      if (memberOf(state, member) === undefined || memberOf(state, member)?.start?.id === '') continue
+      this.parts.log.warn({ member }, 'a member no longer has entries of the metadata log that it had acknowledged: its data directory is an older copy, and it is treated as lost')
+      await this.propose({ type: 'forget-node', node: member, outdated: true })
     }
     this.changeConfiguration()
     const lacking = this.lacking.update(state)

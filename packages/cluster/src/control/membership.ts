@@ -76,6 +76,8 @@ export interface MembershipParts {
   readonly onMemberRound: () => void
   readonly bootstrap: () => Promise<void>
   readonly adopt: (clusterId: string) => Promise<void>
+  /** The data directory is an older copy of the one that this node had: it is to be given up. */
+  readonly onOutdated: () => Promise<void>
   /** The cluster's members say no; null: they do not any more. */
   readonly onRefusal: (reason: string | null) => void
 }
@@ -162,6 +164,7 @@ export class Membership {
       if (this.stopping.signal.aborted) return
       const reply = await this.askToJoin(node)
       if (reply === null || reply.kind === 'try-later') continue
+      if (reply.kind === 'outdated') return this.parts.onOutdated()
       if (reply.kind === 'refused') {
         this.say(`${node} refuses to admit this node: ${reply.reason}`)
         return this.parts.onRefusal(reply.reason)

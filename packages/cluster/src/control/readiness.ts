@@ -27,6 +27,12 @@ export interface ReadinessFacts {
   readonly rival: string | null
   /** Another cluster was met, and this node is the one that must not take writes (foreign-clusters.ts); null: none was. */
   readonly foreignCluster: string | null
+  /** The metadata log knows of a later start of this node than this data directory does. */
+  readonly outdated: boolean
+  /** The replicas on the disk belong to a data directory that was given up, and are being given new histories. */
+  readonly renewing: boolean
+  /** Entries of the metadata log that this node has lacked for longer than `metadataLagMs`. */
+  readonly lacking: number
   /** What this node waits for after its start before it serves (start-wait.ts); null: nothing. */
   readonly startWait: string | null
 }
@@ -38,15 +44,26 @@ export interface Condition {
   readonly unmet: (facts: ReadinessFacts) => string | null
 }
 
+/** A node whose metadata has lagged for longer is left out by load balancers. Milliseconds. */
+export const metadataLagMs = 5000
+
+const olderCopy = 'the data directory of this node is an older copy of the one that it had'
+
 /** In the order in which they are looked at: the first unmet one gives the reason. */
 export const conditions: readonly Condition[] = [
   { name: 'not refused', stops: 'requests', unmet: ({ refusal }) => refusal === null ? null : `this node is not admitted: ${refusal}` },
   { name: 'only process of its name', stops: 'requests', unmet: ({ rival }) => rival === null ? null : `the cluster refuses this process: ${rival}` },
+  { name: 'replicas renewed', stops: 'requests', unmet: ({ renewing }) => renewing ? `${olderCopy}: its replicas get new histories before it is admitted anew` : null },
   { name: 'admitted', stops: 'requests', unmet: ({ admitted }) => admitted ? null : 'this node has not been admitted to a cluster yet' },
   { name: 'metadata received', stops: 'requests', unmet: ({ appliedIndex }) => appliedIndex > 0 ? null : 'this node has not received the cluster\'s metadata yet' },
   { name: 'member', stops: 'requests', unmet: ({ listed }) => listed ? null : 'this node is not a member of its cluster, by the metadata it has received so far' },
+  { name: 'current data directory', stops: 'requests', unmet: ({ outdated }) => outdated ? `${olderCopy}: the node is to be admitted anew` : null },
   { name: 'started', stops: 'requests', unmet: ({ startWait }) => startWait === null ? null : `this node has just started: ${startWait}` },
   { name: 'no other cluster', stops: 'writes', unmet: ({ foreignCluster }) => foreignCluster },
+  {
+    name: 'current metadata', stops: 'traffic',
+    unmet: ({ lacking }) => lacking === 0 ? null : `this node's metadata lags: it lacks ${lacking} entries that the leader committed more than ${metadataLagMs / 1000} s ago`,
+  },
 ]
 
 const severity: Readonly<Record<Stops, number>> = { requests: 3, writes: 2, traffic: 1 }

@@ -7,6 +7,7 @@ import { activeReplicas, adminOnlySecurity } from './cluster-state.ts'
 import type { ClusterState, DatabaseRecord, NodeRecord } from './cluster-state.ts'
 import type { Command, CommandResult } from './commands.ts'
 import { DatabaseMap } from './database-map.ts'
+import { isLate, isOutdated, recordStart } from './node-start.ts'
 import { extendDatabase, fillReplica, markFilling, placeShards, refillNode, removeFromDatabase } from './placement.ts'
 
 /** Commands whose outcome is remembered, so that one proposed twice is applied once. */
@@ -37,20 +38,20 @@ export function initialState(clusterId: string): ControlState {
 export function applyCommand(before: ControlState, index: number, command: Command): Applied {
   const known = before.recent.find(({ id }) => id === command.id)
   if (known) return { state: { ...before, index }, result: known.result }
-  const { state, result } = dispatch(before, command)
+  const { state, result } = dispatch(before, index, command)
   const recent = [...before.recent.slice(1 - recentCommands), { id: command.id, result }]
   return { state: { ...state, index, recent }, result }
 }
 
-function dispatch(state: ControlState, command: Command): Applied {
+function dispatch(state: ControlState, index: number, command: Command): Applied {
   switch (command.type) {
     case 'create-database': return createDatabase(state, command)
     case 'delete-database': return deleteDatabase(state, command)
     case 'set-security': return changeDatabase(state, command, database => ({ ...database, security: command.security }))
     case 'set-database-option': return changeDatabase(state, command, database => ({ ...database, ...command.option }))
     case 'set-setting': return setSetting(state, command)
-    case 'admit-node': return admitNode(state, command)
-    case 'forget-node': return forgetNode(state, command)
+    case 'admit-node': return admitNode(state, index, command)
+    case 'forget-node': return forgetNode(state, index, command)
     case 'remove-node': return removeNode(state, command)
     case 'replica-filled': return replicaFilled(state, command)
     case 'replica-damaged': return replicaDamaged(state, command)
@@ -86,21 +87,27 @@ function setSetting(state: ControlState, { section, key, value }: Of<'set-settin
   return { state: { ...state, settings: value === null ? others : { ...others, [`${section}/${key}`]: value } }, result: done }
 }
 
-function admitNode(state: ControlState, { node, address, zone, fresh }: Of<'admit-node'>): Applied {
+function admitNode(state: ControlState, index: number, { node, address, zone, fresh, start }: Of<'admit-node'>): Applied {
   const member = memberOf(state, node)
   if (!member && !fresh) return { state, result: { kind: 'refused', reason: `${node} was removed from this cluster: empty its data directory to let it join as a new node` } }
   const holder = Object.values(state.nodes).find(other => other.address === address && other.name !== node)
   if (holder) return { state, result: { kind: 'refused', reason: `${address} is the address of ${holder.name}` } }
-  const admitted = { ...withNode(state, { name: node, address, zone }), lost: state.lost.filter(name => name !== node) }
+  if (!fresh && isLate(member?.start, start)) return { state, result: { kind: 'later' } }
+  // Its data directory has lost entries, votes and documents that it had acknowledged. It is asked to give it up when it votes no more.
+  if (!fresh && isOutdated(member?.start, start)) return { ...forgetNode(state, index, { type: 'forget-node', node, outdated: true }), result: { kind: 'later' } }
+  const recorded = start === undefined ? member?.start : recordStart(member?.start, start, index)
+  const admitted = { ...withNode(state, { name: node, address, zone, ...recorded && { start: recorded } }), lost: state.lost.filter(name => name !== node) }
   // Who comes with its disk had it all the time, or again: what was marked as filling when it seemed lost is filled.
   if (!member || !fresh) return { state: admitted, result: done }
   return { state: changeAll(admitted, database => refillNode(database, node)), result: done }
 }
 
-function forgetNode(state: ControlState, { node }: Of<'forget-node'>): Applied {
-  if (!memberOf(state, node)) return { state, result: missing }
-  if (state.lost.includes(node)) return { state, result: done }
-  const lost = { ...state, lost: [...state.lost, node].sort() }
+function forgetNode(state: ControlState, index: number, { node, outdated = false }: Omit<Of<'forget-node'>, 'id'>): Applied {
+  const member = memberOf(state, node)
+  if (!member) return { state, result: missing }
+  const known = outdated && member.start?.id !== '' ? withNode(state, { ...member, start: recordStart(member.start, undefined, index) }) : state
+  if (known.lost.includes(node)) return { state: known, result: done }
+  const lost = { ...known, lost: [...known.lost, node].sort() }
   return { state: changeAll(lost, database => refillNode(database, node)), result: done }
 }
 

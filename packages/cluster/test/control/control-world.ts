@@ -16,6 +16,9 @@ export class ControlWorld {
   readonly hub = new PeerHub({ clock: this.clock })
   readonly lines: LogLine[] = []
   readonly fatal: Error[] = []
+  /** Nodes whose replicas got new histories. */
+  readonly renewed: string[] = []
+  private restarts: Promise<void> = Promise.resolve()
   private readonly random: SeededRandom
   private readonly seeds: readonly string[]
   private readonly options: ControlPlaneOptions
@@ -42,17 +45,25 @@ export class ControlWorld {
     this.storages.set(name, storage)
     const address = overrides.address ?? addressOf(name)
     const peer: PeerIdentity = { node: name, address, clusterId: null }
-    const plane = new ControlPlaneNode({
+    const plane: ControlPlaneNode = new ControlPlaneNode({
       runtime: this.runtime(name, storage), network: this.hub.attach(peer),
       identity: { node: name, address, zone: overrides.zone ?? null, seeds: overrides.seeds ?? this.seeds },
       options: { ...this.options, ...overrides.options },
       replica: () => undefined,
       answer: async question => `${name} answers ${question}`,
+      renewReplicas: async () => { this.renewed.push(name) },
+      onGivenUp: () => { this.restarts = this.restarts.then(() => this.restart(name, plane, overrides)) },
       onFatal: error => { this.fatal.push(error) },
     })
     await plane.start()
     this.planes.set(name, plane)
     return plane
+  }
+
+  private async restart(name: string, plane: ControlPlaneNode, overrides: Parameters<ControlWorld['start']>[1]): Promise<void> {
+    if (this.planes.get(name) !== plane) return
+    await plane.stop()
+    await this.start(name, overrides)
   }
 
   async stop(name: string): Promise<void> {
@@ -75,6 +86,9 @@ export class ControlWorld {
     this.disks.set(name, disk)
     return disk
   }
+
+  /** Replaces a node's disk by a copy. */
+  putBack(name: string, copy: MemoryDisk): void { this.disks.set(name, copy.copy(this.clock)) }
 
   /** Puts one node's disk into another. */
   moveDisk(from: string, to: string): void {

@@ -17,7 +17,7 @@ describe('the leader', () => {
   const proposed: string[] = []
 
   const duties = (): LeaderDuties => new LeaderDuties({
-    node: 'n1', address: addressOf('n1'), zone: null, clock, log: new MemoryLog(),
+    node: 'n1', address: addressOf('n1'), zone: null, start: { ids: ['s'], confirmed: 0 }, clock, log: new MemoryLog(),
     network: { connected: () => linked } as unknown as PeerNetwork,
     raft: { get configuration() { return configuration }, leads: true, matchOf: () => 7 } as unknown as RaftDriver,
     state: () => ({ ...initialState('c'), index: 9, nodes: members }),

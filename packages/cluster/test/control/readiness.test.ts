@@ -2,17 +2,20 @@ import { expect } from 'chai'
 import { conditions, unmetReason } from '../../src/control/readiness.ts'
 import type { ReadinessFacts, Stops } from '../../src/control/readiness.ts'
 
-const serving: ReadinessFacts = { node: 'n1', refusal: null, admitted: true, appliedIndex: 7, listed: true, startWait: null, rival: null, foreignCluster: null }
+const serving: ReadinessFacts = { node: 'n1', refusal: null, admitted: true, appliedIndex: 7, listed: true, outdated: false, renewing: false, lacking: 0, startWait: null, rival: null, foreignCluster: null }
 
 /** One set of facts for each condition, under which that condition is the first unmet one. */
 const unmetFacts: Readonly<Record<string, Partial<ReadinessFacts>>> = {
   'not refused': { refusal: 'it was removed' },
   'only process of its name': { rival: 'a node named n1 is up at n1.test:7000' },
+  'replicas renewed': { renewing: true, admitted: false, appliedIndex: 0, listed: false },
   'admitted': { admitted: false, appliedIndex: 0, listed: false },
   'metadata received': { appliedIndex: 0, listed: false },
   'member': { listed: false },
+  'current data directory': { outdated: true },
   'started': { startWait: 'it has not heard from its peers yet' },
   'no other cluster': { foreignCluster: 'n2 belongs to cluster c2, which has n1 as a member' },
+  'current metadata': { lacking: 3 },
 }
 const scopes: readonly Stops[] = ['requests', 'writes', 'traffic']
 

@@ -12,6 +12,16 @@ export interface PeerIdentity {
   readonly address: string
   /** The cluster it belongs to; null: not admitted anywhere yet. */
   readonly clusterId: string | null
+  /** Undefined: a node of an earlier version, which does not say it. */
+  readonly start?: PeerStart
+}
+
+/** What a node knows about the starts of its process, by its data directory. */
+export interface PeerStart {
+  /** Random id of this start, then those of earlier ones of which it does not know whether the metadata log recorded them. */
+  readonly ids: readonly string[]
+  /** Index in the metadata log at which the newest start that it knows as recorded was recorded; 0: none. */
+  readonly confirmed: number
 }
 
 /** A node of another cluster was met: it holds the cluster secret, and no link with it opens. */
@@ -79,6 +89,8 @@ export interface JoinRequest { readonly node: string; readonly address: string; 
 export type JoinReply =
   | { readonly kind: 'admitted'; readonly clusterId: string }
   | { readonly kind: 'refused'; readonly reason: string }
+  /** The data directory is an older copy: it must be given up, and the node admitted anew. */
+  | { readonly kind: 'outdated' }
   | { readonly kind: 'try-later'; readonly leader: string | null }
 
 /** Closed set of questions that one node's HTTP API asks another node (`/_node/{name}/...`, `_active_tasks`). */

@@ -42,6 +42,7 @@ export const join: Verb<JoinRequest, JoinReply> = {
     switch (reply.kind) {
       case 'admitted': return { admitted: reply.clusterId }
       case 'refused': return { refused: reply.reason }
+      case 'outdated': return { outdated: {} }
       case 'try-later': return { tryLater: { leader: reply.leader } }
     }
   },
@@ -49,6 +50,7 @@ export const join: Verb<JoinRequest, JoinReply> = {
     switch (message.kind) {
       case 'admitted': return { kind: 'admitted', clusterId: message.admitted }
       case 'refused': return { kind: 'refused', reason: message.refused }
+      case 'outdated': return { kind: 'outdated' }
       case 'tryLater': return { kind: 'try-later', leader: message.tryLater.leader }
       default: throw new ProtocolError('a join reply of no known kind')
     }

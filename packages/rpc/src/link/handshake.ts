@@ -5,9 +5,9 @@
  * proof fits one connection, one side and one choice of version only.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import type { PeerIdentity } from '@sectional/core'
+import type { PeerIdentity, PeerStart } from '@sectional/core'
 import type { FrameKey } from '../frame/frame-codec.ts'
-import { handshakeType, ProtocolError, required, welcomeCoreType } from '../schema/schema.ts'
+import { count, handshakeType, ProtocolError, required, welcomeCoreType } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 
 /** Versions of the protocol that this code speaks: the newest and the one before. Version 2: snapshots of the metadata in pieces. */
@@ -20,6 +20,8 @@ export const nonceBytes = 32
 export const instanceBytes = 16
 const maxNameLength = 512
 const maxReasonLength = 200
+/** Ids of starts that an identity may carry. */
+const maxStartIds = 32
 
 export interface VersionRange { readonly min: number; readonly max: number }
 
@@ -226,17 +228,27 @@ function decodeStep(frame: Uint8Array, peer?: LinkIdentity): WireMessage {
 }
 
 function encodeIdentity(identity: LinkIdentity): object {
-  const { node, address, clusterId, instance } = identity
-  return { node, address, clusterId, instance: Buffer.from(instance, 'hex') }
+  const { node, address, clusterId, instance, start } = identity
+  return {
+    node, address, clusterId, instance: Buffer.from(instance, 'hex'),
+    ...start && { startIds: start.ids.slice(0, maxStartIds), startConfirmed: start.confirmed },
+  }
 }
 
 function decodeIdentity(message: WireMessage | null): LinkIdentity {
-  const { node, address, clusterId, instance } = required(message, 'identity')
+  const { node, address, clusterId, instance, startIds, startConfirmed } = required(message, 'identity')
   for (const text of [node, address, clusterId ?? 'none']) {
     if (text === '' || text !== printable(text, maxNameLength)) throw new ProtocolError('an identity that is no plain text')
   }
   if (instance.length !== instanceBytes) throw new ProtocolError('an instance of a wrong length')
-  return { node, address, clusterId, instance: Buffer.from(instance).toString('hex') }
+  const start = decodeStart(startIds, startConfirmed)
+  return { node, address, clusterId, instance: Buffer.from(instance).toString('hex'), ...start && { start } }
+}
+
+function decodeStart(ids: readonly string[], confirmed: number): PeerStart | undefined {
+  if (ids.length === 0) return undefined
+  if (ids.length > maxStartIds || ids.some(id => !/^[0-9a-f]{1,32}$/.test(id))) throw new ProtocolError('ids of starts that are none')
+  return { ids, confirmed: count(confirmed, 'start_confirmed') }
 }
 
 /** What a stranger wrote, fit for a log line. */

@@ -110,11 +110,11 @@ export class PeerLinks {
     }
   }
 
-  setIdentity({ node, address, clusterId }: PeerIdentity): void {
+  setIdentity({ node, address, clusterId, start }: PeerIdentity): void {
     if (this.#stopped) return
     const before = this.#identity
-    if (node === before.node && address === before.address && clusterId === before.clusterId) return
-    this.#identity = { node, address, clusterId, instance: before.instance }
+    if (node === before.node && address === before.address && clusterId === before.clusterId && start === before.start) return
+    this.#identity = { node, address, clusterId, instance: before.instance, ...start && { start } }
     this.#closeAll('its identity changed', 'unreachable')
     for (const dialer of this.#dialers.values()) {
       dialer.reset()
@@ -242,7 +242,7 @@ export class PeerLinks {
     log.info({ peer: peer.node, address: peer.address, cluster: peer.clusterId, dialed: link.dialed, version: established.version }, 'a link opened')
     this.#refusals.forget(`peer ${peer.node}`)
     this.#rivalReason = null
-    if (!this.#announced.has(peer.node)) this.#announce({ node: peer.node, address: peer.address, clusterId: peer.clusterId }, true)
+    if (!this.#announced.has(peer.node)) this.#announce({ node: peer.node, address: peer.address, clusterId: peer.clusterId, ...peer.start && { start: peer.start } }, true)
     links.retireOthers()
     return link
   }

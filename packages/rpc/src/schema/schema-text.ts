@@ -8,6 +8,8 @@ message Identity {
   string address = 2;
   optional string cluster_id = 3;
   bytes instance = 4;
+  repeated string start_ids = 5;
+  double start_confirmed = 6;
 }
 message Hello {
   string magic = 1;
@@ -453,8 +455,10 @@ message JoinReply {
     string admitted = 1;
     string refused = 2;
     TryLater try_later = 3;
+    Outdated outdated = 4;
   }
 }
+message Outdated {}
 message TryLater { optional string leader = 1; }
 message Propose {}
 message ProposeReply {

@@ -58,9 +58,9 @@ export class MemoryDisk {
     this.#faults = { ...faults, failWrite: () => { this.#faults = faults; return code } }
   }
 
-  /** Another disk with what is synced on this one now, and none of its faults. */
-  copy(): MemoryDisk {
-    const copy = new MemoryDisk(undefined, this.blobs.copy())
+  /** Another disk with what is synced on this one now, and none of its faults. @param clock times its delayed syncs */
+  copy(clock?: Clock): MemoryDisk {
+    const copy = new MemoryDisk(clock, this.blobs.copy())
     for (const [name, data] of this.#stores) copy.#stores.set(name, data.copy())
     for (const [name, damage] of this.#damage) copy.#damage.set(name, damage)
     return copy

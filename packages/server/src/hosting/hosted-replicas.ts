@@ -124,6 +124,17 @@ export class HostedReplicas implements LocalReplicas {
     await this.#parts.host.rebuild(shard)
   }
 
+  /** Gives every replica on this disk a new history, with what is sound in it. Ends early when the node stops. */
+  async renew(): Promise<void> {
+    const shards = this.shards()
+    this.#parts.log.info({ replicas: shards.length }, 'giving the replicas on this disk new histories')
+    for (const shard of shards) {
+      if (this.#stopped) throw new ReplicaError('closed', 'the node stops')
+      await this.#parts.host.rebuild(shard)
+    }
+    this.#parts.log.info({ replicas: shards.length }, 'the replicas on this disk have new histories')
+  }
+
   onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void {
     return this.#parts.host.onCommit(listener)
   }

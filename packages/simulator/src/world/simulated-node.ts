@@ -148,6 +148,12 @@ export class SimulatedNode {
     this.#disk = new MemoryDisk(this.clock)
   }
 
+  /** What the machine, on which no process runs, finds on its disk next. */
+  putBack(copy: MemoryDisk): void {
+    if (this.#life !== undefined) throw new Error(`${this.name} runs`)
+    this.#disk = copy.copy(this.clock)
+  }
+
   pause(): void {
     if (this.#paused || this.#life === undefined) return
     this.#paused = true

@@ -1,0 +1,46 @@
+import { expect } from 'chai'
+import { confirmedStart, isLate, isOutdated, nextStart, recordStart, unconfirmedStartsMax } from '../../src/control/node-start.ts'
+
+describe('starts of a node', () => {
+  it('are current while the newest recorded one is among those that the data directory knows', () => {
+    const first = nextStart(undefined, 'a')
+    const recorded = recordStart(undefined, first, 5)
+    expect(isOutdated(undefined, first)).to.equal(false)
+    expect(isOutdated(recorded, first)).to.equal(false)
+    // The process ended before it saw that the start was recorded.
+    expect(isOutdated(recorded, nextStart(first, 'b'))).to.equal(false)
+    const confirmed = confirmedStart(first, recorded)!
+    expect(confirmed).to.deep.equal({ ids: ['a'], confirmed: 5 })
+    expect(confirmedStart(confirmed, recorded)).to.equal(null)
+    expect(isOutdated(recorded, nextStart(confirmed, 'b'))).to.equal(false)
+  })
+
+  it('are outdated when another one was recorded after the copy was made, until the node is admitted anew', () => {
+    const copy = confirmedStart(nextStart(undefined, 'a'), recordStart(undefined, nextStart(undefined, 'a'), 5))!
+    const recorded = recordStart(recordStart(undefined, copy, 5), nextStart(copy, 'b'), 9)
+    const restored = nextStart(copy, 'c')
+    expect(isOutdated(recorded, restored)).to.equal(true)
+    const known = recordStart(recorded, undefined, 11)
+    for (const start of [restored, nextStart(restored, 'd'), nextStart(copy, 'b')]) expect(isOutdated(known, start)).to.equal(true)
+    expect(isOutdated(recordStart(known, nextStart(undefined, 'e'), 14), nextStart(undefined, 'e'))).to.equal(false)
+  })
+
+  it('are not outdated for a peer whose own metadata is older', () => {
+    expect(isOutdated({ id: 'a', index: 5, former: [] }, { ids: ['c'], confirmed: 9 })).to.equal(false)
+  })
+
+  it('are late when the node has announced another one since', () => {
+    const first = nextStart(undefined, 'a')
+    const second = nextStart({ ids: ['a'], confirmed: 5 }, 'b')
+    const third = nextStart(second, 'c')
+    const recorded = recordStart(recordStart(undefined, first, 5), third, 9)
+    expect([first, second, third].map(start => isLate(recorded, start))).to.deep.equal([true, true, false])
+  })
+
+  it('are kept in bounded number', () => {
+    let start = nextStart(undefined, 'a')
+    for (let at = 0; at < 100; at += 1) start = nextStart(start, String(at))
+    expect(start.ids.length).to.equal(unconfirmedStartsMax)
+    expect(start.ids[0]).to.equal('99')
+  })
+})
