@@ -15,32 +15,55 @@ const startMsMax = 30_000
 export const auth = 'admin:benchmark'
 
 export class MeasuredCluster {
-  readonly nodes: readonly MeasuredServer[]
-  readonly #children: readonly ChildProcess[]
+  readonly #ports: readonly number[]
+  readonly #command: string
   readonly #folder: string
+  #children: readonly ChildProcess[] = []
 
-  private constructor(nodes: readonly MeasuredServer[], children: readonly ChildProcess[], folder: string) {
-    this.nodes = nodes
-    this.#children = children
+  private constructor(ports: readonly number[], command: string, folder: string) {
+    this.#ports = ports
+    this.#command = command
     this.#folder = folder
   }
 
-  /** @param checkout whose nodes are started, built; its own one unless told */
-  static async start(count: number, folder: string | undefined, checkout = ownCheckout): Promise<MeasuredCluster> {
+  get nodes(): readonly MeasuredServer[] {
+    return this.#children.map((child, index) => ({ port: this.#ports[index]!, processId: child.pid! }))
+  }
+
+  /**
+   * @param checkout whose nodes are started, built; its own one unless told
+   * @param firstPort of two for each node; free ones unless told
+   */
+  static async start(count: number, folder: string | undefined, checkout = ownCheckout, firstPort?: number): Promise<MeasuredCluster> {
     const command = join(checkout, 'packages/server/dist/cli.js')
     const top = mkdtempSync(join(folder ?? tmpdir(), 'sectional-bench-'))
-    const ports = await freePorts(count * 2)
+    const ports = firstPort === undefined ? await freePorts(count * 2) : Array.from({ length: count * 2 }, (_, at) => firstPort + at)
     const seeds = ports.slice(count).map(port => `127.0.0.1:${port}`).join(',')
-    const children = Array.from({ length: count }, (_, index) => {
+    for (let index = 0; index < count; index++) {
       const nodeFolder = join(top, `node${index + 1}`)
       mkdirSync(nodeFolder)
       writeFileSync(join(nodeFolder, 'local.ini'), `[node]\nname = node${index + 1}@127.0.0.1\n[chttpd]\nport = ${ports[index]}\n[cluster]\nport = ${ports[count + index]}\nseedlist = ${seeds}\nsecret = ${'benchmark '.repeat(4)}secret\n[admins]\nadmin = benchmark\n`)
-      const log = openSync(join(nodeFolder, 'node.log'), 'a')
-      return spawn(process.execPath, [command, 'node', '--config', nodeFolder], { stdio: ['ignore', log, log] })
-    })
-    const cluster = new MeasuredCluster(children.map((child, index) => ({ port: ports[index]!, processId: child.pid! })), children, top)
-    for (const [index, node] of cluster.nodes.entries()) await cluster.#ready(node, index)
+    }
+    const cluster = new MeasuredCluster(ports, command, top)
+    await cluster.#startNodes()
     return cluster
+  }
+
+  /** Stops every node, starts them again and resolves when all are ready: with the milliseconds that the start took. */
+  async restart(readyMsMax: number): Promise<number> {
+    await Promise.all(this.#children.map(end))
+    const startedAt = performance.now()
+    await this.#startNodes(readyMsMax)
+    return performance.now() - startedAt
+  }
+
+  async #startNodes(readyMsMax = startMsMax): Promise<void> {
+    this.#children = Array.from({ length: this.#ports.length / 2 }, (_, index) => {
+      const nodeFolder = join(this.#folder, `node${index + 1}`)
+      const log = openSync(join(nodeFolder, 'node.log'), 'a')
+      return spawn(process.execPath, [this.#command, 'node', '--config', nodeFolder], { stdio: ['ignore', log, log] })
+    })
+    for (const [index, node] of this.nodes.entries()) await this.#ready(node, index, readyMsMax)
   }
 
   /** @throws Error unless the answer has the status */
@@ -74,12 +97,12 @@ export class MeasuredCluster {
     rmSync(this.#folder, { recursive: true })
   }
 
-  async #ready({ port }: MeasuredServer, index: number): Promise<void> {
+  async #ready({ port }: MeasuredServer, index: number, readyMsMax: number): Promise<void> {
     const startedAt = performance.now()
     for (;;) {
       const status = await fetch(`http://127.0.0.1:${port}/_up`).then(answer => answer.status, () => 0)
       if (status === 200) return
-      if (performance.now() - startedAt > startMsMax) throw new Error(`node${index + 1} is not up:\n${this.#log(index).slice(-2000)}`)
+      if (performance.now() - startedAt > readyMsMax) throw new Error(`node${index + 1} is not up:\n${this.#log(index).slice(-2000)}`)
       await pause(50)
     }
   }

@@ -17,8 +17,8 @@ import { SimulatedNode } from './simulated-node.ts'
 import type { Planting } from './simulated-node.ts'
 import { Trace } from './trace.ts'
 
-/** Small, so that snapshots of a few databases travel in many pieces. */
-const snapshotPieceBytes = 700
+/** Small, so that snapshots of a few databases travel in many pieces; a planted bug may have to see a whole one in its message. */
+const smallPieceBytes = 700
 
 export interface WorldOptions {
   readonly seed: number
@@ -104,7 +104,7 @@ export class World {
         onLog: (node, level, text) => this.say(`${node.host} ${level} ${text}`),
         onFatal: (node, error) => this.#gaveUp(node, error),
         plant,
-        ...(snapshots && { controlPlane: { raft: { ...defaultRaftDriverOptions, ...snapshots, raft: { ...defaultRaftDriverOptions.raft, snapshotPieceBytes } } } }),
+        ...(snapshots && { controlPlane: { raft: { ...defaultRaftDriverOptions, ...snapshots, ...(plant === undefined && { raft: { ...defaultRaftDriverOptions.raft, snapshotPieceBytes: smallPieceBytes } }) } } }),
         ...(scrubPauseMs !== undefined && { scrub: { pauseMs: scrubPauseMs } }),
         onStarted: node => { for (const listener of this.onStarted) listener(node) },
       })
