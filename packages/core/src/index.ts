@@ -18,6 +18,7 @@ export { parseDocument, parseDocumentInSlices, SMALL_JSON_BYTES } from './json/d
 export type { ParsedDocument } from './json/document-json.ts'
 export { parseBulkDocuments, readBulkDocuments } from './json/bulk-documents.ts'
 export { checkStructure } from './json/json-check.ts'
+export { parseJsonInSlices, readValue } from './json/json-values.ts'
 export type { StructureLimits } from './json/json-check.ts'
 export type { BulkDocuments } from './json/bulk-documents.ts'
 export { documentFrame, spliceDocument } from './json/splice.ts'

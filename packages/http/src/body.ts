@@ -1,6 +1,6 @@
 /** Request bodies: size, content coding, content type, JSON. */
 import { gunzipSync } from 'node:zlib'
-import { ApiError, checkStructure, isJsonObject, parseDocument, parseDocumentInSlices, parseJson, SMALL_JSON_BYTES, type JsonObject, type ParsedDocument } from '@sectional/core'
+import { ApiError, checkStructure, isJsonObject, parseDocument, parseDocumentInSlices, parseJson, parseJsonInSlices, SMALL_JSON_BYTES, type JsonObject, type ParsedDocument } from '@sectional/core'
 import { BodyTooLargeError, CompressionError } from '@sectional/runtime'
 
 import type { RequestContext } from './request-context.ts'
@@ -160,8 +160,7 @@ async function parseBody(bytes: Uint8Array, request: RequestContext, services: S
   const { admission, options, runtime: { turns } } = services
   const values = await turns.run(checkStructure(bytes, { valuesMax: options.jsonValuesMax, setting: 'limits/json_values' }))
   admission.reserveParsed(request, bytes.length + values * valueBytes)
-  await turns.next()
-  return parseJson(bytes)
+  return turns.run(parseJsonInSlices(bytes))
 }
 
 /** The document of a request. @throws ApiError as `readJsonBytes` and `parseDocumentBody` */

@@ -6,7 +6,7 @@
  */
 import { ApiError } from '../errors.ts'
 import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString, textOf } from './json-bytes.ts'
-import { literalEnd, numberEnd, skipJsonSpace, stringEnd } from './json-grammar.ts'
+import { JsonReader } from './json-reader.ts'
 import { JSON_DEPTH_MAX, tooDeep } from './json-text.ts'
 
 /** Bytes between two yields. */
@@ -32,89 +32,35 @@ export function* checkJson(bytes: Uint8Array, start: number): Generator<void, Ch
   return { end: check.end, repeated: check.repeated }
 }
 
-const VALUE = 0
-const VALUE_OR_END = 1
-const NAME = 2
-const NAME_OR_END = 3
-const COMMA_OR_END = 4
-type Expected = typeof VALUE | typeof VALUE_OR_END | typeof NAME | typeof NAME_OR_END | typeof COMMA_OR_END
-
-class JsonCheck {
-  readonly #bytes: Uint8Array
-  /** The brackets that are open, outermost first. */
-  readonly #open: number[] = []
+class JsonCheck extends JsonReader {
   /** For each open object the names that earlier slices held; absent where there are none. */
   readonly #earlierNames: (Set<string> | undefined)[] = []
   /** First and last byte of the names in this slice of the objects that are open, and where those of each object begin. */
   readonly #names: number[] = []
   readonly #namesFrom: number[] = []
-  #at: number
-  #expected: Expected = VALUE
-  end = -1
   repeated = false
 
-  constructor(bytes: Uint8Array, start: number) {
-    this.#bytes = bytes
-    this.#at = start
+  override run(): boolean {
+    const ended = super.run()
+    if (!ended) this.#keepNames()
+    return ended
   }
 
-  /** Goes on for about one slice; true at the end of the value. */
-  run(): boolean {
-    const until = this.#at + sliceBytes
-    while (this.#at < until) {
-      this.#at = this.#token(skipJsonSpace(this.#bytes, this.#at))
-      if (this.#open.length > 0) continue
-      this.end = this.#at
-      return true
-    }
-    this.#keepNames()
-    return false
+  protected override opened(): void {
+    this.#namesFrom.push(this.#names.length)
   }
 
-  /** Takes the token at this place and returns the byte behind it. */
-  #token(at: number): number {
-    const code = this.#bytes[at]
-    const expected = this.#expected
-    if (expected === COMMA_OR_END) {
-      if (code !== COMMA) return this.#close(code, at)
-      this.#expected = this.#open.at(-1) === OPEN_BRACE ? NAME : VALUE
-      return at + 1
-    }
-    if (expected === NAME || expected === NAME_OR_END) {
-      if (code === QUOTE) return this.#name(at)
-      if (expected === NAME) throw invalid()
-      return this.#close(code, at)
-    }
-    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (this.#open.length === JSON_DEPTH_MAX) throw tooDeep()
-      this.#open.push(code)
-      this.#namesFrom.push(this.#names.length)
-      this.#expected = code === OPEN_BRACE ? NAME_OR_END : VALUE_OR_END
-      return at + 1
-    }
-    if (expected === VALUE_OR_END && code === CLOSE_BRACKET) return this.#close(code, at)
-    this.#expected = COMMA_OR_END
-    return valid(code === QUOTE ? stringEnd(this.#bytes, at) : code !== undefined && code >= 0x61 ? literalEnd(this.#bytes, at) : numberEnd(this.#bytes, at))
+  protected override named(start: number, end: number): void {
+    this.#names.push(start, end)
   }
 
-  #name(at: number): number {
-    const end = valid(stringEnd(this.#bytes, at))
-    this.#names.push(at, end)
-    const colon = skipJsonSpace(this.#bytes, end)
-    if (this.#bytes[colon] !== COLON) throw invalid()
-    this.#expected = VALUE
-    return colon + 1
-  }
+  protected override scalar(): void {}
 
-  #close(code: number | undefined, at: number): number {
-    if (code !== (this.#open.at(-1) === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)) throw invalid()
-    const depth = this.#open.length - 1
+  protected override closed(): void {
+    const depth = this.open.length - 1
     this.#compareNames(depth)
     if (this.#earlierNames.length > depth) this.#earlierNames.length = depth
-    this.#open.pop()
     this.#names.length = this.#namesFrom.pop()!
-    this.#expected = COMMA_OR_END
-    return at + 1
   }
 
   /** Looks for repeated names in an object that ends. */
@@ -129,7 +75,7 @@ class JsonCheck {
   }
 
   #sameName(i: number, j: number): boolean {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     const names = this.#names
     const [a, b, length] = [names[i]!, names[j]!, names[i + 1]! - names[i]!]
     if (length === names[j + 1]! - b) {
@@ -142,7 +88,7 @@ class JsonCheck {
 
   /** The name as JSON text in one spelling. */
   #plainName(i: number): string {
-    const text = textOf(this.#bytes, this.#names[i], this.#names[i + 1])
+    const text = textOf(this.bytes, this.#names[i], this.#names[i + 1])
     return text.includes('\\') ? JSON.stringify(JSON.parse(text)) : text
   }
 
@@ -157,7 +103,7 @@ class JsonCheck {
 
   /** At the end of a slice: each open object goes on in the next one. */
   #keepNames(): void {
-    for (const [depth, code] of this.#open.entries()) {
+    for (const [depth, code] of this.open.entries()) {
       const from = this.#namesFrom[depth]!
       const to = this.#namesFrom[depth + 1] ?? this.#names.length
       if (code === OPEN_BRACE && to > from) this.#collect(this.#earlierNames[depth] ??= new Set(), from, to)
@@ -170,15 +116,6 @@ class JsonCheck {
 function hasEscape(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) if (bytes[at] === BACKSLASH) return true
   return false
-}
-
-function valid(end: number): number {
-  if (end < 0) throw invalid()
-  return end
-}
-
-function invalid(): ApiError {
-  return new ApiError('invalid_json')
 }
 
 export interface StructureLimits {

@@ -48,6 +48,11 @@ export function parseExactly(text: string): unknown {
   return exactJson.parse(text, (_name, value, { source }) => typeof value === 'number' && String(value) !== source ? exactJson.rawJSON(source!) : value)
 }
 
+/** A value that JSON.stringify writes as the text of this number. */
+export function rawNumber(text: string): unknown {
+  return exactJson.rawJSON(text)
+}
+
 /** What TypeScript does not know yet (https://github.com/tc39/proposal-json-parse-with-source). */
 const exactJson = JSON as unknown as {
   parse(text: string, reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown): unknown

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { ApiError, checkStructure, JSON_DEPTH_MAX, parseDocument, parseDocumentInSlices, parseJson, readBulkDocuments, SMALL_JSON_BYTES, type ParsedDocument } from '../../src/index.ts'
+import { ApiError, checkStructure, JSON_DEPTH_MAX, parseDocument, parseDocumentInSlices, parseJson, parseJsonInSlices, readBulkDocuments, readValue, SMALL_JSON_BYTES, type ParsedDocument } from '../../src/index.ts'
 import { checkJson } from '../../src/json/json-check.ts'
 
 interface Run<Result> { readonly result: Result; readonly slices: number }
@@ -45,6 +45,20 @@ describe('large JSON', () => {
       const value = parsed(input.trimEnd())
       expect(isJson, input).to.equal(input.trimEnd() === input && typeof value === 'object' && value !== null)
     }), { numRuns: 5000 })
+  })
+
+  it('gives the values that JSON.parse gives', () => {
+    const name = fc.oneof(fc.string(), fc.constantFrom('__proto__', '1', '0', 'a', 'constructor'))
+    fc.assert(fc.property(fc.dictionary(name, fc.jsonValue()), fc.constantFrom('', ' '), (members, space) => {
+      const text = ` ${JSON.stringify(members, null, space)}\n`
+      expect(run(parseJsonInSlices(Buffer.from(text))).result).to.deep.equal(JSON.parse(text))
+    }))
+    const odd = '{"b":[1.50,-0,1e2,12345678901234567890,[],{}],"2":"\\u00e9","b":{"__proto__":{"x":1}},"c":null}'
+    expect(JSON.stringify(run(parseJsonInSlices(Buffer.from(odd))).result)).to.equal(JSON.stringify(JSON.parse(odd)))
+    expect(JSON.stringify(run(readValue(Buffer.from('[1.50,12345678901234567890]'), 0, true)).result.value)).to.equal('[1.50,12345678901234567890]')
+    expect(run(parseJsonInSlices(Buffer.from(' "x" '))).result).to.equal('x')
+    expect(() => run(parseJsonInSlices(Buffer.from('{} x')))).to.throw(ApiError, 'invalid UTF-8 JSON')
+    expect(run(parseJsonInSlices(Buffer.from(`[${'{},'.repeat(100_000)}0]`))).slices).to.be.greaterThan(3)
   })
 
   it('tells repeated names of one object, across slices and spelled with escapes', () => {

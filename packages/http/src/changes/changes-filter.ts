@@ -1,7 +1,7 @@
 /** Which rows of a changes feed a client wants (api.md A5.9). */
 import { attachmentsMember } from '../attachments/attachment-view.ts'
 import {
-  ApiError, isJsonObject, matchesSelector, parseFieldPath, parseJson, parseSelector, SelectorError,
+  ApiError, isJsonObject, matchesSelector, parseFieldPath, parseJson, parseSelector, readValue, SelectorError, SMALL_JSON_BYTES,
   type ChangeRow, type FieldPath, type JsonObject, type Leaf,
 } from '@sectional/core'
 import type { RequestContext } from '../request-context.ts'
@@ -85,23 +85,33 @@ async function passing(fits: (document: object) => boolean, row: ChangeRow, leav
   // Matching takes up to some tenths of a second, and reading a large document too.
   await services.runtime.turns.pause()
   const winner = row.leaves[0]!
-  const matches = (leaf: Leaf, content: FilteredContent): boolean => fits(filteredDocument(row.id, leaf, content))
-  if (leaves.length === 1) return matches(winner, row) ? leaves : []
+  const matches = async (leaf: Leaf, content: FilteredContent): Promise<boolean> => fits(await filteredDocument(row.id, leaf, content, services))
+  if (leaves.length === 1) return await matches(winner, row) ? leaves : []
   const opened = await services.coordinator.openRevisions(request.database, row.id, { revisions: leaves.map(leaf => leaf.revision), latest: false, r: 1 }, request)
-  const passed = await services.runtime.turns.map(leaves, (leaf, index) => {
+  const passed: Leaf[] = []
+  for (const [index, leaf] of leaves.entries()) {
     const found = opened?.[index]
-    return found?.kind === 'found' && matches(leaf, found.revision)
-  })
-  return leaves.filter((_, index) => passed[index])
+    if (found?.kind === 'found' && await matches(leaf, found.revision)) passed.push(leaf)
+    await services.runtime.turns.pause()
+  }
+  return passed
 }
 
 type FilteredContent = Pick<ChangeRow, 'body' | 'attachments'>
 
 /** What a filter sees of a revision. */
-function filteredDocument(id: string, { revision, deleted }: Leaf, { body, attachments }: FilteredContent): object {
-  const members = body === undefined ? {} : parseJson(body) as object
+async function filteredDocument(id: string, { revision, deleted }: Leaf, { body, attachments }: FilteredContent, services: Services): Promise<object> {
+  const members = body === undefined ? {} : body.length <= SMALL_JSON_BYTES ? parseJson(body) as object : await valueOf(body, services)
   const stubs = attachments === undefined ? {} : parseJson(`{${attachmentsMember(attachments, null, false)}}`) as object
   return { _id: id, _rev: revision, ...(deleted ? { _deleted: true } : {}), ...members, ...stubs }
+}
+
+/** A large body's members, read in slices. */
+async function valueOf(body: Uint8Array, { runtime: { turns } }: Services): Promise<object> {
+  const { value } = await turns.run(readValue(body, 0))
+  // Matching it takes its time as well.
+  await turns.next()
+  return value
 }
 
 /** @throws ApiError `not_found` when the design document or its function is missing */

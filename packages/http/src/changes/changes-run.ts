@@ -1,5 +1,5 @@
 /** One changes feed from its first row to its last line. */
-import { projectFields, parseExactly, type ChangeRow, type FieldPath } from '@sectional/core'
+import { projectFields, parseExactly, readValue, SMALL_JSON_BYTES, type ChangeRow, type FieldPath } from '@sectional/core'
 import type { ChangesEvent, ChangesFeed } from '@sectional/cluster'
 import { ClientGoneError, type Timer } from '@sectional/runtime'
 import { writeAttachmentData } from '../attachments/attachment-view.ts'
@@ -125,6 +125,12 @@ export class ChangesRun implements OpenFeed {
     if (!fields) return splicedRevision(shown, flags)
     const { json } = showRevision(shown, flags)
     const project = (paths: readonly FieldPath[]): string => JSON.stringify(projectFields(parseExactly(json.toString('utf8')), paths))
+    if (json.length > SMALL_JSON_BYTES && !withContent) {
+      return async writer => {
+        const { value } = await this.#services.runtime.turns.run(readValue(json, 0, true))
+        writer.text(JSON.stringify(projectFields(value, fields)))
+      }
+    }
     const others = fields.filter(path => path.length > 1 || path[0] !== '_attachments')
     if (!withContent || attachments === undefined || others.length === fields.length) return Buffer.from(project(fields))
     return async writer => {

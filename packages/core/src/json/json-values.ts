@@ -1,0 +1,95 @@
+/** Values of large JSON, built in slices: JSON.parse cannot be interrupted. */
+import { ApiError } from '../errors.ts'
+import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE, textOf } from './json-bytes.ts'
+import { skipJsonSpace } from './json-grammar.ts'
+import { JsonReader } from './json-reader.ts'
+import { jsonBytes, parseJson, rawNumber } from './json-text.ts'
+
+type Container = unknown[] | Record<string, unknown>
+
+/**
+ * The object or array at `start` of UTF-8 bytes.
+ *
+ * @param exactly numbers that a double does not hold digit by digit are such that JSON.stringify writes them as they are
+ * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ */
+export function* readValue(bytes: Uint8Array, start: number, exactly = false): Generator<void, { readonly value: object; readonly end: number }> {
+  const builder = new ValueBuilder(bytes, start, exactly)
+  while (!builder.run()) yield
+  return { value: builder.value!, end: builder.end }
+}
+
+/**
+ * What `parseJson` gives, in slices.
+ * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ */
+export function* parseJsonInSlices(input: Uint8Array): Generator<void, unknown> {
+  const bytes = jsonBytes(input)
+  const start = skipJsonSpace(bytes, 0)
+  if (bytes[start] !== OPEN_BRACE && bytes[start] !== OPEN_BRACKET) return parseJson(bytes)
+  const { value, end } = yield* readValue(bytes, start)
+  if (skipJsonSpace(bytes, end) < bytes.length) throw new ApiError('invalid_json')
+  return value
+}
+
+class ValueBuilder extends JsonReader {
+  readonly #exactly: boolean
+  /** The containers that are open, and the names of the members whose values they are. */
+  readonly #containers: Container[] = []
+  readonly #names: string[] = []
+  #name = ''
+  value: object | undefined
+
+  constructor(bytes: Uint8Array, start: number, exactly: boolean) {
+    super(bytes, start)
+    this.#exactly = exactly
+  }
+
+  protected override opened(code: number): void {
+    this.#containers.push(code === OPEN_BRACE ? {} : [])
+    this.#names.push(this.#name)
+  }
+
+  protected override named(start: number, end: number): void {
+    this.#name = this.#string(start, end)
+  }
+
+  protected override scalar(start: number, end: number): void {
+    this.#add(this.#scalar(start, end))
+  }
+
+  protected override closed(): void {
+    const container = this.#containers.pop()!
+    this.#name = this.#names.pop()!
+    if (this.#containers.length === 0) this.value = container
+    else this.#add(container)
+  }
+
+  #add(value: unknown): void {
+    const container = this.#containers.at(-1)!
+    if (Array.isArray(container)) container.push(value)
+    else if (this.#name === '__proto__') Object.defineProperty(container, this.#name, { value, enumerable: true, configurable: true, writable: true })
+    else container[this.#name] = value
+  }
+
+  #scalar(start: number, end: number): unknown {
+    switch (this.bytes[start]) {
+      case QUOTE: return this.#string(start, end)
+      case 0x74: return true
+      case 0x66: return false
+      case 0x6e: return null
+      default: return this.#number(start, end)
+    }
+  }
+
+  #string(start: number, end: number): string {
+    for (let at = start; at < end; at++) if (this.bytes[at] === BACKSLASH) return JSON.parse(textOf(this.bytes, start, end)) as string
+    return textOf(this.bytes, start + 1, end - 1)
+  }
+
+  #number(start: number, end: number): unknown {
+    const text = textOf(this.bytes, start, end)
+    const value = Number(text)
+    return this.#exactly && String(value) !== text ? rawNumber(text) : value
+  }
+}

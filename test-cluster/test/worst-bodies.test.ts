@@ -1,0 +1,43 @@
+import { expect } from 'chai'
+import { sendWorst, SilenceWatch } from '../src/silence-watch.ts'
+import { TestCluster } from '../src/test-cluster.ts'
+import { administrator } from '../src/test-node.ts'
+import { acceptedBodies, foundBodies, type WorstBody } from '../src/worst-bodies.ts'
+
+/** Silence of 4 s cuts a link. A machine that is busy otherwise is given some of the time between this and 1 s. */
+const silenceMsMax = 2500
+/** For one client's requests, one after the other. */
+const grownMiBMax = 600
+/** Those that take long only because they are many. */
+const leftOut = ['14 documents', '1,000 attachments', 'document of nested lists', 'document of white space']
+
+describe('the costliest bodies', function () {
+  this.timeout(120_000)
+  let cluster: TestCluster
+  afterEach(async function () { await cluster.close(this.currentTest?.state === 'failed') })
+
+  it('leave all nodes answering, linked and small, whether they are refused or accepted', async () => {
+    cluster = await TestCluster.start({ nodes: 3 })
+    const nodes = cluster.nodes.map(({ http: { port }, processId }) => ({ port, processId: processId! }))
+    await cluster.node(1).http.send('PUT', '/worst')
+    await cluster.node(1).http.send('POST', '/worst/_bulk_docs', { json: { docs: Array.from({ length: 200 }, (_, index) => ({ _id: `d${index}`, a: 'x'.repeat(100) })) } })
+    const linksClosed = (): number => cluster.nodes.reduce((count, node) => count + (node.log().match(/a link closed/g)?.length ?? 0), 0)
+    const closedBefore = linksClosed()
+    const rest = new SilenceWatch(nodes)
+    await rest.end()
+
+    const tryBody = async (worst: WorstBody, statuses: readonly number[]): Promise<void> => {
+      const watch = new SilenceWatch(nodes)
+      const answer = await sendWorst(nodes[0]!.port, administrator, 'worst', worst, worst.body())
+      await watch.end()
+      expect(answer.status, `${worst.name}: ${answer.text}`).to.be.oneOf(statuses)
+      expect(watch.longestMs, `${worst.name}: the longest wait for /_up`).to.be.below(silenceMsMax)
+      expect(watch.peakMiB - rest.peakMiB, `${worst.name}: MiB more resident`).to.be.below(grownMiBMax)
+    }
+    for (const worst of foundBodies) await tryBody(worst, [400, 413])
+    for (const worst of acceptedBodies) {
+      if (!leftOut.some(name => worst.name.includes(name))) await tryBody(worst, [200, 201, 400])
+    }
+    expect(linksClosed(), 'links that closed').to.equal(closedBefore)
+  })
+})
