@@ -16,9 +16,17 @@ export function residentMiB(processId: number): number {
   return Number(line?.[1]) / 1024
 }
 
+/** CPU time of the process's main thread in ms (Linux). */
+function threadMs(processId: number): number {
+  return Number(readFileSync(`/proc/${processId}/task/${processId}/schedstat`, 'latin1').split(' ')[0]) / 1e6
+}
+
 /** Asks again and again until `end`. */
 export class SilenceWatch {
+  /** Longest wait for an answer. */
   longestMs = 0
+  /** Most CPU time that a node's main thread used while one answer was waited for: what the wait is on an idle machine. */
+  busiestMs = 0
   peakMiB = 0
   #ended = false
   readonly #probes: Promise<void>[]
@@ -35,9 +43,11 @@ export class SilenceWatch {
   async #probe({ port, processId }: WatchedNode): Promise<void> {
     while (!this.#ended) {
       const startedAt = performance.now()
+      const startedMs = threadMs(processId)
       const up = await send(port, 'GET', '/_up')
       this.longestMs = up.status === 200 ? Math.max(this.longestMs, performance.now() - startedAt) : Number.POSITIVE_INFINITY
       if (up.status === 0) return
+      this.busiestMs = Math.max(this.busiestMs, threadMs(processId) - startedMs)
       this.peakMiB = Math.max(this.peakMiB, residentMiB(processId))
       await pause(probeMs)
     }
