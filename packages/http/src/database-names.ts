@@ -14,7 +14,7 @@ export function selectNames(names: readonly string[], query: Query): readonly st
   const end = key ?? query.json('endkey') ?? query.json('end_key')
   const skip = query.has('skip') ? nonNegativeInteger(query.get('skip')) : 0
   const limit = query.has('limit') ? nonNegativeInteger(query.get('limit')) : Infinity
-  const inRange = names.filter(name => {
+  const inRange = start === undefined && end === undefined ? names : names.filter(name => {
     const fromStart = start === undefined ? 0 : order(name, start) * (descending ? -1 : 1)
     const fromEnd = end === undefined ? -1 : order(name, end) * (descending ? -1 : 1)
     return fromStart >= 0 && (fromEnd < 0 || (fromEnd === 0 && inclusiveEnd))

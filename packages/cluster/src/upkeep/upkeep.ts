@@ -57,10 +57,13 @@ export class Upkeep {
   /** One round over this node's shards. Never rejects. */
   async run(): Promise<void> {
     const { control, runtime } = this.#parts
+    let looked = 0
     for (const db of control.state()?.databases.values() ?? []) {
       for (const shard of db.shards) {
         if (this.#abort.signal.aborted) return
         if (!activeReplicas(shard).some(({ node }) => node === control.node)) continue
+        // Answers that come at once would hold the event loop for all shards of the node.
+        if (++looked % this.#options.shardsPerRest === 0) await this.#rest()
         try {
           await this.#tend(db, shard)
         } catch (error) {

@@ -35,6 +35,23 @@ describe('upkeep', () => {
     expect(await oldest(), 'the limit keeps the rest').to.equal(4)
   })
 
+  it('rests between the shards of a node that has many, and ends at once when it is stopped', async () => {
+    const world = new ReplicaWorld({ nodes: ['a'], q: 256 })
+    let looked = 0
+    const work = new Upkeep({
+      runtime: world.runtime('a'), control: { node: 'a', state: () => world.state() }, replicas: world.directory('a'),
+      local: { replica: () => { looked += 1; return world.store('a') } }, coordinator: world.coordinator('a'), options: { shardsPerRest: 100 },
+    })
+    void work.run()
+    await world.clock.advance(0)
+    expect(looked).to.equal(99)
+    await world.clock.advance(100)
+    expect(looked).to.equal(199)
+    await work.stop()
+    await world.clock.advance(1000)
+    expect(looked).to.be.below(256)
+  })
+
   it('purges documents that were deleted longer ago than the owner wants to keep them', async () => {
     const world = new ReplicaWorld({ nodes: ['a'] })
     world.setDatabase({ ...world.db, autoPurge: { deleted_document_ttl: '2_day' } })
