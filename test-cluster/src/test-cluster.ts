@@ -23,6 +23,8 @@ export interface TestClusterOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** File descriptors that each process may have open. */
   readonly descriptorsMax?: number
+  /** The nodes that `TestCluster.start` starts; default: all. */
+  readonly running?: readonly number[]
   /** Further settings of single nodes, by number. */
   readonly nodeSettings?: Readonly<Record<number, Readonly<Record<string, string>>>>
 }
@@ -60,10 +62,10 @@ export class TestCluster {
     return cluster
   }
 
-  /** A cluster whose nodes all answer. */
+  /** A cluster whose running nodes all answer. */
   static async start(options: TestClusterOptions): Promise<TestCluster> {
     const cluster = await TestCluster.prepare(options)
-    for (const node of cluster.nodes) node.start()
+    for (const node of cluster.nodes) if (options.running?.includes(node.number) ?? true) node.start()
     try {
       await cluster.ready()
     } catch (error) {
