@@ -35,6 +35,7 @@ export interface RealRuntime extends Runtime {
 export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   makeDirectory(options.dataDirectory)
   const clock = new RealClock()
+  const turns = new Turns(clock)
   const metrics = new PrometheusMetrics()
   const network = new WebSocketNetwork(options.network)
   const log = PinoLog.create(options.log)
@@ -42,11 +43,11 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   const http = new NodeHttpListener({ descriptors: machine.openFilesMax(), ...options.http })
   return {
     clock,
-    turns: new Turns(clock),
+    turns,
     random: new RealRandom(),
     storage: new LevelStorage({ directory: join(options.dataDirectory, 'stores'), observer: storageMetrics(metrics, clock) }),
     blobs: new FileBlobStorage(join(options.dataDirectory, 'blobs')),
-    compression: new ZlibCompression(),
+    compression: new ZlibCompression(turns),
     network,
     http,
     log,

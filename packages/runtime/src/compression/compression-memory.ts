@@ -1,11 +1,13 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { CompressionError } from './compression.ts'
 import type { Compression } from './compression.ts'
+import { stockBytesMax, stockGzip } from './stock-gzip.ts'
 
 /** The same bytes without threads, for determinism: takes the whole content into memory. */
 export class MemoryCompression implements Compression {
   async* gzip(chunks: AsyncIterable<Uint8Array>, level: number): AsyncGenerator<Uint8Array, void, undefined> {
-    yield* pieces(gzipSync(await whole(chunks), { level }))
+    const bytes = await whole(chunks)
+    yield* pieces(bytes.length > stockBytesMax ? gzipSync(bytes, { level }) : Buffer.concat([...stockGzip([bytes], level)].flat()))
   }
 
   async* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {

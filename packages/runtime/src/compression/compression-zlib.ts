@@ -2,11 +2,63 @@ import { createGunzip, createGzip } from 'node:zlib'
 import type { Transform } from 'node:stream'
 import { CompressionError } from './compression.ts'
 import type { Compression } from './compression.ts'
+import { stockBytesMax, stockGzip } from './stock-gzip.ts'
+import type { Turns } from '../turns.ts'
 
-/** zlib on the thread pool; a stream holds at most a few chunks. */
+/** Content that is held at once until it is known whether it is small. Beyond it, content counts as large. */
+const heldBytesMax = 64 * 1024 * 1024
+
+interface Head { readonly chunks: readonly Uint8Array[]; readonly bytes: number; readonly complete: boolean }
+
+/**
+ * Small content is compressed by pako in slices of the event loop, as the unmodified zlib would (`stock-gzip`); large
+ * content by Node's zlib on the thread pool, where a stream holds at most a few chunks.
+ */
 export class ZlibCompression implements Compression {
-  gzip(chunks: AsyncIterable<Uint8Array>, level: number): AsyncIterable<Uint8Array> {
-    return transformed(chunks, () => createGzip({ level, chunkSize: chunkBytes }))
+  readonly #turns: Pick<Turns, 'pause'>
+  #heldBytes = 0
+
+  constructor(turns: Pick<Turns, 'pause'>) {
+    this.#turns = turns
+  }
+
+  async* gzip(chunks: AsyncIterable<Uint8Array>, level: number): AsyncGenerator<Uint8Array, void, undefined> {
+    const source = chunks[Symbol.asyncIterator]()
+    const head = await this.#readHead(source)
+    try {
+      if (head.complete) yield* this.#stock(head.chunks, level)
+      else yield* transformed(following(head.chunks, source), () => createGzip({ level, chunkSize: chunkBytes }))
+    } finally {
+      this.#heldBytes -= head.bytes
+      if (!head.complete) await source.return?.()
+    }
+  }
+
+  /** All of it when it is small. @throws what the source throws */
+  async #readHead(source: AsyncIterator<Uint8Array>): Promise<Head> {
+    const chunks: Uint8Array[] = []
+    let bytes = 0
+    try {
+      while (bytes <= stockBytesMax && this.#heldBytes <= heldBytesMax) {
+        const next = await source.next()
+        if (next.done === true) return { chunks, bytes, complete: true }
+        // The source may use its memory again.
+        chunks.push(new Uint8Array(next.value))
+        bytes += next.value.length
+        this.#heldBytes += next.value.length
+      }
+      return { chunks, bytes, complete: false }
+    } catch (error) {
+      this.#heldBytes -= bytes
+      throw error
+    }
+  }
+
+  async* #stock(chunks: readonly Uint8Array[], level: number): AsyncGenerator<Uint8Array, void, undefined> {
+    for (const ready of stockGzip(chunks, level)) {
+      yield* ready
+      await this.#turns.pause()
+    }
   }
 
   gunzip(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
@@ -15,6 +67,11 @@ export class ZlibCompression implements Compression {
 }
 
 const chunkBytes = 64 * 1024
+
+async function* following(head: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  yield* head
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
+}
 
 async function* transformed(chunks: AsyncIterable<Uint8Array>, create: () => Transform): AsyncGenerator<Uint8Array, void, undefined> {
   const transform = create()

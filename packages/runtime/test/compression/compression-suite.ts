@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { CompressionError } from '../../src/compression/compression.ts'
 import type { Compression } from '../../src/compression/compression.ts'
@@ -18,6 +20,25 @@ export function compressionSuite(name: string, create: () => Compression): void 
       const content = await all(repeated(10, 5000))
       const whole = await all(compression.gzip(pieces(content, content.length), 8))
       expect((await all(compression.gzip(pieces(content, 777), 8))).equals(whole)).to.equal(true)
+    })
+
+    it('makes the bytes of the unmodified zlib of small content, and gzip of large content too', async () => {
+      const compression = create()
+      const summary = async (content: Buffer, level: number): Promise<unknown[]> => {
+        const packed = await all(compression.gzip(pieces(content, 10_000), level))
+        return [content.length, level, packed.length, hash('md5', packed, 'base64')]
+      }
+      expect(await summary(Buffer.from('This is a base64 encoded text'), 8)).to.deep.equal([29, 8, 47, 'qUUYqS41RhwF0TrCsTAxFg=='])
+      // Recorded from zlib 1.2.13.
+      for (const recorded of [
+        [1000, 8, 490, 'VXjtAnEuwSLQhXFqlahGaw=='],
+        [70000, 8, 29831, 'JP+7BvRn6dGvAo/24L5isg=='],
+        [70000, 1, 33309, 'jn0R19VHN0TdopL/wDtXSQ=='],
+        [300000, 9, 124042, '6RjuqevFfQ8KRPpsd47ivg=='],
+      ] as const) expect(await summary(numbers(recorded[0]), recorded[1])).to.deep.equal(recorded)
+      const large = numbers(1_500_000)
+      const packed = await all(compression.gzip(pieces(large, 100_000), 8))
+      expect(gunzipSync(packed).equals(large)).to.equal(true)
     })
 
     it('compresses nothing to a gzip of nothing', async () => {
@@ -50,6 +71,17 @@ export function compressionSuite(name: string, create: () => Compression): void 
       }
     })
   })
+}
+
+/** Text that compresses like text, the same in each run. */
+function numbers(length: number): Buffer {
+  const parts: string[] = []
+  let state = 1n
+  for (let made = 0; made < length; made += parts.at(-1)!.length) {
+    state = (state * 1_103_515_245n + 12_345n) & 0x7fff_ffffn
+    parts.push(`${(state >> 8n) % 3000n} `)
+  }
+  return Buffer.from(parts.join('').slice(0, length))
 }
 
 async function* repeated(count: number, length: number): AsyncGenerator<Uint8Array> {
