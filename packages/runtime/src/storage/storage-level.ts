@@ -63,6 +63,7 @@ export class LevelStorage implements Storage {
 async function openStore(name: string, location: string, options: StoreOptions, observer: GroupObserver | undefined): Promise<LevelStore> {
   const { writeBufferBytes = defaultBufferBytes, cacheBytes = defaultBufferBytes, onDamage = 'refuse', watermarkMs = defaultWatermarkMs } = options
   const note = await DamageNote.read(join(location, 'DAMAGED'))
+  const wasNoted = note.findings.length > 0
   const handle = async (findings: readonly string[]): Promise<void> => {
     if (findings.length > 0 && onDamage === 'report') await note.add(findings)
     else if (findings.length + note.findings.length > 0 && onDamage === 'refuse') throw damaged([...note.findings, ...findings])
@@ -79,7 +80,13 @@ async function openStore(name: string, location: string, options: StoreOptions, 
     maxOpenFiles: openFilesMax,
     maxFileSize: tableBytes,
   })
-  await db.open()
+  try {
+    await db.open()
+  } catch (error) {
+    // Files that another process writes at this moment may look damaged.
+    if (!wasNoted && toStorageError(error).code === 'locked') await note.remove()
+    throw error
+  }
   try {
     const path = join(location, 'WATERMARK')
     const number = readNumber(db.getSync(watermarkKey))

@@ -120,6 +120,7 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     await cp(folder('left'), folder('sound'), { recursive: true })
     const sound = await contents('sound')
     const tables = (await readdir(folder('left'))).filter(name => name.endsWith('.ldb'))
+    let unnoticed = 0
     expect(tables).to.have.lengthOf.at.least(1)
     for (const file of tables) {
       const bytes = await readFile(join(folder('left'), file))
@@ -127,7 +128,9 @@ describe('a LevelDB store on a disk that changes what was written', () => {
       for (const bit of range(0, bytes.length * 8).filter(bit => bit % 7 === 0 || bit >= (bytes.length - 48) * 8)) {
         await writeFile(join(folder('left'), file), flipped(bytes, bit))
         const noticed = (await checkTables(folder('left'), true)).length > 0
-        if (!noticed) expect(await changed(file, before => before), `bit ${bit} of ${file}`).to.be.oneOf([sound, 'corrupt'])
+        // What is not noticed is padding in the footer: opening the store takes long, so few of these bits are tried.
+        if (!noticed && unnoticed++ % 16 === 0) expect(await changed(file, before => before), `bit ${bit} of ${file}`).to.be.oneOf([sound, 'corrupt'])
+        if (!noticed) expect(bit, `bit ${bit} of ${file}`).to.be.at.least((bytes.length - 48) * 8)
       }
       await writeFile(join(folder('left'), file), bytes)
       expect(await checkTables(folder('left'), true)).to.deep.equal([])
@@ -210,6 +213,20 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     await store.write(batch => batch.put('later', Buffer.from('')))
     await store.close()
     expect(await contents('left')).to.include('later=')
+  })
+
+  it('is not noted to be damaged by who cannot open it, since another process has it', async () => {
+    const store = await openIn('live', { watermarkMs: 0 })
+    for (const key of ['a', 'b', 'c']) await store.write(batch => batch.put(key, Buffer.from(key)))
+    const log = join(folder('live'), '000003.log')
+    const bytes = await readFile(log)
+    await writeFile(log, flipped(bytes, 100))
+    expect(await openIn('live', { onDamage: 'report' }).catch(error => error)).to.include({ code: 'locked' })
+    await writeFile(log, bytes)
+    await store.close()
+    const again = await openIn('live', { onDamage: 'report' })
+    expect(again.damage).to.deep.equal([])
+    await again.close()
   })
 
   it('covers all acknowledged writes when it is closed, and old ones while it is open', async () => {
