@@ -133,9 +133,9 @@ class ComposedNode implements Node {
     })
     this.#control = control
     const metadata = seams.control?.(control) ?? control
-    const nodeInformation = this.#createInformation(control, hosted)
+    const nodeInformation = this.#createInformation(control, hosted, () => antiEntropy)
     const replicas = this.#directory(network, control, hosted)
-    const antiEntropy = new AntiEntropy({ runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy })
+    const antiEntropy: AntiEntropy = new AntiEntropy({ runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy })
     const coordinator = this.#createCoordinator(metadata, replicas, antiEntropy)
 
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
@@ -182,8 +182,9 @@ class ComposedNode implements Node {
     })
   }
 
-  #createInformation(control: ControlPlane, hosted: HostedReplicas): NodeInformation {
-    return createNodeInformation({ runtime: this.#runtime, control, version: this.#parts.version, hosted })
+  #createInformation(control: ControlPlane, hosted: HostedReplicas, antiEntropy: () => AntiEntropy): NodeInformation {
+    const refills = (): ReturnType<AntiEntropy['refills']> => antiEntropy().refills()
+    return createNodeInformation({ runtime: this.#runtime, control, version: this.#parts.version, hosted, refills })
   }
 
   /** Asked several times per request, so who is linked is kept rather than listed anew. */

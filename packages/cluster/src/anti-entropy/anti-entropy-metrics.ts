@@ -5,6 +5,8 @@ import type { SyncKind } from './sync-queue.ts'
 export interface AntiEntropyGauges {
   readonly jobs: () => number
   readonly declining: () => number
+  readonly filling: () => number
+  readonly refillLeft: () => number
   readonly lag: () => ReadonlyMap<string, number>
 }
 
@@ -19,10 +21,14 @@ export class AntiEntropyMetrics {
     this.#found = metrics.counter('sectional_digest_documents_found_total', 'Documents that differed between replicas although checkpoints said otherwise.')
     const jobs = metrics.gauge('sectional_anti_entropy_jobs', 'Passes that wait or run.')
     const declining = metrics.gauge('sectional_replicas_catching_up', 'Replicas here that leave decisions to others until they have caught up.')
+    const filling = metrics.gauge('sectional_replicas_filling', 'Replicas here that are being filled and count towards no quorum yet.')
+    const refillLeft = metrics.gauge('sectional_refill_changes_left', 'Changes of peers that the passes which fill replicas here now have yet to look at.')
     const lag = metrics.gauge('sectional_replication_lag_seconds', 'Age of the oldest change here that the peer has not confirmed.', ['peer'])
     metrics.onCollect(() => {
       jobs.set(gauges.jobs())
       declining.set(gauges.declining())
+      filling.set(gauges.filling())
+      refillLeft.set(gauges.refillLeft())
       for (const [peer, ms] of gauges.lag()) lag.set(ms / 1000, { peer })
     })
   }

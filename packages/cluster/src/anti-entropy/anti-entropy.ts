@@ -16,6 +16,8 @@ import type { HostedShard } from './hosted-shards.ts'
 import type { LocalReplicas } from './local-replicas.ts'
 import { MissedNotices } from './missed-notices.ts'
 import { PushSchedule } from './push-schedule.ts'
+import { Refills } from './refills.ts'
+import type { RefillTask } from './refills.ts'
 import { ReplicaRepair } from './replica-repair.ts'
 import { SlicedRound } from './sliced-round.ts'
 import { SyncPasses } from './sync-passes.ts'
@@ -39,6 +41,7 @@ export class AntiEntropy {
   readonly #options: AntiEntropyOptions
   readonly #shards: HostedShards
   readonly #schedule: PushSchedule
+  readonly #refills: Refills
   readonly #passes: SyncPasses
   readonly #queue: SyncQueue
   readonly #catchUp: CatchUp
@@ -65,11 +68,14 @@ export class AntiEntropy {
     this.#options = { ...defaultAntiEntropyOptions, ...parts.options }
     this.#shards = new HostedShards(control.node)
     this.#schedule = new PushSchedule(this.#options)
+    const filling = (): number => this.#shards.filling()
+    this.#refills = new Refills({ clock: runtime.clock, log: runtime.log, filling })
     const metrics = new AntiEntropyMetrics(runtime.metrics, {
+      filling, refillLeft: () => this.#refills.changesLeft,
       jobs: () => this.jobs, declining: () => this.#catchUp.declining, lag: () => this.#schedule.lag(runtime.clock.monotonic()),
     })
     this.#passes = new SyncPasses({
-      runtime, replicas, local, metrics, schedule: this.#schedule, options: this.#options, signal: this.#abort.signal,
+      runtime, replicas, local, metrics, refills: this.#refills, schedule: this.#schedule, options: this.#options, signal: this.#abort.signal,
     })
     this.#queue = new SyncQueue(this.#options.passesMax, job => this.#passes.run(job))
     this.#catchUp = new CatchUp({
@@ -77,7 +83,10 @@ export class AntiEntropy {
       isConnected: node => replicas.isConnected(node),
       current: key => this.#shards.get(key),
       isDamaged: key => this.#repair.isDamaged(key),
-      reportFilled: ({ db, record }) => control.replicaFilled(db.incarnation, record.range, control.node),
+      reportFilled: async ({ db, record }) => {
+        await control.replicaFilled(db.incarnation, record.range, control.node)
+        this.#refills.filled()
+      },
       tryAgain: () => this.#armCatchUp(),
     })
     this.#slowRound = new SlicedRound(runtime.clock, shard => {
@@ -137,6 +146,11 @@ export class AntiEntropy {
     return this.#queue.size
   }
 
+  /** Passes that fill replicas of this node now. */
+  refills(): readonly RefillTask[] {
+    return this.#refills.tasks()
+  }
+
   /**
    * The coordinator found that a replica did not store what others confirmed: the replica's node is told, so that the
    * replica catches up before it decides edits, and it is pushed to soon.
@@ -172,6 +186,7 @@ export class AntiEntropy {
       this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
     }
     this.#openAwaited()
+    this.#refills.settle()
     this.#repair.advance()
     this.#arm()
   }

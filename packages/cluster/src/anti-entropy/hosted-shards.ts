@@ -70,6 +70,13 @@ export class HostedShards {
     return this.#shards.get(key)
   }
 
+  /** Replicas of this node that are being filled. */
+  filling(): number {
+    let count = 0
+    for (const shard of this.#shards.values()) if (shard.filling) count++
+    return count
+  }
+
   /** Its database is known, and nobody else has a replica of it. */
   isAlone(id: ShardId): boolean {
     return DatabaseMap.withIncarnation(this.#databases, id.incarnation) !== undefined && !this.#shards.has(shardKey(id))

@@ -33,6 +33,8 @@ export interface SyncPass {
   readonly call: CallContext
   /** Called before the first row when the target has not seen all of the source. */
   readonly onBehind?: () => void
+  /** Called when the target lags, and after each batch. Both count sequences of the source: those passed, and all that the target had not seen. */
+  readonly onProgress?: (done: number, total: number) => void
 }
 
 export interface SyncResult {
@@ -71,6 +73,9 @@ class ReplicaSync {
   #targetCall: CallContext
   #fetchSize = firstFetch
   #reached = 0
+  /** Sequences of the source between which the target lagged when the pass began. */
+  #since = 0
+  #until = 0
   #recorded = 0
   #rows = 0
   #rowsSinceRecord = 0
@@ -95,6 +100,9 @@ class ReplicaSync {
     this.#reached = this.#recorded = to.seen[from.history] ?? 0
     if (this.#reached >= from.sequence) return this.#result()
     onBehind?.()
+    this.#since = this.#reached
+    this.#until = from.sequence
+    this.#progressed()
     this.#trail = new SourceTrail(to.history, { theirs: to.sequence, own: this.#reached })
     for await (const page of source.scanChanges({ since: this.#reached, descending: false, body: false, locals: true }, this.#sourceCall)) {
       for (let at = 0; at < page.length; at += options.batchDocumentsMax) await this.#copy(page.slice(at, at + options.batchDocumentsMax))
@@ -135,8 +143,14 @@ class ReplicaSync {
     this.#reached = rows.at(-1)!.sequence
     this.#rows += rows.length
     this.#rowsSinceRecord += rows.length
+    this.#progressed()
     if (batch.length > 0 || this.#rowsSinceRecord >= this.#pass.options.checkpointRows) await this.#store(batch, [], true)
     await this.#learn(rows, diffs, wanted.length > 0)
+  }
+
+  #progressed(): void {
+    const total = this.#until - this.#since
+    this.#pass.onProgress?.(Math.min(this.#reached - this.#since, total), total)
   }
 
   async #diff(rows: readonly ChangeRow[]): Promise<readonly ReplicaDiff[]> {

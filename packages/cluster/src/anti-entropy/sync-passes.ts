@@ -8,6 +8,7 @@ import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 import { compareDigests } from './digest-compare.ts'
 import type { LocalReplicas } from './local-replicas.ts'
 import type { PushSchedule } from './push-schedule.ts'
+import type { Refills } from './refills.ts'
 import { ReplicaDoubts } from './replica-doubts.ts'
 import { syncReplica } from './replica-sync.ts'
 import type { SyncJob } from './sync-queue.ts'
@@ -18,6 +19,7 @@ export interface SyncPassesParts {
   readonly local: LocalReplicas
   readonly metrics: AntiEntropyMetrics
   readonly schedule: PushSchedule
+  readonly refills: Refills
   readonly options: AntiEntropyOptions
   /** Aborts every pass. */
   readonly signal: AbortSignal
@@ -97,11 +99,18 @@ export class SyncPasses {
   }
 
   async #sync({ kind, shard, peer, onBehind }: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext): Promise<void> {
-    const { runtime, metrics, schedule, options } = this.#parts
+    const { runtime, metrics, schedule, options, refills } = this.#parts
     const [source, target] = kind === 'push' ? [own, other] : [other, own]
     const start = schedule.begin(shard.key, runtime.clock.monotonic())
-    const { stored } = await syncReplica({ source, target, revsLimit: shard.db.revsLimit, options, call, ...(onBehind && { onBehind }) })
-    metrics.stored(kind, stored)
+    const onProgress = kind === 'pull' && shard.filling ? (done: number, total: number) => refills.progressed(shard, peer, done, total) : undefined
+    try {
+      const { stored } = await syncReplica({
+        source, target, revsLimit: shard.db.revsLimit, options, call, ...(onBehind && { onBehind }), ...(onProgress && { onProgress }),
+      })
+      metrics.stored(kind, stored)
+    } finally {
+      if (onProgress !== undefined) refills.ended(shard, peer)
+    }
     if (kind === 'push') schedule.confirm(shard.key, peer, start)
   }
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { AntiEntropy } from '../../src/anti-entropy/anti-entropy.ts'
+import type { RefillTask } from '../../src/anti-entropy/refills.ts'
 import { bytes, edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 import type { WorldOptions } from '../replica-world.ts'
 
@@ -362,6 +363,33 @@ describe('catching up', () => {
     await running.world.clock.advance(200_000)
     expect(await running.metric('c', 'sectional_anti_entropy_passes_total', 'compare')).to.equal(compared)
     expect(await running.metric('a', 'sectional_anti_entropy_passes_total', 'compare')).to.equal(0)
+  })
+
+  it('shows how far a refill is', async () => {
+    running = new Running({ nodes: ['a', 'b', 'c'], n: 2, antiEntropy: { batchDocumentsMax: 10 } })
+    for (let i = 0; i < 300; i++) await running.storeOn('a', `d${i}`)
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(10_000)
+    const { db } = running.world
+    running.world.faults.set('b', { kind: 'hang' })
+    const seen: { readonly task: readonly RefillTask[]; readonly filling: number; readonly left: number }[] = []
+    const original = running.world.store('a').openRevisions.bind(running.world.store('a'))
+    running.world.store('a').openRevisions = async (requests, call) => {
+      const [filling, left] = [await running.metric('c', 'sectional_replicas_filling'), await running.metric('c', 'sectional_refill_changes_left')]
+      seen.push({ task: running.drivers.get('c')!.refills(), filling, left })
+      return await original(requests, call)
+    }
+    running.world.setDatabase({ ...db, shards: db.shards.map(shard => ({ ...shard, replicas: [...shard.replicas, { node: 'c', filling: true }] })) })
+    await running.world.clock.advance(5_000)
+    const first = seen.find(({ task }) => task.length > 0)!
+    expect(first).to.deep.include({ filling: 1, left: 300 })
+    expect(first.task[0]).to.include({ database: 'db', source: 'a', changesDone: 0, totalChanges: 300 })
+    const last = seen.at(-1)!
+    expect(last.task[0]!.changesDone).to.be.greaterThan(first.task[0]!.changesDone)
+    expect(last.left).to.equal(300 - last.task[0]!.changesDone)
+    expect(running.drivers.get('c')!.refills().filter(({ source }) => source === 'a')).to.deep.equal([])
+    running.world.faults.clear()
+    await running.world.clock.advance(200_000)
   })
 
   it('reports a filling replica once it has what its active peers had', async () => {

@@ -1,5 +1,5 @@
 /** What this node tells about itself (api.md A3.6): only what the process and its metrics really know. */
-import { DatabaseMap, type ControlPlane } from '@sectional/cluster'
+import { DatabaseMap, type ControlPlane, type RefillTask } from '@sectional/cluster'
 import type { JsonObject, NodeInformation } from '@sectional/http'
 import { formatRange } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
@@ -12,6 +12,8 @@ export interface NodeInformationParts {
   readonly control: ControlPlane
   readonly version: string
   readonly hosted: HostedReplicas
+  /** Passes that fill replicas of this node now. */
+  readonly refills: () => readonly RefillTask[]
 }
 
 /** One question to one local replica. */
@@ -20,11 +22,14 @@ const replicaTimeoutMs = 60_000
 /** Digests that administrators' password hashes may name. */
 const supportedHashes = ['sha', 'sha224', 'sha256', 'sha384', 'sha512']
 
-export function createNodeInformation({ runtime, control, version, hosted }: NodeInformationParts): NodeInformation {
+export function createNodeInformation({ runtime, control, version, hosted, refills }: NodeInformationParts): NodeInformation {
   collectProcessMetrics(runtime, control)
   return {
     version,
-    activeTasks: () => hosted.compactions().map(task => describeCompaction(control, task)),
+    activeTasks: () => [
+      ...hosted.compactions().map(task => describeCompaction(control, task)),
+      ...refills().map(task => describeRefill(control, task)),
+    ],
     statistics: async () => statisticsTree(await runtime.metrics.samples(), { openFiles: runtime.machine.openFiles(), replicas: hosted.shards().length }),
     system: async () => {
       const memory = runtime.machine.memory()
@@ -56,6 +61,16 @@ function describeCompaction(control: ControlPlane, { shard, phase, startedOn, up
   const name = DatabaseMap.withIncarnation(control.state()?.databases ?? new Map(), shard.incarnation)?.name ?? shard.incarnation
   return {
     node: control.node, pid: `<compaction ${range}>`, type: 'database_compaction', database: `shards/${range}/${name}`, phase,
+    progress: totalChanges === 0 ? 100 : Math.floor(100 * changesDone / totalChanges), changes_done: changesDone, total_changes: totalChanges,
+    started_on: Math.floor(startedOn / 1000), updated_on: Math.floor(updatedOn / 1000),
+  }
+}
+
+/** CouchDB has no such task: the fields are those of its others, with the node that is read from. */
+function describeRefill(control: ControlPlane, { database, shard, source, changesDone, totalChanges, startedOn, updatedOn }: RefillTask): JsonObject {
+  const range = formatRange(shard.range)
+  return {
+    node: control.node, pid: `<refill ${range} from ${source}>`, type: 'replica_refill', database: `shards/${range}/${database}`, source,
     progress: totalChanges === 0 ? 100 : Math.floor(100 * changesDone / totalChanges), changes_done: changesDone, total_changes: totalChanges,
     started_on: Math.floor(startedOn / 1000), updated_on: Math.floor(updatedOn / 1000),
   }
