@@ -30,7 +30,7 @@ export class HttpSettings {
   get documentBytesMax(): number { return Math.min(this.integer('couchdb', 'max_document_size', 8_000_000), travellingBytesMax) }
   /** Bytes of a document id. */
   get documentIdBytesMax(): number { return this.integer('couchdb', 'max_document_id_length', Infinity) }
-  /** Bytes of one attachment as it comes. */
+  /** Bytes of one attachment as it comes, and decoded when it comes as gzip. */
   get attachmentBytesMax(): number { return this.integer('couchdb', 'max_attachment_size', 1_073_741_824) }
   get compressibleTypes(): string { return this.text('attachments', 'compressible_types', 'text/*, application/javascript, application/json, application/xml') }
   /** 0: attachments are not compressed. */

@@ -41,6 +41,19 @@ describe('attachments', () => {
     expect((await node.get('/db/doc')).status).to.equal(404)
   })
 
+  it('that are too large once they are decoded are refused as well', async () => {
+    node.configuration.put('couchdb', 'max_attachment_size', '100000')
+    const packed = gzipSync(Buffer.alloc(100_001))
+    const refused = await node.request('PUT', '/db/doc/big', packed, { 'content-type': 'image/x', 'content-encoding': 'gzip' })
+    expect([refused.status, refused.json.error]).to.deep.equal([413, 'attachment_too_large'])
+    expect(refused.json.reason).to.equal('big, decoded from gzip, of doc: 100001 bytes, couchdb/max_attachment_size is 100000')
+    const inline = { _attachments: { big: { encoding: 'gzip', data: packed.toString('base64') } } }
+    expect((await node.post('/db/_bulk_docs', { docs: [{ _id: 'doc', ...inline }] })).json.error).to.equal('attachment_too_large')
+    expect((await node.get('/db/doc')).status).to.equal(404)
+    const fitting = await node.request('PUT', '/db/doc/fits', gzipSync(Buffer.alloc(100_000)), { 'content-type': 'image/x', 'content-encoding': 'gzip' })
+    expect(fitting.status).to.equal(201)
+  })
+
   it('of compressible types are stored compressed, and sent as the client takes them', async () => {
     const text = 'the same words, '.repeat(100)
     await node.put('/db/doc/notes', text, { 'content-type': 'text/plain; charset=utf-8' })

@@ -91,12 +91,15 @@ function isCompressible(contentType: string, types: string): boolean {
   })
 }
 
-/** Of content that came compressed. null: it is no gzip, or not all of one; decoding it would fail each reader. */
+/** Of content that came compressed; it may not be larger than content that is not. null: it is no gzip, or not all of one; decoding it would fail each reader. */
 async function decodedLength(id: string, record: AttachmentRecord, request: RequestContext, services: Services): Promise<number | null> {
-  const { coordinator, runtime } = services
+  const { coordinator, runtime, settings: { attachmentBytesMax } } = services
   let bytes = 0
   try {
-    for await (const chunk of runtime.compression.gunzip(coordinator.readBlob(request.database, id, record, null, request))) bytes += chunk.length
+    for await (const chunk of runtime.compression.gunzip(coordinator.readBlob(request.database, id, record, null, request))) {
+      bytes += chunk.length
+      if (bytes > attachmentBytesMax) throw attachmentTooLarge(id, `${record.name}, decoded from gzip,`, bytes, attachmentBytesMax)
+    }
   } catch (error) {
     if (error instanceof CompressionError) return null
     throw error

@@ -27,7 +27,7 @@ export const declarations = {
     database_dir: textOption({ default: './data', effect: 'restart', help: 'Folder of the node\'s data, relative to the folder of its configuration.' }),
     maintenance_mode: choiceOption({ default: 'false', choices: ['false', 'true', 'nolb'], effect: 'live', help: 'true and nolb: /_up answers 404, so that a load balancer leaves the node out, and changes feeds on it end.' }),
     max_document_size: integerOption({ default: '8000000', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one document without its attachments; 50331648 at most, whatever is set.' }),
-    max_attachment_size: integerOption({ default: '1073741824', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one attachment as it is uploaded.' }),
+    max_attachment_size: integerOption({ default: '1073741824', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of one attachment as it is uploaded, and of one that comes as gzip when it is decoded.' }),
     max_document_id_length: integerOption({ default: 'infinity', min: 1, max: bytesMax, infinite: true, effect: 'live', help: 'Bytes of a document id; 65536 at most, whatever is set.' }),
     max_bulk_docs_count: integerOption({ default: '50000', min: 1, max: 10_000_000, infinite: true, effect: 'live', help: 'Documents of one _bulk_docs; more get 413. Each takes about 2 KiB of memory besides its bytes while the request runs.' }),
     max_bulk_get_count: integerOption({ default: '50000', min: 1, max: 10_000_000, infinite: true, effect: 'live', help: 'Documents of one _bulk_get, and documents and revisions of one _revs_diff, _missing_revs or _purge; more get 413.' }),
