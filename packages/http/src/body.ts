@@ -49,10 +49,10 @@ function decodeContent(request: RequestContext, services: Services, bytes: Uint8
   return bytes.length <= smallGzipBytes ? inflateAtOnce(request, services, bytes, limit) : inflate(request, services, bytes, limit)
 }
 
-/** Compressed bodies up to this size are inflated on the spot: that takes a millisecond or two. */
+/** Compressed bodies up to this size are inflated on the spot: that takes a few milliseconds. */
 const smallGzipBytes = 8 * 1024
-/** Decoded bytes up to which the ratio of compression does not matter. */
-const freeRatioBytes = 1024 * 1024
+/** Decoded bytes up to which the ratio of compression does not matter: documents of one repeated text are compressed 1,000 times. */
+const freeRatioBytes = 4 * 1024 * 1024
 
 /** What a gzip body may become: `limits/gzip_ratio` times its size, and no more than a body that is not compressed. */
 function inflatedMax(bytes: Uint8Array, { options }: Services, limit: RequestLimit): number {

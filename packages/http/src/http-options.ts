@@ -15,7 +15,7 @@ export interface HttpOptions {
   readonly bodyBytesMax: number
   /** Bytes of all request bodies held at once, and of all whole answers that clients have not taken; more are answered 503 with Retry-After. */
   readonly bufferedBodyBytesMax: number
-  /** Decoded bytes of a gzip body for each byte sent, above 1 MiB (413). */
+  /** Decoded bytes of a gzip body for each byte sent, above 4 MiB (413). */
   readonly gzipRatioMax: number
   /** Values and names of members in the JSON of one request that is no document (413 above). */
   readonly jsonValuesMax: number

@@ -114,7 +114,7 @@ describe('overload', () => {
     // The ratio of ordinary documents, and any ratio of small ones.
     const ordinary = JSON.stringify({ docs: Array.from({ length: 20_000 }, (_, index) => ({ number: index, text: `the ${index * 7919 % 10_007}th of them`, kind: 'ordinary document' })) })
     expect((await node.post('/db/_bulk_docs', packed(ordinary), headers)).status).to.equal(201)
-    expect((await node.put('/db/a', packed(`{"a":"${'x'.repeat(900_000)}"}`), headers)).status).to.equal(201)
+    expect((await node.put('/db/a', packed(`{"a":"${'x'.repeat(3_500_000)}"}`), headers)).status).to.equal(201)
     await node.stop()
   })
 
