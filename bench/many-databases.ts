@@ -21,7 +21,8 @@ const deadline = performance.now() + Number(flags.minutes) * 60_000
 const creators = 16
 const few = 100
 const window = 500
-const settleMs = 30_000
+const settleMs = 10_000
+const quietMsMax = 300_000
 const idleMs = 10_000
 const listings = 20
 const startMsMax = 300_000
@@ -52,12 +53,31 @@ async function createUpTo(count: number): Promise<void> {
   console.log(`databases ${from} to ${created}: ${(more / seconds).toFixed(0)} creations a second, ${((cpu() - cpuBefore) / 1000 / more).toFixed(2)} ms CPU each on all nodes`)
 }
 
-async function atRest(when: string): Promise<void> {
+async function passesLeft(): Promise<number> {
+  const counts = await Promise.all(cluster.nodes.map(async ({ port }) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/_node/_local/_prometheus`, { headers: { authorization } })
+    return Number(/^sectional_anti_entropy_jobs(?:\{[^}]*\})? (\d+)/m.exec(await answer.text())?.[1])
+  }))
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+/** Replicas of new databases are compared by anti-entropy in the background, and so are all replicas after a start. */
+async function antiEntropyAtRest(): Promise<string> {
+  const startedAt = performance.now()
   await pause(settleMs)
+  while (await passesLeft() > 0) {
+    if (performance.now() - startedAt > quietMsMax) return `anti-entropy has ${await passesLeft()} passes left`
+    await pause(1000)
+  }
+  return `anti-entropy at rest after ${((performance.now() - startedAt) / 1000).toFixed(0)} s`
+}
+
+async function atRest(when: string): Promise<void> {
+  const quiet = await antiEntropyAtRest()
   const before = cpu()
   await pause(idleMs)
   const percent = (cpu() - before) / 10 / idleMs / nodes
-  console.log(`${when}: resident ${each(residentMiB)} MiB, open files ${each(openFiles)}, ${percent.toFixed(1)} % CPU a node at rest`)
+  console.log(`${when}: resident ${each(residentMiB)} MiB, open files ${each(openFiles)}, ${percent.toFixed(1)} % CPU a node; ${quiet}`)
 }
 
 async function listAll(query: string): Promise<void> {
