@@ -66,8 +66,7 @@ async function decideBatch(
   context: RequestContext, outcomes: WriteOutcome[], failures: ApiError[],
 ): Promise<{ readonly distributed: Promise<void> } | undefined> {
   let decided
-  const firstAttempt = 1 + Math.floor(scope.runtime.random.fraction() * (attemptMax - batch.items.length))
-  const edits = batch.items.map((item, i): DocumentEdit => ({ ...item, attempt: firstAttempt + i }))
+  const edits = withAttempts(scope, place, batch.items)
   try {
     decided = await decideEdits(scope, db, place, edits, options, context)
   } catch (error) {
@@ -99,6 +98,14 @@ async function decideBatch(
     }
   })
   return { distributed }
+}
+
+/** The only replica of a shard is asked once, and needs no attempts. */
+function withAttempts(scope: CoordinatorScope, place: ShardPlace, items: readonly DocumentEdit[]): readonly DocumentEdit[] {
+  if (place.record.replicas.length === 1) return items
+  const first = 1 + Math.floor(scope.runtime.random.fraction() * (attemptMax - items.length))
+  return items.map(({ id, parent, deleted, body, revisionHash, attachments }, i) => (
+    { id, parent, deleted, body, revisionHash, attempt: first + i, ...(attachments && { attachments }) }))
 }
 
 function decidedRevision(edit: DocumentEdit, { path, purges }: DecidedOutcome & { readonly kind: 'updated' }): DocumentRevision {
