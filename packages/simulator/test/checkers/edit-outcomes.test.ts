@@ -1,0 +1,33 @@
+import { expect } from 'chai'
+import { conflictsAreFinal, oneSuccess } from '../../src/checkers/edit-outcomes.ts'
+import type { FinalDatabase, FinalState } from '../../src/checkers/final-state.ts'
+import type { Operation } from '../../src/workload/history.ts'
+
+type Fields = Pick<Operation, 'kind'> & Partial<Operation>
+
+function state(operations: readonly Fields[], body = '{}'): FinalState {
+  const record = { incarnation: 'one', revsLimit: 1000 } as unknown as FinalDatabase['record']
+  const leaves = [{ revision: '2-b', deleted: false, body, attachments: [] }]
+  const history = operations.map((fields, number): Operation => ({
+    number, client: 'c', node: 1, database: 'db', id: 'x', startMs: number, endMs: number, value: '', parent: '1-a', status: 201, outcome: 'done', conflict: false,
+    revision: '2-b', readValue: undefined, removed: undefined, incarnationBefore: 'one', incarnationAfter: 'one', activeBefore: 3, calm: true, ...fields,
+  }))
+  return { databases: new Map([['db', { record, replicas: [], documents: new Map([['x', { branches: [], leaves }]]) }]]), operations: history, lostDisks: 0, everCalm: false }
+}
+
+describe('the checkers of the outcomes of edits', () => {
+  it('take two successes of one revision for one too many, equal ones too', () => {
+    expect(oneSuccess(state([{ kind: 'delete' }, { kind: 'delete' }]))).to.have.length(1)
+    expect(oneSuccess(state([{ kind: 'write' }, { kind: 'write', parent: '2-b', revision: '3-c' }]))).to.deep.equal([])
+    expect(oneSuccess(state([{ kind: 'write' }, { kind: 'write', outcome: 'accepted' }]))).to.deep.equal([])
+    expect(oneSuccess(state([{ kind: 'write', w: 1 }, { kind: 'write' }]))).to.deep.equal([])
+  })
+
+  it('find a conflict that took effect in a leaf and in what was read', () => {
+    const refused: Fields = { kind: 'write', status: 409, outcome: 'unknown', conflict: true, value: 'v1', revision: undefined }
+    expect(conflictsAreFinal(state([refused], '{"v":"v1"}'))).to.have.length(1)
+    expect(conflictsAreFinal(state([refused, { kind: 'read', readValue: 'v1' }]))).to.have.length(1)
+    expect(conflictsAreFinal(state([{ ...refused, conflict: false }], '{"v":"v1"}'))).to.deep.equal([])
+    expect(conflictsAreFinal(state([refused], '{"v":"v2"}'))).to.deep.equal([])
+  })
+})
