@@ -16,6 +16,8 @@ import type { DraftBase, FilledDraft } from './write-draft.ts'
 
 /** More document records than this are read ahead in one crossing to the thread pool; fewer on the spot. */
 const readAheadMin = 32
+/** Larger calls take turns with other long work of this node; smaller ones in one turn share an fsync. */
+const smallCall = 200
 /** Between two looks at a store that goes on failing: at first, and at most. Milliseconds. */
 const landedRetryMs = 1_000
 const landedRetryMsMax = 30_000
@@ -107,7 +109,7 @@ export class ShardWriter implements DraftBase {
     try {
       if (ids.length > readAheadMin) {
         await this.#readAhead(ids, ahead)
-        await this.#turns.pause()
+        if (ids.length > smallCall) await this.#turns.pause()
       }
       while (this.#mustSettle()) {
         await this.#settle()

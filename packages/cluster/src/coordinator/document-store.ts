@@ -7,8 +7,8 @@ import { shardFailure } from './replica-failures.ts'
 import { distributeRevisions } from './revisions-distribution.ts'
 import { batchByShard } from './shard-batches.ts'
 
-/** Larger batches take turns with other long work of this node. */
-const smallBatch = 32
+/** Larger batches take turns with other long work of this node; those of all shards in one turn share an fsync. */
+const smallBatch = 200
 
 /** Revisions that bring their history (`new_edits=false`): nothing to decide, all replicas merge them at once. */
 export async function storeRevisions(

@@ -14,8 +14,8 @@ import { batchByShard } from './shard-batches.ts'
 import type { ShardBatch } from './shard-batches.ts'
 import { WriteTally } from './write-tally.ts'
 
-/** Larger batches take turns with other long work of this node. */
-const smallBatch = 32
+/** Larger batches take turns with other long work of this node; those of all shards in one turn share an fsync. */
+const smallBatch = 200
 
 /** Interactive edits: decided once per shard, then sent to the other replicas. One outcome per write, in order. */
 export async function updateDocuments(
