@@ -19,7 +19,7 @@ export interface ClusterMemberParts {
   readonly network: PeerNetwork
   readonly store: ControlStore
   readonly identity: ControlPlaneIdentity
-  readonly start: PeerStart
+  readonly start: PeerStart | undefined
   readonly options: ControlPlaneOptions
   readonly onStateChange: () => void
   readonly onLeadershipChange: () => void

@@ -6,7 +6,7 @@ import { ApiError, ReplicaError } from '@sectional/core'
 import type {
   CallContext, HashRange, JoinReply, JoinRequest, NodeQuestion, PeerIdentity, PeerNetwork, PeerStart, PeerStatus, ShardId, ShardReplica, VotingConfiguration,
 } from '@sectional/core'
-import { sleep } from '@sectional/runtime'
+import { sleep, StorageError } from '@sectional/runtime'
 import type { Log, Runtime } from '@sectional/runtime'
 import { RaftStorage } from '../consensus/raft-storage.ts'
 import { AbsenceCheck } from './absence-check.ts'
@@ -106,7 +106,7 @@ export class ControlPlaneNode implements ControlPlane {
       onChange: () => this.stateChanged(),
     })
     await this.intents.load()
-    this.ownStart = await this.store.start(runtime.random)
+    this.ownStart = await this.recordStart(this.store)
     const stored = this.store.identity()
     if (stored && stored.node !== identity.node) throw new Error(`the data directory belongs to node ${stored.node}, not to ${identity.node}: correct the node's name or its data directory`)
     if (stored) await this.openMember(stored.clusterId)
@@ -252,7 +252,7 @@ export class ControlPlaneNode implements ControlPlane {
 
   private async openMember(clusterId: string): Promise<void> {
     const { runtime, network, identity, options, onFatal } = this.parts
-    if (!this.store || !this.ownStart) throw new Error('the control plane is not started')
+    if (!this.store) throw new Error('the control plane is not started')
     this.member = await ClusterMember.open({
       clusterId, runtime, network, identity, start: this.ownStart, options, log: this.log, store: this.store, onFatal,
       onStateChange: () => this.stateChanged(), onLeadershipChange: () => this.leadershipChanged(),
@@ -284,8 +284,19 @@ export class ControlPlaneNode implements ControlPlane {
     const record = memberOf(this.member.machine.state, this.node)
     const outdated = record !== undefined && (record.address !== identity.address || record.zone !== identity.zone)
     const leaderless = this.leader() === null && runtime.clock.monotonic() - this.leaderSeenAt > options.leaderlessMs
-    const started = record !== undefined && record.start?.id !== this.ownStart?.ids[0]
+    const started = record !== undefined && this.ownStart !== undefined && record.start?.id !== this.ownStart.ids[0]
     return outdated || started || leaderless || this.refusal !== null
+  }
+
+  /** Undefined when the disk takes no writes: the start is not announced then, and nobody can tell whether the data directory is older. */
+  private async recordStart(store: ControlStore): Promise<PeerStart | undefined> {
+    try {
+      return await store.start(this.parts.runtime.random)
+    } catch (error) {
+      if (!(error instanceof StorageError) || error.code === 'closed') throw error
+      this.log.warn({ err: error }, 'this start could not be written down, so the other nodes are not told of it')
+      return undefined
+    }
   }
 
   private ownIdentity(clusterId: string | null): PeerIdentity {
@@ -301,11 +312,11 @@ export class ControlPlaneNode implements ControlPlane {
   /** The log votes and counts without this node: it forgets the cluster, and joins again as a node that has lost its disk. */
   private async giveUp(): Promise<void> {
     if (!this.member || this.stopped || this.givenUp) return
-    this.givenUp = true
     this.log.warn({ clusterId: this.member.clusterId, applied: this.member.raft.applied }, 'the data directory of this node is an older copy of the one that it had: '
       + 'the node gives up its vote and its metadata, gives its replicas new histories, and joins anew; the other nodes then fill its replicas')
     await this.member.raft.stop()
     await this.store?.giveUp()
+    this.givenUp = true
     this.parts.onGivenUp()
   }
 

@@ -23,7 +23,7 @@ export interface LeaderDutyParts {
   readonly node: string
   readonly address: string
   readonly zone: string | null
-  readonly start: PeerStart
+  readonly start: PeerStart | undefined
   readonly clock: Clock
   readonly log: Log
   readonly network: PeerNetwork
@@ -124,7 +124,7 @@ export class LeaderDuties {
     const { raft, node, address, zone } = this.parts
     const state = this.parts.state()
     if (Object.keys(state.nodes).length === 0) {
-      await this.propose({ type: 'admit-node', node, address, zone, fresh: true, start: this.parts.start })
+      await this.propose({ type: 'admit-node', node, address, zone, fresh: true, ...this.parts.start && { start: this.parts.start } })
       return
     }
     for (const member of raft.wentBack()) {

@@ -120,6 +120,36 @@ describe('a node with an older copy of its data directory', () => {
     expect(world.renewed).to.deep.equal([])
   })
 
+  it('is given up also when the disk takes no writes at first', async () => {
+    world = new ControlWorld()
+    await world.form()
+    const copy = await copyStopped('n3')
+    await world.start('n3')
+    await healed(['n1', 'n2', 'n3'], [])
+    await world.stop('n3')
+    world.putBack('n3', copy)
+    await world.start('n3')
+    world.disk('n3').setFaults({ failWrite: () => 'io' })
+    await world.until(() => world.said('n3', 'joining failed'), 'n3 cannot give its metadata up')
+    expect(world.renewed).to.deep.equal([])
+    world.disk('n3').setFaults({})
+    await healed(['n1', 'n2', 'n3'], [])
+    expect(world.renewed).to.deep.equal(['n3'])
+  })
+
+  it('is not suspected when a start could not be written down', async () => {
+    world = new ControlWorld()
+    await world.form()
+    await world.stop('n3')
+    world.disk('n3').failNextWrite('full')
+    await world.start('n3')
+    await healed(['n1', 'n2', 'n3'], [])
+    await world.crash('n3')
+    await world.start('n3')
+    await healed(['n1', 'n2', 'n3'], [])
+    expect(world.renewed).to.deep.equal([])
+  })
+
   it('works for all nodes at once: a cluster is restored from copies of the same stopped moment', async () => {
     world = new ControlWorld()
     await world.form()
