@@ -9,7 +9,7 @@ import { nextConfigurationChange } from '../consensus/configuration.ts'
 import type { RaftDriver } from '../consensus/raft-driver.ts'
 import type { Command, CommandBody, CommandResult } from './commands.ts'
 import { LackingDatabases } from './lacking-databases.ts'
-import { isOutdated } from './node-start.ts'
+import { isLate, isOutdated } from './node-start.ts'
 import { memberOf, usableMembers } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 
@@ -68,6 +68,7 @@ export class LeaderDuties {
     const { raft, network, node } = this.parts
     const state = this.parts.state()
     const member = memberOf(state, command.node)
+    if (isLate(member?.start, command.start)) return this.answerLate(command, context)
     if (!command.fresh) return this.checkOutdated(command, state)
     const { voters, learners } = raft.configuration
     const present = voters.includes(command.node) || learners.includes(command.node)
@@ -85,6 +86,16 @@ export class LeaderDuties {
     if (!links.some(({ clusterId }) => clusterId === null)) return { kind: 'later' }
     this.parts.log.warn({ joining: command.node, address: command.address }, 'a member came back with an empty disk: its old membership ends first')
     await this.parts.proposeHere({ type: 'forget-node', node: command.node, id: this.parts.newCommandId() }, context)
+    return { kind: 'later' }
+  }
+
+  /**
+   * The announcement of a start that is not the newest says nothing. When its process has a link all the same, the log has taken a late
+   * request of another disk for the newest: the node is then admitted anew like one with an older copy of its data.
+   */
+  private async answerLate({ node, start }: Command & { readonly type: 'admit-node' }, context: CallContext): Promise<CommandResult> {
+    const lives = this.parts.network.connected().some(peer => peer.node === node && peer.clusterId !== null && peer.start?.ids[0] === start?.ids[0])
+    if (lives) await this.parts.proposeHere({ type: 'forget-node', node, outdated: true, id: this.parts.newCommandId() }, context)
     return { kind: 'later' }
   }
 

@@ -40,9 +40,9 @@ export function recordStart(before: RecordedStart | undefined, start: PeerStart 
   return { id, index, former: former.slice(0, formerStartsMax) }
 }
 
-/** Whether the process that announced this start is gone: its node has announced another one since. */
+/** Whether the process that announced this start is gone, since its node has announced another one. */
 export function isLate(recorded: RecordedStart | undefined, start: PeerStart | undefined): boolean {
-  return start?.ids[0] !== undefined && recorded?.former.includes(start.ids[0]) === true
+  return start?.ids[0] !== undefined && recorded !== undefined && recorded.id !== '' && recorded.former.includes(start.ids[0])
 }
 
 /** Whether the node that started in this way has an older copy of the data directory whose start was recorded. */

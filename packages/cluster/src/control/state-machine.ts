@@ -92,7 +92,7 @@ function admitNode(state: ControlState, index: number, { node, address, zone, fr
   if (!member && !fresh) return { state, result: { kind: 'refused', reason: `${node} was removed from this cluster: empty its data directory to let it join as a new node` } }
   const holder = Object.values(state.nodes).find(other => other.address === address && other.name !== node)
   if (holder) return { state, result: { kind: 'refused', reason: `${address} is the address of ${holder.name}` } }
-  if (!fresh && isLate(member?.start, start)) return { state, result: { kind: 'later' } }
+  if (isLate(member?.start, start)) return { state, result: { kind: 'later' } }
   // Its data directory has lost entries, votes and documents that it had acknowledged. It is asked to give it up when it votes no more.
   if (!fresh && isOutdated(member?.start, start)) return { ...forgetNode(state, index, { type: 'forget-node', node, outdated: true }), result: { kind: 'later' } }
   const recorded = start === undefined ? member?.start : recordStart(member?.start, start, index)

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { applyCommand, initialState } from '../../src/control/state-machine.ts'
 import { confirmedStart, isLate, isOutdated, nextStart, recordStart, unconfirmedStartsMax } from '../../src/control/node-start.ts'
 
 describe('starts of a node', () => {
@@ -35,6 +36,24 @@ describe('starts of a node', () => {
     const third = nextStart(second, 'c')
     const recorded = recordStart(recordStart(undefined, first, 5), third, 9)
     expect([first, second, third].map(start => isLate(recorded, start))).to.deep.equal([true, true, false])
+  })
+
+  it('do not count as the newest when the request of an earlier process to join comes late', () => {
+    const first = nextStart(undefined, 'a')
+    const second = nextStart(first, 'b')
+    const join = (start: typeof first, id: string) => ({ type: 'admit-node' as const, node: 'n', address: 'n:1', zone: null, fresh: true, start, id })
+    const admitted = applyCommand(applyCommand(initialState('c'), 1, join(first, 'x')).state, 2, join(second, 'y')).state
+    const late = applyCommand(admitted, 3, join(first, 'z'))
+    expect(late.result).to.deep.equal({ kind: 'later' })
+    expect(late.state.nodes).to.deep.equal(admitted.nodes)
+    expect(isOutdated(late.state.nodes['n']?.start, second)).to.equal(false)
+  })
+
+  it('are late no more when the data directory is known to be given up', () => {
+    const recorded = recordStart(recordStart(undefined, nextStart(undefined, 'a'), 5), nextStart(undefined, 'b'), 6)
+    expect(isLate(recorded, nextStart(undefined, 'a'))).to.equal(true)
+    const given = recordStart(recorded, undefined, 7)
+    expect([isLate(given, nextStart(undefined, 'a')), isOutdated(given, nextStart(undefined, 'a'))]).to.deep.equal([false, true])
   })
 
   it('are kept in bounded number', () => {
