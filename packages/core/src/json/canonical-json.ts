@@ -8,10 +8,11 @@
  */
 import { ApiError } from '../errors.ts'
 import {
-  BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, eachValue, isSpace, MINUS, NINE, OPEN_BRACE, OPEN_BRACKET, plainTextEnd, POINT, QUOTE,
-  skipString, skipToken, skipValue, textOf, UNDERSCORE, ZERO,
+  BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, isSpace, MINUS, NINE, OPEN_BRACE, OPEN_BRACKET, plainTextEnd, POINT, QUOTE,
+  skipString, skipToken, textOf, UNDERSCORE, ZERO,
 } from './json-bytes.ts'
 import { JSON_DEPTH_MAX, tooDeep } from './json-text.ts'
+import { blankRepeatedMembers } from './repeated-members.ts'
 
 /** An object's place in its bytes. */
 export interface ScannedObject {
@@ -60,7 +61,7 @@ export function* scanCanonicalInSlices(bytes: Uint8Array, start: number, sure = 
   }
 }
 
-/** The valid JSON object from `start` to before `end` in canonical form, in slices; its members must have been compared: repeated ones stay. */
+/** The valid JSON object from `start` to before `end`, which has no repeated members, in canonical form, in slices. */
 export function* canonicalObjectInSlices(bytes: Uint8Array, start: number, end: number): Generator<void, ScannedObject> {
   const found = yield* scanCanonicalInSlices(bytes, start)
   if (found !== null) return found
@@ -82,8 +83,7 @@ export function* canonicalObjectInSlices(bytes: Uint8Array, start: number, end: 
 export function canonicalObject(bytes: Uint8Array, start: number, end: number, value: object, found: ScannedObject | null): ScannedObject {
   const scanned = found ?? rescan(compactJson(bytes, start, end))
   if (scanned.memberCount === countMembers(value)) return scanned
-  const text = withoutRepeats(scanned.bytes, scanned.start)
-  return rescan(Buffer.from(text, 'utf8'))
+  return rescan(withoutRepeats(scanned))
 }
 
 function rescan(canonical: Buffer): ScannedObject {
@@ -275,23 +275,12 @@ function countMembers(value: object): number {
   return count
 }
 
-/** Canonical text in which each repeated member stands once, with its last value at its first place. */
-function withoutRepeats(bytes: Uint8Array, start: number): string {
-  const first = bytes[start]
-  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return textOf(bytes, start, skipValue(bytes, start))
-  const members = new Map<string, string>()
-  const items: string[] = []
-  eachValue(bytes, start, (at, name) => {
-    const text = withoutRepeats(bytes, at)
-    if (first === OPEN_BRACE) {
-      // It counts where it stands last.
-      members.delete(name)
-      members.set(name, text)
-    } else items.push(text)
-    return skipValue(bytes, at)
-  })
-  if (first === OPEN_BRACKET) return `[${items.join()}]`
-  return `{${Array.from(members, ([name, text]) => `${JSON.stringify(name)}:${text}`).join()}}`
+/** Canonical text in which each repeated member stands once, with its last value at its last place. */
+function withoutRepeats({ bytes, start, end }: ScannedObject): Buffer {
+  const blanking = blankRepeatedMembers(bytes, start, end)
+  for (let step = blanking.next(); ; step = blanking.next()) {
+    if (step.done === true) return compactJson(step.value.bytes, 0, step.value.bytes.length)
+  }
 }
 
 /** The object's text without some of its special members (given in their order). */

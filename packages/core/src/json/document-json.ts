@@ -14,6 +14,7 @@ import { canonicalObject, canonicalObjectInSlices, cutMembers, scanCanonical, ty
 import { eachValue, OPEN_BRACE, OPEN_BRACKET, skipSpace, skipString, skipValue, textOf } from './json-bytes.ts'
 import { checkJson, checkStructure } from './json-check.ts'
 import { isJsonObject, jsonBytes, type JsonObject, parseText, readJson } from './json-text.ts'
+import { blankRepeatedMembers } from './repeated-members.ts'
 
 export interface ParsedDocument {
   /** `_id`, a string but not yet checked (`checkDocumentId`); null when absent. */
@@ -88,8 +89,7 @@ const specialValues = { valuesMax: 500_000, setting: 'the most for a member that
 /**
  * What `parseDocument` does, in slices of some milliseconds where the JSON is large.
  *
- * @throws ApiError as `parseDocument`; `bad_request` when a large document has two members of one name in one object,
- *   `too_large` when a special member holds too many values
+ * @throws ApiError as `parseDocument`; `too_large` when a special member holds too many values
  */
 export function* parseDocumentInSlices(input: Uint8Array): Generator<void, ParsedDocument> {
   if (input.length <= SMALL_JSON_BYTES) return parseDocument(input)
@@ -113,25 +113,32 @@ export function* readLargeDocument(bytes: Uint8Array, start: number): Generator<
     throw notAnObject()
   }
   const { end, repeated } = yield* checkJson(bytes, start)
-  if (repeated) throw new ApiError('bad_request', `Document has two members of one name in one object, which is accepted up to ${SMALL_JSON_BYTES} bytes of JSON: this one has ${end - start}`)
-  const scanned = yield* canonicalObjectInSlices(bytes, start, end)
+  const blanked = repeated ? yield* blankRepeatedMembers(bytes, start, end) : null
+  const scanned = yield* (blanked === null ? canonicalObjectInSlices(bytes, start, end) : canonicalObjectInSlices(blanked.bytes, 0, blanked.bytes.length))
   const special = new SpecialMembers()
   const taken: ScannedMember[] = []
   let names: readonly string[] | undefined
   for (const member of scanned.special) {
     yield* checkStructure(scanned.bytes, specialValues, member.start, member.end)
-    const valueStart = valueOf(scanned.bytes, member)
+    const valueStart = valueOf(scanned.bytes, member.start)
     const value = parsed(textOf(scanned.bytes, valueStart, member.end))
     if (special.take(member.name, value)) taken.push(member)
     if (member.name === '_attachments') names = memberNames(scanned.bytes, valueStart)
     yield
   }
   const document = special.document(cutMembers(scanned, taken))
+  if (blanked !== null && document.attachments !== null) names = yield* writtenNames(bytes, valueOf(bytes, blanked.startOf('"_attachments"')!))
   return { document: document.attachments === null ? document : { ...document, attachmentNames: names ?? [] }, end }
 }
 
-/** The first byte of a member's value. */
-function valueOf(bytes: Uint8Array, { start }: ScannedMember): number {
+/** The names of an object's members, repeated ones too. */
+function* writtenNames(bytes: Uint8Array, object: number): Generator<void, readonly string[]> {
+  yield* checkStructure(bytes, specialValues, object, skipValue(bytes, object))
+  return memberNames(bytes, object)
+}
+
+/** The first byte of the value of the member that begins at `start`. */
+function valueOf(bytes: Uint8Array, start: number): number {
   return skipSpace(bytes, skipSpace(bytes, skipString(bytes, start)) + 1)
 }
 

@@ -15,7 +15,7 @@ export const POINT = 0x2e
 export const ZERO = 0x30
 export const NINE = 0x39
 export const UNDERSCORE = 0x5f
-const SPACE = 0x20
+export const SPACE = 0x20
 
 /** Space, tab, line feed, carriage return: outside strings nothing else of valid JSON is as low. */
 export function isSpace(code: number): boolean {

@@ -83,19 +83,17 @@ class JsonCheck extends JsonReader {
       while (same < length && bytes[a + same] === bytes[b + same]) same++
       if (same === length) return true
     }
-    return (hasEscape(bytes, a, a + length) || hasEscape(bytes, b, names[j + 1]!)) && this.#plainName(i) === this.#plainName(j)
+    return (hasEscape(bytes, a, a + length) || hasEscape(bytes, b, names[j + 1]!)) && this.#plainNameAt(i) === this.#plainNameAt(j)
   }
 
-  /** The name as JSON text in one spelling. */
-  #plainName(i: number): string {
-    const text = textOf(this.bytes, this.#names[i], this.#names[i + 1])
-    return text.includes('\\') ? JSON.stringify(JSON.parse(text)) : text
+  #plainNameAt(i: number): string {
+    return plainName(this.bytes, this.#names[i]!, this.#names[i + 1]!)
   }
 
   /** Adds names of this slice to those of earlier ones. */
   #collect(known: Set<string>, from: number, to: number): void {
     for (let i = from; i < to; i += 2) {
-      const name = this.#plainName(i)
+      const name = this.#plainNameAt(i)
       if (known.has(name)) this.repeated = true
       else known.add(name)
     }
@@ -111,6 +109,12 @@ class JsonCheck extends JsonReader {
     this.#names.length = 0
     this.#namesFrom.fill(0)
   }
+}
+
+/** A member's name, from its quote to behind its last one, as JSON text in one spelling. */
+export function plainName(bytes: Uint8Array, start: number, end: number): string {
+  const text = textOf(bytes, start, end)
+  return text.includes('\\') ? JSON.stringify(JSON.parse(text)) : text
 }
 
 function hasEscape(bytes: Uint8Array, start: number, end: number): boolean {

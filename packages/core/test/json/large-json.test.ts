@@ -99,8 +99,50 @@ describe('large JSON', () => {
     expect(() => run(checkStructure(Buffer.from('['.repeat(1001)), { valuesMax: 1e6, setting: '' }))).to.throw(ApiError, reason)
   })
 
-  it('may not have two members of one name', () => {
-    expect(() => readLarge(`{"a":1,"a":2}${padding}`)).to.throw(ApiError, 'two members of one name').with.property('status', 400)
+  it('keeps the last of repeated members at any size, as JSON.parse does', () => {
+    const repeats = `{"_id":"x","a":{"b":[{"c":1.0,"c":2.0},{"\\u0063":1,"d":0,"c":3}],"b2":0},"_id":"y","a":{"b":[{"c":1,"d":{"e":1,"e":2.50},"c":3}]},"z":1}`
+    for (const text of [repeats, repeats + padding, repeats.replace('{', `{ "text":"${'x'.repeat(SMALL_JSON_BYTES)}",`)]) {
+      const { id, body } = readLarge(text)
+      const filler = text.includes('xx') ? `"text":"${'x'.repeat(SMALL_JSON_BYTES)}",` : ''
+      expect(id).to.equal('y')
+      expect(body.toString()).to.equal(`{${filler}"a":{"b":[{"d":{"e":2.50},"c":3}]},"z":1}`)
+    }
+    const { result } = run(readBulkDocuments(`{"docs":[{"n":1,"n":2},{"n":1,${padding}"n":3}]}`))
+    expect(result.documents.map(({ body }) => body.toString())).to.deep.equal(['{"n":2}', '{"n":3}'])
+  })
+
+  it('has the members that JSON.parse gives where names are repeated at all depths', () => {
+    const { object } = fc.letrec<{ object: string; value: string }>(tie => ({
+      object: fc.array(fc.tuple(fc.constantFrom('"a"', '"\\u0061"', '"b"', '"1"', '"__proto__"'), tie('value')), { maxLength: 5 })
+        .map(members => `{${members.map(([name, value]) => `${name}: ${value}`).join(' , ')}}`),
+      value: fc.oneof({ depthSize: 'small' }, fc.constantFrom('1', '"a:{"', '[ ]', 'null'), tie('object'), fc.array(tie('value'), { maxLength: 3 }).map(items => `[${items.join()}]`)),
+    }))
+    fc.assert(fc.property(object, inner => {
+      const text = `{"in":${inner}}`
+      const expected = JSON.parse(text) as unknown
+      for (const { body } of [parseDocument(text), readLarge(text + padding)]) {
+        expect(JSON.parse(body.toString()), text).to.deep.equal(expected)
+        expect(run(checkJson(body, 0)).result.repeated, text).to.equal(false)
+      }
+    }))
+  })
+
+  it('tells repeated names of attachments at any size', () => {
+    const text = '{"_attachments":{"old":{}},"a":0,"_attachments":{"b":{"stub":true},"a":{},"b":{}},"a":1}'
+    for (const document of [parseDocument(text), readLarge(text + padding)]) {
+      expect(document.attachmentNames).to.deep.equal(['b', 'a', 'b'])
+      expect(document.attachments).to.deep.equal({ b: {}, a: {} })
+      expect(document.body.toString()).to.equal('{"a":1}')
+    }
+  })
+
+  it('is read in short slices where every member is repeated', () => {
+    const nested = `${'{"a":0,"a":'.repeat(900)}0${',"a":1}'.repeat(900)}`
+    for (const text of [`{${'"a":0,'.repeat(200_000)}"a":1}`, `{"b":[${`${nested},`.repeat(20)}{"a":0}]}`]) {
+      const { result, slices } = run(parseDocumentInSlices(Buffer.from(text)))
+      expect(slices).to.be.greaterThan(text.length / SMALL_JSON_BYTES)
+      expect(result.body.equals(Buffer.from(JSON.stringify(JSON.parse(text))))).to.equal(true)
+    }
   })
 
   it('holds as many values as its limit, counted outside of strings', () => {
