@@ -1,7 +1,10 @@
 /**
- * Two checkouts beside each other: `node bench/against.ts DIR [--seconds 1] [--rounds 15] [--only TEXT,TEXT]`, both built. Nodes of both run all the time and are
- * measured in turns, the first one changing, so that what else the machine does falls on both. Prints a table: rates, CPU time, and the
- * median of the rounds' ratios (this checkout to the other; above 1 is faster).
+ * Two checkouts beside each other, both built:
+ * `node bench/against.ts DIR [--nodes 1] [--seconds 1] [--rounds 15] [--only TEXT,TEXT]`. A cluster of so many nodes of
+ * each runs all the time. They are measured in turns, the first one changing, so that what else the machine does falls
+ * on both. Prints a table: rates, the median of the rounds' ratios of rates (this checkout to the other; above 1 is
+ * faster), the CPU time of all nodes for each thing done, and the median of the rounds' ratios of CPU time (below 1 is
+ * cheaper), which shows more than rates on a machine that does other work too.
  */
 import { parseArgs } from 'node:util'
 import { measure, type Measured } from './comparison.ts'
@@ -12,7 +15,10 @@ import type { TransferJob, TransferResult } from './transfers.ts'
 
 const { values: flags, positionals: [other] } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: 'string', default: '1' }, rounds: { type: 'string', default: '15' }, folder: { type: 'string' }, only: { type: 'string', default: '' } },
+  options: {
+    seconds: { type: 'string', default: '1' }, rounds: { type: 'string', default: '15' }, folder: { type: 'string' }, only: { type: 'string', default: '' },
+    nodes: { type: 'string', default: '1' },
+  },
 })
 if (other === undefined) throw new Error('name the folder of the other checkout: node bench/against.ts DIR')
 
@@ -45,7 +51,8 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
 }
 
-const clusters = [await MeasuredCluster.start(1, flags.folder), await MeasuredCluster.start(1, flags.folder, other)] as const
+const nodes = Number(flags.nodes)
+const clusters = [await MeasuredCluster.start(nodes, flags.folder), await MeasuredCluster.start(nodes, flags.folder, other)] as const
 /** Lists come first, while both databases are as they were filled. */
 const works: Readonly<Record<string, Work>> = {
   '`_all_docs`, rows': rows('_all_docs'),
@@ -58,7 +65,7 @@ const works: Readonly<Record<string, Work>> = {
 }
 try {
   for (const cluster of clusters) await cluster.fill(database, documents, batch, bodyBytes)
-  console.log('| What | This | Other | Ratio | CPU each |\n|---|---|---|---|---|')
+  console.log('| What | This | Other | Ratio | CPU each | CPU ratio |\n|---|---|---|---|---|---|')
   for (const [what, work] of Object.entries(works).filter(([name]) => flags.only.split(',').some(part => name.includes(part)))) {
     const measured: [Measured[], Measured[]] = [[], []]
     for (let round = -1; round < Number(flags.rounds); round++) {
@@ -69,9 +76,10 @@ try {
     }
     const [own, others] = measured
     const ratio = median(own.map(({ perSecond }, round) => perSecond / others[round]!.perSecond))
+    const cpuRatio = median(own.map(({ cpuUs }, round) => cpuUs / others[round]!.cpuUs))
     const [ownCpu, otherCpu] = measured.map(results => median(results.map(({ cpuUs }) => cpuUs)).toFixed(1))
     const [ownRate, otherRate] = measured.map(results => Math.round(median(results.map(({ perSecond }) => perSecond))))
-    console.log(`| ${what} | ${ownRate}/s | ${otherRate}/s | **${ratio.toFixed(2)}** | ${ownCpu} / ${otherCpu} us |`)
+    console.log(`| ${what} | ${ownRate}/s | ${otherRate}/s | **${ratio.toFixed(2)}** | ${ownCpu} / ${otherCpu} us | ${cpuRatio.toFixed(2)} |`)
   }
 } finally {
   await Promise.all(clusters.map(cluster => cluster.stop()))
