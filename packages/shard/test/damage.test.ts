@@ -135,6 +135,14 @@ describe('damage on the disk of a shard', () => {
     })
   }
 
+  it('is found by a scrub when the body of a replaced revision is missing, and gone after a rebuild', async () => {
+    const bodies = await world.store.iterate(world.replica.records.keys.kind('b'), { values: false }).next(1000)
+    await world.store.write(batch => batch.delete(bodies[0]![0]))
+    await world.scrubbed()
+    await world.host.rebuild(shardA)
+    expect(await world.contents()).to.deep.equal(whole)
+  })
+
   for (const kind of ['i', 'l'] as const) {
     it(`makes no document of an id that nobody wrote, when a key of kind ${kind} has changed`, async () => {
       const [[key, value]] = (await world.store.iterate(world.replica.records.keys.kind(kind)).next(1)) as [StoreEntry]

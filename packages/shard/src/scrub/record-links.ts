@@ -11,16 +11,17 @@ import type { ShardRecords } from '../shard-records.ts'
 import { scanEntries } from '../verbs/entry-scan.ts'
 
 /**
- * A document has a row in the changes log, and each of its leaves has a body.
+ * A document has a row in the changes log, and each revision of which the tree names a body has it: its leaves, and those that were
+ * replaced since the last compaction.
  * @param value what was found under its key
  * @throws DamagedRecordError
  */
 export function checkDocumentLinks(records: ShardRecords, key: string, value: Uint8Array): void {
   const id = ShardKeys.text(key)
-  const { sequence, leaves } = DocumentRecord.decode(id, value)
+  const { sequence, tree } = DocumentRecord.decode(id, value)
   checkRow(records, key, value, sequence)
-  for (const { bodySequence } of leaves) {
-    if (bodySequence !== null && records.store.getSync(records.keys.body(bodySequence)) === undefined) records.assertGone(id, bodySequence)
+  for (const bodySequence of tree.bodyKeys()) {
+    if (records.store.getSync(records.keys.body(bodySequence)) === undefined) records.assertGone(id, bodySequence)
   }
 }
 
