@@ -18,7 +18,8 @@ const limitMax = 20
 
 /**
  * From the beginning and from some of the tokens that readers were given, each database is read to its end. Then the reader has seen
- * each document's winner. In a range in which the token names the life of a replica that is there, no row comes that it has passed.
+ * each document's winner. In a range in which the token names the life of a replica that is there, no row comes that it has passed
+ * (`repeatedRows`).
  */
 export async function changesComplete(world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, places: FeedPlaces): Promise<Findings> {
   const findings: string[] = []
@@ -28,7 +29,7 @@ export async function changesComplete(world: World, dice: Dice, databases: Reado
     for (const since of [null, ...some]) {
       const rows = await readToEnd(world, dice, name, since)
       if (rows === null) findings.push(`the changes of ${name} since ${since?.token ?? 0} do not come to an end`)
-      else findings.push(...missed(name, final, since, rows), ...repeated(name, final, since, rows))
+      else findings.push(...missed(name, final, since, rows), ...repeatedRows(name, final, since, rows))
     }
   }
   return findings
@@ -67,27 +68,39 @@ function namesLostLife(token: readonly SincePart[], range: Range): boolean {
 }
 
 /**
- * Rows of ranges that were begun again: where the replica that was read is there, rows that it had passed; else, where another one
- * that the token names is, more rows than that one has left.
+ * Rows of ranges that were begun again. Where the replica that was read is there, the reader goes on with it, or with another one that
+ * the token names when no more is left to read there: a row that it had passed on each of these is too much. Else, where another replica
+ * that the token names is there, more rows than that one has left are too many.
  */
-function repeated(name: string, final: FinalDatabase, since: FeedPlace | null, rows: readonly FeedRow[]): string[] {
+export function repeatedRows(name: string, final: FinalDatabase, since: FeedPlace | null, rows: readonly FeedRow[]): string[] {
   const token = partsOf(since)
   if (token.length === 0) return []
   return [...Map.groupBy(rows, ({ id }) => formatRange(shardOf(final.record, id).range)).values()].flatMap(ofRange => {
     const range = new Range(final, ofRange[0]!.id)
-    const [read, ...others] = range.of(token)
-    const replica = range.replicas.find(({ history }) => history === read?.history)
-    const passed = replica === undefined ? [] : ofRange.filter(({ id }) => (replica.sequences.get(id) ?? Infinity) <= read!.sequence)
-    const left = others.flatMap(({ history, sequence }) => range.replicas.filter(each => each.history === history).map(each => each.sequence - sequence))
-    const surplus = replica === undefined && left.length > 0 ? new Set(ofRange.map(({ id }) => id)).size - Math.min(...left) : 0
-    if (passed.length === 0 && surplus <= 0) return []
-    return [`${name} since ${since!.token} begins ${range.name} again: ${passed.length > 0 ? `it repeats ${passed.map(({ id }) => id).join(', ')}` : `${surplus} rows too many`}`]
+    const places = range.placesOf(token)
+    const read = places.find(({ replica }) => replica.history === range.of(token)[0]?.history)
+    const begun = (problem: string): string[] => [`${name} since ${since!.token} begins ${range.name} again: ${problem}`]
+    if (read !== undefined) {
+      const goOn = places.filter(place => place === read || place.left <= read.left)
+      const passed = ofRange.filter(({ id }) => goOn.every(({ replica, sequence }) => (replica.sequences.get(id) ?? Infinity) <= sequence))
+      return passed.length > 0 ? begun(`it repeats ${passed.map(({ id }) => id).join(', ')}`) : []
+    }
+    const surplus = places.length === 0 ? 0 : new Set(ofRange.map(({ id }) => id)).size - Math.min(...places.map(({ left }) => left))
+    return surplus > 0 ? begun(`${surplus} rows too many`) : []
   })
 }
 
 function partsOf(place: FeedPlace | null): readonly SincePart[] {
   const token = place === null ? undefined : decodeSinceToken(place.token)
   return token?.kind === 'vector' ? token.parts : []
+}
+
+interface Place {
+  readonly replica: ReplicaContents
+  /** Up to here the replica's changes are behind the reader. */
+  readonly sequence: number
+  /** Sequences between there and the replica's last one. */
+  readonly left: number
 }
 
 /** The range of one document. */
@@ -105,5 +118,13 @@ class Range {
   /** What a token says of it, the replica that was read first. */
   of(token: readonly SincePart[]): readonly SincePart[] {
     return token.filter(({ range }) => rangeContains(range, this.#hash))
+  }
+
+  /** Where a token stands on the replicas that are there. */
+  placesOf(token: readonly SincePart[]): readonly Place[] {
+    return this.of(token).flatMap(({ history, sequence }) => {
+      const replica = this.replicas.find(each => each.history === history)
+      return replica === undefined ? [] : [{ replica, sequence, left: replica.sequence - sequence }]
+    })
   }
 }

@@ -1,0 +1,45 @@
+import { encodeSinceToken } from '@sectional/core'
+import { expect } from 'chai'
+import { repeatedRows } from '../../src/checkers/changes-complete.ts'
+import type { ReplicaContents } from '../../src/checkers/disk-contents.ts'
+import type { FinalDatabase } from '../../src/checkers/final-state.ts'
+
+const range = { begin: 0, end: 2 ** 32 - 1 }
+const histories = { one: '1'.repeat(32), two: '2'.repeat(32) }
+
+/** The replica of a node, with the sequence of the last change of each document. */
+function replica(node: keyof typeof histories, sequence: number, sequences: Readonly<Record<string, number>>): ReplicaContents {
+  return {
+    node, range: '00000000-ffffffff', history: histories[node], sequence, sequences: new Map(Object.entries(sequences)), documents: new Map(), locals: new Map(), problems: [],
+  }
+}
+
+/** What is wrong when these documents come after a token that names sequences of nodes, the one that was read first. */
+function findings(replicas: readonly ReplicaContents[], token: readonly (readonly [keyof typeof histories, number])[], ids: readonly string[]): readonly string[] {
+  const final: FinalDatabase = { record: { incarnation: 'i', shards: [{ range }] } as unknown as FinalDatabase['record'], replicas, documents: new Map() }
+  const text = encodeSinceToken(token.map(([node, sequence]) => ({ range, node, history: histories[node], sequence })))
+  const since = { token: text, database: 'db', incarnation: 'i', from: null, rows: [] }
+  return repeatedRows('db', final, since, ids.map(id => ({ id, leaves: ['1-a'], token: null })))
+}
+
+describe('the checker of changes feeds', () => {
+  const one = replica('one', 14, { a: 3, b: 9 })
+
+  it('finds a row that the reader had passed on the replica that it read', () => {
+    expect(findings([one], [['one', 6]], ['a', 'b'])).to.have.length(1)
+    expect(findings([one], [['one', 6]], ['b'])).to.deep.equal([])
+  })
+
+  it('lets a reader go on with another replica that the token names when no more is left to read there', () => {
+    const two = replica('two', 8, { a: 2, b: 7 })
+    expect(findings([one, two], [['one', 6], ['two', 1]], ['a', 'b'])).to.deep.equal([])
+    expect(findings([one, two], [['one', 6], ['two', 2]], ['a', 'b'])).to.have.length(1)
+    expect(findings([one, replica('two', 12, { a: 2, b: 7 })], [['one', 6], ['two', 1]], ['a', 'b'])).to.have.length(1)
+  })
+
+  it('counts the rows when the replica that was read is gone', () => {
+    const two = replica('two', 8, { a: 2, b: 8 })
+    expect(findings([two], [['one', 6], ['two', 7]], ['a', 'b'])).to.have.length(1)
+    expect(findings([two], [['one', 6], ['two', 7]], ['b'])).to.deep.equal([])
+  })
+})
