@@ -11,7 +11,7 @@ import {
   BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, isSpace, MINUS, NINE, OPEN_BRACE, OPEN_BRACKET, plainTextEnd, POINT, QUOTE,
   skipString, skipToken, textOf, UNDERSCORE, ZERO,
 } from './json-bytes.ts'
-import { JSON_DEPTH_MAX, tooDeep } from './json-text.ts'
+import { JSON_DEPTH_MAX, tooDeep } from './json-limits.ts'
 import { blankRepeatedMembers } from './repeated-members.ts'
 
 /** An object's place in its bytes. */

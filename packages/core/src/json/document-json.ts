@@ -13,6 +13,7 @@ import { formatRevision, normalizeRevisionHash, parseRevision } from '../revisio
 import { canonicalObject, canonicalObjectInSlices, cutMembers, scanCanonical, type ScannedMember, type ScannedObject, scanShortCanonical } from './canonical-json.ts'
 import { eachValue, OPEN_BRACE, OPEN_BRACKET, skipSpace, skipString, skipValue, textOf } from './json-bytes.ts'
 import { checkJson, checkStructure } from './json-check.ts'
+import { skipJsonSpace } from './json-grammar.ts'
 import { isJsonObject, jsonBytes, type JsonObject, parseText, readJson } from './json-text.ts'
 import { blankRepeatedMembers } from './repeated-members.ts'
 
@@ -94,9 +95,9 @@ const specialValues = { valuesMax: 500_000, setting: 'the most for a member that
 export function* parseDocumentInSlices(input: Uint8Array): Generator<void, ParsedDocument> {
   if (input.length <= SMALL_JSON_BYTES) return parseDocument(input)
   const bytes = jsonBytes(input)
-  const start = skipSpace(bytes, 0)
+  const start = skipJsonSpace(bytes, 0)
   const { document, end } = yield* readLargeDocument(bytes, start)
-  if (skipSpace(bytes, end) < bytes.length) throw new ApiError('invalid_json')
+  if (skipJsonSpace(bytes, end) < bytes.length) throw new ApiError('invalid_json')
   return document
 }
 

@@ -7,7 +7,7 @@
 import { ApiError } from '../errors.ts'
 import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString, textOf } from './json-bytes.ts'
 import { JsonReader } from './json-reader.ts'
-import { JSON_DEPTH_MAX, tooDeep } from './json-text.ts'
+import { JSON_DEPTH_MAX, tooDeep } from './json-limits.ts'
 
 /** Bytes between two yields. */
 const sliceBytes = 64 * 1024

@@ -2,7 +2,7 @@
 import { ApiError } from '../errors.ts'
 import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json-bytes.ts'
 import { literalEnd, numberEnd, skipJsonSpace, stringEnd } from './json-grammar.ts'
-import { JSON_DEPTH_MAX, tooDeep } from './json-text.ts'
+import { JSON_DEPTH_MAX, tooDeep } from './json-limits.ts'
 
 /** Bytes of one slice. */
 const sliceBytes = 64 * 1024

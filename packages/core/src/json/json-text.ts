@@ -2,9 +2,10 @@
 import { isUtf8 } from 'node:buffer'
 import { ApiError } from '../errors.ts'
 import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString, textOf } from './json-bytes.ts'
-
-/** Deepest nesting of arrays and objects that is accepted. */
-export const JSON_DEPTH_MAX = 1000
+import { skipJsonSpace } from './json-grammar.ts'
+import { JSON_DEPTH_MAX, tooDeep } from './json-limits.ts'
+import { rawNumber, readValue } from './json-values.ts'
+import { hasEscapedName, mayBeMisread } from './misread-names.ts'
 
 /** Valid JSON and its value. */
 export interface JsonInput { readonly bytes: Uint8Array; readonly value: unknown }
@@ -27,8 +28,16 @@ export function readJson(input: Uint8Array | string): JsonInput {
 /** @throws SyntaxError; ApiError `invalid_json` for escapes that stand for no character */
 export function parseText(text: string): unknown {
   const value: unknown = JSON.parse(text)
+  if (!text.includes('\\')) return value
   if ((text.includes('\\ud') || text.includes('\\uD')) && hasLoneSurrogate(text)) throw new ApiError('invalid_json')
-  return value
+  return mayBeMisread(text, value) ? reread(text, false) : value
+}
+
+/** The object or array of a text of which JSON.parse may misread a name. */
+function reread(text: string, exactly: boolean): unknown {
+  const bytes = Buffer.from(text)
+  const reading = readValue(bytes, skipJsonSpace(bytes, 0), exactly)
+  for (let step = reading.next(); ; step = reading.next()) if (step.done === true) return step.value.value
 }
 
 /** Whether one half of a surrogate pair is escaped without the other: no UTF-8 can hold it, and strict parsers refuse it. */
@@ -45,18 +54,14 @@ function hasLoneSurrogate(text: string): boolean {
 
 /** The value of valid JSON whose numbers JSON.stringify writes as they stand there, with all their digits. */
 export function parseExactly(text: string): unknown {
-  return exactJson.parse(text, (_name, value, { source }) => typeof value === 'number' && String(value) !== source ? exactJson.rawJSON(source!) : value)
-}
-
-/** A value that JSON.stringify writes as the text of this number. */
-export function rawNumber(text: string): unknown {
-  return exactJson.rawJSON(text)
+  // Where JSON.parse misreads a name, it has no source of the values beside it either.
+  if (text.includes('\\') && hasEscapedName(text)) return reread(text, true)
+  return exactJson.parse(text, (_name, value, { source }) => typeof value === 'number' && String(value) !== source ? rawNumber(source!) : value)
 }
 
 /** What TypeScript does not know yet (https://github.com/tc39/proposal-json-parse-with-source). */
 const exactJson = JSON as unknown as {
   parse(text: string, reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown): unknown
-  rawJSON(text: string): unknown
 }
 
 /** @throws ApiError `invalid_json` for what is no UTF-8 */
@@ -74,8 +79,17 @@ export function parseJson(input: Uint8Array | string): unknown {
   return readJson(bytes).value
 }
 
-export function tooDeep(): ApiError {
-  return new ApiError('bad_request', `JSON is nested deeper than ${JSON_DEPTH_MAX} levels`)
+/**
+ * What `parseJson` gives, in slices.
+ * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ */
+export function* parseJsonInSlices(input: Uint8Array): Generator<void, unknown> {
+  const bytes = jsonBytes(input)
+  const start = skipJsonSpace(bytes, 0)
+  if (bytes[start] !== OPEN_BRACE && bytes[start] !== OPEN_BRACKET) return parseJson(bytes)
+  const { value, end } = yield* readValue(bytes, start)
+  if (skipJsonSpace(bytes, end) < bytes.length) throw new ApiError('invalid_json')
+  return value
 }
 
 export type JsonObject = { readonly [name: string]: unknown }

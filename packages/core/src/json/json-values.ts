@@ -1,9 +1,6 @@
 /** Values of large JSON, built in slices: JSON.parse cannot be interrupted. */
-import { ApiError } from '../errors.ts'
-import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE, textOf } from './json-bytes.ts'
-import { skipJsonSpace } from './json-grammar.ts'
+import { BACKSLASH, OPEN_BRACE, QUOTE, textOf } from './json-bytes.ts'
 import { JsonReader } from './json-reader.ts'
-import { jsonBytes, parseJson, rawNumber } from './json-text.ts'
 
 type Container = unknown[] | Record<string, unknown>
 
@@ -19,18 +16,13 @@ export function* readValue(bytes: Uint8Array, start: number, exactly = false): G
   return { value: builder.value!, end: builder.end }
 }
 
-/**
- * What `parseJson` gives, in slices.
- * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX`
- */
-export function* parseJsonInSlices(input: Uint8Array): Generator<void, unknown> {
-  const bytes = jsonBytes(input)
-  const start = skipJsonSpace(bytes, 0)
-  if (bytes[start] !== OPEN_BRACE && bytes[start] !== OPEN_BRACKET) return parseJson(bytes)
-  const { value, end } = yield* readValue(bytes, start)
-  if (skipJsonSpace(bytes, end) < bytes.length) throw new ApiError('invalid_json')
-  return value
+/** A value that JSON.stringify writes as the text of this number. */
+export function rawNumber(text: string): unknown {
+  return exactJson.rawJSON(text)
 }
+
+/** What TypeScript does not know yet (https://github.com/tc39/proposal-json-parse-with-source). */
+const exactJson = JSON as unknown as { rawJSON(text: string): unknown }
 
 class ValueBuilder extends JsonReader {
   readonly #exactly: boolean

@@ -145,6 +145,12 @@ describe('large JSON', () => {
     }
   })
 
+  it('is refused when what surrounds it is no white space of JSON', () => {
+    for (const text of [`{}${padding}\u0001`, `\u0001{}${padding}`, `{}${padding}\v`]) {
+      expect(() => readLarge(text), JSON.stringify(text.trim())).to.throw(ApiError).with.property('error', 'bad_request')
+    }
+  })
+
   it('holds as many values as its limit, counted outside of strings', () => {
     const count = (text: string): number => run(checkStructure(Buffer.from(text), { valuesMax: 7, setting: 'a/limit' })).result
     expect(count('{"a,:[{":["\\",",2,3]}')).to.equal(6)

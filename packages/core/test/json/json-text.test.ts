@@ -1,0 +1,40 @@
+import { expect } from 'chai'
+import { parseBulkDocuments, parseDocument, parseExactly, parseJson } from '../../src/index.ts'
+
+/** Members before the name that no other text has, so that V8 knows one name only that can follow. */
+let texts = 0
+function inObject(nameJson: string, readBefore: string): string {
+  const first = `n${++texts}`
+  parseJson(`{"${first}":0,${readBefore}:[]}`)
+  return `{"${first}":0,${nameJson}:[]}`
+}
+
+describe('names of members with escapes', () => {
+  const cases = [['"\\n"', '"\\\\"'], ['"\\u00e9ab"', '"\\\\u0"'], ['"a\\""', '"a\\\\"'], ['"\\u00e9abcdef"', '"\\\\u00e9a"']] as const
+
+  for (const [nameJson, readBefore] of cases) {
+    it(`are read as they are: ${nameJson} behind a text with ${readBefore}`, () => {
+      const name = JSON.parse(nameJson) as string
+      for (const parse of [parseJson, parseExactly]) {
+        const text = inObject(nameJson, readBefore)
+        expect(Object.keys(parse(text) as object)).to.include(name)
+      }
+      const inside = inObject(nameJson, readBefore)
+      expect(parseJson(`{"a":[[${inside}]]}`)).to.have.nested.property('a[0][0]').which.has.property(name)
+    })
+  }
+
+  it('name the attachments that the client named', () => {
+    const attachment = '{"data":""}'
+    const text = (name: string): string => `{"_attachments":{"a":${attachment},"${name}":${attachment}}}`
+    parseDocument(text('\\\\u00e9.tx'))
+    for (const document of [parseDocument(text('\\u00e9.txt')), parseBulkDocuments(`{"docs":[${text('\\u00e9.txt')}]}`).documents[0]!]) {
+      expect(Object.keys(document.attachments!)).to.deep.equal(['a', 'é.txt'])
+    }
+  })
+
+  it('keep the digits of the numbers beside them', () => {
+    const text = inObject('"\\n"', '"\\\\"').replace('[]', '1.0')
+    expect(JSON.stringify(parseExactly(text))).to.equal(text)
+  })
+})
