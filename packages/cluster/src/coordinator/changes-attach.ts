@@ -4,7 +4,7 @@ import type { CallContext } from '@sectional/core'
 import type { ShardPosition } from './changes-position.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
-import { meetReplicas } from './replica-meetings.ts'
+import { completeStanding } from './replica-meetings.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
 import type { ReachedStanding, Standing } from './replica-standings.ts'
 
@@ -26,8 +26,8 @@ export interface AttachOptions {
 }
 
 /**
- * Finds a replica on which a reader can go on: the one that it read before, else, of all that answer, the one with
- * the least left to read. There it goes on where its place says, or where that replica knows its own changes to
+ * Finds a replica on which a reader can go on: the one that it read before, or this node's where the place names it and
+ * nothing would come again there; else, of all that answer, the one with the least left to read. There it goes on where its place says, or where that replica knows its own changes to
  * stand in the logs that the place names; from the beginning only when neither knows the other. An empty place
  * begins at the start, the end or a time of the first replica that answers.
  *
@@ -38,8 +38,8 @@ export async function attachReplica(
 ): Promise<AttachedReplica> {
   const found = await findReplica(scope, place, position, options, call)
   if (found.standing.source.all !== undefined) return found
-  await unlessCancelled(meetReplicas(scope, place, { requestId: call.requestId }), call)
-  return { ...found, standing: scope.standings.completed(found.standing, place) }
+  const completed = completeStanding(scope, found.standing, place, { requestId: call.requestId })
+  return { ...found, standing: await unlessCancelled(completed, call) }
 }
 
 async function findReplica(
@@ -48,18 +48,22 @@ async function findReplica(
   const readers = scope.access.readers(place).filter(peer => !options.failed.has(peer.node))
   const local = readers.slice(0, readers[0]?.local ? 1 : 0)
   const others = readers.slice(local.length)
-  // A place that all replicas have reached names all of them: the one on this node is as good as any.
+  // A place that all replicas have reached names all of them, and the first one is not nearer than the one on this node.
   const ordered = [...local, ...others.filter(peer => peer.node === position.node), ...others.filter(peer => peer.node !== position.node)]
   const errors: ReplicaError[] = []
   let best: AttachedReplica | undefined
-  /** The first one that the place names, beside the one that was read. */
+  /** The one on this node, where the place names it, but as another one than was read. */
   let named: AttachedReplica | undefined
   for (const peer of ordered) {
     let reached: ReachedStanding
     let translated = 0
     let first = 0
+    let repeatsNothing = false
     try {
-      reached = await unlessCancelled(scope.standings.now(peer, place), call)
+      [reached, repeatsNothing] = await Promise.all([
+        unlessCancelled(scope.standings.now(peer, place), call),
+        named !== undefined && peer.node === position.node && hasAllRead(peer, named, position, call),
+      ])
       if (position.isEmpty) first = await firstSequence(peer, reached.sequence, options.from, call)
       else if (mayKnowMore(position, reached)) translated = await peer.replica.translateCheckpoints(position.checkpoints(), call)
     } catch (error) {
@@ -75,13 +79,28 @@ async function findReplica(
     if (position.isEmpty) return { ...reached, since: first }
     // Nobody has read what is not written: such a token was made up.
     const found = { ...reached, since: Math.min(Math.max(position.known(history) ?? 0, translated), reached.sequence) }
-    if (position.known(history) === reached.sequence) return found
-    if (position.history === history) return named !== undefined && left(named) <= left(found) ? named : found
-    if (position.known(history) !== undefined) named ??= found
+    if (position.history === history) return repeatsNothing ? named! : found
+    if (peer.local && position.known(history) !== undefined) {
+      if (hadAllRead(reached.standing, position)) return found
+      named = found
+    }
     if (best === undefined || left(found) < left(best)) best = found
   }
   if (best === undefined) throw shardFailure(errors)
   return best
+}
+
+/**
+ * Whether the replica is known to have had all that the reader has read when it stood where the place names it: then
+ * nothing is repeated behind that.
+ */
+function hadAllRead({ source }: Standing, position: ShardPosition): boolean {
+  return source.sequence <= position.known(source.history)! && (source.seen[position.history!] ?? 0) >= position.sequence
+}
+
+/** The same, asked of the replica that was read. If that has begun another life meanwhile, rows may repeat; none is missed. */
+async function hasAllRead(read: Peer, { standing: { source: { history } }, since }: AttachedReplica, position: ShardPosition, call: CallContext): Promise<boolean> {
+  return await read.replica.translateCheckpoints([{ history, sequence: since }], call) >= position.sequence
 }
 
 /** Whether the replica may have more of what the reader has read than the place says. */

@@ -8,7 +8,7 @@ import type { ChangesEvent, ChangesFeed, ChangesOptions, RequestContext } from '
 import { FeedShard } from './feed-shard.ts'
 import type { FeedShardOwner } from './feed-shard.ts'
 import type { ShardPlace } from './replica-access.ts'
-import { meetReplicas } from './replica-meetings.ts'
+import { completeStanding } from './replica-meetings.ts'
 import { asReplicaError, feedsOverloaded } from './replica-failures.ts'
 import type { Standing } from './replica-standings.ts'
 
@@ -308,10 +308,9 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     const { attached, position } = shard
     if (attached === undefined || this.#options.descending) return 0
     try {
-      await meetReplicas(this.#scope, shard.place, { requestId: this.#context.requestId })
       const { standing, sequence } = await this.#scope.standings.now(attached.peer, shard.place)
       if (standing.source.history === position.history && sequence === position.sequence) {
-        shard.attached = standing
+        shard.attached = await completeStanding(this.#scope, standing, shard.place, { requestId: this.#context.requestId })
         this.#reach(shard, sequence)
       }
     } catch { /* the place is good as it is */ }

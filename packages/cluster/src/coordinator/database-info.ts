@@ -4,7 +4,7 @@ import { ShardPosition } from './changes-position.ts'
 import { readCall } from './coordinator-scope.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { DatabaseInfo, RequestContext } from './coordinator.ts'
-import { meetReplicas } from './replica-meetings.ts'
+import { completeStanding, meetReplicas } from './replica-meetings.ts'
 import { collectReplies } from './reply-collection.ts'
 
 /** Sums over one replica of each shard. */
@@ -17,7 +17,8 @@ export async function databaseInfo(scope: CoordinatorScope, db: DatabaseRecord, 
     const { peer, value } = replies[0]!
     scope.histories.learn(value.history, peer.node)
     const position = new ShardPosition(place.id.range, [], scope.histories)
-    position.reach(scope.standings.keep(peer, place, value).source, value.sequence)
+    const standing = await completeStanding(scope, scope.standings.keep(peer, place, value), place, { requestId: context.requestId })
+    position.reach(standing.source, value.sequence)
     return { ...value, range: place.id.range, node: peer.node, parts: position.parts() }
   })
   const sum = (of: (info: (typeof infos)[number]) => number): number => infos.reduce((total, info) => total + of(info), 0)

@@ -7,6 +7,7 @@ import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { DatabaseState, RequestContext } from './coordinator.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
 import { asReplicaError, shardFailure } from './replica-failures.ts'
+import { completeStanding } from './replica-meetings.ts'
 
 interface Standing { readonly node: string; readonly history: string; readonly sequence: number }
 
@@ -19,16 +20,16 @@ export async function databaseState(scope: CoordinatorScope, db: DatabaseRecord,
   const places = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, place => shardState(scope, place, call))
   const hash = createHash('md5')
   for (const { standings } of places) for (const { node, history, sequence } of standings) hash.update(`${node} ${history} ${sequence}\n`)
-  return { updateSequence: () => updateSequence(scope, places), fingerprint: hash.digest('hex') }
+  return { updateSequence: () => updateSequence(scope, places, { requestId: context.requestId }), fingerprint: hash.digest('hex') }
 }
 
 /** Of the first replica of each shard that answered. */
-async function updateSequence(scope: CoordinatorScope, places: readonly ShardState[]): Promise<string> {
+async function updateSequence(scope: CoordinatorScope, places: readonly ShardState[], context: Pick<CallContext, 'requestId'>): Promise<string> {
   const parts = await mapBounded(places, scope.options.requestCallsMax, async ({ place, first }) => {
     const position = new ShardPosition(place.id.range, [], scope.histories)
     try {
       const { standing, sequence } = await scope.standings.now(first, place)
-      position.reach(standing.source, sequence)
+      position.reach((await completeStanding(scope, standing, place, context)).source, sequence)
     } catch (error) {
       throw shardFailure([asReplicaError(error)])
     }

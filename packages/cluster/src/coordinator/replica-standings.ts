@@ -20,13 +20,20 @@ export interface ReachedStanding {
   readonly sequence: number
 }
 
-type StandingOptions = Pick<CoordinatorOptions, 'readTimeoutMs' | 'followRefreshMs' | 'standingRefreshMs'>
+type StandingOptions = Pick<CoordinatorOptions, 'readTimeoutMs' | 'stateTimeoutMs' | 'followRefreshMs' | 'standingRefreshMs'>
 
-interface Life { readonly history: string; readonly sequence: number; readonly at: number }
+interface Life {
+  readonly history: string
+  readonly sequence: number
+  /** Monotonic milliseconds when it was met last. */
+  readonly at: number
+  /** What it had of others when it was asked last in this life. It stood at `sequence` or before, and never has less. */
+  readonly seen?: Readonly<Record<string, number>>
+}
 
 /** Standings kept; one costs about 300 bytes. */
 const keptMax = 2_000
-/** One costs about 150 bytes. */
+/** One costs about 300 bytes. */
 const livesMax = 10_000
 
 /**
@@ -66,11 +73,13 @@ export class ReplicaStandings {
     return kept === undefined ? this.#asked(peer, place) : { standing: kept, sequence: kept.source.sequence }
   }
 
-  /** A replica has told which life it lives, and where it stands. */
-  meet(node: string, shard: ShardId, { history, sequence }: ReplicaCheckpoint): void {
+  /** A replica has told which life it lives, and where it stands; or also what it has of others. */
+  meet(node: string, shard: ShardId, { history, sequence, seen }: ReplicaCheckpoint & Pick<Life, 'seen'>): void {
     const key = keyOf(node, shard)
+    const before = this.#lives.get(key)
+    const known = seen ?? (before?.history === history ? before.seen : undefined)
     this.#lives.delete(key)
-    this.#lives.set(key, { history, sequence, at: this.#clock.monotonic() })
+    this.#lives.set(key, { history, sequence, at: this.#clock.monotonic(), ...(known === undefined ? {} : { seen: known }) })
     if (this.#lives.size > livesMax) this.#lives.delete(this.#lives.keys().next().value!)
   }
 
@@ -83,7 +92,7 @@ export class ReplicaStandings {
   /** Keeps what a replica has said of itself. */
   keep(peer: Peer, place: ShardPlace, { history, sequence, seen }: ReplicaInfo): Standing {
     const key = keyOf(peer.node, place.id)
-    this.meet(peer.node, place.id, { history, sequence })
+    this.meet(peer.node, place.id, { history, sequence, seen })
     const standing = this.completed({ peer, source: { node: peer.node, history, sequence, seen }, at: this.#clock.monotonic() }, place)
     this.#kept.delete(key)
     this.#kept.set(key, standing)
@@ -91,7 +100,31 @@ export class ReplicaStandings {
     return standing
   }
 
-  /** With the list of all replicas, where each of them has been met by now, and this one has all of them. */
+  /**
+   * Asks a replica what it has of others, unless that was asked less than `standingRefreshMs` ago.
+   * @throws ReplicaError after `stateTimeoutMs` too
+   */
+  async ask(peer: Peer, place: ShardPlace): Promise<void> {
+    const { standingRefreshMs, stateTimeoutMs } = this.#options
+    if (this.#young(peer, place, standingRefreshMs) === undefined) await this.#asked(peer, place, stateTimeoutMs)
+  }
+
+  /**
+   * Nodes whose replicas are not known to have all that this one has, while this one has all that they have: only
+   * they keep the list of all replicas from being told.
+   */
+  unproven({ source }: Standing, { id, record }: ShardPlace): readonly string[] {
+    const nodes: string[] = []
+    for (const { node } of activeReplicas(record)) {
+      if (node === source.node) continue
+      const life = this.#lives.get(keyOf(node, id))
+      if (life === undefined || (source.seen[life.history] ?? 0) < life.sequence) return []
+      if ((life.seen?.[source.history] ?? 0) < source.sequence) nodes.push(node)
+    }
+    return nodes
+  }
+
+  /** With the list of all replicas, where each of them has been met by now, and all have what the others have. */
   completed(standing: Standing, place: ShardPlace): Standing {
     const all = this.#everyReplica(place, standing.source)
     if (all === undefined) return standing
@@ -114,7 +147,7 @@ export class ReplicaStandings {
     return kept !== undefined && this.#clock.monotonic() - kept.at < msMax ? kept : undefined
   }
 
-  /** undefined: a replica has not been met, or this one has not seen all of it. */
+  /** undefined: a replica has not been met, or this one is not known to have all of it, or the other way round. */
   #everyReplica({ id, record }: ShardPlace, source: ReplicaSource): readonly ReplicaPlace[] | undefined {
     const all: ReplicaPlace[] = []
     for (const { node } of activeReplicas(record)) {
@@ -122,18 +155,19 @@ export class ReplicaStandings {
       if (life === undefined) return undefined
       const { history } = life
       const sequence = node === source.node ? source.sequence : source.seen[history] ?? 0
-      if (node !== source.node && sequence < life.sequence) return undefined
+      const hasAll = node === source.node || (life.seen?.[source.history] ?? 0) >= source.sequence
+      if (!hasAll || (node !== source.node && sequence < life.sequence)) return undefined
       all.push({ node, history, sequence })
     }
     return all.sort((a, b) => a.node < b.node ? -1 : 1)
   }
 
   /** Once for all who ask at the same time. */
-  #asked(peer: Peer, place: ShardPlace): Promise<ReachedStanding> {
+  #asked(peer: Peer, place: ShardPlace, timeoutMs = this.#options.readTimeoutMs): Promise<ReachedStanding> {
     const key = keyOf(peer.node, place.id)
     const asking = this.#asking.get(key)
     if (asking !== undefined) return asking
-    const asked = peer.replica.replicaInfo({ timeoutMs: this.#options.readTimeoutMs })
+    const asked = peer.replica.replicaInfo({ timeoutMs })
       .then(info => ({ standing: this.keep(peer, place, info), sequence: info.sequence })).finally(() => { this.#asking.delete(key) })
     this.#asking.set(key, asked)
     return asked

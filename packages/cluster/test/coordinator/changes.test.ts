@@ -231,6 +231,46 @@ describe('changes of a database', () => {
     expect(rows.length).to.be.below(600)
   })
 
+  for (const reader of ['a', 'b', 'c']) {
+    it(`go on with the replica of ${reader} that was read, on whichever node, while others lack what it has`, async () => {
+      const world = new ReplicaWorld({ q: 1 })
+      world.isolate(reader)
+      await write(world, reader, numbered(0, 5), 1)
+      world.heal()
+      const first = await list(world.coordinator(reader), world)
+      expect(ids(first.rows)).to.deep.equal(numbered(0, 5))
+      const tokens = [first.token, (await world.coordinator(reader).databaseInfo(world.db, request())).updateSequence]
+      for (const node of world.nodes) {
+        const { rows, token } = await list(world.coordinator(node), world, { since: since(first.token) })
+        expect(ids(rows), `on ${node} at once`).to.deep.equal([])
+        tokens.push(token)
+      }
+      await settle(world)
+      await write(world, 'a', numbered(5, 8))
+      for (const token of tokens) {
+        for (const node of world.nodes) expect(ids((await list(world.coordinator(node), world, { since: since(token) })).rows), `on ${node}`).to.deep.equal(numbered(5, 8))
+      }
+    })
+  }
+
+  it('go on with the replica of any node that is asked where all had the same, and give nothing again', async () => {
+    const world = new ReplicaWorld({ q: 1 })
+    for (const node of world.nodes) {
+      world.isolate(node)
+      await write(world, node, [`of ${node}`], 1)
+      world.heal()
+    }
+    await settle(world)
+    const tokens = await Promise.all(world.nodes.map(async node => (await list(world.coordinator(node), world)).token))
+    expect(new Set(tokens).size).to.equal(1)
+    await write(world, 'b', numbered(0, 3))
+    for (const node of world.nodes) {
+      world.calls.length = 0
+      expect(ids((await list(world.coordinator(node), world, { since: since(tokens[0]!) })).rows)).to.deep.equal(numbered(0, 3))
+      expect(world.calls.filter(({ verb }) => verb === 'scanChanges').map(call => call.node)).to.deep.equal([node])
+    }
+  })
+
   it('resume from the database\'s update sequence', async () => {
     const world = new ReplicaWorld({ q: 4 })
     await write(world, 'a', numbered(0, 50))
