@@ -68,9 +68,9 @@ function namesLostLife(token: readonly SincePart[], range: Range): boolean {
 }
 
 /**
- * Rows of ranges that were begun again. Where the replica that was read is there, the reader goes on with it, or with another one that
- * the token names when no more is left to read there: a row that it had passed on each of these is too much. Else, where another replica
- * that the token names is there, more rows than that one has left are too many.
+ * Rows of ranges that were begun again. Where the replica that was read is there, a row that the reader had passed on it is too much,
+ * whichever replica it goes on with. Else, where another replica that the token names is there, more rows than that one has left are too
+ * many.
  */
 export function repeatedRows(name: string, final: FinalDatabase, since: FeedPlace | null, rows: readonly FeedRow[]): string[] {
   const token = partsOf(since)
@@ -81,8 +81,7 @@ export function repeatedRows(name: string, final: FinalDatabase, since: FeedPlac
     const read = places.find(({ replica }) => replica.history === range.of(token)[0]?.history)
     const begun = (problem: string): string[] => [`${name} since ${since!.token} begins ${range.name} again: ${problem}`]
     if (read !== undefined) {
-      const goOn = places.filter(place => place === read || place.left <= read.left)
-      const passed = ofRange.filter(({ id }) => goOn.every(({ replica, sequence }) => (replica.sequences.get(id) ?? Infinity) <= sequence))
+      const passed = ofRange.filter(({ id }) => (read.replica.sequences.get(id) ?? Infinity) <= read.sequence)
       return passed.length > 0 ? begun(`it repeats ${passed.map(({ id }) => id).join(', ')}`) : []
     }
     const surplus = places.length === 0 ? 0 : new Set(ofRange.map(({ id }) => id)).size - Math.min(...places.map(({ left }) => left))
