@@ -40,6 +40,8 @@ export interface RpcLimits {
   readonly silenceMs: number
   /** When another process connects under a linked node's name, the linked one has so long to answer before it is taken for dead. */
   readonly rivalProbeMs: number
+  /** A node that stops answers the calls that it serves for so long before it closes its links. */
+  readonly drainMs: number
   /** Pause before a new attempt to dial: doubles from `Min` to `Max`, of which a random half is left out. */
   readonly backoffMinMs: number
   readonly backoffMaxMs: number
@@ -72,6 +74,7 @@ export const defaultLimits: RpcLimits = Object.freeze({
   heartbeatMs: 1000,
   silenceMs: 4000,
   rivalProbeMs: 800,
+  drainMs: 1000,
   backoffMinMs: 50,
   backoffMaxMs: 5000,
   backoffAbsentMaxMs: 1000,

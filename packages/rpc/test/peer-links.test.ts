@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { handshakeType } from '../src/schema/schema.ts'
-import { context, failure, logged, TestWorld } from './test-node.ts'
+import { context, failure, logged, shard, TestWorld } from './test-node.ts'
 
 const patience = { timeoutMs: 1000 }
 
@@ -116,12 +116,47 @@ describe('peer links', () => {
     assert.equal((await broken).code, 'unreachable')
     world.hub.setFaults({})
     await world.clock.advance(200)
-    world.hub.setFaults({ delayMs: () => 50 })
+    world.hub.setFaults({ delayMs: () => 3000 })
     const closed = failure(a.peers.control('b').status(context))
     await world.settle()
-    await Promise.all([a.peers.stop(), world.clock.advance(1000)])
+    await Promise.all([a.peers.stop(), world.clock.advance(1500)])
     assert.equal((await closed).code, 'closed')
     assert.equal((await failure(a.peers.control('b').status(context))).code, 'closed')
+    await world.clock.advance(10_000)
+  })
+
+  it('of a node that stops answer what it has begun, and say of every later call that nothing was done', async () => {
+    const [a, b] = await world.pair()
+    const answered = Promise.withResolvers<never[]>()
+    b.replica!.diffRevisions = () => answered.promise
+    const begun = a.peers.replica('b', shard).diffRevisions([], context)
+    const waiting = failure(a.peers.replica('b', shard).waitForChange({ history: 'h1', sequence: 0 }, context))
+    await world.settle()
+    world.hub.setFaults({ delayMs: () => 20 })
+    const stopped = b.peers.stop()
+    // This call is on its way when the node begins to stop.
+    const late = failure(a.peers.replica('b', shard).diffRevisions([], context))
+    await world.clock.advance(100)
+    assert.deepEqual([(await late).code, (await late).nothingDone], ['unreachable', true])
+    assert.equal((await waiting).code, 'unreachable')
+    const refused = await failure(a.peers.replica('b', shard).diffRevisions([], context))
+    assert.deepEqual([refused.code, refused.nothingDone], ['unreachable', true])
+    answered.resolve([])
+    assert.deepEqual(await world.during(begun), [])
+    await world.during(stopped)
+    assert.deepEqual(a.connected(), [])
+  })
+
+  it('of a node that stops close although a call is not answered, after drainMs', async () => {
+    const [a, b] = await world.pair({ limits: { drainMs: 700 } })
+    b.replica!.diffRevisions = () => new Promise(() => {})
+    const begun = failure(a.peers.replica('b', shard).diffRevisions([], context))
+    await world.settle()
+    const startedMs = world.clock.monotonic()
+    await world.during(b.peers.stop())
+    assert(world.clock.monotonic() - startedMs < 800)
+    const { code, nothingDone } = await begun
+    assert.deepEqual([code, nothingDone], ['unreachable', false])
   })
 
   it('reject calls to nodes without a link as unreachable', async () => {

@@ -115,9 +115,17 @@ export class TestWorld {
     for (let turn = 0; turn < 6; turn++) await this.clock.advance(0)
   }
 
+  /** Lets time pass until the work is done. */
+  async during<Result>(work: Promise<Result>): Promise<Result> {
+    let done = false
+    void work.finally(() => { done = true }).catch(() => {})
+    while (!done) await this.clock.advance(10)
+    return work
+  }
+
   /** What a clean stop leaves behind is nothing; returns the open connections and pending timers. */
   async stop(): Promise<{ readonly connections: number; readonly timers: number }> {
-    await Promise.all(this.nodes.map(node => node.peers.stop()))
+    await this.during(Promise.all(this.nodes.map(node => node.peers.stop())))
     await this.clock.advance(1000)
     return { connections: this.hub.openConnections, timers: this.clock.pendingTimers }
   }

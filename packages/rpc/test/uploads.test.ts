@@ -124,7 +124,7 @@ describe('uploads over a link', () => {
     }
     const call = failure(remote.writeBlob(silent(), context))
     await world.settle()
-    await world.nodes[1]!.peers.stop()
+    await world.during(world.nodes[1]!.peers.stop())
     await world.settle()
     assert.equal((await call).code, 'unreachable')
   })

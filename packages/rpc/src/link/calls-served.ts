@@ -12,6 +12,8 @@ import type { CallClass } from './call-budget.ts'
 import { encodeMessage } from './calls-out.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 
+const stopping = 'the node that was asked is stopping'
+
 /** A reply or a page whose fields are ready to be encoded. */
 export interface Answer { readonly fields: object; readonly payload: PayloadWriter }
 
@@ -38,6 +40,9 @@ export class CallsServed {
   readonly #budget: CallBudget
   #payloadBytes = 0
   #closed = false
+  /** This node stops: further calls are refused. */
+  #refusing = false
+  #onDrained: (() => void) | undefined
 
   constructor(options: CallsServedOptions) {
     const { maxCallsServed, maxWaitsServed, maxControlCallsServed } = options.limits
@@ -56,6 +61,7 @@ export class CallsServed {
     const kind = callClass(verb, call[verb] ?? {})
     let work: Work
     try {
+      if (this.#refusing) throw new ReplicaError('unreachable', stopping, { nothingDone: true })
       this.#budget.check(kind, limit => `this node already serves ${limit} ${kind} calls of its peer, as many as it may`)
       if (this.#payloadBytes > 0 && this.#payloadBytes + bytes > limits.maxServedBytes) {
         throw new ReplicaError('overloaded', `this node already serves calls of its peer with ${this.#payloadBytes} bytes, at most ${limits.maxServedBytes} are allowed`)
@@ -79,6 +85,15 @@ export class CallsServed {
   /** A piece of an upload; what comes for a call that has ended is dropped. @throws ProtocolError */
   chunk(id: number, bytes: Uint8Array, last: boolean): void { this.#calls.get(id)?.receive(bytes, last) }
 
+  /** Ends the calls that wait for changes and refuses new calls; resolves once all others have been answered. */
+  drain(): Promise<void> {
+    this.#refusing = true
+    for (const call of [...this.#calls.values()]) {
+      if (call.kind === 'wait') call.cancel(new ReplicaError('unreachable', stopping))
+    }
+    return this.#calls.size === 0 ? Promise.resolve() : new Promise(resolve => { this.#onDrained = resolve })
+  }
+
   /** Aborts everything; nothing is answered any more. */
   close(): void {
     this.#closed = true
@@ -89,6 +104,7 @@ export class CallsServed {
     this.#calls.delete(call.id)
     this.#budget.end(call.kind)
     this.#payloadBytes -= call.payloadBytes
+    if (this.#calls.size === 0) this.#onDrained?.()
   }
 
   /** Sends one answer, or a failure in its place when it is too large or the peer does not read. */

@@ -63,7 +63,11 @@ export class PeerLink {
   #lastTickMs: number
   #retireSent = false
   #retireReceived = false
+  #stoppingSent = false
+  /** Resolves when the peer stops, or has heard that this node does: it begins no more calls here. */
+  readonly #peerStopping = Promise.withResolvers<void>()
   #closed = false
+  readonly #ended = Promise.withResolvers<void>()
 
   constructor(options: PeerLinkOptions) {
     const { connection, established, clock, limits, metrics, log, service } = options
@@ -83,8 +87,8 @@ export class PeerLink {
 
   get queuedBytes(): number { return this.#outbox.queuedBytes }
 
-  /** False once closed, or once both ends have said that they begin nothing more here. */
-  get usable(): boolean { return !this.#closed && !this.#retired }
+  /** False once closed, or once both ends have said that they begin nothing more here, or once either end stops. */
+  get usable(): boolean { return !this.#closed && !this.#retired && !this.#stoppingSent }
 
   call<Request, Reply>(verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext): Promise<Reply> {
     return this.#callsOut.call(verb, shard, request, context)
@@ -145,6 +149,23 @@ export class PeerLink {
     this.#outbox.add(encodeMessage({ retire: {} }, undefined))
   }
 
+  /**
+   * Says that this node stops. Resolves once the peer begins no more calls here and those that it began have been answered,
+   * or the link has closed: then closing it leaves no call of the peer with an unknown outcome.
+   */
+  async drain(): Promise<void> {
+    if (this.#closed) return
+    const answered = this.#callsServed.drain()
+    this.#sendStopping()
+    await Promise.race([this.#ended.promise, Promise.all([answered, this.#peerStopping.promise])])
+  }
+
+  #sendStopping(): void {
+    if (this.#stoppingSent) return
+    this.#stoppingSent = true
+    this.#outbox.add(encodeMessage({ retire: { stopping: true } }, undefined))
+  }
+
   /** Sends what waits, fails the calls in flight with `code` and aborts those being served. */
   close(reason: string, code: ReplicaErrorCode = 'unreachable'): void {
     if (this.#closed) return
@@ -158,6 +179,7 @@ export class PeerLink {
     if (this.#closed) return
     this.#closed = true
     this.#heartbeat.cancel()
+    this.#ended.resolve()
     this.#outbox.close()
     this.#callsServed.close()
     this.#callsOut.close(new ReplicaError(code, `the link to ${this.peer.node} closed: ${reason}`))
@@ -178,7 +200,7 @@ export class PeerLink {
       case 'reply': case 'failure': case 'page': case 'end': case 'grant': return this.#callsOut.receive(message.id, content, message[content], payload)
       case 'raft': return this.#receiveRaft(message.raft, payload)
       case 'heartbeat': return
-      case 'retire': return this.#receiveRetire()
+      case 'retire': return message.retire.stopping ? this.#receiveStopping() : this.#receiveRetire()
       default: throw new ProtocolError('a message of no known content')
     }
   }
@@ -187,6 +209,11 @@ export class PeerLink {
     const message = decodeRaft(wire, payload)
     payload.finish()
     this.#options.service.receiveRaft(this.peer, message)
+  }
+
+  #receiveStopping(): void {
+    this.#peerStopping.resolve()
+    this.#sendStopping()
   }
 
   #receiveRetire(): void {

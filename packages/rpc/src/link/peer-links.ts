@@ -146,11 +146,23 @@ export class PeerLinks {
     this.#stopped = true
     const attempts = [...this.#dialers.values()].map(dialer => dialer.stop())
     this.#dialers.clear()
+    await this.#drain()
     this.#closeAll('this node is stopping', 'closed')
     await Promise.all(attempts)
     if (this.#openConnections > 0) await new Promise<void>(resolve => { this.#onAllClosed = resolve })
     this.#listeners.clear()
     this.#foreignListeners.clear()
+  }
+
+  /** Lets peers end what they have begun here; who does not answer in time is not waited for. */
+  async #drain(): Promise<void> {
+    const { runtime: { clock }, limits } = this.#options
+    const links = this.#allLinks()
+    if (links.length === 0) return
+    const late = Promise.withResolvers<void>()
+    const timer = clock.setTimer(limits.drainMs, () => late.resolve())
+    await Promise.race([late.promise, Promise.all(links.map(link => link.drain()))])
+    timer.cancel()
   }
 
   #makeDialer(address: string): Dialer {

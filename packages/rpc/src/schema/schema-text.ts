@@ -150,7 +150,9 @@ message Chunk { bool last = 1; }
 message Grant { uint32 bytes = 1; }
 message End {}
 message Heartbeat {}
-message Retire {}
+message Retire {
+  bool stopping = 1;
+}
 `,
   "shard.proto": `syntax = "proto3";
 package sectional;
