@@ -112,6 +112,10 @@ export class ProcessCluster implements ScenarioCluster {
     throw new Error('the disk of a real process is not filled')
   }
 
+  damageDocument(): void {
+    throw new Error('records of a real process are not damaged')
+  }
+
   async #pulse(node: TestNode, pulses: { readonly stopped: boolean }): Promise<void> {
     while (!pulses.stopped) {
       node.pause()

@@ -7,6 +7,8 @@ import type { PlantedBug } from './planted-bug.ts'
 
 const snapshotChunk = 'c'
 
+interface LifeSeen { readonly history: string; readonly seen: Readonly<Record<string, number>> }
+
 export const damageBugs: readonly PlantedBug[] = [
   {
     name: 'unchecked-records',
@@ -40,6 +42,27 @@ export const damageBugs: readonly PlantedBug[] = [
         ...runtime, storage: withChanges(runtime.storage, { open: (name, options) => runtime.storage.open(name, { ...options, onDamage: 'report' }) }),
       }),
     }),
+  },
+  {
+    name: 'checkpoint-of-another-life',
+    does: 'a rebuilt replica keeps the checkpoints of its life before, and no comparison of digests finds what it lacks',
+    caughtBy: ['scenario', 'converge', 'replicas-equal', 'acknowledged-kept'],
+    scenario: 'a replica that is rebuilt during a slow pass gets back what its disk had lost',
+    plant: () => () => {
+      const lives = new Map<string, LifeSeen>()
+      return { seams: { replica: ({ incarnation, range }, replica) => withChanges(replica, {
+        replicaInfo: async context => {
+          const key = `${incarnation} ${range.begin}`
+          const info = await replica.replicaInfo(context)
+          const before = lives.get(key)
+          if (before === undefined || before.history === info.history) lives.set(key, info)
+          const histories = Object.keys({ ...before?.seen, ...info.seen })
+          return { ...info, seen: Object.fromEntries(histories.map(history => [history, Math.max(before?.seen[history] ?? 0, info.seen[history] ?? 0)])) }
+        },
+        // One bucket is asked for by reports of the replica.
+        digestDocuments: (buckets, context) => buckets === 1 ? replica.digestDocuments(buckets, context) : Promise.resolve(Array.from({ length: buckets }, () => '')),
+      }) } }
+    },
   },
 ]
 

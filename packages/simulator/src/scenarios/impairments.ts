@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import type { Scenario } from './scenario.ts'
 
+/** A pass brings them in several batches. */
+const lateDocuments = 400
+
 export const impairments: readonly Scenario[] = [
   {
     name: 'a paused node stalls neither writes nor reads',
@@ -100,6 +103,34 @@ export const impairments: readonly Scenario[] = [
       for (const node of [1, 2, 3]) {
         await stage.eventually('the last version', async () => assert.equal((await stage.read(node, '_local/checkpoint', '?r=1')).body.at, 3))
       }
+    },
+  },
+  {
+    name: 'a replica that is rebuilt during a slow pass gets back what its disk had lost',
+    layout: { nodes: 2 },
+    needs: ['damage record'],
+    async run(stage) {
+      await stage.create('?q=1')
+      await stage.expect(201, stage.write(1, 'damaged', { x: 1 }, '?w=2'))
+      await stage.converge()
+      // What node 1 had sent before the pass is behind the checkpoint with which the pass begins.
+      await stage.eventually('checkpoints', async () => assert.equal(await stage.metric(1, 'sectional_replication_lag_seconds'), 0))
+      stage.partition([1], [2])
+      await stage.eventually('the link to be given up', async () => assert.equal((await stage.send(1, 'GET', '/_membership')).body.all_nodes.length, 1))
+      await stage.fill(1, 'late', lateDocuments)
+      stage.heal()
+      stage.cluster.slow(2)
+      const arrived = async (count: number): Promise<void> => {
+        const [replica] = await stage.replicas(2)
+        assert(replica!.document_count > count, `${replica!.document_count} documents`)
+      }
+      await stage.eventually('the pass to begin', () => arrived(1))
+      stage.cluster.damageDocument(2, 'damaged')
+      // The next report of the replica meets the damage. A read would, too, and bring the document back.
+      await stage.eventually('the rest of the pass', () => arrived(lateDocuments - 1))
+      stage.cluster.fast(2)
+      await stage.converge()
+      await stage.everywhere('damaged', { x: 1 })
     },
   },
 ]

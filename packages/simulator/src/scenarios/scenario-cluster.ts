@@ -1,7 +1,7 @@
 /** What runs a scenario: simulated nodes or real processes. */
 
 /** What not every runner can do to a node. */
-export type Ability = 'jump clock' | 'fill disk'
+export type Ability = 'jump clock' | 'fill disk' | 'damage record'
 
 /** Nodes are numbered from 1. */
 export interface Layout {
@@ -53,4 +53,6 @@ export interface ScenarioCluster {
   /** `fill disk`: writes of that node find no room from now on, until the disk is freed. */
   fillDisk(node: number): void
   freeDisk(node: number): void
+  /** `damage record`: a bit of the node's record of that document flips, in every database that has one. */
+  damageDocument(node: number, id: string): void
 }

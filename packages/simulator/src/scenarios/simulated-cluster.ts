@@ -1,4 +1,5 @@
 /** A simulated world as the directed scenarios see it. */
+import { documentStoreName, ShardKeys } from '@sectional/server'
 import { World } from '../world/world.ts'
 import type { WorldOptions } from '../world/world.ts'
 import { layoutOf, playScenario } from './index.ts'
@@ -10,7 +11,7 @@ const slowDiskMs = 300
 
 export class SimulatedCluster implements ScenarioCluster {
   readonly layout: Layout
-  readonly abilities: readonly Ability[] = ['fill disk', 'jump clock']
+  readonly abilities: readonly Ability[] = ['fill disk', 'jump clock', 'damage record']
   readonly world: World
 
   constructor(layout: Layout, world: World) {
@@ -90,6 +91,14 @@ export class SimulatedCluster implements ScenarioCluster {
 
   freeDisk(node: number): void {
     this.world.node(node).disk.setFaults({})
+  }
+
+  damageDocument(node: number, id: string): void {
+    const { disk } = this.world.node(node)
+    const isOf = (key: string): boolean => ShardKeys.prefixOf(key) > 0 && ShardKeys.kindOf(key) === 'i' && ShardKeys.text(key) === id
+    for (const [key, value] of disk.entries(documentStoreName).filter(([key]) => isOf(key))) {
+      disk.damage(documentStoreName, key, Uint8Array.from(value, (byte, at) => at === value.length - 1 ? byte ^ 1 : byte))
+    }
   }
 }
 
