@@ -263,15 +263,16 @@ export class ControlPlaneNode implements ControlPlane {
 
   private readinessFacts(): ReadinessFacts {
     const state = this.member?.machine.state
+    const record = state && memberOf(state, this.node)
     return {
       node: this.node,
       refusal: this.refusal,
       admitted: state !== undefined,
       appliedIndex: state?.index ?? 0,
-      listed: state !== undefined && memberOf(state, this.node) !== undefined,
+      listed: record !== undefined,
       rival: this.parts.network.rivalReason(),
       foreignCluster: this.foreign.reason,
-      outdated: state !== undefined && isOutdated(memberOf(state, this.node)?.start, this.ownStart),
+      outdated: isOutdated(record?.start, this.ownStart),
       renewing: this.renewing,
       lacking: (this.member?.raft.lagMs ?? 0) > metadataLagMs ? this.member?.raft.lagEntries ?? 0 : 0,
       startWait: this.startWait?.reason() ?? null,

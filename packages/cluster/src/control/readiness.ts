@@ -66,13 +66,17 @@ export const conditions: readonly Condition[] = [
   },
 ]
 
-const severity: Readonly<Record<Stops, number>> = { requests: 3, writes: 2, traffic: 1 }
+/** The conditions that stop each, or more than that: looked at for every request. */
+const stopping: Readonly<Record<Stops, readonly Condition[]>> = {
+  requests: conditions.filter(({ stops }) => stops === 'requests'),
+  writes: conditions.filter(({ stops }) => stops !== 'traffic'),
+  traffic: conditions,
+}
 
 /** The reason of the first unmet condition that stops `what`, or more than that; null when there is none. */
 export function unmetReason(facts: ReadinessFacts, what: Stops): string | null {
-  for (const condition of conditions) {
-    if (severity[condition.stops] < severity[what]) continue
-    const reason = condition.unmet(facts)
+  for (const { unmet } of stopping[what]) {
+    const reason = unmet(facts)
     if (reason !== null) return reason
   }
   return null

@@ -28,7 +28,14 @@ export function connectionLimits(descriptors: number | null, wanted: number, add
 /** Those of one address. */
 interface Neighbours { readonly address: string; readonly idle: Set<Socket>; count: number }
 
-interface Connection { readonly neighbours: Neighbours; running: number }
+interface Connection {
+  readonly neighbours: Neighbours
+  /** To be called when a request that had come in is answered: one function for all requests of the connection. */
+  readonly onAnswer: () => void
+  running: number
+}
+
+const noConnection = (): void => {}
 
 /**
  * The connections of one HTTP server. At a limit the connection that has been idle for longest makes room for a new
@@ -55,7 +62,8 @@ export class Connections {
     if (neighbours === undefined) this.#addresses.set(address, neighbours = { address, idle: new Set(), count: 0 })
     neighbours.count++
     neighbours.idle.add(socket)
-    this.#open.set(socket, { neighbours, running: 0 })
+    const connection: Connection = { neighbours, running: 0, onAnswer: () => this.#end(socket, connection) }
+    this.#open.set(socket, connection)
     this.#idle.add(socket)
     socket.once('close', () => this.#forget(socket))
   }
@@ -65,18 +73,19 @@ export class Connections {
     return this.#refused.size > 0 && this.#refused.has(socket)
   }
 
-  /** A request has come in. */
-  begin(socket: Socket): void {
+  /** A request has come in. Returns what has to be called once when it is answered. */
+  begin(socket: Socket): () => void {
     const connection = this.#open.get(socket)
-    if (connection === undefined || connection.running++ > 0) return
-    this.#idle.delete(socket)
-    connection.neighbours.idle.delete(socket)
+    if (connection === undefined) return noConnection
+    if (connection.running++ === 0) {
+      this.#idle.delete(socket)
+      connection.neighbours.idle.delete(socket)
+    }
+    return connection.onAnswer
   }
 
-  /** A request that had come in is answered. */
-  end(socket: Socket): void {
-    const connection = this.#open.get(socket)
-    if (connection === undefined || --connection.running > 0) return
+  #end(socket: Socket, connection: Connection): void {
+    if (--connection.running > 0 || !this.#open.has(socket)) return
     this.#idle.add(socket)
     connection.neighbours.idle.add(socket)
   }

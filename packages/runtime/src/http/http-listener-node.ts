@@ -95,10 +95,8 @@ class NodeHttpServer implements HttpServer {
 
   /** Requests of one connection are handled one after the other (RFC 9112, section 9.3.2): a read sees the write sent before it. */
   #inTurn(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
-    const connections = this.#connections
     const { socket } = request
-    connections.begin(socket)
-    response.once('close', () => connections.end(socket))
+    response.on('close', this.#connections.begin(socket))
     // Node gives the socket to the response whose turn it is.
     if (response.socket !== null) return this.#arrive(request, response, expectsContinue)
     const waiting = (this.#pipelined.get(socket) ?? 0) + 1
