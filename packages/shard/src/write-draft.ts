@@ -377,8 +377,8 @@ function leavesOf(
   const leaves = tree.leafNodes().map((node): StoredLeaf => {
     const revision = revisionOf(node)
     if (node.bodyKey === sequence) {
-      const leaf = { revision, deleted: node.deleted, bodySequence: sequence, bodyBytes }
-      return attempt === undefined ? leaf : { ...leaf, attempt }
+      const { deleted } = node
+      return attempt === undefined ? { revision, deleted, bodySequence: sequence, bodyBytes } : { revision, deleted, bodySequence: sequence, bodyBytes, attempt }
     }
     const known = before.find(leaf => leaf.revision === revision)
     if (known === undefined) throw new Error(`leaf ${revision} has no body`)

@@ -19,7 +19,7 @@ import { collect, context, edit, shardA, shardRuntime } from './shard-world.ts'
 
 const natural = fc.oneof(fc.nat(300), fc.maxSafeInteger().map(Math.abs))
 const hash = fc.oneof(fc.string({ minLength: 1, maxLength: 5 }), fc.constantFrom('00ff'.repeat(8), 'ABCD'.repeat(8), 'x-y', '-'))
-const leaf: fc.Arbitrary<StoredLeaf> = fc.record({ revision: fc.tuple(fc.integer({ min: 1, max: 5000 }), hash).map(([generation, text]) => `${generation}-${text}`), deleted: fc.boolean(), bodySequence: natural, bodyBytes: natural })
+const leaf: fc.Arbitrary<StoredLeaf> = fc.record({ revision: fc.tuple(fc.integer({ min: 1, max: 5000 }), hash).map(([generation, text]) => `${generation}-${text}`), deleted: fc.boolean(), bodySequence: natural, bodyBytes: natural, attempt: natural }, { requiredKeys: ['revision', 'deleted', 'bodySequence', 'bodyBytes'] })
 const leaves = fc.array(leaf, { minLength: 1, maxLength: 4 })
 
 describe('records', () => {
@@ -34,6 +34,20 @@ describe('records', () => {
       expect(reader.text()).to.equal(text.toWellFormed())
       expect([...reader.rest()]).to.deep.equal([...bytes])
     }))
+  })
+
+  it('hold integers in LEB128', () => {
+    const edges = [7, 14, 21, 28, 31, 32, 35, 42, 49, 53].flatMap(bits => [2 ** bits - 1, 2 ** bits]).filter(Number.isSafeInteger)
+    fc.assert(fc.property(fc.oneof(natural, fc.constantFrom(...edges)), integer => {
+      const writer = new ByteWriter()
+      writer.integer(integer)
+      const record = writer.finish()
+      const groups = record.map((byte, index) => index < record.length - 1 ? byte ^ 0x80 : byte)
+      expect(groups.every(group => group < 0x80)).to.equal(true)
+      expect(groups.reduceRight((value, group) => value << 7n | BigInt(group), 0n)).to.equal(BigInt(integer))
+      expect(new ByteReader(record).integer()).to.equal(integer)
+    }), { numRuns: 1000 })
+    expect(() => new ByteReader(new Uint8Array(9).fill(0x80)).integer()).to.throw(DamagedRecordError, 'too long')
   })
 
   it('bring changes and local documents back', () => {

@@ -19,10 +19,16 @@ export class ByteReader {
 
   integer(): number {
     let value = 0
-    for (let factor = 1; factor <= 0x80 ** 7; factor *= 0x80) {
+    for (let shift = 0; shift < 28; shift += 7) {
       const next = this.byte()
-      value += (next & 0x7f) * factor
+      value |= (next & 0x7f) << shift
       if (next < 0x80) return value
+    }
+    let high = 0
+    for (let shift = 0; shift < 28; shift += 7) {
+      const next = this.byte()
+      high |= (next & 0x7f) << shift
+      if (next < 0x80) return value + high * 2 ** 28
     }
     throw new DamagedRecordError('a number in a record is too long')
   }

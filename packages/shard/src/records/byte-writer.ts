@@ -1,4 +1,9 @@
 const initialBytes = 256
+/** Up to here integers are shifted as 32 bits. */
+const smallMax = 2 ** 31 - 1
+/** Groups of seven bits of larger ones that are written first, and the factor of the rest. */
+const lowGroups = 4
+const lowFactor = 2 ** 28
 
 /** Builds a record: variable-length integers, text and bytes. Reusable; `finish` copies. */
 export class ByteWriter {
@@ -21,10 +26,13 @@ export class ByteWriter {
   integer(value: number): void {
     this.#reserve(8)
     let rest = value
-    while (rest > 0x7f) {
-      this.#bytes[this.#length++] = (rest % 0x80) | 0x80
-      rest = Math.floor(rest / 0x80)
+    if (value > smallMax) {
+      // Arithmetic of doubles takes several times as long: once is enough.
+      let low = value % lowFactor
+      for (let group = 0; group < lowGroups; group++, low >>>= 7) this.#bytes[this.#length++] = (low & 0x7f) | 0x80
+      rest = Math.floor(value / lowFactor)
     }
+    for (; rest > 0x7f; rest >>>= 7) this.#bytes[this.#length++] = (rest & 0x7f) | 0x80
     this.#bytes[this.#length++] = rest
   }
 

@@ -45,8 +45,12 @@ export function readLeaves(reader: ByteReader): [StoredLeaf, ...StoredLeaf[]] {
     const flags = reader.byte()
     const generation = reader.integer()
     const hash = (flags & hexHashFlag) === 0 ? reader.text() : reader.hex(hashBytes)
-    const leaf = { revision: `${generation}-${hash}`, deleted: (flags & deletedFlag) !== 0, bodySequence: reader.integer(), bodyBytes: reader.integer() }
-    leaves.push((flags & attemptFlag) === 0 ? leaf : { ...leaf, attempt: reader.integer() })
+    const revision = `${generation}-${hash}`
+    const deleted = (flags & deletedFlag) !== 0
+    const bodySequence = reader.integer()
+    const bodyBytes = reader.integer()
+    if ((flags & attemptFlag) === 0) leaves.push({ revision, deleted, bodySequence, bodyBytes })
+    else leaves.push({ revision, deleted, bodySequence, bodyBytes, attempt: reader.integer() })
   }
   if (leaves.length === 0) throw new DamagedRecordError('a document record has no leaf')
   return leaves as [StoredLeaf, ...StoredLeaf[]]
