@@ -1,6 +1,6 @@
 /** One real node: a child process with a folder of its own. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HttpClient } from './http-client.ts'
@@ -98,8 +98,9 @@ export class TestNode {
     return join(this.#options.folder, 'node.log')
   }
 
+  /** What the node has logged; empty before its first start. */
   log(): string {
-    return readFileSync(this.logFile, 'utf8')
+    return existsSync(this.logFile) ? readFileSync(this.logFile, 'utf8') : ''
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {
