@@ -7,7 +7,7 @@ import { documentHash } from '../sharding/hash-ring.ts'
 import { attachmentDigests, editedAttachments } from '../revisions/edited-attachments.ts'
 import { isPurged, purgesOf } from '../revisions/purge-record.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
-import { parseRevision } from '../revisions/revision-id.ts'
+import { joinedToParent, parseRevision } from '../revisions/revision-id.ts'
 import { RevisionTree } from '../revisions/revision-tree.ts'
 import { extendTrail, followTrail } from '../sequences/sequence-trail.ts'
 import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
@@ -107,9 +107,10 @@ export class MemoryShardReplica implements ShardReplica {
       const name = `${path.start}-${path.ids[0]}`
       if (!request.external && isPurged(this.#purgesOf(id), name, purges)) continue
       const stored = this.#attempts.get(`${id}/${name}`)
-      const known = this.#tree(id).isLeaf(name)
+      const known = this.#tree(id).isLeaf(name) && stored !== undefined && stored !== attempt
+      const { tree, result } = this.#tree(id).merge(path, { deleted: revision.deleted, bodyKey: null })
       this.#merge(revision, request.revsLimit)
-      if (attempt !== undefined && (this.#tree(id).hasSibling(path) || (known && stored !== undefined && stored !== attempt))) rivals.push(index)
+      if (attempt !== undefined && result !== 'new-leaf' && (known || tree.hasSibling(path))) rivals.push(index)
     }
     for (const local of request.locals ?? []) {
       const stored = this.#locals.get(local.id)?.document
@@ -419,11 +420,13 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   /** The revision that this very attempt made before, while it is a leaf and has no rival. */
-  #again({ id, attempt }: DocumentEdit, tree: RevisionTree): EditOutcome | undefined {
+  #again({ id, parent, attempt }: DocumentEdit, tree: RevisionTree): EditOutcome | undefined {
     const own = attempt === undefined ? undefined : tree.leaves().find(({ revision }) => this.#attempts.get(`${id}/${revision}`) === attempt)
-    if (own === undefined || tree.hasSibling(tree.path(own.revision)!)) return undefined
+    if (own === undefined) return undefined
+    const path = joinedToParent(tree.path(own.revision)!, parent)
+    if (tree.hasSibling(path)) return undefined
     const purges = purgesOf(this.#purgesOf(id), own.revision)
-    return { kind: 'updated', path: tree.path(own.revision)!, ...(purges.length > 0 && { purges }) }
+    return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
   }
 
   #merge({ id, path, deleted, body, attachments, attempt }: DocumentRevision, revsLimit: number): void {

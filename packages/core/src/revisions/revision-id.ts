@@ -3,7 +3,7 @@
  * bytes; any other text (replication and test suites send them), the empty one too, is kept as it is and stands for its
  * UTF-8 bytes.
  */
-import type { Leaf } from '../contracts/shard-replica.ts'
+import type { Leaf, RevisionPath } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
 
 export interface Revision { readonly generation: number; readonly hash: string }
@@ -82,4 +82,9 @@ export function compareRevisions(a: string, b: string): number {
 export function compareLeaves(a: Leaf, b: Leaf): number {
   if (a.deleted !== b.deleted) return a.deleted ? 1 : -1
   return compareRevisions(b.revision, a.revision)
+}
+
+/** A path with its parent, where stemming has cut off all ancestors. @param parent null: not known, or there is none */
+export function joinedToParent(path: RevisionPath, parent: string | null): RevisionPath {
+  return parent === null || path.ids.length > 1 ? path : { start: path.start, ids: [path.ids[0]!, readRevision(parent)!.hash] }
 }

@@ -154,11 +154,22 @@ export class RevisionTree {
     })
   }
 
-  /** Whether the parent of a path's end has another child; for a first revision, whether the tree has another root. */
+  /**
+   * Whether the parent of a path's end has another child; for a first revision, whether the tree has another root. Also true for
+   * a branch that may descend from such a child: stemming has cut off which of its ancestors had this generation's parent.
+   */
   hasSibling({ start, ids: [hash, parent] }: RevisionPath): boolean {
     if (this.#chain !== null && this.has(`${start}-${hash}`)) return false
     return this.nodes().some(node => node.generation === start && node.hash !== hash
       && (parent === undefined ? node.parents.length === 0 : node.parents.includes(parent)))
+      || this.leafNodes().some(leaf => this.#isCutOff(leaf, start, hash))
+  }
+
+  /** Whether the oldest known ancestor of a leaf is no first revision and of this generation or above, and the branch has not this revision. */
+  #isCutOff(leaf: RevisionNode, generation: number, hash: string | undefined): boolean {
+    const ancestry = leaf.generation < generation ? [] : this.#ancestry(leaf)
+    const oldest = ancestry.at(-1)?.generation ?? 0
+    return oldest > 1 && oldest >= generation && !ancestry.some(node => node.generation === generation && node.hash === hash)
   }
 
   /** Adds a revision with its ancestry; see the head of this file. */

@@ -1,5 +1,5 @@
 import type { DocumentEdit, EditOutcome, UpdateDocumentsRequest } from '@sectional/core'
-import { attachmentDigests, editedAttachments, purgesOf, readRevision, revisionHash, RevisionTree } from '@sectional/core'
+import { attachmentDigests, editedAttachments, joinedToParent, purgesOf, readRevision, revisionHash, RevisionTree } from '@sectional/core'
 import { partitionOf } from '../records/partition-record.ts'
 import type { DocumentView, WriteDraft } from '../write-draft.ts'
 import { inIdOrder } from './id-order.ts'
@@ -36,10 +36,12 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, pa
 }
 
 /** The outcome of a call that was sent for the same attempt before, while the revision that it made is a leaf and has no rival. */
-function decidedBefore(draft: WriteDraft, { id, attempt }: DocumentEdit, document: DocumentView | undefined): EditOutcome | undefined {
+function decidedBefore(draft: WriteDraft, { id, parent, attempt }: DocumentEdit, document: DocumentView | undefined): EditOutcome | undefined {
   const own = attempt === undefined ? undefined : document?.leaves.find(leaf => leaf.attempt === attempt)
-  const path = own === undefined ? null : document!.tree.path(own.revision)
-  if (own === undefined || path === null || document!.tree.hasSibling(path)) return undefined
+  const known = own === undefined ? null : document!.tree.path(own.revision)
+  if (own === undefined || known === null) return undefined
+  const path = joinedToParent(known, parent)
+  if (document!.tree.hasSibling(path)) return undefined
   const purges = draft.anyPurges ? purgesOf(draft.purges(id), own.revision) : []
   return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
 }

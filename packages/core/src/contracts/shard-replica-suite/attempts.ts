@@ -18,6 +18,13 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.leaves('doc'), [revisionFrom(first)])
     })
 
+    it('are answered alike where the limit on revisions has cut off the parent', async () => {
+      const parent = await fixture.write('doc', { v: 1 })
+      const request = { edits: [{ ...documentEdit('doc', { v: 2 }, parent), attempt: 7 }], revsLimit: 1 }
+      const first = await fixture.replica.updateDocuments(request, context)
+      assert.deepEqual(await fixture.replica.updateDocuments(request, context), first)
+    })
+
     it('are recognised when they deleted or revived the document', async () => {
       const parent = await fixture.write('doc', {})
       const deletion = { ...documentEdit('doc', {}, parent, true), attempt: 2 ** 48 }
@@ -69,6 +76,18 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await store(made('a', 2, ['d', 'a'], 3), made('e', 1, ['e'], 4), made('c', 1, ['f'], 5)), [0, 2])
       assert.deepEqual(await fixture.leaves('a'), ['2-d', '2-b'])
       assert.deepEqual(await store(revision('a', 2, ['g', 'a'])), [])
+    })
+
+    it('are revisions beside a branch whose ancestors the limit on revisions has cut off', async () => {
+      const made = (ids: readonly string[], attempt: number, start = 2) => ({ ...revision('a', start, ids), attempt })
+      const storeShort = async (each: ReturnType<typeof made>): Promise<readonly number[]> =>
+        (await fixture.replica.storeRevisions({ revisions: [each], revsLimit: 1 }, context)).rivals
+      assert.deepEqual(await storeShort(made(['b', 'a'], 1)), [])
+      assert.deepEqual(await storeShort(made(['b', 'a'], 5)), [0])
+      assert.deepEqual(await storeShort(made(['c', 'a'], 2)), [0])
+      assert.deepEqual(await storeShort(made(['d', 'c'], 3, 3)), [])
+      assert.deepEqual(await storeShort(made(['e', 'b'], 4, 3)), [])
+      assert.deepEqual(await fixture.leaves('a'), ['3-e', '3-d'])
     })
 
     it('are leaves that another attempt made, and no revisions that come again or are replaced', async () => {
