@@ -21,7 +21,7 @@ export class WatermarkFile {
     this.#file = file
   }
 
-  /** @returns the greatest number in the file; null: it is damaged; undefined: there is none */
+  /** @returns the greatest number in the file; null: it is damaged; undefined: there is none, or it was never finished (a crash, a full disk) */
   static async read(path: string): Promise<number | null | undefined> {
     let bytes
     try {
@@ -30,6 +30,7 @@ export class WatermarkFile {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw error
     }
+    if (bytes.length < slotBytes || bytes.every(byte => byte === 0)) return undefined
     const numbers = [0, 1].flatMap(slot => {
       const record = bytes.subarray(slot * slotDistance, slot * slotDistance + slotBytes)
       return record.length === slotBytes && isSealed(record) ? [Number(record.readBigUInt64BE(sealBytes))] : []
@@ -40,29 +41,34 @@ export class WatermarkFile {
   /** Opens the file, which is made where there is none. Its name is durable when this resolves. */
   static async open(path: string): Promise<WatermarkFile> {
     const existed = await WatermarkFile.read(path) !== undefined
-    const watermark = new WatermarkFile(await open(path, existed ? 'r+' : 'w+'))
-    if (!existed) {
-      // Both slots, so that later writes need no room on a full disk.
-      await watermark.#write(0, slotDistance)
-      await watermark.#write(0, 0)
-      await syncDirectory(dirname(path))
+    const file = await open(path, existed ? 'r+' : 'w+')
+    try {
+      if (!existed) {
+        // Both slots, so that later writes need no room on a full disk, from the first byte on: what is cut short lacks a slot, or has it wholly.
+        await file.writeFile(Buffer.concat([slot(0), Buffer.alloc(slotDistance - slotBytes), slot(0)]))
+        await file.sync()
+        await syncDirectory(dirname(path))
+      }
+    } catch (error) {
+      await file.close()
+      throw error
     }
-    return watermark
+    return new WatermarkFile(file)
   }
 
   /** Durable when resolved. @param number greater than the ones before */
-  write(number: number): Promise<void> {
-    return this.#write(number, number % 2 * slotDistance)
-  }
-
-  async #write(number: number, position: number): Promise<void> {
-    const record = Buffer.alloc(slotBytes)
-    record.writeBigUInt64BE(BigInt(number), sealBytes)
-    await this.#file.write(sealRecord(record), 0, slotBytes, position)
+  async write(number: number): Promise<void> {
+    await this.#file.write(slot(number), 0, slotBytes, number % 2 * slotDistance)
     await this.#file.datasync()
   }
 
   close(): Promise<void> {
     return this.#file.close()
   }
+}
+
+function slot(number: number): Buffer {
+  const record = Buffer.alloc(slotBytes)
+  record.writeBigUInt64BE(BigInt(number), sealBytes)
+  return sealRecord(record)
 }

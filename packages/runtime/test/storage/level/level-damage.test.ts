@@ -186,6 +186,16 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     }
   })
 
+  it('is opened again where its first opening was cut short, by a crash or a full disk', async () => {
+    await written(0)
+    const { length } = await readFile(join(folder('left'), 'WATERMARK'))
+    for (const cut of [0, 1, 11, 12, 4095, 4096, length - 1]) expect(await changed('WATERMARK', bytes => bytes.subarray(0, cut)), `cut at ${cut}`).to.equal('')
+    expect(await changed('WATERMARK', bytes => Buffer.alloc(bytes.length)), 'unwritten sectors').to.equal('')
+    await written(2)
+    for (const cut of [0, 11]) expect(await changed('WATERMARK', bytes => bytes.subarray(0, cut)), `cut at ${cut} later`).to.equal('corrupt')
+    expect(await changed('WATERMARK', bytes => Buffer.alloc(bytes.length)), 'erased later').to.equal('corrupt')
+  })
+
   it('is refused again and again, and nothing of it is changed', async () => {
     await written(3)
     const log = await largestLog()
