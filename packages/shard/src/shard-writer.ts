@@ -197,7 +197,7 @@ export class ShardWriter implements DraftBase {
   }
 
   async #readAhead(ids: readonly string[], ahead: Map<string, DocumentRecord | undefined>): Promise<void> {
-    const unknown = ids.filter(id => !this.#ids.lack(id))
+    const unknown = [...new Set(ids)].filter(id => !this.#ids.lack(id))
     if (unknown.length <= readAheadMin) return
     this.#aheads.add(ahead)
     const records = await this.#records.documents(unknown)

@@ -344,8 +344,9 @@ export class WriteDraft {
     state[record.deleted ? 'deletedCount' : 'documentCount']++
     state.activeBytes += activeBytes(record) - activeBytes(base)
     state.externalBytes += record.bodyBytes - (base?.bodyBytes ?? 0)
-    for (const leaf of base?.leaves ?? []) {
-      if (!leaves.some(({ revision }) => revision === leaf.revision) && !this.#cutBodies.has(leaf.bodySequence)) state.replacedBytes += leaf.bodyBytes
+    if (base !== undefined) {
+      const kept = new Set(leaves)
+      for (const leaf of base.leaves) if (!kept.has(leaf) && !this.#cutBodies.has(leaf.bodySequence)) state.replacedBytes += leaf.bodyBytes
     }
     return record
   }
@@ -374,14 +375,17 @@ export function activeBytes(record: DocumentRecord | undefined): number {
 function leavesOf(
   tree: RevisionTree, before: readonly StoredLeaf[], sequence: number, bodyBytes: number, attempt: number | undefined,
 ): [StoredLeaf, ...StoredLeaf[]] {
+  // Both stand winner first, so that most leaves are found one after the other, however many there are.
+  let next = 0
   const leaves = tree.leafNodes().map((node): StoredLeaf => {
-    const revision = revisionOf(node)
     if (node.bodyKey === sequence) {
+      const revision = revisionOf(node)
       const { deleted } = node
       return attempt === undefined ? { revision, deleted, bodySequence: sequence, bodyBytes } : { revision, deleted, bodySequence: sequence, bodyBytes, attempt }
     }
-    const known = before.find(leaf => leaf.revision === revision)
-    if (known === undefined) throw new Error(`leaf ${revision} has no body`)
+    while (next < before.length && before[next]!.bodySequence !== node.bodyKey) next++
+    const known = before[next++] ?? before.find(leaf => leaf.revision === revisionOf(node))
+    if (known === undefined) throw new Error(`leaf ${revisionOf(node)} has no body`)
     return known
   })
   return leaves as [StoredLeaf, ...StoredLeaf[]]

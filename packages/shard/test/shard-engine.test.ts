@@ -240,4 +240,14 @@ describe('a shard engine', () => {
     const rows = await collect(engine.scanChanges({ since: 0, descending: true, limit: 1, body: true, locals: false }, context))
     expect(rows.map(({ sequence }) => sequence)).to.deep.equal([2000])
   })
+
+  it('takes thousands of branches of one document in a time that grows with their number', async function () {
+    this.timeout(60_000)
+    const revisions = Array.from({ length: 3000 }, (_, index) => revision('a', [index.toString(16).padStart(32, '0')], {}))
+    const before = process.cpuUsage()
+    for (let at = 0; at < revisions.length; at += 500) await engine.storeRevisions({ revisions: revisions.slice(at, at + 500), revsLimit: 1000 }, context)
+    // When each branch looked for each other one among all, this took minutes.
+    expect(process.cpuUsage(before).user).to.be.below(5_000_000)
+    expect((await engine.openDocument({ id: 'a', body: false, tree: false }, context))?.leaves).to.have.length(3000)
+  })
 })

@@ -58,10 +58,10 @@ export class RevisionTree {
   #leafNodes: readonly RevisionNode[] | null
   #byRevision: Map<string, RevisionNode> | null = null
 
-  private constructor(source: RevisionChain | readonly RevisionNode[]) {
+  private constructor(source: RevisionChain | readonly RevisionNode[], leafNodes: readonly RevisionNode[] | null = null) {
     this.#chain = source instanceof RevisionChain ? source : null
     this.#nodes = source instanceof RevisionChain ? null : source
-    this.#leafNodes = source instanceof RevisionChain ? [source.leaf] : null
+    this.#leafNodes = source instanceof RevisionChain ? [source.leaf] : leafNodes
   }
 
   static #from(nodes: readonly RevisionNode[]): RevisionTree {
@@ -176,30 +176,62 @@ export class RevisionTree {
   merge(path: RevisionPath, leaf: LeafInfo): MergedTree {
     const head = path.ids[0]
     if (head === undefined || path.start - path.ids.length + 1 < 0) throw new RangeError('a path needs one revision per generation')
-    const revision = `${path.start}-${head}`
     if (path.ids.length === 1 && this.isEmpty) {
       return { tree: RevisionTree.#from([newNode(path, 0, leaf)]), result: 'new-leaf' }
     }
     const extended = this.#extendChain(path, leaf)
     if (extended !== null) return { tree: new RevisionTree(extended), result: 'new-leaf' }
-    const known = this.node(revision)
-    const leavesBefore = new Set(this.leafNodes())
-    let extendsLeaf = leavesBefore.size === 0
+    const found = path.ids.map((hash, i) => this.#find(path.start - i, hash))
+    let extendsLeaf = this.isEmpty
+    let onlyNew = true
     const changed = new Map<string, RevisionNode>()
     for (let i = 0; i < path.ids.length; i++) {
       const key = `${path.start - i}-${path.ids[i]}`
-      const node = this.node(key)
+      const node = found[i]
       if (node === undefined) {
         changed.set(key, newNode(path, i, i === 0 ? leaf : { deleted: false, bodyKey: null }))
         continue
       }
-      if (leavesBefore.has(node)) extendsLeaf = true
+      const wasLeaf = this.#isLeafNode(node)
+      if (wasLeaf) extendsLeaf = true
       const parents = withParent(node.parents, path.ids[i + 1])
-      const deleted = node.deleted || (i === 0 && leaf.deleted && !leavesBefore.has(node))
-      if (parents !== node.parents || deleted !== node.deleted) changed.set(key, { ...node, parents, deleted })
+      const deleted = node.deleted || (i === 0 && leaf.deleted && !wasLeaf)
+      if (parents === node.parents && deleted === node.deleted) continue
+      changed.set(key, { ...node, parents, deleted })
+      onlyNew = false
     }
-    const result = known !== undefined ? 'internal' : extendsLeaf ? 'new-leaf' : 'new-branch'
-    return { tree: changed.size === 0 ? this : this.#replacing(changed), result }
+    const result = found[0] !== undefined ? 'internal' : extendsLeaf ? 'new-leaf' : 'new-branch'
+    if (changed.size === 0) return { tree: this, result }
+    const isSmall = onlyNew && changed.size <= insertedMax
+    return { tree: isSmall ? this.#growing([...changed.values()], found[changed.size]) : this.#replacing(changed), result }
+  }
+
+  /** By position, without the map of all revisions: a bulk may bring thousands of branches of one document. */
+  #find(generation: number, hash: string): RevisionNode | undefined {
+    if (this.#chain !== null || this.#byRevision !== null) return this.node(`${generation}-${hash}`)
+    const nodes = this.nodes()
+    const node = nodes[position(nodes, other => other.generation - generation || compareRevisionHashes(other.hash, hash))]
+    return node?.generation === generation && node.hash === hash ? node : undefined
+  }
+
+  #isLeafNode(node: RevisionNode): boolean {
+    const leaves = this.leafNodes()
+    return leaves[position(leaves, other => compareLeafNodes(other, node))] === node
+  }
+
+  /**
+   * With revisions that are all new.
+   * @param added a leaf and what it brings below it
+   * @param joined the known revision below those, if any
+   */
+  #growing(added: readonly RevisionNode[], joined: RevisionNode | undefined): RevisionTree {
+    const nodes = this.nodes().slice()
+    for (const node of added) nodes.splice(position(nodes, other => compareNodes(other, node)), 0, node)
+    const leaves = this.leafNodes().slice()
+    if (joined !== undefined && this.#isLeafNode(joined)) leaves.splice(position(leaves, other => compareLeafNodes(other, joined)), 1)
+    const leaf = added[0]!
+    leaves.splice(position(leaves, other => compareLeafNodes(other, leaf)), 0, leaf)
+    return new RevisionTree(nodes, leaves)
   }
 
   /** The usual edit: one revision on top of a single branch, with nothing new below it. */
@@ -236,7 +268,7 @@ export class RevisionTree {
   stem(limit: number): RevisionTree {
     if (this.#chain !== null) return this.#chain.length <= limit ? this : new RevisionTree(this.#chain.stem(limit))
     const nodes = this.nodes()
-    if (nodes.length <= limit) return this
+    if (nodes.length <= limit || nodes.at(-1)!.generation - nodes[0]!.generation < limit) return this
     const kept = new Set<RevisionNode>()
     // Breadth first from all leaves at once: a node is kept by its nearest leaf, and visited once.
     let level: readonly RevisionNode[] = this.leafNodes()
@@ -353,6 +385,9 @@ function newNode(path: RevisionPath, index: number, leaf: LeafInfo): RevisionNod
   }
 }
 
+/** More new revisions of one path are sorted in, not inserted one by one. */
+const insertedMax = 16
+
 const NO_PARENTS: readonly string[] = Object.freeze([])
 
 function withParent(parents: readonly string[], parent: string | undefined): readonly string[] {
@@ -368,8 +403,23 @@ function findLeaves(nodes: readonly RevisionNode[]): readonly RevisionNode[] {
   if (nodes.length === 1) return nodes
   const parents = new Set<string>()
   for (const node of nodes) for (const hash of node.parents) parents.add(`${node.generation - 1}-${hash}`)
-  return nodes.filter(node => !parents.has(revisionOf(node))).sort((a, b) => {
-    if (a.deleted !== b.deleted) return a.deleted ? 1 : -1
-    return compareNodes(b, a)
-  })
+  return nodes.filter(node => !parents.has(revisionOf(node))).sort(compareLeafNodes)
+}
+
+/** Winner first. */
+function compareLeafNodes(a: RevisionNode, b: RevisionNode): number {
+  if (a.deleted !== b.deleted) return a.deleted ? 1 : -1
+  return compareNodes(b, a)
+}
+
+/** Index of the first node that does not come before the one that is looked for. @param compare below 0: the node comes before it */
+function position(nodes: readonly RevisionNode[], compare: (node: RevisionNode) => number): number {
+  let from = 0
+  let to = nodes.length
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if (compare(nodes[middle]!) < 0) from = middle + 1
+    else to = middle
+  }
+  return from
 }
