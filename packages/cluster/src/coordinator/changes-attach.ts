@@ -46,9 +46,9 @@ async function findReplica(
   scope: CoordinatorScope, place: ShardPlace, position: ShardPosition, options: AttachOptions, call: CallContext,
 ): Promise<AttachedReplica> {
   const readers = scope.access.readers(place).filter(peer => !options.failed.has(peer.node))
-  const local = readers.slice(0, readers[0]?.local ? 1 : 0)
+  // A place that all replicas have reached names them by node: the first of them may not have been read, nor be near.
+  const local = readers.slice(0, readers[0]?.local && (position.isEmpty || position.isByNode) ? 1 : 0)
   const others = readers.slice(local.length)
-  // A place that all replicas have reached names all of them, and the first one is not nearer than the one on this node.
   const ordered = [...local, ...others.filter(peer => peer.node === position.node), ...others.filter(peer => peer.node !== position.node)]
   const errors: ReplicaError[] = []
   let best: AttachedReplica | undefined

@@ -59,6 +59,12 @@ export class ShardPosition {
   /** On the replica that is read. */
   get sequence(): number { return this.#sequence }
 
+  /** Whether it is told in the order of nodes, as all places are that all replicas have reached, and some others. */
+  get isByNode(): boolean {
+    const parts = this.parts()
+    return parts.every(({ node }, index) => index === 0 || parts[index - 1]!.node < node)
+  }
+
   /** Up to where a replica of that history needs not to be read again. */
   known(history: string): number | undefined {
     return history === this.#history ? this.#sequence : this.#others?.get(history)?.sequence
