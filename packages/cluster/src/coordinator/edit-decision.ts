@@ -120,7 +120,7 @@ class EditDecision {
 
   /** The decider's answer, or the decision of one that was asked before; undefined: the decider is silent. */
   async #answerOf(decider: Peer): Promise<Answer | undefined> {
-    if (decider.local && this.#open.size === 1) return this.#nextAnswer()
+    if (decider.local && this.#open.size === 1) return this.#onlyAnswer(decider)
     let watch: SilenceWatch | undefined
     const silence = new Promise<undefined>(resolve => { watch = new SilenceWatch(this.#scope, [decider], () => resolve(undefined)) })
     try {
@@ -131,6 +131,13 @@ class EditDecision {
     } finally {
       watch?.cancel()
     }
+  }
+
+  /** The usual case of a write, which races nobody. */
+  async #onlyAnswer(decider: Peer): Promise<Answer> {
+    const answer = await this.#open.get(decider)!
+    this.#open.delete(decider)
+    return answer
   }
 
   #nextAnswer(): Promise<Answer>
