@@ -19,7 +19,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'dropped-anti-entropy-batch',
     does: 'every other checkpointed batch is confirmed, and only its checkpoint stored',
-    caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept'],
+    caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete'],
   }, replica => {
     const drops = everyNth(2)
     return {
@@ -30,7 +30,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'checkpoint-ahead',
     does: 'a replica claims to have seen more of another than it was sent',
-    caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept'],
+    caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete'],
   }, replica => ({
     storeRevisions: (request, context) => replica.storeRevisions(
       request.checkpoint === undefined ? request : { ...request, checkpoint: { ...request.checkpoint, sequence: request.checkpoint.sequence + 5 } }, context),
