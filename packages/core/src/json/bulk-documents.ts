@@ -25,7 +25,7 @@ const unlimited: BulkLimits = { documentsMax: Number.POSITIVE_INFINITY, setting:
 const restBytesMax = 1024 * 1024
 
 /**
- * Parses the body of `_bulk_docs` (api.md A5.6) at once.
+ * Parses the body of `_bulk_docs` at once.
  *
  * @throws ApiError as `readBulkDocuments`
  */
