@@ -124,3 +124,39 @@ export class Connections {
     })
   }
 }
+
+/** TLS handshakes under way at once, and no more than a quarter of the connections. */
+const handshakesMax = 1024
+
+/** Connections whose TLS handshake has not ended: where there are too many, the one that takes longest is closed. */
+export class PendingHandshakes {
+  readonly #max: number
+  /** By the far end, the oldest first. */
+  readonly #pending = new Map<string, Socket>()
+
+  constructor({ total }: ConnectionLimits) {
+    this.#max = Math.min(handshakesMax, Math.ceil(total / 4))
+  }
+
+  /** @param socket of TCP */
+  begin(socket: Socket): void {
+    const end = farEnd(socket)
+    this.#pending.set(end, socket)
+    socket.once('close', () => { if (this.#pending.get(end) === socket) this.#pending.delete(end) })
+    if (this.#pending.size <= this.#max) return
+    for (const [at, oldest] of this.#pending) {
+      this.#pending.delete(at)
+      oldest.destroy()
+      return
+    }
+  }
+
+  /** @param socket of TLS */
+  done(socket: Socket): void {
+    this.#pending.delete(farEnd(socket))
+  }
+}
+
+function farEnd({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import { connectionLimits, Connections } from './connections.ts'
+import { connectionLimits, Connections, PendingHandshakes } from './connections.ts'
 import type { ConnectionLimits } from './connections.ts'
 import { NodeHttpExchange } from './http-exchange-node.ts'
 import type { HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
@@ -88,7 +88,16 @@ class NodeHttpServer implements HttpServer {
     this.#handler = handler
     this.#onEnd = onEnd
     const connections = this.#connections = new Connections(limits)
-    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => connections.add(socket))
+    if (server instanceof TlsServer) {
+      const handshakes = new PendingHandshakes(limits)
+      server.on('connection', (socket: Socket) => handshakes.begin(socket))
+      server.on('secureConnection', (socket: Socket) => {
+        handshakes.done(socket)
+        connections.add(socket)
+      })
+    } else {
+      server.on('connection', (socket: Socket) => connections.add(socket))
+    }
     server.on('request', (request, response) => this.#inTurn(request, response, false))
     server.on('checkContinue', (request, response) => this.#inTurn(request, response, true))
   }
