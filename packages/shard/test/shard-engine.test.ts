@@ -246,6 +246,8 @@ describe('a shard engine', () => {
     const revisions = Array.from({ length: 3000 }, (_, index) => revision('a', [index.toString(16).padStart(32, '0')], {}))
     const before = process.cpuUsage()
     for (let at = 0; at < revisions.length; at += 500) await engine.storeRevisions({ revisions: revisions.slice(at, at + 500), revsLimit: 1000 }, context)
+    const parents = revisions.slice(0, 500).map(({ path }) => `1-${path.ids[0]!}`)
+    await engine.updateDocuments({ edits: parents.map(parent => edit('a', parent, { after: parent })), revsLimit: 1000 }, context)
     // When each branch looked for each other one among all, this took minutes.
     expect(process.cpuUsage(before).user).to.be.below(5_000_000)
     expect((await engine.openDocument({ id: 'a', body: false, tree: false }, context))?.leaves).to.have.length(3000)

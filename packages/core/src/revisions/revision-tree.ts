@@ -125,7 +125,8 @@ export class RevisionTree {
   /** Ancestry of a known revision, newest first, as far as it is kept. */
   path(revision: string): RevisionPath | null {
     if (this.#chain !== null && revisionOf(this.#chain.leaf) === revision) return { start: this.#chain.leaf.generation, ids: this.#chain.hashes() }
-    const node = this.node(revision)
+    const wanted = readRevision(revision)
+    const node = wanted === null ? undefined : this.#find(wanted.generation, wanted.hash)
     return node === undefined ? null : { start: node.generation, ids: this.#ancestry(node).map(entry => entry.hash) }
   }
 
@@ -138,7 +139,7 @@ export class RevisionTree {
 
   #parent(node: RevisionNode): RevisionNode | undefined {
     const hash = node.parents[0]
-    return hash === undefined ? undefined : this.node(`${node.generation - 1}-${hash}`)
+    return hash === undefined ? undefined : this.#find(node.generation - 1, hash)
   }
 
   /** One branch per leaf, winner first. */
