@@ -251,5 +251,8 @@ describe('a shard engine', () => {
     // When each branch looked for each other one among all, this took minutes.
     expect(process.cpuUsage(before).user).to.be.below(5_000_000)
     expect((await engine.openDocument({ id: 'a', body: false, tree: false }, context))?.leaves).to.have.length(3000)
+    // Leaves count towards the size of an answer, however small their bodies are.
+    const asked = Array.from({ length: 10 }, () => ({ id: 'a', revisions: 'leaves', latest: false }) as const)
+    expect(await engine.openRevisions(asked, context)).to.have.length(2)
   })
 })

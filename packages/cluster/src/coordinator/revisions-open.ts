@@ -1,4 +1,4 @@
-import { ApiError, ReplicaError, mapBounded, openedBytesMax } from '@sectional/core'
+import { ApiError, ReplicaError, mapBounded, openedBytesMax, openedRevisionBytes } from '@sectional/core'
 import type { CallContext, OpenedRevision, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
@@ -84,7 +84,7 @@ export async function openManyRevisions(
       if (bytes > openedBytesMax) return
       const request = requests[index]!
       const opened = results[index] = await openRevisions(scope, db, request.id, { ...request, r }, context)
-      for (const each of opened ?? []) if (each.kind === 'found') bytes += each.revision.body.length
+      for (const each of opened ?? []) if (each.kind === 'found') bytes += each.revision.body.length + openedRevisionBytes
     })
   }))
   return results

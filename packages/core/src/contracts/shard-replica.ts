@@ -376,6 +376,8 @@ export interface BlobSpan { readonly start: number; readonly end: number }
 
 /** A reply of `openRevisions` or `openLocalDocuments` ends with the document that goes beyond so many bytes. */
 export const openedBytesMax = 1024 * 1024
+/** What a revision counts for beside its body: a document may have thousands of leaves with small bodies. */
+export const openedRevisionBytes = 256
 
 /** About the bytes that a revision takes when it travels. */
 export function revisionBytes({ id, path, body, attachments = [] }: DocumentRevision): number {

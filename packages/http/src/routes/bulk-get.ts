@@ -1,6 +1,6 @@
 /** `_bulk_get`: many revisions in one request, as JSON or multipart (api.md A5.7). */
 import {
-  ApiError, checkDocumentId, formatRevision, isJsonObject, parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
+  ApiError, checkDocumentId, formatRevision, isJsonObject, openedRevisionBytes, parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../body.ts'
 import { readFlags, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision } from '../document-reading.ts'
@@ -166,7 +166,7 @@ async function openItems(items: readonly (WantedItem | ItemResult)[], request: R
     const result = 'parts' in item ? item : shown[next++]
     if (result === undefined) break
     results.push(result)
-    for (const part of result.parts) if ('ok' in part) bytes += part.ok.body.length
+    for (const part of result.parts) if ('ok' in part) bytes += part.ok.body.length + openedRevisionBytes
   }
   return { results, bytes }
 }

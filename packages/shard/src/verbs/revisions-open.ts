@@ -1,5 +1,5 @@
 import type { OpenedRevision, OpenRevisionsRequest, Purge } from '@sectional/core'
-import { fittingFirst, openedBytes, openedBytesMax, purgesOf } from '@sectional/core'
+import { fittingFirst, openedBytes, openedBytesMax, openedRevisionBytes, purgesOf } from '@sectional/core'
 import type { RevisionContent } from '../records/body-record.ts'
 import type { DocumentRecord } from '../records/document-record.ts'
 import type { ShardRecords } from '../shard-records.ts'
@@ -49,7 +49,7 @@ function fitting(documents: readonly (DocumentRecord | undefined)[], requests: r
   for (const [index, request] of requests.entries()) {
     if (bytes > openedBytesMax) break
     const entries = locate(documents[index], request)
-    for (const entry of entries) if (entry.kind === 'found') bytes += entry.bodyBytes
+    for (const entry of entries) if (entry.kind === 'found') bytes += entry.bodyBytes + openedRevisionBytes
     located.push(entries)
   }
   return located
