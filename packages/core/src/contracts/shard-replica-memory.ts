@@ -239,16 +239,11 @@ export class MemoryShardReplica implements ShardReplica {
       if (this.#purges.some(known => known.uuid === purge.uuid)) return []
       this.#purges = [...this.#purges, { ...purge, sequence: ++this.#purgeSequence }]
       this.#sequence++
-      let tree = this.#tree(purge.id)
-      const removed: string[] = []
-      for (const path of purge.paths) {
-        const purged = tree.purge(path)
-        tree = purged?.tree ?? tree
-        removed.push(...purged?.removed.filter(revision => revision === `${path.start}-${path.ids[0]}`) ?? [])
-      }
-      if (tree.isEmpty) this.#documents.delete(purge.id)
-      else if (tree !== this.#tree(purge.id)) this.#documents.set(purge.id, { tree, sequence: this.#sequence })
-      return removed
+      const purged = this.#tree(purge.id).purge(purge.paths)
+      if (purged === null) return []
+      if (purged.tree.isEmpty) this.#documents.delete(purge.id)
+      else this.#documents.set(purge.id, { tree: purged.tree, sequence: this.#sequence })
+      return purged.purged
     })
     if (checkpoint !== undefined) this.#purgesSeen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#purgesSeen.get(checkpoint.history) ?? 0))
     if (this.#sequence > before) this.#committed()

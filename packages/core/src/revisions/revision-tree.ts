@@ -49,6 +49,8 @@ export type EditDecision =
   /** The revision to extend; null: a first revision. */
   | { readonly kind: 'extend'; readonly parent: string | null }
 
+export interface PurgedTree { readonly tree: RevisionTree; readonly purged: readonly string[]; readonly released: readonly number[] }
+
 export class RevisionTree {
   static readonly empty: RevisionTree = RevisionTree.#from([])
 
@@ -119,7 +121,16 @@ export class RevisionTree {
   }
 
   isLeaf(revision: string): boolean {
-    return this.leafNodes().some(node => revisionOf(node) === revision)
+    return this.#leaf(revision) !== undefined
+  }
+
+  #leaf(revision: string): RevisionNode | undefined {
+    const leaves = this.leafNodes()
+    const [first] = leaves
+    if (first === undefined || revisionOf(first) === revision) return first
+    const wanted = leaves.length === 1 ? null : readRevision(revision)
+    const node = wanted === null ? undefined : this.#find(wanted.generation, wanted.hash)
+    return node !== undefined && revisionOf(node) === revision && this.#isLeafNode(node) ? node : undefined
   }
 
   /** Ancestry of a known revision, newest first, as far as it is kept. */
@@ -257,7 +268,7 @@ export class RevisionTree {
    */
   decideEdit(parent: string | null, deleted: boolean): EditDecision {
     if (parent !== null) {
-      const leaf = this.leafNodes().find(node => revisionOf(node) === parent)
+      const leaf = this.#leaf(parent)
       return leaf === undefined || leaf.deleted ? { kind: 'conflict' } : { kind: 'extend', parent }
     }
     if (this.isEmpty) return { kind: 'extend', parent: null }
@@ -308,26 +319,28 @@ export class RevisionTree {
   }
 
   /**
-   * Removes a leaf and the ancestors that it leaves without children, which also stand in `path` where this tree
-   * never saw the leaf itself. A revision with children stays: then nothing changes.
+   * Removes leaves, one after the other, each with the ancestors that it leaves without children. These also stand in its
+   * path where this tree never saw the leaf itself. A revision with children stays, and so do its ancestors.
    *
-   * @returns null when nothing changes; `released`: where the bodies lay
+   * @param paths each from the leaf to its oldest ancestor
+   * @returns null when nothing changes; `purged`: the leaves that were removed for their own path; `released`: where the bodies lay
    */
-  purge(path: RevisionPath): { readonly tree: RevisionTree; readonly removed: readonly string[]; readonly released: readonly number[] } | null {
+  purge(paths: readonly RevisionPath[]): PurgedTree | null {
     const nodes = new Map(this.nodes().map(node => [revisionOf(node), node]))
     const children = new Map<string, number>()
     for (const node of nodes.values()) for (const parent of parentsOf(node)) children.set(parent, (children.get(parent) ?? 0) + 1)
-    const named = path.ids.map((hash, index) => `${path.start - index}-${hash}`)
-    if ((children.get(named[0]!) ?? 0) > 0) return null
-    const removed: string[] = []
+    const purged: string[] = []
     const released: number[] = []
-    for (const first of named) {
-      for (const waiting = [first]; waiting.length > 0;) {
-        const revision = waiting.pop()!
+    const before = nodes.size
+    for (const { start, ids } of paths) {
+      const leaf = `${start}-${ids[0]}`
+      if ((children.get(leaf) ?? 0) > 0) continue
+      if (nodes.has(leaf)) purged.push(leaf)
+      const waiting = ids.map((hash, index) => `${start - index}-${hash}`).reverse()
+      for (let revision = waiting.pop(); revision !== undefined; revision = waiting.pop()) {
         const node = nodes.get(revision)
         if (node === undefined || (children.get(revision) ?? 0) > 0) continue
         nodes.delete(revision)
-        removed.push(revision)
         if (node.bodyKey !== null) released.push(node.bodyKey)
         for (const parent of parentsOf(node)) {
           children.set(parent, children.get(parent)! - 1)
@@ -335,7 +348,7 @@ export class RevisionTree {
         }
       }
     }
-    return removed.length === 0 ? null : { tree: RevisionTree.#from([...nodes.values()]), removed, released }
+    return nodes.size === before ? null : { tree: RevisionTree.#from([...nodes.values()]), purged, released }
   }
 
   /** Where bodies of this tree are stored. */

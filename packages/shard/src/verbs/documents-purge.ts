@@ -13,22 +13,10 @@ const trimmedTogether = 200
 export function decidePurges(draft: WriteDraft, { purges, checkpoint }: PurgeDocumentsRequest): PurgeDocumentsReply {
   const reply = purges.map(purge => {
     if (draft.purges(purge.id).some(known => known.uuid === purge.uuid)) return []
-    let tree = draft.document(purge.id)?.tree ?? RevisionTree.empty
-    const removed: string[] = []
-    const released: number[] = []
-    let changed = false
-    for (const path of purge.paths) {
-      const purged = tree.purge(path)
-      if (purged === null) continue
-      changed = true
-      tree = purged.tree
-      released.push(...purged.released)
-      const named = `${path.start}-${path.ids[0]}`
-      if (purged.removed.includes(named)) removed.push(named)
-    }
-    draft.putPurge(purge, changed ? tree : null)
-    draft.dropBodies(released)
-    return removed
+    const purged = (draft.document(purge.id)?.tree ?? RevisionTree.empty).purge(purge.paths)
+    draft.putPurge(purge, purged?.tree ?? null)
+    draft.dropBodies(purged?.released ?? [])
+    return purged?.purged ?? []
   })
   if (checkpoint !== undefined) draft.putPurgeCheckpoint(checkpoint.history, checkpoint.sequence)
   return reply
