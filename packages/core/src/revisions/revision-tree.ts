@@ -371,6 +371,7 @@ export class RevisionTree {
   latest(revision: string): string[] {
     const node = this.node(revision)
     if (node === undefined) return []
+    if (this.isLeaf(revision)) return [revision]
     const reached = new Set([revision])
     for (const candidate of this.nodes()) {
       if (candidate.generation <= node.generation) continue

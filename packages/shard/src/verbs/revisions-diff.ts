@@ -1,6 +1,15 @@
 import type { ReplicaDiff } from '@sectional/core'
 import type { ShardRecords } from '../shard-records.ts'
 
+/** Lists up to this length are searched: most documents have one leaf. */
+const searchedMax = 8
+
+function membership(revisions: readonly string[]): (revision: string) => boolean {
+  if (revisions.length <= searchedMax) return revision => revisions.includes(revision)
+  const known = new Set(revisions)
+  return revision => known.has(revision)
+}
+
 /** One entry for each request, in order. */
 export async function diffRevisions(records: ShardRecords, requests: readonly { readonly id: string; readonly revisions: readonly string[] }[]): Promise<ReplicaDiff[]> {
   const found = await records.documents(requests.map(request => request.id))
@@ -8,9 +17,11 @@ export async function diffRevisions(records: ShardRecords, requests: readonly { 
     const record = found[index]
     if (record === undefined) return { id, missing: revisions, possibleAncestors: [], sequence: 0, otherLeaves: false }
     const { sequence, leaves } = record
-    const otherLeaves = leaves.some(({ revision }) => !revisions.includes(revision))
+    const isAsked = membership(revisions)
+    const otherLeaves = leaves.some(({ revision }) => !isAsked(revision))
     // As a rule replicas ask for the leaves that are here: the tree need not be decoded.
-    const missing = revisions.every(revision => leaves.some(leaf => leaf.revision === revision)) ? [] : record.tree.missing(revisions)
+    const isLeaf = membership(leaves.map(({ revision }) => revision))
+    const missing = revisions.every(isLeaf) ? [] : record.tree.missing(revisions)
     return { id, missing, possibleAncestors: missing.length === 0 ? [] : record.tree.possibleAncestors(missing), sequence, otherLeaves }
   })
 }

@@ -68,11 +68,12 @@ function locate(document: DocumentRecord | undefined, { id, revisions, latest }:
       { kind: 'found', id, path: tree.path(revision)!, deleted, bodySequence, bodyBytes, attempt }))
   }
   const named = latest ? newest(document, revisions) : revisions
+  const byBody = leaves.length === 1 ? null : new Map(leaves.map(leaf => [leaf.bodySequence, leaf]))
   return named.map((revision): Located => {
     const node = tree.node(revision)
     const path = tree.path(revision)
     if (node === undefined || node.bodyKey === null || path === null) return { kind: 'missing', revision }
-    const leaf = leaves.find(({ bodySequence }) => bodySequence === node.bodyKey)
+    const leaf = byBody !== null ? byBody.get(node.bodyKey) : leaves[0].bodySequence === node.bodyKey ? leaves[0] : undefined
     const { bodyBytes } = leaf ?? leaves[0]
     return { kind: 'found', id, path, deleted: node.deleted, bodySequence: node.bodyKey, bodyBytes, attempt: leaf?.attempt }
   })
