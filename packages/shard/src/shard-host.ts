@@ -93,7 +93,9 @@ export class ShardHost {
     this.#directory = directory
     this.#metrics = writeMetrics(runtime.metrics)
     this.#compactor = new Compactor(runtime.clock, runtime.log, compaction)
-    this.#reclaimer = new SpaceReclaimer({ store, directory, log: runtime.log, onCleared: () => blobs.collectSoon(), signal: this.#abort.signal })
+    this.#reclaimer = new SpaceReclaimer({
+      store, directory, clock: runtime.clock, log: runtime.log, onCleared: () => blobs.collectSoon(), signal: this.#abort.signal,
+    })
     this.#damaged = runtime.metrics.counter('sectional_shard_damaged_total', 'Damaged records of documents, bodies and the like that were met, each as often as it was met.')
     blobs.onDamage = hash => { void this.#blobDamaged(hash) }
     this.#scrubber = new Scrubber({

@@ -1,13 +1,16 @@
-import type { Log, Store } from '@sectional/runtime'
+import type { Clock, Log, Store, Timer } from '@sectional/runtime'
 import { ShardKeys } from './key-layout.ts'
 import type { ShardDirectory } from './shard-directory.ts'
 
 /** Below, the space of a cleared range is left to LevelDB's own compactions. */
 const compactedBytesMin = 4 * 1024 * 1024
+/** From a failure to the next attempt. */
+const retryMs = 60_000
 
 interface ReclaimerParts {
   readonly store: Store
   readonly directory: ShardDirectory
+  readonly clock: Clock
   readonly log: Log
   /** Attachments that only dropped shards named may go. */
   readonly onCleared: () => void
@@ -15,17 +18,20 @@ interface ReclaimerParts {
   readonly signal: AbortSignal
 }
 
-/** Clears what dropped shards left in the store, in the background. What fails is tried again at the next drop and at the next start. */
+/** Clears what dropped shards left in the store, in the background. What fails is tried again after `retryMs`. */
 export class SpaceReclaimer {
   readonly #parts: ReclaimerParts
   #work: Promise<void> | undefined
+  #retry: Timer | undefined
 
   constructor(parts: ReclaimerParts) {
     this.#parts = parts
+    parts.signal.addEventListener('abort', () => this.#retry?.cancel(), { once: true })
   }
 
   /** Something was dropped, or may have been. */
   start(): void {
+    this.#retry?.cancel()
     if (this.#parts.signal.aborted || this.#parts.directory.dropped().length === 0) return
     this.#work ??= this.#reclaim().finally(() => {
       this.#work = undefined
@@ -38,7 +44,7 @@ export class SpaceReclaimer {
   }
 
   async #reclaim(): Promise<void> {
-    const { store, directory, log, onCleared, signal } = this.#parts
+    const { store, directory, clock, log, onCleared, signal } = this.#parts
     try {
       for (let dropped = directory.dropped(); dropped.length > 0; dropped = directory.dropped()) {
         for (const run of runs(dropped)) {
@@ -53,6 +59,7 @@ export class SpaceReclaimer {
       }
     } catch (error) {
       log.warn({ error: String(error) }, 'the space of dropped shards could not be reclaimed; this is tried again later')
+      if (!signal.aborted) this.#retry = clock.setTimer(retryMs, () => this.start())
     }
   }
 }
