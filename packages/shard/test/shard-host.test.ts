@@ -246,28 +246,6 @@ describe('a shard host', () => {
     expect(await storedKeys(storage)).to.equal(0)
   })
 
-  it('clears a dropped shard a minute after the disk failed, without another drop', async () => {
-    const storage = new MemoryStorage()
-    const clock = new ManualClock()
-    const host = await ShardHost.open(shardRuntime(storage, clock))
-    const other = await host.create({ ...shardA, incarnation: 'other' })
-    const engine = await host.create(shardA)
-    await engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context)
-    const dropped = host.drop(shardA).then(() => {
-      // A batch fails between the drop and the clearing, which waits for the store to recover.
-      storage.disk.setFaults({ failWrite: () => 'io', failRecovery: () => 'io' })
-      return rejection(other.updateDocuments({ edits: [edit('b', null, {})], revsLimit: 10 }, context))
-    })
-    expect(await dropped).to.equal('storage')
-    await host.reclaimed()
-    storage.disk.setFaults({})
-    await clock.advance(60_000)
-    await host.reclaimed()
-    await host.close()
-    expect(clock.pendingTimers).to.equal(0)
-    expect(await storedKeys(storage)).to.equal(0)
-  })
-
   it('lets writes end that were accepted before a drop, and leaves nothing of them', async () => {
     const storage = new MemoryStorage()
     const host = await ShardHost.open(shardRuntime(storage))
