@@ -10,8 +10,8 @@ import { shardKey } from '../src/anti-entropy/hosted-shards.ts'
 import type { ClusterState, DatabaseRecord } from '../src/control/cluster-state.ts'
 import { createCoordinator } from '../src/coordinator/coordinator-node.ts'
 import type { CoordinatorNode } from '../src/coordinator/coordinator-node.ts'
-import type { CoordinatorOptions } from '../src/coordinator/coordinator-options.ts'
-import type { DocumentWrite, RequestContext } from '../src/coordinator/coordinator.ts'
+import type { CoordinatorOptions } from '../src/contracts/coordinator-options.ts'
+import type { DocumentWrite, RequestContext } from '../src/contracts/coordinator.ts'
 
 export type Verb = keyof ShardReplica
 

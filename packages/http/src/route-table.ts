@@ -1,9 +1,9 @@
 /** Every path of the API (api.md A2), with the methods it has, who may use it, and what answers. */
 import { ApiError } from '@sectional/core'
-import type { Routes } from './dispatch.ts'
-import type { Access, Handler, Resource } from './resource.ts'
-import type { RequestContext } from './request-context.ts'
-import { Router } from './router.ts'
+import type { Routes } from './pipeline/dispatch.ts'
+import type { Access, Handler, Resource } from './pipeline/resource.ts'
+import type { RequestContext } from './request/request-context.ts'
+import { Router } from './pipeline/router.ts'
 import { deleteAttachment, getAttachment, putAttachment } from './routes/attachment.ts'
 import { postBulkDocuments } from './routes/bulk-docs.ts'
 import { postBulkGet } from './routes/bulk-get.ts'

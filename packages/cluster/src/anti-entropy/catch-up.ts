@@ -12,7 +12,7 @@ import type { Clock, Log } from '@sectional/runtime'
 import { majority } from '../quorum/majority.ts'
 import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 import type { HostedShard } from './hosted-shards.ts'
-import type { LocalReplicas } from './local-replicas.ts'
+import type { LocalReplicas } from '../replicas/local-replicas.ts'
 import type { SyncQueue } from './sync-queue.ts'
 
 export interface CatchUpParts {

@@ -5,12 +5,12 @@
  */
 import type { CallContext, ShardId } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
-import { copyBlob } from '../coordinator/blob-transfer.ts'
-import type { ReplicaDirectory } from '../coordinator/replica-directory.ts'
-import { asReplicaError } from '../coordinator/replica-failures.ts'
+import { copyBlob } from '../attachments/blob-transfer.ts'
+import type { ReplicaDirectory } from '../replicas/replica-directory.ts'
+import { asReplicaError } from '../replicas/replica-failures.ts'
 import { shardKey } from './hosted-shards.ts'
 import type { HostedShard } from './hosted-shards.ts'
-import type { LocalReplicas } from './local-replicas.ts'
+import type { LocalReplicas } from '../replicas/local-replicas.ts'
 
 export interface ReplicaRepairParts {
   readonly clock: Clock

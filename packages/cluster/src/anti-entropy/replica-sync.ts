@@ -16,8 +16,8 @@
  */
 import { ReplicaError, revisionBytes } from '@sectional/core'
 import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ReplicaDiff, ShardReplica } from '@sectional/core'
-import { bringBlobs } from '../coordinator/blob-transfer.ts'
-import { asReplicaError } from '../coordinator/replica-failures.ts'
+import { bringBlobs } from '../attachments/blob-transfer.ts'
+import { asReplicaError } from '../replicas/replica-failures.ts'
 import { boundCall, exchangePurges } from './purge-exchange.ts'
 import { SourceTrail } from './source-trail.ts'
 import type { AntiEntropyOptions } from './anti-entropy-options.ts'

@@ -9,7 +9,7 @@
 import type { LogEntry, VotingConfiguration } from '@sectional/core'
 import { keyNumber, keyWord, readKeyNumber, sealBytes, sealRecord, unsealed } from '@sectional/runtime'
 import type { Range, Store, WriteBatch } from '@sectional/runtime'
-import { DamagedControlStoreError, readJson, writeJson } from '../control/control-records.ts'
+import { DamagedControlStoreError, readJson, writeJson } from './sealed-records.ts'
 import { emptyConfiguration, encodeConfiguration } from './configuration.ts'
 import { RaftLog } from './raft-log.ts'
 import type { HardState, Persist, RaftSnapshot } from './raft-work.ts'

@@ -5,7 +5,7 @@
 import type { PeerStart } from '@sectional/core'
 import { lastKey, StorageError } from '@sectional/runtime'
 import type { Random, Storage, Store, WriteBatch } from '@sectional/runtime'
-import { DamagedControlStoreError, readJson, writeJson } from './control-records.ts'
+import { DamagedControlStoreError, readJson, writeJson } from '../consensus/sealed-records.ts'
 import { nextStart } from './node-start.ts'
 
 export const controlStoreName = 'control'

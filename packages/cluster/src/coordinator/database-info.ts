@@ -1,11 +1,11 @@
 import { encodeSinceToken, mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { ShardPosition } from './changes-position.ts'
-import { readCall } from './coordinator-scope.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { DatabaseInfo, RequestContext } from './coordinator.ts'
-import { completeStanding, meetReplicas } from './replica-meetings.ts'
-import { collectReplies } from './reply-collection.ts'
+import { ShardPosition } from '../replicas/changes-position.ts'
+import { readCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { DatabaseInfo, RequestContext } from '../contracts/coordinator.ts'
+import { completeStanding, meetReplicas } from '../shard-calls/replica-meetings.ts'
+import { collectReplies } from '../shard-calls/reply-collection.ts'
 
 /** Sums over one replica of each shard. */
 export async function databaseInfo(scope: CoordinatorScope, db: DatabaseRecord, context: RequestContext): Promise<DatabaseInfo> {

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { encodeSinceToken, mapBounded } from '@sectional/core'
 import type { CallContext, ReplicaCheckpoint } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { ShardPosition } from './changes-position.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { DatabaseState, RequestContext } from './coordinator.ts'
-import type { Peer, ShardPlace } from './replica-access.ts'
-import { asReplicaError, shardFailure } from './replica-failures.ts'
-import { completeStanding } from './replica-meetings.ts'
+import { ShardPosition } from '../replicas/changes-position.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { DatabaseState, RequestContext } from '../contracts/coordinator.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
+import { completeStanding } from '../shard-calls/replica-meetings.ts'
 
 interface Standing { readonly node: string; readonly history: string; readonly sequence: number }
 

@@ -1,12 +1,12 @@
 import { mapBounded } from '@sectional/core'
 import type { HashRange, PartitionInfo, ReplicaError, TimeSpan } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { readCall, writeCall } from './coordinator-scope.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { ReplicaTimes, RequestContext } from './coordinator.ts'
-import type { Peer } from './replica-access.ts'
-import { asReplicaError, shardFailure } from './replica-failures.ts'
-import { askOne } from './reply-collection.ts'
+import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { ReplicaTimes, RequestContext } from '../contracts/coordinator.ts'
+import type { Peer } from '../replicas/replica-access.ts'
+import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
+import { askOne } from '../shard-calls/reply-collection.ts'
 
 /** What one replica of the partition's shard has counted. */
 export function partitionInfo(scope: CoordinatorScope, db: DatabaseRecord, partition: string, context: RequestContext): Promise<PartitionInfo> {

@@ -1,12 +1,12 @@
 import type { CallContext, OpenedRevision } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
-import { localReadCall, readCall } from './coordinator-scope.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { OpenDocumentOptions, OpenedDocument, RequestContext } from './coordinator.ts'
-import { documentReadsMax, fetchRevisions, readDocument } from './document-read.ts'
-import type { DocumentRead } from './document-read.ts'
-import { asReplicaError, shardFailure } from './replica-failures.ts'
+import { localReadCall, readCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { OpenDocumentOptions, OpenedDocument, RequestContext } from '../contracts/coordinator.ts'
+import { documentReadsMax, fetchRevisions, readDocument } from '../documents/document-read.ts'
+import type { DocumentRead } from '../documents/document-read.ts'
+import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 
 /** The winner of a document as r replicas know it; differing replicas are repaired in the background. */
 export async function openDocument(

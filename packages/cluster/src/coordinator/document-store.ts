@@ -1,11 +1,11 @@
 import type { ApiError } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { ReplicatedWrite, RequestContext, WriteOptions, WriteOutcome } from './coordinator.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { ReplicatedWrite, RequestContext, WriteOptions, WriteOutcome } from '../contracts/coordinator.ts'
 import { errorOutcome } from './document-update.ts'
-import { shardFailure } from './replica-failures.ts'
-import { distributeRevisions } from './revisions-distribution.ts'
-import { batchByShard } from './shard-batches.ts'
+import { shardFailure } from '../replicas/replica-failures.ts'
+import { distributeRevisions } from '../documents/revisions-distribution.ts'
+import { batchByShard } from '../shard-calls/shard-batches.ts'
 
 /** Larger batches take turns with other long work of this node; those of all shards in one turn share an fsync. */
 const smallBatch = 200

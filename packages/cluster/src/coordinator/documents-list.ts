@@ -1,13 +1,13 @@
 import { compareUtf8, mapBounded } from '@sectional/core'
 import type { IdBound } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { readCall } from './coordinator-scope.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { DocumentList, ListDocumentsOptions, ListedDocument, RequestContext } from './coordinator.ts'
-import type { ShardPlace } from './replica-access.ts'
-import { askOne } from './reply-collection.ts'
-import { mergeRows } from './row-merge.ts'
-import { scanShard } from './shard-scan.ts'
+import { readCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { DocumentList, ListDocumentsOptions, ListedDocument, RequestContext } from '../contracts/coordinator.ts'
+import type { ShardPlace } from '../replicas/replica-access.ts'
+import { askOne } from '../shard-calls/reply-collection.ts'
+import { mergeRows } from '../shard-calls/row-merge.ts'
+import { scanShard } from '../shard-calls/shard-scan.ts'
 
 /** What to list in each shard, first and last in the direction of the list. */
 interface ListSpan {

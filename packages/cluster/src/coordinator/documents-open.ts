@@ -1,9 +1,9 @@
 import { mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { readCall } from './coordinator-scope.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { OpenedDocument, RequestContext } from './coordinator.ts'
-import { askOne } from './reply-collection.ts'
+import { readCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { OpenedDocument, RequestContext } from '../contracts/coordinator.ts'
+import { askOne } from '../shard-calls/reply-collection.ts'
 
 /** Many documents, each from one replica, in order. */
 export function openDocuments(

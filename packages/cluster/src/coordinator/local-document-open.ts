@@ -1,12 +1,12 @@
 import type { LocalDocument } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { readCall, writeCall } from './coordinator-scope.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { ReadOptions, RequestContext } from './coordinator.ts'
-import type { Peer, ShardPlace } from './replica-access.ts'
-import { asReplicaError } from './replica-failures.ts'
-import { collectReplies } from './reply-collection.ts'
-import type { Reply } from './reply-collection.ts'
+import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { ReadOptions, RequestContext } from '../contracts/coordinator.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { asReplicaError } from '../replicas/replica-failures.ts'
+import { collectReplies } from '../shard-calls/reply-collection.ts'
+import type { Reply } from '../shard-calls/reply-collection.ts'
 
 /** Local documents are placed by their whole id. */
 export function localPlace(scope: CoordinatorScope, db: DatabaseRecord, id: string): ShardPlace {

@@ -1,13 +1,13 @@
 import type { ReplicaError, UpdateLocalDocumentReply, UpdateLocalDocumentRequest } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { readCall, writeCall } from './coordinator-scope.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { LocalWriteOutcome, RequestContext, WriteOptions } from './coordinator.ts'
+import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { LocalWriteOutcome, RequestContext, WriteOptions } from '../contracts/coordinator.ts'
 import { localPlace, newestLocal, storeLocal } from './local-document-open.ts'
-import type { Peer, ShardPlace } from './replica-access.ts'
-import { asReplicaError, shardFailure } from './replica-failures.ts'
-import { collectReplies } from './reply-collection.ts'
-import { distributeRevisions } from './revisions-distribution.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
+import { collectReplies } from '../shard-calls/reply-collection.ts'
+import { distributeRevisions } from '../documents/revisions-distribution.ts'
 
 /** The first reachable replica stamps the new version, the others receive it. The last writer wins. */
 export async function updateLocalDocument(

@@ -1,9 +1,9 @@
 import type { LocalDocument } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { ListDocumentsOptions, RequestContext } from './coordinator.ts'
-import { mergeRows } from './row-merge.ts'
-import { scanShard } from './shard-scan.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { ListDocumentsOptions, RequestContext } from '../contracts/coordinator.ts'
+import { mergeRows } from '../shard-calls/row-merge.ts'
+import { scanShard } from '../shard-calls/shard-scan.ts'
 
 /** Local documents in byte order of their ids (without `_local/`), merged from one replica of each shard. */
 export async function listLocalDocuments(

@@ -2,11 +2,11 @@ import { mapBounded } from '@sectional/core'
 import type { RevisionsDiff } from '@sectional/core'
 import { majority } from '../quorum/majority.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { readCall } from './coordinator-scope.ts'
-import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { RequestContext } from './coordinator.ts'
-import type { ShardPlace } from './replica-access.ts'
-import { collectReplies } from './reply-collection.ts'
+import { readCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { RequestContext } from '../contracts/coordinator.ts'
+import type { ShardPlace } from '../replicas/replica-access.ts'
+import { collectReplies } from '../shard-calls/reply-collection.ts'
 
 /** Calls of one request under way at a time, for each of the replicas that are asked. */
 const partsMax = 16

@@ -1,6 +1,6 @@
 /** The documents behind `_db_updates`: one for each kind of event of each database name (api.md A3.4, E6). */
 import { isJsonObject, parseJson, revisionHash } from '@sectional/core'
-import type { DocumentWrite, OpenedDocument } from '../coordinator/coordinator.ts'
+import type { DocumentWrite, OpenedDocument } from '../contracts/coordinator.ts'
 
 /** Where they are kept. */
 export const eventsDatabase = '_global_changes'

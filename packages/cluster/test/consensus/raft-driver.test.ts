@@ -5,7 +5,7 @@ import type { LogEntry, RaftMessage } from '@sectional/core'
 import { encodeConfiguration } from '../../src/consensus/configuration.ts'
 import { defaultRaftDriverOptions, RaftDriver } from '../../src/consensus/raft-driver.ts'
 import { RaftStorage } from '../../src/consensus/raft-storage.ts'
-import { DamagedControlStoreError } from '../../src/control/control-records.ts'
+import { DamagedControlStoreError } from '../../src/consensus/sealed-records.ts'
 
 const metric = { add: () => {}, set: () => {}, observe: () => {} }
 const metrics: Metrics = { counter: () => metric, gauge: () => metric, histogram: () => metric, onCollect: () => {}, render: async () => '', samples: async () => [] }

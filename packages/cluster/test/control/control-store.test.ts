@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { LevelStorage } from '@sectional/runtime'
 import { expect } from 'chai'
 import { RaftStorage } from '../../src/consensus/raft-storage.ts'
-import { DamagedControlStoreError } from '../../src/control/control-records.ts'
+import { DamagedControlStoreError } from '../../src/consensus/sealed-records.ts'
 import { ControlStore } from '../../src/control/control-store.ts'
 
 /** As many as the reproduction of the defect tried, and more. */

@@ -1,6 +1,6 @@
 import type { ApiError, UpdateDocumentsRequest } from '@sectional/core'
 import { expect } from 'chai'
-import type { WriteOutcome } from '../../src/coordinator/coordinator.ts'
+import type { WriteOutcome } from '../../src/contracts/coordinator.ts'
 import { edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 
 type Edit = ReturnType<typeof edit>

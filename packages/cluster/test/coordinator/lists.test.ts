@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { compareUtf8 } from '@sectional/core'
-import type { ListDocumentsOptions } from '../../src/coordinator/coordinator.ts'
+import type { ListDocumentsOptions } from '../../src/contracts/coordinator.ts'
 import { bytes, edit, ReplicaWorld, request } from '../replica-world.ts'
 
 const everything: ListDocumentsOptions = { descending: false, skip: 0, limit: null, body: false, leaves: false }

@@ -1,6 +1,6 @@
 import { ApiError } from '@sectional/core'
 import { expect } from 'chai'
-import type { WriteOutcome } from '../../src/coordinator/coordinator.ts'
+import type { WriteOutcome } from '../../src/contracts/coordinator.ts'
 import { bytes, edit, ReplicaWorld, request } from '../replica-world.ts'
 
 function revisionOf(outcome: WriteOutcome | undefined): string {

@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto'
 import { ApiError, type AttachmentRecord } from '@sectional/core'
 import { CompressionError } from '@sectional/runtime'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
-import { attachmentTooLarge } from '../size-limits.ts'
-import { UploadLease } from './upload-lease.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+import { attachmentTooLarge } from '../settings/size-limits.ts'
+import { UploadLease } from '../request/upload-lease.ts'
 
 export interface IncomingAttachment {
   readonly name: string

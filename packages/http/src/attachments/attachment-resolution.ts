@@ -1,9 +1,9 @@
 /** From what a client writes under `_attachments` to the records of the new revision. */
 import { ApiError, formatRevision, parseRevision, type AttachmentRecord, type Branch, type ParsedDocument } from '@sectional/core'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 import { attachmentEntries, type AttachmentEntry, type FollowingEntry, type InlineEntry, type StubEntry } from './attachment-entries.ts'
-import { checkAttachmentHeads } from '../size-limits.ts'
+import { checkAttachmentHeads } from '../settings/size-limits.ts'
 import { takeAttachment } from './attachment-intake.ts'
 
 export interface ResolutionOptions {

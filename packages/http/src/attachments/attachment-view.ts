@@ -1,8 +1,8 @@
 /** `_attachments` of a document as clients read it (api.md A5.14): stubs, Base64, or parts that follow. */
 import { asBuffer, parseRevision, type AttachmentRecord, type RevisionPath } from '@sectional/core'
-import type { RequestContext } from '../request-context.ts'
-import type { JsonWriter } from '../json-writer.ts'
-import type { Services } from '../services.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { JsonWriter } from '../messages/json-writer.ts'
+import type { Services } from '../services/services.ts'
 
 export interface AttachmentFlags {
   /** Send the content. */

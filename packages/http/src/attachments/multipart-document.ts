@@ -1,9 +1,9 @@
 /** Documents as `multipart/related`, both ways (api.md A5.14): the JSON first, then the content of its attachments. */
 import { ApiError, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
-import { parseDocumentBody, requestChunks } from '../body.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
-import { requestTooLarge } from '../size-limits.ts'
+import { parseDocumentBody, requestChunks } from '../messages/body.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+import { requestTooLarge } from '../settings/size-limits.ts'
 import { attachmentEntries, type FollowingEntry } from './attachment-entries.ts'
 import { takeAttachment } from './attachment-intake.ts'
 import { boundaryOf, headerParameter, MultipartReader, type Part } from './multipart-reader.ts'

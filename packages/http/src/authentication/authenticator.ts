@@ -6,12 +6,12 @@
 import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
 import type { Machine, Random } from '@sectional/runtime'
-import { overloaded } from '../admission.ts'
-import { BoundedMap } from '../bounded-map.ts'
-import type { Configuration } from '../configuration.ts'
+import { overloaded } from '../request/admission.ts'
+import { BoundedMap } from './bounded-map.ts'
+import type { Configuration } from '../settings/configuration.ts'
 import { parseAdminHash, verifyAdminPassword } from './admin-password.ts'
 import { parseBasicCredentials, type BasicCredentials } from './basic-credentials.ts'
-import { anonymous, type User } from './user.ts'
+import { anonymous, type User } from '../request/user.ts'
 
 const iterationsMaxDefault = 1_000_000_000
 const waitingChecksMax = 100

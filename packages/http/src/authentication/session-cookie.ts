@@ -5,7 +5,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError, formatHttpTime } from '@sectional/core'
-import type { HttpSettings } from '../http-settings.ts'
+import type { HttpSettings } from '../settings/http-settings.ts'
 
 export const sessionCookieName = 'AuthSession'
 const separator = ':'.charCodeAt(0)

@@ -5,8 +5,8 @@
  */
 import type { ControlPlane } from '@sectional/cluster'
 import type { Clock, Random } from '@sectional/runtime'
-import type { Configuration } from '../configuration.ts'
-import type { HttpSettings } from '../http-settings.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import type { HttpSettings } from '../settings/http-settings.ts'
 
 const section = 'chttpd_auth'
 const key = 'secret'

@@ -1,11 +1,11 @@
 /** Sessions: who a cookie stands for, and the cookies that begin, renew and end one (api.md A4.2). */
 import type { Clock } from '@sectional/runtime'
-import type { Configuration } from '../configuration.ts'
-import type { HttpSettings } from '../http-settings.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import type { HttpSettings } from '../settings/http-settings.ts'
 import { parseAdminHash } from './admin-password.ts'
 import { findSessionCookie, isSignedBy, makeSessionCookie, readSessionCookie, sessionCookieHeader, signatureDigests, type SessionCookie } from './session-cookie.ts'
 import type { SessionSecrets } from './session-secrets.ts'
-import type { User } from './user.ts'
+import type { User } from '../request/user.ts'
 
 /** A session with less than this part of its life left is renewed by the next answer. */
 const renewedBelow = 0.9

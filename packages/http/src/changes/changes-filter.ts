@@ -4,8 +4,8 @@ import {
   ApiError, isJsonObject, matchesSelector, parseFieldPath, parseJson, parseSelector, readValue, SelectorError, SMALL_JSON_BYTES,
   type ChangeRow, type FieldPath, type JsonObject, type Leaf,
 } from '@sectional/core'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 import { PatternBudget } from './pattern-budget.ts'
 
 export interface ChangesFilter {

@@ -1,8 +1,8 @@
 /** Parameters of `_changes` (api.md A5.9, F3). */
 import { ApiError, decodeSinceToken, type Since } from '@sectional/core'
-import { readInteger, type Query } from '../query.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { readInteger, type Query } from '../request/query.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 export type FeedKind = 'normal' | 'longpoll' | 'continuous' | 'eventsource'
 

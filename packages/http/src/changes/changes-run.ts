@@ -3,13 +3,13 @@ import { projectFields, parseExactly, readValue, SMALL_JSON_BYTES, type ChangeRo
 import type { ChangesEvent, ChangesFeed } from '@sectional/cluster'
 import { ClientGoneError, type Timer } from '@sectional/runtime'
 import { writeAttachmentData } from '../attachments/attachment-view.ts'
-import { noFlags, showRevision, splicedRevision, writeRevision, type ReadFlags } from '../document-reading.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { noFlags, showRevision, splicedRevision, writeRevision, type ReadFlags } from '../documents/document-reading.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 import type { ChangesFilter } from './changes-filter.ts'
 import type { ChangesParameters } from './changes-parameters.ts'
 import type { ChangesWriter, ShownChange } from './changes-writer.ts'
-import type { OpenFeed } from './feeds.ts'
+import type { OpenFeed } from '../services/feeds.ts'
 
 /** What CouchDB counts `seq_interval` from when there is no limit. */
 const unlimitedRows = 1e15

@@ -1,8 +1,8 @@
 /** A changes feed as text, in the framing of each kind (api.md A5.9, F3). */
 import type { Leaf, SplicedDocument } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
-import type { DocumentWriter } from '../list-writer.ts'
-import type { JsonWriter } from '../json-writer.ts'
+import type { DocumentWriter } from '../lists/list-writer.ts'
+import type { JsonWriter } from '../messages/json-writer.ts'
 import type { FeedKind } from './changes-parameters.ts'
 
 /** What a feed's rows look like, and whether it ends with how many are left. */

@@ -3,12 +3,12 @@ import { ApiError, formatRevision, mapBounded, readBulkDocuments, type Attachmen
 import type { DatabaseRecord, DocumentWrite, ReplicatedWrite, WriteOutcome } from '@sectional/cluster'
 import { attachmentEntries } from '../attachments/attachment-entries.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
-import { isDatabaseAdmin } from '../authorization.ts'
-import { readJsonBytes, requireJsonType } from '../body.ts'
-import { checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId, requireRevision } from '../document-writing.ts'
-import { sendJson } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { isDatabaseAdmin } from '../authentication/authorization.ts'
+import { readJsonBytes, requireJsonType } from '../messages/body.ts'
+import { checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId, requireRevision } from '../documents/document-writing.ts'
+import { sendJson } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 import { localRevision, updateLocal } from './local-document.ts'
 
 const localConcurrency = 8

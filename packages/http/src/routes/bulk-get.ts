@@ -2,15 +2,15 @@
 import {
   ApiError, checkDocumentId, formatRevision, isJsonObject, openedRevisionBytes, parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
 } from '@sectional/core'
-import { readJsonObject, requireJsonType } from '../body.ts'
-import { readFlags, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision } from '../document-reading.ts'
-import { documentIdRules } from '../document-writing.ts'
-import { JsonWriter } from '../json-writer.ts'
-import { acceptsType, MultipartWriter } from '../multipart-writer.ts'
-import { jsonHeaders } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
-import { bulkGetSetting, tooMany } from '../size-limits.ts'
+import { readJsonObject, requireJsonType } from '../messages/body.ts'
+import { readFlags, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision } from '../documents/document-reading.ts'
+import { documentIdRules } from '../documents/document-writing.ts'
+import { JsonWriter } from '../messages/json-writer.ts'
+import { acceptsType, MultipartWriter } from '../documents/multipart-writer.ts'
+import { jsonHeaders } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+import { bulkGetSetting, tooMany } from '../settings/size-limits.ts'
 
 const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
 /**

@@ -2,15 +2,15 @@
 import { hash } from 'node:crypto'
 import { ApiError, type JsonObject } from '@sectional/core'
 import type { HttpHeaders } from '@sectional/runtime'
-import { parseBodyObject, readJsonBytes, requireJsonType } from '../body.ts'
+import { parseBodyObject, readJsonBytes, requireJsonType } from '../messages/body.ts'
 import { changesFilter, type ChangesFilter } from '../changes/changes-filter.ts'
 import { changesParameters, type ChangesParameters, type FeedKind } from '../changes/changes-parameters.ts'
 import { ChangesRun } from '../changes/changes-run.ts'
 import { changesShape, ChangesWriter, type FeedShape } from '../changes/changes-writer.ts'
-import { endHead, JsonWriter } from '../json-writer.ts'
-import { jsonHeaders, matchesTag, sendNotModified } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { endHead, JsonWriter } from '../messages/json-writer.ts'
+import { jsonHeaders, matchesTag, sendNotModified } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 export async function getChanges(request: RequestContext, services: Services): Promise<void> {
   const body = await changesBody(request, services)

@@ -3,10 +3,10 @@
  * reports where it stands and creates the system databases that setup scripts wait for; it never moves nodes.
  */
 import { ApiError, parseJson } from '@sectional/core'
-import { parseBodyObject, readBody } from '../body.ts'
-import { sendJson } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { parseBodyObject, readBody } from '../messages/body.ts'
+import { sendJson } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 const systemDatabases: readonly string[] = ['_users', '_replicator']
 

@@ -1,11 +1,11 @@
 /** `_security`, `_revs_limit`, `_purged_infos_limit`, `_auto_purge`: properties of a database, held by the control plane. */
 import { ApiError, isJsonObject } from '@sectional/core'
 import { parseTimeToLive } from '@sectional/cluster'
-import { checkSecurityShape, requireDatabaseAdmin } from '../authorization.ts'
-import { readJson, readJsonObject } from '../body.ts'
-import { sendJson } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { checkSecurityShape, requireDatabaseAdmin } from '../authentication/authorization.ts'
+import { readJson, readJsonObject } from '../messages/body.ts'
+import { sendJson } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 const limitMax = 2 ** 31 - 1
 

@@ -4,8 +4,8 @@ import { parseEventId } from '@sectional/cluster'
 import type { ChangesFilter } from '../changes/changes-filter.ts'
 import { databaseUpdatesParameters } from '../changes/changes-parameters.ts'
 import type { FeedShape } from '../changes/changes-writer.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 import { streamChanges } from './changes.ts'
 
 /** Documents that somebody else put there are no events. */

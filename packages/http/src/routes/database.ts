@@ -1,9 +1,9 @@
 /** `/{db}`: create, describe, delete. Documents are posted to it too: `document-update`. */
 import { ApiError, checkDatabaseName } from '@sectional/core'
 import { activeReplicas, majority, type DatabaseRecord } from '@sectional/cluster'
-import { location, sendJson } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { location, sendJson } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 /** Version of the record format that CouchDB 3.5 reports. */
 const diskFormatVersion = 8

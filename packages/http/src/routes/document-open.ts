@@ -4,12 +4,12 @@ import type { HttpHeaders } from '@sectional/runtime'
 import { piecesLength, relatedPieces, writePieces } from '../attachments/multipart-document.ts'
 import {
   checkPlacedId, openRevision, openWinner, readFlags, showRelated, showRevision, shownRevision, writeRevision, type ReadFlags, type ShownRevision,
-} from '../document-reading.ts'
-import { endHead, JsonWriter } from '../json-writer.ts'
-import { acceptsType, MultipartWriter } from '../multipart-writer.ts'
-import { documentTag, jsonHeaders, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+} from '../documents/document-reading.ts'
+import { endHead, JsonWriter } from '../messages/json-writer.ts'
+import { acceptsType, MultipartWriter } from '../documents/multipart-writer.ts'
+import { documentTag, jsonHeaders, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 export async function getDocument(request: RequestContext, services: Services): Promise<void> {
   const id = request.params[0]!

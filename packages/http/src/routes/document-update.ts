@@ -3,17 +3,17 @@ import { ApiError, checkDocumentId, formatRevision, parseRevision, type Attachme
 import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { MultipartDocument } from '../attachments/multipart-document.ts'
-import { requireDatabaseAdmin } from '../authorization.ts'
-import { readDocumentBody, requireJsonType } from '../body.ts'
-import { checkPlacedId, noFlags, openRevision, openWinner } from '../document-reading.ts'
+import { requireDatabaseAdmin } from '../authentication/authorization.ts'
+import { readDocumentBody, requireJsonType } from '../messages/body.ts'
+import { checkPlacedId, noFlags, openRevision, openWinner } from '../documents/document-reading.ts'
 import {
   answerBatched, checkWrittenDocument, designPrefix, documentIdRules, documentWrite, isBatched, keepsRevision, localPrefix, namedRevision, postedId,
   requireRevision, requireWritten, writeQuorum,
-} from '../document-writing.ts'
-import { decodeText } from '../request-path.ts'
-import { documentTag, location, sendJsonText } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+} from '../documents/document-writing.ts'
+import { decodeText } from '../request/request-path.ts'
+import { documentTag, location, sendJsonText } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 import { openLocalBody, writeLocalDocument } from './local-document.ts'
 
 const emptyBody = Buffer.from('{}')

@@ -1,14 +1,14 @@
 /** `_local_docs`: like `_all_docs`, without totals. No ETag: local documents do not move the update sequence. */
 import { mapBounded, type IdBound, type LocalDocument } from '@sectional/core'
-import { readJsonObject, requireJsonType } from '../body.ts'
-import { localPrefix } from '../document-writing.ts'
-import { directed, intersect, requestedRange, type IdRange } from '../id-range.ts'
-import { endHead, JsonWriter } from '../json-writer.ts'
-import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../list-parameters.ts'
-import { ListWriter } from '../list-writer.ts'
-import { jsonHeaders } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { readJsonObject, requireJsonType } from '../messages/body.ts'
+import { localPrefix } from '../documents/document-writing.ts'
+import { directed, intersect, requestedRange, type IdRange } from '../lists/id-range.ts'
+import { endHead, JsonWriter } from '../messages/json-writer.ts'
+import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
+import { ListWriter } from '../lists/list-writer.ts'
+import { jsonHeaders } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 import { localRevision } from './local-document.ts'
 
 const scope: IdRange = { low: { id: localPrefix, inclusive: true }, high: { id: '_local0', inclusive: false } }

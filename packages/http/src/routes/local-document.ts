@@ -1,13 +1,13 @@
 /** `_local` documents (api.md A5.5): revision `0-N`, last writer wins, no attachments, no history. */
 import { ApiError, checkDocumentId, parseRevision, spliceDocument, type ParsedDocument } from '@sectional/core'
 import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
-import { readDocumentBody } from '../body.ts'
+import { readDocumentBody } from '../messages/body.ts'
 import {
   answerBatched, checkDocumentSize, documentIdRules, isBatched, keepsRevision, localPrefix, namedRevision, requireRevision, writeQuorum,
-} from '../document-writing.ts'
-import { documentTag, location, matchesTag, sendJson, sendJsonText, sendNotModified } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+} from '../documents/document-writing.ts'
+import { documentTag, location, matchesTag, sendJson, sendJsonText, sendNotModified } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 export async function getLocalDocument(request: RequestContext, services: Services): Promise<void> {
   const name = request.params[0]!

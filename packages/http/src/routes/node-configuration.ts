@@ -1,11 +1,11 @@
 /** `/_node/{name}/_config`: api.md A4.7, F6.3. */
 import { ApiError, parseExactly, parseJson } from '@sectional/core'
 import { hashAdminPassword, parseAdminHash } from '../authentication/admin-password.ts'
-import { readJsonBytes } from '../body.ts'
-import { askNode, type ConfigurationQuestion } from '../node-questions.ts'
-import { sendJson } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { readJsonBytes } from '../messages/body.ts'
+import { askNode, type ConfigurationQuestion } from '../settings/node-questions.ts'
+import { sendJson } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 /** Sections that name programs and handlers: readable, but never changed over HTTP. */
 const blockedSections = new Set([

@@ -1,9 +1,9 @@
 /** `/_node/{name}` and what a node tells about itself. */
 import { ApiError, isJsonObject } from '@sectional/core'
-import { askNode } from '../node-questions.ts'
-import { plainHeaders, send, sendJson } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { askNode } from '../settings/node-questions.ts'
+import { plainHeaders, send, sendJson } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 export function refuseIncompletePath(): void {
   throw new ApiError('bad_request', 'Incomplete path to _node request')

@@ -1,6 +1,6 @@
 /** Endpoints that exist in the specification and not yet here: 501 and never a made-up answer. */
 import { ApiError } from '@sectional/core'
-import type { Handler, Resource } from '../resource.ts'
+import type { Handler, Resource } from '../pipeline/resource.ts'
 
 /** @param what completes the sentence "{what} not available in this version." */
 export function notImplemented(what: string): Handler {

@@ -1,10 +1,10 @@
 /** `_purge` and `_purged_infos` (api.md A5.11). */
 import { ApiError, formatRevision, parseRevision } from '@sectional/core'
-import { readJsonObject, requireJsonType } from '../body.ts'
-import { sendJson } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
-import { checkRevisionCount } from '../size-limits.ts'
+import { readJsonObject, requireJsonType } from '../messages/body.ts'
+import { sendJson } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+import { checkRevisionCount } from '../settings/size-limits.ts'
 
 export async function postPurge(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)

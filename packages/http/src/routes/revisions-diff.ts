@@ -1,10 +1,10 @@
 /** `_revs_diff` and `_missing_revs`: what a replicator asks before it sends. */
 import { ApiError, formatRevision, parseRevision, type RevisionsDiff } from '@sectional/core'
-import { readJsonObject, requireJsonType } from '../body.ts'
-import { sendJson } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
-import { checkRevisionCount } from '../size-limits.ts'
+import { readJsonObject, requireJsonType } from '../messages/body.ts'
+import { sendJson } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+import { checkRevisionCount } from '../settings/size-limits.ts'
 
 export async function postRevisionsDiff(request: RequestContext, services: Services): Promise<void> {
   const answer = Object.create(null) as Record<string, object>

@@ -1,10 +1,10 @@
 /** The greeting, the icon, `_up`, `_uuids`, `_membership`, `_active_tasks`. */
 import { ApiError } from '@sectional/core'
-import { askNode } from '../node-questions.ts'
-import { matchesTag, plainHeaders, send, sendJson, sendNotModified } from '../response.ts'
-import type { JsonObject } from '../node-information.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { askNode } from '../settings/node-questions.ts'
+import { matchesTag, plainHeaders, send, sendJson, sendNotModified } from '../messages/response.ts'
+import type { JsonObject } from '../settings/node-information.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 /** The CouchDB version whose API this is; clients compare it. */
 const apiVersion = '3.5.1'

@@ -1,11 +1,11 @@
 /** `/_session`: who the client is, login and logout with a cookie (api.md A4.2). */
 import { ApiError, isJsonObject, parseJson } from '@sectional/core'
-import { readBody } from '../body.ts'
-import { Query } from '../query.ts'
-import { origin, sendJson } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
-import type { RequestLimit } from '../size-limits.ts'
+import { readBody } from '../messages/body.ts'
+import { Query } from '../request/query.ts'
+import { origin, sendJson } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+import type { RequestLimit } from '../settings/size-limits.ts'
 
 /** Of a request that anybody may send. */
 const bodyLimit: RequestLimit = { bytes: 64 * 1024, setting: 'the limit of this endpoint' }

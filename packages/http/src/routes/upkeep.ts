@@ -1,10 +1,10 @@
 /** `_compact`, the clean-up of indexes, `_time_seq` and `_partition/{p}` (api.md A5.10 to A5.12). */
 import { ApiError, checkPartition, formatIsoTime, formatRange } from '@sectional/core'
-import { requireDatabaseAdmin } from '../authorization.ts'
-import { readBody, requireJsonType } from '../body.ts'
-import { sendJson } from '../response.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Services } from '../services.ts'
+import { requireDatabaseAdmin } from '../authentication/authorization.ts'
+import { readBody, requireJsonType } from '../messages/body.ts'
+import { sendJson } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
 
 export async function postCompact(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)

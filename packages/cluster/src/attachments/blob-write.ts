@@ -1,0 +1,135 @@
+import { ReplicaError } from '@sectional/core'
+import type { WrittenBlob } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../quorum/write-quorum.ts'
+import { provideBlobs } from './blob-transfer.ts'
+import { ChunkBranch } from './chunk-branch.ts'
+import { writeCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { RequestContext, WriteOptions } from '../contracts/coordinator.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
+import { SilenceWatch, unlessSilent } from '../shard-calls/silence-watch.ts'
+
+/** The content on its way to one replica. */
+interface BlobBranch {
+  readonly peer: Peer
+  readonly branch: ChunkBranch
+  readonly written: Promise<WrittenBlob>
+  /** The replica is silent: nothing more is sent to it, and nobody waits for it. */
+  readonly abandon: () => void
+}
+
+/**
+ * Streams content to every reachable replica of a document's shard at once, as fast as the slowest one takes it; a silent
+ * one (`silence-watch.ts`) is left behind.
+ * Resolves when w have it on disk, or all have replied; a replica that is missing then gets it with the document.
+ *
+ * @throws ApiError when no replica has it; what `chunks` throws, and then nothing stays behind
+ */
+export async function writeBlob(
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, { w }: WriteOptions, context: RequestContext,
+): Promise<WrittenBlob> {
+  const place = scope.access.placeOf(db, id)
+  const peers = scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node))
+  const failures: unknown[] = []
+  const call = writeCall(scope.options.storeTimeoutMs, context)
+  const branches = peers.map((peer): BlobBranch => {
+    const branch = new ChunkBranch()
+    const upload = peer.replica.writeBlob(branch, call)
+    let abandon = (): void => {}
+    const silent = new Promise<never>((_, reject) => {
+      abandon = () => {
+        const silence = new ReplicaError('timeout', `${peer.node} is silent`)
+        reject(silence)
+        branch.abandon(silence)
+      }
+    })
+    scope.background.track(upload.then(() => {}, () => {}))
+    const written = Promise.race([upload, silent])
+    written.catch((error: unknown) => {
+      failures.push(error)
+      branch.leave()
+    })
+    return { peer, branch, written, abandon }
+  })
+  try {
+    await pump(scope, chunks, branches)
+  } catch (error) {
+    for (const { branch } of branches) branch.fail(error)
+    await Promise.allSettled(branches.map(({ written }) => written))
+    throw error
+  }
+  return await confirmed(scope, place, branches, w, failures)
+}
+
+async function pump(scope: CoordinatorScope, chunks: AsyncIterable<Uint8Array>, branches: readonly BlobBranch[]): Promise<void> {
+  for await (const chunk of chunks) {
+    const open = branches.filter(({ branch }) => !branch.left)
+    if (open.length === 0) break
+    for (const { branch } of open) branch.add(chunk)
+    for (const { peer, branch, abandon } of open) {
+      const room = branch.room()
+      if (room === undefined) continue
+      const watch = new SilenceWatch(scope, [peer], abandon)
+      await room
+      watch.cancel()
+    }
+  }
+  for (const { branch } of branches) branch.end()
+}
+
+/** Resolves as soon as w replicas have the content, or rejects when all have failed. */
+function confirmed(
+  scope: CoordinatorScope, place: ShardPlace, writes: readonly BlobBranch[], w: number | undefined, failures: readonly unknown[],
+): Promise<WrittenBlob> {
+  const watch = new SilenceWatch(scope, writes.map(({ peer }) => peer), silent => writes.find(({ peer }) => peer === silent)?.abandon())
+  return new Promise((resolve, reject) => {
+    let quorum = writeQuorum(place.activeCount, w)
+    const reachable = writes.filter(({ peer }) => peer.active).length
+    for (let absent = place.activeCount - reachable; absent > 0; absent--) quorum = withFailedWrite(quorum)
+    let result: WrittenBlob | undefined
+    const settle = (): void => {
+      const verdict = writeVerdict(quorum)
+      if (verdict === 'waiting') return
+      watch.cancel()
+      if (result !== undefined) resolve(result)
+      else reject(shardFailure(failures.map(asReplicaError)))
+    }
+    for (const { peer, written } of writes) {
+      scope.background.track(written.finally(() => watch.answered(peer)).then(blob => {
+        result = blob
+        if (peer.active) quorum = withDurable(quorum)
+        settle()
+      }, () => {
+        if (peer.active) quorum = withFailedWrite(quorum)
+        settle()
+      }))
+    }
+    settle()
+  })
+}
+
+/** Keeps content that was written for a document which is still to come, on every replica that answers. */
+export async function keepBlobs(scope: CoordinatorScope, db: DatabaseRecord, id: string, hashes: readonly string[], context: RequestContext): Promise<void> {
+  const call = writeCall(scope.options.storeTimeoutMs, context)
+  const peers = scope.access.peers(scope.access.placeOf(db, id)).filter(peer => scope.access.isReachable(peer.node))
+  await Promise.allSettled(peers.map(peer => unlessSilent(scope, peer, peer.replica.hasBlobs(hashes, call))))
+}
+
+/**
+ * Makes content that documents of one id name available to another id, whose shard may lie on other nodes.
+ *
+ * @throws ApiError when no replica of the other id has all of it afterwards
+ */
+export async function shareBlobs(
+  scope: CoordinatorScope, db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: RequestContext,
+): Promise<void> {
+  const from = scope.access.placeOf(db, fromId)
+  const to = scope.access.placeOf(db, toId)
+  if (hashes.length === 0 || from === to) return
+  const targets = scope.access.peers(to).filter(peer => scope.access.isReachable(peer.node))
+  const outcomes = await Promise.allSettled(targets.map(peer => provideBlobs(scope, peer, hashes, from, context.requestId, { isElsewhere: true })))
+  if (outcomes.some(outcome => outcome.status === 'fulfilled')) return
+  throw shardFailure(outcomes.flatMap(outcome => outcome.status === 'rejected' ? [asReplicaError(outcome.reason)] : []))
+}

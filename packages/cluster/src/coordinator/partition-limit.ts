@@ -1,7 +1,0 @@
-import type { DatabaseRecord } from '../control/cluster-state.ts'
-import type { WriteOptions } from './coordinator.ts'
-
-/** Only partitioned databases have one. */
-export function partitionLimit(db: DatabaseRecord, { partitionBytesMax }: WriteOptions): { readonly partitionBytesMax?: number } {
-  return db.partitioned && partitionBytesMax !== undefined && partitionBytesMax < Number.POSITIVE_INFINITY ? { partitionBytesMax } : {}
-}

@@ -1,0 +1,122 @@
+/**
+ * A conflict is answered when it is certain. A decider's conflict may come from what it has not seen, or had not seen when
+ * it decided: it lacks the parent, or has not heard that the document was deleted, or the parent arrived (by read repair,
+ * say) after the decision. Then it is brought up to date and decides again, once. A conflict that cannot be examined, or
+ * whose parent may be on replicas that do not answer, is `unknown`: the client tries again.
+ */
+import { mapBounded } from '@sectional/core'
+import type { CallContext, DocumentEdit, EditOutcome, Leaf, UpdateDocumentsReply } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { majority } from '../quorum/majority.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import { convergeDocument } from './document-convergence.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { asReplicaError } from '../replicas/replica-failures.ts'
+
+/** `unknown`: the edit may have been made or be made yet, or it is not certain that it conflicts. */
+export type DecidedOutcome = EditOutcome | { readonly kind: 'unknown' }
+
+/** What a decider's conflict is worth. */
+type Standing =
+  /** The parent was replaced, or the document exists. */
+  | 'certain'
+  /** The decider would decide otherwise now. */
+  | 'changed'
+  /** The decider lacks what others may have. */
+  | 'lagging'
+  /** The decider could not be asked. */
+  | 'unexamined'
+
+export interface ReviewedDecision {
+  readonly scope: CoordinatorScope
+  readonly db: DatabaseRecord
+  readonly place: ShardPlace
+  readonly edits: readonly DocumentEdit[]
+  readonly decider: Peer
+  /** For looking at what a replica has. */
+  readonly call: CallContext
+  /** Has the decider decide again, although it may be catching up. */
+  readonly decide: (edits: readonly DocumentEdit[]) => Promise<UpdateDocumentsReply>
+}
+
+/** @returns one outcome for each edit, in order */
+export async function reviewConflicts(decision: ReviewedDecision, decided: readonly EditOutcome[]): Promise<readonly DecidedOutcome[]> {
+  const { scope, edits } = decision
+  const conflicts = decided.flatMap((outcome, index) => outcome.kind === 'conflict' ? [index] : [])
+  // A replica with a short `_revs_limit` may have forgotten already that the parent was replaced by the same call.
+  const replaced = new Set(edits.filter((_, index) => decided[index]!.kind === 'updated').map(editedRevision))
+  const standings = await mapBounded(conflicts, scope.options.requestCallsMax, async index =>
+    replaced.has(editedRevision(edits[index]!)) ? 'certain' : examine(decision, edits[index]!))
+  const outcomes: DecidedOutcome[] = [...decided]
+  const again: number[] = []
+  conflicts.forEach((index, i) => {
+    if (standings[i] === 'unexamined') outcomes[index] = { kind: 'unknown' }
+    else if (standings[i] !== 'certain') again.push(index)
+  })
+  if (again.length === 0) return outcomes
+  const lagging = conflicts.filter((_, i) => standings[i] === 'lagging')
+  const second = await decideAgain(decision, lagging.map(index => edits[index]!.id), again.map(index => edits[index]!))
+  again.forEach((index, i) => { outcomes[index] = second[i]! })
+  const { access } = scope
+  if (access.deciders(decision.place).length >= majority(decision.place.activeCount)) return outcomes
+  // Who lacks the parent may lack what is on the other side of a partition.
+  for (const index of lagging) if (outcomes[index]!.kind === 'conflict' && edits[index]!.parent !== null) outcomes[index] = { kind: 'unknown' }
+  return outcomes
+}
+
+function editedRevision({ id, parent }: DocumentEdit): string {
+  return `${parent ?? ''} ${id}`
+}
+
+async function decideAgain(decision: ReviewedDecision, lagging: readonly string[], edits: readonly DocumentEdit[]): Promise<readonly DecidedOutcome[]> {
+  const { scope, db, place, decider, call } = decision
+  try {
+    await mapBounded([...new Set(lagging)], scope.options.repairsRunningMax, id =>
+      convergeDocument(scope, db, place, id, call.requestId ?? '', peer => peer.node === decider.node, call))
+    const reply = await decision.decide(edits)
+    scope.metrics.decision('reviewed')
+    if (reply.kind === 'decided') return reply.outcomes
+  } catch (error) {
+    const { code, message } = asReplicaError(error)
+    scope.runtime.log.debug({ requestId: call.requestId, code, error: message }, 'a conflict could not be reviewed')
+  }
+  return edits.map(() => ({ kind: 'unknown' }))
+}
+
+async function examine(decision: ReviewedDecision, edit: DocumentEdit): Promise<Standing> {
+  try {
+    return edit.parent === null ? await examineCreation(decision, edit) : await examineParent(decision, edit.id, edit.parent)
+  } catch {
+    return 'unexamined'
+  }
+}
+
+async function examineParent({ decider, call }: ReviewedDecision, id: string, parent: string): Promise<Standing> {
+  const [diff] = await decider.replica.diffRevisions([{ id, revisions: [parent] }], call)
+  if (diff === undefined || diff.missing.length > 0) return 'lagging'
+  // Asked in this order: a parent that arrives in between is seen as a leaf.
+  const leaf = (await leavesOn(decider, id, call)).find(({ revision }) => revision === parent)
+  return leaf !== undefined && !leaf.deleted ? 'changed' : 'certain'
+}
+
+async function examineCreation(decision: ReviewedDecision, { id, deleted }: DocumentEdit): Promise<Standing> {
+  const { scope, place, decider, call } = decision
+  const [winner] = await leavesOn(decider, id, call)
+  if (winner === undefined || (winner.deleted && !deleted)) return 'changed'
+  if (deleted) return 'certain'
+  const others = scope.access.readers(place).filter(({ node }) => node !== decider.node && !scope.readHealth.isSuspect(node))
+  const asked = others.slice(0, majority(place.activeCount) - 1)
+  const leaves = await Promise.all(asked.map(async peer => {
+    try {
+      return await leavesOn(peer, id, call)
+    } catch (error) {
+      if (asReplicaError(error).code === 'timeout') scope.readHealth.silent(peer.node)
+      return []
+    }
+  }))
+  return leaves.some(([leaf]) => leaf?.deleted === true) ? 'lagging' : 'certain'
+}
+
+async function leavesOn(peer: Peer, id: string, call: CallContext): Promise<readonly Leaf[]> {
+  return (await peer.replica.openDocument({ id, body: false, tree: false }, call))?.leaves ?? []
+}

@@ -1,0 +1,58 @@
+import type { CallContext, DocumentRevision, Leaf } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { namedBlobs, provideBlobs } from '../attachments/blob-transfer.ts'
+import { writeCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import { fetchRevisions } from './document-read.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { asReplicaError } from '../replicas/replica-failures.ts'
+import { branchRevisions, mergeBranches } from './revision-merge.ts'
+
+/**
+ * Stores on each target the leaves of one document that it lacks and another reachable replica has.
+ *
+ * @param targets whom to bring up to date, without waiting for nodes that were silent; default every replica that answers
+ * @param read how long each replica is asked; default as for any read
+ * @returns how many replicas learned something
+ */
+export async function convergeDocument(
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string, requestId: string, targets?: (peer: Peer) => boolean,
+  read: CallContext = writeCall(scope.options.readTimeoutMs, { requestId }),
+): Promise<number> {
+  const isAsked = (peer: Peer): boolean => targets === undefined || targets(peer) || !scope.readHealth.isSuspect(peer.node)
+  const peers = scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node) && isAsked(peer))
+  const answers = (await Promise.all(peers.map(async peer => {
+    try {
+      const snapshot = await peer.replica.openDocument({ id, body: false, tree: true }, read)
+      return [{ peer, branches: snapshot?.tree ?? [] }]
+    } catch (error) {
+      scope.runtime.log.debug({ node: peer.node, code: asReplicaError(error).code, requestId }, 'a replica does not take part in a repair')
+      return []
+    }
+  }))).flat()
+  const { leaves } = mergeBranches(answers.flatMap(answer => answer.branches))
+  const known = answers.map(answer => ({ peer: answer.peer, revisions: new Set(answer.branches.flatMap(branchRevisions)) }))
+  let repaired = 0
+  for (const { peer, revisions } of known) {
+    if (targets !== undefined && !targets(peer)) continue
+    const missing = leaves.filter(leaf => !revisions.has(leaf.revision))
+    if (missing.length === 0) continue
+    const found = await gather(scope, known, missing, id, read)
+    if (found.length === 0) continue
+    const blobs = namedBlobs(found)
+    if (blobs.length > 0) await provideBlobs(scope, peer, blobs, place, requestId)
+    await peer.replica.storeRevisions({ revisions: found, revsLimit: db.revsLimit }, writeCall(scope.options.storeTimeoutMs, { requestId }))
+    repaired++
+  }
+  return repaired
+}
+
+/** The missing leaves from whoever has them; a leaf whose body is gone everywhere stays behind. */
+async function gather(
+  scope: CoordinatorScope, known: readonly { readonly peer: Peer; readonly revisions: ReadonlySet<string> }[], missing: readonly Leaf[], id: string, call: CallContext,
+): Promise<DocumentRevision[]> {
+  const wanted = missing.map(leaf => leaf.revision)
+  const holders = known.filter(({ revisions }) => wanted.some(revision => revisions.has(revision))).map(({ peer }) => peer)
+  const { opened } = await fetchRevisions(scope, holders, id, wanted, holders.length, call)
+  return opened.flatMap(each => each.kind === 'found' ? [each.revision] : [])
+}

@@ -1,0 +1,199 @@
+/**
+ * One replica decides each edit: whether it conflicts, and which revision it makes. The others receive what was decided.
+ *
+ * Each edit has an attempt number that is the same in every call for it (`DocumentEdit.attempt`). So a replica that is
+ * asked again recognises the revision that it made for this very attempt, and when the first replica does not answer, the
+ * next one can be asked: two that both decide agree, as long as no other edit comes between.
+ *
+ * A silent replica may have decided, or decide yet. A conflict from the next one is then no answer: the edit may take
+ * effect all the same, as a conflict branch that may even win. The outcome of such an edit is `unknown`, and becomes 503.
+ *
+ * The first replica of the map decides nearly everything and so has seen nearly everything. A stand-in has not,
+ * nor has one that is catching up: before such a replica decides, it is given the leaves that the others have of
+ * the documents at hand. And a conflict is only answered after a review (`conflict-review.ts`).
+ */
+import { mapBounded } from '@sectional/core'
+import type { CallContext, DocumentEdit, EditOutcome, Leaf, ReplicaError, UpdateDocumentsReply } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { decision, decisionStep, withRefusal } from '../quorum/decision.ts'
+import { namedBlobs, provideBlobs } from '../attachments/blob-transfer.ts'
+import { reviewConflicts } from './conflict-review.ts'
+import type { DecidedOutcome } from './conflict-review.ts'
+import { writeCall } from '../shard-calls/coordinator-scope.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { RequestContext, WriteOptions } from '../contracts/coordinator.ts'
+import { convergeDocument } from './document-convergence.ts'
+import { partitionLimit } from './partition-limit.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
+import { SilenceWatch } from '../shard-calls/silence-watch.ts'
+
+export interface DecidedEdits {
+  /** Has the decided revisions on its disk. */
+  readonly decider: Peer
+  /** One per edit. */
+  readonly outcomes: readonly DecidedOutcome[]
+}
+
+/**
+ * Has the edits decided by the first replica that can.
+ *
+ * @throws ApiError when no replica decides
+ */
+export function decideEdits(
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: RequestContext,
+): Promise<DecidedEdits> {
+  return new EditDecision(scope, db, place, edits, options, context).run()
+}
+
+type Answer =
+  | { readonly kind: 'decided'; readonly decider: Peer; readonly outcomes: readonly EditOutcome[] }
+  | { readonly kind: 'declined' | 'failed'; readonly decider: Peer }
+
+class EditDecision {
+  readonly #scope: CoordinatorScope
+  readonly #db: DatabaseRecord
+  readonly #place: ShardPlace
+  readonly #edits: readonly DocumentEdit[]
+  readonly #options: WriteOptions
+  readonly #context: RequestContext
+  readonly #deciders: readonly Peer[]
+  readonly #review: CallContext
+  readonly #errors: ReplicaError[] = []
+  /** Who was asked and has not answered. These never reject. */
+  readonly #open = new Map<Peer, Promise<Answer>>()
+  /** A call failed that may have been, or may yet be, carried out. */
+  #unknownOutcome = false
+
+  constructor(
+    scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: RequestContext,
+  ) {
+    this.#options = options
+    this.#scope = scope
+    this.#db = db
+    this.#place = place
+    this.#edits = edits
+    this.#context = context
+    this.#deciders = scope.access.deciders(place)
+    this.#review = writeCall(scope.options.reviewTimeoutMs, context)
+  }
+
+  async run(): Promise<DecidedEdits> {
+    const [first] = this.#deciders
+    const usual = first !== undefined && this.#scope.access.isFirst(this.#place, first)
+    let state = decision(this.#deciders.length, usual)
+    for (let step = decisionStep(state); step.kind === 'ask'; step = decisionStep(state)) {
+      const decider = this.#deciders[step.replica]!
+      this.#open.set(decider, this.#attempt(decider, step.refresh))
+      const answer = await this.#answerOf(decider)
+      if (answer?.kind === 'decided') {
+        this.#scope.metrics.decision(!step.refresh ? 'first' : usual && step.replica === 0 ? 'catching_up' : 'stand_in')
+        return this.#finish(answer.decider, answer.outcomes)
+      }
+      state = withRefusal(state, answer?.kind ?? 'failed')
+    }
+    // Nobody else is left to ask: a silent one may still answer before its time is over.
+    while (this.#open.size > 0) {
+      const answer = await this.#nextAnswer()
+      if (answer.kind === 'decided') return this.#finish(answer.decider, answer.outcomes)
+    }
+    throw shardFailure(this.#errors)
+  }
+
+  async #attempt(decider: Peer, refresh: boolean): Promise<Answer> {
+    const { decisionHealth, readHealth } = this.#scope
+    let sent = false
+    try {
+      if (refresh) await this.#refresh(decider)
+      sent = true
+      const reply = await this.#ask(decider, this.#edits, refresh)
+      decisionHealth.answered(decider.node)
+      return { ...reply, decider }
+    } catch (error) {
+      const failure = asReplicaError(error)
+      this.#errors.push(failure)
+      if (failure.code === 'timeout') for (const health of [decisionHealth, readHealth]) health.silent(decider.node)
+      this.#unknownOutcome ||= sent && !failure.nothingDone
+      return { kind: 'failed', decider }
+    }
+  }
+
+  /** The decider's answer, or the decision of one that was asked before; undefined: the decider is silent. */
+  async #answerOf(decider: Peer): Promise<Answer | undefined> {
+    if (decider.local && this.#open.size === 1) return this.#onlyAnswer(decider)
+    let watch: SilenceWatch | undefined
+    const silence = new Promise<undefined>(resolve => { watch = new SilenceWatch(this.#scope, [decider], () => resolve(undefined)) })
+    try {
+      for (;;) {
+        const answer = await this.#nextAnswer(silence)
+        if (answer === undefined || answer.kind === 'decided' || answer.decider === decider) return answer
+      }
+    } finally {
+      watch?.cancel()
+    }
+  }
+
+  /** The usual case of a write, which races nobody. */
+  async #onlyAnswer(decider: Peer): Promise<Answer> {
+    const answer = await this.#open.get(decider)!
+    this.#open.delete(decider)
+    return answer
+  }
+
+  #nextAnswer(): Promise<Answer>
+  #nextAnswer(silence: Promise<undefined>): Promise<Answer | undefined>
+  async #nextAnswer(silence?: Promise<undefined>): Promise<Answer | undefined> {
+    const answer = await Promise.race(silence === undefined ? this.#open.values() : [...this.#open.values(), silence])
+    if (answer !== undefined) this.#open.delete(answer.decider)
+    return answer
+  }
+
+  async #finish(decider: Peer, decided: readonly EditOutcome[]): Promise<DecidedEdits> {
+    const { scope, db, place, edits } = { scope: this.#scope, db: this.#db, place: this.#place, edits: this.#edits }
+    for (const call of this.#open.values()) scope.background.track(call.then(() => {}))
+    const examined = place.activeCount > 1 && decided.some(({ kind }) => kind === 'conflict')
+    const outcomes: readonly DecidedOutcome[] = !examined ? decided : await reviewConflicts(
+      { scope, db, place, edits, decider, call: this.#review, decide: some => this.#ask(decider, some, true) }, decided)
+    if (!this.#unknownOutcome && this.#open.size === 0) return { decider, outcomes }
+    return { decider, outcomes: outcomes.map(outcome => outcome.kind === 'updated' ? outcome : { kind: 'unknown' }) }
+  }
+
+  async #ask(decider: Peer, edits: readonly DocumentEdit[], force: boolean): Promise<UpdateDocumentsReply> {
+    const { decisionTimeoutMs } = this.#scope.options
+    const request = { edits, revsLimit: this.#db.revsLimit, ...partitionLimit(this.#db, this.#options), ...(force && { force }) }
+    const call = writeCall(decisionTimeoutMs, this.#context)
+    try {
+      return await decider.replica.updateDocuments(request, call)
+    } catch (error) {
+      if (asReplicaError(error).code !== 'missing_blob') throw error
+      await provideBlobs(this.#scope, decider, namedBlobs(edits), this.#place, call.requestId ?? '')
+      return await decider.replica.updateDocuments(request, call)
+    }
+  }
+
+  /** Stores on the decider what the other replicas have of the documents and it lacks. Who does not answer in time is not waited for. */
+  async #refresh(decider: Peer): Promise<void> {
+    const { access, readHealth } = this.#scope
+    const others = access.readers(this.#place).filter(peer => peer.node !== decider.node)
+    if (others.length === 0) return
+    const ids = [...new Set(this.#edits.map(edit => edit.id))]
+    const known = await mapBounded(ids, this.#scope.options.requestCallsMax, async id => {
+      const answers = await Promise.allSettled(others.filter(peer => !readHealth.isSuspect(peer.node)).map(peer => this.#leavesOn(peer, id)))
+      const leaves = answers.flatMap(answer => answer.status === 'fulfilled' ? answer.value : [])
+      return { id, revisions: [...new Set(leaves.map(leaf => leaf.revision))] }
+    })
+    const diffs = await decider.replica.diffRevisions(known.filter(each => each.revisions.length > 0), this.#review)
+    const lagging = diffs.filter(diff => diff.missing.length > 0).map(diff => diff.id)
+    await mapBounded(lagging, this.#scope.options.repairsRunningMax, id =>
+      convergeDocument(this.#scope, this.#db, this.#place, id, this.#context.requestId, peer => peer.node === decider.node, this.#review))
+  }
+
+  async #leavesOn(peer: Peer, id: string): Promise<readonly Leaf[]> {
+    try {
+      return (await peer.replica.openDocument({ id, body: false, tree: false }, this.#review))?.leaves ?? []
+    } catch (error) {
+      if (asReplicaError(error).code === 'timeout') this.#scope.readHealth.silent(peer.node)
+      throw error
+    }
+  }
+}

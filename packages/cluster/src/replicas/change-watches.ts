@@ -1,0 +1,211 @@
+import { formatRange, ReplicaError } from '@sectional/core'
+import type { ChangeRow, ReplicaCheckpoint, ShardId } from '@sectional/core'
+import type { Clock } from '@sectional/runtime'
+import type { CoordinatorOptions } from '../contracts/coordinator-options.ts'
+import type { Peer } from './replica-access.ts'
+import { asReplicaError } from './replica-failures.ts'
+import { ReplicaPolls } from './replica-polls.ts'
+
+/** Told once, of whichever comes first. */
+export interface ChangeSubscriber {
+  /** The replica now stands at `sequence`, beyond what the subscriber has seen. */
+  changed(sequence: number): void
+  failed(error: ReplicaError): void
+}
+
+/** What a subscriber waits on. */
+export interface ChangeWatch { remove(subscriber: ChangeSubscriber): void }
+
+export interface TailRequest {
+  readonly history: string
+  readonly since: number
+  /** The rows are to hold everything up to here. */
+  readonly target: number
+  readonly body: boolean
+}
+
+/** The first rows behind a place. */
+export interface Tail {
+  readonly rows: readonly ChangeRow[]
+  /** No more stood behind them. */
+  readonly complete: boolean
+}
+
+type WatchOptions = Pick<CoordinatorOptions,
+  'watchTimeoutMs' | 'watchesMax' | 'pollIntervalMs' | 'pollRoundMs' | 'pollsPerRound' | 'readTimeoutMs' | 'scanPageTimeoutMs' | 'tailRows' | 'tailBytes'>
+
+/**
+ * Who waits for changes on this node: one call waits on each replica for all feeds that read it, however many
+ * they are, and feeds that are woken together at the same place read the new rows once. When the link to a replica has no room for a
+ * call that waits, the replica is asked now and then instead.
+ */
+export class ChangeWatches {
+  readonly #options: WatchOptions
+  readonly #polls: ReplicaPolls
+  readonly #watchers = new Map<string, Watcher>()
+  readonly #tails = new Map<string, Promise<Tail>>()
+  #stopped = false
+
+  constructor(clock: Clock, options: WatchOptions) {
+    this.#options = options
+    this.#polls = new ReplicaPolls(clock, options)
+  }
+
+  /** Replicas that somebody waits on now. */
+  get size(): number { return this.#watchers.size }
+
+  /** No further replica may be waited on. */
+  get full(): boolean { return this.#watchers.size >= this.#options.watchesMax }
+
+  /**
+   * The subscriber is never called before this returns; removing it ends the wait. It fails with `overloaded` when the
+   * replica would be one more than may be waited on.
+   */
+  subscribe(peer: Peer, shard: ShardId, seen: ReplicaCheckpoint, subscriber: ChangeSubscriber): ChangeWatch {
+    const key = `${replicaKey(peer, shard)} ${seen.history}`
+    const watcher = this.#watchers.get(key) ?? this.#watch(key, peer, seen)
+    watcher.add(subscriber, seen.sequence)
+    return watcher
+  }
+
+  #watch(key: string, peer: Peer, seen: ReplicaCheckpoint): Watcher {
+    const refused = this.full
+    const watcher: Watcher = new Watcher(peer, seen, this.#options, this.#polls, () => {
+      if (this.#watchers.get(key) === watcher) this.#watchers.delete(key)
+    })
+    if (refused) watcher.refuse(new ReplicaError('overloaded', `changes feeds of this node wait on ${this.#options.watchesMax} replicas, as many as they may`))
+    else this.#watchers.set(key, watcher)
+    if (this.#stopped) watcher.stop()
+    return watcher
+  }
+
+  /** At most `tailRows`, and about `tailBytes`. */
+  tail(peer: Peer, shard: ShardId, { history, since, target, body }: TailRequest): Promise<Tail> {
+    // With another target it may have begun too early.
+    return shared(this.#tails, `${replicaKey(peer, shard)} ${history} ${since} ${target} ${body}`, () => this.#read(peer, { history, since, body }))
+  }
+
+  async #read(peer: Peer, request: Pick<TailRequest, 'history' | 'since' | 'body'>): Promise<Tail> {
+    const { tailRows, tailBytes, scanPageTimeoutMs } = this.#options
+    const rows: ChangeRow[] = []
+    let bytes = 0
+    const scan = { ...request, descending: false, locals: false, limit: tailRows }
+    for await (const page of peer.replica.scanChanges(scan, { timeoutMs: scanPageTimeoutMs })) {
+      rows.push(...page)
+      for (const row of page) bytes += row.body?.length ?? 0
+      if (bytes >= tailBytes) return { rows, complete: false }
+    }
+    return { rows, complete: rows.length < tailRows }
+  }
+
+  /** Fails every subscriber, now and later. */
+  stop(): void {
+    this.#stopped = true
+    for (const watcher of [...this.#watchers.values()]) watcher.stop()
+    this.#polls.stop()
+  }
+}
+
+/** Who has seen no life of a replica is told at once where it stands. */
+const noLife: ReplicaCheckpoint = { history: '', sequence: 0 }
+
+/** Waits on one life of one replica as long as somebody is interested. */
+class Watcher implements ChangeWatch {
+  readonly #peer: Peer
+  readonly #options: WatchOptions
+  readonly #polls: ReplicaPolls
+  readonly #onEnd: () => void
+  readonly #controller = new AbortController()
+  /** -> the sequence that each has seen. */
+  readonly #subscribers = new Map<ChangeSubscriber, number>()
+  #reached: ReplicaCheckpoint
+  #refusal: ReplicaError | undefined
+
+  constructor(peer: Peer, seen: ReplicaCheckpoint, options: WatchOptions, polls: ReplicaPolls, onEnd: () => void) {
+    this.#peer = peer
+    this.#reached = seen
+    this.#options = options
+    this.#polls = polls
+    this.#onEnd = onEnd
+    queueMicrotask(() => { void this.#run() })
+  }
+
+  add(subscriber: ChangeSubscriber, after: number): void {
+    const { sequence } = this.#reached
+    if (after < sequence) queueMicrotask(() => { if (this.#subscribers.delete(subscriber)) subscriber.changed(sequence) })
+    this.#subscribers.set(subscriber, after)
+  }
+
+  remove(subscriber: ChangeSubscriber): void {
+    if (this.#subscribers.delete(subscriber) && this.#subscribers.size === 0) this.stop()
+  }
+
+  stop(): void {
+    this.#onEnd()
+    this.#controller.abort()
+  }
+
+  /** Nobody may wait here: whoever subscribes fails with this. */
+  refuse(refusal: ReplicaError): void {
+    this.#refusal = refusal
+    this.stop()
+  }
+
+  /** Never rejects. Ends when a change has woken everybody: who wants to know of the next subscribes anew. */
+  async #run(): Promise<void> {
+    const { signal } = this.#controller
+    let failure = this.#refusal ?? new ReplicaError('closed', 'nobody waits for changes any more')
+    while (!signal.aborted && this.#subscribers.size > 0) {
+      try {
+        const reached = await this.#next(signal)
+        if (reached.history !== this.#reached.history) {
+          failure = new ReplicaError('not_hosted', `the replica on ${this.#peer.node} has begun another life`)
+          break
+        }
+        this.#reached = reached
+        this.#wake(reached.sequence)
+      } catch (error) {
+        failure = asReplicaError(error)
+        if (failure.code !== 'timeout' && failure.code !== 'overloaded') break
+      }
+    }
+    this.#onEnd()
+    const left = [...this.#subscribers.keys()]
+    this.#subscribers.clear()
+    for (const subscriber of left) subscriber.failed(failure)
+  }
+
+  /** Where the replica stands, when that has changed, or after a while when no call may wait there. @throws ReplicaError */
+  async #next(signal: AbortSignal): Promise<ReplicaCheckpoint> {
+    const { replica } = this.#peer
+    const { watchTimeoutMs, readTimeoutMs } = this.#options
+    try {
+      return await replica.waitForChange(this.#reached, { timeoutMs: watchTimeoutMs, signal })
+    } catch (error) {
+      if (asReplicaError(error).code !== 'overloaded') throw error
+    }
+    await this.#polls.turn(signal)
+    return await replica.waitForChange(noLife, { timeoutMs: readTimeoutMs, signal })
+  }
+
+  #wake(sequence: number): void {
+    for (const [subscriber, after] of this.#subscribers) {
+      if (sequence <= after) continue
+      this.#subscribers.delete(subscriber)
+      subscriber.changed(sequence)
+    }
+  }
+}
+
+function replicaKey(peer: Peer, { incarnation, range }: ShardId): string {
+  return `${peer.node} ${incarnation} ${formatRange(range)}`
+}
+
+/** The work under way for the key, or new work. */
+function shared<T>(running: Map<string, Promise<T>>, key: string, begin: () => Promise<T>): Promise<T> {
+  const known = running.get(key)
+  if (known !== undefined) return known
+  const work = begin().finally(() => running.delete(key))
+  running.set(key, work)
+  return work
+}

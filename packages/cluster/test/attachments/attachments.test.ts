@@ -1,0 +1,234 @@
+import { createHash } from 'node:crypto'
+import { ApiError, attachmentDigests, revisionHash, type AttachmentRecord } from '@sectional/core'
+import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import { expect } from 'chai'
+import { syncReplica } from '../../src/anti-entropy/replica-sync.ts'
+import { compareDigests } from '../../src/anti-entropy/digest-compare.ts'
+import type { CoordinatorNode } from '../../src/coordinator/coordinator-node.ts'
+import type { DocumentWrite } from '../../src/contracts/coordinator.ts'
+import { bytes, plainCall, ReplicaWorld, request } from '../replica-world.ts'
+
+const content = Buffer.alloc(400_000, 'content of an attachment ')
+const hash = createHash('sha256').update(content).digest('hex')
+const record: AttachmentRecord = {
+  name: 'f', contentType: 'image/x', revpos: 1, digest: createHash('md5').update(content).digest('base64'), blob: hash,
+  length: content.length, encoding: 'identity', storedLength: content.length,
+}
+
+async function* pieces(whole: Uint8Array, size = 50_000): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < whole.length; at += size) yield whole.subarray(at, at + size)
+}
+
+function write(id: string, attachments: readonly AttachmentRecord[] = [record]): DocumentWrite {
+  const body = bytes({})
+  return { id, parent: null, deleted: false, body, attachments, revisionHash: revisionHash({ deleted: false, parent: null, body, attachments: attachmentDigests(attachments) }) }
+}
+
+function read(world: ReplicaWorld, coordinator: CoordinatorNode, id = 'x', attachment = record): Promise<Buffer> {
+  return all(coordinator.readBlob(world.db, id, attachment, null, request()))
+}
+
+async function all(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const parts: Uint8Array[] = []
+  for await (const chunk of chunks) parts.push(chunk)
+  return Buffer.concat(parts)
+}
+
+async function holders(world: ReplicaWorld): Promise<string[]> {
+  const found = await Promise.all(world.nodes.map(async node => (await world.store(node).hasBlobs([hash], plainCall))[0] ? [node] : []))
+  return found.flat()
+}
+
+describe('content of attachments', () => {
+  it('goes to every replica at once, and is read back through any node', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('a')
+    expect(await coordinator.writeBlob(world.db, 'x', pieces(content), {}, request())).to.deep.equal({ hash, length: content.length })
+    const [outcome] = await coordinator.updateDocuments(world.db, [write('x')], {}, request())
+    expect(outcome).to.include({ kind: 'written', accepted: false })
+    await coordinator.stop()
+    expect(await holders(world)).to.deep.equal(['a', 'b', 'c'])
+    for (const node of world.nodes) {
+      const opened = await world.coordinator(node).openDocument(world.db, 'x', {}, request())
+      expect(opened?.attachments).to.deep.equal([record])
+      expect((await read(world, world.coordinator(node))).equals(content)).to.equal(true)
+    }
+  })
+
+  it('leaves a silent replica behind within a second, also when its disk is needed', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b'] })
+    world.faults.set('b', { kind: 'hang' })
+    const coordinator = world.coordinator('a')
+    const large = Buffer.alloc(1_000_000, 'x')
+    expect((await world.during(coordinator.writeBlob(world.db, 'x', pieces(large), {}, request()))).length).to.equal(large.length)
+    await world.during(coordinator.keepBlobs(world.db, 'x', [hash], request()))
+    expect(world.clock.monotonic()).to.be.below(1000)
+    world.faults.clear()
+    await world.during(coordinator.stop())
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
+
+  it('waits for w replicas, and for no more', async () => {
+    const world = new ReplicaWorld()
+    world.faults.set('c', { kind: 'hang' })
+    const coordinator = world.coordinator('a')
+    await coordinator.writeBlob(world.db, 'x', pieces(content.subarray(0, 1000)), {}, request())
+    expect(world.clock.monotonic()).to.equal(0)
+    await world.during(coordinator.stop())
+  })
+
+  it('leaves out a replica that takes nothing, and goes on without it', async () => {
+    const world = new ReplicaWorld()
+    world.faults.set('c', { kind: 'hang' })
+    const coordinator = world.coordinator('a')
+    await world.during(coordinator.writeBlob(world.db, 'x', pieces(content), {}, request()))
+    world.faults.clear()
+    const [outcome] = await coordinator.updateDocuments(world.db, [write('x')], {}, request())
+    expect(outcome).to.include({ kind: 'written', accepted: false })
+    await world.during(coordinator.stop())
+    expect(await holders(world)).to.deep.equal(['a', 'b', 'c'])
+  })
+
+  it('leaves nothing behind when the client goes away', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('a')
+    const gone = new Error('gone')
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield content
+      throw gone
+    }
+    const failure = await coordinator.writeBlob(world.db, 'x', broken(), {}, request()).catch((error: unknown) => error)
+    expect(failure).to.equal(gone)
+    expect(await holders(world)).to.deep.equal([])
+    await coordinator.stop()
+  })
+
+  it('fails when no replica can keep it', async () => {
+    const world = new ReplicaWorld()
+    for (const node of world.nodes) world.faults.set(node, { kind: 'fail', code: 'storage' })
+    const failure = await world.coordinator('a').writeBlob(world.db, 'x', pieces(content), {}, request()).catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(ApiError)
+    expect((failure as ApiError).error).to.equal('insufficient_storage')
+  })
+
+  it('is brought to the decider, and to the others, that lack it', async () => {
+    const world = new ReplicaWorld()
+    await world.store('c').writeBlob(pieces(content), plainCall)
+    const coordinator = world.coordinator('a')
+    const [outcome] = await coordinator.updateDocuments(world.db, [write('x')], { w: 3 }, request())
+    expect(outcome).to.include({ kind: 'written', accepted: false })
+    expect(await holders(world)).to.deep.equal(['a', 'b', 'c'])
+    await coordinator.stop()
+  })
+
+  it('that nobody has makes no document', async () => {
+    const world = new ReplicaWorld()
+    const failure = await world.coordinator('a').updateDocuments(world.db, [write('x')], {}, request()).catch((error: unknown) => error)
+    expect((failure as ApiError).reason).to.match(/content of an attachment/)
+    expect(await world.coordinator('a').openDocument(world.db, 'x', {}, request())).to.equal(null)
+  })
+
+  it('that is only on a replica that is away is asked for again later, and not called lost', async () => {
+    const faults: ((world: ReplicaWorld) => void)[] = [
+      world => world.faults.set('c', { kind: 'fail', code: 'unreachable' }),
+      world => world.faults.set('c', { kind: 'hang' }),
+      world => world.cut('a', 'c'),
+    ]
+    for (const fault of faults) {
+      const world = new ReplicaWorld()
+      await world.store('c').writeBlob(pieces(content), plainCall)
+      fault(world)
+      const coordinator = world.coordinator('a')
+      const refused = coordinator.updateDocuments(world.db, [write('x')], {}, request()).catch((error: unknown) => error)
+      expect(await world.during(refused)).to.include({ error: 'service unavailable' })
+      const unread = read(world, coordinator).catch((error: unknown) => error)
+      expect(await world.during(unread)).to.include({ error: 'service unavailable' })
+      await world.during(coordinator.stop())
+    }
+  })
+
+  for (const how of ['changed', 'lost'] as const) {
+    it(`that is ${how} on one disk is served from another, and repaired`, async () => {
+      const world = new ReplicaWorld()
+      const coordinator = world.coordinator('a')
+      await coordinator.writeBlob(world.db, 'x', pieces(content), { w: 3 }, request())
+      world.store('a').damageBlob(hash, how)
+      expect((await read(world, coordinator)).equals(content)).to.equal(true)
+      await coordinator.stop()
+      world.calls.length = 0
+      expect((await all(world.store('a').readBlob(hash, null, plainCall))).equals(content)).to.equal(true)
+    })
+  }
+
+  for (const [what, span] of [['all of it', null], ['a part of it', { start: 10, end: content.length - 10 }]] as const) {
+    it(`that is damaged in the middle comes from another disk from there on, and is repaired, when ${what} is read`, async () => {
+      const world = new ReplicaWorld()
+      const coordinator = world.coordinator('a')
+      await coordinator.writeBlob(world.db, 'x', pieces(content), { w: 3 }, request())
+      world.store('a').damageBlob(hash, 'changed', content.length >> 1)
+      const got = await all(coordinator.readBlob(world.db, 'x', record, span, request()))
+      expect(got.equals(content.subarray(span?.start ?? 0, span?.end))).to.equal(true)
+      await coordinator.stop()
+      expect((await all(world.store('a').readBlob(hash, null, plainCall))).equals(content)).to.equal(true)
+    })
+  }
+
+  it('goes on from another replica where a link broke', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b', 'c', 'd'], n: 3 })
+    const coordinator = world.coordinator('d')
+    await coordinator.writeBlob(world.db, 'x', pieces(content), { w: 3 }, request())
+    world.faults.set('a', { kind: 'break-scan', afterPages: 2 })
+    const large = { ...record, storedLength: 2_000_000 }
+    expect((await read(world, coordinator, 'x', large)).equals(content)).to.equal(true)
+    await coordinator.stop()
+  })
+
+  it('reaches the shard of another document', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b', 'c'], n: 1, q: 3 })
+    const coordinator = world.coordinator('a')
+    await coordinator.writeBlob(world.db, 'x', pieces(content), {}, request())
+    for (const id of ['p', 'q', 'r', 's', 't']) {
+      await coordinator.shareBlobs(world.db, 'x', id, [hash], request())
+      expect(await coordinator.updateDocuments(world.db, [write(id)], {}, request())).to.have.nested.property('[0].kind', 'written')
+      expect((await read(world, coordinator, id)).equals(content)).to.equal(true)
+    }
+    await coordinator.stop()
+  })
+})
+
+describe('anti-entropy of attachments', () => {
+  const options = { batchDocumentsMax: 3, batchBytesMax: 40, checkpointRows: 4 }
+
+  async function source(): Promise<MemoryShardReplica> {
+    const replica = new MemoryShardReplica({ history: 's' })
+    await replica.writeBlob(pieces(content), plainCall)
+    for (const id of ['one', 'two']) await replica.updateDocuments({ edits: [write(id)], revsLimit: 10 }, plainCall)
+    await replica.updateDocuments({ edits: [{ ...write('bare', []), attachments: undefined }], revsLimit: 10 } as never, plainCall)
+    return replica
+  }
+
+  it('brings the content before the revisions that name it', async () => {
+    const [from, to] = [await source(), new MemoryShardReplica({ history: 't' })]
+    await syncReplica({ source: from, target: to, revsLimit: 10, options, call: plainCall })
+    expect((await to.openDocument({ id: 'two', body: true, tree: false }, plainCall))?.attachments).to.deep.equal([record])
+    expect(await to.hasBlobs([hash], plainCall)).to.deep.equal([true])
+  })
+
+  it('copies the rest when content is lost at the source, and comes back for it', async () => {
+    const [from, to] = [await source(), new MemoryShardReplica({ history: 't' })]
+    from.damageBlob(hash, 'lost')
+    const pass = (): Promise<unknown> => syncReplica({ source: from, target: to, revsLimit: 10, options, call: plainCall })
+    expect(await pass().then(() => 'done', (error: { code: string }) => error.code)).to.equal('missing_blob')
+    expect(await to.openDocument({ id: 'bare', body: false, tree: false }, plainCall)).to.not.equal(null)
+    expect(await to.openDocument({ id: 'one', body: false, tree: false }, plainCall)).to.equal(null)
+    await from.writeBlob(pieces(content), plainCall)
+    await pass()
+    expect(await to.openDocument({ id: 'one', body: false, tree: false }, plainCall)).to.not.equal(null)
+  })
+
+  it('brings content with what a comparison of digests found', async () => {
+    const [from, to] = [await source(), new MemoryShardReplica({ history: 't' })]
+    expect(await compareDigests({ first: from, second: to, revsLimit: 10, buckets: 4, call: plainCall })).to.include({ documents: 3 })
+    expect(await to.hasBlobs([hash], plainCall)).to.deep.equal([true])
+  })
+})

@@ -1,0 +1,26 @@
+import { expect } from 'chai'
+import { ReplicaError } from '@sectional/core'
+import type { ReplicaErrorCode } from '@sectional/core'
+import { shardFailure } from '../../src/replicas/replica-failures.ts'
+
+describe('failures of all replicas of a shard', () => {
+  const told = (...codes: ReplicaErrorCode[]): string => {
+    const { error, reason } = shardFailure(codes.map(code => new ReplicaError(code, 'of a test')))
+    return `${error}: ${reason}`
+  }
+
+  it('call the content of an attachment lost only where every replica says so; others may have it, or their database may have just gone', () => {
+    expect(told('missing_blob', 'damaged_blob')).to.match(/^internal_server_error: The content of an attachment is whole on no replica/)
+    for (const code of ['unreachable', 'not_hosted', 'closed', 'timeout', 'overloaded'] as const) {
+      expect(told('missing_blob', code), code).to.match(/^service unavailable: The content of an attachment is whole on no replica of the shard that answers/)
+    }
+    expect(told('unreachable', 'not_hosted')).to.equal('service unavailable: No DB shards could be opened.')
+  })
+
+  it('ask a client to come back where they are overloaded, and name a full disk before all else', () => {
+    expect(told('overloaded', 'unreachable')).to.match(/^service unavailable/)
+    expect(told('overloaded', 'storage')).to.match(/^insufficient_storage/)
+    expect(told('timeout', 'not_hosted')).to.match(/^timeout/)
+    expect(told('unreachable')).to.equal('service unavailable: No DB shards could be opened.')
+  })
+})

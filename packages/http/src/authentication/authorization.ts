@@ -1,0 +1,80 @@
+/** Who may do what: the table of api.md A1. The rules that a route names are checked before its handler runs. */
+import { ApiError, isJsonObject } from '@sectional/core'
+import type { DatabaseRecord, DatabaseSecurity } from '@sectional/cluster'
+import type { User } from '../request/user.ts'
+
+export function requireServerAdmin(user: User): void {
+  if (!user.admin) throw new ApiError('not_server_admin')
+}
+
+export function requireMetricsReader(user: User): void {
+  if (!user.admin && !user.roles.includes('_metrics')) {
+    throw new ApiError('unauthorized', 'You are not a server admin or read-only metrics user')
+  }
+}
+
+export function requireAuthenticated(user: User): void {
+  if (user.name === null && !user.admin) throw new ApiError('unauthorized', 'You are not an authenticated user')
+}
+
+/** Members, database administrators and server administrators; everybody where no member is named. */
+export function requireMember(user: User, database: DatabaseRecord): void {
+  if (user.admin || isMember(user, database.security)) return
+  throw user.name === null
+    ? new ApiError('unauthorized', 'You are not authorized to access this db.')
+    : new ApiError('forbidden', 'You are not allowed to access this db.')
+}
+
+/** For what a handler does with a design document, the security object or a limit: 401 for anonymous, 403 for named users. */
+export function requireDatabaseAdmin(user: User, database: DatabaseRecord): void {
+  if (isDatabaseAdmin(user, database)) return
+  throw new ApiError(user.name === null ? 'unauthorized' : 'forbidden', 'You are not a db or server admin.')
+}
+
+/** For maintenance paths: 401 for everybody. */
+export function requireMaintenanceAdmin(user: User, database: DatabaseRecord): void {
+  if (!isDatabaseAdmin(user, database)) throw new ApiError('unauthorized', 'You are not a server or db admin.')
+}
+
+export function isDatabaseAdmin(user: User, database: DatabaseRecord): boolean {
+  return user.admin || isNamed(user, section(database.security, 'admins'))
+}
+
+function isMember(user: User, security: DatabaseSecurity): boolean {
+  const members = section(security, 'members') ?? section(security, 'readers')
+  if (texts(members, 'names').length === 0 && texts(members, 'roles').length === 0) return true
+  return isNamed(user, members) || isNamed(user, section(security, 'admins'))
+}
+
+function isNamed(user: User, people: Record<string, unknown> | undefined): boolean {
+  if (people === undefined) return false
+  if (user.name !== null && texts(people, 'names').includes(user.name)) return true
+  const roles = texts(people, 'roles')
+  return user.roles.some(role => roles.includes(role))
+}
+
+function section(security: DatabaseSecurity, name: string): Record<string, unknown> | undefined {
+  const value = security[name]
+  return isJsonObject(value) ? value : undefined
+}
+
+function texts(people: Record<string, unknown> | undefined, key: string): readonly unknown[] {
+  const value = people?.[key]
+  return Array.isArray(value) ? value : []
+}
+
+/** @throws ApiError `bad_request` when a list of names or roles is not a list of texts */
+export function checkSecurityShape(security: Record<string, unknown>): void {
+  for (const key of ['admins', 'members', 'readers']) {
+    const people = security[key]
+    if (people === undefined) continue
+    if (!isJsonObject(people)) throw new ApiError('bad_request', 'admins or members must be a JSON list of strings')
+    for (const list of ['names', 'roles']) {
+      const value = people[list]
+      if (value === undefined) continue
+      if (!Array.isArray(value) || !value.every(item => typeof item === 'string')) {
+        throw new ApiError('bad_request', `${list} must be a JSON list of strings`)
+      }
+    }
+  }
+}

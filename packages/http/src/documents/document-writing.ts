@@ -1,0 +1,125 @@
+/** From a client's JSON to a write, and from the outcome of a write to an answer. */
+import {
+  ApiError, attachmentDigests, checkDocumentId, errorRegistry, formatRevision, parseRevision, revisionHash,
+  type AttachmentRecord, type DocumentIdRules, type ErrorName, type ParsedDocument,
+} from '@sectional/core'
+import type { DatabaseRecord, DocumentWrite, WriteOutcome } from '@sectional/cluster'
+import { checkDesignDocument } from './design-document.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+import { sendJson, taggedRevision } from '../messages/response.ts'
+import { documentTooLarge } from '../settings/size-limits.ts'
+
+export const designPrefix = '_design/'
+export const localPrefix = '_local/'
+
+/** Databases whose documents the server itself acts on; writing them unprocessed would keep passwords in plain text. */
+const managedDatabases = new Set(['_users', '_replicator'])
+
+export function documentIdRules(database: DatabaseRecord, services: Services): DocumentIdRules {
+  const max = services.settings.documentIdBytesMax
+  return max === Infinity ? { partitioned: database.partitioned } : { partitioned: database.partitioned, maxLength: max }
+}
+
+/**
+ * Checks that hold for every document that a client writes, whatever the endpoint.
+ * @throws ApiError
+ */
+export function checkWrittenDocument(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): void {
+  const tooLarge = checkDocumentSize(id, document, services)
+  if (tooLarge !== null) throw tooLarge
+  checkDocumentContent(id, document, database, services)
+}
+
+/** `document_too_large`, or null. */
+export function checkDocumentSize(id: string, { body }: ParsedDocument, { settings }: Services): ApiError | null {
+  return body.length > settings.documentBytesMax ? documentTooLarge(id, body.length, settings.documentBytesMax) : null
+}
+
+/**
+ * What `checkWrittenDocument` checks besides the size.
+ * @throws ApiError
+ */
+export function checkDocumentContent(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): void {
+  if (managedDatabases.has(database.name) && !id.startsWith(designPrefix)) {
+    throw new ApiError('not_implemented', `Writing documents to ${database.name} is not available in this version.`)
+  }
+  if (id.startsWith(designPrefix) && !document.deleted) checkDesignDocument(document.body, database)
+}
+
+/** The revision that a request names in the document, the query and If-Match, which must agree; null: none. */
+export function namedRevision(request: RequestContext, documentRevision: string | null): string | null {
+  const inQuery = request.query.get('rev')
+  const header = request.header('if-match')
+  if (inQuery === undefined && header === undefined) return documentRevision
+  const queried = inQuery === undefined ? null : formatRevision(parseRevision(inQuery))
+  if (queried !== null && documentRevision !== null && queried !== documentRevision) {
+    throw new ApiError('bad_request', 'Document rev from request body and query string have different values')
+  }
+  const named = documentRevision ?? queried
+  if (header === undefined) return named
+  const matched = formatRevision(parseRevision(taggedRevision(header)))
+  if (named !== null && named !== matched) throw new ApiError('bad_request', 'Document rev and etag have different values')
+  return matched
+}
+
+/**
+ * The revision of a document that is written with `new_edits=false`.
+ * @throws ApiError when none is named
+ */
+export function requireRevision(named: string | null): string {
+  if (named === null) throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
+  return named
+}
+
+export function keepsRevision({ query }: RequestContext): boolean {
+  return query.get('new_edits') === 'false'
+}
+
+/** Copies are written with the default quorum, whatever the request says (api.md A5.3). */
+export function writeQuorum({ method, query }: RequestContext): number | undefined {
+  return method === 'COPY' ? undefined : query.quorum('w')
+}
+
+export function isBatched({ query }: RequestContext): boolean {
+  return query.get('batch') === 'ok'
+}
+
+/** The answer to `batch=ok`. */
+export function answerBatched(id: string, request: RequestContext, services: Services): void {
+  sendJson(request, services, 202, { ok: true, id })
+}
+
+export function documentWrite(
+  id: string, parent: string | null, deleted: boolean, body: Uint8Array, attachments?: readonly AttachmentRecord[],
+): DocumentWrite {
+  if (attachments === undefined) return { id, parent, deleted, body, revisionHash: revisionHash({ deleted, parent, body }) }
+  return { id, parent, deleted, body, attachments, revisionHash: revisionHash({ deleted, parent, body, attachments: attachmentDigests(attachments) }) }
+}
+
+const comeBack = { 'Retry-After': '1' }
+
+/**
+ * The written revision.
+ * @throws ApiError for a conflict and for what the coordinator could not do
+ */
+export function requireWritten(outcome: WriteOutcome): { readonly revision: string; readonly accepted: boolean } {
+  switch (outcome.kind) {
+    case 'written': return outcome
+    case 'conflict': throw new ApiError('conflict')
+    case 'error': throw new ApiError(registryName(outcome.error, outcome.status), outcome.reason, outcome.status === 503 ? { headers: comeBack } : {})
+  }
+}
+
+function registryName(error: string, status: number): ErrorName {
+  for (const [name, entry] of Object.entries(errorRegistry)) {
+    if (entry.error === error && entry.status === status) return name as ErrorName
+  }
+  return 'internal_server_error'
+}
+
+/** The id of a document as posted: given, or made here. */
+export function postedId(document: ParsedDocument, database: DatabaseRecord, services: Services): string {
+  if (document.id === null) return checkDocumentId(services.uuids.next(), { partitioned: database.partitioned })
+  return checkDocumentId(document.id, documentIdRules(database, services))
+}

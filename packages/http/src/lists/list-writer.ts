@@ -1,0 +1,55 @@
+/** The rows of a list with CouchDB's framing: `\r\n` between rows, members of the head in their order. */
+import type { SplicedDocument } from '@sectional/core'
+import type { JsonWriter } from '../messages/json-writer.ts'
+
+export type DocumentWriter = (writer: JsonWriter) => Promise<void> | undefined
+
+export interface ListHead {
+  readonly total: number | null
+  readonly offset: number | null
+  /** Present when asked for; null with `keys`. */
+  readonly updateSequence?: string | null
+}
+
+export class ListWriter {
+  readonly #writer: JsonWriter
+  #rows = 0
+
+  constructor(writer: JsonWriter, head: ListHead) {
+    this.#writer = writer
+    const sequence = head.updateSequence === undefined ? '' : `,"update_seq":${JSON.stringify(head.updateSequence)}`
+    writer.text(`{"total_rows":${head.total},"offset":${head.offset}${sequence},"rows":[\r\n`)
+  }
+
+  /** @param doc undefined: no member `doc`; null: a tombstone's; a function writes what does not fit into memory */
+  row(id: string, revision: string, deleted: boolean, doc: SplicedDocument | DocumentWriter | null | undefined): Promise<void> | undefined {
+    const key = JSON.stringify(id)
+    const row = `${this.#begin()}{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${deleted ? ',"deleted":true}' : '}'}`
+    this.#writer.text(doc === undefined ? row : `${row},"doc":`)
+    if (typeof doc === 'function') return this.#writeDocument(doc)
+    if (doc === null) this.#writer.text('null')
+    else if (doc !== undefined) this.#writer.document(doc)
+    this.#writer.text('}')
+    return this.#writer.flushFull()
+  }
+
+  async #writeDocument(write: DocumentWriter): Promise<void> {
+    await write(this.#writer)
+    this.#writer.text('}')
+    await this.#writer.flushFull()
+  }
+
+  unknownKey(key: unknown): Promise<void> | undefined {
+    this.#writer.text(`${this.#begin()}${JSON.stringify({ key, error: 'not_found' })}`)
+    return this.#writer.flushFull()
+  }
+
+  end(): void {
+    this.#writer.text('\r\n]}')
+  }
+
+  /** What stands between two rows. */
+  #begin(): string {
+    return this.#rows++ > 0 ? ',\r\n' : ''
+  }
+}

@@ -1,0 +1,177 @@
+/** Request bodies: size, content coding, content type, JSON. */
+import { gunzipSync } from 'node:zlib'
+import { ApiError, checkStructure, isJsonObject, parseDocument, parseDocumentInSlices, parseJson, parseJsonInSlices, SMALL_JSON_BYTES, type JsonObject, type ParsedDocument } from '@sectional/core'
+import { BodyTooLargeError, CompressionError } from '@sectional/runtime'
+
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+import { gzipTooLarge, requestTooLarge, type RequestLimit } from '../settings/size-limits.ts'
+
+const requestSizeSetting = 'chttpd/max_http_request_size'
+
+/**
+ * The whole body, decoded from gzip when the client says so. Counted against the node's budget until the request ends.
+ * @param limit of the body as sent and as decoded; by default that of the node
+ */
+export async function readBody(request: RequestContext, services: Services, limit = bodyLimit(services)): Promise<Uint8Array> {
+  const startedAt = services.runtime.clock.monotonic()
+  const bytes = await receive(request, services, limit)
+  request.bodyTimeMs += services.runtime.clock.monotonic() - startedAt
+  return decodeContent(request, services, bytes, limit)
+}
+
+function bodyLimit({ options, settings }: Services): RequestLimit {
+  const { bodyBytesMax } = options
+  const { requestBytesMax } = settings
+  return bodyBytesMax < requestBytesMax ? { bytes: bodyBytesMax, setting: 'limits/body_bytes' } : { bytes: requestBytesMax, setting: requestSizeSetting }
+}
+
+async function receive(request: RequestContext, { admission }: Services, limit: RequestLimit): Promise<Uint8Array> {
+  const { exchange } = request
+  const announced = exchange.headers['content-length']
+  if (announced === undefined && exchange.headers['transfer-encoding'] === undefined) return emptyBody
+  const length = Number(announced ?? 0)
+  if (length > limit.bytes) throw requestTooLarge(length, limit)
+  admission.checkBody(length)
+  try {
+    return await exchange.readBody(limit.bytes, bytes => admission.reserveBody(request, bytes))
+  } catch (error) {
+    throw error instanceof BodyTooLargeError ? requestTooLarge(undefined, limit, error) : error
+  }
+}
+
+const emptyBody = new Uint8Array(0)
+
+function decodeContent(request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit): Uint8Array | Promise<Uint8Array> {
+  const coding = request.exchange.headers['content-encoding']
+  if (coding === undefined || coding === 'identity') return bytes
+  if (coding !== 'gzip') throw new ApiError('bad_content_type', `${coding} is not a supported content encoding.`)
+  return bytes.length <= smallGzipBytes ? inflateAtOnce(request, services, bytes, limit) : inflate(request, services, bytes, limit)
+}
+
+/** Compressed bodies up to this size are inflated on the spot: that takes a few milliseconds. */
+const smallGzipBytes = 8 * 1024
+/** Decoded bytes up to which the ratio of compression does not matter: documents of one repeated text are compressed 1,000 times. */
+const freeRatioBytes = 4 * 1024 * 1024
+
+/** What a gzip body may become: `limits/gzip_ratio` times its size, and no more than a body that is not compressed. */
+function inflatedMax(bytes: Uint8Array, { options }: Services, limit: RequestLimit): number {
+  return Math.min(limit.bytes, Math.max(freeRatioBytes, bytes.length * options.gzipRatioMax))
+}
+
+function inflatedTooLarge(bytes: Uint8Array, services: Services, limit: RequestLimit, cause?: unknown): ApiError {
+  return inflatedMax(bytes, services, limit) === limit.bytes ? requestTooLarge(undefined, limit, cause) : gzipTooLarge(bytes.length, services.options.gzipRatioMax, freeRatioBytes)
+}
+
+function inflateAtOnce(request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit): Uint8Array {
+  let inflated: Uint8Array
+  try {
+    inflated = gunzipSync(bytes, { maxOutputLength: inflatedMax(bytes, services, limit) })
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw inflatedTooLarge(bytes, services, limit, error)
+    throw badGzip(error)
+  }
+  services.admission.reserveBody(request, inflated.length)
+  return inflated
+}
+
+/** On the thread pool, chunk by chunk, so that a body which becomes too large is noticed early. */
+async function inflate(request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit): Promise<Uint8Array> {
+  const lengthMax = inflatedMax(bytes, services, limit)
+  const chunks: Uint8Array[] = []
+  let length = 0
+  try {
+    for await (const chunk of services.runtime.compression.gunzip(once(bytes))) {
+      length += chunk.length
+      if (length > lengthMax) throw inflatedTooLarge(bytes, services, limit)
+      services.admission.reserveBody(request, chunk.length)
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw error instanceof CompressionError ? badGzip(error) : error
+  }
+  return Buffer.concat(chunks)
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  yield bytes
+}
+
+function badGzip(cause: unknown): ApiError {
+  return new ApiError('bad_request', 'Request body is not properly gzipped.', { cause })
+}
+
+/** The body as it comes, for what is not kept in memory. @throws ApiError `too_large` above `chttpd/max_http_request_size` */
+export async function* requestChunks(request: RequestContext, services: Services): AsyncGenerator<Uint8Array, void, undefined> {
+  const { exchange } = request
+  const limit = { bytes: services.settings.requestBytesMax, setting: requestSizeSetting }
+  const announced = exchange.headers['content-length']
+  if (announced !== undefined && Number(announced) > limit.bytes) throw requestTooLarge(Number(announced), limit)
+  if (announced === undefined && exchange.headers['transfer-encoding'] === undefined) return
+  let bytes = 0
+  for await (const chunk of exchange.body) {
+    bytes += chunk.length
+    if (bytes > limit.bytes) throw requestTooLarge(bytes, limit)
+    yield chunk
+  }
+}
+
+/** @throws ApiError `bad_content_type` unless the body is announced as JSON; an absent type counts as wrong */
+export function requireJsonType(request: RequestContext): void {
+  const type = request.exchange.headers['content-type']
+  if (type === 'application/json') return
+  const name = type?.split(';', 1)[0]?.trim().toLowerCase()
+  if (name !== 'application/json') throw new ApiError('bad_content_type', 'Content-Type must be application/json')
+}
+
+/** What is to be parsed as JSON. @throws ApiError `missing_body` when the request has no body, not even an empty one */
+export async function readJsonBytes(request: RequestContext, services: Services): Promise<Uint8Array> {
+  const { headers } = request.exchange
+  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) throw new ApiError('missing_body')
+  return readBody(request, services)
+}
+
+/** Any JSON value, whatever the content type says. */
+export async function readJson(request: RequestContext, services: Services): Promise<unknown> {
+  return parseBody(await readJsonBytes(request, services), request, services)
+}
+
+/** @throws ApiError when the body is no JSON object */
+export async function readJsonObject(request: RequestContext, services: Services): Promise<JsonObject> {
+  return parseBodyObject(await readJsonBytes(request, services), request, services)
+}
+
+/** @throws ApiError as `parseBody`, and when it is no JSON object */
+export async function parseBodyObject(bytes: Uint8Array, request: RequestContext, services: Services): Promise<JsonObject> {
+  const value = await parseBody(bytes, request, services)
+  if (!isJsonObject(value)) throw new ApiError('not_an_object')
+  return value
+}
+
+/** What a parsed value or a name takes in memory, about. */
+const valueBytes = 64
+
+/**
+ * The JSON value of a body that is no document. A large one is looked at in slices before it is parsed.
+ * @throws ApiError `too_large` for more values than `limits/json_values`, and the errors of `parseJson`
+ */
+async function parseBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<unknown> {
+  if (bytes.length <= SMALL_JSON_BYTES) return parseJson(bytes)
+  const { admission, options, runtime: { turns } } = services
+  const values = await turns.run(checkStructure(bytes, { valuesMax: options.jsonValuesMax, setting: 'limits/json_values' }))
+  admission.reserveParsed(request, bytes.length + values * valueBytes)
+  return turns.run(parseJsonInSlices(bytes))
+}
+
+/** The document of a request. @throws ApiError as `readJsonBytes` and `parseDocumentBody` */
+export async function readDocumentBody(request: RequestContext, services: Services): Promise<ParsedDocument> {
+  const bytes = await readJsonBytes(request, services)
+  return bytes.length <= SMALL_JSON_BYTES ? parseDocument(bytes) : parseDocumentBody(bytes, request, services)
+}
+
+/** The document that a body is. @throws ApiError as `parseDocument` and `parseDocumentInSlices` */
+export async function parseDocumentBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<ParsedDocument> {
+  if (bytes.length <= SMALL_JSON_BYTES) return parseDocument(bytes)
+  services.admission.reserveParsed(request, bytes.length)
+  return services.runtime.turns.run(parseDocumentInSlices(bytes))
+}

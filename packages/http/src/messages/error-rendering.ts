@@ -1,0 +1,110 @@
+/** The one place where errors become answers. */
+import { crc32 } from 'node:zlib'
+import { ApiError, errorRegistry, ReplicaError } from '@sectional/core'
+import { BodyTooLargeError, BodyTooSlowError, ClientGoneError, StorageError } from '@sectional/runtime'
+import { sendJson } from './response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+
+/** In metrics and logs only, as nginx counts clients that went away. */
+const clientGoneStatus = 499
+
+export function renderError(request: RequestContext, services: Services, thrown: unknown): void {
+  if (isClientGone(thrown) || request.signal.aborted) return abandon(request, services, thrown)
+  if (request.exchange.headersSent) return breakOff(request, services, thrown)
+  const error = afterDeletion(request, services, toApiError(request, thrown))
+  if (error.status >= 500 && error.status !== 501 && error.status !== 503) report(request, services, thrown)
+  const headers: Record<string, string> = { ...error.headers }
+  if (error.status === 401) challenge(request, services, headers)
+  const body: Record<string, unknown> = { error: error.error, reason: error.reason }
+  if (error.error === 'unknown_error') body['ref'] = crc32(stackOf(thrown))
+  sendJson(request, services, error.status, body, headers)
+}
+
+/** Whether the client's absence is the cause: a layer that passes a body on wraps the error of its source. */
+function isClientGone(thrown: unknown): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause) if (error instanceof ClientGoneError) return true
+  return false
+}
+
+/** Nobody is left to answer. Whatever the work failed with afterwards is no fault of the server. */
+function abandon(request: RequestContext, services: Services, thrown: unknown): void {
+  request.status = clientGoneStatus
+  request.writer?.abort()
+  request.writer = null
+  services.runtime.log.debug({ requestId: request.requestId, route: request.route, error: String(thrown) }, 'the client is gone')
+}
+
+/** The client sees a truncated body, never one that ends well. */
+function breakOff(request: RequestContext, services: Services, thrown: unknown): void {
+  const writer = request.writer
+  request.writer = null
+  writer?.abort()
+  report(request, services, thrown)
+}
+
+function toApiError(request: RequestContext, thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown
+  if (thrown instanceof BodyTooSlowError) return bodyTooSlow(request, thrown)
+  if (thrown instanceof BodyTooLargeError) return new ApiError('too_large', undefined, { cause: thrown })
+  if (thrown instanceof ReplicaError) return fromReplica(thrown)
+  if (thrown instanceof StorageError) return fromStorage(thrown)
+  return new ApiError('unknown_error', 'The request failed inside the server; its log has the details under this request id.', { cause: thrown })
+}
+
+function bodyTooSlow({ exchange, user }: RequestContext, cause: BodyTooSlowError): ApiError {
+  const { graceMs, bytesPerSecond } = exchange.bodyPace!
+  const allowed = `${graceMs / 1000} s and a second for each ${bytesPerSecond} bytes are allowed for the body`
+  return new ApiError('request_timeout', `The body came too slowly: ${allowed}.${user.name === null ? ' Clients that send credentials have more time.' : ''}`, { cause })
+}
+
+/** Where a database was deleted under a request there is no replica left to answer: no fault of the server. */
+const withoutReplicas: ReadonlySet<string> = new Set([errorRegistry.internal_server_error.error, errorRegistry.service_unavailable.error])
+
+function afterDeletion(request: RequestContext, services: Services, error: ApiError): ApiError {
+  const { namedDatabase } = request
+  if (!withoutReplicas.has(error.error) || namedDatabase === null || !services.feeds.isGone(namedDatabase)) return error
+  return new ApiError('database_missing', undefined, { cause: error })
+}
+
+function fromReplica(error: ReplicaError): ApiError {
+  switch (error.code) {
+    case 'overloaded':
+    case 'closed':
+      return new ApiError('service_unavailable', undefined, { headers: { 'Retry-After': '1' }, cause: error })
+    case 'timeout':
+      return new ApiError('timeout', undefined, { cause: error })
+    case 'unreachable':
+    case 'not_hosted':
+      return new ApiError('service_unavailable', 'No DB shards could be opened.', { headers: { 'Retry-After': '1' }, cause: error })
+    default:
+      return new ApiError('internal_server_error', 'No DB shards could be opened.', { cause: error })
+  }
+}
+
+/** What this node was to keep for itself: the request is refused, or its outcome unknown. */
+function fromStorage(error: StorageError): ApiError {
+  const reason = error.code === 'full' ? 'The disk of this node is full.' : `The disk of this node does not take what is to be stored (${error.code}).`
+  return new ApiError('service_unavailable', `${reason} Ask another node, or try again later.`, { headers: { 'Retry-After': '5' }, cause: error })
+}
+
+/** CouchDB sends no challenge of its own accord, so that browsers do not ask for a password. */
+function challenge(request: RequestContext, services: Services, headers: Record<string, string>): void {
+  const { settings } = services
+  const wanted = request.header('x-couchdb-www-authenticate') ?? settings.wwwAuthenticate
+    ?? (settings.requireValidUser ? 'Basic realm="server"' : undefined)
+  if (wanted !== undefined) headers['WWW-Authenticate'] = wanted
+}
+
+function report(request: RequestContext, services: Services, thrown: unknown): void {
+  const fields = { requestId: request.requestId, route: request.route, error: stackOf(thrown) }
+  const isDiskFailure = thrown instanceof StorageError || (thrown instanceof ReplicaError && thrown.code === 'storage')
+  if (isDiskFailure) services.diskFailures.error(thrown.code, fields, 'request failed')
+  else services.runtime.log.error(fields, 'request failed')
+}
+
+function stackOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown)
+  const cause = thrown.cause === undefined ? '' : `\ncaused by ${stackOf(thrown.cause)}`
+  return `${thrown.stack ?? thrown.message}${cause}`
+}

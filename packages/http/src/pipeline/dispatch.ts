@@ -1,0 +1,155 @@
+/** Finds the route of a request, checks who may use it, and runs its handler. */
+import { ApiError, checkDatabaseName } from '@sectional/core'
+import type { DatabaseRecord } from '@sectional/cluster'
+import {
+  requireAuthenticated, requireMaintenanceAdmin, requireMember, requireMetricsReader, requireServerAdmin,
+} from '../authentication/authorization.ts'
+import { origin, sendRedirect } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Access, Resource } from './resource.ts'
+import type { Match, Router } from './router.ts'
+import { splitTarget } from '../request/request-path.ts'
+import type { Services } from '../services/services.ts'
+
+export interface Routes {
+  readonly server: Router<Resource>
+  /** Paths below a database, without its name. */
+  readonly database: Router<Resource>
+  /** `/{db}` itself. */
+  readonly databaseRoot: Resource
+}
+
+/** Names with an underscore that are databases all the same. */
+const systemDatabases = new Set(['_users', '_replicator', '_global_changes', '_metadata'])
+const listPaths = new Set(['_all_docs', '_changes'])
+const designPrefix = '_design/'
+const localPrefix = '_local/'
+
+export function dispatch(routes: Routes, request: RequestContext, services: Services): void | Promise<void> {
+  requireUser(request, services)
+  const first = request.segments[0]
+  if (first === undefined || first === 'favicon.ico' || (first.startsWith('_') && !systemDatabases.has(first))) return dispatchServer(routes, request, services)
+  return dispatchDatabase(routes, first, request, services)
+}
+
+/** `require_valid_user`: nobody stays anonymous. */
+function requireUser(request: RequestContext, services: Services): void {
+  const { settings } = services
+  if (request.user.name !== null || !(settings.requireValidUser || settings.requireValidUserExceptForUp)) return
+  const first = request.segments[0]
+  if (first === '_session' && request.method === 'POST') return
+  if (first === '_up' && settings.requireValidUserExceptForUp) return
+  throw new ApiError('unauthorized', 'Authentication required.')
+}
+
+function dispatchServer(routes: Routes, request: RequestContext, services: Services): void | Promise<void> {
+  const { segments, user } = request
+  const match = routes.server.match(segments, 0)
+  if (match === null) {
+    requireServerAdmin(user)
+    const known = routes.server.hasLiteral(segments[0]!)
+    if (!known && segments.length === 1 && (request.method === 'PUT' || request.method === 'DELETE')) checkDatabaseName(segments[0]!)
+    throw known ? new ApiError('missing') : new ApiError('database_missing')
+  }
+  request.params = match.params
+  request.route = match.resource.name
+  checkServerAccess(match.resource.access, request, services)
+  if (match.resource.access === 'database-list') requireService(request, services)
+  return handle(match.resource, request, services)
+}
+
+function checkServerAccess(access: Access, { user }: RequestContext, services: Services): void {
+  switch (access) {
+    case 'public': return
+    case 'metrics': return requireMetricsReader(user)
+    case 'authenticated': return requireAuthenticated(user)
+    case 'database-list': return services.settings.adminOnlyAllDatabases ? requireServerAdmin(user) : undefined
+    default: return requireServerAdmin(user)
+  }
+}
+
+function dispatchDatabase(routes: Routes, name: string, request: RequestContext, services: Services): void | Promise<void> {
+  const { segments, method } = request
+  const match = segments.length === 1
+    ? { resource: routes.databaseRoot, params: [name] }
+    : routes.database.match(documentSegments(segments, method), 1)
+  request.route = match?.resource.name ?? 'unknown'
+  requireService(request, services)
+  if (segments.length === 1 && (method === 'PUT' || method === 'DELETE')) {
+    requireServerAdmin(request.user)
+    request.params = [name]
+    return handle(routes.databaseRoot, request, services)
+  }
+  if (name.startsWith('_') && listPaths.has(segments[1] ?? '')) requireServerAdmin(request.user)
+  const database = services.control.state()?.databases.get(name)
+  return database === undefined
+    ? dispatchUnknown(name, match, request, services)
+    : dispatchKnown(database, match, request, services)
+}
+
+/** @throws ApiError `service_unavailable` with the reason while this node must not serve the request */
+function requireService(request: RequestContext, { control }: Services): void {
+  const reason = isWrite(request) ? control.writesRefusedReason() : control.unavailableReason()
+  if (reason !== null) throw new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '1' } })
+}
+
+/** Other POST requests to a database read, or start upkeep of what is stored. */
+const writingPosts = new Set(['database', 'document', 'design-document', 'bulk-docs', 'purge'])
+
+function isWrite({ method, route }: RequestContext): boolean {
+  switch (method) {
+    case 'GET': case 'HEAD': return false
+    case 'POST': return writingPosts.has(route)
+    default: return true
+  }
+}
+
+/** Another node may have created it a moment ago. */
+async function dispatchUnknown(name: string, match: Match<Resource> | null, request: RequestContext, services: Services): Promise<void> {
+  const database = await services.control.confirmAbsent(name)
+  if (database === undefined) throw new ApiError('database_missing')
+  await dispatchKnown(database, match, request, services)
+}
+
+function dispatchKnown(database: DatabaseRecord, match: Match<Resource> | null, request: RequestContext, services: Services): void | Promise<void> {
+  request.database = database
+  checkDatabaseAccess(match?.resource.access ?? 'member', request, database)
+  if (request.method === 'GET' && request.segments[1]?.startsWith(designPrefix)) return redirectToPlainSlash(request, services)
+  if (match === null) throw new ApiError('missing')
+  const { idPrefix } = match.resource
+  request.params = idPrefix === undefined ? match.params : [idPrefix + match.params[0], ...match.params.slice(1)]
+  return handle(match.resource, request, services)
+}
+
+function checkDatabaseAccess(access: Access, { user }: RequestContext, database: DatabaseRecord): void {
+  switch (access) {
+    case 'server-admin': return requireServerAdmin(user)
+    case 'maintenance': return requireMaintenanceAdmin(user, database)
+    default: return requireMember(user, database)
+  }
+}
+
+/** `_design%2Fx` and `_local%2Fx` as two segments, like the plain form. */
+function documentSegments(segments: readonly string[], method: string): readonly string[] {
+  const id = segments[1]!
+  if (!id.startsWith('_')) return segments
+  const prefix = id.startsWith(localPrefix) ? localPrefix : id.startsWith(designPrefix) && method !== 'GET' ? designPrefix : null
+  if (prefix === null || id.length === prefix.length) return segments
+  return [segments[0]!, prefix.slice(0, -1), id.slice(prefix.length), ...segments.slice(2)]
+}
+
+const encodedDesign = /\/_design%2f/i
+
+function redirectToPlainSlash(request: RequestContext, services: Services): void {
+  const { path, search } = splitTarget(request.exchange.target)
+  const plain = path.replace(encodedDesign, '/_design/')
+  sendRedirect(request, services, 301, `${origin(request)}${plain}${search === '' ? '' : `?${search}`}`)
+}
+
+function handle(resource: Resource, request: RequestContext, services: Services): void | Promise<void> {
+  const handler = Object.hasOwn(resource.methods, request.method) ? resource.methods[request.method] : resource.methods['*']
+  if (handler === undefined) {
+    throw new ApiError('method_not_allowed', `Only ${resource.allow} allowed`, { headers: { Allow: resource.allow } })
+  }
+  return handler(request, services)
+}

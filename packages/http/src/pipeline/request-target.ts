@@ -1,0 +1,36 @@
+/** From an exchange to a request context: request id, method override, path, query. */
+import { ApiError } from '@sectional/core'
+import type { HttpExchange } from '@sectional/runtime'
+import { Query } from '../request/query.ts'
+import { RequestContext } from '../request/request-context.ts'
+import { splitPath, splitTarget } from '../request/request-path.ts'
+import type { HttpSettings } from '../settings/http-settings.ts'
+import type { RequestIdGenerator } from '../services/uuid-generator.ts'
+
+const acceptableRequestId = /^[0-9A-Za-z_-]{1,36}$/
+const overridable = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'TRACE', 'CONNECT', 'COPY'])
+
+export function requestIdOf(exchange: HttpExchange, ids: RequestIdGenerator): string {
+  const given = exchange.headers['x-couch-request-id']
+  return given !== undefined && acceptableRequestId.test(given) ? given : ids.next()
+}
+
+/** A POST may name another method, for clients that cannot send it. */
+function methodOf(exchange: HttpExchange): string {
+  if (exchange.method !== 'POST') return exchange.method
+  const override = exchange.headers['x-http-method-override']
+  return override !== undefined && overridable.has(override) ? override : 'POST'
+}
+
+/** A context without path and query, for answers to requests whose target cannot be read. */
+export function unreadableRequest(exchange: HttpExchange, requestId: string, startedAt: number): RequestContext {
+  return new RequestContext(exchange, requestId, methodOf(exchange), [], Query.empty, startedAt)
+}
+
+/** @throws ApiError `too_long` or `invalid_url_encoding` */
+export function readRequest(exchange: HttpExchange, requestId: string, settings: HttpSettings, startedAt: number): RequestContext {
+  if (exchange.target.length > settings.uriLengthMax) throw new ApiError('too_long')
+  const { path, search } = splitTarget(exchange.target)
+  const segments = splitPath(path, settings.plusIsSpace)
+  return new RequestContext(exchange, requestId, methodOf(exchange), segments, Query.parse(search), startedAt)
+}

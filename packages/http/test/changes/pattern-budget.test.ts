@@ -1,0 +1,78 @@
+import { SelectorError } from '@sectional/core'
+import { ManualClock, MemoryMachine } from '@sectional/runtime'
+import { expect } from 'chai'
+import { PatternBudget } from '../../src/changes/pattern-budget.ts'
+
+/** A machine on which each test takes so long. */
+class SlowMachine extends MemoryMachine {
+  readonly #clock: WorkingClock
+  readonly allowed: number[] = []
+  tookMs = 0
+
+  constructor(clock: WorkingClock) {
+    super(clock)
+    this.#clock = clock
+  }
+
+  override testInTime(_pattern: RegExp, _text: string, msMax?: number): boolean {
+    this.allowed.push(msMax!)
+    this.#clock.workedMs += Math.min(this.tookMs, msMax!)
+    return false
+  }
+}
+
+class WorkingClock extends ManualClock {
+  workedMs = 0
+
+  override monotonic(): number { return this.workedMs }
+}
+
+describe('the time of patterns', () => {
+  let clock: WorkingClock
+  let machine: SlowMachine
+  let budget: PatternBudget
+  beforeEach(() => {
+    clock = new WorkingClock()
+    machine = new SlowMachine(clock)
+    budget = new PatternBudget(clock, machine)
+  })
+
+  /** Documents of which each is tried with so many patterns, until the budget ends. */
+  function documentsUntilRefusal(patterns: number, documentsMax: number): number {
+    for (let document = 0; document < documentsMax; document++) {
+      budget.beginDocument()
+      try {
+        for (let pattern = 0; pattern < patterns; pattern++) budget.testInTime(/x/, '', 200)
+      } catch (error) {
+        if (error instanceof SelectorError) return document
+        throw error
+      }
+    }
+    return documentsMax
+  }
+
+  it('is bounded for all patterns on one document together', () => {
+    machine.tookMs = 30
+    expect(documentsUntilRefusal(200, 1)).to.equal(0)
+    expect(clock.workedMs).to.be.within(200, 230)
+    expect(machine.allowed.at(-1)).to.be.below(30)
+  })
+
+  it('is bounded for the whole request', () => {
+    machine.tookMs = 10
+    expect(documentsUntilRefusal(10, 10_000)).to.be.within(50, 70)
+    expect(clock.workedMs).to.be.below(7000)
+    budget.beginDocument()
+    expect(() => budget.testInTime(/x/, '', 200)).to.throw(SelectorError, 'in this request')
+  })
+
+  it('never runs out while tests are quick, nor in a feed that meets a slow one now and then', () => {
+    machine.tookMs = 0.5
+    expect(documentsUntilRefusal(20, 10_000)).to.equal(10_000)
+    machine.tookMs = 100
+    for (let minute = 0; minute < 1000; minute++) {
+      expect(documentsUntilRefusal(1, 10)).to.equal(10)
+      clock.workedMs += 60_000
+    }
+  })
+})

@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+import { MemoryNode } from '../memory-node.ts'
+
+const expose = 'content-type, cache-control, accept-ranges, etag, server, x-couch-request-id, x-couch-update-newrev, x-couchdb-body-time'
+
+describe('cross-origin requests', () => {
+  let node: MemoryNode
+  beforeEach(async () => {
+    node = new MemoryNode()
+    await node.put('/db')
+    node.configuration.put('chttpd', 'enable_cors', 'true')
+    node.configuration.put('cors', 'origins', 'http://a.example, https://b.example:8080')
+  })
+  afterEach(() => node.stop())
+  const from = (origin: string) => ({ origin })
+  const preflight = (target: string, headers: Record<string, string>) => node.request('OPTIONS', target, undefined, { 'authorization': '', 'origin': 'http://a.example', 'access-control-request-method': 'PUT', ...headers })
+
+  it('change nothing while CORS is off', async () => {
+    node.configuration.put('chttpd', 'enable_cors', 'false')
+    expect((await node.get('/_up', from('http://a.example'))).headers).not.to.have.property('access-control-allow-origin')
+    expect((await preflight('/', {})).status).to.equal(405)
+  })
+
+  it('are answered with the headers that browsers need, errors too', async () => {
+    for (const target of ['/_up', '/db/none', '/none']) {
+      const { headers } = await node.get(target, from('http://a.example'))
+      expect(headers).to.include({ 'access-control-allow-origin': 'http://a.example', 'access-control-expose-headers': expose, 'vary': 'Origin' })
+    }
+    expect((await node.get('/db/_all_docs', from('https://b.example:8080'))).headers['access-control-allow-origin']).to.equal('https://b.example:8080')
+    expect((await node.put('/db/x', {}, { ...from('http://a.example'), prefer: 'return=minimal' })).headers).to.include.keys('access-control-allow-origin')
+  })
+
+  it('get the plain answer from origins that are not listed', async () => {
+    for (const origin of ['http://evil.example', 'https://a.example', 'http://a.example:81']) {
+      expect((await node.get('/_up', from(origin))).headers).not.to.have.property('access-control-allow-origin')
+      expect((await preflight('/', { origin })).status).to.equal(405)
+    }
+  })
+
+  it('are preceded by preflights that need no credentials and no database', async () => {
+    const allowed = await preflight('/none/doc', { 'access-control-request-headers': 'content-type, Authorization' })
+    expect([allowed.status, allowed.text, allowed.headers['content-type']]).to.deep.equal([204, '', undefined])
+    expect(allowed.headers).to.include({
+      'access-control-allow-origin': 'http://a.example', 'access-control-max-age': '600', 'access-control-allow-headers': 'content-type, Authorization',
+      'access-control-allow-methods': 'CONNECT, COPY, DELETE, GET, HEAD, OPTIONS, POST, PUT, TRACE',
+    })
+    expect((await preflight('/', { authorization: 'Basic d3Jvbmc6d3Jvbmc=' })).status).to.equal(204)
+  })
+
+  it('are ordinary OPTIONS requests when method or header are not allowed', async () => {
+    const refusals: readonly Record<string, string>[] = [{ 'access-control-request-headers': 'x-mine' }, { 'access-control-request-method': 'PATCH' }, { 'access-control-request-method': '' }]
+    for (const headers of refusals) {
+      const refused = await preflight('/', headers)
+      expect([refused.status, refused.headers['allow'], refused.headers['access-control-allow-origin']]).to.deep.equal([405, 'GET,HEAD', 'http://a.example'])
+    }
+    node.configuration.put('cors', 'headers', 'x-mine')
+    expect((await preflight('/', { 'access-control-request-headers': 'X-Mine' })).status).to.equal(204)
+  })
+
+  it('carry credentials only for listed origins', async () => {
+    node.configuration.put('cors', 'credentials', 'true')
+    expect((await node.get('/_up', from('http://a.example'))).headers['access-control-allow-credentials']).to.equal('true')
+    node.configuration.put('cors', 'origins', '*')
+    const any = (await node.get('/_up', from('http://any.example'))).headers
+    expect([any['access-control-allow-origin'], any['access-control-allow-credentials']]).to.deep.equal(['http://any.example', undefined])
+  })
+})

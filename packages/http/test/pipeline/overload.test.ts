@@ -1,0 +1,222 @@
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import { basic, MemoryNode } from '../memory-node.ts'
+
+/** A promise that the test resolves. */
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open = () => {}
+  const opened = new Promise<void>(resolve => { open = resolve })
+  return { opened, open: () => open() }
+}
+
+describe('overload', () => {
+  it('refuses requests above the bound with 503 and Retry-After', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { concurrentRequestsMax: 2 },
+      wrap: coordinator => ({ ...coordinator, openDocument: async () => { await door.opened; return null } }),
+    })
+    await node.put('/db')
+    const waiting = [node.get('/db/a'), node.get('/db/b')]
+    const refused = await node.get('/')
+    expect([refused.status, refused.json.error, refused.headers['retry-after']]).to.deep.equal([503, 'service unavailable', '1'])
+    expect((await node.get('/_up')).status).to.equal(200)
+    expect((await node.get('/_upper')).status).to.equal(503)
+    door.open()
+    expect((await Promise.all(waiting)).map(answer => answer.status)).to.deep.equal([404, 404])
+    expect((await node.get('/_up')).status).to.equal(200)
+    await node.stop()
+  })
+
+  it('keeps most places for clients that are logged in while others send bodies', async () => {
+    const node = new MemoryNode({ http: { concurrentRequestsMax: 4, anonymousBodiesMax: 2 } })
+    const rest = gate()
+    async function* body(): AsyncGenerator<Uint8Array> { yield Buffer.from('{'); await rest.opened; yield Buffer.from('"name":"admin","password":"secret"}') }
+    const login = (): ReturnType<typeof node.post> => node.post('/_session', body(), { authorization: '', 'content-type': 'application/json' })
+    const waiting = [login(), login()]
+    const refused = await login()
+    expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
+    expect(refused.json.reason).to.contain('clients that are not logged in')
+    expect((await node.put('/db')).status).to.equal(201)
+    expect((await node.put('/db/a', {})).status).to.equal(201)
+    rest.open()
+    expect((await Promise.all(waiting)).map(answer => answer.status)).to.deep.equal([200, 200])
+    expect((await login()).status).to.equal(200)
+    await node.stop()
+  })
+
+  it('refuses bodies that do not fit into the memory set aside, and frees it afterwards', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { bufferedBodyBytesMax: 1500 },
+      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+    })
+    await node.put('/db')
+    const first = node.put('/db/a', { text: 'x'.repeat(1000) })
+    expect((await node.put('/db/b', { text: 'x'.repeat(1000) })).status).to.equal(503)
+    door.open()
+    expect((await first).status).to.equal(201)
+    expect((await node.put('/db/b', { text: 'x'.repeat(1000) })).status).to.equal(201)
+    await node.stop()
+  })
+
+  it('refuses bodies whose parsed form does not fit beside those of other requests, and frees the memory afterwards', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { parsedBytesMax: 30_000 },
+      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+    })
+    await node.put('/db')
+    // Alone it may be as large as it is.
+    const first = node.post('/db/_bulk_docs', { docs: Array.from({ length: 20 }, () => ({})) })
+    const refused = await node.post('/db/_bulk_docs', { docs: [{}, {}] })
+    expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
+    expect(refused.json.reason).to.contain('large bodies')
+    door.open()
+    expect((await first).status).to.equal(201)
+    expect((await node.post('/db/_bulk_docs', { docs: [{}, {}] })).status).to.equal(201)
+    await node.stop()
+  })
+
+  it('names the limit that a costly body goes beyond', async () => {
+    const node = new MemoryNode({ http: { jsonValuesMax: 1200 } })
+    await node.put('/db')
+    await node.configuration.set('couchdb', 'max_bulk_docs_count', '3', { persist: false })
+    await node.configuration.set('couchdb', 'max_bulk_get_count', '2', { persist: false })
+    const filler = `"${'x'.repeat(64 * 1024)}"`
+    for (const [path, body, reason] of [
+      ['_bulk_docs', { docs: [{}, {}, {}, {}] }, 'more than 3 documents, which is couchdb/max_bulk_docs_count'],
+      ['_bulk_get', { docs: [{}, {}, {}] }, '3 documents, couchdb/max_bulk_get_count is 2'],
+      ['_revs_diff', { a: [], b: [], c: [] }, '3 documents, couchdb/max_bulk_get_count is 2'],
+      ['_missing_revs', { a: [], b: [], c: [] }, '3 documents, couchdb/max_bulk_get_count is 2'],
+      ['_purge', { a: [], b: [], c: [] }, '3 documents, couchdb/max_bulk_get_count is 2'],
+      ['_all_docs', `{"keys":[${'1,'.repeat(1300)}${filler}]}`, 'more than 1200 values and names of members, which is limits/json_values'],
+      ['_changes?filter=_doc_ids', `{"doc_ids":[${'"a",'.repeat(1300)}${filler}]}`, 'limits/json_values'],
+      ['_all_docs', `{"keys":${'['.repeat(100_000)}`, 'nested deeper than 1000 levels'],
+    ] as const) {
+      const answer = await node.post(`/db/${path}`, body, { 'content-type': 'application/json' })
+      expect(answer.status, path).to.equal(reason.startsWith('nested') ? 400 : 413)
+      expect(answer.json.reason, path).to.contain(reason)
+    }
+    expect((await node.post('/db/_bulk_docs', { docs: [{}, {}, {}] })).status).to.equal(201)
+    await node.stop()
+  })
+
+  it('refuses gzip that becomes many times its size', async () => {
+    const node = new MemoryNode()
+    await node.put('/db')
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    const packed = (text: string): Uint8Array => gzipSync(text)
+    const bomb = packed(`{"docs":[${'{},'.repeat(5_000_000)}{}]}`)
+    const refused = await node.post('/db/_bulk_docs', bomb, headers)
+    expect(refused.status).to.equal(413)
+    expect(refused.json.reason).to.contain(`${bomb.length} bytes of gzip become more than 100 times as many, which is limits/gzip_ratio`)
+    // The ratio of ordinary documents, and any ratio of small ones.
+    const ordinary = JSON.stringify({ docs: Array.from({ length: 20_000 }, (_, index) => ({ number: index, text: `the ${index * 7919 % 10_007}th of them`, kind: 'ordinary document' })) })
+    expect((await node.post('/db/_bulk_docs', packed(ordinary), headers)).status).to.equal(201)
+    expect((await node.put('/db/a', packed(`{"a":"${'x'.repeat(3_500_000)}"}`), headers)).status).to.equal(201)
+    await node.stop()
+  })
+
+  it('refuses large answers while others lie there that their clients do not take', async () => {
+    const door = gate()
+    const node = new MemoryNode({ http: { bufferedBodyBytesMax: 50_000 } })
+    await node.put('/db')
+    await node.put('/db/large', { text: 'x'.repeat(40_000) })
+    await node.put('/db/small', { text: 'x' })
+    const statuses: number[] = []
+    const read = (delivery: Promise<void> | undefined): Promise<void> => new Promise(resolve => node.api.handler({
+      method: 'GET', target: '/db/large', headers: { authorization: basic('admin', 'secret') }, remoteAddress: '127.0.0.1', encrypted: false, isRefused: false, bodyPace: null,
+      signal: new AbortController().signal, headersSent: false, delivery,
+      readBody: async () => new Uint8Array(),
+      body: (async function* () {})(),
+      send: status => { statuses.push(status); resolve() },
+      stream: () => { throw new Error('not used') },
+    }))
+    await read(door.opened)
+    const refused = await node.get('/db/large')
+    expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
+    expect((await node.get('/db/small')).status).to.equal(200)
+    const written = await node.post('/db/_bulk_docs', { docs: Array.from({ length: 300 }, () => ({})) })
+    expect([written.status, written.text.length > 16_384], 'what was written is said').to.deep.equal([201, true])
+    door.open()
+    await door.opened
+    expect((await node.get('/db/large')).status).to.equal(200)
+    expect(statuses).to.deep.equal([200])
+    await node.stop()
+  })
+
+  it('stops after the running requests and the batched writes have ended', async () => {
+    const door = gate()
+    const reached = gate()
+    let started = 0
+    let written = 0
+    const node = new MemoryNode({
+      wrap: coordinator => ({
+        ...coordinator,
+        updateDocuments: async (...call) => {
+          if (++started === 2) reached.open()
+          await door.opened
+          written++
+          return coordinator.updateDocuments(...call)
+        },
+      }),
+    })
+    await node.put('/db')
+    expect((await node.put('/db/log?batch=ok', {})).status).to.equal(202)
+    const running = node.put('/db/doc', {})
+    await reached.opened
+    const stopping = node.stop()
+    expect((await node.get('/_up')).status).to.equal(503)
+    expect(written).to.equal(0)
+    door.open()
+    await stopping
+    expect(written).to.equal(2)
+    expect((await running).status).to.equal(201)
+    expect(node.clock.pendingTimers).to.equal(0)
+  })
+
+  it('awaits a batched write once the bound is reached', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { batchedDocumentsMax: 1 },
+      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+    })
+    await node.put('/db')
+    expect((await node.put('/db/one?batch=ok', {})).status).to.equal(202)
+    let answered = false
+    const second = node.put('/db/two?batch=ok', {}).then(answer => { answered = true; return answer })
+    await node.get('/_up')
+    expect(answered).to.equal(false)
+    door.open()
+    expect((await second).status).to.equal(202)
+    await node.stop()
+  })
+
+  it('awaits a batched write that is too large to be kept beside the others', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { batchedBytesMax: 100 },
+      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+    })
+    await node.put('/db')
+    expect((await node.put('/db/one?batch=ok', { text: 'x'.repeat(60) })).status).to.equal(202)
+    let answered = false
+    const second = node.put('/db/two?batch=ok', { text: 'x'.repeat(60) }).then(answer => { answered = true; return answer })
+    await node.get('/_up')
+    expect(answered).to.equal(false)
+    door.open()
+    expect((await second).status).to.equal(202)
+    expect((await node.put('/db/three?batch=ok', { text: 'x'.repeat(60) })).status).to.equal(202)
+    await node.stop()
+  })
+
+  it('logs a batched write that conflicts', async () => {
+    const node = new MemoryNode()
+    await node.put('/db')
+    await node.put('/db/doc', {})
+    expect((await node.put('/db/doc?batch=ok', { late: true })).status).to.equal(202)
+    await node.stop()
+    expect(node.log.lines.some(({ level, fields }) => level === 'warn' && fields['reason'] === 'Document update conflict.')).to.equal(true)
+  })
+})
