@@ -1,5 +1,5 @@
 export { createPeerNetwork } from './peer-network.ts'
 export type { ListeningPeerNetwork, PeerNetworkOptions } from './peer-network.ts'
-export { defaultLimits } from './limits.ts'
-export type { RpcLimits } from './limits.ts'
+export { defaultLimits } from './link/limits.ts'
+export type { RpcLimits } from './link/limits.ts'
 export { checkClusterSecret, minSecretLength } from './link/handshake.ts'

@@ -3,8 +3,8 @@
  * touches nothing else: no Date, timers, Math.random, node:fs, sockets or module-level state. A simulated
  * crash revokes the value: whoever still holds it can do nothing more.
  */
-import type { Clock } from './clock.ts'
-import type { Random } from './random.ts'
+import type { Clock } from './clock/clock.ts'
+import type { Random } from './random/random.ts'
 import type { BlobStorage } from './blobs/blob-store.ts'
 import type { Compression } from './compression/compression.ts'
 import type { Storage } from './storage/storage.ts'
@@ -12,8 +12,8 @@ import type { Network } from './network/network.ts'
 import type { HttpListener } from './http/http-listener.ts'
 import type { Log } from './log/log.ts'
 import type { Metrics } from './metrics/metrics.ts'
-import type { Machine } from './machine.ts'
-import type { Turns } from './turns.ts'
+import type { Machine } from './machine/machine.ts'
+import type { Turns } from './clock/turns.ts'
 
 export interface Runtime {
   readonly clock: Clock

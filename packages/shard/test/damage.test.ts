@@ -5,7 +5,7 @@ import type { Store, StoreEntry } from '@sectional/runtime'
 import { expect } from 'chai'
 import { ShardHost, ShardKeys, verifyShard } from '../src/index.ts'
 import type { KeyKind, ShardEngine } from '../src/index.ts'
-import { directoryKeys } from '../src/key-layout.ts'
+import { directoryKeys } from '../src/records/key-layout.ts'
 import { collect, context, edit, json, shardA, shardB, shardRuntime } from './shard-world.ts'
 
 const scrubPauseMs = 1000

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import type { ShardReplica } from '@sectional/core'
 import { ManualClock, MemoryDisk, MemoryStorage } from '@sectional/runtime'
 import { ShardHost } from '../src/index.ts'
-import { directoryKeys, prefixMax, ShardKeys } from '../src/key-layout.ts'
-import { scanEntries } from '../src/verbs/entry-scan.ts'
+import { directoryKeys, prefixMax, ShardKeys } from '../src/records/key-layout.ts'
+import { scanEntries } from '../src/records/entry-scan.ts'
 import { collect, context, edit, shardA, shardB, shardRuntime } from './shard-world.ts'
 
 async function rejection(promise: Promise<unknown>): Promise<unknown> {

@@ -1,5 +1,5 @@
 import type { Clock, Connection, Network, NetworkAddress, Random, Timer } from '@sectional/runtime'
-import type { RpcLimits } from '../limits.ts'
+import type { RpcLimits } from './limits.ts'
 import { Backoff } from './backoff.ts'
 
 export interface ConnectionEnd {

@@ -4,7 +4,7 @@
  * old link tells: a process that is alive answers on it. So the member keeps its links as long as it answers, and a
  * restarted node gets in as soon as its old link has failed to answer once.
  */
-import type { RpcLimits } from '../limits.ts'
+import type { RpcLimits } from './limits.ts'
 import type { HandshakeRefusal, LinkIdentity } from './handshake.ts'
 import type { PeerLink } from './peer-link.ts'
 

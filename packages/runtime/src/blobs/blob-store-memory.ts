@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { checkStoreName } from '../storage/storage.ts'
+import { checkStoreName } from '../files/store-name.ts'
 import { BlobSums, contentLength, readStored } from './blob-file.ts'
 import { BlobError, checkBlobHash } from './blob-store.ts'
 import type { BlobRange, BlobStorage, BlobStore, BlobWriter } from './blob-store.ts'

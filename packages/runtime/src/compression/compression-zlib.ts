@@ -3,7 +3,7 @@ import type { Transform } from 'node:stream'
 import { CompressionError } from './compression.ts'
 import type { Compression } from './compression.ts'
 import { stockBytesMax, stockGzip } from './stock-gzip.ts'
-import type { Turns } from '../turns.ts'
+import type { Turns } from '../clock/turns.ts'
 
 /** Content that is held at once until it is known whether it is small. Beyond it, content counts as large. */
 const heldBytesMax = 64 * 1024 * 1024

@@ -1,6 +1,6 @@
 import { MemoryHttpExchange, ResponseCutError } from './http-exchange-memory.ts'
 import type { InjectedRequest, InjectedResponse } from './http-exchange-memory.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../clock/clock.ts'
 import type { HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
 
 const firstFreePort = 30000

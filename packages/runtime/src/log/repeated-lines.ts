@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../clock/clock.ts'
 import type { Log, LogFields } from './log.ts'
 
 /** Milliseconds between two lines of one kind. */

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.ts'
+import type { Clock, Timer } from '../clock/clock.ts'
 import type { Connection } from './network.ts'
 
 /** What a connection asks of the wires between the nodes. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../clock/clock.ts'
 import { MemoryConnection } from './connection-memory.ts'
 import type { NetworkFaults, Wires } from './connection-memory.ts'
 import { defaultMaxFrameBytes, formatAddress } from './network.ts'

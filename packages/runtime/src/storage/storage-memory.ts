@@ -1,9 +1,10 @@
 import { MemoryBlobDisk } from '../blobs/blob-store-memory.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../clock/clock.ts'
+import { checkStoreName } from '../files/store-name.ts'
 import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations } from './group-commit-store.ts'
 import { SortedMap } from './sorted-map.ts'
-import { checkStoreName, lastKey, StorageError } from './storage.ts'
+import { lastKey, StorageError } from './storage.ts'
 import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
 import { WriteJournal } from './write-journal.ts'
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../clock/clock.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { GroupObserver } from './group-commit-store.ts'
 

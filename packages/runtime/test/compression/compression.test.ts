@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { RealClock } from '../../src/clock-real.ts'
+import { RealClock } from '../../src/clock/clock-real.ts'
 import { MemoryCompression } from '../../src/compression/compression-memory.ts'
 import { ZlibCompression } from '../../src/compression/compression-zlib.ts'
-import { Turns } from '../../src/turns.ts'
+import { Turns } from '../../src/clock/turns.ts'
 import { compressionSuite } from './compression-suite.ts'
 
 compressionSuite('zlib', () => new ZlibCompression(new Turns(new RealClock())))

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ManualClock } from '../../src/clock-manual.ts'
+import { ManualClock } from '../../src/clock/clock-manual.ts'
 import { ResponseCutError } from '../../src/http/http-exchange-memory.ts'
 import type { HttpExchange } from '../../src/http/http-listener.ts'
 import { MemoryHttpListener } from '../../src/http/http-listener-memory.ts'

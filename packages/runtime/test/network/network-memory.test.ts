@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ManualClock } from '../../src/clock-manual.ts'
+import { ManualClock } from '../../src/clock/clock-manual.ts'
 import { MemoryNetworkHub } from '../../src/network/network-memory.ts'
 import type { MemoryNetwork } from '../../src/network/network-memory.ts'
 import type { Connection } from '../../src/network/network.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ManualClock } from '../../src/clock-manual.ts'
+import { ManualClock } from '../../src/clock/clock-manual.ts'
 import { MemoryDisk, MemoryStorage } from '../../src/storage/storage-memory.ts'
 import { lastKey } from '../../src/storage/storage.ts'
 import { storageSuite } from '../../src/storage/storage-suite.ts'

@@ -1,5 +1,5 @@
 import type { BlobStore, Clock, Log, Metrics, Store, Timer } from '@sectional/runtime'
-import { blobKeys, ShardKeys } from '../key-layout.ts'
+import { blobKeys, ShardKeys } from '../records/key-layout.ts'
 import { leaseMs } from './blob-leases.ts'
 import type { BlobLeases } from './blob-leases.ts'
 

@@ -1,9 +1,9 @@
 import type { Clock } from '@sectional/runtime'
-import { ShardKeys } from '../key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import { DocumentRecord } from '../records/document-record.ts'
-import type { ShardRecords } from '../shard-records.ts'
-import type { ShardWriter } from '../shard-writer.ts'
-import { scanEntries } from '../verbs/entry-scan.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
+import type { ShardWriter } from '../writing/shard-writer.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 import type { CompactionOptions } from './compaction-options.ts'
 
 /** What `_active_tasks` shows of a compaction. Times in milliseconds since 1970. */

@@ -1,15 +1,15 @@
 import { purgesOf, ReplicaError, revisionOf } from '@sectional/core'
 import type { CallContext, DocumentRevision, LocalDocument, Purge, PurgeRow, ShardReplica } from '@sectional/core'
-import { ShardKeys } from '../key-layout.ts'
-import type { KeyKind } from '../key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
+import type { KeyKind } from '../records/key-layout.ts'
 import type { RevisionContent } from '../records/body-record.ts'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 import { decodeLocal } from '../records/local-record.ts'
 import { decodePurges } from '../records/purge-records.ts'
 import { isMisplaced } from '../scrub/record-links.ts'
-import type { ShardRecords } from '../shard-records.ts'
-import { scanEntries } from '../verbs/entry-scan.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 
 /** What goes into one durable batch. */
 const batchDocumentsMax = 64

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { AttachmentRecord } from '@sectional/core'
 import type { WriteBatch } from '@sectional/runtime'
-import type { ShardKeys } from '../key-layout.ts'
+import type { ShardKeys } from './key-layout.ts'
 import { readAttachments, writeAttachments } from './attachment-list.ts'
 import { DamagedRecordError } from './damaged-record.ts'
 

@@ -2,13 +2,13 @@
  * Checks that the records of a shard name each other. A record that is missing, or lies under another key than it was written with, has
  * no checksum that differs: it shows in those that name it. Others may write meanwhile, so two reads are two moments.
  */
-import { ShardKeys } from '../key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import { decodeChange } from '../records/change-record.ts'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 import { decodeLocal } from '../records/local-record.ts'
-import type { ShardRecords } from '../shard-records.ts'
-import { scanEntries } from '../verbs/entry-scan.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 
 /**
  * A document has a row in the changes log, and each revision of which the tree names a body has it: its leaves, and those that were

@@ -3,7 +3,7 @@ import { ReplicaError } from '@sectional/core'
 import { sleep, StorageError } from '@sectional/runtime'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import { DamagedRecordError } from '../records/damaged-record.ts'
-import type { ShardRecords } from '../shard-records.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
 import { scrubShard } from './shard-scrub.ts'
 
 /** Reading of everything on the disk, so that damage is found while other replicas are sound. */

@@ -1,10 +1,10 @@
 import { isSealed } from '@sectional/runtime'
 import type { StoreEntry } from '@sectional/runtime'
-import { ShardKeys } from '../key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import { furtherChunksOf, joinBody } from '../records/body-record.ts'
 import { DamagedRecordError } from '../records/damaged-record.ts'
-import type { ShardRecords } from '../shard-records.ts'
-import { scanEntries } from '../verbs/entry-scan.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 import { checkChangeLinks, checkDocumentLinks, checkLocalLinks, checkNewestChange } from './record-links.ts'
 
 /**

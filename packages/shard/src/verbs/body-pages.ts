@@ -1,5 +1,5 @@
 import type { RevisionContent } from '../records/body-record.ts'
-import type { ShardRecords } from '../shard-records.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
 import type { StoredLeaf } from '../records/stored-leaves.ts'
 
 /** A page of rows with bodies ends with the row that goes beyond this many bytes. */

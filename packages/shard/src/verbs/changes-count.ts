@@ -1,8 +1,8 @@
 import { countedChangesMin } from '@sectional/core'
 import { isLocalChange } from '../records/change-record.ts'
 import type { ReplicaState } from '../records/state-record.ts'
-import type { ShardRecords } from '../shard-records.ts'
-import { scanEntries } from './entry-scan.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 
 /**
  * Documents changed after `since`. Costs a scan of as many sequences as are counted; beyond, the rows of the log

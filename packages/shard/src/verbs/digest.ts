@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { DigestBuckets, DocumentLeaves } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
-import { ShardKeys } from '../key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 import { asLeaves } from '../records/stored-leaves.ts'
-import type { ShardRecords } from '../shard-records.ts'
-import { scanEntries } from './entry-scan.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 
 export const bucketCountMax = 65_536
 

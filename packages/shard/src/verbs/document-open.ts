@@ -2,7 +2,7 @@ import type { DocumentSnapshot, OpenDocumentRequest } from '@sectional/core'
 import { asLeaves } from '../records/stored-leaves.ts'
 import type { DocumentRecord } from '../records/document-record.ts'
 import type { RevisionContent } from '../records/body-record.ts'
-import type { ShardRecords } from '../shard-records.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
 
 /** Two point reads on the calling thread: 15 to 20 us. */
 export function openDocument(records: ShardRecords, request: OpenDocumentRequest): DocumentSnapshot | null | Promise<DocumentSnapshot | null> {

@@ -1,9 +1,9 @@
 import type { IdBound } from '@sectional/core'
-import { ShardKeys } from '../key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 import type { ReplicaState } from '../records/state-record.ts'
-import type { ShardRecords } from '../shard-records.ts'
-import { scanEntries } from './entry-scan.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 
 /**
  * Those that a scan which starts at `before` leaves out, so that it is the scan's offset. Costs a scan of them

@@ -1,10 +1,10 @@
 import type { PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow } from '@sectional/core'
 import { RevisionTree } from '@sectional/core'
-import { ShardKeys } from '../key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import { decodePurgedId } from '../records/purge-records.ts'
-import type { ShardRecords } from '../shard-records.ts'
-import type { WriteDraft } from '../write-draft.ts'
-import { scanEntries } from './entry-scan.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
+import type { WriteDraft } from '../writing/write-draft.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 
 /** Records that are forgotten in one batch. */
 const trimmedTogether = 200

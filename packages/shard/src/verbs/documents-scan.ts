@@ -1,12 +1,12 @@
 import type { DocumentRow, ScanDocumentsRequest } from '@sectional/core'
-import { ShardKeys } from '../key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import type { RevisionContent } from '../records/body-record.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 import { asLeaves } from '../records/stored-leaves.ts'
-import type { ShardRecords } from '../shard-records.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
 import { withBodies } from './body-pages.ts'
 import type { ReadRow } from './body-pages.ts'
-import { scanEntries } from './entry-scan.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 
 /** Live documents by id, as of the first page. */
 export async function* scanDocuments(records: ShardRecords, request: ScanDocumentsRequest): AsyncGenerator<readonly DocumentRow[]> {

@@ -1,11 +1,11 @@
 import { openedBytesMax } from '@sectional/core'
 import type { LocalDocument, ScanLocalDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest } from '@sectional/core'
-import { ShardKeys } from '../key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import { decodeLocal } from '../records/local-record.ts'
 import type { LocalRecord } from '../records/local-record.ts'
-import type { ShardRecords } from '../shard-records.ts'
-import type { WriteDraft } from '../write-draft.ts'
-import { scanEntries } from './entry-scan.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
+import type { WriteDraft } from '../writing/write-draft.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 
 export function openLocalDocuments(records: ShardRecords, ids: readonly string[]): (LocalDocument | null)[] {
   const opened: (LocalDocument | null)[] = []

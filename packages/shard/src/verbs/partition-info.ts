@@ -1,9 +1,9 @@
 import type { PartitionInfo } from '@sectional/core'
-import type { ShardRecords } from '../shard-records.ts'
-import { ShardKeys } from '../key-layout.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import { emptyPartition, withDocument } from '../records/partition-record.ts'
 import { DocumentRecord } from '../records/document-record.ts'
-import { scanEntries } from './entry-scan.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 
 /** From the partition's record; in a shard that keeps none, by a scan of its documents. */
 export async function partitionInfo(records: ShardRecords, partition: string): Promise<PartitionInfo> {

@@ -1,10 +1,10 @@
 import type { ReplicaInfo } from '@sectional/core'
-import { ShardKeys } from '../key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import type { ReplicaState } from '../records/state-record.ts'
-import { decodeCheckpoint } from '../shard-records.ts'
-import type { ShardRecords } from '../shard-records.ts'
+import { decodeCheckpoint } from '../reading/shard-records.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
 import { oldestPurge } from './documents-purge.ts'
-import { scanEntries } from './entry-scan.ts'
+import { scanEntries } from '../records/entry-scan.ts'
 
 /** Costs a scan of the checkpoints, of which there is one for each replica that ever sent changes. */
 export async function replicaInfo(records: ShardRecords, identity: { readonly history: string; readonly catchingUp: boolean; readonly compacting: boolean }, committed: () => ReplicaState): Promise<ReplicaInfo> {

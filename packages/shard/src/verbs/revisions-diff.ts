@@ -1,5 +1,5 @@
 import type { ReplicaDiff } from '@sectional/core'
-import type { ShardRecords } from '../shard-records.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
 
 /** Lists up to this length are searched: most documents have one leaf. */
 const searchedMax = 8

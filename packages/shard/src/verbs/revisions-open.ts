@@ -2,7 +2,7 @@ import type { OpenedRevision, OpenRevisionsRequest, Purge } from '@sectional/cor
 import { fittingFirst, openedBytes, openedBytesMax, openedRevisionBytes, purgesOf } from '@sectional/core'
 import type { RevisionContent } from '../records/body-record.ts'
 import type { DocumentRecord } from '../records/document-record.ts'
-import type { ShardRecords } from '../shard-records.ts'
+import type { ShardRecords } from '../reading/shard-records.ts'
 
 /**
  * No entry for 'leaves' of an unknown document. A revision whose body is gone is missing.

@@ -1,7 +1,7 @@
 import type { DocumentRevision, StoreRevisionsReply, StoreRevisionsRequest } from '@sectional/core'
 import { isPurged, noRivals, RevisionTree } from '@sectional/core'
 import { supersedesLocal } from '../records/local-record.ts'
-import type { DocumentView, WriteDraft } from '../write-draft.ts'
+import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
 

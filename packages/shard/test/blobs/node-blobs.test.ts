@@ -4,8 +4,8 @@ import { ManualClock, MemoryBlobStorage, MemoryStorage } from '@sectional/runtim
 import { expect } from 'chai'
 import { ShardHost } from '../../src/index.ts'
 import { leaseMs } from '../../src/blobs/blob-leases.ts'
-import { verifyShard } from '../../src/shard-verify.ts'
-import type { ShardEngine } from '../../src/shard-engine.ts'
+import { verifyShard } from '../../src/scrub/shard-verify.ts'
+import type { ShardEngine } from '../../src/engine/shard-engine.ts'
 import { context, json, shardA, shardB, shardRuntime } from '../shard-world.ts'
 
 class BlobWorld {

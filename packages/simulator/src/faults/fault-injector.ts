@@ -1,5 +1,5 @@
-import type { FaultName } from '../swarm/swarm-options.ts'
-import type { Weather } from '../swarm/weather.ts'
+import type { FaultName } from '../plan/swarm-options.ts'
+import type { Weather } from '../plan/weather.ts'
 import { jumpClock } from './clock-faults.ts'
 import { damageBlob, damageLog, damageRecord, loseBatches } from './damage-faults.ts'
 import { failingDisk, failingReads, fullDisk, slowDisk } from './disk-faults.ts'

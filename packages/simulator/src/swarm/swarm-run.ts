@@ -33,10 +33,10 @@ import { Dice } from '../world/dice.ts'
 import { Failure } from '../world/failure.ts'
 import { World } from '../world/world.ts'
 import type { WorldOptions } from '../world/world.ts'
-import { Schedule } from './schedule.ts'
-import { damageNames, drawSwarmOptions } from './swarm-options.ts'
-import type { SwarmOptions } from './swarm-options.ts'
-import { Weather } from './weather.ts'
+import { Schedule } from '../plan/schedule.ts'
+import { damageNames, drawSwarmOptions } from '../plan/swarm-options.ts'
+import type { SwarmOptions } from '../plan/swarm-options.ts'
+import { Weather } from '../plan/weather.ts'
 
 export interface SwarmResult {
   readonly seed: number

@@ -1,5 +1,5 @@
-import type { SwarmOptions } from '../swarm/swarm-options.ts'
-import type { Schedule } from '../swarm/schedule.ts'
+import type { SwarmOptions } from '../plan/swarm-options.ts'
+import type { Schedule } from '../plan/schedule.ts'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
 import { readFeed } from './feed-places.ts'

@@ -1,6 +1,6 @@
 /** What the parts of a client's work share. */
 import type { RevisionPath } from '@sectional/core'
-import type { SwarmOptions } from '../swarm/swarm-options.ts'
+import type { SwarmOptions } from '../plan/swarm-options.ts'
 import type { Answer, Content } from '../world/answer.ts'
 import type { Dice } from '../world/dice.ts'
 import type { AttachmentChanges, Operation, OperationKind, Outcome } from './history.ts'

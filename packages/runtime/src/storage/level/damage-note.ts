@@ -4,7 +4,7 @@
  */
 import { open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { syncDirectory } from '../sync-directory.ts'
+import { syncDirectory } from '../../files/sync-directory.ts'
 
 /** Findings that are kept: one is enough for what follows from them. */
 const findingsMax = 20

@@ -9,7 +9,7 @@ import { open, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isSealed, sealBytes, sealRecord } from '../sealed-record.ts'
-import { syncDirectory } from '../sync-directory.ts'
+import { syncDirectory } from '../../files/sync-directory.ts'
 
 const slotDistance = 4096
 const slotBytes = sealBytes + 8

@@ -1,0 +1,178 @@
+import { ApiError } from '../errors.ts'
+import { type DocumentPlace, type ParsedDocument, readLargeDocument, readSmallDocument } from './document-json.ts'
+import { CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString, skipValue, textOf } from '../json/json-bytes.ts'
+import { checkJson } from '../json/json-check.ts'
+import { skipJsonSpace } from '../json/json-grammar.ts'
+import { isJsonObject, jsonBytes, type JsonObject, parseText } from '../json/json-text.ts'
+
+export interface BulkDocuments {
+  readonly documents: readonly ParsedDocument[]
+  /** `new_edits`, true when absent. */
+  readonly newEdits: boolean
+  /** All other members of the request (`w`, `all_or_nothing`, ..). */
+  readonly members: JsonObject
+}
+
+export interface BulkLimits {
+  /** Documents of one request. */
+  readonly documentsMax: number
+  /** The setting that `documentsMax` comes from. */
+  readonly setting: string
+}
+
+const unlimited: BulkLimits = { documentsMax: Number.POSITIVE_INFINITY, setting: '' }
+/** Bytes of the request besides its documents, which are parsed at once. */
+const restBytesMax = 1024 * 1024
+
+/**
+ * Parses the body of `_bulk_docs` at once.
+ *
+ * @throws ApiError as `readBulkDocuments`
+ */
+export function parseBulkDocuments(input: Uint8Array | string): BulkDocuments {
+  const reading = readBulkDocuments(input)
+  for (let step = reading.next(); ; step = reading.next()) if (step.done === true) return step.value
+}
+
+/**
+ * Parses the body of `_bulk_docs`. Each document is parsed by itself, which costs half of one parse for all: one text
+ * of all would be written to fresh memory, and all values would live together. Yields behind each document.
+ *
+ * @throws ApiError `too_large` for more documents than `documentsMax`, `bad_request` for the request's shape, and the
+ *   errors of `parseDocument` and `parseDocumentInSlices` for any document
+ */
+export function* readBulkDocuments(input: Uint8Array | string, limits: BulkLimits = unlimited): Generator<void, BulkDocuments> {
+  const reader = new BulkReader(jsonBytes(input), limits)
+  yield* reader.read()
+  return reader.result()
+}
+
+class BulkReader {
+  readonly #bytes: Uint8Array
+  readonly #limits: BulkLimits
+  /** The request's text without the elements of its lists of documents. */
+  #rest = ''
+  #restFrom = 0
+  #documents: readonly ParsedDocument[] = []
+  /** What is wrong with the first document that is refused; broken JSON anywhere is told first. */
+  #refusal: ApiError | undefined
+
+  constructor(bytes: Uint8Array, limits: BulkLimits) {
+    this.#bytes = bytes
+    this.#limits = limits
+  }
+
+  /** Moves over the members of the request. What is no JSON is left in the rest, whose parse refuses it. */
+  * read(): Generator<void, void> {
+    const bytes = this.#bytes
+    let at = skipJsonSpace(bytes, 0)
+    if (bytes[at] !== OPEN_BRACE) return yield* this.#noObject(at)
+    do {
+      at = skipJsonSpace(bytes, at + 1)
+      if (bytes[at] !== QUOTE) break
+      const name = at
+      at = skipString(bytes, at)
+      const isDocs = isDocsName(bytes, name, at)
+      at = skipJsonSpace(bytes, at)
+      if (bytes[at] !== COLON) break
+      at = skipJsonSpace(bytes, at + 1)
+      // Of members of one name the last one stands.
+      if (isDocs) this.#refusal = undefined
+      if (isDocs && bytes[at] === OPEN_BRACKET) at = yield* this.#list(at)
+      else at = yield* this.#other(at)
+      at = skipJsonSpace(bytes, at)
+    } while (bytes[at] === COMMA)
+    this.#keep(bytes.length)
+  }
+
+  /** Not the request's shape: an error is certain, only which one is not. */
+  * #noObject(at: number): Generator<void, void> {
+    if (this.#bytes[at] !== OPEN_BRACKET) return this.#keep(this.#bytes.length)
+    const { end } = yield* checkJson(this.#bytes, at)
+    this.#rest = '[]'
+    this.#restFrom = end
+    this.#keep(this.#bytes.length)
+  }
+
+  /** Any other member's value; a large one is checked before it is parsed. */
+  * #other(at: number): Generator<void, number> {
+    const isNested = this.#bytes[at] === OPEN_BRACE || this.#bytes[at] === OPEN_BRACKET
+    return isNested ? (yield* checkJson(this.#bytes, at)).end : skipValue(this.#bytes, at)
+  }
+
+  /** The documents of the list that begins at `start`; returns the byte behind it. */
+  * #list(start: number): Generator<void, number> {
+    const bytes = this.#bytes
+    const documents: ParsedDocument[] = []
+    this.#keep(start + 1)
+    let at = skipJsonSpace(bytes, start + 1)
+    let count = 0
+    for (let more = bytes[at] !== CLOSE_BRACKET; more;) {
+      if (++count > this.#limits.documentsMax) throw tooManyDocuments(this.#limits)
+      const { document, end } = yield* this.#document(at)
+      if (document !== undefined) documents.push(document)
+      at = skipJsonSpace(bytes, end)
+      more = bytes[at] === COMMA
+      if (more) at = skipJsonSpace(bytes, at + 1)
+      yield
+    }
+    if (bytes[at] !== CLOSE_BRACKET) throw new ApiError('invalid_json')
+    this.#documents = documents
+    this.#restFrom = at
+    return at + 1
+  }
+
+  * #document(start: number): Generator<void, DocumentPlace | { readonly document: undefined; readonly end: number }> {
+    const bytes = this.#bytes
+    try {
+      return readSmallDocument(bytes, start) ?? (yield* readLargeDocument(bytes, start))
+    } catch (error) {
+      if (error instanceof SyntaxError) throw new ApiError('invalid_json', undefined, { cause: error })
+      if (!(error instanceof ApiError) || error.reason === invalidJson) throw error
+      this.#refusal ??= error
+    }
+    const end = yield* this.#other(start)
+    return { document: undefined, end }
+  }
+
+  /** Leaves the text up to `end` for the parse of the rest. */
+  #keep(end: number): void {
+    if (this.#rest.length + end - this.#restFrom > restBytesMax) {
+      throw new ApiError('too_large', `the request entity is too large: members besides \`docs\` have more than ${restBytesMax} bytes`)
+    }
+    this.#rest += textOf(this.#bytes, this.#restFrom, end)
+    this.#restFrom = end
+  }
+
+  result(): BulkDocuments {
+    const request = parsedRest(this.#rest)
+    if (!isJsonObject(request)) throw new ApiError('not_an_object')
+    const { docs, new_edits: newEdits = true, ...members } = request
+    if (docs === undefined) throw new ApiError('bad_request', 'POST body must include `docs` parameter.')
+    if (!Array.isArray(docs)) throw new ApiError('bad_request', '`docs` parameter must be an array.')
+    if (typeof newEdits !== 'boolean') throw new ApiError('bad_request', '`new_edits` parameter must be a boolean.')
+    if (this.#refusal !== undefined) throw this.#refusal
+    return { documents: this.#documents, newEdits, members }
+  }
+}
+
+const invalidJson = new ApiError('invalid_json').reason
+
+function parsedRest(text: string): unknown {
+  try {
+    return parseText(text)
+  } catch (error) {
+    throw error instanceof ApiError ? error : new ApiError('invalid_json', undefined, { cause: error })
+  }
+}
+
+function tooManyDocuments({ documentsMax, setting }: BulkLimits): ApiError {
+  return new ApiError('too_large', `the request entity is too large: more than ${documentsMax} documents, which is ${setting}; send them in several requests`)
+}
+
+/** Whether the member's name, which an escape may spell, is `docs`. */
+function isDocsName(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start > '"\\u0064\\u006f\\u0063\\u0073"'.length) return false
+  const text = textOf(bytes, start, end)
+  return text === '"docs"' || (text.includes('\\') && parsedRest(text) === 'docs')
+}

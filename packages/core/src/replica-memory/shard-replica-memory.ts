@@ -1,0 +1,467 @@
+/**
+ * A `ShardReplica` in maps, for tests of the layers above and as the dumb version that engines are compared with.
+ * Nothing is durable; every call answers from what the maps hold at that moment.
+ */
+import { createHash } from 'node:crypto'
+import { documentHash } from '../sharding/hash-ring.ts'
+import { attachmentDigests, editedAttachments } from '../revisions/edited-attachments.ts'
+import { isPurged, purgesOf } from '../revisions/purge-record.ts'
+import { revisionHash } from '../revisions/revision-hash.ts'
+import { joinedToParent, parseRevision } from '../revisions/revision-id.ts'
+import { RevisionTree } from '../revisions/revision-tree.ts'
+import { extendTrail, followTrail } from '../sequences/sequence-trail.ts'
+import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
+import type {
+  AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentEdit, DocumentLeaves, DocumentRevision, DocumentRow,
+  DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo,
+  PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, TimeSpan,
+  ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
+  TrailPoint, UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
+} from '../contracts/shard-replica.ts'
+import { fittingFirst, openedBytes, ReplicaError } from '../contracts/shard-replica.ts'
+
+export interface MemoryShardReplicaOptions {
+  /** Names this life of the replica. */
+  readonly history: string
+  /** Milliseconds for the stamps of local documents. Default: a counter. */
+  readonly now?: () => number
+  /** Default false: ids are hashed whole. Only digests depend on it. */
+  readonly partitioned?: boolean
+  /** Called after each change, as an engine tells its node: whether it was of documents, or of local ones only. */
+  readonly onCommit?: (documents: boolean) => void
+  /** Called when a sender says that this replica missed revisions (`StoreRevisionsRequest.missed`). */
+  readonly onMissed?: () => void
+}
+
+interface StoredDocument { readonly tree: RevisionTree; readonly sequence: number }
+interface StoredBody { readonly body: Uint8Array; readonly attachments?: readonly AttachmentRecord[] }
+interface StoredLocal { readonly document: LocalDocument; readonly sequence: number }
+
+const pageRows = 100
+const pageBytes = 64 * 1024
+
+export class MemoryShardReplica implements ShardReplica {
+  /** While true, `updateDocuments` declines unless it is forced. */
+  catchingUp = false
+  readonly #options: MemoryShardReplicaOptions
+  readonly #documents = new Map<string, StoredDocument>()
+  readonly #bodies = new Map<number, StoredBody>()
+  readonly #blobs = new Map<string, Uint8Array>()
+  /** Which byte of a blob is not what was written. */
+  readonly #damagedBlobs = new Map<string, number>()
+  readonly #locals = new Map<string, StoredLocal>()
+  readonly #seen = new Map<string, number>()
+  readonly #trails = new Map<string, readonly TrailPoint[]>()
+  readonly #watchers = new Set<() => boolean>()
+  readonly #purgesSeen = new Map<string, number>()
+  #purges: readonly PurgeRow[] = []
+  #timeSpans: readonly TimeSpan[] = []
+  /** Document and revision -> the attempt that made it. */
+  readonly #attempts = new Map<string, number>()
+  #purgeSequence = 0
+  #sequence = 0
+  #bodyKey = 0
+  #ticks = 0
+
+  constructor(options: MemoryShardReplicaOptions) {
+    this.#options = options
+  }
+
+  async openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null> {
+    this.#check(context)
+    const stored = this.#documents.get(request.id)
+    if (stored === undefined) return null
+    const { tree, sequence } = stored
+    const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
+    return { leaves: tree.leaves(), sequence, ...body, ...(request.tree && { tree: tree.branches() }) }
+  }
+
+  async openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
+    this.#check(context)
+    const answers = requests.map(({ id, revisions, latest }) => {
+      const tree = this.#tree(id)
+      const wanted = revisions === 'leaves' ? tree.leaves().map(leaf => leaf.revision)
+        : latest ? [...new Set(revisions.flatMap(revision => tree.has(revision) ? tree.latest(revision) : [revision]))] : revisions
+      return wanted.map(revision => this.#open(id, tree, revision))
+    })
+    return fittingFirst(answers, openedBytes)
+  }
+
+  async updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
+    this.#check(context)
+    if (this.catchingUp && !request.force) return { kind: 'declined' }
+    this.#requireBlobs(request.edits)
+    const outcomes = request.edits.map(edit => this.#edit(edit, request))
+    if (outcomes.some(outcome => outcome.kind === 'updated')) this.#committed()
+    return { kind: 'decided', outcomes }
+  }
+
+  async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<StoreRevisionsReply> {
+    this.#check(context)
+    if (request.missed) this.#options.onMissed?.()
+    this.#requireBlobs(request.revisions)
+    const before = this.#sequence
+    const rivals: number[] = []
+    for (const [index, revision] of request.revisions.entries()) {
+      const { id, path, purges, attempt } = revision
+      const name = `${path.start}-${path.ids[0]}`
+      if (!request.external && isPurged(this.#purgesOf(id), name, purges)) continue
+      const stored = this.#attempts.get(`${id}/${name}`)
+      const known = this.#tree(id).isLeaf(name) && stored !== undefined && stored !== attempt
+      const { tree, result } = this.#tree(id).merge(path, { deleted: revision.deleted, bodyKey: null })
+      this.#merge(revision, request.revsLimit)
+      if (attempt !== undefined && result !== 'new-leaf' && (known || tree.hasSibling(path))) rivals.push(index)
+    }
+    for (const local of request.locals ?? []) {
+      const stored = this.#locals.get(local.id)?.document
+      if (stored === undefined || compareLocals(local, stored) > 0) this.#putLocal(local)
+    }
+    const { checkpoint } = request
+    if (checkpoint !== undefined) this.#seen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#seen.get(checkpoint.history) ?? 0))
+    if (request.trail !== undefined) {
+      const { history, base, points } = request.trail
+      this.#trails.set(history, extendTrail(this.#trails.get(history) ?? [], base, points))
+    }
+    if (this.#sequence > before) this.#committed()
+    return { rivals }
+  }
+
+  async diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly ReplicaDiff[]> {
+    this.#check(context)
+    return requests.map(({ id, revisions }) => {
+      const tree = this.#tree(id)
+      const missing = tree.missing(revisions)
+      return {
+        id, missing, possibleAncestors: missing.length === 0 ? [] : tree.possibleAncestors(missing),
+        sequence: this.#documents.get(id)?.sequence ?? 0, otherLeaves: tree.leaves().some(leaf => !revisions.includes(leaf.revision)),
+      }
+    })
+  }
+
+  scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncIterable<readonly DocumentRow[]> {
+    const rows = this.#live().filter(([id]) => inSpan(id, request)).map(([id, { tree }]): DocumentRow => {
+      const leaves = tree.leaves()
+      const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
+      return { id, revision: leaves[0]!.revision, ...body, ...(request.leaves && { leaves }) }
+    })
+    return this.#pages(request.descending ? rows.reverse() : rows, request.limit, context)
+  }
+
+  async countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number> {
+    this.#check(context)
+    const { before, descending } = request
+    if (before === undefined) return this.#live().length
+    return this.#live().filter(([id]) => !inSpan(id, { start: before, descending })).length
+  }
+
+  scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]> {
+    if (request.history !== undefined && request.history !== this.#options.history) return otherLife()
+    const rows: ChangeRow[] = []
+    for (const [id, { tree, sequence }] of this.#documents) {
+      const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
+      if (request.descending || sequence > request.since) rows.push({ sequence, id, leaves: tree.leaves(), ...body })
+    }
+    if (request.locals) {
+      for (const [id, { sequence }] of this.#locals) {
+        if (request.descending || sequence > request.since) rows.push({ sequence, id, leaves: [], local: true })
+      }
+    }
+    rows.sort((a, b) => request.descending ? b.sequence - a.sequence : a.sequence - b.sequence)
+    return this.#pages(rows, request.limit, context)
+  }
+
+  async countChanges(since: number, context: CallContext): Promise<number> {
+    this.#check(context)
+    return [...this.#documents.values()].filter(({ sequence }) => sequence > since).length
+  }
+
+  waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
+    return new Promise((resolve, reject) => {
+      const look = (): boolean => {
+        const { history } = this.#options
+        if (history === seen.history && this.#sequence <= seen.sequence) return false
+        settle()
+        resolve({ history, sequence: this.#sequence })
+        return true
+      }
+      const aborted = (): void => {
+        settle()
+        reject(new ReplicaError('cancelled', 'the caller has cancelled the call'))
+      }
+      const settle = (): void => {
+        this.#watchers.delete(look)
+        context.signal?.removeEventListener('abort', aborted)
+      }
+      this.#check(context)
+      if (look()) return
+      this.#watchers.add(look)
+      context.signal?.addEventListener('abort', aborted, { once: true })
+    })
+  }
+
+  async translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number> {
+    this.#check(context)
+    return Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#trails.get(history) ?? [], sequence)))
+  }
+
+  #committed(documents = true): void {
+    for (const look of [...this.#watchers]) look()
+    this.#options.onCommit?.(documents)
+  }
+
+  async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
+    this.#check(context)
+    return fittingFirst(ids.map(id => this.#locals.get(id)?.document ?? null), local => local?.body?.length ?? 0)
+  }
+
+  async updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {
+    this.#check(context)
+    const { id, revision, body, mustExist } = request
+    const stored = this.#locals.get(id)?.document
+    if (mustExist && (stored === undefined || stored.body === null)) return { kind: 'missing' }
+    const now = this.#options.now?.() ?? ++this.#ticks
+    const document: LocalDocument = { id, revision, body, stamp: Math.max(now, (stored?.stamp ?? 0) + 1) }
+    this.#putLocal(document)
+    this.#committed(false)
+    return { kind: 'updated', document }
+  }
+
+  scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]> {
+    const rows = [...this.#locals.values()].map(stored => stored.document).filter(local => local.body !== null && inSpan(local.id, request))
+    rows.sort((a, b) => request.descending ? compareBytes(b.id, a.id) : compareBytes(a.id, b.id))
+    return this.#pages(rows, request.limit, context)
+  }
+
+  async purgeDocuments({ purges, checkpoint }: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply> {
+    this.#check(context)
+    const before = this.#sequence
+    const reply = purges.map(purge => {
+      if (this.#purges.some(known => known.uuid === purge.uuid)) return []
+      this.#purges = [...this.#purges, { ...purge, sequence: ++this.#purgeSequence }]
+      this.#sequence++
+      const purged = this.#tree(purge.id).purge(purge.paths)
+      if (purged === null) return []
+      if (purged.tree.isEmpty) this.#documents.delete(purge.id)
+      else this.#documents.set(purge.id, { tree: purged.tree, sequence: this.#sequence })
+      return purged.purged
+    })
+    if (checkpoint !== undefined) this.#purgesSeen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#purgesSeen.get(checkpoint.history) ?? 0))
+    if (this.#sequence > before) this.#committed()
+    return reply
+  }
+
+  scanPurges(since: number, context: CallContext): AsyncIterable<readonly PurgeRow[]> {
+    return this.#pages(this.#purges.filter(({ sequence }) => sequence > since), undefined, context)
+  }
+
+  async trimPurges(through: number, context: CallContext): Promise<void> {
+    this.#check(context)
+    this.#purges = this.#purges.filter(({ sequence }) => sequence > through)
+  }
+
+  async partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo> {
+    this.#check(context)
+    return this.#partition(partition)
+  }
+
+  #partition(partition: string): PartitionInfo {
+    const trees = [...this.#documents].filter(([id]) => id.startsWith(`${partition}:`)).map(([, { tree }]) => tree)
+    const external = trees.flatMap(tree => tree.leafNodes()).reduce((sum, leaf) => sum + (this.#body(leaf.bodyKey)?.body.length ?? 0), 0)
+    const deletedCount = trees.filter(tree => tree.winner().deleted).length
+    return { documentCount: trees.length - deletedCount, deletedCount, sizes: { active: external, external } }
+  }
+
+  async compactShard(context: CallContext): Promise<void> {
+    this.#check(context)
+    for (const [id, { tree, sequence }] of this.#documents) {
+      const { tree: compacted, released } = tree.releaseInnerBodies()
+      for (const key of released) this.#bodies.delete(key)
+      this.#documents.set(id, { tree: compacted, sequence })
+    }
+  }
+
+  async timeSpans({ clear }: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]> {
+    this.#check(context)
+    if (clear) this.#timeSpans = []
+    return this.#timeSpans
+  }
+
+  async replicaInfo(context: CallContext): Promise<ReplicaInfo> {
+    this.#check(context)
+    const documentCount = this.#live().length
+    const bytes = [...this.#bodies.values()].reduce((sum, { body }) => sum + body.length, 0)
+    return {
+      history: this.#options.history, sequence: this.#sequence, documentCount, deletedCount: this.#documents.size - documentCount,
+      purgeSequence: this.#purgeSequence, oldestPurge: this.#purges[0]?.sequence ?? 0, purgesSeen: Object.fromEntries(this.#purgesSeen),
+      compacting: false, sizes: { file: bytes, active: bytes, external: bytes }, seen: Object.fromEntries(this.#seen), catchingUp: this.catchingUp,
+    }
+  }
+
+  async digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets> {
+    this.#check(context)
+    return Array.from({ length: bucketCount }, (_, bucket) => {
+      const hash = createHash('md5')
+      for (const entry of this.#bucket(bucketCount, bucket)) hash.update(JSON.stringify(entry))
+      return hash.digest('hex')
+    })
+  }
+
+  scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]> {
+    return this.#pages(this.#bucket(bucketCount, bucket), undefined, context)
+  }
+
+  async writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
+    this.#check(context)
+    const parts: Uint8Array[] = []
+    for await (const chunk of chunks) parts.push(new Uint8Array(chunk))
+    const blob = Buffer.concat(parts)
+    const hash = createHash('sha256').update(blob).digest('hex')
+    this.#blobs.set(hash, blob)
+    this.#damagedBlobs.delete(hash)
+    return { hash, length: blob.length }
+  }
+
+  async* readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncGenerator<Uint8Array> {
+    this.#check(context)
+    const blob = this.#blobs.get(hash)
+    if (blob === undefined) throw new ReplicaError('missing_blob', `there is no blob ${hash}`)
+    const { start, end } = span ?? { start: 0, end: blob.length }
+    const damagedAt = this.#damagedBlobs.get(hash) ?? Infinity
+    for (let at = start; at < Math.min(end, blob.length); at += pageBytes) {
+      if (at <= damagedAt && damagedAt < at + pageBytes) throw new ReplicaError('damaged_blob', `the blob ${hash} is damaged`)
+      yield blob.slice(at, Math.min(at + pageBytes, end))
+    }
+  }
+
+  async hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
+    this.#check(context)
+    return hashes.map(hash => this.#blobs.has(hash))
+  }
+
+  /** For tests: spoils a byte of a blob, or loses it. */
+  damageBlob(hash: string, how: 'changed' | 'lost', at = 0): void {
+    if (how === 'lost') this.#blobs.delete(hash)
+    else this.#damagedBlobs.set(hash, at)
+  }
+
+  #check(context: CallContext): void {
+    if (context.signal?.aborted) throw new ReplicaError('cancelled', 'the caller has cancelled the call')
+    if (context.history === undefined || context.history === this.#options.history) return
+    throw new ReplicaError('other_history', 'the replica has begun another life')
+  }
+
+  async* #pages<Row>(rows: readonly Row[], limit: number | undefined, context: CallContext): AsyncGenerator<readonly Row[]> {
+    const end = Math.min(rows.length, limit ?? rows.length)
+    for (let at = 0; at === 0 || at < end; at += pageRows) {
+      this.#check(context)
+      if (at < end) yield rows.slice(at, Math.min(end, at + pageRows))
+    }
+  }
+
+  #requireBlobs(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[]): void {
+    for (const { attachments = [] } of items) {
+      for (const { blob } of attachments) if (!this.#blobs.has(blob)) throw new ReplicaError('missing_blob', `there is no blob ${blob}`)
+    }
+  }
+
+  #bucket(bucketCount: number, bucket: number): DocumentLeaves[] {
+    return [...this.#documents].filter(([id]) => documentHash(id, this.#options.partitioned ?? false) % bucketCount === bucket)
+      .map(([id, { tree }]) => ({ id, leaves: tree.leaves() })).sort((a, b) => compareBytes(a.id, b.id))
+  }
+
+  #tree(id: string): RevisionTree {
+    return this.#documents.get(id)?.tree ?? RevisionTree.empty
+  }
+
+  #body(key: number | null): StoredBody | undefined {
+    return key === null ? undefined : this.#bodies.get(key)
+  }
+
+  /** In byte order of the id. */
+  #live(): [string, StoredDocument][] {
+    return [...this.#documents].filter(([, { tree }]) => !tree.winner().deleted).sort(([a], [b]) => compareBytes(a, b))
+  }
+
+  #open(id: string, tree: RevisionTree, revision: string): OpenedRevision {
+    const node = tree.node(revision)
+    const body = node && this.#body(node.bodyKey)
+    if (node === undefined || body === undefined) return { kind: 'missing', revision }
+    const purges = purgesOf(this.#purgesOf(id), revision)
+    const attempt = tree.isLeaf(revision) ? this.#attempts.get(`${id}/${revision}`) : undefined
+    return {
+      kind: 'found',
+      revision: { id, path: tree.path(revision)!, deleted: node.deleted, ...body, ...(purges.length > 0 && { purges }), ...(attempt !== undefined && { attempt }) },
+    }
+  }
+
+  #purgesOf(id: string): PurgeRow[] {
+    return this.#purges.filter(purge => purge.id === id)
+  }
+
+  #edit(edit: DocumentEdit, { revsLimit, partitionBytesMax }: UpdateDocumentsRequest): EditOutcome {
+    const tree = this.#tree(edit.id)
+    const decision = tree.decideEdit(edit.parent, edit.deleted)
+    if (decision.kind === 'conflict') return this.#again(edit, tree) ?? decision
+    if (partitionBytesMax !== undefined && !edit.deleted && this.#partition(edit.id.split(':', 1)[0]!).sizes.external >= partitionBytesMax) return { kind: 'partition_overflow' }
+    const { parent } = decision
+    const hash = parent === edit.parent ? edit.revisionHash
+      : revisionHash({ deleted: edit.deleted, parent, body: edit.body, attachments: attachmentDigests(edit.attachments) })
+    const above = parent === null ? { start: 0, ids: [] } : tree.path(parent)!
+    const path = { start: (parent === null ? 0 : parseRevision(parent).generation) + 1, ids: [hash, ...above.ids] }
+    this.#merge({ id: edit.id, path, deleted: edit.deleted, body: edit.body, ...editedAttachments(edit, path.start), ...(edit.attempt !== undefined && { attempt: edit.attempt }) }, revsLimit)
+    const revision = `${path.start}-${hash}`
+    const purges = purgesOf(this.#purgesOf(edit.id), revision)
+    return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
+  }
+
+  /** The revision that this very attempt made before, while it is a leaf and has no rival. */
+  #again({ id, parent, attempt }: DocumentEdit, tree: RevisionTree): EditOutcome | undefined {
+    const own = attempt === undefined ? undefined : tree.leaves().find(({ revision }) => this.#attempts.get(`${id}/${revision}`) === attempt)
+    if (own === undefined) return undefined
+    const path = joinedToParent(tree.path(own.revision)!, parent)
+    if (tree.hasSibling(path)) return undefined
+    const purges = purgesOf(this.#purgesOf(id), own.revision)
+    return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
+  }
+
+  #merge({ id, path, deleted, body, attachments, attempt }: DocumentRevision, revsLimit: number): void {
+    const before = this.#tree(id)
+    const bodyKey = ++this.#bodyKey
+    const { tree, result } = before.merge(path, { deleted, bodyKey })
+    if (tree === before) return
+    const stemmed = tree.stem(revsLimit)
+    // A known revision may bring ancestors that are cut off again at once: nothing changed.
+    if (result === 'internal' && Buffer.compare(stemmed.encode(), before.encode()) === 0) return
+    if (result !== 'internal') this.#bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
+    if (result !== 'internal' && attempt !== undefined) this.#attempts.set(`${id}/${path.start}-${path.ids[0]}`, attempt)
+    this.#documents.set(id, { tree: stemmed, sequence: ++this.#sequence })
+    this.#timeSpans = withChange(this.#timeSpans, this.#options.now?.() ?? timeSpanMin, this.#sequence)
+  }
+
+  #putLocal(document: LocalDocument): void {
+    this.#locals.set(document.id, { document, sequence: ++this.#sequence })
+  }
+}
+
+/** Which of two versions of a local document stands: greater stamp, then revision, then body bytes (deleted least). */
+function compareLocals(a: LocalDocument, b: LocalDocument): number {
+  return a.stamp - b.stamp || a.revision - b.revision || Buffer.compare(a.body ?? Buffer.alloc(0), b.body ?? Buffer.alloc(0))
+}
+
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
+function inSpan(id: string, { start, end, descending }: { readonly start?: IdBound; readonly end?: IdBound; readonly descending: boolean }): boolean {
+  const direction = descending ? -1 : 1
+  const behind = (bound: IdBound, sign: number): boolean => {
+    const order = compareBytes(id, bound.id) * sign * direction
+    return order > 0 || (order === 0 && bound.inclusive)
+  }
+  return (start === undefined || behind(start, 1)) && (end === undefined || behind(end, -1))
+}
+
+async function* otherLife(): AsyncGenerator<never> {
+  throw new ReplicaError('not_hosted', 'the replica has begun another life')
+}
+

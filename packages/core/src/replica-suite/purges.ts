@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import type { Purge, PurgeRow, RevisionPath } from '../contracts/shard-replica.ts'
+import { collect, context, type ReplicaFixture, revision, revsLimit } from './replica-fixture.ts'
+
+function purge(uuid: string, id: string, ...paths: RevisionPath[]): Purge {
+  return { uuid, id, paths }
+}
+
+export function purgeCases(fixture: ReplicaFixture): void {
+  const apply = async (...purges: Purge[]): Promise<readonly (readonly string[])[]> => fixture.replica.purgeDocuments({ purges }, context)
+  const changes = async (): Promise<string[]> =>
+    (await collect(fixture.replica.scanChanges({ since: 0, descending: false, body: false, locals: false }, context))).map(row => row.id)
+  const recorded = (since = 0): Promise<PurgeRow[]> => collect(fixture.replica.scanPurges(since, context))
+  const isThere = async (id: string): Promise<boolean> => await fixture.replica.openDocument({ id, body: false, tree: false }, context) !== null
+
+  describe('purges', () => {
+    it('leave nothing of a document whose every leaf goes, and no row in the changes log', async () => {
+      await fixture.store(revision('doc', 2, ['b', 'a']), revision('doc', 2, ['c', 'a'], { deleted: true }), revision('other', 1, ['x']))
+      assert.deepEqual(await apply(purge('u1', 'doc', { start: 2, ids: ['b'] }, { start: 2, ids: ['c'] })), [['2-b', '2-c']])
+      assert.equal(await isThere('doc'), false)
+      assert.deepEqual(await changes(), ['other'])
+      const { documentCount, deletedCount, purgeSequence } = await fixture.replica.replicaInfo(context)
+      assert.deepEqual([documentCount, deletedCount, purgeSequence], [1, 0, 1])
+      assert.deepEqual(await fixture.openRevisions('doc', ['2-b']), [{ kind: 'missing', revision: '2-b' }])
+    })
+
+    it('leave the other branches, at a new sequence', async () => {
+      await fixture.store(revision('doc', 3, ['c', 'b', 'a']), revision('doc', 2, ['d', 'a']), revision('other', 1, ['x']))
+      const { sequence } = await fixture.replica.replicaInfo(context)
+      assert.deepEqual(await apply(purge('u1', 'doc', { start: 3, ids: ['c'] })), [['3-c']])
+      const { tree, sequence: moved } = await fixture.open('doc')
+      assert.deepEqual(tree!.map(branch => branch.path), [{ start: 2, ids: ['d', 'a'] }])
+      assert(moved > sequence)
+      assert.deepEqual(await changes(), ['other', 'doc'])
+    })
+
+    it('ignore revisions with children and unknown ones, and are recorded all the same', async () => {
+      await fixture.store(revision('doc', 2, ['b', 'a']))
+      const purges = [purge('u1', 'doc', { start: 1, ids: ['a'] }), purge('u2', 'doc', { start: 5, ids: ['x'] }), purge('u3', 'none', { start: 1, ids: ['a'] })]
+      assert.deepEqual(await apply(...purges), [[], [], []])
+      assert.deepEqual(await fixture.leaves('doc'), ['2-b'])
+      assert.deepEqual(await recorded(), purges.map((each, index) => ({ ...each, sequence: index + 1 })))
+      assert.deepEqual((await recorded(2)).map(({ uuid }) => uuid), ['u3'])
+    })
+
+    it('take ancestors that a lagging replica holds as leaves', async () => {
+      await fixture.store(revision('doc', 1, ['a']))
+      await apply(purge('u1', 'doc', { start: 2, ids: ['b', 'a'] }))
+      assert.equal(await isThere('doc'), false)
+    })
+
+    it('are applied once, however often they come', async () => {
+      await fixture.store(revision('doc', 1, ['a']))
+      const once = purge('u1', 'doc', { start: 1, ids: ['a'] })
+      await apply(once)
+      await fixture.replica.storeRevisions({ revisions: [revision('doc', 1, ['a'])], revsLimit, external: true }, context)
+      assert.deepEqual(await apply(once), [[]])
+      assert.deepEqual(await fixture.leaves('doc'), ['1-a'])
+      assert.equal((await fixture.replica.replicaInfo(context)).purgeSequence, 1)
+    })
+
+    it('move the sequence, so that answers that were kept are seen to be old', async () => {
+      await fixture.store(revision('doc', 1, ['a']))
+      const { sequence } = await fixture.replica.replicaInfo(context)
+      await apply(purge('u1', 'doc', { start: 1, ids: ['a'] }))
+      assert((await fixture.replica.replicaInfo(context)).sequence > sequence)
+    })
+
+    it('are not undone by a sender that has not applied them', async () => {
+      await apply(purge('u1', 'doc', { start: 2, ids: ['b', 'a'] }))
+      await fixture.store(revision('doc', 2, ['b', 'a']), revision('doc', 1, ['a']))
+      assert.equal(await isThere('doc'), false)
+      await fixture.store({ ...revision('doc', 2, ['b', 'a']), purges: ['u1'] })
+      assert.deepEqual(await fixture.leaves('doc'), ['2-b'])
+      const [opened] = await fixture.openRevisions('doc', ['2-b'])
+      assert.deepEqual(opened!.kind === 'found' && opened!.revision.purges, ['u1'])
+    })
+
+    it('let the same edit be made again, and tell the purge that it follows', async () => {
+      const first = await fixture.write('doc', { n: 1 })
+      await apply(purge('u1', 'doc', { start: 1, ids: [first.slice(2)] }))
+      assert.equal(await fixture.write('doc', { n: 1 }), first)
+      const [opened] = await fixture.openRevisions('doc', [first])
+      assert.deepEqual(opened!.kind === 'found' && opened!.revision.purges, ['u1'])
+      const other = await fixture.write('free', { n: 1 })
+      const [free] = await fixture.openRevisions('free', [other])
+      assert.equal(free!.kind === 'found' && free!.revision.purges, undefined)
+    })
+
+    it('are forgotten up to a sequence', async () => {
+      await apply(purge('u1', 'doc', { start: 1, ids: ['a'] }), purge('u2', 'doc', { start: 1, ids: ['b'] }), purge('u3', 'other', { start: 1, ids: ['a'] }))
+      assert.equal((await fixture.replica.replicaInfo(context)).oldestPurge, 1)
+      await fixture.replica.trimPurges(1, context)
+      assert.deepEqual((await recorded()).map(({ uuid }) => uuid), ['u2', 'u3'])
+      await fixture.replica.trimPurges(3, context)
+      const { oldestPurge, purgeSequence } = await fixture.replica.replicaInfo(context)
+      assert.deepEqual([await recorded(), oldestPurge, purgeSequence], [[], 0, 3])
+    })
+
+    it('keep a checkpoint for each history, which never falls', async () => {
+      const mark = (history: string, sequence: number, ...purges: Purge[]): Promise<unknown> =>
+        fixture.replica.purgeDocuments({ purges, checkpoint: { history, sequence } }, context)
+      await mark('north', 5, purge('u1', 'doc', { start: 1, ids: ['a'] }))
+      await mark('north', 3)
+      await mark('south', 1)
+      const { purgesSeen, seen } = await fixture.replica.replicaInfo(context)
+      assert.deepEqual([purgesSeen, seen], [{ north: 5, south: 1 }, {}])
+    })
+  })
+}
+
+export function upkeepCases(fixture: ReplicaFixture): void {
+  describe('upkeep', () => {
+    it('tells the counts and sizes of a partition', async () => {
+      await fixture.store(
+        revision('p:1', 1, ['a'], { value: { text: 'x'.repeat(1000) } }), revision('p:2', 1, ['a']), revision('p:3', 1, ['a'], { deleted: true }),
+        revision('q:1', 1, ['a']), revision('_design/p', 1, ['a']),
+      )
+      const { documentCount, deletedCount, sizes } = await fixture.replica.partitionInfo('p', context)
+      assert.deepEqual([documentCount, deletedCount], [2, 1])
+      assert(sizes.external >= 1000 && sizes.external < 1200)
+      assert(sizes.active >= sizes.external)
+      assert.deepEqual(await fixture.replica.partitionInfo('none', context), { documentCount: 0, deletedCount: 0, sizes: { active: 0, external: 0 } })
+    })
+
+    it('accepts to compact at any time, and keeps every leaf', async () => {
+      const first = await fixture.write('doc', { n: 1 })
+      const second = await fixture.write('doc', { n: 2 }, first)
+      await fixture.replica.compactShard(context)
+      await fixture.replica.compactShard(context)
+      const [opened] = await fixture.openRevisions('doc', [second])
+      assert.equal(opened!.kind, 'found')
+    })
+
+    it('forgets which sequences were recorded when, when told to', async () => {
+      await fixture.write('doc', {})
+      for (const { begin, sequence } of await fixture.replica.timeSpans({ clear: false }, context)) assert(begin > 0 && sequence > 0)
+      assert.deepEqual(await fixture.replica.timeSpans({ clear: true }, context), [])
+      assert.deepEqual(await fixture.replica.timeSpans({ clear: false }, context), [])
+    })
+  })
+}

@@ -1,9 +1,0 @@
-import { MemoryShardReplica } from '../../src/contracts/shard-replica-memory.ts'
-import { shardReplicaSuite } from '../../src/contracts/shard-replica-suite.ts'
-
-let lives = 0
-
-shardReplicaSuite('in maps', async () => {
-  const replica = new MemoryShardReplica({ history: `life-${++lives}` })
-  return { replica, close: async () => {} }
-})

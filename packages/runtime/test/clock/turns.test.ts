@@ -1,0 +1,75 @@
+import { expect } from 'chai'
+import { ManualClock, Turns } from '../../src/index.ts'
+
+/** A clock on which each look takes some time, as work does. */
+class WorkingClock extends ManualClock {
+  workedMs = 0
+
+  override monotonic(): number { return this.workedMs }
+}
+
+describe('turns', () => {
+  let clock: WorkingClock
+  let turns: Turns
+  beforeEach(() => {
+    clock = new WorkingClock()
+    turns = new Turns(clock)
+  })
+
+  /** Work of so many milliseconds in pieces of one. */
+  function* work(pieces: number, log: string[] = [], name = ''): Generator<void, number> {
+    for (let piece = 0; piece < pieces; piece++) {
+      clock.workedMs++
+      log.push(name)
+      yield
+    }
+    return pieces
+  }
+
+  /** Longest stretch of work between two turns of the event loop. */
+  async function longest(running: Promise<unknown>): Promise<number> {
+    let ended = false
+    const mark = (): void => { ended = true }
+    running.then(mark, mark)
+    let longestMs = 0
+    for (let before = clock.workedMs; !ended; before = clock.workedMs) {
+      await new Promise(resolve => { setImmediate(resolve) })
+      longestMs = Math.max(longestMs, clock.workedMs - before)
+    }
+    return longestMs
+  }
+
+  it('divide long work into slices with turns of the event loop in between', async () => {
+    const running = turns.run(work(1000))
+    expect(await longest(running)).to.be.at.most(20)
+    expect(await running).to.equal(1000)
+    expect(clock.workedMs).to.equal(1000)
+  })
+
+  it('keep a turn short however much work there is at once, and let all of it go on', async () => {
+    const log: string[] = []
+    const running = Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map(name => turns.run(work(100, log, name))))
+    expect(await longest(running)).to.be.at.most(20)
+    expect(log.indexOf('f')).to.be.lessThan(100)
+  })
+
+  it('give the results of work on many items in order', async () => {
+    const items = Array.from({ length: 100 }, (_, index) => index)
+    const running = turns.map(items, item => { clock.workedMs++; return item * 2 })
+    expect(await longest(running)).to.be.at.most(20)
+    expect(await running).to.deep.equal(items.map(item => item * 2))
+  })
+
+  it('cost no turn while there is little to do', async () => {
+    let turned = false
+    setImmediate(() => { turned = true })
+    await turns.run(work(3))
+    await turns.pause()
+    expect(turned).to.equal(false)
+  })
+
+  it('fail with the work', async () => {
+    const failing = turns.run((function* () { yield; throw new Error('no') })())
+    expect(await failing.catch((error: Error) => error.message)).to.equal('no')
+  })
+})

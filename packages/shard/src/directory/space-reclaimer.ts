@@ -1,0 +1,76 @@
+import type { Clock, Log, Store, Timer } from '@sectional/runtime'
+import { ShardKeys } from '../records/key-layout.ts'
+import type { ShardDirectory } from './shard-directory.ts'
+
+/** Below, the space of a cleared range is left to LevelDB's own compactions. */
+const compactedBytesMin = 4 * 1024 * 1024
+/** From a failure to the next attempt. */
+const retryMs = 60_000
+
+interface ReclaimerParts {
+  readonly store: Store
+  readonly directory: ShardDirectory
+  readonly clock: Clock
+  readonly log: Log
+  /** Attachments that only dropped shards named may go. */
+  readonly onCleared: () => void
+  /** The node stops. */
+  readonly signal: AbortSignal
+}
+
+/** Clears what dropped shards left in the store, in the background. What fails is tried again after `retryMs`. */
+export class SpaceReclaimer {
+  readonly #parts: ReclaimerParts
+  #work: Promise<void> | undefined
+  #retry: Timer | undefined
+
+  constructor(parts: ReclaimerParts) {
+    this.#parts = parts
+    parts.signal.addEventListener('abort', () => this.#retry?.cancel(), { once: true })
+  }
+
+  /** Something was dropped, or may have been. */
+  start(): void {
+    this.#retry?.cancel()
+    if (this.#parts.signal.aborted || this.#parts.directory.dropped().length === 0) return
+    this.#work ??= this.#reclaim().finally(() => {
+      this.#work = undefined
+    })
+  }
+
+  /** Waits until the space of every shard dropped so far is reclaimed. */
+  async done(): Promise<void> {
+    while (this.#work !== undefined) await this.#work
+  }
+
+  async #reclaim(): Promise<void> {
+    const { store, directory, clock, log, onCleared, signal } = this.#parts
+    try {
+      for (let dropped = directory.dropped(); dropped.length > 0; dropped = directory.dropped()) {
+        for (const run of runs(dropped)) {
+          if (signal.aborted) return
+          const range = ShardKeys.shards(run[0], run.at(-1) ?? run[0])
+          const bytes = await store.approximateSize(range)
+          await store.clear(range)
+          await directory.reclaimed(run)
+          onCleared()
+          if (bytes >= compactedBytesMin) await store.compact(range)
+        }
+      }
+    } catch (error) {
+      log.warn({ error: String(error) }, 'the space of dropped shards could not be reclaimed; this is tried again later')
+      if (!signal.aborted) this.#retry = clock.setTimer(retryMs, () => this.start())
+    }
+  }
+}
+
+/** Neighbouring prefixes together: clearing a range flushes the store's memory, and databases drop all their shards. */
+function runs(prefixes: readonly number[]): [number, ...number[]][] {
+  const found: [number, ...number[]][] = []
+  for (const prefix of prefixes.toSorted((a, b) => a - b)) {
+    const last = found.at(-1)
+    if (last !== undefined && last.at(-1) === prefix - 1) last.push(prefix)
+    else found.push([prefix])
+  }
+  return found
+}

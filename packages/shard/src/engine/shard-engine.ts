@@ -1,0 +1,342 @@
+import type {
+  AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
+  OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
+  ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
+  ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
+  UpdateLocalDocumentRequest, WrittenBlob,
+} from '@sectional/core'
+import { followTrail, ReplicaError } from '@sectional/core'
+import type { Clock, Store, Turns } from '@sectional/runtime'
+import type { CompactedShard } from '../compaction/shard-compaction.ts'
+import type { Compactor } from '../compaction/compactor.ts'
+import { checkCall, damageIn, toReplicaError, withinDeadline } from '../calls/call-guard.ts'
+import { CommitWaiters } from '../calls/commit-waiters.ts'
+import type { NodeBlobs } from '../blobs/node-blobs.ts'
+import { ShardKeys } from '../records/key-layout.ts'
+import type { FilterBudget } from '../reading/id-filter.ts'
+import { KeptDocuments } from '../reading/kept-documents.ts'
+import type { KeptDocumentsBudget } from '../reading/kept-documents.ts'
+import type { DamagedRecordError } from '../records/damaged-record.ts'
+import type { DirectoryEntry } from '../directory/shard-directory.ts'
+import { ShardRecords } from '../reading/shard-records.ts'
+import { ShardWriter } from '../writing/shard-writer.ts'
+import type { WriteMetrics } from '../writing/shard-writer.ts'
+import { countChanges } from '../verbs/changes-count.ts'
+import { scanChanges } from '../verbs/changes-scan.ts'
+import { digestDocuments, scanDigestBucket } from '../verbs/digest.ts'
+import { openDocument } from '../verbs/document-open.ts'
+import { decidePurges, purgesUpTo, scanPurges } from '../verbs/documents-purge.ts'
+import { countDocuments } from '../verbs/documents-count.ts'
+import { scanDocuments } from '../verbs/documents-scan.ts'
+import { decideEdits } from '../verbs/documents-update.ts'
+import { decideLocalUpdate, openLocalDocuments, scanLocalDocuments } from '../verbs/local-documents.ts'
+import { partitionInfo } from '../verbs/partition-info.ts'
+import { replicaInfo } from '../verbs/replica-info.ts'
+import { diffRevisions } from '../verbs/revisions-diff.ts'
+import { openRevisions } from '../verbs/revisions-open.ts'
+import { decideRevisions } from '../verbs/revisions-store.ts'
+
+/** What the engines of one node share. */
+export interface EngineResources {
+  readonly store: Store
+  readonly blobs: NodeBlobs
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly metrics: WriteMetrics
+  readonly compactor: Compactor
+  readonly filterBudget: FilterBudget
+  readonly keptBudget: KeptDocumentsBudget
+  /** Called after each durable change of documents (`documents`) or only local documents. */
+  readonly onCommit: (shard: ShardId, documents: boolean) => void
+  /** Called when a call met a record that is not what was written. */
+  readonly onDamage: (shard: ShardId, error: DamagedRecordError) => void
+  /** Called when revisions or purges that peers may have were not stored here. */
+  readonly onMissed: (shard: ShardId) => void
+}
+
+/**
+ * One replica of one shard on the node's store. Holds no file or timer of its own: an idle engine is a
+ * few small objects. Point reads answer from the calling thread; scans give pages of bounded size and let
+ * other work in between, and `timeoutMs` bounds the wait for each page, not the reader's pace.
+ */
+export class ShardEngine implements ShardReplica {
+  readonly shard: ShardId
+  readonly records: ShardRecords
+  readonly #history: string
+  readonly #blobs: NodeBlobs
+  readonly #clock: Clock
+  readonly #writer: ShardWriter
+  readonly #waiters: CommitWaiters
+  readonly #compactor: Compactor
+  readonly #onDamage: (error: DamagedRecordError) => void
+  readonly #onMissed: () => void
+  #catchingUp = false
+  #refusal: ReplicaError | undefined
+
+  constructor(
+    { store, blobs, clock, turns, metrics, compactor, filterBudget, keptBudget, onCommit, onDamage, onMissed }: EngineResources,
+    { shard, prefix, history, partitioned }: DirectoryEntry,
+  ) {
+    this.shard = shard
+    this.#history = history
+    this.#blobs = blobs
+    this.#clock = clock
+    this.records = new ShardRecords(store, new ShardKeys(prefix), partitioned, new KeptDocuments(keptBudget))
+    this.#waiters = new CommitWaiters(clock)
+    this.#compactor = compactor
+    this.#onDamage = error => onDamage(shard, error)
+    this.#onMissed = () => onMissed(shard)
+    this.#writer = new ShardWriter(this.records, clock, turns, metrics, filterBudget, () => this.#assertOpen(), documents => {
+      this.#waiters.committed(this.#writer.committed().sequence)
+      compactor.written(shard, this.#compacted())
+      onCommit(shard, documents)
+    })
+  }
+
+  /** While true, `updateDocuments` declines unless it is forced. */
+  setCatchingUp(catchingUp: boolean): void {
+    this.#catchingUp = catchingUp
+  }
+
+  /** From now on every call, and the next page of every scan, rejects with `refusal`. */
+  refuse(refusal: ReplicaError): void {
+    this.#refusal ??= refusal
+    this.#writer.close()
+    this.#waiters.refuse(this.#refusal)
+  }
+
+  openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null> {
+    return this.#read(context, () => openDocument(this.records, request))
+  }
+
+  openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
+    return this.#read(context, () => openRevisions(this.records, requests, this.#writer.committed().purgeSequence > 0))
+  }
+
+  updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
+    return this.#answer<UpdateDocumentsReply>(context, () => {
+      if (this.#catchingUp && request.force !== true) return { kind: 'declined' }
+      return this.#holding(request.edits, () =>
+        this.#orMissed(this.#writer.write(request.edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, request) }))))
+    })
+  }
+
+  storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<StoreRevisionsReply> {
+    return this.#answer(context, () => {
+      if (request.missed) this.#onMissed()
+      const stored = this.#holding(request.revisions, () =>
+        this.#writer.write(request.revisions.map(revision => revision.id), draft => decideRevisions(draft, request)))
+      return request.revisions.length > 0 ? this.#orMissed(stored) : stored
+    })
+  }
+
+  /**
+   * A write that failed here, for whatever reason, may be confirmed by other replicas: another one decides the edits.
+   * A write that has outlived its deadline counts by how it ends.
+   */
+  #orMissed<T>(write: Promise<T>): Promise<T> {
+    write.catch(() => this.#onMissed())
+    return write
+  }
+
+  /** What is written keeps the content that it names from being removed. Without attachments it costs nothing. */
+  #holding<T>(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>): Promise<T> {
+    return items.some(item => item.attachments !== undefined) ? this.#holdAndWrite(items, write) : write()
+  }
+
+  async #holdAndWrite<T>(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>): Promise<T> {
+    const release = await this.#blobs.hold(items)
+    try {
+      return await write()
+    } finally {
+      release()
+    }
+  }
+
+  diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly ReplicaDiff[]> {
+    return this.#read(context, () => diffRevisions(this.records, requests))
+  }
+
+  scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncGenerator<readonly DocumentRow[]> {
+    return this.#pages(context, () => scanDocuments(this.records, request))
+  }
+
+  countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number> {
+    return this.#read(context, () => countDocuments(this.records, this.#writer.committed(), request))
+  }
+
+  scanChanges(request: ScanChangesRequest, context: CallContext): AsyncGenerator<readonly ChangeRow[]> {
+    return this.#pages(context, () => {
+      if (request.history !== undefined && request.history !== this.#history) throw new ReplicaError('not_hosted', 'the replica has begun another life')
+      return scanChanges(this.records, request)
+    })
+  }
+
+  countChanges(since: number, context: CallContext): Promise<number> {
+    return this.#read(context, () => countChanges(this.records, this.#writer.committed(), since))
+  }
+
+  /** Costs an entry in a set while it waits. */
+  async waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
+    this.#check(context)
+    const { sequence } = this.#writer.committed()
+    if (seen.history !== this.#history || sequence > seen.sequence) return { history: this.#history, sequence }
+    return { history: this.#history, sequence: await this.#waiters.wait(seen.sequence, context) }
+  }
+
+  translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number> {
+    return this.#read(context, () => Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#writer.trail(history), sequence))))
+  }
+
+  openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
+    return this.#read(context, () => openLocalDocuments(this.records, ids))
+  }
+
+  updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {
+    return this.#answer(context, () => this.#writer.write([], draft => decideLocalUpdate(draft, request, this.#clock.now())))
+  }
+
+  scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncGenerator<readonly LocalDocument[]> {
+    return this.#pages(context, () => scanLocalDocuments(this.records, request))
+  }
+
+  purgeDocuments(request: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply> {
+    return this.#answer(context, () => {
+      const stored = this.#writer.write(request.purges.map(purge => purge.id), draft => decidePurges(draft, request))
+      return request.purges.length > 0 ? this.#orMissed(stored) : stored
+    })
+  }
+
+  scanPurges(since: number, context: CallContext): AsyncGenerator<readonly PurgeRow[]> {
+    return this.#pages(context, () => scanPurges(this.records, since))
+  }
+
+  trimPurges(sequence: number, context: CallContext): Promise<void> {
+    return this.#answer(context, async () => {
+      for await (const page of purgesUpTo(this.records, sequence)) await this.#writer.write([], draft => draft.trimPurges(page))
+    })
+  }
+
+  partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo> {
+    return this.#read(context, () => partitionInfo(this.records, partition))
+  }
+
+  compactShard(context: CallContext): Promise<void> {
+    return this.#answer(context, () => this.#compactor.request(this.shard, this.#compacted()))
+  }
+
+  timeSpans({ clear }: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]> {
+    return this.#answer(context, async () => {
+      if (clear) await this.#writer.write([], draft => draft.clearTimeSpans())
+      return this.records.timeSpans()
+    })
+  }
+
+  replicaInfo(context: CallContext): Promise<ReplicaInfo> {
+    return this.#read(context, () => {
+      const identity = { history: this.#history, catchingUp: this.#catchingUp, compacting: this.#compactor.isCompacting(this.shard) }
+      return replicaInfo(this.records, identity, () => this.#writer.committed())
+    })
+  }
+
+  digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets> {
+    return this.#read(context, () => digestDocuments(this.records, bucketCount))
+  }
+
+  scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncGenerator<readonly DocumentLeaves[]> {
+    return this.#pages(context, () => scanDigestBucket(this.records, bucketCount, bucket))
+  }
+
+  async writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
+    try {
+      this.#check(context)
+      return await this.#blobs.write(chunks)
+    } catch (error) {
+      throw this.#refusal ?? toReplicaError(error)
+    }
+  }
+
+  async *readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncGenerator<Uint8Array> {
+    for await (const [chunk] of this.#pages(context, () => inPages(this.#blobs.read(hash, span)))) if (chunk !== undefined) yield chunk
+  }
+
+  hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
+    return this.#read(context, () => this.#blobs.keep(hashes))
+  }
+
+  #compacted(): CompactedShard {
+    return { records: this.records, writer: this.#writer }
+  }
+
+  #assertOpen(): void {
+    if (this.#refusal !== undefined) throw this.#refusal
+  }
+
+  /** An engine serves one life of its replica, so what it accepts goes to no other one. */
+  #check(context: CallContext): void {
+    checkCall(context)
+    this.#assertOpen()
+    if (context.history === undefined || context.history === this.#history) return
+    throw new ReplicaError('other_history', `the replica is in its life ${this.#history}, not ${context.history}`)
+  }
+
+  async #answer<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
+    try {
+      this.#check(context)
+      const answer = work()
+      return answer instanceof Promise ? await withinDeadline(this.#clock, context, answer) : answer
+    } catch (error) {
+      throw this.#failure(error)
+    }
+  }
+
+  #failure(error: unknown): unknown {
+    if (this.#refusal !== undefined) return this.#refusal
+    const damage = damageIn(error)
+    if (damage !== undefined) this.#onDamage(damage)
+    return toReplicaError(error)
+  }
+
+  /** What answers at once costs no timer. */
+  async #read<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
+    try {
+      this.#check(context)
+      const answer = work()
+      if (!(answer instanceof Promise)) return answer
+      const waitedFor = await withinDeadline(this.#clock, context, answer)
+      // A dropped shard's keys vanish while they are read.
+      this.#assertOpen()
+      return waitedFor
+    } catch (error) {
+      throw this.#failure(error)
+    }
+  }
+
+  async *#pages<Row>(context: CallContext, scan: () => AsyncGenerator<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+    let waiting = false
+    let pages: AsyncGenerator<readonly Row[]> | undefined
+    try {
+      pages = scan()
+      for (;;) {
+        this.#check(context)
+        waiting = true
+        const next = await withinDeadline(this.#clock, context, pages.next())
+        waiting = false
+        this.#assertOpen()
+        if (next.done) return
+        yield next.value
+      }
+    } catch (error) {
+      throw this.#failure(error)
+    } finally {
+      const closed = pages?.return(undefined)
+      // A read that has outlived its deadline closes when it ends; its failure was already answered by the deadline.
+      if (waiting) closed?.catch(() => {})
+      else await closed
+    }
+  }
+}
+
+async function* inPages<Item>(items: AsyncIterable<Item>): AsyncGenerator<readonly Item[]> {
+  for await (const item of items) yield [item]
+}

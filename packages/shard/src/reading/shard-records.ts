@@ -1,0 +1,163 @@
+import type { PartitionInfo, PurgeRow, TimeSpan, TrailPoint } from '@sectional/core'
+import { sealBytes, sealed } from '@sectional/runtime'
+import type { Store, StoreEntry } from '@sectional/runtime'
+import type { KeptDocuments } from './kept-documents.ts'
+import type { ShardKeys } from '../records/key-layout.ts'
+import { furtherChunksOf, joinBody } from '../records/body-record.ts'
+import type { RevisionContent } from '../records/body-record.ts'
+import { checkSeal, DamagedRecordError } from '../records/damaged-record.ts'
+import { DocumentRecord } from '../records/document-record.ts'
+import { decodeLocal } from '../records/local-record.ts'
+import type { LocalRecord } from '../records/local-record.ts'
+import { decodePartition, emptyPartition } from '../records/partition-record.ts'
+import { decodePurges } from '../records/purge-records.ts'
+import { decodeState, emptyState } from '../records/state-record.ts'
+import type { ReplicaState } from '../records/state-record.ts'
+import { decodeTimeSpans } from '../records/time-record.ts'
+import { decodeTrail } from '../records/trail-record.ts'
+
+/** The hop to the thread pool and back takes longer than so many reads. */
+const readsOnTheSpotMax = 4
+
+/** The committed records of one shard, decoded and checked. */
+export class ShardRecords {
+  readonly store: Store
+  readonly keys: ShardKeys
+
+  /** Whether counts and sizes of partitions are kept. */
+  readonly partitioned: boolean
+  /** Documents that the store need not be asked for again; undefined: it always is. */
+  readonly kept: KeptDocuments | undefined
+
+  constructor(store: Store, keys: ShardKeys, partitioned = false, kept?: KeptDocuments) {
+    this.store = store
+    this.keys = keys
+    this.partitioned = partitioned
+    this.kept = kept
+  }
+
+  state(): ReplicaState {
+    const bytes = this.store.getSync(this.keys.state())
+    return bytes === undefined ? emptyState : decodeState(bytes)
+  }
+
+  document(id: string): DocumentRecord | undefined {
+    const kept = this.kept?.get(id)
+    if (kept !== undefined) return kept
+    const reading = this.kept?.reading()
+    const bytes = this.store.getSync(this.keys.document(id))
+    if (bytes === undefined) return undefined
+    const record = DocumentRecord.decode(id, bytes)
+    this.kept?.keep(id, bytes, reading)
+    return record
+  }
+
+  async documents(ids: readonly string[]): Promise<(DocumentRecord | undefined)[]> {
+    if (ids.length <= readsOnTheSpotMax) return ids.map(id => this.document(id))
+    const records = ids.map(id => this.kept?.get(id))
+    const reading = this.kept?.reading()
+    const unknown: number[] = []
+    for (const [index, record] of records.entries()) if (record === undefined) unknown.push(index)
+    const found = await this.store.getMany(unknown.map(index => this.keys.document(ids[index]!)))
+    for (const [at, index] of unknown.entries()) {
+      const id = ids[index]!
+      const bytes = found[at]
+      if (bytes === undefined) continue
+      records[index] = DocumentRecord.decode(id, bytes)
+      this.kept?.keep(id, bytes, reading)
+    }
+    return records
+  }
+
+  /** At once where it is one record, as nearly all are. undefined: it is not there; see `assertGone`. */
+  body(sequence: number): RevisionContent | undefined | Promise<RevisionContent | undefined> {
+    const first = this.store.getSync(this.keys.body(sequence))
+    return first === undefined ? undefined : this.#whole(sequence, first)
+  }
+
+  /** undefined: it is not there; see `assertGone`. */
+  async bodies(sequences: readonly number[]): Promise<(RevisionContent | undefined)[]> {
+    if (sequences.length <= readsOnTheSpotMax) return Promise.all(sequences.map(sequence => this.body(sequence)))
+    const found = await this.store.getMany(sequences.map(sequence => this.keys.body(sequence)))
+    const bodies: (RevisionContent | undefined)[] = []
+    for (let index = 0; index < sequences.length; index++) {
+      const first = found[index]
+      const body = first === undefined ? undefined : this.#whole(sequences[index]!, first)
+      bodies.push(body instanceof Promise ? await body : body)
+    }
+    return bodies
+  }
+
+  /**
+   * A body that is not there may have gone since its document was read: LevelDB lands batches between any two reads, and a purge, a
+   * compaction or a short `_revs_limit` take bodies away.
+   * @throws DamagedRecordError when the document still names it
+   */
+  assertGone(id: string, sequence: number): void {
+    this.kept?.forget(id)
+    if (this.document(id)?.tree.nodes().some(({ bodyKey }) => bodyKey === sequence)) throw new DamagedRecordError(`the body of document ${id} at sequence ${sequence} is missing`)
+  }
+
+  /** Records of a body besides its first one. */
+  bodyChunks(sequence: number): number {
+    const first = this.store.getSync(this.keys.body(sequence))
+    return first === undefined ? 0 : furtherChunksOf(sequence, first)
+  }
+
+  localDocument(id: string): LocalRecord | undefined {
+    const bytes = this.store.getSync(this.keys.localDocument(id))
+    return bytes === undefined ? undefined : decodeLocal(id, bytes)
+  }
+
+  /** What was recorded of another replica's changes, or 0. */
+  checkpoint(history: string): number {
+    return decodeCheckpoint(this.store.getSync(this.keys.checkpoint(history)))
+  }
+
+  /** Where the own changes stand in the log of another replica. */
+  trail(history: string): readonly TrailPoint[] {
+    const bytes = this.store.getSync(this.keys.trail(history))
+    return bytes === undefined ? [] : decodeTrail(bytes)
+  }
+
+  /** Recorded purges of a document, oldest first. */
+  purges(id: string): readonly PurgeRow[] {
+    const bytes = this.store.getSync(this.keys.purgesOf(id))
+    return bytes === undefined ? [] : decodePurges(id, bytes)
+  }
+
+  purgeCheckpoint(history: string): number {
+    return decodeCheckpoint(this.store.getSync(this.keys.purgeCheckpoint(history)))
+  }
+
+  timeSpans(): readonly TimeSpan[] {
+    const bytes = this.store.getSync(this.keys.timeSpans())
+    return bytes === undefined ? [] : decodeTimeSpans(bytes)
+  }
+
+  partition(partition: string): PartitionInfo {
+    const bytes = this.store.getSync(this.keys.partition(partition))
+    return bytes === undefined ? emptyPartition : decodePartition(partition, bytes)
+  }
+
+  #whole(sequence: number, first: Uint8Array): RevisionContent | Promise<RevisionContent | undefined> {
+    const chunks = furtherChunksOf(sequence, first)
+    return chunks === 0 ? joinBody(sequence, first, []) : this.#joined(sequence, first, chunks)
+  }
+
+  async #joined(sequence: number, first: Uint8Array, chunks: number): Promise<RevisionContent | undefined> {
+    const further = await this.store.getMany(Array.from({ length: chunks }, (_, index) => this.keys.body(sequence, index + 1)))
+    if (further.includes(undefined) && this.store.getSync(this.keys.body(sequence)) === undefined) return undefined
+    return joinBody(sequence, first, further)
+  }
+}
+
+export function encodeCheckpoint(sequence: number): Uint8Array {
+  return sealed(Buffer.from(String(sequence)))
+}
+
+export function decodeCheckpoint(bytes: StoreEntry[1] | undefined): number {
+  if (bytes === undefined) return 0
+  checkSeal(bytes, 'a checkpoint')
+  return Number(Buffer.from(bytes).toString('latin1', sealBytes))
+}

@@ -1,0 +1,392 @@
+import type { PartitionInfo, Purge, PurgeRow, RevisionTree, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
+import { revisionOf, withChange } from '@sectional/core'
+import { sealBytes } from '@sectional/runtime'
+import type { WriteBatch } from '@sectional/runtime'
+import { blobKeys } from '../records/key-layout.ts'
+import type { ShardKeys } from '../records/key-layout.ts'
+import { deleteBody, furtherChunks, putBody, storedBody } from '../records/body-record.ts'
+import type { RevisionContent, StoredBody } from '../records/body-record.ts'
+import { ByteWriter } from '../records/byte-writer.ts'
+import { encodeLocalChange } from '../records/change-record.ts'
+import { DocumentRecord } from '../records/document-record.ts'
+import { encodeLocal } from '../records/local-record.ts'
+import type { LocalRecord } from '../records/local-record.ts'
+import { encodePartition, partitionOf, withDocument } from '../records/partition-record.ts'
+import { encodePurgedId, encodePurges } from '../records/purge-records.ts'
+import { encodeState } from '../records/state-record.ts'
+import type { ReplicaState } from '../records/state-record.ts'
+import type { StoredLeaf } from '../records/stored-leaves.ts'
+import { encodeTimeSpans } from '../records/time-record.ts'
+import { encodeTrail } from '../records/trail-record.ts'
+import { encodeCheckpoint } from '../reading/shard-records.ts'
+
+/** What a decision needs to know of a document, stored or drafted. */
+export interface DocumentView {
+  readonly tree: RevisionTree
+  /** Winner first. */
+  readonly leaves: readonly [StoredLeaf, ...StoredLeaf[]]
+}
+
+/** What the draft stands on: committed records and those of batches in flight. */
+export interface DraftBase {
+  document(id: string): DocumentRecord | undefined
+  localDocument(id: string): LocalRecord | undefined
+  checkpoint(history: string): number
+  /** The trail that is to be written now; undefined: the extension waits. */
+  extendTrail(extension: TrailExtension): readonly TrailPoint[] | undefined
+  purges(id: string): readonly PurgeRow[]
+  purgeCheckpoint(history: string): number
+  timeSpans(): readonly TimeSpan[]
+  /** Whether `partition` is kept up to date. */
+  readonly partitioned: boolean
+  partition(partition: string): PartitionInfo
+  /** Records of a body besides its first one. */
+  bodyChunks(sequence: number): number
+}
+
+const noBytes = new Uint8Array(0)
+
+interface NewBody { readonly sequence: number; readonly content: RevisionContent; readonly stored: StoredBody }
+
+/** In the place of a document that was purged as a whole: each one is another, so that a later one is not taken for it. */
+export class PurgedDocument {
+  readonly id: string
+
+  constructor(id: string) {
+    this.id = id
+  }
+}
+
+class DraftDocument implements DocumentView {
+  readonly base: DocumentRecord | undefined
+  readonly bodies: NewBody[] = []
+  tree: RevisionTree
+  leaves: readonly [StoredLeaf, ...StoredLeaf[]]
+  sequence: number
+
+  constructor(base: DocumentRecord | undefined, tree: RevisionTree, leaves: readonly [StoredLeaf, ...StoredLeaf[]], sequence: number) {
+    this.base = base
+    this.tree = tree
+    this.leaves = leaves
+    this.sequence = sequence
+  }
+}
+
+/** The records that one call is about to write: decided against a base, then put into a batch at once. */
+export class WriteDraft {
+  readonly #base: DraftBase
+  readonly #state: { -readonly [Name in keyof ReplicaState]: ReplicaState[Name] }
+  readonly #documents = new Map<string, DraftDocument>()
+  readonly #locals = new Map<string, { readonly base: LocalRecord | undefined; readonly record: LocalRecord }>()
+  /** Where bodies lie that go away -> their further chunks. */
+  readonly #cutBodies = new Map<number, number>()
+  readonly #largeBodies = new Map<number, number>()
+  /** Documents of which nothing is left. */
+  readonly #removed = new Map<string, DocumentRecord>()
+  readonly #purges = new Map<string, readonly PurgeRow[]>()
+  readonly #purgeLog = new Map<number, string | null>()
+  #checkpoint: { readonly history: string; readonly sequence: number } | undefined
+  #trail: { readonly history: string; readonly points: readonly TrailPoint[] } | undefined
+  #purgeCheckpoint: { readonly history: string; readonly sequence: number } | undefined
+  #timeSpans: readonly TimeSpan[] | undefined
+  #dropsReplaced = false
+  readonly #firstSequence: number
+
+  constructor(base: DraftBase, state: ReplicaState) {
+    this.#base = base
+    this.#state = { ...state }
+    this.#firstSequence = state.sequence
+  }
+
+  isEmpty(): boolean {
+    return this.#documents.size === 0 && this.#locals.size === 0 && this.#purges.size === 0
+      && this.#checkpoint === undefined && this.#trail === undefined && this.#purgeCheckpoint === undefined && this.#timeSpans === undefined && !this.#dropsReplaced
+  }
+
+  /** How many documents, local ones included, the draft writes. */
+  get size(): number {
+    return this.#documents.size + this.#locals.size
+  }
+
+  document(id: string): DocumentView | undefined {
+    if (this.#removed.has(id)) return undefined
+    return this.#documents.get(id) ?? this.#base.document(id)
+  }
+
+  /** The sequence of the next revision; `putRevision` takes it. */
+  get nextSequence(): number {
+    return this.#state.sequence + 1
+  }
+
+  /**
+   * Adds a revision whose body lies at `nextSequence`.
+   * @param tree the document's tree with it
+   * @param attempt who made it (`DocumentEdit.attempt`)
+   */
+  putRevision(id: string, tree: RevisionTree, content: RevisionContent, attempt: number | undefined): void {
+    const document = this.#put(id, tree, content.body.length, attempt)
+    const stored = storedBody(content)
+    document.bodies.push({ sequence: document.sequence, content, stored })
+    const chunks = furtherChunks(stored.bytes.length)
+    if (chunks > 0) this.#largeBodies.set(document.sequence, chunks)
+  }
+
+  /** Removes bodies whose revisions the trees of this draft have forgotten. */
+  dropBodies(sequences: readonly number[]): void {
+    for (const sequence of sequences) this.#cutBodies.set(sequence, this.#largeBodies.get(sequence) ?? this.#base.bodyChunks(sequence))
+  }
+
+  /** Whether any purge was ever recorded here: most shards never have one, and need not look. */
+  get anyPurges(): boolean {
+    return this.#state.purgeSequence > 0
+  }
+
+  purges(id: string): readonly PurgeRow[] {
+    return this.#purges.get(id) ?? this.#base.purges(id)
+  }
+
+  /**
+   * Records a purge.
+   * @param tree what is left of the document; null: it did not change
+   */
+  putPurge(purge: Purge, tree: RevisionTree | null): void {
+    const sequence = ++this.#state.purgeSequence
+    const known = this.purges(purge.id)
+    this.#purges.set(purge.id, [...known, { ...purge, sequence }])
+    this.#purgeLog.set(sequence, purge.id)
+    if (tree !== null && !tree.isEmpty) return void this.#put(purge.id, tree, 0)
+    // A sequence without a row: whoever asks by sequence sees that something is different.
+    this.#state.sequence++
+    if (tree === null) return
+    const drafted = this.#documents.get(purge.id)
+    const base = drafted === undefined ? this.#base.document(purge.id) : drafted.base
+    this.#documents.delete(purge.id)
+    if (base !== undefined) this.#removed.set(purge.id, base)
+  }
+
+  /** Forgets records of purges. */
+  trimPurges(purges: readonly { readonly sequence: number; readonly id: string }[]): void {
+    for (const { sequence, id } of purges) {
+      this.#purges.set(id, this.purges(id).filter(purge => purge.sequence !== sequence))
+      this.#purgeLog.set(sequence, null)
+    }
+  }
+
+  /** Never lowers what is recorded. */
+  putPurgeCheckpoint(history: string, sequence: number): void {
+    if (sequence > this.#base.purgeCheckpoint(history)) this.#purgeCheckpoint = { history, sequence }
+  }
+
+  get partitioned(): boolean {
+    return this.#base.partitioned
+  }
+
+  /** As before this draft. */
+  partition(partition: string): PartitionInfo {
+    return this.#base.partition(partition)
+  }
+
+  clearTimeSpans(): void {
+    this.#timeSpans = []
+  }
+
+  /** Drops the bodies of a document's replaced revisions: nothing that a reader of the changes log sees. */
+  compactDocument(id: string): void {
+    const record = this.#base.document(id)
+    if (record === undefined || this.#documents.has(id)) return
+    const { tree, released } = record.tree.releaseInnerBodies()
+    if (released.length === 0) return
+    this.#documents.set(id, new DraftDocument(record, tree, record.leaves, record.sequence))
+    this.dropBodies(released)
+  }
+
+  /** Bytes of replaced revisions that a compaction has dropped. */
+  dropReplacedBytes(bytes: number): void {
+    this.#dropsReplaced = true
+    this.#state.replacedBytes = Math.max(0, this.#state.replacedBytes - bytes)
+  }
+
+  /** Adds ancestors of known revisions. */
+  putAncestry(id: string, tree: RevisionTree): void {
+    this.#put(id, tree, 0)
+  }
+
+  #put(id: string, tree: RevisionTree, bodyBytes: number, attempt?: number): DraftDocument {
+    const sequence = ++this.#state.sequence
+    const drafted = this.#documents.get(id)
+    const base = drafted !== undefined ? drafted.base : this.#removed.has(id) ? undefined : this.#base.document(id)
+    const leaves = leavesOf(tree, drafted?.leaves ?? base?.leaves ?? [], sequence, bodyBytes, attempt)
+    if (drafted === undefined) {
+      const document = new DraftDocument(base, tree, leaves, sequence)
+      this.#documents.set(id, document)
+      return document
+    }
+    drafted.tree = tree
+    drafted.leaves = leaves
+    drafted.sequence = sequence
+    return drafted
+  }
+
+  localDocument(id: string): LocalRecord | undefined {
+    return this.#locals.get(id)?.record ?? this.#base.localDocument(id)
+  }
+
+  putLocal(local: Omit<LocalRecord, 'sequence'>): void {
+    const drafted = this.#locals.get(local.id)
+    const base = drafted === undefined ? this.#base.localDocument(local.id) : drafted.base
+    this.#locals.set(local.id, { base, record: { ...local, sequence: ++this.#state.sequence } })
+  }
+
+  /** Never lowers what is recorded. */
+  putCheckpoint(history: string, sequence: number): void {
+    if (sequence > this.#base.checkpoint(history)) this.#checkpoint = { history, sequence }
+  }
+
+  extendTrail(extension: TrailExtension): void {
+    const points = this.#base.extendTrail(extension)
+    if (points !== undefined) this.#trail = { history: extension.history, points }
+  }
+
+  /**
+   * Puts everything into the batch and gives what the next draft stands on.
+   * @param now milliseconds since 1970
+   */
+  fill(batch: WriteBatch, keys: ShardKeys, now: number): FilledDraft {
+    const state = this.#state
+    const partitions = new Map<string, PartitionInfo>()
+    const writer = new ByteWriter(sealBytes)
+    const changeWriter = new ByteWriter(sealBytes)
+    const documents: [string, DocumentRecord | PurgedDocument][] = []
+    for (const [id, base] of this.#removed) {
+      this.#fillRemoval(batch, keys, id, base)
+      this.#countPartition(partitions, id, base, null)
+      if (!this.#documents.has(id)) documents.push([id, new PurgedDocument(id)])
+    }
+    for (const [id, draft] of this.#documents) {
+      const record = this.#fillDocument(batch, keys, writer, changeWriter, id, draft)
+      this.#countPartition(partitions, id, draft.base ?? null, record)
+      documents.push([id, record])
+    }
+    for (const [partition, info] of partitions) batch.put(keys.partition(partition), encodePartition(info))
+    this.#fillPurges(batch, keys)
+    for (const [sequence, chunks] of this.#cutBodies) deleteBody(batch, keys, sequence, chunks)
+    const locals: LocalRecord[] = []
+    for (const { base, record } of this.#locals.values()) {
+      if (base !== undefined) batch.delete(keys.change(base.sequence))
+      batch.put(keys.localDocument(record.id), encodeLocal(record))
+      batch.put(keys.change(record.sequence), encodeLocalChange(changeWriter, record.id))
+      state.activeBytes += (record.body?.length ?? 0) - (base?.body?.length ?? 0)
+      locals.push(record)
+    }
+    if (this.#checkpoint !== undefined) batch.put(keys.checkpoint(this.#checkpoint.history), encodeCheckpoint(this.#checkpoint.sequence))
+    if (this.#trail !== undefined) batch.put(keys.trail(this.#trail.history), encodeTrail(this.#trail.points))
+    const { sequence } = state
+    const timeSpans = this.#fillTimes(batch, keys, now)
+    if (this.size > 0 || this.#removed.size > 0 || this.#purges.size > 0 || this.#dropsReplaced) batch.put(keys.state(), encodeState(state))
+    return {
+      state, documents, locals, largeBodies: this.#largeBodies, checkpoint: this.#checkpoint, trail: this.#trail, purges: this.#purges,
+      purgeCheckpoint: this.#purgeCheckpoint, partitions, timeSpans, changed: sequence > this.#firstSequence,
+    }
+  }
+
+  #fillPurges(batch: WriteBatch, keys: ShardKeys): void {
+    for (const [id, purges] of this.#purges) {
+      if (purges.length === 0) batch.delete(keys.purgesOf(id))
+      else batch.put(keys.purgesOf(id), encodePurges(purges))
+    }
+    for (const [sequence, id] of this.#purgeLog) {
+      if (id === null) batch.delete(keys.purge(sequence))
+      else batch.put(keys.purge(sequence), encodePurgedId(id))
+    }
+    if (this.#purgeCheckpoint !== undefined) batch.put(keys.purgeCheckpoint(this.#purgeCheckpoint.history), encodeCheckpoint(this.#purgeCheckpoint.sequence))
+  }
+
+  /** undefined: as before. */
+  #fillTimes(batch: WriteBatch, keys: ShardKeys, now: number): readonly TimeSpan[] | undefined {
+    const before = this.#base.timeSpans()
+    const kept = this.#timeSpans ?? before
+    const spans = this.#state.sequence > this.#firstSequence ? withChange(kept, now, this.#firstSequence + 1) : kept
+    if (spans === before) return undefined
+    batch.put(keys.timeSpans(), encodeTimeSpans(spans))
+    return spans
+  }
+
+  #fillRemoval(batch: WriteBatch, keys: ShardKeys, id: string, base: DocumentRecord): void {
+    batch.delete(keys.change(base.sequence))
+    batch.delete(keys.document(id))
+    const state = this.#state
+    state[base.deleted ? 'deletedCount' : 'documentCount']--
+    state.activeBytes -= activeBytes(base)
+    state.externalBytes -= base.bodyBytes
+  }
+
+  #countPartition(partitions: Map<string, PartitionInfo>, id: string, before: DocumentRecord | null, after: DocumentRecord | null): void {
+    const partition = this.#base.partitioned ? partitionOf(id) : null
+    if (partition !== null) partitions.set(partition, withDocument(partitions.get(partition) ?? this.#base.partition(partition), before, after))
+  }
+
+  #fillDocument(batch: WriteBatch, keys: ShardKeys, writer: ByteWriter, changeWriter: ByteWriter, id: string, draft: DraftDocument): DocumentRecord {
+    const { base, leaves, sequence } = draft
+    const { record, bytes, change } = DocumentRecord.encode(writer, changeWriter, id, sequence, leaves, draft.tree)
+    if (base?.sequence !== sequence) {
+      if (base !== undefined) batch.delete(keys.change(base.sequence))
+      batch.put(keys.change(sequence), change)
+    }
+    batch.put(keys.document(id), bytes)
+    for (const { sequence: bodySequence, content, stored } of draft.bodies) {
+      putBody(batch, keys, bodySequence, stored)
+      for (const { blob } of content.attachments ?? []) {
+        batch.put(blobKeys.reference(blob, { prefix: keys.prefix, sequence: bodySequence }), noBytes)
+      }
+    }
+    const state = this.#state
+    if (base !== undefined) state[base.deleted ? 'deletedCount' : 'documentCount']--
+    state[record.deleted ? 'deletedCount' : 'documentCount']++
+    state.activeBytes += activeBytes(record) - activeBytes(base)
+    state.externalBytes += record.bodyBytes - (base?.bodyBytes ?? 0)
+    if (base !== undefined) {
+      const kept = new Set(leaves)
+      for (const leaf of base.leaves) if (!kept.has(leaf) && !this.#cutBodies.has(leaf.bodySequence)) state.replacedBytes += leaf.bodyBytes
+    }
+    return record
+  }
+}
+
+export interface FilledDraft {
+  readonly state: ReplicaState
+  readonly documents: readonly (readonly [string, DocumentRecord | PurgedDocument])[]
+  readonly locals: readonly LocalRecord[]
+  /** Where bodies of several records lie -> how many besides the first. */
+  readonly largeBodies: ReadonlyMap<number, number>
+  readonly checkpoint: { readonly history: string; readonly sequence: number } | undefined
+  readonly trail: { readonly history: string; readonly points: readonly TrailPoint[] } | undefined
+  readonly purges: ReadonlyMap<string, readonly PurgeRow[]>
+  readonly purgeCheckpoint: { readonly history: string; readonly sequence: number } | undefined
+  readonly partitions: ReadonlyMap<string, PartitionInfo>
+  readonly timeSpans: readonly TimeSpan[] | undefined
+  /** Whether the sequence went on. */
+  readonly changed: boolean
+}
+
+export function activeBytes(record: DocumentRecord | undefined): number {
+  return record === undefined ? 0 : record.encodedBytes + record.bodyBytes
+}
+
+function leavesOf(
+  tree: RevisionTree, before: readonly StoredLeaf[], sequence: number, bodyBytes: number, attempt: number | undefined,
+): [StoredLeaf, ...StoredLeaf[]] {
+  // Both stand winner first, so that most leaves are found one after the other, however many there are.
+  let next = 0
+  const leaves = tree.leafNodes().map((node): StoredLeaf => {
+    if (node.bodyKey === sequence) {
+      const revision = revisionOf(node)
+      const { deleted } = node
+      return attempt === undefined ? { revision, deleted, bodySequence: sequence, bodyBytes } : { revision, deleted, bodySequence: sequence, bodyBytes, attempt }
+    }
+    while (next < before.length && before[next]!.bodySequence !== node.bodyKey) next++
+    const known = before[next++] ?? before.find(leaf => leaf.revision === revisionOf(node))
+    if (known === undefined) throw new Error(`leaf ${revisionOf(node)} has no body`)
+    return known
+  })
+  return leaves as [StoredLeaf, ...StoredLeaf[]]
+}

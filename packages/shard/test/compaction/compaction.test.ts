@@ -1,0 +1,116 @@
+import { expect } from 'chai'
+import { ManualClock, MemoryStorage } from '@sectional/runtime'
+import { ShardHost, verifyShard } from '../../src/index.ts'
+import type { ShardEngine } from '../../src/index.ts'
+import { context, edit, shardA, shardRuntime } from '../shard-world.ts'
+
+const text = 'x'.repeat(1000)
+
+describe('compaction', () => {
+  let clock: ManualClock
+  let host: ShardHost
+  let engine: ShardEngine
+
+  beforeEach(async () => {
+    clock = new ManualClock()
+    host = await ShardHost.open(shardRuntime(new MemoryStorage(), clock), { compaction: { replacedBytesMin: 50_000, checkIntervalMs: 1000, pageDocuments: 16, batchDocuments: 4 } })
+    engine = await host.create(shardA)
+  })
+  afterEach(() => host.close())
+
+  /** Writes each document so many times; gives the first revision of each. */
+  async function rewrite(documents: number, times: number): Promise<Map<string, string>> {
+    const first = new Map<string, string>()
+    for (let index = 0; index < documents; index++) {
+      let parent: string | null = null
+      for (let time = 0; time < times; time++) {
+        const reply = await engine.updateDocuments({ edits: [edit(`d${index}`, parent, { time, text })], revsLimit: 1000 }, context)
+        const outcome = reply.kind === 'decided' ? reply.outcomes[0] : undefined
+        if (outcome?.kind !== 'updated') throw new Error('not written')
+        parent = `${outcome.path.start}-${outcome.path.ids[0]}`
+        if (time === 0) first.set(`d${index}`, parent)
+      }
+    }
+    return first
+  }
+
+  async function isCompacting(): Promise<boolean> {
+    return (await engine.replicaInfo(context)).compacting
+  }
+
+  async function finish(): Promise<void> {
+    for (let turn = 0; turn < 1000 && await isCompacting(); turn++) await clock.advance(1)
+    expect(await isCompacting()).to.equal(false)
+  }
+
+  async function readable(revisions: ReadonlyMap<string, string>): Promise<number> {
+    const opened = await engine.openRevisions([...revisions].map(([id, revision]) => ({ id, revisions: [revision], latest: false })), context)
+    return opened.flat().filter(({ kind }) => kind === 'found').length
+  }
+
+  it('drops the bodies of replaced revisions, which are readable until then, and nothing else', async () => {
+    const first = await rewrite(40, 3)
+    const before = await engine.replicaInfo(context)
+    expect(await readable(first)).to.equal(40)
+    await engine.compactShard(context)
+    expect(await isCompacting()).to.equal(true)
+    await finish()
+    expect(await readable(first)).to.equal(0)
+    const after = await engine.replicaInfo(context)
+    expect([after.sequence, after.documentCount, after.sizes.external]).to.deep.equal([before.sequence, before.documentCount, before.sizes.external])
+    expect((await verifyShard(engine.records)).problems).to.deep.equal([])
+    const snapshot = await engine.openDocument({ id: 'd7', body: true, tree: true }, context)
+    expect(snapshot!.tree![0]!.available).to.deep.equal([true, false, false])
+    expect(JSON.parse(Buffer.from(snapshot!.body!).toString())).to.deep.equal({ time: 2, text })
+  })
+
+  it('tells how far it is', async () => {
+    await rewrite(40, 2)
+    await engine.compactShard(context)
+    const seen: number[] = []
+    while (await isCompacting()) {
+      for (const { shard, changesDone, totalChanges } of host.compactions()) {
+        expect([shard, totalChanges]).to.deep.equal([shardA, 40])
+        seen.push(changesDone)
+      }
+      await clock.advance(1)
+    }
+    expect(seen.length).to.be.greaterThan(0)
+    expect(seen).to.deep.equal(seen.toSorted((a, b) => a - b))
+    expect(host.compactions()).to.deep.equal([])
+  })
+
+  it('goes on beside writes', async () => {
+    await rewrite(40, 2)
+    await engine.compactShard(context)
+    await engine.updateDocuments({ edits: [edit('new', null, { text })], revsLimit: 1000 }, context)
+    await finish()
+    expect((await verifyShard(engine.records)).problems).to.deep.equal([])
+  })
+
+  it('begins by itself where replaced bodies pile up, once the clock says so', async () => {
+    const first = await rewrite(10, 3)
+    expect(await readable(first)).to.equal(10)
+    await clock.advance(2000)
+    expect(await readable(first), 'too little to be worth it').to.equal(10)
+    for (let index = 0; index < 10; index++) {
+      for (let time = 0; time < 8; time++) {
+        const leaf = (await engine.openDocument({ id: `d${index}`, body: false, tree: false }, context))!.leaves[0]!.revision
+        await engine.updateDocuments({ edits: [edit(`d${index}`, leaf, { time: time + 10, text })], revsLimit: 1000 }, context)
+      }
+    }
+    expect(await isCompacting()).to.equal(false)
+    await clock.advance(1000)
+    await finish()
+    expect(await readable(first)).to.equal(0)
+  })
+
+  it('ends with the host, or with the shard', async () => {
+    await rewrite(40, 2)
+    await engine.compactShard(context)
+    await host.drop(shardA)
+    await host.reclaimed()
+    for (let turn = 0; turn < 100 && host.compactions().length > 0; turn++) await clock.advance(1)
+    expect(host.compactions()).to.deep.equal([])
+  })
+})

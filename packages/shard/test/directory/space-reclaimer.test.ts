@@ -1,0 +1,50 @@
+import { expect } from 'chai'
+import { ManualClock, MemoryLog, MemoryStorage, SeededRandom, StorageError } from '@sectional/runtime'
+import { ShardKeys } from '../../src/records/key-layout.ts'
+import { ShardDirectory, shardName } from '../../src/directory/shard-directory.ts'
+import { SpaceReclaimer } from '../../src/directory/space-reclaimer.ts'
+import { shardA } from '../shard-world.ts'
+
+describe('the reclaimer of space', () => {
+  it('clears a dropped shard a minute after the disk failed, without another drop', async () => {
+    const clock = new ManualClock()
+    const log = new MemoryLog()
+    const store = await new MemoryStorage().open('documents')
+    const directory = await ShardDirectory.open(store, new SeededRandom(1))
+    const entry = await directory.add(shardA, false)
+    const key = new ShardKeys(entry.prefix).body(1)
+    await store.write(batch => batch.put(key, Buffer.from('body')))
+    await directory.drop(shardName(shardA), entry)
+
+    const clear = store.clear.bind(store)
+    store.clear = () => Promise.reject(new StorageError('io', 'the disk fails'))
+    const abort = new AbortController()
+    const reclaimer = new SpaceReclaimer({ store, directory, clock, log, onCleared: () => {}, signal: abort.signal })
+    reclaimer.start()
+    await reclaimer.done()
+    expect(store.getSync(key)).not.to.equal(undefined)
+    expect(log.messages('warn')).to.have.length(1)
+
+    store.clear = clear
+    await clock.advance(60_000)
+    await reclaimer.done()
+    expect(store.getSync(key)).to.equal(undefined)
+    expect(directory.dropped()).to.deep.equal([])
+    expect(clock.pendingTimers).to.equal(0)
+  })
+
+  it('tries nothing again once the node stops', async () => {
+    const clock = new ManualClock()
+    const store = await new MemoryStorage().open('documents')
+    const directory = await ShardDirectory.open(store, new SeededRandom(1))
+    const entry = await directory.add(shardA, false)
+    await directory.drop(shardName(shardA), entry)
+    store.clear = () => Promise.reject(new StorageError('io', 'the disk fails'))
+    const abort = new AbortController()
+    const reclaimer = new SpaceReclaimer({ store, directory, clock, log: new MemoryLog(), onCleared: () => {}, signal: abort.signal })
+    reclaimer.start()
+    await reclaimer.done()
+    abort.abort()
+    expect(clock.pendingTimers).to.equal(0)
+  })
+})

@@ -1,0 +1,262 @@
+import { expect } from 'chai'
+import type { EditOutcome, UpdateDocumentsReply } from '@sectional/core'
+import { ManualClock, MemoryDisk, MemoryStorage } from '@sectional/runtime'
+import { ShardHost, verifyShard } from '../../src/index.ts'
+import type { ShardEngine } from '../../src/index.ts'
+import { bodyChunkBytes } from '../../src/records/body-record.ts'
+import { collect, context, edit, revision, shardA, shardRuntime } from '../shard-world.ts'
+
+const syncDelayMs = 5
+
+describe('a shard engine', () => {
+  let clock: ManualClock
+  let storage: MemoryStorage
+  let host: ShardHost
+  let engine: ShardEngine
+
+  beforeEach(async () => {
+    clock = new ManualClock()
+    storage = new MemoryStorage(new MemoryDisk(clock))
+    host = await ShardHost.open(shardRuntime(storage, clock))
+    engine = await host.create(shardA)
+  })
+
+  afterEach(async () => {
+    storage.disk.setFaults({})
+    await clock.advance(1000)
+    await host.reclaimed()
+    expect((await verifyShard(engine.records)).problems).to.deep.equal([])
+    await host.close()
+    expect(clock.pendingTimers).to.equal(0)
+  })
+
+  /** Batches take `syncDelayMs` of the clock, so that calls meet while one is in flight. */
+  function slowDisk(): void {
+    storage.disk.setFaults({ syncDelayMs: () => syncDelayMs })
+  }
+
+  async function outcome(id: string, parent: string | null, value: unknown): Promise<EditOutcome> {
+    const reply = await engine.updateDocuments({ edits: [edit(id, parent, value)], revsLimit: 1000 }, context)
+    return decided(reply)[0]!
+  }
+
+  function decided(reply: UpdateDocumentsReply): readonly EditOutcome[] {
+    if (reply.kind !== 'decided') throw new Error(reply.kind)
+    return reply.outcomes
+  }
+
+  async function code(promise: Promise<unknown>): Promise<unknown> {
+    return promise.then(() => 'resolved', (error: { code?: string }) => error.code ?? error)
+  }
+
+  const sequences = async (): Promise<number[]> => (await collect(engine.scanChanges({ since: 0, descending: false, body: false, locals: true }, context))).map(row => row.sequence)
+
+  it('lets one of many concurrent first edits win, before any of them is durable', async () => {
+    slowDisk()
+    const calls = Array.from({ length: 20 }, (_, index) => outcome('a', null, { index }))
+    await clock.advance(syncDelayMs * 2)
+    const outcomes = await Promise.all(calls)
+    expect(outcomes.filter(({ kind }) => kind === 'updated')).to.have.length(1)
+    expect((await engine.openDocument({ id: 'a', body: false, tree: false }, context))?.leaves).to.have.length(1)
+  })
+
+  it('extends a revision that is still in flight', async () => {
+    slowDisk()
+    const first = edit('a', null, { x: 1 })
+    const calls = [outcome('a', null, { x: 1 }), outcome('a', `1-${first.revisionHash}`, { x: 2 })]
+    await clock.advance(syncDelayMs * 2)
+    expect((await Promise.all(calls)).map(({ kind }) => kind)).to.deep.equal(['updated', 'updated'])
+    expect(await sequences()).to.deep.equal([2])
+  })
+
+  it('shows readers only what is durable', async () => {
+    slowDisk()
+    const writing = outcome('a', null, { x: 1 })
+    await clock.advance(syncDelayMs - 1)
+    expect(await engine.openDocument({ id: 'a', body: true, tree: false }, context)).to.equal(null)
+    expect((await engine.replicaInfo(context)).sequence).to.equal(0)
+    await clock.advance(1)
+    await writing
+    expect(await engine.openDocument({ id: 'a', body: true, tree: false }, context)).not.to.equal(null)
+  })
+
+  it('answers a conflict only when the edit that it lost against is durable', async () => {
+    slowDisk()
+    const first = outcome('a', null, { x: 1 })
+    let answered = false
+    const second = outcome('a', null, { x: 2 }).then(result => { answered = true; return result })
+    await clock.advance(syncDelayMs - 1)
+    expect(answered).to.equal(false)
+    await clock.advance(syncDelayMs)
+    expect([(await first).kind, (await second).kind]).to.deep.equal(['updated', 'conflict'])
+  })
+
+  it('confirms a known revision only when it is durable', async () => {
+    slowDisk()
+    const store = (): Promise<unknown> => engine.storeRevisions({ revisions: [revision('a', ['x'], {})], revsLimit: 10 }, context)
+    let confirmed = false
+    const calls = [store(), store().then(() => { confirmed = true })]
+    await clock.advance(syncDelayMs - 1)
+    expect(confirmed).to.equal(false)
+    await clock.advance(syncDelayMs)
+    await Promise.all(calls)
+  })
+
+  it('fails what was decided on top of a failed batch, and decides afresh afterwards', async () => {
+    await outcome('kept', null, {})
+    slowDisk()
+    storage.disk.failNextWrite('io')
+    const first = edit('a', null, { x: 1 })
+    const failing = [outcome('a', null, { x: 1 }), outcome('a', `1-${first.revisionHash}`, { x: 2 })].map(code)
+    await clock.advance(syncDelayMs * 2)
+    expect(await Promise.all(failing)).to.deep.equal(['storage', 'storage'])
+    const again = outcome('a', null, { x: 3 })
+    await clock.advance(syncDelayMs * 3)
+    expect((await again).kind).to.equal('updated')
+    expect(await sequences()).to.deep.equal([1, 2])
+  })
+
+  it('lets no call slip in between a failed batch and its notice', async () => {
+    await outcome('a', null, { x: 0 })
+    for (let turns = 0; turns < 12; turns++) {
+      storage.disk.failNextWrite('io')
+      const failing = code(outcome('b', null, { turns }))
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+      const next = code(outcome(`c${turns}`, null, { turns }))
+      await Promise.all([failing, next])
+      expect((await verifyShard(engine.records)).problems).to.deep.equal([])
+    }
+  })
+
+  it('declines to decide while it is catching up, unless it is forced', async () => {
+    engine.setCatchingUp(true)
+    const request = { edits: [edit('a', null, {})], revsLimit: 10 }
+    expect(await engine.updateDocuments(request, context)).to.deep.equal({ kind: 'declined' })
+    expect((await engine.replicaInfo(context)).catchingUp).to.equal(true)
+    expect((await engine.updateDocuments({ ...request, force: true }, context)).kind).to.equal('decided')
+    engine.setCatchingUp(false)
+    expect((await engine.replicaInfo(context)).catchingUp).to.equal(false)
+  })
+
+  it('keeps bodies of 8 MB, and drops all of one with its revision', async () => {
+    const large = { text: 'x'.repeat(8 * 1024 * 1024) }
+    const first = edit('a', null, large)
+    await engine.updateDocuments({ edits: [first], revsLimit: 1 }, context)
+    const opened = await engine.openDocument({ id: 'a', body: true, tree: false }, context)
+    expect(Buffer.compare(opened!.body!, first.body)).to.equal(0)
+    const rows = await collect(engine.scanDocuments({ descending: false, body: true, leaves: false }, context))
+    expect(rows[0]?.body?.length).to.equal(first.body.length)
+    await engine.updateDocuments({ edits: [edit('a', `1-${first.revisionHash}`, {})], revsLimit: 1 }, context)
+    const size = await engine.records.store.approximateSize(engine.records.keys.kind('b'))
+    expect(size).to.be.lessThan(100)
+  })
+
+  it('keeps bodies at the edges of a chunk', async () => {
+    for (const length of [bodyChunkBytes - 1, bodyChunkBytes, bodyChunkBytes + 1, 2 * bodyChunkBytes, 2 * bodyChunkBytes + 1]) {
+      const id = `${length}`
+      const body = Buffer.alloc(length, 'x')
+      await engine.storeRevisions({ revisions: [{ id, path: { start: 1, ids: ['x'] }, deleted: false, body }], revsLimit: 10 }, context)
+      const opened = await engine.openDocument({ id, body: true, tree: false }, context)
+      expect(Buffer.compare(opened!.body!, body)).to.equal(0)
+    }
+  })
+
+  it('cuts pages of large bodies short', async () => {
+    const edits = Array.from({ length: 8 }, (_, index) => edit(`${index}`, null, { text: 'x'.repeat(500_000) }))
+    await engine.updateDocuments({ edits, revsLimit: 10 }, context)
+    const pages: number[] = []
+    for await (const page of engine.scanChanges({ since: 0, descending: false, body: true, locals: false }, context)) pages.push(page.length)
+    expect(pages).to.deep.equal([3, 3, 2])
+  })
+
+  it('decides bulks against what is in flight, and against what lands while it reads ahead', async () => {
+    slowDisk()
+    const bulk = (value: number): Promise<UpdateDocumentsReply> => engine.updateDocuments({ edits: Array.from({ length: 100 }, (_, index) => edit(`${index}`, null, { value })), revsLimit: 10 }, context)
+    const calls = [bulk(1), bulk(2)]
+    await clock.advance(syncDelayMs)
+    calls.push(bulk(3))
+    await clock.advance(syncDelayMs * 3)
+    const updated = (await Promise.all(calls)).map(reply => decided(reply).filter(({ kind }) => kind === 'updated').length)
+    expect(updated.reduce((sum, count) => sum + count, 0)).to.equal(100)
+    expect(await engine.countDocuments({ descending: false }, context)).to.equal(100)
+  })
+
+  it('rejects when the deadline passes, and lands the write all the same', async () => {
+    slowDisk()
+    const late = code(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, { timeoutMs: syncDelayMs - 1 }))
+    await clock.advance(syncDelayMs)
+    expect(await late).to.equal('timeout')
+    expect(await engine.countDocuments({ descending: false }, context)).to.equal(1)
+  })
+
+  it('rejects when the caller cancels', async () => {
+    slowDisk()
+    const canceller = new AbortController()
+    const cancelled = code(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, { ...context, signal: canceller.signal }))
+    await clock.advance(1)
+    canceller.abort()
+    expect(await cancelled).to.equal('cancelled')
+    expect(await code(engine.openDocument({ id: 'a', body: false, tree: false }, { ...context, signal: canceller.signal }))).to.equal('cancelled')
+    const scan = engine.scanDocuments({ descending: false, body: false, leaves: false }, { ...context, signal: canceller.signal })
+    expect(await code(scan.next())).to.equal('cancelled')
+  })
+
+  it('refuses ids that UTF-8 cannot hold', async () => {
+    expect(await code(engine.updateDocuments({ edits: [edit('a\ud800', null, {})], revsLimit: 10 }, context))).to.equal('protocol')
+    expect(await code(engine.storeRevisions({ revisions: [], locals: [{ id: '\udc00', revision: 1, stamp: 1, body: null }], revsLimit: 10 }, context))).to.equal('protocol')
+  })
+
+  it('names the parent of a decided revision, though the limit of revisions cuts it off at once', async () => {
+    const decide = async (parent: string | null, value: number): Promise<readonly string[]> => {
+      const reply = await engine.updateDocuments({ edits: [edit('a', parent, { value })], revsLimit: 1 }, context)
+      const outcome = reply.kind === 'decided' ? reply.outcomes[0] : undefined
+      return outcome?.kind === 'updated' ? outcome.path.ids : []
+    }
+    const [first] = await decide(null, 1)
+    const [second, ...ancestors] = await decide(`1-${first}`, 2)
+    expect(ancestors).to.deep.equal([first])
+    const snapshot = await engine.openDocument({ id: 'a', body: false, tree: true }, context)
+    expect(snapshot?.tree?.map(({ path }) => path.ids)).to.deep.equal([[second]])
+  })
+
+  it('keeps no second body of a revision that an edit makes again', async () => {
+    const made = edit('a', '1-aa', {}, true)
+    await engine.storeRevisions({ revisions: [{ id: 'a', path: { start: 2, ids: [made.revisionHash] }, deleted: true, body: made.body }], revsLimit: 10 }, context)
+    await engine.storeRevisions({ revisions: [{ id: 'a', path: { start: 1, ids: ['aa'] }, deleted: false, body: made.body }], revsLimit: 10 }, context)
+    const reply = await engine.updateDocuments({ edits: [made], revsLimit: 10 }, context)
+    expect(reply).to.deep.equal({ kind: 'decided', outcomes: [{ kind: 'updated', path: { start: 2, ids: [made.revisionHash, 'aa'] } }] })
+    expect((await verifyShard(engine.records)).problems).to.deep.equal([])
+  })
+
+  it('lists the rows of one call by id', async () => {
+    await engine.updateDocuments({ edits: ['c', 'a', 'b'].map(id => edit(id, null, {})), revsLimit: 10 }, context)
+    const rows = await collect(engine.scanChanges({ since: 0, descending: false, body: false, locals: false }, context))
+    expect(rows.map(({ id }) => id)).to.deep.equal(['a', 'b', 'c'])
+  })
+
+  it('gives the newest change first when descending', async () => {
+    const edits = Array.from({ length: 2000 }, (_, index) => edit(`${index}`, null, {}))
+    await engine.updateDocuments({ edits, revsLimit: 10 }, context)
+    const rows = await collect(engine.scanChanges({ since: 0, descending: true, limit: 1, body: true, locals: false }, context))
+    expect(rows.map(({ sequence }) => sequence)).to.deep.equal([2000])
+  })
+
+  it('takes thousands of branches of one document in a time that grows with their number', async function () {
+    this.timeout(60_000)
+    const revisions = Array.from({ length: 3000 }, (_, index) => revision('a', [index.toString(16).padStart(32, '0')], {}))
+    const before = process.cpuUsage()
+    for (let at = 0; at < revisions.length; at += 500) await engine.storeRevisions({ revisions: revisions.slice(at, at + 500), revsLimit: 1000 }, context)
+    const parents = revisions.slice(0, 500).map(({ path }) => `1-${path.ids[0]!}`)
+    await engine.updateDocuments({ edits: parents.map(parent => edit('a', parent, { after: parent })), revsLimit: 1000 }, context)
+    // Leaves count towards the size of an answer, however small their bodies are.
+    const asked = Array.from({ length: 10 }, () => ({ id: 'a', revisions: 'leaves', latest: false }) as const)
+    expect(await engine.openRevisions(asked, context)).to.have.length(2)
+    const branches = (await engine.openDocument({ id: 'a', body: false, tree: true }, context))!.tree!
+    expect(branches).to.have.length(3000)
+    const [purged] = await engine.purgeDocuments({ purges: [{ uuid: 'p', id: 'a', paths: branches.map(({ path }) => path) }] }, context)
+    expect(purged).to.have.length(3000)
+    expect(await engine.openDocument({ id: 'a', body: false, tree: false }, context)).to.equal(null)
+    // When each branch looked for each other one among all, this took minutes.
+    expect(process.cpuUsage(before).user).to.be.below(5_000_000)
+  })
+})
