@@ -1,8 +1,9 @@
 /**
  * Two checkouts beside each other, both built:
- * `node bench/against.ts DIR [--nodes 1] [--seconds 1] [--rounds 15] [--only TEXT,TEXT]`. A cluster of so many nodes of
+ * `node bench/against.ts DIR [--nodes 1] [--seconds 1] [--restarts 5] [--rounds 4] [--only TEXT,TEXT]`. A cluster of so many nodes of
  * each runs all the time. They are measured in turns, the first one changing, so that what else the machine does falls
- * on both. Prints a table: rates, the median of the rounds' ratios of rates (this checkout to the other; above 1 is
+ * on both. Each thing is measured in several lives of the processes, `rounds` times in each: one process does the same
+ * work with 10 % more or less CPU than the next, depending on how its garbage collector began. Prints a table: rates, the median of the rounds' ratios of rates (this checkout to the other; above 1 is
  * faster), the CPU time of all nodes for each thing done, and the median of the rounds' ratios of CPU time (below 1 is
  * cheaper), which shows more than rates on a machine that does other work too.
  */
@@ -16,7 +17,7 @@ import type { TransferJob, TransferResult } from './transfers.ts'
 const { values: flags, positionals: [other] } = parseArgs({
   allowPositionals: true,
   options: {
-    seconds: { type: 'string', default: '1' }, rounds: { type: 'string', default: '15' }, folder: { type: 'string' }, only: { type: 'string', default: '' },
+    seconds: { type: 'string', default: '1' }, restarts: { type: 'string', default: '5' }, rounds: { type: 'string', default: '4' }, folder: { type: 'string' }, only: { type: 'string', default: '' },
     nodes: { type: 'string', default: '1' },
   },
 })
@@ -65,18 +66,18 @@ const works: Readonly<Record<string, Work>> = {
   '`_bulk_docs` of 1000, random ids': requests('bulk', 4),
 }
 try {
-  for (const cluster of clusters) {
-    await cluster.fill(database, documents, batch, bodyBytes)
-    // Opening writes LevelDB's memory table, which may hold all documents in one checkout and none in the other, into files.
-    await cluster.restart(readyMsMax)
-  }
+  for (const cluster of clusters) await cluster.fill(database, documents, batch, bodyBytes)
   console.log('| What | This | Other | Ratio | CPU each | CPU ratio |\n|---|---|---|---|---|---|')
   for (const [what, work] of Object.entries(works).filter(([name]) => flags.only.split(',').some(part => name.includes(part)))) {
     const measured: [Measured[], Measured[]] = [[], []]
-    for (let round = -1; round < Number(flags.rounds); round++) {
-      for (const at of round % 2 === 0 ? [0, 1] as const : [1, 0] as const) {
-        const result = await work(clusters[at])
-        if (round >= 0) measured[at].push(result)
+    for (let life = 0; life < Number(flags.restarts); life++) {
+      // Opening also writes LevelDB's memory table, which may hold all documents in one checkout and none in the other, into files.
+      for (const cluster of clusters) await cluster.restart(readyMsMax)
+      for (let round = -1; round < Number(flags.rounds); round++) {
+        for (const at of (life + round) % 2 === 0 ? [0, 1] as const : [1, 0] as const) {
+          const result = await work(clusters[at])
+          if (round >= 0) measured[at].push(result)
+        }
       }
     }
     const [own, others] = measured
