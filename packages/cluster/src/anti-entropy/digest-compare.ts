@@ -1,4 +1,4 @@
-import { bringBlobs } from '../attachments/blob-transfer.ts'
+import { bringBlobs } from '../replicas/blob-copy.ts'
 import { boundCall, exchangePurges } from './purge-exchange.ts'
 import type { CallContext, DocumentLeaves, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
 

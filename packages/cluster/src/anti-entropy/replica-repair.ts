@@ -5,7 +5,7 @@
  */
 import type { CallContext, ShardId } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
-import { copyBlob } from '../attachments/blob-transfer.ts'
+import { copyBlob } from '../replicas/blob-copy.ts'
 import type { ReplicaDirectory } from '../replicas/replica-directory.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
 import { shardKey } from './hosted-shards.ts'

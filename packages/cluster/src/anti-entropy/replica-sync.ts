@@ -16,7 +16,7 @@
  */
 import { ReplicaError, revisionBytes } from '@sectional/core'
 import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ReplicaDiff, ShardReplica } from '@sectional/core'
-import { bringBlobs } from '../attachments/blob-transfer.ts'
+import { bringBlobs } from '../replicas/blob-copy.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
 import { boundCall, exchangePurges } from './purge-exchange.ts'
 import { SourceTrail } from './source-trail.ts'

@@ -1,6 +1,7 @@
 import type { CallContext, DocumentRevision, Leaf } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { namedBlobs, provideBlobs } from '../attachments/blob-transfer.ts'
+import { provideBlobs } from '../attachments/blob-transfer.ts'
+import { namedBlobs } from '../replicas/blob-copy.ts'
 import { writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import { fetchRevisions } from './document-read.ts'

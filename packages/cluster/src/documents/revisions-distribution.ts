@@ -1,6 +1,7 @@
 import { ReplicaError } from '@sectional/core'
 import type { StoreRevisionsReply, StoreRevisionsRequest } from '@sectional/core'
-import { namedBlobs, provideBlobs } from '../attachments/blob-transfer.ts'
+import { provideBlobs } from '../attachments/blob-transfer.ts'
+import { namedBlobs } from '../replicas/blob-copy.ts'
 import { writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { RequestContext } from '../contracts/coordinator.ts'

@@ -1,6 +1,5 @@
 /** Ranges of document ids in byte order: what a list's keys come down to. */
-import type { IdBound } from '@sectional/core'
-import { compareBytes } from './database-names.ts'
+import { compareUtf8, type IdBound } from '@sectional/core'
 import type { ListParameters } from './list-parameters.ts'
 
 /** `low` and `high` in ascending order, whatever the list's direction; absent: unbounded. */
@@ -34,7 +33,7 @@ export function intersect(one: IdRange, other: IdRange): IdRange | null {
   const low = tighter(one.low, other.low, 1)
   const high = tighter(one.high, other.high, -1)
   if (low !== undefined && high !== undefined) {
-    const order = compareBytes(low.id, high.id)
+    const order = compareUtf8(low.id, high.id)
     if (order > 0 || (order === 0 && !(low.inclusive && high.inclusive))) return null
   }
   return { ...(low === undefined ? {} : { low }), ...(high === undefined ? {} : { high }) }
@@ -42,7 +41,7 @@ export function intersect(one: IdRange, other: IdRange): IdRange | null {
 
 function tighter(one: IdBound | undefined, other: IdBound | undefined, sign: 1 | -1): IdBound | undefined {
   if (one === undefined || other === undefined) return one ?? other
-  const order = compareBytes(one.id, other.id) * sign
+  const order = compareUtf8(one.id, other.id) * sign
   if (order === 0) return one.inclusive ? other : one
   return order > 0 ? one : other
 }
@@ -50,11 +49,11 @@ function tighter(one: IdBound | undefined, other: IdBound | undefined, sign: 1 |
 export function rangeHolds(range: IdRange, id: string): boolean {
   const { low, high } = range
   if (low !== undefined) {
-    const order = compareBytes(id, low.id)
+    const order = compareUtf8(id, low.id)
     if (order < 0 || (order === 0 && !low.inclusive)) return false
   }
   if (high === undefined) return true
-  const order = compareBytes(id, high.id)
+  const order = compareUtf8(id, high.id)
   return order < 0 || (order === 0 && high.inclusive)
 }
 

@@ -9,24 +9,13 @@ import { byteRanges, contentRange } from '../attachments/byte-ranges.ts'
 import { headerType } from '../attachments/multipart-document.ts'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { requestChunks } from '../messages/body.ts'
+import { openBase, update, writtenBody, type EditBase } from '../documents/document-edit.ts'
 import { checkPlacedId, noFlags, openRevision, openWinner } from '../documents/document-reading.ts'
 import { checkWrittenDocument, designPrefix, documentIdRules, namedRevision } from '../documents/document-writing.ts'
 import { location, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { checkAttachmentHeads } from '../settings/size-limits.ts'
-import { update, writtenBody } from './document-update.ts'
-
-/** What a new attachment is added to, or an old one taken from. */
-interface Base {
-  readonly body: Uint8Array
-  readonly deleted: boolean
-  readonly attachments: readonly AttachmentRecord[]
-}
-
-const nothing: Base = { body: Buffer.from('{}'), deleted: false, attachments: [] }
-/** All replicas: an attachment must not seem to be missing because one of them lags. */
-const everyReplica = 1000
 
 export async function getAttachment(request: RequestContext, services: Services): Promise<void> {
   const [id, name] = request.params as [string, string]
@@ -143,21 +132,7 @@ function contentEncoding(request: RequestContext): 'identity' | 'gzip' {
   }
 }
 
-/** The revision that an attachment is added to; without one, a document that does not stand begins anew. */
-export async function openBase(id: string, parent: string | null, request: RequestContext, services: Services): Promise<Base> {
-  const { coordinator } = services
-  if (parent === null) {
-    const opened = await coordinator.openDocument(request.database, id, { body: false }, request)
-    if (opened !== null && !opened.leaves[0]!.deleted) throw new ApiError('conflict')
-    return nothing
-  }
-  const [found] = await coordinator.openRevisions(request.database, id, { revisions: [parent], latest: false, r: everyReplica }, request) ?? []
-  if (found?.kind !== 'found') throw new ApiError('missing_rev')
-  const { body, deleted, attachments = [] } = found.revision
-  return { body, deleted, attachments }
-}
-
-function checkBase(id: string, { body, deleted }: Base, request: RequestContext, services: Services): void {
+function checkBase(id: string, { body, deleted }: EditBase, request: RequestContext, services: Services): void {
   const document: ParsedDocument = { id, revision: null, path: null, deleted, attachments: null, body: Buffer.from(body) }
   checkWrittenDocument(id, document, request.database, services)
 }

@@ -6,10 +6,10 @@ import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
 import { readJsonBytes, requireJsonType } from '../messages/body.ts'
 import { checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId, requireRevision } from '../documents/document-writing.ts'
+import { localRevision, updateLocal } from '../documents/local-writing.ts'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { localRevision, updateLocal } from './local-document.ts'
 
 const localConcurrency = 8
 /** Documents whose attachments are stored at once. */

@@ -3,10 +3,10 @@ import { ApiError } from '@sectional/core'
 import { parseEventId } from '@sectional/cluster'
 import type { ChangesFilter } from '../changes/changes-filter.ts'
 import { databaseUpdatesParameters } from '../changes/changes-parameters.ts'
+import { streamChanges } from '../changes/changes-stream.ts'
 import type { FeedShape } from '../changes/changes-writer.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { streamChanges } from './changes.ts'
 
 /** Documents that somebody else put there are no events. */
 const eventsOnly: ChangesFilter = {

@@ -1,42 +1,15 @@
 /** `/{db}`: create, describe, delete. Documents are posted to it too: `document-update`. */
 import { ApiError, checkDatabaseName } from '@sectional/core'
-import { activeReplicas, majority, type DatabaseRecord } from '@sectional/cluster'
+import { databaseInformation } from '../databases/database-information.ts'
 import { location, sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
-/** Version of the record format that CouchDB 3.5 reports. */
-const diskFormatVersion = 8
 const shardsMax = 256
 const replicasMax = 16
 
-/** Constant for the life of a database, as replicators require; the specification's value (api.md D5). */
-export const instanceStartTime = '0'
-
 export async function getDatabase(request: RequestContext, services: Services): Promise<void> {
   sendJson(request, services, 200, await databaseInformation(request.database, request, services))
-}
-
-export async function databaseInformation(database: DatabaseRecord, request: RequestContext, services: Services): Promise<object> {
-  const info = await services.coordinator.databaseInfo(database, request)
-  const quorum = majority(replicaCount(database))
-  return {
-    instance_start_time: instanceStartTime,
-    db_name: database.name,
-    purge_seq: info.purgeSequence,
-    update_seq: info.updateSequence,
-    sizes: { file: info.sizes.file, external: info.sizes.external, active: info.sizes.active },
-    props: database.partitioned ? { partitioned: true } : {},
-    doc_del_count: info.deletedCount,
-    doc_count: info.documentCount,
-    disk_format_version: diskFormatVersion,
-    compact_running: info.compactRunning,
-    cluster: { q: database.shards.length, n: replicaCount(database), w: quorum, r: quorum },
-  }
-}
-
-function replicaCount(database: DatabaseRecord): number {
-  return database.shards.reduce((most, shard) => Math.max(most, activeReplicas(shard).length), 0)
 }
 
 export async function putDatabase(request: RequestContext, services: Services): Promise<void> {

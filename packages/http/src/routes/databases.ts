@@ -3,11 +3,11 @@ import { hash } from 'node:crypto'
 import { ApiError, mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '@sectional/cluster'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
-import { selectNames } from '../lists/database-names.ts'
+import { databaseInformation } from '../databases/database-information.ts'
+import { selectNames } from '../databases/database-names.ts'
 import { matchesTag, sendJson, sendNotModified } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { databaseInformation } from './database.ts'
 
 const informationConcurrency = 8
 

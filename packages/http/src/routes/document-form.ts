@@ -7,12 +7,11 @@ import { wholePart } from '../attachments/multipart-document.ts'
 import { boundaryOf, headerParameter, MultipartReader } from '../attachments/multipart-reader.ts'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { parseDocumentBody, requestChunks } from '../messages/body.ts'
+import { openBase, update, writtenBody } from '../documents/document-edit.ts'
 import { checkWrittenDocument, designPrefix, documentIdRules, namedRevision } from '../documents/document-writing.ts'
 import { documentTag, sendJsonText } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { openBase } from './attachment.ts'
-import { update, writtenBody } from './document-update.ts'
 
 interface Form {
   readonly document: ParsedDocument | null

@@ -1,33 +1,22 @@
 /** POST, PUT, DELETE and COPY of documents. */
 import { ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
-import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { MultipartDocument } from '../attachments/multipart-document.ts'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { readDocumentBody, requireJsonType } from '../messages/body.ts'
+import { update, writtenBody, type Edit, type Written } from '../documents/document-edit.ts'
 import { checkPlacedId, noFlags, openRevision, openWinner } from '../documents/document-reading.ts'
 import {
-  answerBatched, checkWrittenDocument, designPrefix, documentIdRules, documentWrite, isBatched, keepsRevision, localPrefix, namedRevision, postedId,
-  requireRevision, requireWritten, writeQuorum,
+  answerBatched, checkWrittenDocument, designPrefix, documentIdRules, isBatched, keepsRevision, localPrefix, namedRevision,
+  postedId, requireRevision, requireWritten, writeQuorum,
 } from '../documents/document-writing.ts'
+import { openLocalBody, writeLocalDocument } from '../documents/local-writing.ts'
 import { decodeText } from '../request/request-path.ts'
 import { documentTag, location, sendJsonText } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { openLocalBody, writeLocalDocument } from './local-document.ts'
 
 const emptyBody = Buffer.from('{}')
-
-/** One edit on its way to the coordinator. */
-export interface Edit {
-  readonly id: string
-  readonly parent: string | null
-  readonly deleted: boolean
-  readonly body: Uint8Array
-  readonly attachments?: readonly AttachmentRecord[]
-}
-
-export interface Written { readonly revision: string; readonly accepted: boolean }
 
 export async function putDocument(request: RequestContext, services: Services): Promise<void> {
   const rules = documentIdRules(request.database, services)
@@ -66,10 +55,6 @@ async function putReplicated(
 function answerPut(id: string, { revision, accepted }: Written, deleted: boolean, request: RequestContext, services: Services): void {
   const headers = { ETag: documentTag(revision), Location: location(request, request.database.name, id) }
   sendJsonText(request, services, accepted ? 202 : deleted ? 200 : 201, writtenBody(id, revision), headers)
-}
-
-export function writtenBody(id: string, revision: string): string {
-  return `{"ok":true,"id":${JSON.stringify(id)},"rev":${JSON.stringify(revision)}}`
 }
 
 export async function postDocument(request: RequestContext, services: Services): Promise<void> {
@@ -147,14 +132,6 @@ function copyTarget(request: RequestContext, services: Services): CopyTarget {
   if (query === undefined) return { id, revision: null }
   if (!query.startsWith('rev=')) throw new ApiError('bad_request', 'Destination may carry `?rev=` and nothing else.')
   return { id, revision: formatRevision(parseRevision(decodeText(query.slice('rev='.length), true))) }
-}
-
-export async function update(edit: Edit, request: RequestContext, services: Services, context: CoordinatorContext): Promise<Written> {
-  const write = documentWrite(edit.id, edit.parent, edit.deleted, edit.body, edit.attachments)
-  const [outcome] = await services.coordinator.updateDocuments(request.database, [write], {
-    w: writeQuorum(request), partitionBytesMax: services.settings.partitionBytesMax,
-  }, context)
-  return requireWritten(outcome!)
 }
 
 /** `batch=ok`: 202 before the document is written; a conflict is only logged. */

@@ -2,6 +2,7 @@
 import { mapBounded, type IdBound, type LocalDocument } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import { localPrefix } from '../documents/document-writing.ts'
+import { localRevision } from '../documents/local-writing.ts'
 import { directed, intersect, requestedRange, type IdRange } from '../lists/id-range.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
 import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
@@ -9,7 +10,6 @@ import { ListWriter } from '../lists/list-writer.ts'
 import { jsonHeaders } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { localRevision } from './local-document.ts'
 
 const scope: IdRange = { low: { id: localPrefix, inclusive: true }, high: { id: '_local0', inclusive: false } }
 const keyConcurrency = 16

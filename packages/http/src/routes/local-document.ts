@@ -1,11 +1,9 @@
 /** `_local` documents (api.md A5.5): revision `0-N`, last writer wins, no attachments, no history. */
-import { ApiError, checkDocumentId, parseRevision, spliceDocument, type ParsedDocument } from '@sectional/core'
-import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
+import { ApiError, checkDocumentId, spliceDocument } from '@sectional/core'
 import { readDocumentBody } from '../messages/body.ts'
-import {
-  answerBatched, checkDocumentSize, documentIdRules, isBatched, keepsRevision, localPrefix, namedRevision, requireRevision, writeQuorum,
-} from '../documents/document-writing.ts'
-import { documentTag, location, matchesTag, sendJson, sendJsonText, sendNotModified } from '../messages/response.ts'
+import { documentIdRules, keepsRevision, localPrefix, namedRevision, requireRevision, writeQuorum } from '../documents/document-writing.ts'
+import { answerLocal, localGeneration, localRevision, openLocalBody, writeLocalDocument } from '../documents/local-writing.ts'
+import { documentTag, matchesTag, sendJsonText, sendNotModified } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
@@ -38,52 +36,7 @@ export async function deleteLocalDocument(request: RequestContext, services: Ser
   const write = { id: name, revision: 0, body: null, mustExist: true }
   const outcome = await services.coordinator.updateLocalDocument(request.database, write, { w: writeQuorum(request) }, request)
   if (outcome.kind === 'missing') throw new ApiError('missing')
-  answer(name, 0, outcome.accepted ? 202 : 200, {}, request, services)
-}
-
-/** PUT, and POST or COPY to a local id. */
-export async function writeLocalDocument(
-  name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services,
-): Promise<void> {
-  const outcome = await updateLocal(name, named, document, request, services, request)
-  const headers = { Location: location(request, request.database.name, localPrefix + name) }
-  answer(name, outcome.revision, outcome.accepted ? 202 : document.deleted ? 200 : 201, headers, request, services)
-}
-
-/** The new revision is the named one plus one; nothing is compared, as in CouchDB. */
-export async function updateLocal(
-  name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services, context: CoordinatorContext,
-): Promise<{ readonly revision: number; readonly accepted: boolean }> {
-  const tooLarge = checkDocumentSize(localPrefix + name, document, services)
-  if (tooLarge !== null) throw tooLarge
-  const revision = document.deleted ? 0 : (named === null ? 0 : localGeneration(named)) + 1
-  const write = { id: name, revision, body: document.deleted ? null : document.body, mustExist: document.deleted }
-  const outcome = await services.coordinator.updateLocalDocument(request.database, write, { w: writeQuorum(request) }, context)
-  if (outcome.kind === 'missing') throw new ApiError('missing')
-  return { revision, accepted: outcome.accepted }
-}
-
-export async function openLocalBody(name: string, request: RequestContext, services: Services): Promise<Uint8Array> {
-  const document = await services.coordinator.openLocalDocument(request.database, name, {}, request)
-  if (document === null || document.body === null) throw new ApiError('missing')
-  return document.body
-}
-
-export function localRevision(revision: number): string {
-  return `0-${revision}`
-}
-
-function localGeneration(revision: string): number {
-  const { generation, hash } = parseRevision(revision)
-  if (generation !== 0 || !/^\d{1,15}$/.test(hash)) throw new ApiError('invalid_rev_format')
-  return Number(hash)
-}
-
-/** By now the document is written, also with `batch=ok`. */
-function answer(name: string, revision: number, status: number, headers: Record<string, string>, request: RequestContext, services: Services): void {
-  if (isBatched(request)) return answerBatched(localPrefix + name, request, services)
-  const rev = localRevision(revision)
-  sendJson(request, services, status, { ok: true, id: localPrefix + name, rev }, { ...headers, ETag: documentTag(rev) })
+  answerLocal(name, 0, outcome.accepted ? 202 : 200, {}, request, services)
 }
 
 export function refuseLocalName(): void {

@@ -1,11 +1,11 @@
 /** `_shards`, `_shards/{id}`, `_sync_shards`, `_ensure_full_commit`. */
 import { ApiError, documentHash, formatRange, rangeContains } from '@sectional/core'
 import type { ShardRecord } from '@sectional/cluster'
+import { instanceStartTime } from '../databases/database-information.ts'
 import { readBody, requireJsonType } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { instanceStartTime } from './database.ts'
 
 export function getShards(request: RequestContext, services: Services): void {
   const shards = request.database.shards.map(shard => [formatRange(shard.range), nodesOf(shard)])

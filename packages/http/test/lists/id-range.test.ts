@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { compareBytes, selectNames } from '../../src/lists/database-names.ts'
+import { compareUtf8 } from '@sectional/core'
+import { selectNames } from '../../src/databases/database-names.ts'
 import { intersect, rangeHolds, requestedRange } from '../../src/lists/id-range.ts'
 import { listParameters } from '../../src/lists/list-parameters.ts'
 import { Query } from '../../src/request/query.ts'
@@ -18,7 +19,7 @@ describe('ranges of ids', () => {
   })
 
   it('compare by the bytes of UTF-8, not by UTF-16 units', () => {
-    expect(compareBytes('￿', '😀')).to.be.below(0)
+    expect(compareUtf8('￿', '😀')).to.be.below(0)
   })
 
   it('put keys that are no texts before every id', () => {

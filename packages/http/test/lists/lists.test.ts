@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { compareBytes } from '../../src/lists/database-names.ts'
+import { compareUtf8 } from '@sectional/core'
 import { MemoryNode } from '../memory-node.ts'
 
 const ids = ['_design/a', '_design/b', 'a', 'b', 'c', 'd', 'e', 'é', '😀', '￿']
-const sorted = ids.toSorted(compareBytes)
+const sorted = ids.toSorted(compareUtf8)
 
 describe('_all_docs', () => {
   let node: MemoryNode
@@ -50,8 +50,8 @@ describe('_all_docs', () => {
       })
       const all = descending ? sorted.toReversed() : sorted
       const sign = descending ? -1 : 1
-      const before = all.filter(id => start !== null && compareBytes(id, start) * sign < 0)
-      const inRange = all.slice(before.length).filter(id => end === null || compareBytes(id, end) * sign < 0 || (id === end && inclusive))
+      const before = all.filter(id => start !== null && compareUtf8(id, start) * sign < 0)
+      const inRange = all.slice(before.length).filter(id => end === null || compareUtf8(id, end) * sign < 0 || (id === end && inclusive))
       const answer = (await node.get(`/db/_all_docs?${query}`)).json
       expect(answer.rows.map((row: any) => row.id)).to.deep.equal(inRange.slice(skip, limit === null ? undefined : skip + limit))
       expect(answer.total_rows).to.equal(10)

@@ -1,8 +1,6 @@
 /** The names that `_all_dbs` and `_dbs_info` select (api.md A3.1, F6.3). */
-import { ApiError, compareUtf8 as compareBytes } from '@sectional/core'
+import { ApiError, compareUtf8 } from '@sectional/core'
 import { nonNegativeInteger, strictBoolean, type Query } from '../request/query.ts'
-
-export { compareBytes }
 
 /** @param names in ascending byte order */
 export function selectNames(names: readonly string[], query: Query): readonly string[] {
@@ -31,5 +29,5 @@ function namedKeys(names: readonly string[], keys: unknown): readonly string[] {
 
 /** Texts compare by bytes; any other JSON value sorts before every text. */
 function order(name: string, bound: unknown): number {
-  return typeof bound === 'string' ? compareBytes(name, bound) : 1
+  return typeof bound === 'string' ? compareUtf8(name, bound) : 1
 }

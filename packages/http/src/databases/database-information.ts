@@ -1,0 +1,33 @@
+/** What a client is told of a database. */
+import { activeReplicas, majority, type DatabaseRecord } from '@sectional/cluster'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+
+/** Version of the record format that CouchDB 3.5 reports. */
+const diskFormatVersion = 8
+
+/** Constant for the life of a database, as replicators require; the specification's value (api.md D5). */
+export const instanceStartTime = '0'
+
+/** The answer of `GET /{db}`, and a row's of `_dbs_info`. */
+export async function databaseInformation(database: DatabaseRecord, request: RequestContext, services: Services): Promise<object> {
+  const info = await services.coordinator.databaseInfo(database, request)
+  const quorum = majority(replicaCount(database))
+  return {
+    instance_start_time: instanceStartTime,
+    db_name: database.name,
+    purge_seq: info.purgeSequence,
+    update_seq: info.updateSequence,
+    sizes: { file: info.sizes.file, external: info.sizes.external, active: info.sizes.active },
+    props: database.partitioned ? { partitioned: true } : {},
+    doc_del_count: info.deletedCount,
+    doc_count: info.documentCount,
+    disk_format_version: diskFormatVersion,
+    compact_running: info.compactRunning,
+    cluster: { q: database.shards.length, n: replicaCount(database), w: quorum, r: quorum },
+  }
+}
+
+function replicaCount(database: DatabaseRecord): number {
+  return database.shards.reduce((most, shard) => Math.max(most, activeReplicas(shard).length), 0)
+}
