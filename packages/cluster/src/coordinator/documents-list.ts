@@ -6,8 +6,7 @@ import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { DocumentList, ListDocumentsOptions, ListedDocument, RequestContext } from '../contracts/coordinator.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { askOne } from '../shard-calls/reply-collection.ts'
-import { mergeRows } from '../shard-calls/row-merge.ts'
-import { scanShard } from '../shard-calls/shard-scan.ts'
+import { rowsById } from '../shard-calls/rows-by-id.ts'
 
 /** What to list in each shard, first and last in the direction of the list. */
 interface ListSpan {
@@ -43,13 +42,10 @@ export async function listDocuments(
 }
 
 function listRows(scope: CoordinatorScope, span: ListSpan, options: ListDocumentsOptions, context: RequestContext): AsyncIterable<readonly ListedDocument[]> {
-  const { descending, skip, limit, body, leaves } = options
-  const { start, end } = span
-  const shardLimit = limit === null ? undefined : skip + limit
-  const bounds = { descending, ...(start && { start }), ...(end && { end }), ...(shardLimit !== undefined && { limit: shardLimit }) }
-  const sources = limit === 0 ? [] : span.places.map(place =>
-    scanShard(scope, place, bounds, (replica, rest, call) => replica.scanDocuments({ ...rest, body, leaves }, call), context))
-  return mergeRows(sources, { descending, skip, limit, pageRows: scope.options.listPageRows, pageBytes: scope.options.listPageBytes })
+  const { descending, body, leaves } = options
+  const request = { descending, body, leaves, ...(span.end && { end: span.end }) }
+  return rowsById(scope, span.places, { ...options, start: span.start },
+    ({ replica }, rest, call) => replica.scanDocuments({ ...request, ...rest }, call), context)
 }
 
 function listSpan(scope: CoordinatorScope, db: DatabaseRecord, { start, end, descending, partition }: ListDocumentsOptions): ListSpan {

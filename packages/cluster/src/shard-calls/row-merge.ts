@@ -1,10 +1,13 @@
-import { compareUtf8 } from '@sectional/core'
-
-export interface RowMergeOptions {
-  readonly descending: boolean
+export interface RowMergeOptions<Row> {
+  /** Less than zero when `a` comes before `b` in the order of the sources, and of the result. */
+  readonly compare: (a: Row, b: Row) => number
+  /** Bytes that a row counts for in a page. */
+  readonly bytesOf: (row: Row) => number
+  /** Rows that are left out at the beginning. */
   readonly skip: number
+  /** Rows that are given at most; null: all. */
   readonly limit: number | null
-  /** Rows of one page handed on, and bytes of their bodies (a page holds at least one row). */
+  /** A page ends with the row that reaches one of these limits. */
   readonly pageRows: number
   readonly pageBytes: number
 }
@@ -12,16 +15,13 @@ export interface RowMergeOptions {
 interface Cursor<Row> { page: readonly Row[]; at: number; readonly source: AsyncIterator<readonly Row[]> }
 
 /**
- * Merges sources that are each in order of their ids into one order, by a heap of their next rows. Ends every
- * source, whether the rows were read to the end or not.
+ * Merges sources whose rows lie in the order of `compare` into one sequence in that order, with a heap of the sources by
+ * their next rows. Closes every source when the result is closed, whether the rows were read to the end or not.
  */
-export async function* mergeRows<Row extends { readonly id: string; readonly body?: Uint8Array | null }>(
-  sources: readonly AsyncIterable<readonly Row[]>[], { descending, skip, limit, pageRows, pageBytes }: RowMergeOptions,
+export async function* mergeRows<Row>(
+  sources: readonly AsyncIterable<readonly Row[]>[], { compare, bytesOf, skip, limit, pageRows, pageBytes }: RowMergeOptions<Row>,
 ): AsyncGenerator<readonly Row[]> {
-  const before = (a: Cursor<Row>, b: Cursor<Row>): boolean => {
-    const order = compareUtf8(a.page[a.at]!.id, b.page[b.at]!.id)
-    return descending ? order > 0 : order < 0
-  }
+  const before = (a: Cursor<Row>, b: Cursor<Row>): boolean => compare(a.page[a.at]!, b.page[b.at]!) < 0
   const cursors = sources.map((source): Cursor<Row> => ({ page: [], at: 0, source: source[Symbol.asyncIterator]() }))
   try {
     const filled = await settleAll(cursors.map(fill))
@@ -38,7 +38,7 @@ export async function* mergeRows<Row extends { readonly id: string; readonly bod
       else {
         out.push(row)
         rest--
-        bytes += row.body?.length ?? 0
+        bytes += bytesOf(row)
         if (out.length >= pageRows || bytes >= pageBytes) {
           yield out
           out = []

@@ -1,43 +1,50 @@
-import type { CallContext, IdBound, ReplicaError, ShardReplica } from '@sectional/core'
+import type { CallContext, ReplicaError } from '@sectional/core'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { RequestContext } from '../contracts/coordinator.ts'
-import type { ShardPlace } from '../replicas/replica-access.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 
-/** What to scan, first and last in the direction of the scan. */
-export interface ScanSpan {
-  readonly start?: IdBound
-  readonly end?: IdBound
-  readonly descending: boolean
+/** What is left to read of one shard. */
+export interface ScanRest<Position> {
+  /** Where to begin, in the direction of the scan; absent: at the first row. */
+  readonly start?: Position
+  /** Rows to read at most; absent: all. */
   readonly limit?: number
 }
 
+/** Rows of one kind in one order, which every replica of a shard gives alike. */
+export interface ShardScan<Row, Position> extends ScanRest<Position> {
+  /** Reads from one replica. The deadline of `call` is that of each page. */
+  readonly open: (peer: Peer, rest: ScanRest<Position>, call: CallContext) => AsyncIterable<readonly Row[]>
+  /** The position directly behind a row, from which another replica goes on. */
+  readonly behind: (row: Row) => Position
+}
+
 /**
- * Rows of one shard in order from one replica; when it fails or falls silent, the next one goes on behind the
- * last row.
+ * Rows of one shard in order from one replica. When it fails or falls silent, the next one goes on behind the last row.
  *
  * @throws ApiError when no replica is left
  */
-export async function* scanShard<Row extends { readonly id: string }>(
-  scope: CoordinatorScope, place: ShardPlace, span: ScanSpan,
-  open: (replica: ShardReplica, span: ScanSpan, call: CallContext) => AsyncIterable<readonly Row[]>, context: RequestContext,
+export async function* scanShard<Row, Position>(
+  scope: CoordinatorScope, place: ShardPlace, { open, behind, start, limit }: ShardScan<Row, Position>, context: RequestContext,
 ): AsyncGenerator<readonly Row[]> {
-  // The deadline of a scan is that of each page.
   const call: CallContext = { timeoutMs: scope.options.scanPageTimeoutMs, signal: context.signal, requestId: context.requestId }
   const errors: ReplicaError[] = []
   const failed = new Set<string>()
-  let rest = span
+  let from = start
+  let left = limit
   for (;;) {
     const peer = scope.access.readers(place).find(reader => !failed.has(reader.node))
     if (peer === undefined || context.signal.aborted) throw shardFailure(errors)
     try {
-      for await (const page of open(peer.replica, rest, call)) {
+      for await (const page of open(peer, { ...(from !== undefined && { start: from }), ...(left !== undefined && { limit: left }) }, call)) {
         const last = page.at(-1)
         if (last === undefined) continue
         failed.clear()
-        rest = { ...rest, start: { id: last.id, inclusive: false }, ...(rest.limit !== undefined && { limit: rest.limit - page.length }) }
+        from = behind(last)
+        if (left !== undefined) left -= page.length
         yield page
-        if (rest.limit !== undefined && rest.limit <= 0) return
+        if (left !== undefined && left <= 0) return
       }
       return
     } catch (error) {

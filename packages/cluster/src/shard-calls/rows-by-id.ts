@@ -1,0 +1,48 @@
+import { compareUtf8 } from '@sectional/core'
+import type { IdBound } from '@sectional/core'
+import type { CoordinatorScope } from './coordinator-scope.ts'
+import type { RequestContext } from '../contracts/coordinator.ts'
+import type { ShardPlace } from '../replicas/replica-access.ts'
+import { mergeRows } from './row-merge.ts'
+import { scanShard } from './shard-scan.ts'
+import type { ShardScan } from './shard-scan.ts'
+
+interface IdRow { readonly id: string; readonly body?: Uint8Array | null }
+
+/** Which rows to list; `start` is the first one in the direction of the list. */
+interface ListedRows {
+  readonly start?: IdBound | undefined
+  readonly descending: boolean
+  readonly skip: number
+  readonly limit: number | null
+}
+
+/**
+ * Rows of all shards in the byte order of their ids. A page is limited by its rows and the bytes of their bodies.
+ * @param open reads one replica in that order
+ */
+export function rowsById<Row extends IdRow>(
+  scope: CoordinatorScope, places: readonly ShardPlace[], { start, descending, skip, limit }: ListedRows,
+  open: ShardScan<Row, IdBound>['open'], context: RequestContext,
+): AsyncIterable<readonly Row[]> {
+  const scan: ShardScan<Row, IdBound> = { open, behind, ...(start && { start }), ...(limit !== null && { limit: skip + limit }) }
+  const sources = limit === 0 ? [] : places.map(place => scanShard(scope, place, scan, context))
+  const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
+  return mergeRows(sources, { compare: descending ? descendingIds : ascendingIds, bytesOf: bodyBytes, skip, limit, pageRows, pageBytes })
+}
+
+function behind({ id }: IdRow): IdBound {
+  return { id, inclusive: false }
+}
+
+function ascendingIds(a: IdRow, b: IdRow): number {
+  return compareUtf8(a.id, b.id)
+}
+
+function descendingIds(a: IdRow, b: IdRow): number {
+  return compareUtf8(b.id, a.id)
+}
+
+function bodyBytes({ body }: IdRow): number {
+  return body?.length ?? 0
+}
