@@ -24,6 +24,11 @@ export class Effort {
     }
   }
 
+  /** @param characters of the name of a field, which is cut at its dots */
+  spendFieldName(characters: number): void {
+    this.spend(characters)
+  }
+
   spendNames(names: number): void {
     this.spend(2 * names)
   }

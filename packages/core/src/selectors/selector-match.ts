@@ -10,7 +10,7 @@ export interface Matching {
    * bytes, so that case and accents sort unlike CouchDB's. `_id` always compares by bytes.
    */
   readonly compareStrings: CompareStrings
-  /** Tries a pattern that may backtrack for ever; by default without a limit. */
+  /** Tries a pattern; by default without a limit of time. */
   readonly testInTime: TestInTime
 }
 
@@ -55,7 +55,7 @@ function matchesTest(test: FieldTest, value: unknown, matching: Attempt): boolea
     // The sign of a divisor does not matter to the remainder of a truncating division.
     case '$mod': return typeof value === 'number' && Number.isInteger(value) && value % test.divisor === test.remainder
     case '$regex': return typeof value === 'string' && test.pattern.test(value, testInTime, effort)
-    case '$beginsWith': return typeof value === 'string' && value.startsWith(test.prefix)
+    case '$beginsWith': return typeof value === 'string' && beginsWith(value, test.prefix, effort)
     case '$elemMatch': return Array.isArray(value) && value.some(element => matches(test.selector, element, matching))
     case '$allMatch': return Array.isArray(value) && value.length > 0 && value.every(element => matches(test.selector, element, matching))
     case '$keyMapMatch': return typeName(value) === 'object' && namesOf(value as object, effort).some(key => matches(test.selector, key, matching))
@@ -87,6 +87,11 @@ function holdsAll(value: unknown, values: readonly unknown[], effort: Effort): b
   const equal = (a: unknown, b: unknown): boolean => isEqual(a, b, compareStringBytes, effort)
   if (values.length === 1 && Array.isArray(values[0]) && equal(value, values[0])) return true
   return values.every(each => value.some(element => equal(element, each)))
+}
+
+function beginsWith(value: string, prefix: string, effort: Effort): boolean {
+  effort.spendText(Math.min(value.length, prefix.length))
+  return value.startsWith(prefix)
 }
 
 function isEqual(a: unknown, b: unknown, compare: CompareStrings, effort: Effort): boolean {

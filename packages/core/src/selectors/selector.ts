@@ -52,7 +52,7 @@ function readMember(name: string, argument: unknown, path: FieldPath | null, eff
   // Paths are copied: depth times width.
   effort.spend(1 + (path?.length ?? 0))
   if (name === '') throw missingField()
-  if (!name.startsWith('$')) return readSelector(argument, [...path ?? [], ...parseFieldPath(name)], effort)
+  if (!name.startsWith('$')) return readSelector(argument, [...path ?? [], ...parseFieldPath(name, effort)], effort)
   switch (name) {
     case '$and': return { kind: 'and', operands: operands(name, argument, path, effort) }
     case '$or': return { kind: 'or', operands: operands(name, argument, path, effort) }
@@ -95,7 +95,7 @@ function readTest(operator: string, argument: unknown, effort: Effort): FieldTes
       if (!isInteger(divisor) || !isInteger(remainder) || divisor === 0) throw badArgument(operator, argument)
       return { operator, divisor, remainder }
     }
-    case '$regex': return { operator, pattern: new TextPattern(text(operator, argument)) }
+    case '$regex': return { operator, pattern: new TextPattern(text(operator, argument), effort) }
     case '$beginsWith': return { operator, prefix: text(operator, argument) }
     case '$elemMatch': case '$allMatch': case '$keyMapMatch':
       if (!isJsonObject(argument)) throw badArgument(operator, argument)

@@ -9,8 +9,14 @@ const FREE_STEPS_MAX = 1_000_000
 /** Longest match of one pattern with one text. */
 const MATCH_MS_MAX = 200
 
-/** null: it takes longer than `msMax` milliseconds. */
+/**
+ * Tries a pattern on a text. null: it takes longer than `msMax` milliseconds. Infinity: the match is short, and only the first ones,
+ * which compile the pattern, may take some tenths of a second.
+ */
 export type TestInTime = (pattern: RegExp, text: string, msMax: number) => boolean | null
+/** Steps of effort for reading one character of a pattern, and for a class of Unicode characters (`\p{..}`). */
+const characterSteps = 2
+const unicodeClassSteps = 250
 
 export class TextPattern {
   readonly #source: string
@@ -19,7 +25,8 @@ export class TextPattern {
   readonly #repetitions: number
 
   /** @throws SelectorError `bad_arg` */
-  constructor(source: string) {
+  constructor(source: string, effort: Effort) {
+    effort.spend(characterSteps * source.length + unicodeClassSteps * (source.match(/\\p/gi)?.length ?? 0))
     this.#source = source
     this.#pattern = readPattern(source)
     const plain = source.replace(/\\./gs, '_').replace(/\[[^\]]*\]/g, '_')
@@ -30,8 +37,7 @@ export class TextPattern {
   test(text: string, testInTime: TestInTime, effort: Effort): boolean {
     const steps = text.length ** (this.#repetitions + 1)
     effort.spendText(Math.min(steps, FREE_STEPS_MAX))
-    if (steps <= FREE_STEPS_MAX) return this.#pattern.test(text)
-    const fits = testInTime(this.#pattern, text, MATCH_MS_MAX)
+    const fits = testInTime(this.#pattern, text, steps <= FREE_STEPS_MAX ? Number.POSITIVE_INFINITY : MATCH_MS_MAX)
     if (fits !== null) return fits
     throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(this.#source)} took more than ${MATCH_MS_MAX} ms on a text of ${text.length} characters; write it without repetitions within repetitions`)
   }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { compareJson, compareStringBytes, formatFieldPath, matchesSelector, parseFieldPath, parseSelector, SelectorError } from '../../src/index.ts'
+import { compareJson, compareStringBytes, formatFieldPath, matchesSelector, parseFieldPath, parseFieldPaths, parseSelector, projectFields, SelectorError } from '../../src/index.ts'
 
 const document = {
   _id: 'd', _rev: '1-a', n: 3, zero: 0, text: 'Hello', nothing: null, yes: true, list: [1, 'b', { c: 2 }], empty: [], inner: { a: 1, 'x.y': 2 }, none: {},
@@ -80,7 +80,11 @@ describe('selectors', () => {
 
   it('give up a pattern that would hold the thread for ever, and no other', () => {
     const asked: string[] = []
-    const testInTime = (pattern: RegExp): null => { asked.push(pattern.source); return null }
+    const testInTime = (pattern: RegExp, text: string, msMax: number): boolean | null => {
+      if (msMax === Number.POSITIVE_INFINITY) return pattern.test(text)
+      asked.push(pattern.source)
+      return null
+    }
     const matches = (pattern: string, value: string): boolean => matchesSelector(parseSelector({ a: { $regex: pattern } }), { a: value }, { testInTime })
     const long = 'a'.repeat(50_000)
     for (const pattern of ['^(a+)+$', '^(a|a)*$', '^(a|aa)+$', '(a*)*\\1b', 'a*a*a*a*a*b', '^(?:a{1,1000}){1,1000}$']) {
@@ -117,6 +121,16 @@ describe('selectors', () => {
     expect(matchesSelector(parseSelector({ a: { $in: numbers } }), { a: [5, 19_999] })).to.equal(true)
   })
 
+  it('are given up when long names, patterns or prefixes cost too much', () => {
+    const either = (condition: object): object => ({ $or: Array.from({ length: 2000 }, () => condition) })
+    const tooMuch = /takes more than 1000000 steps/
+    expect(() => parseSelector(either({ [`${'a.'.repeat(100_000)}a`]: 1 }))).to.throw(SelectorError, tooMuch)
+    expect(() => parseSelector(either({ a: { $regex: '[a-z]'.repeat(200) } }))).to.throw(SelectorError, tooMuch)
+    expect(() => parseSelector(either({ a: { $regex: '\\p{L}'.repeat(20) } }))).to.throw(SelectorError, tooMuch)
+    const prefixes = parseSelector({ a: either({ $elemMatch: { $beginsWith: `${'x'.repeat(50_000)}y` } }) })
+    expect(() => matchesSelector(prefixes, { a: Array.from({ length: 10 }, () => 'x'.repeat(60_000)) })).to.throw(SelectorError, tooMuch)
+  })
+
   it('name a large argument by its beginning', () => {
     expect(() => parseSelector({ a: { $in: 'x'.repeat(1_000_000) } })).to.throw(SelectorError).with.property('message').that.has.length.below(1100)
   })
@@ -140,6 +154,19 @@ describe('field paths', () => {
     const step = fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom('a', 'b', '.', ' ', 'é') })
     fc.assert(fc.property(fc.array(step, { minLength: 1, maxLength: 3 }), path => { expect(parseFieldPath(formatFieldPath(path))).to.deep.equal(path) }))
     for (const broken of ['.a', 'a.', 'a..b', '.', '']) expect(() => parseFieldPath(broken), broken).to.throw(SelectorError)
+  })
+})
+
+describe('fields that documents are cut down to', () => {
+  it('are refused when there are so many that one document would take long', () => {
+    const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `f${index}.b`)
+    expect(parseFieldPaths(names(10_000))).to.have.length(10_000)
+    expect(() => parseFieldPaths(names(100_000))).to.throw(SelectorError, 'fields takes more than 1000000 steps').with.property('code', 'bad_arg')
+  })
+
+  it('name an element of an array in one way, so that a large value is not shown many times', () => {
+    const document = { list: [['x'.repeat(1000)]] }
+    expect(projectFields(document, parseFieldPaths(['list.0.0', 'list.00.0', 'list.0.00', 'list.000.000']))).to.deep.equal({ list: { 0: { 0: 'x'.repeat(1000) } } })
   })
 })
 

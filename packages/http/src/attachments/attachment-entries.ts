@@ -13,6 +13,8 @@ interface NewEntry {
 }
 
 export interface InlineEntry extends NewEntry { readonly kind: 'inline'; readonly data: Uint8Array }
+/** Before its Base64 is decoded. */
+interface WrittenEntry extends NewEntry { readonly kind: 'inline'; readonly data: unknown }
 
 /** Its bytes come in a part of their own. */
 export interface FollowingEntry extends NewEntry {
@@ -28,12 +30,33 @@ export interface StubEntry { readonly kind: 'stub'; readonly name: string; reado
 
 export type AttachmentEntry = InlineEntry | FollowingEntry | StubEntry
 
-/** @throws ApiError `bad_request` that names the attachment */
-export function attachmentEntries({ attachments, attachmentNames }: ParsedDocument): readonly AttachmentEntry[] {
+/**
+ * The attachments as the client wrote them. Content that stands in the JSON is decoded in slices.
+ * @throws ApiError `bad_request` that names the attachment
+ */
+export function* attachmentEntries(document: ParsedDocument): Generator<void, readonly AttachmentEntry[]> {
+  const entries: AttachmentEntry[] = []
+  for (const [name, value] of namedValues(document)) {
+    const entry = readEntry(name, value)
+    entries.push(entry.kind === 'inline' ? { ...entry, data: yield* decodeBase64(name, entry.data) } : entry)
+    yield
+  }
+  return entries
+}
+
+/**
+ * Those of them whose bytes come in parts of their own.
+ * @throws ApiError `bad_request` that names the attachment
+ */
+export function followingEntries(document: ParsedDocument): readonly FollowingEntry[] {
+  return namedValues(document).map(([name, value]) => readEntry(name, value)).filter(entry => entry.kind === 'follows')
+}
+
+function namedValues({ attachments, attachmentNames }: ParsedDocument): readonly (readonly [string, unknown])[] {
   if (attachments === null) return []
   const names = attachmentNames ?? Object.keys(attachments)
   if (new Set(names).size < names.length) throw new ApiError('bad_request', 'Duplicate attachments')
-  return names.map(name => readEntry(name, attachments[name]))
+  return names.map(name => [name, attachments[name]])
 }
 
 /** @throws ApiError */
@@ -42,7 +65,7 @@ export function checkAttachmentName(name: string): void {
   if (!name.isWellFormed()) throw new ApiError('bad_request', 'Attachment name is not UTF-8 encoded')
 }
 
-function readEntry(name: string, value: unknown): AttachmentEntry {
+function readEntry(name: string, value: unknown): WrittenEntry | FollowingEntry | StubEntry {
   checkAttachmentName(name)
   if (!isJsonObject(value)) throw invalidData(name)
   const { revpos } = value
@@ -52,7 +75,7 @@ function readEntry(name: string, value: unknown): AttachmentEntry {
     name, contentType: typeof type === 'string' && type !== '' ? type : defaultContentType,
     encoding: value['encoding'] === 'gzip' ? 'gzip' : 'identity', revpos: count(revpos) ?? 0,
   }
-  return value['follows'] === true ? following(entry, value) : { kind: 'inline', ...entry, data: decodeBase64(name, value['data']) }
+  return value['follows'] === true ? following(entry, value) : { kind: 'inline', ...entry, data: value['data'] }
 }
 
 function following(entry: NewEntry, value: JsonObject): FollowingEntry {
@@ -69,13 +92,29 @@ function count(value: unknown): number | null {
 }
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+/** Characters that are decoded between two yields. */
+const sliceCharacters = 256 * 1024
 
 /** Line breaks are fine, missing padding is not. */
-function decodeBase64(name: string, data: unknown): Uint8Array {
+function* decodeBase64(name: string, data: unknown): Generator<void, Uint8Array> {
   if (typeof data !== 'string') throw invalidData(name)
-  const text = /\s/.test(data) ? data.replace(/\s+/g, '') : data
-  if (text.length % 4 !== 0 || !base64.test(text)) throw invalidData(name)
-  return Buffer.from(text, 'base64')
+  const bytes = Buffer.allocUnsafe(Math.ceil(data.length / 4) * 3)
+  let length = 0
+  /** The beginning of a group of four characters that the next slice completes. */
+  let begun = ''
+  let isPadded = false
+  for (let at = 0; at < data.length; at += sliceCharacters) {
+    const slice = data.slice(at, at + sliceCharacters)
+    const text = begun + (/\s/.test(slice) ? slice.replace(/\s+/g, '') : slice)
+    const groups = text.slice(0, text.length - text.length % 4)
+    if (!base64.test(groups) || (isPadded && text !== '')) throw invalidData(name)
+    isPadded ||= groups.endsWith('=')
+    begun = text.slice(groups.length)
+    length += bytes.write(groups, length, 'base64')
+    yield
+  }
+  if (begun !== '') throw invalidData(name)
+  return bytes.subarray(0, length)
 }
 
 function invalidData(name: string): ApiError {

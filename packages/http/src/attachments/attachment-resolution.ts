@@ -26,7 +26,7 @@ const everyReplica = 1000
 export async function resolveAttachments(
   id: string, document: ParsedDocument, options: ResolutionOptions, request: RequestContext, services: Services,
 ): Promise<readonly AttachmentRecord[] | undefined> {
-  const entries = attachmentEntries(document)
+  const entries = await services.runtime.turns.run(attachmentEntries(document))
   if (entries.length === 0) return undefined
   const { parent, newEdits, takeFollowing } = options
   const stubs = entries.some(entry => entry.kind === 'stub') ? await findStubs(id, entries, document, options, request, services) : new Map<string, AttachmentRecord>()
@@ -39,7 +39,7 @@ export async function resolveAttachments(
       if (record !== undefined) records.push(record)
       continue
     }
-    if (entry.kind === 'inline') records.push(await takeAttachment(id, { ...entry, revpos: revposOf(entry) }, once(entry.data), request, services))
+    if (entry.kind === 'inline') records.push(await takeAttachment(id, { ...entry, revpos: revposOf(entry) }, chunksOf(entry.data, services), request, services))
     else if (takeFollowing !== undefined) records.push(await takeFollowing(entry, revposOf))
     else throw new ApiError('bad_request', `Invalid attachment data for ${entry.name}`)
   }
@@ -47,8 +47,14 @@ export async function resolveAttachments(
   return records
 }
 
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
-  if (bytes.length > 0) yield bytes
+/** Bytes that are hashed and written at a time. */
+const chunkBytes = 256 * 1024
+
+async function* chunksOf(bytes: Uint8Array, { runtime: { turns } }: Services): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let start = 0; start < bytes.length; start += chunkBytes) {
+    yield bytes.subarray(start, start + chunkBytes)
+    await turns.pause()
+  }
 }
 
 async function findStubs(

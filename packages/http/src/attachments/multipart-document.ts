@@ -4,7 +4,7 @@ import { parseDocumentBody, requestChunks } from '../messages/body.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { requestTooLarge } from '../settings/size-limits.ts'
-import { attachmentEntries, type FollowingEntry } from './attachment-entries.ts'
+import { followingEntries, type FollowingEntry } from './attachment-entries.ts'
 import { takeAttachment } from './attachment-intake.ts'
 import { boundaryOf, headerParameter, MultipartReader, type Part } from './multipart-reader.ts'
 
@@ -24,7 +24,7 @@ export class MultipartDocument {
     this.#reader = reader
     this.#request = request
     this.#services = services
-    const following = attachmentEntries(document).filter(entry => entry.kind === 'follows')
+    const following = followingEntries(document)
     this.#awaited = new Map(following.map(entry => [entry.name, entry]))
   }
 

@@ -1,7 +1,7 @@
 /** Which rows of a changes feed a client wants (api.md A5.9). */
 import { attachmentsMember } from '../attachments/attachment-view.ts'
 import {
-  ApiError, isJsonObject, matchesSelector, parseFieldPath, parseJson, parseSelector, readValue, SelectorError, SMALL_JSON_BYTES,
+  ApiError, isJsonObject, matchesSelector, parseFieldPaths, parseJson, parseSelector, readValue, SelectorError, SMALL_JSON_BYTES,
   type ChangeRow, type FieldPath, type JsonObject, type Leaf,
 } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
@@ -69,7 +69,7 @@ function fieldPaths(fields: unknown): readonly FieldPath[] | null {
   for (const field of fields) {
     if (typeof field !== 'string') throw new ApiError('bad_request', `Invalid JSON for field spec: ${JSON.stringify(field)}`)
   }
-  return fields.length === 0 ? null : readable(() => fields.map(parseFieldPath))
+  return fields.length === 0 ? null : readable(() => parseFieldPaths(fields))
 }
 
 function readable<T>(read: () => T): T {

@@ -6,11 +6,16 @@ import type { Clock, Machine } from '@sectional/runtime'
 const documentMsMax = 200
 /** What a test may take without being counted: an ordinary one takes far less, but the machine may be busy. */
 const freeMs = 1
+/** What a match that is surely short counts for at most: a pause of the whole process must not refuse a selector of a few patterns. */
+const shortMatchMsMax = 20
 /** Counted time of one request at its start, and what it gains while it lasts: feeds may last for days. */
 const requestMs = 5_000
 const gainedPart = 0.05
 
-/** Counts the time of tests which may backtrack. `Machine.testInTime` bounds each single one. */
+/**
+ * Counts the time of tests: of those that may backtrack, of which `Machine.testInTime` bounds each single one, and of the others, since
+ * compiling a pattern can take some tenths of a second.
+ */
 export class PatternBudget {
   readonly #clock: Clock
   readonly #machine: Machine
@@ -35,8 +40,10 @@ export class PatternBudget {
     const allowedMs = requestMs + gainedPart * (startedAt - this.#startedAt)
     if (this.#spentMs >= allowedMs) throw tooSlow(`${Math.round(allowedMs)} ms in this request`)
     if (this.#documentMs >= documentMsMax) throw tooSlow(`${documentMsMax} ms on one document`)
-    const fits = this.#machine.testInTime(pattern, text, Math.max(1, Math.min(msMax, documentMsMax - this.#documentMs)))
-    const tookMs = this.#clock.monotonic() - startedAt
+    const isShort = msMax === Number.POSITIVE_INFINITY
+    const fits = isShort ? pattern.test(text) : this.#machine.testInTime(pattern, text, Math.max(1, Math.min(msMax, documentMsMax - this.#documentMs)))
+    const measuredMs = this.#clock.monotonic() - startedAt
+    const tookMs = isShort ? Math.min(measuredMs, shortMatchMsMax) : measuredMs
     this.#documentMs += tookMs
     this.#spentMs += Math.max(0, tookMs - freeMs)
     return fits

@@ -80,7 +80,7 @@ function requireRevisions(items: readonly Item[]): void {
 /** Stores the content of all documents before any is written: one that cannot be read fails the whole request. */
 async function withAttachments(items: readonly Item[], newEdits: boolean, request: RequestContext, services: Services): Promise<readonly Item[]> {
   if (items.every(({ document }) => document.attachments === null)) return items
-  await services.runtime.turns.map(items, ({ id, document }) => id.startsWith(localPrefix) || attachmentEntries(document))
+  for (const { id, document } of items) if (!id.startsWith(localPrefix)) await services.runtime.turns.run(attachmentEntries(document))
   return mapBounded(items, attachmentConcurrency, async item => {
     const { id, document } = item
     if (id.startsWith(localPrefix) || item.refusal !== undefined) return item

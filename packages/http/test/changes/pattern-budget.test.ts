@@ -66,6 +66,19 @@ describe('the time of patterns', () => {
     expect(() => budget.testInTime(/x/, '', 200)).to.throw(SelectorError, 'in this request')
   })
 
+  it('counts what compiling patterns takes whose matches are short', () => {
+    const compiling = { test: () => { clock.workedMs += 60; return false } } as unknown as RegExp
+    const tryMany = (): void => { for (let pattern = 0; pattern < 100; pattern++) budget.testInTime(compiling, '', Number.POSITIVE_INFINITY) }
+    expect(tryMany).to.throw(SelectorError, 'on one document')
+    expect(clock.workedMs).to.be.within(600, 1000)
+  })
+
+  it('does not run out by one pause of the process', () => {
+    const paused = { test: () => { clock.workedMs += 10_000; return false } } as unknown as RegExp
+    budget.testInTime(paused, '', Number.POSITIVE_INFINITY)
+    expect(budget.testInTime(/x/, 'x', Number.POSITIVE_INFINITY)).to.equal(true)
+  })
+
   it('never runs out while tests are quick, nor in a feed that meets a slow one now and then', () => {
     machine.tookMs = 0.5
     expect(documentsUntilRefusal(20, 10_000)).to.equal(10_000)
