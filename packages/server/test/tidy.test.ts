@@ -3,12 +3,19 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 
+/** By package and folder: the folders that it may import. */
+type Tables = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
+
+interface Scanner {
+  readonly blank: (text: string) => string
+  readonly functions: (code: string) => { name: string, lines: number }[]
+  readonly scan: (text: string) => { comments: string }
+}
+
 const scripts = new URL('../../../scripts/', import.meta.url)
 const { tidy } = await import(new URL('tidy.mjs', scripts).href) as { tidy: (root: string) => string[] }
-const { blank, functions } = await import(new URL('tidy-scanner.mjs', scripts).href) as {
-  blank: (text: string) => string
-  functions: (code: string) => { name: string, lines: number }[]
-}
+const { folders } = await import(new URL('tidy/folders.mjs', scripts).href) as { folders: Tables }
+const { blank, functions, scan } = await import(new URL('tidy/scanner.mjs', scripts).href) as Scanner
 
 describe('tidy', () => {
   let root: string
@@ -16,8 +23,9 @@ describe('tidy', () => {
   afterEach(() => rmSync(root, { recursive: true }))
 
   function write(files: Record<string, string>): void {
-    const manifests = { 'package.json': '{}', 'packages/core/package.json': '{}', 'packages/shard/package.json': '{}', 'packages/http/package.json': '{}' }
-    for (const [path, text] of Object.entries({ ...manifests, ...files })) {
+    const manifests = ['package.json', ...['core', 'shard', 'http'].map(name => `packages/${name}/package.json`)]
+    const all = { ...Object.fromEntries(manifests.map(path => [path, '{}'])), ...files }
+    for (const [path, text] of Object.entries(all)) {
       mkdirSync(dirname(join(root, path)), { recursive: true })
       writeFileSync(join(root, path), text)
     }
@@ -29,7 +37,55 @@ describe('tidy', () => {
 
   it('refuses an import against the layers, types included', () => {
     write({ 'packages/http/src/a.ts': "import type { X } from '@sectional/shard'\n" })
-    expect(tidy(root)).to.deep.equal(['packages/http/src/a.ts: package http may not import shard (layers: design.md section 3)'])
+    expect(tidy(root)).to.deep.equal([
+      'packages/http/src/a.ts: package http may not import shard (docs/architecture.md)',
+    ])
+  })
+
+  it('refuses an import against the direction of the folders, types included', () => {
+    write({
+      'packages/core/src/contracts/a.ts': "import type { B } from '../json/b.ts'\nexport type A = B\n",
+      'packages/core/src/json/b.ts': 'export type B = 1\n',
+      'packages/core/src/revisions/c.ts': "export * from '../contracts/a.ts'\nexport * from '../json/b.ts'\n",
+    })
+    expect(tidy(root)).to.deep.equal([
+      'packages/core/src/contracts/a.ts: contracts may not import json (scripts/tidy/folders.mjs)',
+    ])
+  })
+
+  it('refuses a folder that the table does not know, and imports of an index', () => {
+    write({
+      'packages/core/src/index.ts': "export * from './json/a.ts'\nexport * from './new/b.ts'\n",
+      'packages/core/src/json/a.ts': 'export const a = 1\n',
+      'packages/core/src/new/b.ts': 'export const b = 1\n',
+    })
+    expect(tidy(root)).to.deep.equal([
+      'packages/core/src/new/b.ts: new is not in the table of scripts/tidy/folders.mjs',
+    ])
+    write({ 'packages/core/src/new/b.ts': '', 'packages/core/src/json/c.ts': "import { a } from '../index.ts'\n" })
+    expect(tidy(root)).to.include('packages/core/src/json/c.ts: imports the index of its package')
+  })
+
+  it('refuses imports between routes', () => {
+    write({
+      'packages/http/src/routes/a.ts': 'export const a = 1\n',
+      'packages/http/src/routes/b.ts': "import { a } from './a.ts'\nexport const b = a\n",
+      'packages/http/src/documents/c.ts': 'export const c = 1\n',
+      'packages/http/src/documents/d.ts': "import { c } from './c.ts'\nexport const d = c\n",
+    })
+    expect(tidy(root)).to.deep.equal([
+      'packages/http/src/routes/b.ts: imports a.ts of the same folder; move what both need below them',
+    ])
+  })
+
+  it('knows folders in one direction only', () => {
+    for (const [name, table] of Object.entries(folders)) {
+      const below = (folder: string, seen: readonly string[]): void => {
+        expect(seen, `${name}: ${[...seen, folder].join(' -> ')}`).not.to.include(folder)
+        for (const next of table[folder]!) below(next, [...seen, folder])
+      }
+      for (const folder of Object.keys(table)) below(folder, [])
+    }
   })
 
   it('refuses a path into another package and an undeclared dependency', () => {
@@ -46,7 +102,15 @@ describe('tidy', () => {
   })
 
   it('refuses effects outside runtime, but not their names in comments and strings', () => {
-    write({ 'packages/core/src/a.ts': "// Date.now()\nconst text = 'setTimeout(f)'\nexport const f = () => `Math.random() ${Date.now()} process.env`\nimport { readFileSync } from 'node:fs'\nimport { createHash, randomBytes } from 'node:crypto'\n" })
+    write({
+      'packages/core/src/a.ts': [
+        '// Date.now()',
+        "const text = 'setTimeout(f)'",
+        'export const f = () => `Math.random() ${Date.now()} process.env`',
+        "import { readFileSync } from 'node:fs'",
+        "import { createHash, randomBytes } from 'node:crypto'\n",
+      ].join('\n'),
+    })
     expect(tidy(root)).to.deep.equal([
       'packages/core/src/a.ts:3: Date outside runtime; take it from the Runtime',
       'packages/core/src/a.ts: readFileSync of node:fs is an effect; take it from the Runtime',
@@ -55,8 +119,43 @@ describe('tidy', () => {
   })
 
   it('refuses mutable state at module level', () => {
-    write({ 'packages/core/src/a.ts': 'export const table: ReadonlyMap<string, number> = new Map([])\nconst cache = new Map<string, number>()\n' })
+    const constant = 'export const table: ReadonlyMap<string, number> = new Map([])\n'
+    write({ 'packages/core/src/a.ts': `${constant}const cache = new Map<string, number>()\n` })
     expect(tidy(root)).to.deep.equal(['packages/core/src/a.ts:2: mutable state at module level (an empty collection)'])
+  })
+
+  it('refuses effects by way of globalThis', () => {
+    const calls = ["await globalThis.fetch('x')", "globalThis['setTimeout'](f)", 'const { fetch } = globalThis']
+    const lines = [...calls, 'const globalThisToo = { f: 1 }']
+    write({ 'packages/core/src/a.ts': `export async function g() {\n${lines.join('\n')}\n}\n` })
+    expect(tidy(root)).to.deep.equal([2, 3, 4].map(line => (
+      `packages/core/src/a.ts:${line}: globalThis outside runtime; take it from the Runtime`
+    )))
+  })
+
+  it('refuses collections inside literals and static fields of a module, but not those that functions make', () => {
+    const kept = [
+      'export const a = { cache: new Map() }',
+      'const b = Object.freeze({\n  deep: [{ set: new Set<string>() }],\n})',
+      'class C {\n  static readonly known = new Map<string, number>()\n}',
+      'const d = { names: (n: string) => n, list: new Array() }',
+    ]
+    for (const code of kept) {
+      write({ 'packages/core/src/a.ts': `${code}\n` })
+      expect(tidy(root), code).to.have.length(1)
+      expect(tidy(root)[0], code).to.contain('mutable state at module level (an empty collection)')
+    }
+    write({
+      'packages/core/src/a.ts': [
+        'export const a = { b: () => new Map(), c: (x: number) => ({ x, set: new Set() }) }',
+        'export const e = { d(): object { return new Map() } }',
+        'const b = async () => { const seen = new Set(); return seen }',
+        'class C {\n  readonly #known = new Map<string, number>()\n  static empty(): object { return new Map() }\n}',
+        'const c = new Query(new Map())',
+        'function d() {\n  return { cache: new Map() }\n}',
+      ].join('\n') + '\n',
+    })
+    expect(tidy(root)).to.deep.equal([])
   })
 
   it('refuses files that are named after nothing', () => {
@@ -66,7 +165,7 @@ describe('tidy', () => {
 
   it('lets exceptions to the size limits only shrink', () => {
     const lines = (count: number) => `export function long(): { a: number } {\n${'  f()\n'.repeat(count - 2)}}\n`
-    const exceptions = (count: number) => JSON.stringify({ files: {}, functions: { 'packages/core/src/a.ts#long': count } })
+    const exceptions = (count: number) => JSON.stringify({ functions: { 'packages/core/src/a.ts#long': count } })
     write({ 'packages/core/src/a.ts': lines(80) })
     expect(tidy(root)[0]).to.contain('80 lines, the limit is 70')
     write({ 'packages/core/src/a.ts': lines(80), 'scripts/tidy-exceptions.json': exceptions(80) })
@@ -76,6 +175,70 @@ describe('tidy', () => {
     write({ 'packages/core/src/a.ts': lines(75), 'scripts/tidy-exceptions.json': exceptions(80) })
     expect(tidy(root)[0]).to.contain('shrank from 80 to 75')
   })
+
+  it('lets lines over 120 columns only become fewer', () => {
+    const long = (count: number) => `// ${'x'.repeat(118)}\n`.repeat(count) + `// ${'x'.repeat(117)}\n`
+    const exceptions = JSON.stringify({ columns: { 'packages/core/src/a.ts': 2 } })
+    write({ 'packages/core/src/a.ts': long(1) })
+    expect(tidy(root)).to.deep.equal(['packages/core/src/a.ts: 1 lines over 120 columns, the limit is 0; break them'])
+    write({ 'packages/core/src/a.ts': long(2), 'scripts/tidy-exceptions.json': exceptions })
+    expect(tidy(root)).to.deep.equal([])
+    write({ 'packages/core/src/a.ts': long(3), 'scripts/tidy-exceptions.json': exceptions })
+    expect(tidy(root)).to.deep.equal([
+      'packages/core/src/a.ts: grew from 2 to 3 lines over 120 columns; exceptions may only shrink',
+    ])
+  })
+
+  it('refuses citations of what readers do not have, outside the reference', () => {
+    write({
+      'packages/core/src/a.ts': '/** As api.md A1 says. */\n',
+      'packages/core/DESIGN.md': 'See DESIGN.md and design.md.\n',
+      'docs/reference/README.md': 'Not api.md.\n',
+    })
+    expect(tidy(root).map(finding => finding.split(';')[0])).to.deep.equal([
+      'packages/core/src/a.ts: 1 citations of api.md or design.md, the limit is 0',
+      'packages/core/DESIGN.md: 1 citations of api.md or design.md, the limit is 0',
+    ])
+  })
+
+  it('finds cited paths that do not exist, in comments and pages', () => {
+    write({
+      'packages/core/src/json/a.ts': [
+        '// packages/core/src/json/a.ts, core/json/a.ts, json/a.ts, a.ts, packages/*/src/json, docs/b.md and docs/.',
+        '/* packages/core/src/gone.ts, docs/gone.md. */',
+        "export const notCited = 'docs/elsewhere.md'",
+        '// https://example.org/docs/elsewhere.md and host.org/doc/elsewhere.md, packages/core/dist/a.ts',
+        '// gone.ts, json/b.ts',
+      ].join('\n') + '\n',
+      'docs/b.md': '[here](../packages/core), [there](gone), [out](https://example.org), packages/core/src/gone/\n',
+      'packages/core/DESIGN.md': '`json/a`, `json/`, `core/json/a`, `text/plain`, `json/gone`, `gone/`\n',
+    })
+    expect(tidy(root)).to.deep.equal([
+      'packages/core/src/json/a.ts: cites packages/core/src/gone.ts, which does not exist',
+      'packages/core/src/json/a.ts: cites docs/gone.md, which does not exist',
+      'packages/core/src/json/a.ts: cites gone.ts, which does not exist',
+      'packages/core/src/json/a.ts: cites json/b.ts, which does not exist',
+      'docs/b.md: cites packages/core/src/gone/, which does not exist',
+      'docs/b.md: links to gone, which does not exist',
+      'packages/core/DESIGN.md: cites json/gone, which does not exist',
+      'packages/core/DESIGN.md: cites gone/, which does not exist',
+    ])
+  })
+
+  it('finds cited headings that do not exist', () => {
+    write({
+      'docs/b.md': [
+        '# `PUT /{db}`: make', '## Same', '## Same', '```', '# no heading', '```',
+        '[1](#put-db-make) [2](#same-1) [3](#same-2) [4](#no-heading)\n',
+      ].join('\n'),
+      'packages/core/src/a.ts': '// docs/b.md#same and docs/b.md#gone\n',
+    })
+    expect(tidy(root)).to.deep.equal([
+      'packages/core/src/a.ts: cites the heading docs/b.md#gone, which does not exist',
+      'docs/b.md: links to the heading #same-2, which does not exist',
+      'docs/b.md: links to the heading #no-heading, which does not exist',
+    ])
+  })
 })
 
 describe('tidy scanner', () => {
@@ -84,8 +247,17 @@ describe('tidy scanner', () => {
     expect(blank('`a{${f({ b: `c}` })}d}` + {}')).to.equal('`    f({ b: `  ` })   ` + {}')
   })
 
+  it('gives comments alone, on their lines', () => {
+    const { comments } = scan("f('// no') // a\n/* b\nc */ g(`/* ${d /* e */} */`)")
+    const lines = comments.split('\n').map(line => line.trim().replace(/ {2,}/, ' '))
+    expect(lines).to.deep.equal(['// a', '/* b', 'c */ /* e */'])
+  })
+
   it('measures functions, methods and arrows with block bodies only', () => {
-    const code = 'class A {\n  m(a: { b: string }): Promise<{ c: 1 }> {\n    if (a) {\n    }\n  }\n}\nconst f = async (x: number) => {\n}\nfor (const y of z) {\n}\nlist.map(y => {\n})\n'
+    const code = [
+      'class A {', '  m(a: { b: string }): Promise<{ c: 1 }> {', '    if (a) {', '    }', '  }', '}',
+      'const f = async (x: number) => {', '}', 'for (const y of z) {', '}', 'list.map(y => {', '})\n',
+    ].join('\n')
     expect(functions(code).map(found => `${found.name} ${found.lines}`)).to.deep.equal(['m 4', 'f 2', 'anonymous 2'])
   })
 })

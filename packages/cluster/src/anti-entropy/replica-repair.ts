@@ -1,7 +1,7 @@
 /**
- * Replaces local replicas that met a damaged record (docs/decisions/0008): the cluster is told first, so that the replica counts
- * towards no quorum; then it begins another life with what is sound in it, and is filled like any other. The only replica of a shard
- * that counts stays as it is: reads of what is damaged fail, and nothing else.
+ * Replaces local replicas that met a damaged record (docs/decisions/0008-damage.md): the cluster is told first, so that
+ * the replica counts towards no quorum; then it begins another life with what is sound in it, and is filled like any
+ * other. The only replica of a shard that counts stays as it is: reads of what is damaged fail, and nothing else.
  */
 import type { CallContext, ShardId } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'

@@ -1,11 +1,11 @@
 /**
- * Reads LevelDB's log format (doc/log_format.md of github.com/google/leveldb), in which it writes both its write-ahead logs and its
- * manifest. LevelDB itself skips what it cannot read in a write-ahead log, so whether something is missing must be found out before it
- * opens the store.
+ * Reads LevelDB's log format (github.com/google/leveldb/blob/main/doc/log_format.md), in which it writes both its
+ * write-ahead logs and its manifest. LevelDB itself skips what it cannot read in a write-ahead log, so whether something
+ * is missing must be found out before it opens the store.
  *
- * A write that a crash cut off is innocent: nobody was told that it is durable. Since each batch is synced before the next one is
- * written, it is the last one in the file, and it ends early, or sectors of it were never written and read as zeros. Anything else
- * that does not fit its checksum was changed after it had been written.
+ * A write that a crash cut off is no damage: nobody was told that it is durable. Since each batch is synced before the
+ * next one is written, it is the last one in the file, and it ends early, or sectors of it were never written and read
+ * as zeros. Anything else that does not fit its checksum was changed after it had been written.
  */
 import { crc32c, maskCrc } from './crc32c.ts'
 

@@ -1,4 +1,4 @@
-/** LevelDB's manifest: which tables and logs make up the store (doc/impl.md of github.com/google/leveldb). */
+/** LevelDB's manifest: which tables and logs make up the store (github.com/google/leveldb/blob/main/doc/impl.md). */
 const comparatorTag = 1
 const logNumberTag = 2
 const nextFileTag = 3

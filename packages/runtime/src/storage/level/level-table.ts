@@ -1,6 +1,7 @@
 /**
- * Checks a table of LevelDB (doc/table_format.md of github.com/google/leveldb): data blocks, filter, metaindex, index, each with a
- * checksum, and a footer that says where the last two are. LevelDB would check none of it, as classic-level opens it.
+ * Checks a table of LevelDB (github.com/google/leveldb/blob/main/doc/table_format.md): data blocks, filter, metaindex and
+ * index, each with a checksum, and a footer that says where the last two are. LevelDB would check none of it, as
+ * classic-level opens it.
  */
 import { crc32c, maskCrc } from './crc32c.ts'
 import { readVarint, unsnappy } from './snappy.ts'

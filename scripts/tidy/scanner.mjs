@@ -1,11 +1,20 @@
-// Just enough lexing of TypeScript for tidy.mjs: no parser, no dependency.
+// Just enough lexing of TypeScript for the rules: no parser, no dependency.
+
+/** The code of a text, see `scan`. */
+export function blank(text) {
+  return scan(text).code
+}
 
 /**
- * The code with comments, strings, template texts and regular expressions blanked out (same length, same lines).
- * Quotes stay, so that an import statement can still be found.
+ * Separates code from comments.
+ *
+ * @returns `code`: the text with comments, strings, template texts and regular expressions blanked out (same length,
+ * same lines; quotes stay, so that an import statement can still be found). `comments`: the text of all comments, with
+ * everything else blanked out (same lines).
  */
-export function blank(text) {
-  const out = [...text]
+export function scan(text) {
+  const out = text.split('')
+  const spans = []
   const erase = (from, to) => { for (let i = from; i < to; i++) if (out[i] !== '\n') out[i] = ' ' }
   // One entry per open template: the depth of braces inside its current ${...}.
   const templates = []
@@ -16,8 +25,13 @@ export function blank(text) {
     const c = text[i]
     const two = text.slice(i, i + 2)
     let end = i + 1
-    if (two === '//') { end = indexOrEnd(text, '\n', i); erase(i, end); i = end; continue }
-    if (two === '/*') { end = indexOrEnd(text, '*/', i + 2) + 2; erase(i, end); i = end; continue }
+    if (two === '//' || two === '/*') {
+      end = two === '//' ? indexOrEnd(text, '\n', i) : indexOrEnd(text, '*/', i + 2) + 2
+      spans.push([i, end])
+      erase(i, end)
+      i = end
+      continue
+    }
     if (c === "'" || c === '"') { end = stringEnd(text, i); erase(i + 1, end - 1) }
     else if (c === '`' || (c === '}' && templates.at(-1) === 0)) {
       if (c === '}') templates.pop()
@@ -42,7 +56,18 @@ export function blank(text) {
     last = c
     i = end
   }
-  return out.join('')
+  return { code: out.join(''), comments: only(text, spans) }
+}
+
+/** The text inside the spans, everything else blanked out. */
+function only(text, spans) {
+  let comments = ''
+  let done = 0
+  for (const [from, to] of spans) {
+    comments += text.slice(done, from).replace(/[^\n]/g, ' ') + text.slice(from, to)
+    done = to
+  }
+  return comments
 }
 
 function indexOrEnd(text, needle, from) {
@@ -123,7 +148,10 @@ function withoutReturnType(before) {
   const arrow = text.endsWith('=>')
   if (arrow) text = text.slice(0, -2).trimEnd()
   // Object types inside a return type hide its beginning.
-  for (let previous = ''; previous !== text;) { previous = text; text = text.replace(/(\)\s*:[^;\n]*)\{[^{}\n]*\}([^{};\n]*)$/, '$1Type$2') }
+  for (let previous = ''; previous !== text;) {
+    previous = text
+    text = text.replace(/(\)\s*:[^;\n]*)\{[^{}\n]*\}([^{};\n]*)$/, '$1Type$2')
+  }
   const match = /\)(\s*:[^;={}]*[\w\])>'"])?$/.exec(text)
   if (match) return text.slice(0, match.index + 1)
   // `name => {`
