@@ -61,6 +61,7 @@ export const folders = {
     'documents': ['attachments', 'contracts', 'control', 'quorum', 'replicas', 'shard-calls'],
     'feeds': ['contracts', 'control', 'replicas', 'shard-calls'],
     'coordinator': ['attachments', 'contracts', 'control', 'documents', 'feeds', 'quorum', 'replicas', 'shard-calls'],
+    '.': ['attachments', 'contracts', 'control', 'coordinator', 'documents', 'feeds', 'replicas', 'shard-calls'],
     'anti-entropy': ['control', 'quorum', 'replicas'],
     'database-events': ['contracts', 'control', 'replicas'],
     'upkeep': ['contracts', 'control', 'replicas'],
@@ -105,7 +106,7 @@ export const folders = {
 }
 
 /** Folders whose files import no other file of the folder: what two of them share lies below them. */
-const apart = new Set(['packages/http/src/routes'])
+const apart = new Set(['packages/cluster/src/coordinator', 'packages/http/src/routes'])
 
 export function folderFindings(root, file) {
   const table = folders[file.packageName]

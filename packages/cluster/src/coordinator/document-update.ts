@@ -12,6 +12,7 @@ import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { distributeRevisions } from '../documents/revisions-distribution.ts'
 import { batchByShard } from '../shard-calls/shard-batches.ts'
 import type { ShardBatch } from '../shard-calls/shard-batches.ts'
+import { errorOutcome } from '../documents/write-outcome.ts'
 import { WriteTally } from '../documents/write-tally.ts'
 
 /** Larger batches take turns with other long work of this node; those of all shards in one turn share an fsync. */
@@ -131,8 +132,4 @@ function writeOutcome(id: string, outcome: DecidedOutcome, accepted: boolean): W
   if (outcome.kind === 'unknown') return errorOutcome(unknownOutcome())
   if (outcome.kind === 'partition_overflow') return errorOutcome(new ApiError('partition_overflow', `Partition limit exceeded due to update on '${id}'`))
   return { kind: 'written', revision: `${outcome.path.start}-${outcome.path.ids[0]}`, accepted }
-}
-
-export function errorOutcome({ error, reason, status }: ApiError): WriteOutcome {
-  return { kind: 'error', error, reason, status }
 }

@@ -1,17 +1,12 @@
 import type { LocalDocument } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
+import { readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { ReadOptions, RequestContext } from '../contracts/coordinator.ts'
-import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { compareLocals, localPlace, newestLocal, storeLocal } from '../documents/local-documents.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
 import type { Reply } from '../shard-calls/reply-collection.ts'
-
-/** Local documents are placed by their whole id. */
-export function localPlace(scope: CoordinatorScope, db: DatabaseRecord, id: string): ShardPlace {
-  return scope.access.placeOf(db, `_local/${id}`)
-}
 
 /** The version with the greatest stamp of r replicas. */
 export async function openLocalDocument(
@@ -26,17 +21,6 @@ export async function openLocalDocument(
   return newest.body === null ? null : newest
 }
 
-/** Greatest stamp, then revision, then body bytes; deleted is least. */
-export function newestLocal(documents: readonly (LocalDocument | null)[]): LocalDocument | null {
-  return documents.reduce((best, each) => best === null || (each !== null && compareLocals(each, best) > 0) ? each : best, null)
-}
-
-function compareLocals(a: LocalDocument, b: LocalDocument): number {
-  return a.stamp - b.stamp || a.revision - b.revision || Buffer.compare(a.body ?? none, b.body ?? none)
-}
-
-const none = Buffer.alloc(0)
-
 function repairLaggards(
   scope: CoordinatorScope, db: DatabaseRecord, replies: readonly Reply<LocalDocument | null>[], newest: LocalDocument, context: RequestContext,
 ): void {
@@ -48,8 +32,4 @@ function repairLaggards(
       scope.runtime.log.warn({ db: db.name, peer: peer.node, code: asReplicaError(error).code }, 'repair of a local document failed; anti-entropy will try again')
     }).finally(() => scope.stores.leave(peer.node, newest.body?.length ?? 0)))
   }
-}
-
-export async function storeLocal(scope: CoordinatorScope, db: DatabaseRecord, peer: Peer, local: LocalDocument, context: RequestContext): Promise<void> {
-  await peer.replica.storeRevisions({ revisions: [], locals: [local], revsLimit: db.revsLimit }, writeCall(scope.options.storeTimeoutMs, context))
 }

@@ -4,7 +4,7 @@ import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { expect } from 'chai'
 import { syncReplica } from '../../src/anti-entropy/replica-sync.ts'
 import { compareDigests } from '../../src/anti-entropy/digest-compare.ts'
-import type { CoordinatorNode } from '../../src/coordinator/coordinator-node.ts'
+import type { CoordinatorNode } from '../../src/coordinator-node.ts'
 import type { DocumentWrite } from '../../src/contracts/coordinator.ts'
 import { bytes, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 

@@ -5,7 +5,7 @@ import type { ChangeRow } from '@sectional/core'
 import { defaultAntiEntropyOptions } from '../../src/anti-entropy/anti-entropy-options.ts'
 import { syncReplica } from '../../src/anti-entropy/replica-sync.ts'
 import type { ChangesFeed, ChangesOptions } from '../../src/contracts/coordinator.ts'
-import type { CoordinatorNode } from '../../src/coordinator/coordinator-node.ts'
+import type { CoordinatorNode } from '../../src/coordinator-node.ts'
 import { edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 
 const fromStart: ChangesOptions = { since: { kind: 'start' }, descending: false, limit: null, body: false, follow: false }

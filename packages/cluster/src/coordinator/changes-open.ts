@@ -1,7 +1,7 @@
 import { mapBounded } from '@sectional/core'
 import { feedsOverloaded } from '../replicas/replica-failures.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import { ShardsFeed } from './changes-feed.ts'
+import { ShardsFeed } from '../feeds/changes-feed.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { ChangesFeed, ChangesOptions, RequestContext } from '../contracts/coordinator.ts'
 

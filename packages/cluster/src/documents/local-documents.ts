@@ -1,0 +1,34 @@
+/** Local documents: where they lie, and which of two versions is the newer one. */
+import type { LocalDocument } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { RequestContext } from '../contracts/coordinator.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import { writeCall } from '../shard-calls/coordinator-scope.ts'
+
+const none = Buffer.alloc(0)
+
+/** Local documents are placed by their whole id. */
+export function localPlace(scope: CoordinatorScope, db: DatabaseRecord, id: string): ShardPlace {
+  return scope.access.placeOf(db, `_local/${id}`)
+}
+
+/** Greatest stamp, then revision, then body bytes; deleted is least. */
+export function newestLocal(documents: readonly (LocalDocument | null)[]): LocalDocument | null {
+  const newer = (best: LocalDocument | null, each: LocalDocument | null) =>
+    best === null || (each !== null && compareLocals(each, best) > 0) ? each : best
+  return documents.reduce(newer, null)
+}
+
+/** Less than zero when `a` is the older version. */
+export function compareLocals(a: LocalDocument, b: LocalDocument): number {
+  return a.stamp - b.stamp || a.revision - b.revision || Buffer.compare(a.body ?? none, b.body ?? none)
+}
+
+/** Brings a version of a local document to one replica. */
+export async function storeLocal(
+  scope: CoordinatorScope, db: DatabaseRecord, peer: Peer, local: LocalDocument, context: RequestContext,
+): Promise<void> {
+  const call = writeCall(scope.options.storeTimeoutMs, context)
+  await peer.replica.storeRevisions({ revisions: [], locals: [local], revsLimit: db.revsLimit }, call)
+}
