@@ -10,6 +10,7 @@ export const folders = {
     '.': [],
     'contracts': [],
     'encoding': [],
+    'options': [],
     'time': [],
     'json': ['.', 'encoding'],
     'revisions': ['.', 'contracts', 'encoding', 'json'],

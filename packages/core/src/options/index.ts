@@ -1,0 +1,6 @@
+export { converted, option } from './option.ts'
+export type { Option, OptionFacts } from './option.ts'
+export { choice, flag, integer, list, optionalText, text } from './option-type.ts'
+export type { IntegerLimits, OptionType } from './option-type.ts'
+export { defaultValues, LiveOptions, parseValues } from './option-values.ts'
+export type { OptionTable, OptionValues, ReadSetting } from './option-values.ts'

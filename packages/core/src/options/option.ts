@@ -1,0 +1,56 @@
+/**
+ * How an option of the configuration is declared. A declaration is the only place that knows the option's name, type,
+ * limits, default, help text, and whether a change applies without a restart. The parsed values (`option-values.ts`),
+ * the checks, the configuration API, `default.ini` and docs/configuration.md are all derived from it.
+ */
+import type { OptionType } from './option-type.ts'
+
+export interface Option<Value> {
+  /** `section/key` as in the INI files, for instance `couchdb/max_document_size`. */
+  readonly name: string
+  readonly section: string
+  readonly key: string
+  /** The values that are allowed, in words. */
+  readonly kind: string
+  /** Unit of a number, in words; undefined for counts and for values that are no numbers. */
+  readonly unit: string | undefined
+  readonly default: Value
+  /** The default as it stands in an INI file. null: the option is unset unless somebody sets it. */
+  readonly defaultText: string | null
+  readonly help: string
+  /** `live`: a change applies to the next request. `restart`: the option is read when the node starts. */
+  readonly effect: 'live' | 'restart'
+  /** The value is shown as `****` in error messages. */
+  readonly secret: boolean
+  /**
+   * @param text the value as it stands in an INI file
+   * @throws Error whose message says what is allowed
+   */
+  parse(text: string): Value
+}
+
+export interface OptionFacts<Value> {
+  readonly default: Value
+  readonly effect: 'live' | 'restart'
+  readonly help: string
+  readonly secret?: boolean
+}
+
+/** @param name `section/key` */
+export function option<Value>(
+  name: string, type: OptionType<Value>, facts: OptionFacts<NoInfer<Value>>,
+): Option<Value> {
+  const slash = name.indexOf('/')
+  return {
+    name, section: name.slice(0, slash), key: name.slice(slash + 1),
+    kind: type.kind, unit: type.unit,
+    default: facts.default, defaultText: type.format(facts.default),
+    help: facts.help, effect: facts.effect, secret: facts.secret ?? false,
+    parse: text => type.parse(text),
+  }
+}
+
+/** The same option for code that needs its value in another form; the default is converted too. */
+export function converted<Value, Result>(declared: Option<Value>, convert: (value: Value) => Result): Option<Result> {
+  return { ...declared, default: convert(declared.default), parse: text => convert(declared.parse(text)) }
+}
