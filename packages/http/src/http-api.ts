@@ -14,7 +14,6 @@ import { preflightHeaders } from './messages/cross-origin.ts'
 import { dispatch, type Routes } from './pipeline/dispatch.ts'
 import { renderError } from './messages/error-rendering.ts'
 import type { HttpOptions } from './settings/http-options.ts'
-import { HttpSettings } from './settings/http-settings.ts'
 import type { NodeInformation } from './settings/node-information.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { RequestMetrics } from './pipeline/request-metrics.ts'
@@ -31,7 +30,10 @@ export interface HttpApiParts {
   readonly databaseEvents: Pick<DatabaseEvents, 'open'>
   readonly configuration: Configuration
   readonly nodeInformation: NodeInformation
+  /** Those of `live` options may change while the API runs. */
   readonly options: HttpOptions
+  /** What the nodes of the cluster share; empty: this node is alone. */
+  readonly clusterSecret: string
 }
 
 export interface HttpApi {
@@ -46,18 +48,16 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const admission = new Admission(options)
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax, options.batchedBytesMax)
   const feeds = new Feeds(runtime.clock, parts.control)
-  const settings = new HttpSettings(configuration)
-  const unsubscribe = configuration.onChange(() => { if (settings.isLeaving) feeds.endAll() })
-  const secrets = new SessionSecrets({ control: parts.control, configuration, settings, clock: runtime.clock, random: runtime.random })
+  const unsubscribe = configuration.onChange(() => { if (options.maintenanceMode !== 'false') feeds.endAll() })
+  const secrets = new SessionSecrets({ control: parts.control, options, clock: runtime.clock, random: runtime.random })
   const services: Services = {
     ...parts,
-    settings,
     admission,
     authenticator: new Authenticator(configuration, runtime.machine, runtime.random, options),
-    sessions: new Sessions({ configuration, settings, secrets, clock: runtime.clock }),
+    sessions: new Sessions({ configuration, options, secrets, clock: runtime.clock }),
     batches,
     feeds,
-    uuids: new UuidGenerator(runtime, settings),
+    uuids: new UuidGenerator(runtime, options),
     diskFailures: new RepeatedLines(runtime.log, runtime.clock),
   }
   const pipeline = new Pipeline(services, createRoutes())
@@ -107,7 +107,7 @@ class Pipeline {
     const services = this.#services
     let request: RequestContext | null = null
     try {
-      request = readRequest(exchange, requestId, services.settings, startedAt)
+      request = readRequest(exchange, requestId, services.options, startedAt)
       if (!this.#answerPreflight(request)) {
         if (!this.#continueSession(request)) {
           const user = services.authenticator.authenticate(exchange.headers['authorization'])
@@ -135,7 +135,7 @@ class Pipeline {
   /** Browsers ask without credentials whether they may send the real request. */
   #answerPreflight(request: RequestContext): boolean {
     const services = this.#services
-    const headers = request.method === 'OPTIONS' ? preflightHeaders(request, services.settings) : null
+    const headers = request.method === 'OPTIONS' ? preflightHeaders(request, services.options) : null
     if (headers === null) return false
     request.route = 'preflight'
     sendPreflight(request, services, headers)

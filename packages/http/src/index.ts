@@ -1,6 +1,6 @@
 export type { Configuration, ConfigurationSections } from './settings/configuration.ts'
 export type { JsonObject, NodeInformation, Statistic } from './settings/node-information.ts'
-export { defaultHttpOptions } from './settings/http-options.ts'
+export { httpDeclarations } from './settings/http-options.ts'
 export type { HttpOptions } from './settings/http-options.ts'
 export { createHttpApi } from './http-api.ts'
 export type { HttpApi, HttpApiParts } from './http-api.ts'

@@ -1,6 +1,7 @@
 /** A node for tests of the HTTP layer: the real coordinator over replicas in memory, and doubles of everything else. */
 import { pbkdf2Sync } from 'node:crypto'
 import { ApiError, shardRanges, type ShardId, type ShardReplica } from '@sectional/core'
+import { LiveOptions } from '@sectional/core/options'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import {
   adminOnlySecurity, createCoordinator, DatabaseEvents, DatabaseMap, type ClusterState, type ControlPlane, type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
@@ -9,7 +10,9 @@ import {
   createMemoryRuntime, ManualClock, MemoryLog, MemoryMachine, ResponseCutError, SeededRandom,
   type HttpServer, type InjectedResponse, type MemoryRuntime, type PasswordDigest,
 } from '@sectional/runtime'
-import { createHttpApi, defaultHttpOptions, type Configuration, type HttpApi, type HttpOptions, type NodeInformation } from '@sectional/http'
+import {
+  createHttpApi, httpDeclarations, type Configuration, type HttpApi, type HttpOptions, type NodeInformation,
+} from '@sectional/http'
 
 /** Password `secret` with one iteration, so that tests are quick. */
 const adminHash = `-pbkdf2:sha256-${pbkdf2Sync('secret', 'salt', 1, 32, 'sha256').toString('hex')},salt,1`
@@ -49,7 +52,8 @@ export class MemoryNode {
     this.databaseEvents.start()
     this.api = createHttpApi({
       runtime, control: this.control, coordinator: this.coordinator, databaseEvents: this.databaseEvents, configuration: this.configuration,
-      nodeInformation: memoryNodeInformation, options: { ...defaultHttpOptions, ...options.http },
+      nodeInformation: memoryNodeInformation, clusterSecret: '',
+      options: Object.assign(this.configuration.options.values, options.http),
     })
   }
 
@@ -206,11 +210,13 @@ export class MemoryControlPlane implements ControlPlane {
 export class MemoryConfiguration implements Configuration {
   #memory: Record<string, Record<string, string>>
   #file: Record<string, Record<string, string>>
+  readonly options: LiveOptions<typeof httpDeclarations>
   readonly #listeners = new Set<() => void>()
 
   constructor(sections: Record<string, Record<string, string>>) {
     this.#memory = structuredClone(sections)
     this.#file = structuredClone(sections)
+    this.options = new LiveOptions(httpDeclarations, (section, key) => this.get(section, key))
   }
 
   sections(): Readonly<Record<string, Readonly<Record<string, string>>>> { return this.#memory }
@@ -238,10 +244,16 @@ export class MemoryConfiguration implements Configuration {
     return () => { this.#listeners.delete(listener) }
   }
 
-  #changed(): void { for (const listener of [...this.#listeners]) listener() }
+  #changed(): void {
+    this.options.refresh()
+    for (const listener of [...this.#listeners]) listener()
+  }
 
   /** For tests: without going through HTTP. */
-  put(section: string, key: string, value: string): void { (this.#memory[section] ??= {})[key] = value }
+  put(section: string, key: string, value: string): void {
+    (this.#memory[section] ??= {})[key] = value
+    this.options.refresh()
+  }
 }
 
 const memoryNodeInformation: NodeInformation = {

@@ -3,21 +3,24 @@
  * that it is given, so a node runs the same in a process of its own, in a test and in the simulator.
  */
 import {
-  AntiEntropy, ControlPlaneNode, DatabaseEvents, Upkeep, createCoordinator, defaultControlPlaneOptions,
+  AntiEntropy, ControlPlaneNode, DatabaseEvents, Upkeep, createCoordinator, databaseEventsDeclarations,
+  defaultControlPlaneOptions,
   type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type CoordinatorNode, type CoordinatorOptions, type ReplicaDirectory,
 } from '@sectional/cluster'
-import { answerNodeQuestion, createHttpApi, type Configuration, type NodeInformation } from '@sectional/http'
+import { answerNodeQuestion, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
 import { ShardHost, type ScrubOptions } from '@sectional/shard'
 import type { PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
+import type { OptionValues } from '@sectional/core/options'
+import type { LiveConfiguration } from './configuration/live-configuration.ts'
 import type { NodeOptions } from './configuration/node-options.ts'
 import { HostedReplicas } from './hosting/hosted-replicas.ts'
 import { createNodeInformation } from './information/node-information.ts'
 
 export interface NodeParts {
   readonly options: NodeOptions
-  readonly configuration: Configuration
+  readonly configuration: LiveConfiguration
   /** Version of Sectional. */
   readonly version: string
   /** An invariant is broken: whoever owns the process ends it. */
@@ -55,7 +58,7 @@ export interface Node {
 }
 
 const secretBytes = 32
-const defaultReplicas = 3
+const liveDeclarations = { ...httpDeclarations, ...databaseEventsDeclarations }
 
 export function createNode(runtime: Runtime, parts: NodeParts): Node {
   return new ComposedNode(runtime, parts)
@@ -64,6 +67,7 @@ export function createNode(runtime: Runtime, parts: NodeParts): Node {
 class ComposedNode implements Node {
   readonly #runtime: Runtime
   readonly #parts: NodeParts
+  readonly #liveOptions: OptionValues<typeof liveDeclarations>
   /** What is open, in the order of opening. */
   readonly #closers: (() => Promise<void>)[] = []
   #control: ControlPlaneNode | undefined
@@ -74,6 +78,7 @@ class ComposedNode implements Node {
   constructor(runtime: Runtime, parts: NodeParts) {
     this.#runtime = runtime
     this.#parts = parts
+    this.#liveOptions = parts.configuration.options(liveDeclarations)
   }
 
   get control(): ControlPlane {
@@ -141,8 +146,8 @@ class ComposedNode implements Node {
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
     const databaseEvents = new DatabaseEvents({
       runtime, control, local: hosted, coordinator,
-      enabled: () => configuration.get('global_changes', 'update_db') !== 'false',
-      replicas: () => Number(configuration.get('cluster', 'n') ?? defaultReplicas),
+      enabled: () => this.#liveOptions.recordDatabaseEvents,
+      replicas: () => this.#liveOptions.replicasPerShard,
     })
     this.#closers.push(
       () => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(), () => upkeep.stop(), () => databaseEvents.stop(),
@@ -213,7 +218,10 @@ class ComposedNode implements Node {
 
   async #serve(control: ControlPlane, coordinator: CoordinatorNode, databaseEvents: DatabaseEvents, nodeInformation: NodeInformation): Promise<void> {
     const { options, configuration } = this.#parts
-    const api = createHttpApi({ runtime: this.#runtime, control, coordinator, databaseEvents, configuration, nodeInformation, options: options.httpOptions })
+    const api = createHttpApi({
+      runtime: this.#runtime, control, coordinator, databaseEvents, configuration, nodeInformation,
+      options: this.#liveOptions, clusterSecret: options.cluster.secret ?? '',
+    })
     const server = await this.#runtime.http.listen(options.http, api.handler)
     this.#http = server
     this.#closers.push(async () => {

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { testAuthority } from '@sectional/runtime/test-certificates'
 import { clusterTls } from '../src/command-line/cluster-tls.ts'
 import { StartError } from '../src/command-line/flags.ts'
+import { nodeDeclarations } from '../src/configuration/node-declarations.ts'
 import { parseOptions } from '../src/configuration/settings.ts'
 import { LiveConfiguration } from '../src/index.ts'
 
@@ -22,7 +23,7 @@ describe('certificates between nodes', () => {
   async function read(ini: string): Promise<ReturnType<typeof clusterTls>> {
     const files = [{ name: 'local.ini', text: `[cluster]\n${ini}` }]
     const configuration = await LiveConfiguration.load({ read: async () => files, write: async () => {} }, {})
-    return clusterTls(parseOptions(configuration.settings()).cluster, folder)
+    return clusterTls(parseOptions(nodeDeclarations, configuration.settings()), folder)
   }
 
   async function refusal(ini: string): Promise<string> {

@@ -1,11 +1,12 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { ApiError } from '@sectional/core'
+import { httpDeclarations } from '@sectional/http'
 import { defaultCompactionOptions } from '@sectional/shard'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { prepareAdministrators } from '../src/configuration/administrators.ts'
 import { renderDefaultIni, renderOptionTables } from '../src/configuration/default-ini.ts'
-import { findOption } from '../src/configuration/declarations.ts'
+import { declaredOptions } from '../src/configuration/declarations.ts'
 import { editIni, fitsIni, parseIni } from '../src/configuration/ini-file.ts'
 import { LiveConfiguration, type ConfigurationFiles } from '../src/configuration/live-configuration.ts'
 import { nodeOptions } from '../src/configuration/node-options.ts'
@@ -119,12 +120,23 @@ describe('settings', () => {
     expect(() => nodeOptions(settings)).to.throw('[cluster] advertised_address is empty')
   })
 
-  it('that the HTTP layer reads are all declared', () => {
+  it('are declared once, and the HTTP layer reads none of them as text', () => {
+    const names = declaredOptions.map(option => option.name)
+    expect(names.filter((name, index) => names.indexOf(name) < index)).to.deep.equal([])
     const folder = new URL('../../http/src/', import.meta.url)
     const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
-    const reads = sources.flatMap(name => [...readFileSync(new URL(name, folder), 'utf8').matchAll(/\.(?:get|text|flag|integer)\('([a-z_]+)', '([\w-]+)'/g)])
-    expect(reads).to.have.length.above(20)
-    expect(reads.map(([, section, key]) => `${section}/${key}`).filter(name => findOption(...name.split('/') as [string, string]) === undefined)).to.deep.equal([])
+    const texts = sources.map(name => readFileSync(new URL(name, folder), 'utf8'))
+    const reads = texts.flatMap(source => [...source.matchAll(/\.get\('([a-z_]+)', /g)])
+    expect(new Set(reads.map(([, section]) => section))).to.deep.equal(new Set(['admins']))
+  })
+
+  it('have defaults that they allow themselves', () => {
+    const defaults = layerSettings([], {})
+    const texts = declaredOptions.filter(option => option.defaultText !== null)
+    expect(texts).to.have.length.above(80)
+    for (const option of texts) {
+      expect(option.parse(defaults.get(option.section)!.get(option.key)!), option.name).to.deep.equal(option.default)
+    }
   })
 
   it('are documented as declared: run scripts/generate-configuration.mjs', () => {
@@ -166,6 +178,23 @@ describe('the live configuration', () => {
     for (const [key, value] of [['q', '0'], ['note', 'a\nb'], ['note', 'a ;b']] as const) {
       expect(await refusal(configuration.set('cluster', key, value, { persist: true }))).to.be.instanceOf(ApiError)
     }
+  })
+
+  it('gives typed options that follow the settings before the listeners hear of a change', async () => {
+    const files = new MemoryFiles(file('[cluster]\nq = 2\n[limits]\ncredentials = 5\n'))
+    const configuration = await LiveConfiguration.load(files, {})
+    const options = configuration.options(httpDeclarations)
+    const heard: number[] = []
+    configuration.onChange(() => { heard.push(options.shardsPerDatabase) })
+    await configuration.set('cluster', 'q', '4', { persist: false })
+    await configuration.set('limits', 'credentials', '6', { persist: false })
+    await configuration.delete('cluster', 'q', { persist: false })
+    await configuration.reload()
+    expect(heard).to.deep.equal([4, 4, 8, 2])
+    expect(options.credentialsMax).to.equal(5)
+    files.contents = [file('[cluster]\nq = many\n')]
+    await configuration.reload()
+    expect([options.shardsPerDatabase, configuration.get('cluster', 'q')]).to.deep.equal([8, 'many'])
   })
 
   it('keeps concurrent changes', async () => {

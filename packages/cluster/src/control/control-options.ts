@@ -1,3 +1,5 @@
+import { defaultValues, integer, option } from '@sectional/core/options'
+import type { OptionValues } from '@sectional/core/options'
 import { defaultRaftDriverOptions } from '../consensus/raft-driver.ts'
 import type { RaftDriverOptions } from '../consensus/raft-driver.ts'
 
@@ -11,8 +13,22 @@ export interface ControlPlaneIdentity {
   readonly seeds: readonly string[]
 }
 
+/** Those of the options below that the configuration has. */
+export const controlDeclarations = {
+  /**
+   * A node with an empty disk forms no cluster for so long after its start, so that members of its former cluster can
+   * find it.
+   */
+  formationGraceMs: option('cluster/formation_grace_ms', integer({ min: 0, max: 60_000, unit: 'milliseconds' }), {
+    default: 2000,
+    effect: 'restart',
+    help: 'Time for which the first seed, when its disk is empty, waits for members that know it before it forms a new '
+      + 'cluster. A cluster of one without a secret does not wait.',
+  }),
+}
+
 /** Times in milliseconds. */
-export interface ControlPlaneOptions {
+export interface ControlPlaneOptions extends OptionValues<typeof controlDeclarations> {
   /** A change waits this long for a majority, then answers 503. */
   readonly proposeMs: number
   /** A deletion waits this long for a majority, then becomes an intent (202). */
@@ -32,8 +48,6 @@ export interface ControlPlaneOptions {
   readonly joinIntervalMs: number
   readonly joinMaxIntervalMs: number
   readonly joinCallMs: number
-  /** A node with an empty disk forms no cluster for so long after its start, so that members of its former cluster can find it. */
-  readonly formationGraceMs: number
   /** The longest that a node that starts answers 503 because it has not reached its peers, or not heard from the leader. */
   readonly startWaitMs: number
   /** Without a leader for this long, a member asks whether it still is one. */
@@ -43,6 +57,8 @@ export interface ControlPlaneOptions {
 
 export const defaultControlPlaneOptions: ControlPlaneOptions = {
   proposeMs: 5000, deleteMs: 3000, attemptMs: 2000, retryMs: 200, spreadMs: 1000, confirmMs: 1000, confirmIntervalMs: 50,
-  intentRetryMs: 1000, askMs: 5000, joinIntervalMs: 250, joinMaxIntervalMs: 4000, joinCallMs: 6000, leaderlessMs: 10_000, startWaitMs: 3000, formationGraceMs: 2000,
+  intentRetryMs: 1000, askMs: 5000, joinIntervalMs: 250, joinMaxIntervalMs: 4000, joinCallMs: 6000,
+  leaderlessMs: 10_000, startWaitMs: 3000,
   raft: defaultRaftDriverOptions,
+  ...defaultValues(controlDeclarations),
 }

@@ -1,3 +1,14 @@
+import { flag, option } from '@sectional/core/options'
+
+export const databaseEventsDeclarations = {
+  recordDatabaseEvents: option('global_changes/update_db', flag, {
+    default: true,
+    effect: 'live',
+    help: 'Record for _db_updates which databases are created, written to and deleted, from the first time that '
+      + 'somebody asks for it.',
+  }),
+}
+
 /** Bounds of the recording of database events. Milliseconds and counts. */
 export interface DatabaseEventsOptions {
   /** From an event to its record ... */

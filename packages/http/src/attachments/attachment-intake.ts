@@ -25,12 +25,12 @@ export interface IncomingAttachment {
 export async function takeAttachment(
   id: string, incoming: IncomingAttachment, chunks: AsyncIterable<Uint8Array>, request: RequestContext, services: Services,
 ): Promise<AttachmentRecord> {
-  const { coordinator, settings, runtime } = services
+  const { coordinator, options, runtime } = services
   const { name, contentType, encoding, revpos } = incoming
-  const level = settings.compressionLevel
-  const compress = encoding === 'identity' && level > 0 && isCompressible(contentType, settings.compressibleTypes)
+  const level = options.compressionLevel
+  const compress = encoding === 'identity' && level > 0 && isCompressible(contentType, options.compressibleTypes)
   const received = new Meter({ hashes: !compress || typeof incoming.digest === 'string' })
-  const checked = checkedChunks(id, incoming, received.measure(chunks), received, settings.attachmentBytesMax)
+  const checked = checkedChunks(id, incoming, received.measure(chunks), received, options.attachmentBytesMax)
   const stored = compress ? new Meter({ hashes: true }) : received
   const content = compress ? stored.measure(runtime.compression.gzip(checked, level)) : checked
   const { hash } = await coordinator.writeBlob(request.database, id, content, { w: request.query.quorum('w') }, request)
@@ -83,17 +83,18 @@ async function* checkedChunks(
   if (typeof digest === 'string' && received.digest() !== digest) throw new ApiError('content_md5_mismatch')
 }
 
-function isCompressible(contentType: string, types: string): boolean {
+/** @param types media types; the subtype may be `*` */
+function isCompressible(contentType: string, types: readonly string[]): boolean {
   const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
-  return types.split(',').some(each => {
-    const pattern = each.trim().toLowerCase()
+  return types.some(each => {
+    const pattern = each.toLowerCase()
     return pattern.endsWith('/*') ? type.startsWith(pattern.slice(0, -1)) : pattern === type
   })
 }
 
 /** Of content that came compressed; it may not be larger than content that is not. null: it is no gzip, or not all of one; decoding it would fail each reader. */
 async function decodedLength(id: string, record: AttachmentRecord, request: RequestContext, services: Services): Promise<number | null> {
-  const { coordinator, runtime, settings: { attachmentBytesMax } } = services
+  const { coordinator, runtime, options: { attachmentBytesMax } } = services
   let bytes = 0
   try {
     for await (const chunk of runtime.compression.gunzip(coordinator.readBlob(request.database, id, record, null, request))) {

@@ -3,6 +3,7 @@ import { ApiError, type AttachmentRecord, type ParsedDocument } from '@sectional
 import { parseDocumentBody, requestChunks } from '../messages/body.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
+import { httpDeclarations } from '../settings/http-options.ts'
 import { requestTooLarge } from '../settings/size-limits.ts'
 import { followingEntries, type FollowingEntry } from './attachment-entries.ts'
 import { takeAttachment } from './attachment-intake.ts'
@@ -73,7 +74,8 @@ export async function wholePart(part: Part, request: RequestContext, services: S
   let bytes = 0
   for await (const chunk of part.body) {
     bytes += chunk.length
-    if (bytes > services.options.bodyBytesMax) throw requestTooLarge(bytes, { bytes: services.options.bodyBytesMax, setting: 'limits/body_bytes' })
+    const limit = { bytes: services.options.bodyBytesMax, setting: httpDeclarations.bodyBytesMax.name }
+    if (bytes > limit.bytes) throw requestTooLarge(bytes, limit)
     services.admission.reserveBody(request, chunk.length)
     chunks.push(chunk)
   }

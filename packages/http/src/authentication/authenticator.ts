@@ -9,32 +9,34 @@ import type { Machine, Random } from '@sectional/runtime'
 import { overloaded } from '../request/admission.ts'
 import { BoundedMap } from './bounded-map.ts'
 import type { Configuration } from '../settings/configuration.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
 import { parseAdminHash, verifyAdminPassword } from './admin-password.ts'
 import { parseBasicCredentials, type BasicCredentials } from './basic-credentials.ts'
 import { anonymous, type User } from '../request/user.ts'
 
-const iterationsMaxDefault = 1_000_000_000
 const waitingChecksMax = 100
 const keyBytes = 32
+
+type AuthenticatorOptions = Pick<HttpOptions, 'credentialsMax' | 'passwordChecksMax' | 'passwordIterationsMax'>
 
 interface Verified { readonly name: string; readonly storedHash: string; readonly user: User | null }
 
 export class Authenticator {
   readonly #configuration: Configuration
   readonly #machine: Machine
-  readonly #checksMax: number
+  readonly #options: AuthenticatorOptions
   readonly #key: string
   readonly #verified: BoundedMap<string, Verified>
   readonly #running = new Map<string, Promise<User | null>>()
   readonly #waiting: (() => void)[] = []
   #checks = 0
 
-  constructor(configuration: Configuration, machine: Machine, random: Random, limits: { readonly credentialsMax: number; readonly passwordChecksMax: number }) {
+  constructor(configuration: Configuration, machine: Machine, random: Random, options: AuthenticatorOptions) {
     this.#configuration = configuration
     this.#machine = machine
-    this.#checksMax = limits.passwordChecksMax
+    this.#options = options
     this.#key = Buffer.from(random.bytes(keyBytes)).toString('hex')
-    this.#verified = new BoundedMap(limits.credentialsMax)
+    this.#verified = new BoundedMap(options.credentialsMax)
   }
 
   /**
@@ -83,7 +85,7 @@ export class Authenticator {
     if (storedHash === undefined || parsed === null) return null
     await this.#begin()
     try {
-      const right = await verifyAdminPassword(password, parsed, this.#machine, this.#iterationsMax())
+      const right = await verifyAdminPassword(password, parsed, this.#machine, this.#options.passwordIterationsMax)
       const user: User | null = right ? { name, roles: ['_admin'], admin: true, handler: 'default' } : null
       this.#verified.set(fingerprint, { name, storedHash, user })
       return user
@@ -92,13 +94,8 @@ export class Authenticator {
     }
   }
 
-  #iterationsMax(): number {
-    const text = this.#configuration.get('chttpd_auth', 'max_iterations')
-    return text !== undefined && /^\d{1,12}$/.test(text) ? Number(text) : iterationsMaxDefault
-  }
-
   async #begin(): Promise<void> {
-    if (this.#checks < this.#checksMax) {
+    if (this.#checks < this.#options.passwordChecksMax) {
       this.#checks++
       return
     }

@@ -5,7 +5,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError, formatHttpTime } from '@sectional/core'
-import type { HttpSettings } from '../settings/http-settings.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
 
 export const sessionCookieName = 'AuthSession'
 const separator = ':'.charCodeAt(0)
@@ -55,8 +55,8 @@ function malformed(): ApiError {
 }
 
 /** Digests of `chttpd_auth/hash_algorithms`, the first of which signs. Unknown names are left out. */
-export function signatureDigests(list: string): readonly string[] {
-  const known = list.split(',').flatMap(name => digestNames[name.trim()] ?? [])
+export function signatureDigests(names: readonly string[]): readonly string[] {
+  const known = names.flatMap(name => digestNames[name] ?? [])
   return known.length > 0 ? known : ['sha256']
 }
 
@@ -75,12 +75,14 @@ export function isSignedBy({ message, signature }: SessionCookie, key: string, d
  * @param value empty: the browser forgets the session
  * @param encrypted whether the listener itself speaks TLS
  */
-export function sessionCookieHeader(value: string, settings: HttpSettings, nowMs: number, encrypted: boolean): string {
-  const { sessionSeconds, cookieDomain } = settings
-  const sameSite = sameSiteValues[settings.sameSite]
+export function sessionCookieHeader(value: string, options: HttpOptions, nowMs: number, encrypted: boolean): string {
+  const { sessionSeconds, cookieDomain } = options
+  const sameSite = sameSiteValues[options.sameSite]
   return [
     `${sessionCookieName}=${value}`, 'Version=1',
-    ...(settings.persistentCookies ? [`Expires=${formatHttpTime(nowMs + sessionSeconds * 1000)}`, `Max-Age=${sessionSeconds}`] : []),
+    ...(options.persistentCookies
+      ? [`Expires=${formatHttpTime(nowMs + sessionSeconds * 1000)}`, `Max-Age=${sessionSeconds}`]
+      : []),
     ...(encrypted ? ['Secure'] : []),
     ...(cookieDomain === '' ? [] : [`Domain=${cookieDomain}`]),
     'Path=/', 'HttpOnly',

@@ -5,20 +5,17 @@
  */
 import type { ControlPlane } from '@sectional/cluster'
 import type { Clock, Random } from '@sectional/runtime'
-import type { Configuration } from '../settings/configuration.ts'
-import type { HttpSettings } from '../settings/http-settings.ts'
+import { httpDeclarations, type HttpOptions } from '../settings/http-options.ts'
 
-const section = 'chttpd_auth'
-const key = 'secret'
-const settingName = `${section}/${key}`
+/** The cluster's own secret stands in the metadata under the name of the option that it replaces. */
+const { section, key, name } = httpDeclarations.sessionSecret
 const secretBytes = 32
 /** Secrets before the newest that are remembered. */
 const previousMax = 4
 
 export interface SessionSecretsParts {
   readonly control: Pick<ControlPlane, 'state' | 'onChange' | 'setSetting'>
-  readonly configuration: Configuration
-  readonly settings: HttpSettings
+  readonly options: Pick<HttpOptions, 'sessionSecret' | 'sessionSeconds'>
   readonly clock: Clock
   readonly random: Random
 }
@@ -64,12 +61,11 @@ export class SessionSecrets {
   }
 
   #look(): string | undefined {
-    const { configuration, control, clock, settings } = this.#parts
-    const configured = configuration.get(section, key)
-    const secret = configured !== undefined && configured !== '' ? configured : control.state()?.settings[settingName]
+    const { control, clock, options } = this.#parts
+    const secret = options.sessionSecret !== '' ? options.sessionSecret : control.state()?.settings[name]
     if (secret === this.#newest) return secret
     if (this.#newest !== undefined) {
-      const until = clock.now() + settings.sessionSeconds * 1000
+      const until = clock.now() + options.sessionSeconds * 1000
       this.#previous = [{ secret: this.#newest, until }, ...this.#previous].slice(0, previousMax)
     }
     this.#newest = secret

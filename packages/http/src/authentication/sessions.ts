@@ -1,7 +1,7 @@
 /** Sessions: who a cookie stands for, and the cookies that begin, renew and end one (api.md A4.2). */
 import type { Clock } from '@sectional/runtime'
 import type { Configuration } from '../settings/configuration.ts'
-import type { HttpSettings } from '../settings/http-settings.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
 import { parseAdminHash } from './admin-password.ts'
 import { findSessionCookie, isSignedBy, makeSessionCookie, readSessionCookie, sessionCookieHeader, signatureDigests, type SessionCookie } from './session-cookie.ts'
 import type { SessionSecrets } from './session-secrets.ts'
@@ -12,7 +12,7 @@ const renewedBelow = 0.9
 
 export interface SessionsParts {
   readonly configuration: Configuration
-  readonly settings: HttpSettings
+  readonly options: HttpOptions
   readonly secrets: SessionSecrets
   readonly clock: Clock
 }
@@ -38,28 +38,28 @@ export class Sessions {
     const value = findSessionCookie(cookieHeader)
     if (value === null) return null
     const cookie = readSessionCookie(value)
-    const { settings } = this.#parts
-    const left = cookie.time + settings.sessionSeconds - this.#now()
+    const { options } = this.#parts
+    const left = cookie.time + options.sessionSeconds - this.#now()
     const salt = left > 0 ? this.#saltOf(cookie.name) : null
     if (salt === null) return null
     const secrets = this.#parts.secrets.valid()
-    const digests = signatureDigests(settings.hashAlgorithms)
+    const digests = signatureDigests(options.hashAlgorithms)
     if (!isSigned(cookie, secrets, salt, digests)) return null
     const user: User = { name: cookie.name, roles: ['_admin'], admin: true, handler: 'cookie' }
-    const renewed = left < settings.sessionSeconds * renewedBelow ? makeSessionCookie(cookie.name, this.#now(), secrets[0]! + salt, digests[0]!) : null
-    return { user, renewed }
+    if (left >= options.sessionSeconds * renewedBelow) return { user, renewed: null }
+    return { user, renewed: makeSessionCookie(cookie.name, this.#now(), secrets[0]! + salt, digests[0]!) }
   }
 
   /** The cookie's value for somebody whose password was right. */
   async begin(name: string): Promise<string> {
     const secret = await this.#parts.secrets.signing()
-    const [digest] = signatureDigests(this.#parts.settings.hashAlgorithms)
+    const [digest] = signatureDigests(this.#parts.options.hashAlgorithms)
     return makeSessionCookie(name, this.#now(), secret + (this.#saltOf(name) ?? ''), digest!)
   }
 
   /** @param value empty: ends the session in the browser */
   header(value: string, encrypted: boolean): string {
-    return sessionCookieHeader(value, this.#parts.settings, this.#parts.clock.now(), encrypted)
+    return sessionCookieHeader(value, this.#parts.options, this.#parts.clock.now(), encrypted)
   }
 
   #saltOf(name: string): string | null {

@@ -49,7 +49,7 @@ export function changesParameters(request: RequestContext, services: Services): 
     attachments: query.flag('attachments'),
     encodingInfo: query.flag('att_encoding_info'),
     heartbeatMs: heartbeatOf(query),
-    timeoutMs: Math.min(integer(query, 'timeout') ?? Infinity, services.settings.changesTimeoutMs),
+    timeoutMs: Math.min(integer(query, 'timeout') ?? Infinity, services.options.changesTimeoutMs),
     sequenceInterval: sequenceIntervalOf(query),
   }
 }
@@ -69,7 +69,7 @@ export function databaseUpdatesParameters(request: RequestContext, services: Ser
     feed, heartbeatMs: heartbeat === 0 ? null : heartbeat,
     since: readSince(query.get('since') ?? '0'),
     limit: strictInteger(query, 'limit'),
-    timeoutMs: Math.min(strictInteger(query, 'timeout') ?? Infinity, services.settings.changesTimeoutMs),
+    timeoutMs: Math.min(strictInteger(query, 'timeout') ?? Infinity, services.options.changesTimeoutMs),
     descending: query.flag('descending'),
     allLeaves: false, includeDocs: false, conflicts: false, attachments: false, encodingInfo: false, sequenceInterval: null,
   }

@@ -74,7 +74,7 @@ export class ChangesRun implements OpenFeed {
         }
         if (this.#parameters.feed === 'longpoll' && this.#writer.rows > 0) return
         await this.#writer.waiting()
-        if (this.#services.settings.isLeaving) return
+        if (this.#services.options.maintenanceMode !== 'false') return
         if (this.#parameters.heartbeatMs !== null) continue
         if (this.#parameters.timeoutMs === 0) return
         timeout = this.#services.feeds.after(this.#parameters.timeoutMs, () => this.#feed.end())

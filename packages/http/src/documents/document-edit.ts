@@ -36,7 +36,7 @@ const everyReplica = 1000
 export async function update(edit: Edit, request: RequestContext, services: Services, context: CoordinatorContext): Promise<Written> {
   const write = documentWrite(edit.id, edit.parent, edit.deleted, edit.body, edit.attachments)
   const [outcome] = await services.coordinator.updateDocuments(request.database, [write], {
-    w: writeQuorum(request), partitionBytesMax: services.settings.partitionBytesMax,
+    w: writeQuorum(request), partitionBytesMax: services.options.partitionBytesMax,
   }, context)
   return requireWritten(outcome!)
 }

@@ -17,7 +17,7 @@ export const localPrefix = '_local/'
 const managedDatabases = new Set(['_users', '_replicator'])
 
 export function documentIdRules(database: DatabaseRecord, services: Services): DocumentIdRules {
-  const max = services.settings.documentIdBytesMax
+  const max = services.options.documentIdBytesMax
   return max === Infinity ? { partitioned: database.partitioned } : { partitioned: database.partitioned, maxLength: max }
 }
 
@@ -32,8 +32,8 @@ export function checkWrittenDocument(id: string, document: ParsedDocument, datab
 }
 
 /** `document_too_large`, or null. */
-export function checkDocumentSize(id: string, { body }: ParsedDocument, { settings }: Services): ApiError | null {
-  return body.length > settings.documentBytesMax ? documentTooLarge(id, body.length, settings.documentBytesMax) : null
+export function checkDocumentSize(id: string, { body }: ParsedDocument, { options }: Services): ApiError | null {
+  return body.length > options.documentBytesMax ? documentTooLarge(id, body.length, options.documentBytesMax) : null
 }
 
 /**

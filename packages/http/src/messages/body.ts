@@ -5,9 +5,8 @@ import { BodyTooLargeError, CompressionError } from '@sectional/runtime'
 
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
+import { httpDeclarations } from '../settings/http-options.ts'
 import { gzipTooLarge, requestTooLarge, type RequestLimit } from '../settings/size-limits.ts'
-
-const requestSizeSetting = 'chttpd/max_http_request_size'
 
 /**
  * The whole body, decoded from gzip when the client says so. Counted against the node's budget until the request ends.
@@ -20,10 +19,10 @@ export async function readBody(request: RequestContext, services: Services, limi
   return decodeContent(request, services, bytes, limit)
 }
 
-function bodyLimit({ options, settings }: Services): RequestLimit {
-  const { bodyBytesMax } = options
-  const { requestBytesMax } = settings
-  return bodyBytesMax < requestBytesMax ? { bytes: bodyBytesMax, setting: 'limits/body_bytes' } : { bytes: requestBytesMax, setting: requestSizeSetting }
+function bodyLimit({ options: { bodyBytesMax, requestBytesMax } }: Services): RequestLimit {
+  return bodyBytesMax < requestBytesMax
+    ? { bytes: bodyBytesMax, setting: httpDeclarations.bodyBytesMax.name }
+    : { bytes: requestBytesMax, setting: httpDeclarations.requestBytesMax.name }
 }
 
 async function receive(request: RequestContext, { admission }: Services, limit: RequestLimit): Promise<Uint8Array> {
@@ -104,7 +103,7 @@ function badGzip(cause: unknown): ApiError {
 /** The body as it comes, for what is not kept in memory. @throws ApiError `too_large` above `chttpd/max_http_request_size` */
 export async function* requestChunks(request: RequestContext, services: Services): AsyncGenerator<Uint8Array, void, undefined> {
   const { exchange } = request
-  const limit = { bytes: services.settings.requestBytesMax, setting: requestSizeSetting }
+  const limit = { bytes: services.options.requestBytesMax, setting: httpDeclarations.requestBytesMax.name }
   const announced = exchange.headers['content-length']
   if (announced !== undefined && Number(announced) > limit.bytes) throw requestTooLarge(Number(announced), limit)
   if (announced === undefined && exchange.headers['transfer-encoding'] === undefined) return
@@ -158,7 +157,8 @@ const valueBytes = 64
 async function parseBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<unknown> {
   if (bytes.length <= SMALL_JSON_BYTES) return parseJson(bytes)
   const { admission, options, runtime: { turns } } = services
-  const values = await turns.run(checkStructure(bytes, { valuesMax: options.jsonValuesMax, setting: 'limits/json_values' }))
+  const limits = { valuesMax: options.jsonValuesMax, setting: httpDeclarations.jsonValuesMax.name }
+  const values = await turns.run(checkStructure(bytes, limits))
   admission.reserveParsed(request, bytes.length + values * valueBytes)
   return turns.run(parseJsonInSlices(bytes))
 }

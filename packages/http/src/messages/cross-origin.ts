@@ -3,11 +3,10 @@
  * `chttpd/enable_cors` is true. An origin that is not allowed gets the plain answer.
  */
 import type { HttpHeaders } from '@sectional/runtime'
-import type { HttpSettings } from '../settings/http-settings.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
 import type { RequestContext } from '../request/request-context.ts'
 
 const defaultMethods = 'CONNECT, COPY, DELETE, GET, HEAD, OPTIONS, POST, PUT, TRACE'
-const defaultMaxAgeSeconds = 600
 /** Request headers that need no configuration. */
 const allowedHeaders: readonly string[] = [
   'accept', 'accept-language', 'authorization', 'content-length', 'content-range', 'content-type', 'destination', 'expires', 'if-match',
@@ -19,48 +18,48 @@ const plainHeaderNames: readonly string[] = ['content-type', 'cache-control', 'e
 const defaultExposed = 'accept-ranges, etag, server, x-couch-request-id, x-couch-update-newrev, x-couchdb-body-time'
 
 /** The answer's headers with what the browser must see; the same object when the request is no cross-origin one. */
-export function withCrossOrigin(request: RequestContext, settings: HttpSettings, headers: HttpHeaders): HttpHeaders {
-  const origin = allowedOrigin(request, settings)
+export function withCrossOrigin(request: RequestContext, options: HttpOptions, headers: HttpHeaders): HttpHeaders {
+  const origin = allowedOrigin(request, options)
   if (origin === null) return headers
   const present = new Set(Object.keys(headers).map(name => name.toLowerCase()))
   const exposed = plainHeaderNames.filter(name => present.has(name)).join(', ')
-  const listed = settings.text('cors', 'exposed_headers', defaultExposed)
+  const listed = options.crossOriginExposedHeaders ?? defaultExposed
   return {
     ...headers,
-    ...originHeaders(origin, settings),
+    ...originHeaders(origin, options),
     'Access-Control-Expose-Headers': exposed === '' ? listed : `${exposed}, ${listed}`,
   }
 }
 
 /** Headers of the 204 that answers a preflight; null: an ordinary request. */
-export function preflightHeaders(request: RequestContext, settings: HttpSettings): HttpHeaders | null {
+export function preflightHeaders(request: RequestContext, options: HttpOptions): HttpHeaders | null {
   if (request.method !== 'OPTIONS') return null
   const method = request.header('access-control-request-method')
   if (method === undefined) return null
-  const origin = allowedOrigin(request, settings)
+  const origin = allowedOrigin(request, options)
   if (origin === null) return null
-  const methods = settings.text('cors', 'methods', defaultMethods)
+  const methods = options.crossOriginMethods ?? defaultMethods
   if (!names(methods).includes(method.toLowerCase())) return null
   const asked = request.header('access-control-request-headers')
-  if (asked !== undefined && !allowsHeaders(asked, settings)) return null
+  if (asked !== undefined && !allowsHeaders(asked, options)) return null
   return {
-    ...originHeaders(origin, settings),
-    'Access-Control-Max-Age': String(settings.integer('cors', 'max_age', defaultMaxAgeSeconds)),
+    ...originHeaders(origin, options),
+    'Access-Control-Max-Age': String(options.crossOriginMaxAgeSeconds),
     'Access-Control-Allow-Methods': methods,
     ...(asked === undefined ? {} : { 'Access-Control-Allow-Headers': asked }),
   }
 }
 
 /** The request's origin where it may see the answer. Scheme and port count. */
-function allowedOrigin(request: RequestContext, settings: HttpSettings): string | null {
+function allowedOrigin(request: RequestContext, options: HttpOptions): string | null {
   const origin = request.exchange.headers['origin']
-  if (origin === undefined || !settings.flag('chttpd', 'enable_cors', false)) return null
-  const origins = names(settings.text('cors', 'origins', ''))
+  if (origin === undefined || !options.crossOriginEnabled) return null
+  const origins = options.crossOriginOrigins
   return origins.includes('*') || origins.includes(origin.toLowerCase()) ? origin : null
 }
 
-function originHeaders(origin: string, settings: HttpSettings): HttpHeaders {
-  const credentials = settings.flag('cors', 'credentials', false) && !names(settings.text('cors', 'origins', '')).includes('*')
+function originHeaders(origin: string, options: HttpOptions): HttpHeaders {
+  const credentials = options.crossOriginCredentials && !options.crossOriginOrigins.includes('*')
   return {
     'Access-Control-Allow-Origin': origin,
     ...(credentials ? { 'Access-Control-Allow-Credentials': 'true' } : {}),
@@ -68,8 +67,8 @@ function originHeaders(origin: string, settings: HttpSettings): HttpHeaders {
   }
 }
 
-function allowsHeaders(asked: string, settings: HttpSettings): boolean {
-  const allowed = new Set([...allowedHeaders, ...names(settings.text('cors', 'headers', ''))])
+function allowsHeaders(asked: string, options: HttpOptions): boolean {
+  const allowed = new Set([...allowedHeaders, ...options.crossOriginHeaders])
   return names(asked).every(name => allowed.has(name))
 }
 

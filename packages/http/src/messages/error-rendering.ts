@@ -90,9 +90,9 @@ function fromStorage(error: StorageError): ApiError {
 
 /** CouchDB sends no challenge of its own accord, so that browsers do not ask for a password. */
 function challenge(request: RequestContext, services: Services, headers: Record<string, string>): void {
-  const { settings } = services
-  const wanted = request.header('x-couchdb-www-authenticate') ?? settings.wwwAuthenticate
-    ?? (settings.requireValidUser ? 'Basic realm="server"' : undefined)
+  const { options } = services
+  const wanted = request.header('x-couchdb-www-authenticate') ?? options.wwwAuthenticate
+    ?? (options.requireValidUser ? 'Basic realm="server"' : undefined)
   if (wanted !== undefined) headers['WWW-Authenticate'] = wanted
 }
 

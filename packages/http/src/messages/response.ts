@@ -29,7 +29,7 @@ const anyOrText = /^\s*(?:\*|text)\//i
 export function jsonHeaders(request: RequestContext, services: Services): HttpHeaders {
   return {
     'Server': serverProduct(services),
-    'Content-Type': jsonContentType(request.exchange.headers['accept'], services.settings.jsonDefaultType),
+    'Content-Type': jsonContentType(request.exchange.headers['accept'], services.options.jsonDefaultType),
     'Cache-Control': 'must-revalidate',
     'X-Couch-Request-ID': request.requestId,
     'X-CouchDB-Body-Time': bodyTime(request),
@@ -46,7 +46,7 @@ function bodyTime(request: RequestContext): string {
 }
 
 function serverProduct(services: Services): string {
-  return services.settings.serverHeaderVersions ? `Sectional/${services.nodeInformation.version}` : 'Sectional'
+  return services.options.serverHeaderVersions ? `Sectional/${services.nodeInformation.version}` : 'Sectional'
 }
 
 /** @param body JSON text or bytes without the final newline */
@@ -110,7 +110,7 @@ function adapted(request: RequestContext, services: Services, headers: HttpHeade
     headers['Set-Cookie'] = services.sessions.header(request.renewedSession, request.exchange.encrypted)
   }
   const kept = prefer === undefined ? headers : preferred(prefer, services, headers)
-  return origin === undefined ? kept : withCrossOrigin(request, services.settings, kept)
+  return origin === undefined ? kept : withCrossOrigin(request, services.options, kept)
 }
 
 const minimalHeaders = 'Cache-Control, Content-Length, Content-Range, Content-Type, ETag, Server, Transfer-Encoding, Vary'
@@ -119,7 +119,8 @@ const minimalPreference = /(?:^|,)\s*return=minimal\s*(?:,|;|$)/i
 /** `Prefer: return=minimal` (RFC 7240) leaves only the listed headers. */
 function preferred(preference: string, services: Services, headers: HttpHeaders): HttpHeaders {
   if (!minimalPreference.test(preference)) return headers
-  const kept = new Set((services.settings.preferMinimal ?? minimalHeaders).split(',').map(name => name.trim().toLowerCase()))
+  const listed = services.options.preferMinimal ?? minimalHeaders
+  const kept = new Set(listed.split(',').map(name => name.trim().toLowerCase()))
   return Object.fromEntries(Object.entries(headers).filter(([name]) => kept.has(name.toLowerCase())))
 }
 

@@ -34,11 +34,11 @@ export function dispatch(routes: Routes, request: RequestContext, services: Serv
 
 /** `require_valid_user`: nobody stays anonymous. */
 function requireUser(request: RequestContext, services: Services): void {
-  const { settings } = services
-  if (request.user.name !== null || !(settings.requireValidUser || settings.requireValidUserExceptForUp)) return
+  const { options } = services
+  if (request.user.name !== null || !(options.requireValidUser || options.requireValidUserExceptForUp)) return
   const first = request.segments[0]
   if (first === '_session' && request.method === 'POST') return
-  if (first === '_up' && settings.requireValidUserExceptForUp) return
+  if (first === '_up' && options.requireValidUserExceptForUp) return
   throw new ApiError('unauthorized', 'Authentication required.')
 }
 
@@ -63,7 +63,7 @@ function checkServerAccess(access: Access, { user }: RequestContext, services: S
     case 'public': return
     case 'metrics': return requireMetricsReader(user)
     case 'authenticated': return requireAuthenticated(user)
-    case 'database-list': return services.settings.adminOnlyAllDatabases ? requireServerAdmin(user) : undefined
+    case 'database-list': return services.options.adminOnlyAllDatabases ? requireServerAdmin(user) : undefined
     default: return requireServerAdmin(user)
   }
 }

@@ -4,7 +4,7 @@ import type { HttpExchange } from '@sectional/runtime'
 import { Query } from '../request/query.ts'
 import { RequestContext } from '../request/request-context.ts'
 import { splitPath, splitTarget } from '../request/request-path.ts'
-import type { HttpSettings } from '../settings/http-settings.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
 import type { RequestIdGenerator } from '../services/uuid-generator.ts'
 
 const acceptableRequestId = /^[0-9A-Za-z_-]{1,36}$/
@@ -28,9 +28,11 @@ export function unreadableRequest(exchange: HttpExchange, requestId: string, sta
 }
 
 /** @throws ApiError `too_long` or `invalid_url_encoding` */
-export function readRequest(exchange: HttpExchange, requestId: string, settings: HttpSettings, startedAt: number): RequestContext {
-  if (exchange.target.length > settings.uriLengthMax) throw new ApiError('too_long')
+export function readRequest(
+  exchange: HttpExchange, requestId: string, options: HttpOptions, startedAt: number,
+): RequestContext {
+  if (exchange.target.length > options.uriLengthMax) throw new ApiError('too_long')
   const { path, search } = splitTarget(exchange.target)
-  const segments = splitPath(path, settings.plusIsSpace)
+  const segments = splitPath(path, options.plusIsSpace)
   return new RequestContext(exchange, requestId, methodOf(exchange), segments, Query.parse(search), startedAt)
 }

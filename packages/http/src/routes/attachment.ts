@@ -49,8 +49,8 @@ function attachmentHeaders(record: AttachmentRecord, etag: string, request: Requ
 }
 
 /** Attachments run no scripts of their own in browsers. */
-function policy({ settings }: Services): Record<string, string> {
-  return settings.sandboxAttachments ? { 'Content-Security-Policy': settings.attachmentPolicy } : {}
+function policy({ options }: Services): Record<string, string> {
+  return options.sandboxAttachments ? { 'Content-Security-Policy': options.attachmentPolicy } : {}
 }
 
 function sendCompressed(id: string, record: AttachmentRecord, etag: string, request: RequestContext, services: Services): Promise<void> {

@@ -10,6 +10,7 @@ import { localRevision, updateLocal } from '../documents/local-writing.ts'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
+import { httpDeclarations } from '../settings/http-options.ts'
 
 const localConcurrency = 8
 /** Documents whose attachments are stored at once. */
@@ -46,9 +47,9 @@ const documentBytes = 2048
 
 async function readBulk(request: RequestContext, services: Services): Promise<BulkDocuments> {
   const bytes = await readJsonBytes(request, services)
-  const { admission, runtime, settings } = services
-  const documentsMax = settings.bulkDocumentsMax
-  const reading = readBulkDocuments(bytes, { documentsMax, setting: 'couchdb/max_bulk_docs_count' })
+  const { admission, runtime, options } = services
+  const documentsMax = options.bulkDocumentsMax
+  const reading = readBulkDocuments(bytes, { documentsMax, setting: httpDeclarations.bulkDocumentsMax.name })
   admission.reserveParsed(request, bytes.length)
   return runtime.turns.run((function* () {
     for (let step = reading.next(); ; step = reading.next()) {
@@ -104,7 +105,8 @@ async function updateAll(items: readonly Item[], w: number | undefined, request:
   return split(items, request, services, async rest => {
     const writes: DocumentWrite[] = await services.runtime.turns.map(rest, ({ id, document, attachments }) =>
       documentWrite(id, document.revision, document.deleted, document.body, attachments))
-    return services.coordinator.updateDocuments(request.database, writes, { w, partitionBytesMax: services.settings.partitionBytesMax }, request)
+    const { partitionBytesMax } = services.options
+    return services.coordinator.updateDocuments(request.database, writes, { w, partitionBytesMax }, request)
   })
 }
 

@@ -10,7 +10,8 @@ import { acceptsType, MultipartWriter } from '../documents/multipart-writer.ts'
 import { jsonHeaders } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { bulkGetSetting, tooMany } from '../settings/size-limits.ts'
+import { httpDeclarations } from '../settings/http-options.ts'
+import { tooMany } from '../settings/size-limits.ts'
 
 const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
 /**
@@ -33,8 +34,8 @@ export async function postBulkGet(request: RequestContext, services: Services): 
   requireJsonType(request)
   const { docs } = await readJsonObject(request, services)
   if (!Array.isArray(docs)) throw new ApiError('bad_request', "Missing JSON list of 'docs'.")
-  const { bulkGetMax } = services.settings
-  if (docs.length > bulkGetMax) throw tooMany('documents', docs.length, bulkGetMax, bulkGetSetting)
+  const { bulkGetMax } = services.options
+  if (docs.length > bulkGetMax) throw tooMany('documents', docs.length, bulkGetMax, httpDeclarations.bulkGetMax.name)
   const multipart = multipartType(request.header('accept'))
   if (multipart === null) await sendResults(docs, request, services)
   else await sendParts(docs, multipart, request, services)

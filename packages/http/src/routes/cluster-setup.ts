@@ -55,11 +55,12 @@ function isCluster(services: Services): boolean {
 }
 
 async function createDatabases(services: Services, names: readonly string[]): Promise<void> {
-  const { control, settings } = services
+  const { control, options } = services
   for (const name of names) {
     if (control.state()?.databases.has(name)) continue
     try {
-      await control.createDatabase(name, { q: settings.shardsPerDatabase, n: settings.replicasPerShard, partitioned: false })
+      const { shardsPerDatabase: q, replicasPerShard: n } = options
+      await control.createDatabase(name, { q, n, partitioned: false })
     } catch (error) {
       if (!(error instanceof ApiError) || error.error !== 'file_exists') throw error
     }

@@ -17,7 +17,7 @@ export async function putSecurity(request: RequestContext, services: Services): 
   requireDatabaseAdmin(request.user, request.database)
   const security = await readJsonObject(request, services)
   checkSecurityShape(security)
-  if (request.database.name === '_users' && !services.settings.flag('couchdb', 'users_db_security_editable', false)) {
+  if (request.database.name === '_users' && !services.options.usersSecurityEditable) {
     throw new ApiError('forbidden', "You can't edit the security object of the user database.")
   }
   await services.control.setSecurity(request.database.name, security)

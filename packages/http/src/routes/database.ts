@@ -14,16 +14,16 @@ export async function getDatabase(request: RequestContext, services: Services): 
 
 export async function putDatabase(request: RequestContext, services: Services): Promise<void> {
   const name = request.params[0]!
-  const { control, settings } = services
-  const q = positive(request, 'q', settings.shardsPerDatabase, shardsMax)
-  const n = Math.min(positive(request, 'n', settings.replicasPerShard), replicasMax)
+  const { control, options } = services
+  const q = positive(request, 'q', options.shardsPerDatabase, shardsMax)
+  const n = Math.min(positive(request, 'n', options.replicasPerShard), replicasMax)
   checkEngine(request)
   const partitioned = isPartitioned(request, name)
   checkPlacement(request)
   checkDatabaseName(name)
   if (control.state()?.databases.has(name)) throw new ApiError('file_exists')
   await control.createDatabase(name, { q, n, partitioned })
-  if (settings.defaultSecurity !== 'admin_only') await control.setSecurity(name, {})
+  if (options.defaultSecurity !== 'admin_only') await control.setSecurity(name, {})
   sendJson(request, services, 201, { ok: true }, { Location: location(request, name) })
 }
 

@@ -33,7 +33,7 @@ export async function postDatabasesInformation(request: RequestContext, services
   const { keys } = await readJsonObject(request, services)
   if (keys === undefined) throw new ApiError('bad_request', '`keys` member must exist.')
   if (!Array.isArray(keys)) throw new ApiError('bad_request', '`keys` member must be an array.')
-  if (keys.length > services.settings.databasesInfoMax) throw new ApiError('bad_request', 'too_many_keys')
+  if (keys.length > services.options.databasesInfoMax) throw new ApiError('bad_request', 'too_many_keys')
   sendJson(request, services, 200, await mapBounded(keys, informationConcurrency, key => informationRow(key, request, services)))
 }
 

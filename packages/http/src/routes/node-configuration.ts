@@ -2,6 +2,7 @@
 import { ApiError, parseExactly, parseJson } from '@sectional/core'
 import { hashAdminPassword, parseAdminHash } from '../authentication/admin-password.ts'
 import { readJsonBytes } from '../messages/body.ts'
+import { httpDeclarations } from '../settings/http-options.ts'
 import { askNode, type ConfigurationQuestion } from '../settings/node-questions.ts'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -36,8 +37,8 @@ export async function putConfigurationValue(request: RequestContext, services: S
   let value = (typeof given === 'string' ? given : JSON.stringify(parseExactly(Buffer.from(body).toString('utf8')))).trim()
   const plainPassword = section === 'admins' && !request.query.flag('raw') && parseAdminHash(value) === null
   if (plainPassword) value = await hashAdminPassword(key, value, {
-    iterations: services.settings.passwordIterations, machine: services.runtime.machine, random: services.runtime.random,
-    clusterSecret: services.configuration.get('cluster', 'secret') ?? '',
+    iterations: services.options.passwordIterations, machine: services.runtime.machine, random: services.runtime.random,
+    clusterSecret: services.clusterSecret,
   })
   if (section === 'admins' && parseAdminHash(value) === null) {
     throw new ApiError('bad_request', 'With raw=true the value must be a password hash, such as -pbkdf2:sha256-{key},{salt},{iterations}.')
@@ -72,9 +73,9 @@ function persist(request: RequestContext): boolean {
 
 function checkEditable(services: Services, section: string, key: string): void {
   if (blockedSections.has(section)) throw new ApiError('forbidden', 'Config section blacklisted for modification over HTTP API.')
-  const whitelist = services.configuration.get('chttpd', 'config_whitelist')
+  const whitelist = services.options.configWhitelist
   if (whitelist === undefined || whitelist.trim() === '') return
-  const allowed = parseWhitelist(whitelist) ?? [{ section: 'chttpd', key: 'config_whitelist' }]
+  const allowed = parseWhitelist(whitelist) ?? [httpDeclarations.configWhitelist]
   if (!allowed.some(entry => entry.section === section && (entry.key === '*' || entry.key === key))) {
     throw new ApiError('modification_not_allowed')
   }

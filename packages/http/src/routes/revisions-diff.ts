@@ -26,7 +26,7 @@ async function diff(request: RequestContext, services: Services): Promise<readon
   requireJsonType(request)
   const asked = await readJsonObject(request, services)
   const entries = Object.entries(asked)
-  checkRevisionCount(entries, services.settings)
+  checkRevisionCount(entries, services.options)
   const requests = await services.runtime.turns.map(entries, ([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }))
   return requests.length === 0 ? [] : services.coordinator.diffRevisions(request.database, requests, request)
 }

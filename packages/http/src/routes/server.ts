@@ -32,8 +32,8 @@ export function getIcon(request: RequestContext, services: Services): void {
 
 /** Load balancers ask this: 200 only where requests for data can be answered. */
 export function getUp(request: RequestContext, services: Services): void {
-  const { settings, control, nodeInformation } = services
-  const mode = settings.maintenanceMode
+  const { options, control, nodeInformation } = services
+  const mode = options.maintenanceMode
   if (mode === 'true') return sendJson(request, services, 404, { status: 'maintenance_mode' })
   if (mode === 'nolb') return sendJson(request, services, 404, { status: 'nolb' })
   const reason = control.notReadyReason()
@@ -46,7 +46,7 @@ export function getUuids(request: RequestContext, services: Services): void {
   const text = request.query.get('count')
   const count = text === undefined ? 1 : /^\d+$/.test(text) ? Number(text) : -1
   if (count < 0) throw new ApiError('bad_request', 'count must be a positive integer')
-  if (count > services.settings.uuidsMax) throw new ApiError('bad_request', 'count parameter too large')
+  if (count > services.options.uuidsMax) throw new ApiError('bad_request', 'count parameter too large')
   const uuids = Array.from({ length: count }, () => services.uuids.next())
   const etag = `"${services.uuids.random()}"`
   if (matchesTag(request, etag)) return sendNotModified(request, services, etag)

@@ -21,7 +21,7 @@ export function getSession(request: RequestContext, services: Services): void {
     info: {
       authentication_handlers: ['cookie', 'default'],
       ...(user.handler === undefined ? {} : { authenticated: user.handler }),
-      authentication_db: services.settings.authenticationDatabase,
+      authentication_db: services.options.authenticationDatabase,
     },
   })
 }

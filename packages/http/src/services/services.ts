@@ -8,7 +8,6 @@ import type { BatchWriter } from './batch-writer.ts'
 import type { Feeds } from './feeds.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
-import type { HttpSettings } from '../settings/http-settings.ts'
 import type { NodeInformation } from '../settings/node-information.ts'
 import type { UuidGenerator } from './uuid-generator.ts'
 
@@ -18,9 +17,11 @@ export interface Services {
   readonly coordinator: Coordinator
   readonly databaseEvents: Pick<DatabaseEvents, 'open'>
   readonly configuration: Configuration
-  readonly settings: HttpSettings
   readonly nodeInformation: NodeInformation
+  /** To be read for each request: some change while the node runs. */
   readonly options: HttpOptions
+  /** What the nodes of the cluster share; empty: this node is alone. */
+  readonly clusterSecret: string
   readonly admission: Admission
   readonly authenticator: Authenticator
   readonly sessions: Sessions

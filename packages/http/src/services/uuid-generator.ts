@@ -1,7 +1,7 @@
 /** Identifiers for documents and requests. */
 import { asBuffer } from '@sectional/core'
 import type { Clock, Random, Runtime } from '@sectional/runtime'
-import type { HttpSettings } from '../settings/http-settings.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
 
 const incrementMax = 4093
 /** The counter starts anew, with a new prefix, beyond this. */
@@ -11,22 +11,22 @@ const counterMax = 0xfff000
 export class UuidGenerator {
   readonly #random: Random
   readonly #clock: Clock
-  readonly #settings: HttpSettings
+  readonly #options: HttpOptions
   #prefix = ''
   #counter = counterMax + 1
   #lastMicroseconds = 0
 
-  constructor({ random, clock }: Pick<Runtime, 'random' | 'clock'>, settings: HttpSettings) {
+  constructor({ random, clock }: Pick<Runtime, 'random' | 'clock'>, options: HttpOptions) {
     this.#random = random
     this.#clock = clock
-    this.#settings = settings
+    this.#options = options
   }
 
   next(): string {
-    switch (this.#settings.uuidAlgorithm) {
+    switch (this.#options.uuidAlgorithm) {
       case 'random': return this.random()
       case 'utc_random': return this.#time() + this.#hex(9)
-      case 'utc_id': return this.#time() + this.#settings.uuidSuffix
+      case 'utc_id': return this.#time() + this.#options.uuidSuffix
       case 'uuid_v7': return this.#version7()
       default: return this.#sequential()
     }

@@ -1,8 +1,7 @@
 /** What a client hears when something is over a limit: what it is, how large it is, and which setting refuses it. */
 import { ApiError, type AttachmentRecord } from '@sectional/core'
+import { httpDeclarations, type HttpOptions } from './http-options.ts'
 
-/** What a document may take at most, whatever the settings say: it travels between nodes in one message. */
-export const travellingBytesMax = 48 * 1024 * 1024
 /** Bytes of the names and types of a document's attachments. */
 const attachmentHeadsBytesMax = 1024 * 1024
 
@@ -14,20 +13,22 @@ export function checkAttachmentHeads(id: string, attachments: readonly Attachmen
 }
 
 export function documentTooLarge(id: string, bytes: number, bytesMax: number): ApiError {
-  return new ApiError('document_too_large', `${id}: ${bytes} bytes, couchdb/max_document_size is ${bytesMax}`)
+  const { name: setting } = httpDeclarations.documentBytesMax
+  return new ApiError('document_too_large', `${id}: ${bytes} bytes, ${setting} is ${bytesMax}`)
 }
 
 /** @param bytes as announced, or as far as they were read */
 export function attachmentTooLarge(id: string, name: string, bytes: number, bytesMax: number): ApiError {
-  return new ApiError('attachment_too_large', `${name} of ${id}: ${bytes} bytes, couchdb/max_attachment_size is ${bytesMax}`)
+  const { name: setting } = httpDeclarations.attachmentBytesMax
+  return new ApiError('attachment_too_large', `${name} of ${id}: ${bytes} bytes, ${setting} is ${bytesMax}`)
 }
 
 /** @param bytes as sent @param freeBytes decoded bytes that any body may have */
 export function gzipTooLarge(bytes: number, ratioMax: number, freeBytes: number): ApiError {
-  return new ApiError('too_large', `the request entity is too large: ${bytes} bytes of gzip become more than ${ratioMax} times as many, which is limits/gzip_ratio for more than ${freeBytes} decoded bytes; send smaller requests`)
+  const { name: setting } = httpDeclarations.gzipRatioMax
+  return new ApiError('too_large', `the request entity is too large: ${bytes} bytes of gzip become more than `
+    + `${ratioMax} times as many, which is ${setting} for more than ${freeBytes} decoded bytes; send smaller requests`)
 }
-
-export const bulkGetSetting = 'couchdb/max_bulk_get_count'
 
 /** @param what are counted, as the client knows them @param setting the limit's name */
 export function tooMany(what: string, count: number, max: number, setting: string): ApiError {
@@ -38,10 +39,12 @@ export function tooMany(what: string, count: number, max: number, setting: strin
  * @param asked lists of revisions by document, not yet checked
  * @throws ApiError `too_large` when they name more documents, or revisions, than `couchdb/max_bulk_get_count`
  */
-export function checkRevisionCount(asked: readonly (readonly [string, unknown])[], { bulkGetMax }: { readonly bulkGetMax: number }): void {
-  if (asked.length > bulkGetMax) throw tooMany('documents', asked.length, bulkGetMax, bulkGetSetting)
+export function checkRevisionCount(
+  asked: readonly (readonly [string, unknown])[], { bulkGetMax }: Pick<HttpOptions, 'bulkGetMax'>,
+): void {
+  if (asked.length > bulkGetMax) throw tooMany('documents', asked.length, bulkGetMax, httpDeclarations.bulkGetMax.name)
   const revisions = asked.reduce((sum, [, named]) => sum + (Array.isArray(named) ? named.length : 0), 0)
-  if (revisions > bulkGetMax) throw tooMany('revisions', revisions, bulkGetMax, bulkGetSetting)
+  if (revisions > bulkGetMax) throw tooMany('revisions', revisions, bulkGetMax, httpDeclarations.bulkGetMax.name)
 }
 
 /** A limit of request bodies with the setting that it comes from. */

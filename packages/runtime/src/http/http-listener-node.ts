@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { connectionDeclarations } from './connection-options.ts'
 import { connectionLimits, Connections, PendingHandshakes } from './connections.ts'
 import type { ConnectionLimits } from './connections.ts'
 import { NodeHttpExchange } from './http-exchange-node.ts'
@@ -12,8 +13,6 @@ const headerBytesMax = 64 * 1024
 const headersMsMax = 30_000
 /** Longer than the usual proxy keeps its side open, so that it is the proxy that closes. */
 const idleMsMax = 75_000
-const defaultConnectionsMax = 32_768
-const defaultAddressPercent = 100
 const probeMs = 60_000
 /** Requests that are handled before sockets are looked at again. */
 const requestsPerTurnMax = 64
@@ -25,7 +24,7 @@ const sweepMs = 50
 export interface NodeHttpListenerOptions {
   /** Connections at once; fewer where the process may not open so many descriptors. */
   readonly connectionsMax?: number
-  /** Percent of them that clients of one address may hold. */
+  /** Percent of them that clients of one address may hold; without it all of them. */
   readonly addressPercent?: number
   /** Descriptors that the process may have open; null: not known. */
   readonly descriptors?: number | null
@@ -61,7 +60,8 @@ export class NodeHttpListener implements HttpListener {
 
   /** Connections that each server may have. */
   get limits(): ConnectionLimits {
-    const { descriptors = null, connectionsMax = defaultConnectionsMax, addressPercent = defaultAddressPercent } = this.#options
+    const { descriptors = null, addressPercent = 100 } = this.#options
+    const connectionsMax = this.#options.connectionsMax ?? connectionDeclarations.connectionsMax.default
     return connectionLimits(descriptors, connectionsMax, addressPercent)
   }
 

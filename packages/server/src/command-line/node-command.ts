@@ -1,10 +1,11 @@
 /** `sectional node`: one node in this process, until SIGINT or SIGTERM. */
 import { resolve } from 'node:path'
-import { hashAdminPassword, parseAdminHash } from '@sectional/http'
-import { createRealRuntime, type RealRuntime } from '@sectional/runtime'
+import type { OptionValues } from '@sectional/core/options'
+import { hashAdminPassword, httpDeclarations, parseAdminHash } from '@sectional/http'
+import { connectionDeclarations, createRealRuntime, type RealRuntime } from '@sectional/runtime'
 import { prepareAdministrators } from '../configuration/administrators.ts'
-import type { Options } from '../configuration/declarations.ts'
 import { LiveConfiguration } from '../configuration/live-configuration.ts'
+import { nodeDeclarations, processDeclarations } from '../configuration/node-declarations.ts'
 import { nodeOptions } from '../configuration/node-options.ts'
 import { parseOptions } from '../configuration/settings.ts'
 import { unknownOptions } from '../configuration/unknown-options.ts'
@@ -18,21 +19,35 @@ import { packageVersion } from './package-files.ts'
 export const nodeUsage = `  sectional node           runs one node until SIGINT or SIGTERM
     --config PATH          folder (local.ini, local.d/*.ini) or INI file; may be repeated, the last counts most`
 
+/** What a process needs before it has a node. */
+export const startDeclarations = {
+  ...nodeDeclarations,
+  ...processDeclarations,
+  ...connectionDeclarations,
+  passwordIterations: httpDeclarations.passwordIterations,
+}
+
+type ProcessOptions = OptionValues<typeof startDeclarations>
+
 export async function runNode(words: readonly string[], env: Readonly<Record<string, string | undefined>>): Promise<number> {
   const { config } = parseFlags(words, { config: { type: 'string', multiple: true } })
   if (config === undefined) throw new UsageError('--config is missing')
   const folder = new ConfigurationFolder(config)
   const configuration = await LiveConfiguration.load(folder, env)
-  const settings = parseOptions(configuration.settings())
-  const options = nodeOptions(configuration.settings())
-  const runtime = openRuntime(settings, folder.folder, options.name)
+  const settings = configuration.settings()
+  const options = nodeOptions(settings)
+  const processOptions = parseOptions(startDeclarations, settings)
+  const runtime = openRuntime(processOptions, folder.folder)
   try {
     const administrators = await prepareAdministrators(configuration, text => parseAdminHash(text) !== null,
       (name, password) => hashAdminPassword(name, password, {
-        iterations: settings.chttpd_auth.iterations, machine: runtime.machine, random: runtime.random, clusterSecret: settings.cluster.secret,
+        iterations: processOptions.passwordIterations, machine: runtime.machine, random: runtime.random,
+        clusterSecret: processOptions.clusterSecret,
       }))
     const version = packageVersion()
-    runtime.log.info({ version, administrators: administrators.length, cluster: options.cluster.advertised, seeds: options.cluster.seeds, tls: settings.cluster.tls_key_file !== '' }, 'starting')
+    const { advertised, seeds } = options.cluster
+    const tls = processOptions.tlsKeyFile !== ''
+    runtime.log.info({ version, administrators: administrators.length, cluster: advertised, seeds, tls }, 'starting')
     for (const { section, key, nearest } of unknownOptions(configuration.settings())) {
       runtime.log.warn({ section, key, nearest }, 'an unknown option of the configuration has no effect')
     }
@@ -51,18 +66,22 @@ export async function runNode(words: readonly string[], env: Readonly<Record<str
 }
 
 /** Where the node keeps what it stores. */
-export function dataDirectory({ couchdb }: Options, folder: string): string {
-  return resolve(folder, couchdb.database_dir)
+export function dataDirectory({ databaseDirectory }: ProcessOptions, folder: string): string {
+  return resolve(folder, databaseDirectory)
 }
 
 /** @throws StartError when the data directory cannot be used */
-export function openRuntime(settings: Options, folder: string, name: string): RealRuntime {
-  const { cluster, limits, log } = settings
-  const directory = dataDirectory(settings, folder)
-  const tls = clusterTls(cluster, folder)
-  const http = { connectionsMax: limits.connections, addressPercent: limits.connections_per_address }
+export function openRuntime(options: ProcessOptions, folder: string): RealRuntime {
+  const { name, logLevel, connectionsMax, addressPercent } = options
+  const directory = dataDirectory(options, folder)
+  const tls = clusterTls(options, folder)
   try {
-    return createRealRuntime({ dataDirectory: directory, log: { level: log.level, fields: { node: name }, pretty: process.stdout.isTTY === true }, http, ...(tls && { network: { tls } }) })
+    return createRealRuntime({
+      dataDirectory: directory,
+      log: { level: logLevel, fields: { node: name }, pretty: process.stdout.isTTY === true },
+      http: { connectionsMax, addressPercent },
+      ...(tls && { network: { tls } }),
+    })
   } catch (error) {
     throw folderProblem(error, `${directory} cannot be used for data ([couchdb] database_dir)`)
   }

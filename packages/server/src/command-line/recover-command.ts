@@ -10,7 +10,7 @@ import { nodeOptions, type NodeOptions } from '../configuration/node-options.ts'
 import { parseOptions } from '../configuration/settings.ts'
 import { ConfigurationFolder } from './configuration-folder.ts'
 import { StartError, UsageError, parseFlags } from './flags.ts'
-import { dataDirectory, openRuntime } from './node-command.ts'
+import { dataDirectory, openRuntime, startDeclarations } from './node-command.ts'
 
 export const recoverUsage = `  sectional recover        forms a cluster anew from one stopped node, when a majority of the voters is lost for good
     --config PATH          as for sectional node
@@ -29,11 +29,11 @@ export async function runRecover(words: readonly string[], env: Readonly<Record<
   if (config === undefined) throw new UsageError('--config is missing')
   const folder = new ConfigurationFolder(config)
   const configuration = await LiveConfiguration.load(folder, env)
-  const settings = parseOptions(configuration.settings())
   const options = nodeOptions(configuration.settings())
-  const directory = dataDirectory(settings, folder.folder)
+  const processOptions = parseOptions(startDeclarations, configuration.settings())
+  const directory = dataDirectory(processOptions, folder.folder)
   if (!existsSync(directory)) throw new StartError(`${directory}: there is no such data directory`)
-  const runtime = openRuntime({ ...settings, log: { ...settings.log, level: 'error' } }, folder.folder, options.name)
+  const runtime = openRuntime({ ...processOptions, logLevel: 'error' }, folder.folder)
   // The runtime's own timers do not keep a process alive.
   const alive = setInterval(() => {}, answerMs)
   try {

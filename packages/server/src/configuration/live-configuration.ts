@@ -1,5 +1,7 @@
 /** The node's configuration while it runs: what the HTTP API reads and changes. */
 import { ApiError } from '@sectional/core'
+import { LiveOptions } from '@sectional/core/options'
+import type { OptionTable, OptionValues } from '@sectional/core/options'
 import type { Configuration, ConfigurationSections } from '@sectional/http'
 import { editIni, fitsIni, parseIni } from './ini-file.ts'
 import { layerSettings, settingProblem, type IniFile, type Settings } from './settings.ts'
@@ -19,6 +21,7 @@ export class LiveConfiguration implements Configuration {
   #settings: Map<string, Map<string, string>>
   #sections: ConfigurationSections | undefined
   readonly #listeners = new Set<() => void>()
+  readonly #live: LiveOptions<OptionTable>[] = []
   /** Writes to the file happen one after the other. */
   #lastWrite: Promise<void> = Promise.resolve()
 
@@ -44,6 +47,16 @@ export class LiveConfiguration implements Configuration {
 
   get(section: string, key: string): string | undefined {
     return this.#settings.get(section)?.get(key)
+  }
+
+  /**
+   * The values of a table's options, for the life of the node: those of `live` options follow the settings.
+   * @throws Error for a value that its option refuses
+   */
+  options<Table extends OptionTable>(table: Table): OptionValues<Table> {
+    const live = new LiveOptions(table, (section, key) => this.get(section, key))
+    this.#live.push(live)
+    return live.values
   }
 
   async set(section: string, key: string, value: string, options: { readonly persist: boolean }): Promise<void> {
@@ -76,6 +89,7 @@ export class LiveConfiguration implements Configuration {
 
   #changed(): void {
     this.#sections = undefined
+    for (const live of this.#live) live.refresh()
     for (const listener of [...this.#listeners]) listener()
   }
 

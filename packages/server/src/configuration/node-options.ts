@@ -1,15 +1,18 @@
-/** The narrow, frozen options that the composition root hands down; nobody else sees the configuration as a whole. */
-import { defaultHttpOptions, type HttpOptions } from '@sectional/http'
-import type { CompactionOptions } from '@sectional/shard'
-import { secretLengthMin, type Options } from './declarations.ts'
-import { formatAddress, parseAddress, type Address } from './option.ts'
+/**
+ * The options that are read when the node starts, narrow and frozen, as the composition root hands them down. Nobody
+ * else sees the configuration as a whole.
+ */
+import { controlDeclarations } from '@sectional/cluster'
+import type { OptionValues } from '@sectional/core/options'
+import { compactionDeclarations, type CompactionOptions } from '@sectional/shard'
+import { formatAddress, parseAddress, type Address } from './address.ts'
+import { nodeDeclarations, processDeclarations, secretLengthMin } from './node-declarations.ts'
 import { ConfigurationError, parseOptions, type Settings } from './settings.ts'
 
 export interface NodeOptions {
   readonly name: string
   readonly zone: string | null
   readonly http: Address
-  readonly httpOptions: HttpOptions
   readonly cluster: ClusterOptions
   /** What is left out has its default. */
   readonly compaction?: Partial<CompactionOptions>
@@ -29,69 +32,46 @@ export interface ClusterOptions {
   readonly formationGraceMs: number
 }
 
+const serverDeclarations = { ...nodeDeclarations, ...processDeclarations, ...controlDeclarations }
+
+type ServerOptions = OptionValues<typeof serverDeclarations>
+
 /** @throws ConfigurationError that names section/key, the value, what is allowed and the way out */
 export function nodeOptions(settings: Settings): NodeOptions {
-  const options = parseOptions(settings)
-  if (!/^[^\s/@]+@[^\s/@]+$/.test(options.node.name)) {
-    throw new ConfigurationError(`[node] name = "${options.node.name}": only name@host without blanks and slashes is allowed, for instance node1@127.0.0.1`)
+  const options = parseOptions(serverDeclarations, settings)
+  if (!/^[^\s/@]+@[^\s/@]+$/.test(options.name)) {
+    throw new ConfigurationError(`[node] name = "${options.name}": only name@host without blanks and slashes is `
+      + 'allowed, for instance node1@127.0.0.1')
   }
   return Object.freeze({
-    name: options.node.name,
-    zone: options.node.zone === '' ? null : options.node.zone,
-    http: Object.freeze({ host: options.chttpd.bind_address, port: options.chttpd.port }),
-    httpOptions: httpOptions(options),
+    name: options.name,
+    zone: options.zone === '' ? null : options.zone,
+    http: Object.freeze({ host: options.httpHost, port: options.httpPort }),
     cluster: clusterOptions(options),
-    compaction: compactionOptions(options),
-    shutdownGraceMs: options.limits.shutdown_grace_ms,
+    compaction: parseOptions(compactionDeclarations, settings),
+    shutdownGraceMs: options.shutdownGraceMs,
   })
 }
 
-function httpOptions({ limits, log }: Options): HttpOptions {
-  return Object.freeze({
-    ...defaultHttpOptions,
-    concurrentRequestsMax: limits.concurrent_requests,
-    feedsMax: limits.changes_feeds,
-    anonymousBodiesMax: limits.anonymous_bodies,
-    bodyGraceMs: limits.body_grace_ms,
-    anonymousBodyGraceMs: limits.anonymous_body_grace_ms,
-    bodyBytesPerSecondMin: limits.body_bytes_per_second,
-    bodyBytesMax: limits.body_bytes,
-    bufferedBodyBytesMax: limits.buffered_body_bytes,
-    gzipRatioMax: limits.gzip_ratio,
-    jsonValuesMax: limits.json_values,
-    parsedBytesMax: limits.parsed_bytes,
-    batchedDocumentsMax: limits.batched_documents,
-    batchedBytesMax: limits.batched_bytes,
-    credentialsMax: limits.credentials,
-    passwordChecksMax: limits.password_checks,
-    requestLog: log.requests,
-  })
-}
-
-function compactionOptions({ compaction }: Options): Partial<CompactionOptions> {
-  return Object.freeze({
-    replacedBytesMin: compaction.replaced_bytes,
-    replacedPartMin: compaction.replaced_percent / 100,
-    checkIntervalMs: compaction.check_interval_ms,
-    restPart: compaction.rest_percent / 100,
-  })
-}
-
-function clusterOptions({ cluster }: Options): ClusterOptions {
-  const listen = Object.freeze({ host: cluster.bind_address, port: cluster.port })
-  const advertised = formatAddress(cluster.advertised_address ?? listen)
-  for (const seed of cluster.seedlist) checkSeed(seed)
-  if (cluster.advertised_address === null && ['0.0.0.0', '::'].includes(listen.host) && cluster.seedlist.length > 0) {
-    throw new ConfigurationError(`[cluster] advertised_address is empty: other nodes cannot dial ${listen.host}; set it to the host:port under which they reach this node`)
+function clusterOptions(options: ServerOptions): ClusterOptions {
+  const { seeds, clusterSecret, advertisedAddress } = options
+  const listen = Object.freeze({ host: options.clusterHost, port: options.clusterPort })
+  const advertised = formatAddress(advertisedAddress ?? listen)
+  for (const seed of seeds) checkSeed(seed)
+  if (advertisedAddress === null && ['0.0.0.0', '::'].includes(listen.host) && seeds.length > 0) {
+    throw new ConfigurationError(`[cluster] advertised_address is empty: other nodes cannot dial ${listen.host}; `
+      + 'set it to the host:port under which they reach this node')
   }
-  const needsSecret = cluster.seedlist.some(seed => seed !== advertised)
-  if ((needsSecret || cluster.secret !== '') && cluster.secret.length < secretLengthMin) {
-    throw new ConfigurationError(`[cluster] secret has ${cluster.secret.length} characters: a cluster needs at least ${secretLengthMin}, the same on every node and known to nobody else; for instance the output of: openssl rand -hex 32`)
+  const needsSecret = seeds.some(seed => seed !== advertised)
+  if ((needsSecret || clusterSecret !== '') && clusterSecret.length < secretLengthMin) {
+    throw new ConfigurationError(`[cluster] secret has ${clusterSecret.length} characters: a cluster needs at least `
+      + `${secretLengthMin}, the same on every node and known to nobody else; for instance the output of: `
+      + 'openssl rand -hex 32')
   }
   return Object.freeze({
-    listen, advertised, seeds: Object.freeze([...cluster.seedlist]), secret: cluster.secret === '' ? null : cluster.secret,
+    listen, advertised, seeds: Object.freeze([...seeds]), secret: clusterSecret === '' ? null : clusterSecret,
     // Without a secret no other node can have been linked with this one.
-    formationGraceMs: cluster.secret === '' ? 0 : cluster.formation_grace_ms,
+    formationGraceMs: clusterSecret === '' ? 0 : options.formationGraceMs,
   })
 }
 

@@ -1,5 +1,7 @@
 /** Layers of settings: defaults, then files in order, then the environment. */
-import { declaredOptions, findOption, type Options } from './declarations.ts'
+import { parseValues } from '@sectional/core/options'
+import type { OptionTable, OptionValues } from '@sectional/core/options'
+import { declaredOptions, findOption } from './declarations.ts'
 import { parseIni } from './ini-file.ts'
 
 /** section -> key -> text. Names keep their case. */
@@ -21,7 +23,7 @@ export function layerSettings(files: readonly IniFile[], environment: Readonly<R
     const keys = settings.get(section) ?? new Map<string, string>()
     settings.set(section, keys.set(key, value))
   }
-  for (const { section, key, option } of declaredOptions) if (option.default !== null) put(section, key, option.default)
+  for (const { section, key, defaultText } of declaredOptions) if (defaultText !== null) put(section, key, defaultText)
   for (const file of files) {
     for (const [section, keys] of parseIni(file.text)) for (const [key, value] of keys) put(section, key, value)
   }
@@ -48,24 +50,18 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Every declared option, checked and frozen.
+ * The values of a table's options. Every declared option is checked, those of other tables too.
  * @throws ConfigurationError with one line per wrong value
  */
-export function parseOptions(settings: Settings): Options {
-  const problems: string[] = []
-  const sections: Record<string, Record<string, unknown>> = {}
-  for (const { section, key, option } of declaredOptions) {
-    const text = settings.get(section)?.get(key) ?? option.default
-    try {
-      sections[section] = { ...sections[section], [key]: text === null ? undefined : option.parse(text) }
-    } catch (error) {
-      const shown = option.secret ? '****' : `"${text}"`
-      problems.push(`[${section}] ${key} = ${shown}: ${(error as Error).message}; default "${option.default}"`)
-    }
-  }
+export function parseOptions<Table extends OptionTable>(table: Table, settings: Settings): OptionValues<Table> {
+  const problems = declaredOptions.flatMap(({ section, key, defaultText, secret }) => {
+    const text = settings.get(section)?.get(key)
+    const problem = text === undefined ? null : settingProblem(section, key, text)
+    const shown = secret ? '****' : `"${text}"`
+    return problem === null ? [] : `[${section}] ${key} = ${shown}: ${problem}; default "${defaultText}"`
+  })
   if (problems.length > 0) throw new ConfigurationError(problems.join('\n'))
-  for (const section of Object.values(sections)) Object.freeze(section)
-  return Object.freeze(sections) as unknown as Options
+  return parseValues(table, (section, key) => settings.get(section)?.get(key))
 }
 
 /** Why a declared option refuses the text, or null. Undeclared ones take anything. */

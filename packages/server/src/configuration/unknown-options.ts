@@ -1,6 +1,6 @@
 /** Options that no declaration knows: they have no effect, and most are typing errors. */
 import { closest, distance } from 'fastest-levenshtein'
-import { declaredOptions, findOption, openSections } from './declarations.ts'
+import { declaredOptions, declaredSections, findOption, openSections } from './declarations.ts'
 import type { Settings } from './settings.ts'
 
 /** Names that differ in more than this part of their letters are different words. */
@@ -20,12 +20,12 @@ export function unknownOptions(settings: Settings): readonly UnknownOption[] {
 }
 
 function nearestOption(section: string, key: string): string | undefined {
-  const inSection = declaredOptions.filter(option => option.section === section).map(option => option.key)
+  const inSection = (declaredSections.get(section) ?? []).map(option => option.key)
   const similar = similarName(key, inSection)
   if (similar !== undefined) return `${section}/${similar}`
   const elsewhere = declaredOptions.find(option => option.key === key)
-  if (elsewhere !== undefined) return `${elsewhere.section}/${key}`
-  return similarName(`${section}/${key}`, declaredOptions.map(option => `${option.section}/${option.key}`))
+  if (elsewhere !== undefined) return elsewhere.name
+  return similarName(`${section}/${key}`, declaredOptions.map(option => option.name))
 }
 
 function similarName(name: string, candidates: readonly string[]): string | undefined {

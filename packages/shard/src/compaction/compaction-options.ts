@@ -1,24 +1,51 @@
-/** When shards are compacted by themselves, and how gently. */
-export interface CompactionOptions {
+/** When shards are compacted by themselves, and how much of the machine a compaction leaves to requests. */
+import { converted, defaultValues, integer, option } from '@sectional/core/options'
+import type { OptionValues } from '@sectional/core/options'
+
+const bytes = integer({ min: 1, max: 2 ** 46, infinite: true, unit: 'bytes' })
+const asPart = (percent: number): number => percent / 100
+
+/** The options that the configuration has. */
+export const compactionDeclarations = {
   /** Bytes of replaced bodies below which a shard is left alone ... */
-  readonly replacedBytesMin: number
-  /** ... and their part of all bodies. */
-  readonly replacedPartMin: number
-  /** Shards that grew beyond both are looked for so often, in milliseconds. */
-  readonly checkIntervalMs: number
+  replacedBytesMin: option('compaction/replaced_bytes', bytes, {
+    default: 1024 * 1024,
+    effect: 'restart',
+    help: 'A shard is compacted automatically when replaced revisions hold at least this many bytes of bodies, and at '
+      + 'least replaced_percent of all bodies. infinity: only on request.',
+  }),
+
+  /** ... and their part of all bodies, 0 to 1. */
+  replacedPartMin: converted(option('compaction/replaced_percent', integer({ min: 0, max: 100, unit: 'percent' }), {
+    default: 50,
+    effect: 'restart',
+    help: 'The part of all bodies that replaced revisions must hold too.',
+  }), asPart),
+
+  /** Shards that grew beyond both are looked for so often. */
+  checkIntervalMs: option('compaction/check_interval_ms', integer({ min: 1, max: 86_400_000, unit: 'milliseconds' }), {
+    default: 30_000,
+    effect: 'restart',
+    help: 'Time between a write that makes a compaction worthwhile and the compaction.',
+  }),
+
+  /** Of a compaction's time, the part in which it rests and requests have the machine: 0 to below 1. */
+  restPart: converted(option('compaction/rest_percent', integer({ min: 0, max: 99, unit: 'percent' }), {
+    default: 50,
+    effect: 'restart',
+    help: 'Part of its time in which a compaction rests and leaves the machine to requests.',
+  }), asPart),
+}
+
+export interface CompactionOptions extends OptionValues<typeof compactionDeclarations> {
   /** Documents looked at between two pauses. */
   readonly pageDocuments: number
   /** Documents rewritten in one durable batch. */
   readonly batchDocuments: number
-  /** Of a compaction's time, the part in which it rests and requests have the machine: 0 to below 1. */
-  readonly restPart: number
 }
 
 export const defaultCompactionOptions: CompactionOptions = Object.freeze({
-  replacedBytesMin: 1024 * 1024,
-  replacedPartMin: 0.5,
-  checkIntervalMs: 30_000,
+  ...defaultValues(compactionDeclarations),
   pageDocuments: 512,
   batchDocuments: 64,
-  restPart: 0.5,
 })

@@ -1,0 +1,16 @@
+/** Options for the databases that are created from now on. */
+import { integer, option } from '@sectional/core/options'
+
+export const databaseDeclarations = {
+  shardsPerDatabase: option('cluster/q', integer({ min: 1, max: 256 }), {
+    default: 8,
+    effect: 'live',
+    help: 'Shards of a new database.',
+  }),
+
+  replicasPerShard: option('cluster/n', integer({ min: 1, max: 32 }), {
+    default: 3,
+    effect: 'live',
+    help: 'Replicas of each shard of a new database; fewer exist while the cluster has fewer nodes.',
+  }),
+}

@@ -1,0 +1,108 @@
+/** Limits of what the HTTP API holds and works on at the same time. */
+import { integer, option } from '@sectional/core/options'
+
+const mebibyte = 1024 * 1024
+const count = integer({ min: 1, max: 1_000_000 })
+const bodyTime = integer({ min: 100, max: 86_400_000, unit: 'milliseconds' })
+
+export const admissionDeclarations = {
+  concurrentRequestsMax: option('limits/concurrent_requests', count, {
+    default: 4096,
+    effect: 'restart',
+    help: 'Requests that are worked on at the same time; further requests get 503 with Retry-After.',
+  }),
+
+  feedsMax: option('limits/changes_feeds', integer({ min: 1, max: 10_000_000 }), {
+    default: 20_000,
+    effect: 'restart',
+    help: 'Changes feeds that wait at the same time, besides those requests; further feeds get 503 with Retry-After.',
+  }),
+
+  anonymousBodiesMax: option('limits/anonymous_bodies', count, {
+    default: 1024,
+    effect: 'restart',
+    help: 'Requests with a body from clients that are not logged in, worked on at the same time; further ones get 503 '
+      + 'with Retry-After.',
+  }),
+
+  bodyGraceMs: option('limits/body_grace_ms', bodyTime, {
+    default: 30_000,
+    effect: 'restart',
+    help: 'Time that a request body may take, and one second more for each body_bytes_per_second bytes that have come; '
+      + 'a slower request gets 408.',
+  }),
+
+  anonymousBodyGraceMs: option('limits/anonymous_body_grace_ms', bodyTime, {
+    default: 5_000,
+    effect: 'restart',
+    help: 'The same for clients that are not logged in, such as those that are about to log in.',
+  }),
+
+  bodyBytesPerSecondMin: option('limits/body_bytes_per_second', integer({ min: 1, max: 2 ** 30, unit: 'bytes' }), {
+    default: 1024,
+    effect: 'restart',
+    help: 'Part of a request body that allows it one more second.',
+  }),
+
+  /** After decompression. `requestBytesMax` may be lower. */
+  bodyBytesMax: option('limits/body_bytes', integer({ min: 1024, max: 2 ** 31, unit: 'bytes' }), {
+    default: 128 * mebibyte,
+    effect: 'restart',
+    help: 'Largest request body after decompression; a larger one gets 413.',
+  }),
+
+  bufferedBodyBytesMax: option('limits/buffered_body_bytes', integer({ min: 1024, max: 2 ** 40, unit: 'bytes' }), {
+    default: 256 * mebibyte,
+    effect: 'restart',
+    help: 'All request bodies that are held at the same time; the same limit applies to all large answers that clients '
+      + 'have not taken yet. A request beyond it gets 503 with Retry-After.',
+  }),
+
+  /** Decoded bytes of a gzip body for each byte sent; a body of up to 4 MiB is always taken. */
+  gzipRatioMax: option('limits/gzip_ratio', integer({ min: 1, max: 2000 }), {
+    default: 100,
+    effect: 'restart',
+    help: 'How many times its size a gzip request body may become when that is more than 4 MiB; otherwise it gets 413.',
+  }),
+
+  jsonValuesMax: option('limits/json_values', integer({ min: 1000, max: 100_000_000 }), {
+    default: 500_000,
+    effect: 'restart',
+    help: 'Values and member names in the JSON of one request that is no document (keys, _bulk_get, _revs_diff, '
+      + 'selectors, ...); a request with more gets 413.',
+  }),
+
+  parsedBytesMax: option('limits/parsed_bytes', integer({ min: mebibyte, max: 2 ** 40, unit: 'bytes' }), {
+    default: 512 * mebibyte,
+    effect: 'restart',
+    help: 'Estimated memory for the parsed bodies of all running requests; a request beyond it gets 503 with '
+      + 'Retry-After unless it is the only large one.',
+  }),
+
+  /** Beyond it a `batch=ok` write is awaited. */
+  batchedDocumentsMax: option('limits/batched_documents', integer({ min: 0, max: 1_000_000 }), {
+    default: 1000,
+    effect: 'restart',
+    help: 'Documents that are accepted with batch=ok and not yet written.',
+  }),
+
+  /** Beyond it a `batch=ok` write is awaited too. */
+  batchedBytesMax: option('limits/batched_bytes', integer({ min: 0, max: 2 ** 40, unit: 'bytes' }), {
+    default: 16 * mebibyte,
+    effect: 'restart',
+    help: 'Bodies of those documents together.',
+  }),
+
+  credentialsMax: option('limits/credentials', integer({ min: 0, max: 10_000_000 }), {
+    default: 10_000,
+    effect: 'restart',
+    help: 'Verified credentials that are kept in memory.',
+  }),
+
+  /** Each occupies one thread of the pool. */
+  passwordChecksMax: option('limits/password_checks', integer({ min: 1, max: 64 }), {
+    default: 2,
+    effect: 'restart',
+    help: 'Passwords that are verified at the same time.',
+  }),
+}

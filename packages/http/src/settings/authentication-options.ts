@@ -1,0 +1,84 @@
+/** Options of passwords, sessions, and of who must log in. */
+import { converted, flag, integer, list, option, optionalText, text } from '@sectional/core/options'
+
+const iterations = integer({ min: 1, max: 1_000_000_000 })
+
+export const authenticationDeclarations = {
+  requireValidUser: option('chttpd/require_valid_user', flag, {
+    default: false,
+    effect: 'live',
+    help: 'Refuse every anonymous request.',
+  }),
+
+  requireValidUserExceptForUp: option('chttpd/require_valid_user_except_for_up', flag, {
+    default: false,
+    effect: 'live',
+    help: 'Refuse every anonymous request except those to /_up.',
+  }),
+
+  wwwAuthenticate: option('chttpd/WWW-Authenticate', optionalText, {
+    default: undefined,
+    effect: 'live',
+    help: 'Value of that header in 401 answers. Unset: the header is not sent, so that browsers show no login box.',
+  }),
+
+  passwordIterations: option('chttpd_auth/iterations', iterations, {
+    default: 600_000,
+    effect: 'live',
+    help: 'PBKDF2 iterations for passwords that are hashed from now on.',
+  }),
+
+  passwordIterationsMax: option('chttpd_auth/max_iterations', iterations, {
+    default: 1_000_000_000,
+    effect: 'live',
+    help: 'Password hashes with more iterations are refused.',
+  }),
+
+  /** Empty: the cluster's own secret is used. */
+  sessionSecret: option('chttpd_auth/secret', text, {
+    default: '',
+    effect: 'live',
+    secret: true,
+    help: 'Secret with which session cookies are signed, the same on every node. Empty: the cluster makes one at the '
+      + 'first login. After a change the previous secret stays valid for the time of the option timeout.',
+  }),
+
+  sessionSeconds: option('chttpd_auth/timeout', integer({ min: 1, max: 1_000_000_000, unit: 'seconds' }), {
+    default: 600,
+    effect: 'live',
+    help: 'An unused session cookie is invalid after this time.',
+  }),
+
+  persistentCookies: option('chttpd_auth/allow_persistent_cookies', flag, {
+    default: true,
+    effect: 'live',
+    help: 'Let browsers keep the session cookie when they are closed.',
+  }),
+
+  /** Empty: this host alone. */
+  cookieDomain: option('chttpd_auth/cookie_domain', text, {
+    default: '',
+    effect: 'live',
+    help: 'Domain of the session cookie. Empty: only the host that the client has called.',
+  }),
+
+  /** In lower case. */
+  sameSite: converted(option('chttpd_auth/same_site', text, {
+    default: '',
+    effect: 'live',
+    help: 'SameSite attribute of the session cookie: none, lax or strict; any other value leaves the attribute out.',
+  }), value => value.toLowerCase()),
+
+  hashAlgorithms: option('chttpd_auth/hash_algorithms', list, {
+    default: ['sha256', 'sha'],
+    effect: 'live',
+    help: 'Digests of session cookies that are accepted; the first one signs. Known: sha, sha224, sha256, sha384, '
+      + 'sha512.',
+  }),
+
+  authenticationDatabase: option('chttpd_auth/authentication_db', text, {
+    default: '_users',
+    effect: 'live',
+    help: 'Database of the users, as GET /_session names it.',
+  }),
+}

@@ -1,0 +1,96 @@
+/** Options of requests, responses, and cross-origin requests of browsers (CORS). */
+import { choice, converted, flag, integer, list, option, optionalText, text } from '@sectional/core/options'
+
+const sizes = { min: 1, max: 2 ** 46, infinite: true }
+const lowerCase = (names: readonly string[]): readonly string[] => names.map(name => name.toLowerCase())
+
+export const requestDeclarations = {
+  requestBytesMax: option('chttpd/max_http_request_size', integer({ ...sizes, unit: 'bytes' }), {
+    default: 4_294_967_296,
+    effect: 'live',
+    help: 'Largest request body; limits/body_bytes applies too.',
+  }),
+
+  uriLengthMax: option('chttpd/max_uri_length', integer({ ...sizes, unit: 'characters' }), {
+    default: Infinity,
+    effect: 'live',
+    help: 'Longest request target; a longer one gets 414.',
+  }),
+
+  plusIsSpace: option('chttpd/decode_plus_to_space', flag, {
+    default: true,
+    effect: 'live',
+    help: 'Read + as a blank in database names and document ids of a path.',
+  }),
+
+  /** Content type of JSON for clients that do not ask for `application/json`. */
+  jsonDefaultType: option('chttpd/json_default_type', text, {
+    default: 'text/plain;charset=utf-8',
+    effect: 'live',
+    help: 'Content type of JSON for clients whose Accept header does not name application/json.',
+  }),
+
+  serverHeaderVersions: option('chttpd/server_header_versions', flag, {
+    default: true,
+    effect: 'live',
+    help: 'Put versions into the Server header.',
+  }),
+
+  preferMinimal: option('chttpd/prefer_minimal', optionalText, {
+    default: undefined,
+    effect: 'live',
+    help: 'Headers that an answer keeps when the request says Prefer: return=minimal, comma separated. Unset: the list '
+      + 'of CouchDB.',
+  }),
+
+  /** Level of the line written for each request. */
+  requestLog: option('log/requests', choice('info', 'debug', 'none'), {
+    default: 'debug',
+    effect: 'restart',
+    help: 'Level of the line written for each request.',
+  }),
+
+  crossOriginEnabled: option('chttpd/enable_cors', flag, {
+    default: false,
+    effect: 'live',
+    help: 'Answer cross-origin requests of browsers by the options of the section cors.',
+  }),
+
+  /** In lower case. */
+  crossOriginOrigins: converted(option('cors/origins', list, {
+    default: [],
+    effect: 'live',
+    help: 'Origins that may read answers, with scheme and port; * allows every origin.',
+  }), lowerCase),
+
+  crossOriginCredentials: option('cors/credentials', flag, {
+    default: false,
+    effect: 'live',
+    help: 'Let browsers send credentials. It has no effect with the origin *.',
+  }),
+
+  /** In lower case; allowed beside those that always are. */
+  crossOriginHeaders: converted(option('cors/headers', list, {
+    default: [],
+    effect: 'live',
+    help: 'Further request headers that are allowed.',
+  }), lowerCase),
+
+  crossOriginMethods: option('cors/methods', optionalText, {
+    default: undefined,
+    effect: 'live',
+    help: 'Allowed methods, comma separated. Unset: all.',
+  }),
+
+  crossOriginExposedHeaders: option('cors/exposed_headers', optionalText, {
+    default: undefined,
+    effect: 'live',
+    help: 'Headers that scripts may read, comma separated. Unset: the list of CouchDB.',
+  }),
+
+  crossOriginMaxAgeSeconds: option('cors/max_age', integer({ min: 0, max: 86_400, unit: 'seconds' }), {
+    default: 600,
+    effect: 'live',
+    help: 'Time for which browsers may remember the answer to a preflight request.',
+  }),
+}

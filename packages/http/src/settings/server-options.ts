@@ -1,0 +1,72 @@
+/** Options of databases, of the node as its clients see it, and of generated identifiers. */
+import { databaseDeclarations } from '@sectional/cluster'
+import { choice, flag, integer, option, optionalText, text } from '@sectional/core/options'
+
+export const serverDeclarations = {
+  shardsPerDatabase: databaseDeclarations.shardsPerDatabase,
+  replicasPerShard: databaseDeclarations.replicasPerShard,
+
+  defaultSecurity: option('couchdb/default_security', choice('admin_only', 'admin_local', 'everyone'), {
+    default: 'admin_only',
+    effect: 'live',
+    help: 'Who may use a new database before its _security is set.',
+  }),
+
+  usersSecurityEditable: option('couchdb/users_db_security_editable', flag, {
+    default: false,
+    effect: 'live',
+    help: 'Allow changes of the _security of the database _users.',
+  }),
+
+  adminOnlyAllDatabases: option('chttpd/admin_only_all_dbs', flag, {
+    default: true,
+    effect: 'live',
+    help: 'Only administrators may list databases.',
+  }),
+
+  databasesInfoMax: option('chttpd/max_db_number_for_dbs_info_req', integer({ min: 0, max: 1_000_000 }), {
+    default: 100,
+    effect: 'live',
+    help: 'Databases in one POST _dbs_info request.',
+  }),
+
+  /** Anything but `false`: clients are to go to other nodes. */
+  maintenanceMode: option('couchdb/maintenance_mode', choice('false', 'true', 'nolb'), {
+    default: 'false',
+    effect: 'live',
+    help: 'true and nolb: /_up answers 404, so that a load balancer leaves the node out, and changes feeds on the node '
+      + 'end.',
+  }),
+
+  /** The longest wait of a changes feed without heartbeats, and the default. */
+  changesTimeoutMs: option('chttpd/changes_timeout', integer({ min: 1, max: 86_400_000, unit: 'milliseconds' }), {
+    default: 60_000,
+    effect: 'live',
+    help: 'A changes feed without heartbeats ends after this time without a change; a client may ask for less.',
+  }),
+
+  uuidAlgorithm: option('uuids/algorithm', choice('sequential', 'random', 'utc_random', 'utc_id', 'uuid_v7'), {
+    default: 'sequential',
+    effect: 'live',
+    help: 'How identifiers are made, those of documents that are posted without one too. utc_id is unique on one node '
+      + 'only.',
+  }),
+
+  uuidSuffix: option('uuids/utc_id_suffix', text, {
+    default: '',
+    effect: 'live',
+    help: 'Text behind the time in identifiers of utc_id; it must differ between nodes.',
+  }),
+
+  uuidsMax: option('uuids/max_count', integer({ min: 1, max: 100_000 }), {
+    default: 1000,
+    effect: 'live',
+    help: 'Largest count of GET /_uuids.',
+  }),
+
+  configWhitelist: option('chttpd/config_whitelist', optionalText, {
+    default: undefined,
+    effect: 'live',
+    help: 'Options that the API may change, as [{section, key}, ...]. Unset: all except those of the blocked sections.',
+  }),
+}

@@ -1,0 +1,23 @@
+/** Network addresses, as `host:port` in the configuration. */
+import type { OptionType } from '@sectional/core/options'
+
+export interface Address { readonly host: string; readonly port: number }
+
+/** `host:port`; empty text is null. */
+export const address: OptionType<Address | null> = {
+  kind: 'host:port',
+  parse: text => text === '' ? null : parseAddress(text),
+  format: value => value === null ? '' : formatAddress(value),
+}
+
+/** @throws Error that says what is allowed */
+export function parseAddress(text: string): Address {
+  const [, host, portText] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(text) ?? []
+  const port = Number(portText)
+  if (host === undefined || port > 65535) throw new Error('only host:port with a port up to 65535 is allowed')
+  return { host, port }
+}
+
+export function formatAddress({ host, port }: Address): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

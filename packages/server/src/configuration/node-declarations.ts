@@ -1,0 +1,109 @@
+/** Options that the server reads itself, when the node starts: its name, where it listens, where it keeps its data. */
+import { choice, integer, list, option, text } from '@sectional/core/options'
+import { address } from './address.ts'
+
+export const secretLengthMin = 32
+
+const port = integer({ min: 0, max: 65_535 })
+
+export const nodeDeclarations = {
+  name: option('node/name', text, {
+    default: 'node1@127.0.0.1',
+    effect: 'restart',
+    help: 'Name of this node, unique in its cluster and fixed for the life of its data.',
+  }),
+
+  /** Empty: none. */
+  zone: option('node/zone', text, {
+    default: '',
+    effect: 'restart',
+    help: 'Zone in which this node runs.',
+  }),
+
+  seeds: option('cluster/seedlist', list, {
+    default: [],
+    effect: 'restart',
+    help: 'Cluster addresses (host:port) of nodes to form or join a cluster with, the same list on every node. Empty: '
+      + 'a cluster of one.',
+  }),
+
+  /** Empty: none. */
+  clusterSecret: option('cluster/secret', text, {
+    default: '',
+    effect: 'restart',
+    secret: true,
+    help: `Secret by which the nodes of one cluster authenticate each other: at least ${secretLengthMin} characters, `
+      + 'the same on every node. It is required as soon as seedlist names another node.',
+  }),
+
+  clusterHost: option('cluster/bind_address', text, {
+    default: '127.0.0.1',
+    effect: 'restart',
+    help: 'Address on which the cluster listener accepts other nodes.',
+  }),
+
+  clusterPort: option('cluster/port', port, {
+    default: 15_984,
+    effect: 'restart',
+    help: 'Port of the cluster listener.',
+  }),
+
+  advertisedAddress: option('cluster/advertised_address', address, {
+    default: null,
+    effect: 'restart',
+    help: 'host:port under which other nodes reach the cluster listener. Empty: bind_address and port.',
+  }),
+
+  /** The TLS files: empty, or paths relative to the folder of the configuration. */
+  tlsKeyFile: option('cluster/tls_key_file', text, {
+    default: '',
+    effect: 'restart',
+    help: "PEM file with this node's private key, relative to the folder of its configuration. With tls_cert_file and "
+      + 'tls_ca_file set too, links between nodes are encrypted, and both ends must show a certificate. Set it on '
+      + 'every node or on none.',
+  }),
+
+  tlsCertFile: option('cluster/tls_cert_file', text, {
+    default: '',
+    effect: 'restart',
+    help: "PEM file with this node's certificate, for the host that other nodes dial.",
+  }),
+
+  tlsCaFile: option('cluster/tls_ca_file', text, {
+    default: '',
+    effect: 'restart',
+    help: 'PEM file with the authority that signs the certificates of all nodes.',
+  }),
+
+  databaseDirectory: option('couchdb/database_dir', text, {
+    default: './data',
+    effect: 'restart',
+    help: "Folder of the node's data, relative to the folder of its configuration.",
+  }),
+
+  httpHost: option('chttpd/bind_address', text, {
+    default: '127.0.0.1',
+    effect: 'restart',
+    help: 'Address on which the HTTP API listens.',
+  }),
+
+  httpPort: option('chttpd/port', port, {
+    default: 5984,
+    effect: 'restart',
+    help: 'Port of the HTTP API.',
+  }),
+}
+
+export const processDeclarations = {
+  logLevel: option('log/level', choice('debug', 'info', 'warn', 'error', 'silent'), {
+    default: 'info',
+    effect: 'restart',
+    help: 'Least serious lines that are logged, as JSON to standard output.',
+  }),
+
+  shutdownGraceMs: option('limits/shutdown_grace_ms', integer({ min: 0, max: 600_000, unit: 'milliseconds' }), {
+    default: 5_000,
+    effect: 'restart',
+    help: 'Time that running requests may take to end when the node stops.',
+  }),
+}
