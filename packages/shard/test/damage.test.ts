@@ -64,6 +64,12 @@ class DamageWorld {
     await this.replica.storeRevisions({ revisions: [], revsLimit: 100, checkpoint: { history: 'other', sequence: 7 } }, context)
   }
 
+  async purge(id: string): Promise<void> {
+    const [generation, hash] = (await this.revision(id)).split('-')
+    const purge = { uuid: `purge of ${id}`, id, paths: [{ start: Number(generation), ids: [hash!] }] }
+    await this.replica.purgeDocuments({ purges: [purge] }, context)
+  }
+
   async revision(id: string): Promise<string> {
     return (await this.replica.openDocument({ id, body: false, tree: false }, context))!.leaves[0]!.revision
   }
@@ -169,6 +175,31 @@ describe('damage on the disk of a shard', () => {
     expect(after.history).not.to.equal(before.history)
     expect([after.seen, after.purgesSeen, after.purgeSequence]).to.deep.equal([{}, {}, 1])
     expect((await collect(world.host.replica(shardA)!.scanPurges(0, context))).map(({ uuid }) => uuid)).to.deep.equal(['u'])
+  })
+
+  it('ends the place of a reader of changes and purges, who begins anew without what was purged', async () => {
+    const request = { since: 0, descending: false, body: false, locals: false, purges: true }
+    const { history } = await world.replica.replicaInfo(context)
+    const read = await collect(world.replica.scanChanges(request, { ...context, history }))
+    expect(read.map(({ id }) => id)).to.include('a')
+    await world.purge('a')
+    await world.host.rebuild(shardA)
+    const rebuilt = world.host.replica(shardA)!
+    const place = { ...request, since: read.at(-1)!.sequence }
+    const refused = await collect(rebuilt.scanChanges(place, { ...context, history })).catch((error: unknown) => error)
+    expect(refused).to.include({ code: 'other_history' })
+    const { history: next } = await rebuilt.replicaInfo(context)
+    const again = await collect(rebuilt.scanChanges(request, { ...context, history: next }))
+    expect(again.map(({ id }) => id)).to.have.members(['b', 'c'])
+  })
+
+  it('is not seen in the row of a purged document, but in one without its recorded purge', async () => {
+    await world.purge('a')
+    await world.clock.advance(3 * scrubPauseMs)
+    expect(world.damaged).to.deep.equal([])
+    expect(await world.contents()).to.deep.equal(without('a'))
+    await world.store.write(batch => batch.delete(world.replica.records.keys.purgesOf('a')))
+    await world.scrubbed()
   })
 
   it('leaves no keys of the life before, and none of a rebuild that a crash cut short', async () => {

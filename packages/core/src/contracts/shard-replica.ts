@@ -294,17 +294,27 @@ export interface ScanChangesRequest {
   readonly body: boolean
   /** Anti-entropy: also list local documents. */
   readonly locals: boolean
+  /**
+   * Indexes: also list, at the sequence of the purge, each document of which a purge left nothing. A reader that
+   * replaces what it holds of a document by each of its rows, and removes it at a purged one, holds what the replica
+   * held at the sequence of the last row. It must have read one life of the replica from 0 on, and name that life in
+   * `CallContext.history`. Rejects with `position_expired` when such a purge behind `since` was forgotten
+   * (`trimPurges`): the reader must begin at 0 again.
+   */
+  readonly purges?: boolean
 }
 
 export interface ChangeRow {
   readonly sequence: number
   readonly id: string
-  /** All leaves, winner first; empty for a local document. */
+  /** All leaves, winner first; empty for a local or purged document. */
   readonly leaves: readonly Leaf[]
   readonly body?: Uint8Array
   /** The winner's, with its body. */
   readonly attachments?: readonly AttachmentRecord[]
   readonly local?: true
+  /** A purge left nothing of the document at this sequence. A later row shows it when it was written again. */
+  readonly purged?: true
 }
 
 /** A local document. Merged between replicas by the greater `stamp`, then `revision`, then body bytes. */
@@ -470,6 +480,7 @@ export type ReplicaErrorCode =
   | 'cancelled' // the caller's signal
   | 'not_hosted' // that node has no such replica (yet, or any more)
   | 'other_history' // the call named another life of the replica (`CallContext.history`): nothing was done
+  | 'position_expired' // purges behind the sequence from which the call reads are forgotten: read from 0
   | 'overloaded' // a bounded queue is full: nothing was done, try later
   | 'storage' // the disk failed or is full: nothing of this call was acknowledged
   | 'closed' // the replica or its node is shutting down

@@ -14,8 +14,9 @@ import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
 import type {
   AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentEdit, DocumentLeaves, DocumentRevision, DocumentRow,
   DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo,
-  PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, TimeSpan,
-  ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
+  PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow, ReplicaCheckpoint, ReplicaDiff, ReplicaErrorCode, ReplicaInfo,
+  ScanChangesRequest, TimeSpan, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsReply,
+  StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
   TrailPoint, UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from '../contracts/shard-replica.ts'
 import { fittingFirst, openedBytes, ReplicaError } from '../contracts/shard-replica.ts'
@@ -55,6 +56,10 @@ export class MemoryShardReplica implements ShardReplica {
   readonly #watchers = new Set<() => boolean>()
   readonly #purgesSeen = new Map<string, number>()
   #purges: readonly PurgeRow[] = []
+  /** Documents of which purges left nothing, in order, with the sequence of the purge's change. */
+  #purgedDocuments: readonly { readonly id: string; readonly sequence: number; readonly purgeSequence: number }[] = []
+  /** Sequence of the newest one that was forgotten. */
+  #purgesForgotten = 0
   #timeSpans: readonly TimeSpan[] = []
   /** Document and revision -> the attempt that made it. */
   readonly #attempts = new Map<string, number>()
@@ -155,7 +160,11 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]> {
-    if (request.history !== undefined && request.history !== this.#options.history) return otherLife()
+    const { history = this.#options.history, since } = request
+    if (history !== this.#options.history) return failing('not_hosted', 'the replica has begun another life')
+    if (request.purges && since > 0 && since < this.#purgesForgotten) {
+      return failing('position_expired', `purges up to sequence ${this.#purgesForgotten} are forgotten`)
+    }
     const rows: ChangeRow[] = []
     for (const [id, { tree, sequence }] of this.#documents) {
       const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
@@ -164,6 +173,11 @@ export class MemoryShardReplica implements ShardReplica {
     if (request.locals) {
       for (const [id, { sequence }] of this.#locals) {
         if (request.descending || sequence > request.since) rows.push({ sequence, id, leaves: [], local: true })
+      }
+    }
+    if (request.purges) {
+      for (const { id, sequence } of this.#purgedDocuments) {
+        if (request.descending || sequence > request.since) rows.push({ sequence, id, leaves: [], purged: true })
       }
     }
     rows.sort((a, b) => request.descending ? b.sequence - a.sequence : a.sequence - b.sequence)
@@ -241,8 +255,11 @@ export class MemoryShardReplica implements ShardReplica {
       this.#sequence++
       const purged = this.#tree(purge.id).purge(purge.paths)
       if (purged === null) return []
-      if (purged.tree.isEmpty) this.#documents.delete(purge.id)
-      else this.#documents.set(purge.id, { tree: purged.tree, sequence: this.#sequence })
+      if (purged.tree.isEmpty) {
+        this.#documents.delete(purge.id)
+        const purgedDocument = { id: purge.id, sequence: this.#sequence, purgeSequence: this.#purgeSequence }
+        this.#purgedDocuments = [...this.#purgedDocuments, purgedDocument]
+      } else this.#documents.set(purge.id, { tree: purged.tree, sequence: this.#sequence })
       return purged.purged
     })
     if (checkpoint !== undefined) this.#purgesSeen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#purgesSeen.get(checkpoint.history) ?? 0))
@@ -257,6 +274,9 @@ export class MemoryShardReplica implements ShardReplica {
   async trimPurges(through: number, context: CallContext): Promise<void> {
     this.#check(context)
     this.#purges = this.#purges.filter(({ sequence }) => sequence > through)
+    const forgotten = this.#purgedDocuments.filter(({ purgeSequence }) => purgeSequence <= through)
+    this.#purgesForgotten = forgotten.at(-1)?.sequence ?? this.#purgesForgotten
+    this.#purgedDocuments = this.#purgedDocuments.slice(forgotten.length)
   }
 
   async partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo> {
@@ -461,7 +481,7 @@ function inSpan(id: string, { start, end, descending }: { readonly start?: IdBou
   return (start === undefined || behind(start, 1)) && (end === undefined || behind(end, -1))
 }
 
-async function* otherLife(): AsyncGenerator<never> {
-  throw new ReplicaError('not_hosted', 'the replica has begun another life')
+async function* failing(code: ReplicaErrorCode, message: string): AsyncGenerator<never> {
+  throw new ReplicaError(code, message)
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Purge, PurgeRow, RevisionPath } from '../contracts/shard-replica.ts'
-import { collect, context, type ReplicaFixture, revision, revsLimit } from './replica-fixture.ts'
+import type { ChangeRow, Purge, PurgeRow, RevisionPath, ScanChangesRequest } from '../contracts/shard-replica.ts'
+import { assertFails, collect, context, type ReplicaFixture, revision, revsLimit } from './replica-fixture.ts'
 
 function purge(uuid: string, id: string, ...paths: RevisionPath[]): Purge {
   return { uuid, id, paths }
@@ -105,6 +105,116 @@ export function purgeCases(fixture: ReplicaFixture): void {
       await mark('south', 1)
       const { purgesSeen, seen } = await fixture.replica.replicaInfo(context)
       assert.deepEqual([purgesSeen, seen], [{ north: 5, south: 1 }, {}])
+    })
+  })
+}
+
+const everyPurge: ScanChangesRequest = { since: 0, descending: false, body: false, locals: false, purges: true }
+
+/** What a reader of changes and purges holds: documents by id, as the rows of each have left them. */
+class Mirror {
+  readonly #fixture: ReplicaFixture
+  readonly leaves = new Map<string, readonly string[]>()
+  sequence = 0
+
+  constructor(fixture: ReplicaFixture) {
+    this.#fixture = fixture
+  }
+
+  /** @returns the ids of the rows, with a minus sign in front of purged ones */
+  async read(limit?: number): Promise<string[]> {
+    const { history } = await this.#fixture.replica.replicaInfo(context)
+    const request = { ...everyPurge, since: this.sequence, body: true, ...(limit !== undefined && { limit }) }
+    const rows = await collect(this.#fixture.replica.scanChanges(request, { ...context, history }))
+    for (const { id, sequence, leaves, purged, body } of rows) {
+      assert(sequence > this.sequence)
+      assert.deepEqual([leaves.length === 0, body === undefined], [purged === true, purged === true])
+      this.sequence = sequence
+      if (purged) this.leaves.delete(id)
+      else this.leaves.set(id, leaves.map(leaf => leaf.revision))
+    }
+    return rows.map(({ id, purged }) => `${purged ? '-' : ''}${id}`)
+  }
+}
+
+export function purgeOrderCases(fixture: ReplicaFixture): void {
+  const apply = (uuid: string, id: string, hash: string): Promise<unknown> =>
+    fixture.replica.purgeDocuments({ purges: [purge(uuid, id, { start: 1, ids: [hash] })] }, context)
+  const scanFrom = (since: number): Promise<ChangeRow[]> =>
+    collect(fixture.replica.scanChanges({ ...everyPurge, since }, context))
+
+  describe('changes with purges', () => {
+    it('tell a purge between two changes at its place, whether the reader knows the document or not', async () => {
+      const mirror = new Mirror(fixture)
+      await fixture.store(revision('gone', 1, ['a']), revision('kept', 1, ['a']))
+      assert.deepEqual(await mirror.read(), ['gone', 'kept'])
+      await fixture.store(revision('before', 1, ['a']))
+      await apply('u1', 'gone', 'a')
+      await fixture.store(revision('after', 1, ['a']))
+      assert.deepEqual(await mirror.read(), ['before', '-gone', 'after'])
+      assert.deepEqual([...mirror.leaves.keys()], ['kept', 'before', 'after'])
+      assert.deepEqual(await new Mirror(fixture).read(), ['kept', 'before', '-gone', 'after'])
+    })
+
+    it('tell it also when the reader had read no further than the change, and count it in the limit', async () => {
+      const mirror = new Mirror(fixture)
+      await fixture.store(revision('doc', 1, ['a']), revision('other', 1, ['a']))
+      assert.deepEqual(await mirror.read(1), ['doc'])
+      await apply('u1', 'doc', 'a')
+      await fixture.store(revision('other', 2, ['b', 'a']))
+      assert.deepEqual(await mirror.read(1), ['-doc'])
+      assert.deepEqual(await mirror.read(1), ['other'])
+      assert.deepEqual([...mirror.leaves], [['other', ['2-b']]])
+    })
+
+    it('show what a purge leaves of a document as its change, and one that found nothing not at all', async () => {
+      const mirror = new Mirror(fixture)
+      await fixture.store(revision('doc', 1, ['a']), revision('doc', 1, ['b']))
+      await mirror.read()
+      await apply('u1', 'doc', 'b')
+      await apply('u2', 'none', 'a')
+      assert.deepEqual(await mirror.read(), ['doc'])
+      assert.deepEqual([...mirror.leaves], [['doc', ['1-a']]])
+    })
+
+    it('follow a document that is purged, written again and purged again', async () => {
+      const [early, late] = [new Mirror(fixture), new Mirror(fixture)]
+      await fixture.store(revision('doc', 1, ['a']))
+      await early.read()
+      await apply('u1', 'doc', 'a')
+      await fixture.store(revision('doc', 1, ['b']))
+      assert.deepEqual(await early.read(), ['-doc', 'doc'])
+      await apply('u2', 'doc', 'b')
+      assert.deepEqual(await early.read(), ['-doc'])
+      assert.deepEqual(await late.read(), ['-doc', '-doc'])
+      assert.deepEqual([early.leaves.size, late.leaves.size], [0, 0])
+    })
+
+    it('are the same after a compaction', async () => {
+      await fixture.store(revision('doc', 1, ['a']), revision('doc', 2, ['b', 'a']), revision('gone', 1, ['a']))
+      await apply('u1', 'gone', 'a')
+      const before = await scanFrom(0)
+      assert.deepEqual(before.map(({ id }) => id), ['doc', 'gone'])
+      await fixture.replica.compactShard(context)
+      assert.deepEqual(await scanFrom(0), before)
+    })
+
+    it('refuse a place in front of a purge that was forgotten', async () => {
+      await fixture.store(revision('early', 1, ['a']), revision('gone', 1, ['a']))
+      const [place] = await scanFrom(0)
+      await apply('u1', 'gone', 'a')
+      const { sequence } = await fixture.replica.replicaInfo(context)
+      await fixture.store(revision('late', 1, ['a']))
+      await fixture.replica.trimPurges(1, context)
+      await assertFails(scanFrom(place!.sequence), 'position_expired')
+      assert.deepEqual((await scanFrom(sequence)).map(({ id }) => id), ['late'])
+      assert.deepEqual((await scanFrom(0)).map(({ id }) => id), ['early', 'late'])
+    })
+
+    it('belong to the life of the replica that the reader names', async () => {
+      await fixture.store(revision('doc', 1, ['a']))
+      const scan = fixture.replica.scanChanges(everyPurge, { ...context, history: 'another' })
+      await assertFails(collect(scan), 'other_history')
     })
   })
 }

@@ -8,7 +8,7 @@ import { callCases } from './calls.ts'
 import { convergenceCases, digestCases } from './convergence.ts'
 import { editCases, orderCases, replicatedCases, tombstoneCases } from './edits.ts'
 import { localDocumentCases, localMergeCases } from './local-documents.ts'
-import { purgeCases, upkeepCases } from './purges.ts'
+import { purgeCases, purgeOrderCases, upkeepCases } from './purges.ts'
 import { readCases } from './reads.ts'
 import { type MakeReplica, ReplicaFixture } from './replica-fixture.ts'
 import { changeScanCases, changeWaitCases, documentScanCases, longScanCases } from './scans.ts'
@@ -40,6 +40,7 @@ export function shardReplicaSuite(name: string, makeReplica: MakeReplica): void 
     convergenceCases(fixture)
     digestCases(fixture)
     purgeCases(fixture)
+    purgeOrderCases(fixture)
     upkeepCases(fixture)
     callCases(fixture)
     blobCases(fixture)

@@ -27,7 +27,8 @@ const maxTimerMs = 2 ** 31 - 1
 export function timerMs(timeoutMs: number): number { return Math.min(timeoutMs, maxTimerMs) }
 
 const replicaErrorCodes: ReadonlySet<string> = new Set<ReplicaErrorCode>(
-  ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'other_history', 'overloaded', 'storage', 'closed', 'protocol', 'missing_blob', 'damaged_blob'])
+  ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'other_history', 'position_expired', 'overloaded', 'storage',
+    'closed', 'protocol', 'missing_blob', 'damaged_blob'])
 
 const notSent = { nothingDone: true } as const
 

@@ -326,6 +326,7 @@ message ScanChanges {
   bool body = 4;
   bool locals = 5;
   optional string history = 6;
+  bool purges = 7;
 }
 message ChangeRows { repeated ChangeRow rows = 1; }
 message ChangeRow {
@@ -335,6 +336,7 @@ message ChangeRow {
   optional uint32 body_length = 4;
   bool local = 5;
   repeated Attachment attachments = 6;
+  bool purged = 7;
 }
 message CountChanges { double since = 1; }
 message CountChangesReply { double count = 1; }

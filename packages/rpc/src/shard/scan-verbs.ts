@@ -53,6 +53,7 @@ export const scanChanges: StreamVerb<ScanChangesRequest, ChangeRow> = {
     body: message.body,
     locals: message.locals,
     ...(message.history !== null && { history: message.history }),
+    ...(message.purges && { purges: true }),
   }),
   encodeRow: (row, payload) => ({
     sequence: row.sequence,
@@ -61,6 +62,7 @@ export const scanChanges: StreamVerb<ScanChangesRequest, ChangeRow> = {
     bodyLength: payload.addOptional(row.body),
     attachments: encodeAttachments(row.attachments),
     local: row.local,
+    purged: row.purged,
   }),
   decodeRow: (message, payload) => {
     const body = payload.takeOptional(message.bodyLength)
@@ -71,6 +73,7 @@ export const scanChanges: StreamVerb<ScanChangesRequest, ChangeRow> = {
       ...(body && { body }),
       ...decodeAttachments(message),
       ...(message.local && { local: true as const }),
+      ...(message.purged && { purged: true as const }),
     }
   },
 }

@@ -1,4 +1,4 @@
-import type { PartitionInfo, PurgeRow, TimeSpan, TrailPoint } from '@sectional/core'
+import type { PartitionInfo, TimeSpan, TrailPoint } from '@sectional/core'
 import { sealBytes, sealed } from '@sectional/runtime'
 import type { Store, StoreEntry } from '@sectional/runtime'
 import type { KeptDocuments } from './kept-documents.ts'
@@ -11,6 +11,7 @@ import { decodeLocal } from '../records/local-record.ts'
 import type { LocalRecord } from '../records/local-record.ts'
 import { decodePartition, emptyPartition } from '../records/partition-record.ts'
 import { decodePurges } from '../records/purge-records.ts'
+import type { StoredPurge } from '../records/purge-records.ts'
 import { decodeState, emptyState } from '../records/state-record.ts'
 import type { ReplicaState } from '../records/state-record.ts'
 import { decodeTimeSpans } from '../records/time-record.ts'
@@ -121,7 +122,7 @@ export class ShardRecords {
   }
 
   /** Recorded purges of a document, oldest first. */
-  purges(id: string): readonly PurgeRow[] {
+  purges(id: string): readonly StoredPurge[] {
     const bytes = this.store.getSync(this.keys.purgesOf(id))
     return bytes === undefined ? [] : decodePurges(id, bytes)
   }

@@ -5,11 +5,18 @@ import { checkSeal, DamagedRecordError } from './damaged-record.ts'
 import { readLeaves } from './stored-leaves.ts'
 import type { StoredLeaf } from './stored-leaves.ts'
 
-/** One row of the changes log; no leaves: a local document. */
-export interface ChangeRecord { readonly id: string; readonly leaves: readonly StoredLeaf[] }
+/** One row of the changes log. */
+export interface ChangeRecord {
+  readonly id: string
+  /** Empty for a local or purged document. */
+  readonly leaves: readonly StoredLeaf[]
+  /** A purge left nothing of the document. */
+  readonly purged?: true
+}
 
 const documentChange = 1
 const localChange = 2
+const purgedChange = 3
 
 /**
  * The leaves are to follow, as `writeLeaves` puts them, then `finishDocumentChange`.
@@ -26,7 +33,16 @@ export function finishDocumentChange(writer: ByteWriter): Uint8Array {
 
 /** @param writer one that reserves `sealBytes` */
 export function encodeLocalChange(writer: ByteWriter, id: string): Uint8Array {
-  writer.byte(localChange)
+  return encodeBareChange(writer, localChange, id)
+}
+
+/** @param writer one that reserves `sealBytes` */
+export function encodePurgedChange(writer: ByteWriter, id: string): Uint8Array {
+  return encodeBareChange(writer, purgedChange, id)
+}
+
+function encodeBareChange(writer: ByteWriter, kind: number, id: string): Uint8Array {
+  writer.byte(kind)
   writer.text(id)
   return sealRecord(writer.finish())
 }
@@ -36,13 +52,14 @@ export function decodeChange(bytes: Uint8Array): ChangeRecord {
   checkSeal(bytes, 'a row of the changes log')
   const reader = new ByteReader(bytes, sealBytes)
   const kind = reader.byte()
-  if (kind !== documentChange && kind !== localChange) throw new DamagedRecordError(`a change of unknown kind ${kind}`)
+  if (kind < documentChange || kind > purgedChange) throw new DamagedRecordError(`a change of unknown kind ${kind}`)
   const id = reader.text()
+  if (kind === purgedChange) return { id, leaves: [], purged: true }
   return { id, leaves: kind === localChange ? [] : readLeaves(reader) }
 }
 
-/** @throws DamagedRecordError */
-export function isLocalChange(bytes: Uint8Array): boolean {
+/** Whether the row is of a document that is there. @throws DamagedRecordError */
+export function isDocumentChange(bytes: Uint8Array): boolean {
   checkSeal(bytes, 'a row of the changes log')
-  return bytes[sealBytes] === localChange
+  return bytes[sealBytes] === documentChange
 }

@@ -13,7 +13,8 @@
  *     prefix 1 and above: one shard each
  *       m                                   state of the replica: sequence and counters
  *       i id                                a document: leaves and revision tree
- *       s sequence(8)                       changes log: one row for each document, at its last change
+ *       s sequence(8)                       changes log: one row for each document, at its last change, and one for
+ *                                           each recorded purge that left nothing of its document
  *       b sequence(8)                       the body stored at that sequence
  *       b sequence(8) chunk(4)              its further chunks, from 1
  *       l id                                a local document

@@ -4,7 +4,15 @@ import { ByteReader } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { checkSeal, DamagedRecordError } from './damaged-record.ts'
 
-const format = 1
+/** A recorded purge as the store has it. */
+export interface StoredPurge extends PurgeRow {
+  /** Sequence of its row in the changes log; 0: it has none, as it left something of the document, or found nothing. */
+  readonly changeSequence: number
+}
+
+const format = 2
+/** Without `changeSequence`. */
+const firstFormat = 1
 
 /** A row of the purge log: which document the purge was of. */
 export function encodePurgedId(id: string): Uint8Array {
@@ -18,13 +26,14 @@ export function decodePurgedId(bytes: Uint8Array): string {
 }
 
 /** The recorded purges of one document, oldest first. */
-export function encodePurges(purges: readonly PurgeRow[]): Uint8Array {
+export function encodePurges(purges: readonly StoredPurge[]): Uint8Array {
   const writer = new ByteWriter(sealBytes)
   writer.byte(format)
   writer.integer(purges.length)
-  for (const { uuid, sequence, paths } of purges) {
+  for (const { uuid, sequence, changeSequence, paths } of purges) {
     writer.text(uuid)
     writer.integer(sequence)
+    writer.integer(changeSequence)
     writer.integer(paths.length)
     for (const { start, ids } of paths) {
       writer.integer(start)
@@ -35,12 +44,17 @@ export function encodePurges(purges: readonly PurgeRow[]): Uint8Array {
   return sealRecord(writer.finish())
 }
 
-export function decodePurges(id: string, bytes: Uint8Array): PurgeRow[] {
+export function decodePurges(id: string, bytes: Uint8Array): StoredPurge[] {
   checkSeal(bytes, `the purges of document ${id}`)
   const reader = new ByteReader(bytes, sealBytes)
   const found = reader.byte()
-  if (found !== format) throw new DamagedRecordError(`the purges of document ${id} have format ${found}; this version reads ${format}`)
-  return times(reader.integer(), () => ({ uuid: reader.text(), sequence: reader.integer(), id, paths: times(reader.integer(), () => readPath(reader)) }))
+  if (found !== format && found !== firstFormat) {
+    throw new DamagedRecordError(`the purges of document ${id} have format ${found}; this version reads ${format}`)
+  }
+  return times(reader.integer(), () => ({
+    uuid: reader.text(), sequence: reader.integer(), changeSequence: found === firstFormat ? 0 : reader.integer(), id,
+    paths: times(reader.integer(), () => readPath(reader)),
+  }))
 }
 
 function readPath(reader: ByteReader): Purge['paths'][number] {

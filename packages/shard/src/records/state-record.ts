@@ -16,12 +16,19 @@ export interface ReplicaState {
   readonly externalBytes: number
   /** About the bytes of bodies whose revisions were replaced since the last compaction. */
   readonly replacedBytes: number
+  /** Sequence of the newest row of a purged document that was forgotten with its purge; 0: none was. */
+  readonly purgesForgotten: number
 }
 
-export const emptyState: ReplicaState = { sequence: 0, documentCount: 0, deletedCount: 0, purgeSequence: 0, activeBytes: 0, externalBytes: 0, replacedBytes: 0 }
+export const emptyState: ReplicaState = {
+  sequence: 0, documentCount: 0, deletedCount: 0, purgeSequence: 0, activeBytes: 0, externalBytes: 0, replacedBytes: 0,
+  purgesForgotten: 0,
+}
 
-const format = 2
-/** Without `replacedBytes`. */
+const format = 3
+/** Without `purgesForgotten`. */
+const secondFormat = 2
+/** Also without `replacedBytes`. */
 const firstFormat = 1
 
 export function encodeState(state: ReplicaState): Uint8Array {
@@ -34,6 +41,7 @@ export function encodeState(state: ReplicaState): Uint8Array {
   writer.integer(state.activeBytes)
   writer.integer(state.externalBytes)
   writer.integer(state.replacedBytes)
+  writer.integer(state.purgesForgotten)
   return sealRecord(writer.finish())
 }
 
@@ -41,7 +49,9 @@ export function decodeState(bytes: Uint8Array): ReplicaState {
   checkSeal(bytes, 'the state of a replica')
   const reader = new ByteReader(bytes, sealBytes)
   const found = reader.byte()
-  if (found !== format && found !== firstFormat) throw new DamagedRecordError(`the state of a replica has format ${found}; this version reads ${format}`)
+  if (found < firstFormat || found > format) {
+    throw new DamagedRecordError(`the state of a replica has format ${found}; this version reads ${format}`)
+  }
   return {
     sequence: reader.integer(),
     documentCount: reader.integer(),
@@ -49,6 +59,7 @@ export function decodeState(bytes: Uint8Array): ReplicaState {
     purgeSequence: reader.integer(),
     activeBytes: reader.integer(),
     externalBytes: reader.integer(),
-    replacedBytes: found === firstFormat ? 0 : reader.integer(),
+    replacedBytes: found < secondFormat ? 0 : reader.integer(),
+    purgesForgotten: found < format ? 0 : reader.integer(),
   }
 }

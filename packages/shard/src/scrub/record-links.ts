@@ -39,10 +39,19 @@ function checkRow({ store, keys }: ShardRecords, key: string, value: Uint8Array,
   }
 }
 
-/** A row of the changes log is that of the last change of its document. @throws DamagedRecordError */
-export function checkChangeLinks({ store, keys }: ShardRecords, key: string, value: Uint8Array): void {
+/**
+ * A row of the changes log is that of the last change of its document, or of a recorded purge.
+ * @throws DamagedRecordError
+ */
+export function checkChangeLinks(records: ShardRecords, key: string, value: Uint8Array): void {
+  const { store, keys } = records
   const sequence = ShardKeys.sequence(key)
-  const { id, leaves } = decodeChange(value)
+  const { id, leaves, purged } = decodeChange(value)
+  if (purged) {
+    const isRecorded = records.purges(id).some(purge => purge.changeSequence === sequence)
+    if (isRecorded || store.getSync(key) === undefined) return
+    throw new DamagedRecordError(`the changes log has a purge of ${id} at sequence ${sequence}, which is not recorded`)
+  }
   const local = leaves.length === 0
   const named = local ? keys.localDocument(id) : keys.document(id)
   const before = store.getSync(named)

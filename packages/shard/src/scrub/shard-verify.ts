@@ -3,6 +3,7 @@ import { blobKeys, ShardKeys } from '../records/key-layout.ts'
 import { decodeChange } from '../records/change-record.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 import { decodeLocal } from '../records/local-record.ts'
+import { decodePurges } from '../records/purge-records.ts'
 import { emptyState } from '../records/state-record.ts'
 import type { ReplicaState } from '../records/state-record.ts'
 import type { ShardRecords } from '../reading/shard-records.ts'
@@ -24,6 +25,7 @@ export async function verifyShard(records: ShardRecords): Promise<ShardVerificat
   const verifier = new ShardVerifier(records)
   await verifier.readDocuments()
   await verifier.readLocals()
+  await verifier.readPurges()
   await verifier.readChanges()
   await verifier.readBodies()
   verifier.compareState()
@@ -73,6 +75,17 @@ class ShardVerifier {
         const local = decodeLocal(ShardKeys.text(key), value)
         this.state.activeBytes += local.body?.length ?? 0
         this.#expectChange(local.sequence, JSON.stringify({ id: local.id, leaves: [] }))
+      }
+    }
+  }
+
+  async readPurges(): Promise<void> {
+    for await (const page of scanEntries(this.#records.store, this.#records.keys.kind('q'))) {
+      for (const [key, value] of page) {
+        const id = ShardKeys.text(key)
+        for (const { changeSequence } of decodePurges(id, value)) {
+          if (changeSequence > 0) this.#expectChange(changeSequence, JSON.stringify({ id, leaves: [], purged: true }))
+        }
       }
     }
   }

@@ -1,5 +1,5 @@
 import { countedChangesMin } from '@sectional/core'
-import { isLocalChange } from '../records/change-record.ts'
+import { isDocumentChange } from '../records/change-record.ts'
 import type { ReplicaState } from '../records/state-record.ts'
 import type { ShardRecords } from '../reading/shard-records.ts'
 import { scanEntries } from '../records/entry-scan.ts'
@@ -16,7 +16,7 @@ export async function countChanges(records: ShardRecords, { sequence, documentCo
   if (left > countedChangesMin) return Math.min(all, Math.max(1, Math.round(all * left / sequence)))
   let counted = 0
   for await (const page of scanEntries(records.store, records.keys.changesAfter(since))) {
-    for (const [, value] of page) if (!isLocalChange(value)) counted++
+    for (const [, value] of page) if (isDocumentChange(value)) counted++
   }
   return counted
 }

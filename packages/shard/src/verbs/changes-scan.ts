@@ -1,3 +1,4 @@
+import { ReplicaError } from '@sectional/core'
 import type { ChangeRow, ScanChangesRequest } from '@sectional/core'
 import { ShardKeys } from '../records/key-layout.ts'
 import type { RevisionContent } from '../records/body-record.ts'
@@ -8,20 +9,23 @@ import { withBodies } from './body-pages.ts'
 import type { ReadRow } from './body-pages.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
-interface ReadChange extends ReadRow { readonly sequence: number }
+interface ReadChange extends ReadRow { readonly sequence: number; readonly purged: boolean }
 
 /** Each document once, at its last change, as of the first page. */
 export async function* scanChanges(records: ShardRecords, request: ScanChangesRequest): AsyncGenerator<readonly ChangeRow[]> {
   const range = request.descending ? records.keys.kind('s') : records.keys.changesAfter(request.since)
   let left = request.limit ?? Number.POSITIVE_INFINITY
   if (left <= 0) return
+  let checked = request.purges !== true
   for await (const page of scanEntries(records.store, range, { reverse: request.descending }, left)) {
+    if (!checked) assertPurgesKept(records, request.since)
+    checked = true
     const rows: ReadChange[] = []
     for (const [key, value] of page) {
       if (rows.length >= left) break
-      const { id, leaves } = decodeChange(value)
-      if (leaves.length === 0 && !request.locals) continue
-      rows.push({ id, leaves, sequence: ShardKeys.sequence(key) })
+      const { id, leaves, purged = false } = decodeChange(value)
+      if (leaves.length === 0 && !(purged ? request.purges : request.locals)) continue
+      rows.push({ id, leaves, purged, sequence: ShardKeys.sequence(key) })
     }
     left -= rows.length
     if (rows.length > 0) {
@@ -30,10 +34,19 @@ export async function* scanChanges(records: ShardRecords, request: ScanChangesRe
     }
     if (left <= 0) return
   }
+  if (!checked) assertPurgesKept(records, request.since)
+}
+
+/** Must be called after the scan's snapshot was taken: then the state tells of every purge that the snapshot lacks. */
+function assertPurgesKept(records: ShardRecords, since: number): void {
+  const { purgesForgotten } = records.state()
+  if (since === 0 || since >= purgesForgotten) return
+  throw new ReplicaError('position_expired', `purges up to sequence ${purgesForgotten} are forgotten`)
 }
 
 /** One object literal a shape: spreading one row costs as much as decoding it. */
-function changeRow({ sequence, id, leaves }: ReadChange, content?: RevisionContent): ChangeRow {
+function changeRow({ sequence, id, leaves, purged }: ReadChange, content?: RevisionContent): ChangeRow {
+  if (purged) return { sequence, id, leaves: [], purged }
   if (leaves.length === 0) return { sequence, id, leaves: [], local: true }
   if (content === undefined) return { sequence, id, leaves: asLeaves(leaves) }
   const { body, attachments } = content

@@ -26,7 +26,8 @@ export async function* scanPurges(records: ShardRecords, since: number): AsyncGe
   for await (const page of scanEntries(records.store, records.keys.purgesAfter(since))) {
     const rows = page.flatMap(([key, value]) => {
       const sequence = ShardKeys.sequence(key)
-      return records.purges(decodePurgedId(value)).filter(purge => purge.sequence === sequence)
+      const found = records.purges(decodePurgedId(value)).filter(purge => purge.sequence === sequence)
+      return found.map(({ uuid, id, paths }) => ({ uuid, id, paths, sequence }))
     })
     if (rows.length > 0) yield rows
   }

@@ -1,11 +1,12 @@
 import { sleep, StorageError } from '@sectional/runtime'
-import type { PartitionInfo, PurgeRow, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
+import type { PartitionInfo, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
 import type { Clock, Counter, Histogram, Turns } from '@sectional/runtime'
 import { withNothingDone } from '../calls/call-guard.ts'
 import { HeldTrails } from './held-trails.ts'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 import type { LocalRecord } from '../records/local-record.ts'
+import type { StoredPurge } from '../records/purge-records.ts'
 import type { ReplicaState } from '../records/state-record.ts'
 import type { FilterBudget } from '../reading/id-filter.ts'
 import { KnownIds } from '../reading/known-ids.ts'
@@ -168,7 +169,7 @@ export class ShardWriter implements DraftBase {
     return this.#pending.trails.get(history) ?? this.#records.trail(history)
   }
 
-  purges(id: string): readonly PurgeRow[] {
+  purges(id: string): readonly StoredPurge[] {
     const pending = this.#pending.purges.get(id)
     if (pending !== undefined) this.#sawPending = true
     return pending ?? this.#records.purges(id)

@@ -1,6 +1,7 @@
-import type { PartitionInfo, PurgeRow, TrailPoint } from '@sectional/core'
+import type { PartitionInfo, TrailPoint } from '@sectional/core'
 import type { DocumentRecord } from '../records/document-record.ts'
 import type { LocalRecord } from '../records/local-record.ts'
+import type { StoredPurge } from '../records/purge-records.ts'
 import type { FilledDraft, PurgedDocument } from './write-draft.ts'
 
 /** What the batches in flight of one shard will have written. */
@@ -11,7 +12,7 @@ export class StagedRecords {
   readonly trails = new Map<string, readonly TrailPoint[]>()
   /** Where bodies of several records lie -> how many besides the first. */
   readonly largeBodies = new Map<number, number>()
-  readonly purges = new Map<string, readonly PurgeRow[]>()
+  readonly purges = new Map<string, readonly StoredPurge[]>()
   readonly purgeCheckpoints = new Map<string, number>()
   readonly partitions = new Map<string, PartitionInfo>()
 

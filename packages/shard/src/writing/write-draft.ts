@@ -1,4 +1,4 @@
-import type { PartitionInfo, Purge, PurgeRow, RevisionTree, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
+import type { PartitionInfo, Purge, RevisionTree, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
 import { revisionOf, withChange } from '@sectional/core'
 import { sealBytes } from '@sectional/runtime'
 import type { WriteBatch } from '@sectional/runtime'
@@ -7,12 +7,13 @@ import type { ShardKeys } from '../records/key-layout.ts'
 import { deleteBody, furtherChunks, putBody, storedBody } from '../records/body-record.ts'
 import type { RevisionContent, StoredBody } from '../records/body-record.ts'
 import { ByteWriter } from '../records/byte-writer.ts'
-import { encodeLocalChange } from '../records/change-record.ts'
+import { encodeLocalChange, encodePurgedChange } from '../records/change-record.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 import { encodeLocal } from '../records/local-record.ts'
 import type { LocalRecord } from '../records/local-record.ts'
 import { encodePartition, partitionOf, withDocument } from '../records/partition-record.ts'
 import { encodePurgedId, encodePurges } from '../records/purge-records.ts'
+import type { StoredPurge } from '../records/purge-records.ts'
 import { encodeState } from '../records/state-record.ts'
 import type { ReplicaState } from '../records/state-record.ts'
 import type { StoredLeaf } from '../records/stored-leaves.ts'
@@ -34,7 +35,7 @@ export interface DraftBase {
   checkpoint(history: string): number
   /** The trail that is to be written now; undefined: the extension waits. */
   extendTrail(extension: TrailExtension): readonly TrailPoint[] | undefined
-  purges(id: string): readonly PurgeRow[]
+  purges(id: string): readonly StoredPurge[]
   purgeCheckpoint(history: string): number
   timeSpans(): readonly TimeSpan[]
   /** Whether `partition` is kept up to date. */
@@ -83,8 +84,10 @@ export class WriteDraft {
   readonly #largeBodies = new Map<number, number>()
   /** Documents of which nothing is left. */
   readonly #removed = new Map<string, DocumentRecord>()
-  readonly #purges = new Map<string, readonly PurgeRow[]>()
+  readonly #purges = new Map<string, readonly StoredPurge[]>()
   readonly #purgeLog = new Map<number, string | null>()
+  /** Sequence -> the document of which a purge left nothing; null: the row is forgotten. */
+  readonly #purgedRows = new Map<number, string | null>()
   #checkpoint: { readonly history: string; readonly sequence: number } | undefined
   #trail: { readonly history: string; readonly points: readonly TrailPoint[] } | undefined
   #purgeCheckpoint: { readonly history: string; readonly sequence: number } | undefined
@@ -141,7 +144,7 @@ export class WriteDraft {
     return this.#state.purgeSequence > 0
   }
 
-  purges(id: string): readonly PurgeRow[] {
+  purges(id: string): readonly StoredPurge[] {
     return this.#purges.get(id) ?? this.#base.purges(id)
   }
 
@@ -151,13 +154,14 @@ export class WriteDraft {
    */
   putPurge(purge: Purge, tree: RevisionTree | null): void {
     const sequence = ++this.#state.purgeSequence
-    const known = this.purges(purge.id)
-    this.#purges.set(purge.id, [...known, { ...purge, sequence }])
+    const changeSequence = tree?.isEmpty ? this.nextSequence : 0
+    this.#purges.set(purge.id, [...this.purges(purge.id), { ...purge, sequence, changeSequence }])
     this.#purgeLog.set(sequence, purge.id)
     if (tree !== null && !tree.isEmpty) return void this.#put(purge.id, tree, 0)
-    // A sequence without a row: whoever asks by sequence sees that something is different.
+    // It takes a sequence even where it changed nothing, so that answers which were kept are seen to be old.
     this.#state.sequence++
     if (tree === null) return
+    this.#purgedRows.set(changeSequence, purge.id)
     const drafted = this.#documents.get(purge.id)
     const base = drafted === undefined ? this.#base.document(purge.id) : drafted.base
     this.#documents.delete(purge.id)
@@ -167,8 +171,12 @@ export class WriteDraft {
   /** Forgets records of purges. */
   trimPurges(purges: readonly { readonly sequence: number; readonly id: string }[]): void {
     for (const { sequence, id } of purges) {
-      this.#purges.set(id, this.purges(id).filter(purge => purge.sequence !== sequence))
+      const known = this.purges(id)
+      const { changeSequence = 0 } = known.find(purge => purge.sequence === sequence) ?? {}
+      this.#purges.set(id, known.filter(purge => purge.sequence !== sequence))
       this.#purgeLog.set(sequence, null)
+      if (changeSequence > 0) this.#purgedRows.set(changeSequence, null)
+      this.#state.purgesForgotten = Math.max(this.#state.purgesForgotten, changeSequence)
     }
   }
 
@@ -268,7 +276,7 @@ export class WriteDraft {
       documents.push([id, record])
     }
     for (const [partition, info] of partitions) batch.put(keys.partition(partition), encodePartition(info))
-    this.#fillPurges(batch, keys)
+    this.#fillPurges(batch, keys, changeWriter)
     for (const [sequence, chunks] of this.#cutBodies) deleteBody(batch, keys, sequence, chunks)
     const locals: LocalRecord[] = []
     for (const { base, record } of this.#locals.values()) {
@@ -289,7 +297,11 @@ export class WriteDraft {
     }
   }
 
-  #fillPurges(batch: WriteBatch, keys: ShardKeys): void {
+  #fillPurges(batch: WriteBatch, keys: ShardKeys, changeWriter: ByteWriter): void {
+    for (const [sequence, id] of this.#purgedRows) {
+      if (id === null) batch.delete(keys.change(sequence))
+      else batch.put(keys.change(sequence), encodePurgedChange(changeWriter, id))
+    }
     for (const [id, purges] of this.#purges) {
       if (purges.length === 0) batch.delete(keys.purgesOf(id))
       else batch.put(keys.purgesOf(id), encodePurges(purges))
@@ -360,7 +372,7 @@ export interface FilledDraft {
   readonly largeBodies: ReadonlyMap<number, number>
   readonly checkpoint: { readonly history: string; readonly sequence: number } | undefined
   readonly trail: { readonly history: string; readonly points: readonly TrailPoint[] } | undefined
-  readonly purges: ReadonlyMap<string, readonly PurgeRow[]>
+  readonly purges: ReadonlyMap<string, readonly StoredPurge[]>
   readonly purgeCheckpoint: { readonly history: string; readonly sequence: number } | undefined
   readonly partitions: ReadonlyMap<string, PartitionInfo>
   readonly timeSpans: readonly TimeSpan[] | undefined

@@ -1,18 +1,21 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { RevisionTree } from '@sectional/core'
-import { MemoryStorage, sealBytes } from '@sectional/runtime'
+import { MemoryStorage, sealBytes, sealRecord } from '@sectional/runtime'
 import { ShardHost } from '../../src/index.ts'
 import { ShardKeys } from '../../src/records/key-layout.ts'
 import { decodeCheckpoint, encodeCheckpoint } from '../../src/reading/shard-records.ts'
 import { ByteReader } from '../../src/records/byte-reader.ts'
 import { ByteWriter } from '../../src/records/byte-writer.ts'
 import { furtherChunksOf, joinBody, putBody, storedBody } from '../../src/records/body-record.ts'
-import { beginDocumentChange, decodeChange, encodeLocalChange, finishDocumentChange, isLocalChange } from '../../src/records/change-record.ts'
+import {
+  beginDocumentChange, decodeChange, encodeLocalChange, finishDocumentChange, isDocumentChange,
+} from '../../src/records/change-record.ts'
 import { DamagedRecordError } from '../../src/records/damaged-record.ts'
 import { DocumentRecord } from '../../src/records/document-record.ts'
 import { decodeLocal, encodeLocal } from '../../src/records/local-record.ts'
-import { decodePurgedId, encodePurgedId } from '../../src/records/purge-records.ts'
+import { decodePurgedId, decodePurges, encodePurgedId } from '../../src/records/purge-records.ts'
+import { decodeState } from '../../src/records/state-record.ts'
 import { writeLeaves } from '../../src/records/stored-leaves.ts'
 import type { StoredLeaf } from '../../src/records/stored-leaves.ts'
 import { collect, context, edit, shardA, shardRuntime } from '../shard-world.ts'
@@ -75,7 +78,7 @@ describe('records', () => {
 
   const records: Readonly<Record<string, { readonly bytes: Uint8Array; readonly decode: (bytes: Uint8Array) => unknown }>> = {
     'a row of the changes log': { bytes: encodeLocalChange(new ByteWriter(sealBytes), 'a'), decode: decodeChange },
-    'a row of the changes log that is only counted': { bytes: encodeLocalChange(new ByteWriter(sealBytes), 'a'), decode: isLocalChange },
+    'a row of the changes log that is only counted': { bytes: encodeLocalChange(new ByteWriter(sealBytes), 'a'), decode: isDocumentChange },
     'a checkpoint': { bytes: encodeCheckpoint(1017), decode: decodeCheckpoint },
     'a row of the purge log': { bytes: encodePurgedId('doc'), decode: decodePurgedId },
     'a body and what its bytes mean': { bytes: storedBodyRecord('{"a":1}'), decode: bytes => furtherChunksOf(1, bytes) + joinBody(1, bytes, []).body.length },
@@ -121,3 +124,31 @@ function storedBodyRecord(text: string): Uint8Array {
   putBody({ put: (_, value) => { puts.push(value) }, delete: () => {} }, new ShardKeys(1), 1, storedBody({ body: Buffer.from(text) }))
   return puts[0]!
 }
+
+describe('records of earlier versions', () => {
+  const sealedRecord = (fill: (writer: ByteWriter) => void): Uint8Array => {
+    const writer = new ByteWriter(sealBytes)
+    fill(writer)
+    return sealRecord(writer.finish())
+  }
+
+  it('are read with what they lack as zero', () => {
+    const state = sealedRecord(writer => {
+      writer.byte(2)
+      for (const number of [9, 5, 1, 3, 1000, 800, 70]) writer.integer(number)
+    })
+    expect(decodeState(state)).to.deep.equal({
+      sequence: 9, documentCount: 5, deletedCount: 1, purgeSequence: 3, activeBytes: 1000, externalBytes: 800,
+      replacedBytes: 70, purgesForgotten: 0,
+    })
+    const purges = sealedRecord(writer => {
+      writer.byte(1)
+      writer.integer(1)
+      writer.text('u')
+      for (const number of [4, 1, 2, 1]) writer.integer(number)
+      writer.text('hash')
+    })
+    const paths = [{ start: 2, ids: ['hash'] }]
+    expect(decodePurges('a', purges)).to.deep.equal([{ uuid: 'u', sequence: 4, changeSequence: 0, id: 'a', paths }])
+  })
+})
