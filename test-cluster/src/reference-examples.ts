@@ -1,0 +1,103 @@
+/**
+ * The examples of docs/reference: each block marked `sh` is a command, and the block marked `http` right behind it is
+ * its answer. An answer shows the status, some headers and the body. `...` stands for any text. Line breaks and the
+ * blanks behind them do not count, in the body that is shown and in the one that comes.
+ */
+import { execFile } from 'node:child_process'
+
+/** What the pages call the node's address. */
+export const shownAddress = 'http://127.0.0.1:5984'
+const commandSecondsMax = 10
+
+export interface ShownAnswer {
+  readonly status: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: string
+}
+
+export interface Example {
+  /** Of the command in the page, from 1. */
+  readonly line: number
+  readonly command: string
+  /** null: a command that prepares others; it must succeed. */
+  readonly answer: ShownAnswer | null
+}
+
+const fence = '```'
+
+export function readExamples(page: string): readonly Example[] {
+  const examples: Example[] = []
+  const lines = page.split('\n')
+  for (let at = 0; at < lines.length; at++) {
+    if (lines[at] !== `${fence}sh`) continue
+    const line = at + 1
+    const command = blockAt(lines, at)
+    at += command.length + 1
+    const hasAnswer = lines[at + 1] === `${fence}http`
+    examples.push({ line, command: command.join('\n'), answer: hasAnswer ? readAnswer(blockAt(lines, at + 1)) : null })
+  }
+  return examples
+}
+
+/** The lines between the fence at `begin` and the next one. */
+function blockAt(lines: readonly string[], begin: number): readonly string[] {
+  return lines.slice(begin + 1, lines.indexOf(fence, begin + 1))
+}
+
+function readAnswer(block: readonly string[]): ShownAnswer {
+  const blank = block.indexOf('')
+  const [status, ...headers] = blank < 0 ? block : block.slice(0, blank)
+  return {
+    status: status!,
+    headers: headers.map(header => [header.slice(0, header.indexOf(':')), header.slice(header.indexOf(':') + 1).trim()]),
+    body: blank < 0 ? '' : block.slice(blank + 1).join('\n'),
+  }
+}
+
+export interface ExampleRunner {
+  /** Where the node of the examples is. */
+  readonly address: string
+  /** `name:password` of its administrator. */
+  readonly administrator: string
+  /** Where commands put their files. */
+  readonly folder: string
+}
+
+/**
+ * Runs the command in a shell in which `$COUCH` is the node, with the administrator's credentials.
+ * @returns status line, headers and body as they came; of a command without an answer, nothing that counts
+ * @throws Error when the command fails
+ */
+export function runExample({ command, answer }: Example, { address, administrator, folder }: ExampleRunner): Promise<string> {
+  const flags = `--silent --show-error --max-time ${commandSecondsMax} ${answer === null ? '--fail' : '--include'}`
+  const script = `curl() { command curl ${flags} "$@"; }\n${command.replaceAll(shownAddress, address)}`
+  const COUCH = address.replace('://', `://${administrator}@`)
+  return new Promise((resolve, reject) => {
+    execFile('sh', ['-e', '-c', script], { cwd: folder, env: { ...process.env, COUCH }, encoding: 'latin1' }, (error, output, complaints) => {
+      if (error === null) resolve(Buffer.from(output, 'latin1').toString('utf8'))
+      else reject(new Error(`${complaints || error.message}\n${output}`))
+    })
+  })
+}
+
+/** What differs between the answer that is shown and the one that came; null: nothing. */
+export function differenceOf(shown: ShownAnswer, came: string, address: string): string | null {
+  const end = came.indexOf('\r\n\r\n')
+  const [status, ...headers] = came.slice(0, end).split('\r\n')
+  if (status !== shown.status) return came
+  for (const [name, value] of shown.headers) {
+    const line = headers.find(header => header.toLowerCase().startsWith(`${name.toLowerCase()}:`))
+    if (line === undefined || !fits(value, line.slice(name.length + 1).trim(), address)) return `${name}: ${value} is shown, it is ${line}`
+  }
+  const body = came.slice(end + 4)
+  return fits(joined(shown.body), joined(body), address) ? null : body
+}
+
+function joined(body: string): string {
+  return body.replace(/\s*\n\s*/g, '')
+}
+
+function fits(shown: string, came: string, address: string): boolean {
+  const parts = shown.replaceAll(shownAddress, address).split('...').map(part => RegExp.escape(part))
+  return new RegExp(`^${parts.join('[^]*')}$`).test(came)
+}

@@ -1,0 +1,42 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { differenceOf, readExamples, runExample, type ExampleRunner } from '../src/reference-examples.ts'
+import { TestCluster } from '../src/test-cluster.ts'
+import { administrator } from '../src/test-node.ts'
+
+const reference = fileURLToPath(new URL('../../docs/reference/', import.meta.url))
+
+describe('the examples of docs/reference', () => {
+  let cluster: TestCluster
+  let folder: string
+  let runner: ExampleRunner
+  before(async () => {
+    cluster = await TestCluster.start({ nodes: 1 })
+    folder = mkdtempSync(join(tmpdir(), 'sectional-reference-'))
+    runner = { address: `http://127.0.0.1:${cluster.node(1).http.port}`, administrator, folder }
+  })
+  after(async () => {
+    await cluster.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  /** Each page begins with a node without databases. */
+  afterEach(async () => {
+    const { http } = cluster.node(1)
+    const { body: names } = await http.send('GET', '/_all_dbs')
+    for (const name of names) expect((await http.send('DELETE', `/${encodeURIComponent(name)}`)).status).to.equal(200)
+  })
+
+  for (const page of readdirSync(reference)) {
+    it(`get the answers that ${page} shows`, async () => {
+      for (const example of readExamples(readFileSync(join(reference, page), 'utf8'))) {
+        const came = await runExample(example, runner)
+        const difference = example.answer === null ? null : differenceOf(example.answer, came, runner.address)
+        if (difference !== null) expect.fail(`docs/reference/${page}:${example.line}: ${example.command}\n${difference}`)
+      }
+    })
+  }
+})
