@@ -98,6 +98,6 @@ function joined(body: string): string {
 }
 
 function fits(shown: string, came: string, address: string): boolean {
-  const parts = shown.replaceAll(shownAddress, address).split('...').map(part => RegExp.escape(part))
+  const parts = shown.replaceAll(shownAddress, address).split('...').map(part => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
   return new RegExp(`^${parts.join('[^]*')}$`).test(came)
 }

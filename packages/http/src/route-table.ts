@@ -38,13 +38,7 @@ function resource(name: string, access: Access, allow: string, methods: Readonly
 }
 
 export function createRoutes(): Routes {
-  return {
-    server: router(serverResources()),
-    database: router(databaseResources()),
-    databaseRoot: resource('database', 'member', 'DELETE,GET,HEAD,POST', {
-      GET: getDatabase, PUT: putDatabase, DELETE: deleteDatabase, POST: postDocument,
-    }),
-  }
+  return { server: router(serverResources()), database: router(databaseResources()), databaseRoot: databaseRoot() }
 }
 
 function router(resources: Readonly<Record<string, Resource>>): Router<Resource> {
@@ -53,7 +47,8 @@ function router(resources: Readonly<Record<string, Resource>>): Router<Resource>
   return tree
 }
 
-function serverResources(): Readonly<Record<string, Resource>> {
+/** By path. */
+export function serverResources(): Readonly<Record<string, Resource>> {
   return {
     '/': resource('root', 'public', 'GET,HEAD', { GET: getGreeting }),
     '/favicon.ico': resource('favicon', 'public', 'GET,HEAD', { GET: getIcon }),
@@ -106,7 +101,15 @@ function nodeResources(): Readonly<Record<string, Resource>> {
   }
 }
 
-function databaseResources(): Readonly<Record<string, Resource>> {
+/** `/{db}` itself. */
+export function databaseRoot(): Resource {
+  return resource('database', 'member', 'DELETE,GET,HEAD,POST', {
+    GET: getDatabase, PUT: putDatabase, DELETE: deleteDatabase, POST: postDocument,
+  })
+}
+
+/** By path, without the database's name. */
+export function databaseResources(): Readonly<Record<string, Resource>> {
   return {
     '/_all_docs': resource('all-docs', 'member', 'GET,HEAD,POST', { GET: listAllDocuments, POST: listAllDocuments }),
     '/_all_docs/queries': resource('all-docs-queries', 'member', 'POST', { POST: queryAllDocuments }),

@@ -1,0 +1,80 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { ApiError } from '@sectional/core'
+import { expect } from 'chai'
+import type { Handler, Resource } from '../src/pipeline/resource.ts'
+import { databaseResources, databaseRoot, serverResources } from '../src/route-table.ts'
+
+const folder = fileURLToPath(new URL('../../../docs/reference/', import.meta.url))
+const pages = new Map(readdirSync(folder).map(name => [name, readFileSync(folder + name, 'utf8')]))
+const index = pages.get('README.md')!
+
+/** Described once, as what every document can do (documents.md, "Design documents"). */
+const likeDocuments = new Set(['/{db}/_design/{}', '/{db}/_design/{}/{}'])
+
+interface Endpoint { readonly method: string; readonly path: string; readonly handler: Handler }
+
+function endpoints(): readonly Endpoint[] {
+  const ofDatabases = Object.entries(databaseResources()).map(([path, resource]): [string, Resource] => [`/{db}${path}`, resource])
+  return [...Object.entries(serverResources()), ['/{db}', databaseRoot()] as const, ...ofDatabases]
+    .flatMap(([path, { methods }]) => Object.entries(methods).map(([method, handler]) => ({ method, path: shape(path), handler })))
+}
+
+/** Which names parameters have does not count, except the database's. */
+function shape(path: string): string {
+  return path.replace(/\{(?!db\})[^}]*\}/g, '{}')
+}
+
+function isMissing(handler: Handler): boolean {
+  // Handlers that look at no request only throw.
+  if (handler.length > 0) return false
+  try {
+    void (handler as () => void)()
+  } catch (error) {
+    return error instanceof ApiError && error.status === 501
+  }
+  return false
+}
+
+/** The headings of endpoints, `## GET, POST /path`. */
+function described(): readonly string[] {
+  return [...pages.values()].flatMap(page => [...page.matchAll(/^## ([A-Z, ]+) (\/\S*)$/gm)])
+    .flatMap(([, methods, path]) => methods!.split(', ').map(method => `${method} ${shape(path!)}`))
+}
+
+/** The anchor of a heading as GitHub makes it. */
+function anchorOf(heading: string): string {
+  return heading.toLowerCase().replace(/[^\p{L}\p{N}_\- ]/gu, '').replaceAll(' ', '-')
+}
+
+describe('docs/reference', () => {
+  // What answers every method (`*`) only says what is wrong with a request.
+  it('describes every endpoint that is there, once, and none else', () => {
+    const there = endpoints()
+      .filter(({ method, path, handler }) => !isMissing(handler) && method !== '*' && !likeDocuments.has(path))
+      .map(({ method, path }) => `${method} ${path}`)
+    expect([...described()].sort()).to.deep.equal([...there].sort())
+  })
+
+  it('lists the paths that answer 501, and none else', () => {
+    const missing = endpoints().filter(({ handler }) => isMissing(handler)).map(({ path }) => path)
+    const section = index.slice(index.indexOf('## Not available'), index.indexOf('Documents of `_users`'))
+    const listed = [...section.matchAll(/`(\/[^`]*)`/g)].map(([, path]) => shape(path!))
+    expect([...listed].sort()).to.deep.equal([...new Set(missing)].sort())
+  })
+
+  it('has every endpoint in its index', () => {
+    const listed = [...index.matchAll(/^\| ([A-Z, ]+) \| \[`(\/[^`]*)`\]/gm)]
+      .flatMap(([, methods, path]) => methods!.split(', ').map(method => `${method} ${shape(path!)}`))
+    expect(listed).to.have.members(described())
+  })
+
+  it('has no link between its pages that leads nowhere', () => {
+    for (const [name, page] of pages) {
+      for (const [link, target, anchor] of page.matchAll(/\]\(([\w-]+\.md)?#([^)]*)\)/g)) {
+        const headings = [...pages.get(target ?? name)?.matchAll(/^#+ (.*)$/gm) ?? []].map(([, heading]) => anchorOf(heading!))
+        expect(headings, `${name}: ${link}`).to.include(anchor)
+      }
+    }
+  })
+})
