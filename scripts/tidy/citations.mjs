@@ -122,7 +122,7 @@ function endings(path) {
 function headingsOf(text) {
   const anchors = new Set()
   for (const [, title] of text.replace(/^```[^]*?^```/gm, '').matchAll(/^#+ +(.*)$/gm)) {
-    const words = title.toLowerCase().replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[^\p{L}\p{N}\s_-]/gu, '').trim()
+    const words = title.trim().toLowerCase().replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[^\p{L}\p{N}\s_-]/gu, '')
     const anchor = `#${words.replace(/\s/g, '-')}`
     let unique = anchor
     for (let i = 1; anchors.has(unique); i++) unique = `${anchor}-${i}`

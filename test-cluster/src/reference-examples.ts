@@ -49,9 +49,14 @@ function readAnswer(block: readonly string[]): ShownAnswer {
   const [status, ...headers] = blank < 0 ? block : block.slice(0, blank)
   return {
     status: status!,
-    headers: headers.map(header => [header.slice(0, header.indexOf(':')), header.slice(header.indexOf(':') + 1).trim()]),
+    headers: headers.map(splitHeader),
     body: blank < 0 ? '' : block.slice(blank + 1).join('\n'),
   }
+}
+
+function splitHeader(line: string): readonly [name: string, value: string] {
+  const colon = line.indexOf(':')
+  return [line.slice(0, colon), line.slice(colon + 1).trim()]
 }
 
 export interface ExampleRunner {
@@ -68,13 +73,14 @@ export interface ExampleRunner {
  * @returns status line, headers and body as they came; of a command without an answer, nothing that counts
  * @throws Error when the command fails
  */
-export function runExample({ command, answer }: Example, { address, administrator, folder }: ExampleRunner): Promise<string> {
+export function runExample({ command, answer }: Example, runner: ExampleRunner): Promise<string> {
+  const { address, administrator, folder } = runner
   const flags = `--silent --show-error --max-time ${commandSecondsMax} ${answer === null ? '--fail' : '--include'}`
   const script = `curl() { command curl ${flags} "$@"; }\n${command.replaceAll(shownAddress, address)}`
   const COUCH = address.replace('://', `://${administrator}@`)
   return new Promise((resolve, reject) => {
-    execFile('sh', ['-e', '-c', script], { cwd: folder, env: { ...process.env, COUCH }, encoding: 'latin1' }, (error, output, complaints) => {
-      if (error === null) resolve(Buffer.from(output, 'latin1').toString('utf8'))
+    execFile('sh', ['-e', '-c', script], { cwd: folder, env: { ...process.env, COUCH } }, (error, output, complaints) => {
+      if (error === null) resolve(output)
       else reject(new Error(`${complaints || error.message}\n${output}`))
     })
   })
@@ -87,7 +93,7 @@ export function differenceOf(shown: ShownAnswer, came: string, address: string):
   if (status !== shown.status) return came
   for (const [name, value] of shown.headers) {
     const line = headers.find(header => header.toLowerCase().startsWith(`${name.toLowerCase()}:`))
-    if (line === undefined || !fits(value, line.slice(name.length + 1).trim(), address)) return `${name}: ${value} is shown, it is ${line}`
+    if (line === undefined || !fits(value, splitHeader(line)[1], address)) return `${name}: ${value} is shown, not ${line}`
   }
   const body = came.slice(end + 4)
   return fits(joined(shown.body), joined(body), address) ? null : body
@@ -98,6 +104,10 @@ function joined(body: string): string {
 }
 
 function fits(shown: string, came: string, address: string): boolean {
-  const parts = shown.replaceAll(shownAddress, address).split('...').map(part => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+  const parts = shown.replaceAll(shownAddress, address).split('...').map(escaped)
   return new RegExp(`^${parts.join('[^]*')}$`).test(came)
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }

@@ -40,7 +40,7 @@ describe('the examples of docs/reference', () => {
       for (const example of readExamples(readFileSync(join(reference, page), 'utf8'))) {
         const came = await runExample(example, runner)
         const difference = example.answer === null ? null : differenceOf(example.answer, came, runner.address)
-        if (difference !== null) expect.fail(`docs/reference/${page}:${example.line}: ${example.command}\n${difference}`)
+        expect(difference, `docs/reference/${page}:${example.line}: ${example.command}`).to.equal(null)
       }
     })
   }
