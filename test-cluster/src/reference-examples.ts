@@ -34,7 +34,8 @@ export function readExamples(page: string): readonly Example[] {
     const command = blockAt(lines, at)
     at += command.length + 1
     const hasAnswer = lines[at + 1] === `${fence}http`
-    examples.push({ line, command: command.join('\n'), answer: hasAnswer ? readAnswer(blockAt(lines, at + 1)) : null })
+    const answer = hasAnswer ? readAnswer(blockAt(lines, at + 1)) : null
+    examples.push({ line, command: command.join('\n'), answer })
   }
   return examples
 }
@@ -79,7 +80,8 @@ export function runExample({ command, answer }: Example, runner: ExampleRunner):
   const script = `curl() { command curl ${flags} "$@"; }\n${command.replaceAll(shownAddress, address)}`
   const COUCH = address.replace('://', `://${administrator}@`)
   return new Promise((resolve, reject) => {
-    execFile('sh', ['-e', '-c', script], { cwd: folder, env: { ...process.env, COUCH } }, (error, output, complaints) => {
+    const options = { cwd: folder, env: { ...process.env, COUCH } }
+    execFile('sh', ['-e', '-c', script], options, (error, output, complaints) => {
       if (error === null) resolve(output)
       else reject(new Error(`${complaints || error.message}\n${output}`))
     })
@@ -93,7 +95,8 @@ export function differenceOf(shown: ShownAnswer, came: string, address: string):
   if (status !== shown.status) return came
   for (const [name, value] of shown.headers) {
     const line = headers.find(header => header.toLowerCase().startsWith(`${name.toLowerCase()}:`))
-    if (line === undefined || !fits(value, splitHeader(line)[1], address)) return `${name}: ${value} is shown, not ${line}`
+    const isShown = line !== undefined && fits(value, splitHeader(line)[1], address)
+    if (!isShown) return `${name}: ${value} is shown, not ${line}`
   }
   const body = came.slice(end + 4)
   return fits(joined(shown.body), joined(body), address) ? null : body
