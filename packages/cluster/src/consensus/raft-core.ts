@@ -35,6 +35,9 @@ export interface RaftStart {
 }
 
 const maxPendingReads = 1024
+const lostEntries = 'a majority of the voters has lost entries that it had acknowledged (older copies of data '
+  + 'directories, or empty ones).'
+const wayOut = 'go on as after the loss of a majority of the voters (docs/operations.md)'
 
 export class RaftCore {
   readonly id: string
@@ -54,6 +57,8 @@ export class RaftCore {
   private readonly votes = new Map<string, boolean>()
   /** Who voted from an older copy of its disk. */
   private readonly doubtful = new Set<string>()
+  /** The doubtful node that claimed last to lead in this term or a later one; null since a leader was followed. */
+  private ignored: string | null = null
   private electionElapsed = 0
   private heartbeatElapsed = 0
   private electionTimeout = 0
@@ -93,9 +98,13 @@ export class RaftCore {
     if (this.electionElapsed >= this.electionTimeout && this.mayCampaign()) this.campaign(true)
   }
 
-  /** `doubtful`: the sender's disk is an older copy of the one that it had. It is followed as little as can be: it cannot lead. */
+  /**
+   * @param doubtful the sender's disk is an older copy of the one that it had, or has another log. It is neither voted
+   * for nor followed: what it lacks may be committed here, and it may lead in a term that had another leader
+   */
   step(message: RaftMessage, doubtful = false): void {
     if (doubtful && message.type === 'vote-request') return
+    if (doubtful && (message.type === 'append' || message.type === 'snapshot')) return this.ignoreLeader(message)
     if (doubtful) this.doubtful.add(message.from)
     else this.doubtful.delete(message.from)
     if (message.term > this.term && !this.acceptHigherTerm(message)) return
@@ -157,6 +166,9 @@ export class RaftCore {
 
   /** Leading: how far a member's log is known to equal this one. */
   matchOf(node: string): number { return this.replication?.matchOf(node) ?? 0 }
+
+  /** A node that claims to lead and is not followed, because its disk is in doubt; null: there is none. */
+  get ignoredLeader(): string | null { return this.ignored }
 
   /** Leading: members that no longer have what they acknowledged in this term: their disks are older copies. */
   wentBack(): readonly string[] { return this.replication?.wentBack() ?? [] }
@@ -235,6 +247,7 @@ export class RaftCore {
   private becomeLeader(): void {
     this.role = 'leader'
     this.leader = this.id
+    this.ignored = null
     this.electionElapsed = 0
     this.heartbeatElapsed = 0
     this.replication = new LogReplication(this, this.configuration)
@@ -274,9 +287,11 @@ export class RaftCore {
 
   private handleAppend(message: RaftMessage & { readonly type: 'append' }): void {
     this.follow(message.from)
+    this.checkCommitted(message.from, message.previousIndex, message.previousTerm)
+    for (const entry of message.entries) this.checkCommitted(message.from, entry.index, entry.term)
     this.leaderCommit = Math.max(this.leaderCommit, message.commit)
     const reply = { type: 'append-reply', from: this.id, to: message.from, term: this.term, round: message.round } as const
-    // What is committed here equals every later leader's log, so it need not be compared.
+    // What is committed here, the leader has as well.
     if (message.previousIndex < this.commit && message.previousIndex + message.entries.length <= this.commit) {
       this.outbox.promise({ ...reply, success: true, matchIndex: this.commit, conflictIndex: 0 })
       return
@@ -290,6 +305,18 @@ export class RaftCore {
     this.commit = Math.max(this.commit, Math.min(message.commit, matchIndex))
     this.intake.forgetUpTo(this.commit)
     this.outbox.promise({ ...reply, success: true, matchIndex, conflictIndex: 0 })
+  }
+
+  /**
+   * Every leader has every committed entry (3.6.3) as long as voters keep what they acknowledged. A majority of voters
+   * that lost entries can elect a leader without them. This node's state would differ from theirs if it followed.
+   * @throws Error when the leader's entry at `index` has another term than the committed entry here
+   */
+  private checkCommitted(leader: string, index: number, term: number): void {
+    const own = index > this.commit ? undefined : this.log.term(index)
+    if (own === undefined || own === term) return
+    throw new Error(`${leader} leads without entry ${index} of the metadata log, which was committed `
+      + `(term ${own} here, ${term} there): ${lostEntries} This node must not follow it. Stop the others, and ${wayOut}`)
   }
 
   private appendReceived(entries: readonly LogEntry[]): void {
@@ -312,6 +339,7 @@ export class RaftCore {
 
   private handleSnapshot(message: RaftMessage & { readonly type: 'snapshot' }): void {
     this.follow(message.from)
+    this.checkCommitted(message.from, message.index, message.snapshotTerm)
     const reply = { type: 'append-reply', from: this.id, to: message.from, term: this.term, success: true, conflictIndex: 0, round: message.round } as const
     if (message.index > this.commit && this.log.term(message.index) === message.snapshotTerm) {
       this.commit = message.index
@@ -331,7 +359,12 @@ export class RaftCore {
     this.outbox.promise({ ...reply, matchIndex: this.commit })
   }
 
+  private ignoreLeader({ from, term }: RaftMessage): void {
+    if (term >= this.term) this.ignored = from
+  }
+
   private follow(leader: string): void {
+    this.ignored = null
     if (this.role === 'leader') throw new Error(`raft: two leaders in term ${this.term}: ${this.id} and ${leader}`)
     if (this.role !== 'follower') this.becomeFollower(this.term, leader)
     this.leader = leader
@@ -351,7 +384,12 @@ export class RaftCore {
     this.replication?.heartbeat()
   }
 
+  /** @throws Error when a follower has more than this leader, which can have lost entries with its disk only */
   private handleAppendReply(message: RaftMessage & { readonly type: 'append-reply' }): void {
+    if (this.role === 'leader' && message.success && message.matchIndex > this.log.lastIndex) {
+      throw new Error(`${message.from} has the metadata log up to ${message.matchIndex}, and this leader to `
+        + `${this.log.lastIndex}: ${lostEntries} This node must not lead. Stop it, and ${wayOut}`)
+    }
     if (this.replication?.answered(message)) this.advanceCommit()
     this.confirmReads()
   }

@@ -149,7 +149,7 @@ export class RaftDriver {
   get applied(): number { return this.appliedIndex }
   get configuration(): VotingConfiguration { return this.core.configuration }
 
-  /** `doubtful`: the sender's disk is an older copy of the one that it had. */
+  /** @param doubtful the sender's disk is an older copy of the one that it had, or has another log */
   step(message: RaftMessage, doubtful = false): void {
     if (this.stopping.signal.aborted) return
     this.guarded(() => this.core.step(message, doubtful))
@@ -163,6 +163,9 @@ export class RaftDriver {
 
   /** Who votes and who learns by what is known as committed. */
   get committedConfiguration(): VotingConfiguration { return this.core.configurationAt(this.core.commit) }
+
+  /** A node that claims to lead and is not followed, because its disk is in doubt; null: there is none. */
+  get ignoredLeader(): string | null { return this.core.ignoredLeader }
 
   /** Leading: members whose disks are older copies of those that they had in this term. */
   wentBack(): readonly string[] { return this.core.wentBack() }
@@ -415,7 +418,7 @@ export class RaftDriver {
 
   private noteRole(): void {
     const { role, leader, term, configuration } = this.core
-    const now = JSON.stringify([role, leader, term, configuration, this.core.wentBack()])
+    const now = JSON.stringify([role, leader, term, configuration, this.core.wentBack(), this.core.ignoredLeader])
     if (now === this.seen) return
     this.seen = now
     this.gauges.term.set(term)

@@ -23,8 +23,8 @@ import { ForeignClusters } from './foreign-clusters.ts'
 import { DeleteIntents } from './intents.ts'
 import { Membership } from './membership.ts'
 import { Proposer } from './proposer.ts'
-import { confirmedStart, isOutdated } from './node-start.ts'
-import { metadataLagMs, unmetReason } from './readiness.ts'
+import { confirmedStart, hasAnotherLog, isOutdated } from './node-start.ts'
+import { ignoredLeaderReason, metadataLagMs, unmetReason } from './readiness.ts'
 import type { ReadinessFacts } from './readiness.ts'
 import { memberOf } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
@@ -67,6 +67,8 @@ export class ControlPlaneNode implements ControlPlane {
   private givenUp = false
   private confirmedOnce = false
   private leaderSeenAt = 0
+  /** The one that was logged last. */
+  private ignoredLeader: string | null = null
   private visible: { readonly of: ControlState; readonly state: ClusterState } | undefined
   private unsubscribe: () => void = () => {}
   private stopped = false
@@ -274,6 +276,7 @@ export class ControlPlaneNode implements ControlPlane {
       foreignCluster: this.foreign.reason,
       outdated: isOutdated(record?.start, this.ownStart),
       renewing: this.renewing,
+      ignoredLeader: this.member?.raft.ignoredLeader ?? null,
       lacking: (this.member?.raft.lagMs ?? 0) > metadataLagMs ? this.member?.raft.lagEntries ?? 0 : 0,
       startWait: this.startWait?.reason() ?? null,
     }
@@ -308,6 +311,11 @@ export class ControlPlaneNode implements ControlPlane {
   isOutdated({ node, clusterId, start }: PeerIdentity): boolean {
     const state = this.member?.machine.state
     return state !== undefined && clusterId !== null && isOutdated(memberOf(state, node)?.start, start)
+  }
+
+  private hasAnotherLog({ node, clusterId, start }: PeerIdentity): boolean {
+    const state = this.member?.machine.state
+    return state !== undefined && clusterId !== null && hasAnotherLog(memberOf(state, node)?.start, start, state.index)
   }
 
   /** The log votes and counts without this node: it forgets the cluster, and joins again as a node that has lost its disk. */
@@ -368,9 +376,17 @@ export class ControlPlaneNode implements ControlPlane {
   private leadershipChanged(): void {
     if (this.stopped) return
     if (this.leader() !== null) this.leaderSeenAt = this.parts.runtime.clock.monotonic()
+    this.noteIgnoredLeader()
     this.proposer.changed()
     this.member?.duties.changed()
     this.confirm()
+  }
+
+  private noteIgnoredLeader(): void {
+    const ignored = this.member?.raft.ignoredLeader ?? null
+    if (ignored === this.ignoredLeader) return
+    this.ignoredLeader = ignored
+    if (ignored !== null) this.log.error({ leader: ignored }, ignoredLeaderReason(ignored))
   }
 
   private peerChanged(node: string, up: boolean): void {
@@ -423,7 +439,7 @@ export class ControlPlaneNode implements ControlPlane {
     return {
       clusterId: () => this.member?.clusterId ?? null,
       status: () => this.status(),
-      step: (message, from) => this.member?.raft.step(message, this.isOutdated(from)),
+      step: (message, from) => this.member?.raft.step(message, this.isOutdated(from) || this.hasAnotherLog(from)),
       propose: async (command, context) => await this.member?.propose(command, context) ?? { kind: 'not-leader', leader: null },
       admit: (request, from, context) => this.admit(request, from, context),
       answer: this.parts.answer,

@@ -45,6 +45,20 @@ export function isLate(recorded: RecordedStart | undefined, start: PeerStart | u
   return start?.ids[0] !== undefined && recorded !== undefined && recorded.id !== '' && recorded.former.includes(start.ids[0])
 }
 
+/**
+ * Whether the node that started in this way has another log: by its own metadata a start of it was recorded at
+ * `confirmed`, and the log here has recorded none there. Nodes with older copies of their data directories began one of
+ * the two logs.
+ *
+ * @param applied index up to which the log here has been applied
+ */
+export function hasAnotherLog(
+  recorded: RecordedStart | undefined, start: PeerStart | undefined, applied: number,
+): boolean {
+  if (recorded === undefined || start === undefined) return false
+  return start.confirmed <= applied && recorded.index < start.confirmed
+}
+
 /** Whether the node that started in this way has an older copy of the data directory whose start was recorded. */
 export function isOutdated(recorded: RecordedStart | undefined, start: PeerStart | undefined): boolean {
   if (recorded === undefined || start === undefined) return false

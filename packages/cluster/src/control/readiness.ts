@@ -31,6 +31,8 @@ export interface ReadinessFacts {
   readonly outdated: boolean
   /** The replicas on the disk belong to a data directory that was given up, and are being given new histories. */
   readonly renewing: boolean
+  /** A node that claims to lead and is not followed, since its disk is in doubt; null: there is none. */
+  readonly ignoredLeader: string | null
   /** Entries of the metadata log that this node has lacked for longer than `metadataLagMs`. */
   readonly lacking: number
   /** What this node waits for after its start before it serves (start-wait.ts); null: nothing. */
@@ -49,6 +51,11 @@ export const metadataLagMs = 5000
 
 const olderCopy = 'the data directory of this node is an older copy of the one that it had'
 
+export function ignoredLeaderReason(leader: string): string {
+  return `this node does not follow ${leader}, which leads the metadata log from an older copy of its data directory: `
+    + 'go on as after the loss of a majority of the voters (docs/operations.md)'
+}
+
 /** In the order in which they are looked at: the first unmet one gives the reason. */
 export const conditions: readonly Condition[] = [
   { name: 'not refused', stops: 'requests', unmet: ({ refusal }) => refusal === null ? null : `this node is not admitted: ${refusal}` },
@@ -60,6 +67,10 @@ export const conditions: readonly Condition[] = [
   { name: 'current data directory', stops: 'requests', unmet: ({ outdated }) => outdated ? `${olderCopy}: the node is to be admitted anew` : null },
   { name: 'started', stops: 'requests', unmet: ({ startWait }) => startWait === null ? null : `this node has just started: ${startWait}` },
   { name: 'no other cluster', stops: 'writes', unmet: ({ foreignCluster }) => foreignCluster },
+  {
+    name: 'leader that is followed', stops: 'traffic',
+    unmet: ({ ignoredLeader }) => ignoredLeader === null ? null : ignoredLeaderReason(ignoredLeader),
+  },
   {
     name: 'current metadata', stops: 'traffic',
     unmet: ({ lacking }) => lacking === 0 ? null : `this node's metadata lags: it lacks ${lacking} entries that the leader committed more than ${metadataLagMs / 1000} s ago`,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { applyCommand, initialState } from '../../src/control/state-machine.ts'
-import { confirmedStart, isLate, isOutdated, nextStart, recordStart, unconfirmedStartsMax } from '../../src/control/node-start.ts'
+import { confirmedStart, hasAnotherLog, isLate, isOutdated, nextStart, recordStart, unconfirmedStartsMax } from '../../src/control/node-start.ts'
 
 describe('starts of a node', () => {
   it('are current while the newest recorded one is among those that the data directory knows', () => {
@@ -28,6 +28,17 @@ describe('starts of a node', () => {
 
   it('are not outdated for a peer whose own metadata is older', () => {
     expect(isOutdated({ id: 'a', index: 5, former: [] }, { ids: ['c'], confirmed: 9 })).to.equal(false)
+  })
+
+  it('belong to another log when they were recorded where this one has recorded none', () => {
+    const recorded = { id: 'a', index: 5, former: [] }
+    expect(hasAnotherLog(recorded, { ids: ['c'], confirmed: 9 }, 9)).to.equal(true)
+    // This log is older, or the same.
+    expect(hasAnotherLog(recorded, { ids: ['c'], confirmed: 9 }, 8)).to.equal(false)
+    expect(hasAnotherLog(recorded, { ids: ['b', 'a'], confirmed: 5 }, 9)).to.equal(false)
+    expect(hasAnotherLog(recorded, { ids: ['b', 'a'], confirmed: 0 }, 9)).to.equal(false)
+    expect(hasAnotherLog(undefined, { ids: ['c'], confirmed: 9 }, 9)).to.equal(false)
+    expect(hasAnotherLog(recorded, undefined, 9)).to.equal(false)
   })
 
   it('are late when the node has announced another one since', () => {

@@ -166,3 +166,52 @@ describe('a node with an older copy of its data directory', () => {
     expect(world.renewed).to.deep.equal([])
   })
 })
+
+describe('older copies of the data directories of a majority', () => {
+  const names = ['n1', 'n2', 'n3']
+  let world: ControlWorld
+  afterEach(async () => {
+    await world.stopAll()
+    expect(world.fatal).to.deep.equal([])
+  })
+
+  async function createAll(through: string, count: number, prefix: string): Promise<void> {
+    for (let at = 0; at < count; at += 1) {
+      await world.during(world.plane(through).createDatabase(`${prefix}${at}`, options))
+    }
+  }
+
+  /** Puts older copies of the disks of n2 and n3 back, which lack 15 databases. */
+  async function putOlderBack(): Promise<void> {
+    world = new ControlWorld()
+    await world.form()
+    for (const name of names) await world.stop(name)
+    const copies = new Map(names.map(name => [name, world.disk(name).copy(world.clock)]))
+    for (const name of names) await world.start(name)
+    await world.serving(names)
+    await createAll('n1', 15, 'lost')
+    for (const name of names) await world.stop(name)
+    for (const name of ['n2', 'n3']) world.putBack(name, copies.get(name)!)
+  }
+
+  for (const order of [['n1', 'n2', 'n3'], ['n2', 'n3', 'n1']]) {
+    for (const created of [0, 1, 30]) {
+      const story = `${order.join(', ')} start, and ${created} databases are created`
+      it(`are not followed by the node that has what they lack: ${story}`, async () => {
+        await putOlderBack()
+        for (const name of order) {
+          await world.start(name)
+          if (name === 'n3') await createAll('n3', created, 'other')
+        }
+        const reason = (): string => world.plane('n1').notReadyReason() ?? ''
+        await world.until(() => /does not follow n[23]/.test(reason()), 'n1 says that it does not follow')
+        await world.advance(20_000)
+        const known = [...world.plane('n1').state()!.databases.keys()]
+        expect(known.filter(name => !name.startsWith('lost'))).to.deep.equal([])
+        expect(world.plane('n1').leader()).to.equal(null)
+        expect(world.said('n1', 'which leads the metadata log from an older copy')).to.equal(true)
+        expect(world.renewed).to.deep.equal([])
+      })
+    }
+  }
+})

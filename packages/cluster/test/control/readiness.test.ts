@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { conditions, unmetReason } from '../../src/control/readiness.ts'
 import type { ReadinessFacts, Stops } from '../../src/control/readiness.ts'
 
-const serving: ReadinessFacts = { node: 'n1', refusal: null, admitted: true, appliedIndex: 7, listed: true, outdated: false, renewing: false, lacking: 0, startWait: null, rival: null, foreignCluster: null }
+const serving: ReadinessFacts = { node: 'n1', refusal: null, admitted: true, appliedIndex: 7, listed: true, outdated: false, renewing: false, lacking: 0, ignoredLeader: null, startWait: null, rival: null, foreignCluster: null }
 
 /** One set of facts for each condition, under which that condition is the first unmet one. */
 const unmetFacts: Readonly<Record<string, Partial<ReadinessFacts>>> = {
@@ -15,6 +15,7 @@ const unmetFacts: Readonly<Record<string, Partial<ReadinessFacts>>> = {
   'current data directory': { outdated: true },
   'started': { startWait: 'it has not heard from its peers yet' },
   'no other cluster': { foreignCluster: 'n2 belongs to cluster c2, which has n1 as a member' },
+  'leader that is followed': { ignoredLeader: 'n2' },
   'current metadata': { lacking: 3 },
 }
 const scopes: readonly Stops[] = ['requests', 'writes', 'traffic']
