@@ -26,6 +26,7 @@ const everyReplica = 1000
 export async function resolveAttachments(
   id: string, document: ParsedDocument, options: ResolutionOptions, request: RequestContext, services: Services,
 ): Promise<readonly AttachmentRecord[] | undefined> {
+  if (document.attachments === null) return undefined
   const entries = await services.runtime.turns.run(attachmentEntries(document))
   if (entries.length === 0) return undefined
   const { parent, newEdits, takeFollowing } = options
