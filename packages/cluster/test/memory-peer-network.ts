@@ -4,7 +4,7 @@
  * wire does. Two nodes have a link when both are started, one lists the other's address, and their clusters
  * agree (or one of them has none yet).
  */
-import { ReplicaError } from '@sectional/core'
+import { deriveVerbs, ReplicaError, shardVerbs } from '@sectional/core'
 import type {
   CallContext, ControlPeer, ForeignMeeting, JoinReply, JoinRequest, NodeQuestion, PeerHandlers, PeerIdentity, PeerNetwork, PeerStatus, ProposeReply,
   RaftMessage, ShardId, ShardReplica,
@@ -199,38 +199,7 @@ export class MemoryPeerNetwork implements PeerNetwork {
   }
 
   replica(node: string, shard: ShardId): ShardReplica {
-    const call = <T>(context: CallContext, run: (replica: ShardReplica, inner: CallContext) => Promise<T>): Promise<T> =>
-      this.exchange(node, context, (remote, _self, inner) => run(remote.hostedReplica(shard), inner))
-    const scan = <T>(context: CallContext, run: (replica: ShardReplica, inner: CallContext) => AsyncIterable<readonly T[]>): AsyncIterable<readonly T[]> =>
-      this.pages(node, context, inner => run(this.remoteReplica(node, shard), inner))
-    return {
-      openDocument: (request, context) => call(context, (replica, inner) => replica.openDocument(structuredClone(request), inner)),
-      openRevisions: (requests, context) => call(context, (replica, inner) => replica.openRevisions(structuredClone(requests), inner)),
-      updateDocuments: (request, context) => call(context, (replica, inner) => replica.updateDocuments(structuredClone(request), inner)),
-      storeRevisions: (request, context) => call(context, (replica, inner) => replica.storeRevisions(structuredClone(request), inner)),
-      diffRevisions: (requests, context) => call(context, (replica, inner) => replica.diffRevisions(structuredClone(requests), inner)),
-      scanDocuments: (request, context) => scan(context, (replica, inner) => replica.scanDocuments(structuredClone(request), inner)),
-      countDocuments: (request, context) => call(context, (replica, inner) => replica.countDocuments(structuredClone(request), inner)),
-      scanChanges: (request, context) => scan(context, (replica, inner) => replica.scanChanges(structuredClone(request), inner)),
-      countChanges: (since, context) => call(context, (replica, inner) => replica.countChanges(since, inner)),
-      waitForChange: (seen, context) => call(context, (replica, inner) => replica.waitForChange(structuredClone(seen), inner)),
-      translateCheckpoints: (read, context) => call(context, (replica, inner) => replica.translateCheckpoints(structuredClone(read), inner)),
-      openLocalDocuments: (ids, context) => call(context, (replica, inner) => replica.openLocalDocuments([...ids], inner)),
-      updateLocalDocument: (request, context) => call(context, (replica, inner) => replica.updateLocalDocument(structuredClone(request), inner)),
-      scanLocalDocuments: (request, context) => scan(context, (replica, inner) => replica.scanLocalDocuments(structuredClone(request), inner)),
-      purgeDocuments: (request, context) => call(context, (replica, inner) => replica.purgeDocuments(structuredClone(request), inner)),
-      scanPurges: (since, context) => scan(context, (replica, inner) => replica.scanPurges(since, inner)),
-      trimPurges: (sequence, context) => call(context, (replica, inner) => replica.trimPurges(sequence, inner)),
-      partitionInfo: (partition, context) => call(context, (replica, inner) => replica.partitionInfo(partition, inner)),
-      compactShard: context => call(context, (replica, inner) => replica.compactShard(inner)),
-      timeSpans: (request, context) => call(context, (replica, inner) => replica.timeSpans(request, inner)),
-      replicaInfo: context => call(context, (replica, inner) => replica.replicaInfo(inner)),
-      digestDocuments: (buckets, context) => call(context, (replica, inner) => replica.digestDocuments(buckets, inner)),
-      scanDigestBucket: (count, bucket, context) => scan(context, (replica, inner) => replica.scanDigestBucket(count, bucket, inner)),
-      writeBlob: (chunks, context) => call(context, (replica, inner) => replica.writeBlob(chunks, inner)),
-      readBlob: (hash, span, context) => this.remoteReplica(node, shard).readBlob(hash, span, context),
-      hasBlobs: (hashes, context) => call(context, (replica, inner) => replica.hasBlobs([...hashes], inner)),
-    }
+    return new RemoteReplica({ network: this, node, shard })
   }
 
   wants(address: string): boolean { return this.peers.includes(address) }
@@ -250,7 +219,7 @@ export class MemoryPeerNetwork implements PeerNetwork {
     return replica
   }
 
-  private remoteReplica(node: string, shard: ShardId): ShardReplica {
+  remoteReplica(node: string, shard: ShardId): ShardReplica {
     const to = this.linkTo(node)
     if (!to) throw new ReplicaError('unreachable', `no link to ${node}`)
     return to.remote.hostedReplica(shard)
@@ -272,7 +241,7 @@ export class MemoryPeerNetwork implements PeerNetwork {
   }
 
   /** One request and its answer: each way takes the delay; fails on deadline, abort or a broken link. */
-  private exchange<T>(node: string, context: CallContext, run: (remote: MemoryPeerNetwork, self: PeerIdentity, inner: CallContext) => Promise<T>): Promise<T> {
+  exchange<T>(node: string, context: CallContext, run: (remote: MemoryPeerNetwork, self: PeerIdentity, inner: CallContext) => Promise<T>): Promise<T> {
     const to = this.linkTo(node)
     if (!to) return Promise.reject(new ReplicaError('unreachable', `no link to ${node}`))
     if (context.signal?.aborted) return Promise.reject(new ReplicaError('cancelled', 'cancelled'))
@@ -306,7 +275,7 @@ export class MemoryPeerNetwork implements PeerNetwork {
   }
 
   /** A remote scan: every page is one exchange. */
-  private async *pages<T>(node: string, context: CallContext, open: (inner: CallContext) => AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
+  async *pages<T>(node: string, context: CallContext, open: (inner: CallContext) => AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
     let iterator: AsyncIterator<readonly T[]> | undefined
     try {
       for (;;) {
@@ -322,5 +291,16 @@ export class MemoryPeerNetwork implements PeerNetwork {
     }
   }
 }
+
+/** A replica on another node of the hub. Requests are copied on the way, chunks of content are not. */
+const RemoteReplica = deriveVerbs<typeof shardVerbs, { readonly network: MemoryPeerNetwork; readonly node: string; readonly shard: ShardId }>(shardVerbs, {
+  call: verb => ({ network, node, shard }, request, context) => (
+    network.exchange(node, context, (remote, _self, inner) => verb.invoke(remote.hostedReplica(shard), structuredClone(request), inner))),
+  pages: verb => ({ network, node, shard }, request, context) => (
+    network.pages(node, context, inner => verb.invoke(network.remoteReplica(node, shard), structuredClone(request), inner))),
+  upload: verb => ({ network, node, shard }, chunks, context) => (
+    network.exchange(node, context, (remote, _self, inner) => verb.invoke(remote.hostedReplica(shard), chunks, inner))),
+  download: verb => ({ network, node, shard }, request, context) => verb.invoke(network.remoteReplica(node, shard), request, context),
+})
 
 function pairKey(a: string, b: string): string { return a < b ? `${a}|${b}` : `${b}|${a}` }

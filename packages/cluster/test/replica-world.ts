@@ -1,6 +1,6 @@
 /** Coordinators and anti-entropy of several nodes over replicas in maps, with links that can be cut, hang, lie or lag. */
-import { ReplicaError, revisionHash, shardRanges } from '@sectional/core'
-import type { CallContext, Leaf, ReplicaCheckpoint, ReplicaErrorCode, ShardId, ShardReplica } from '@sectional/core'
+import { deriveVerbs, ReplicaError, revisionHash, shardRanges, shardVerbs } from '@sectional/core'
+import type { CallContext, Leaf, ReplicaErrorCode, ShardId, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { ManualClock, SeededRandom, Turns } from '@sectional/runtime'
 import type { Log, Metrics, Runtime } from '@sectional/runtime'
@@ -186,7 +186,7 @@ export class ReplicaWorld {
 
   directory(from: string): { replica(node: string, shard: ShardId): ShardReplica; isConnected(node: string): boolean; isCatchingUp(shard: ShardId): boolean } {
     return {
-      replica: (node, shard) => faulty(this, from, node, this.#replicas.get(node)?.get(shardKey(shard))),
+      replica: (node, shard) => new FaultyReplica({ world: this, from, node, replica: this.#replicas.get(node)?.get(shardKey(shard)) }),
       isConnected: node => this.isConnected(from, node),
       isCatchingUp: shard => this.#replicas.get(from)?.get(shardKey(shard))?.catchingUp ?? false,
     }
@@ -283,27 +283,37 @@ function subscribe<T>(listeners: Set<T>, listener: T): () => void {
   return () => { listeners.delete(listener) }
 }
 
-const scans: ReadonlySet<Verb> = new Set<Verb>(['scanDocuments', 'scanChanges', 'scanPurges', 'scanLocalDocuments', 'scanDigestBucket', 'readBlob'])
+/** A replica as one node sees it on another, or on itself; `replica` undefined: there is none. */
+interface Seen { readonly world: ReplicaWorld; readonly from: string; readonly node: string; readonly replica: MemoryShardReplica | undefined }
 
-/** A replica as seen from another node: the same calls, through what is wrong between the two. */
-function faulty(world: ReplicaWorld, from: string, node: string, replica: MemoryShardReplica | undefined): ShardReplica {
-  return new Proxy({} as ShardReplica, {
-    get: (_, verb: Verb) => (...args: unknown[]) => {
-      world.calls.push({ from, node, verb })
-      const context = args.at(-1) as CallContext
-      const act = replica === undefined ? undefined : (replica[verb] as (...args: unknown[]) => unknown).bind(replica)
-      if (scans.has(verb)) return faultyPages(world, from, node, verb, () => act?.(...args) as AsyncIterable<unknown>, context)
-      return faultyCall(world, from, node, verb, async () => {
-        if (act === undefined) throw new ReplicaError('not_hosted', 'no such replica')
-        const waits = verb === 'waitForChange' && (args[0] as ReplicaCheckpoint).history !== ''
-        if (waits && world.faults.get(node)?.kind === 'refuse-waits') throw new ReplicaError('overloaded', 'so many calls wait as may')
-        return act(...args)
-      }, context)
-    },
-  })
+/** The same calls as of the replica, through what is wrong between the two nodes. */
+const FaultyReplica = deriveVerbs<typeof shardVerbs, Seen>(shardVerbs, {
+  call: verb => (seen, request, context) => noted(seen, verb.name, () => faultyCall(seen, verb.name, async () => {
+    const waits = verb.waits?.(request) ?? false
+    if (waits && seen.replica !== undefined && seen.world.faults.get(seen.node)?.kind === 'refuse-waits') {
+      throw new ReplicaError('overloaded', 'so many calls wait as may')
+    }
+    return verb.invoke(present(seen), request, context)
+  }, context)),
+  upload: verb => (seen, chunks, context) => noted(seen, verb.name, () => (
+    faultyCall(seen, verb.name, async () => verb.invoke(present(seen), chunks, context), context))),
+  pages: verb => (seen, request, context) => noted(seen, verb.name, () => (
+    faultyPages(seen, verb.name, () => verb.invoke(present(seen), request, context), context))),
+  download: verb => (seen, request, context) => noted(seen, verb.name, () => (
+    faultyPages(seen, verb.name, () => verb.invoke(present(seen), request, context), context))),
+})
+
+function noted<T>({ world, from, node }: Seen, verb: Verb, act: () => T): T {
+  world.calls.push({ from, node, verb })
+  return act()
 }
 
-async function faultyCall(world: ReplicaWorld, from: string, node: string, verb: Verb, act: () => Promise<unknown>, context: CallContext): Promise<unknown> {
+function present({ replica }: Seen): MemoryShardReplica {
+  if (replica === undefined) throw new ReplicaError('not_hosted', 'no such replica')
+  return replica
+}
+
+async function faultyCall<T>({ world, from, node }: Seen, verb: Verb, act: () => Promise<T>, context: CallContext): Promise<T> {
   const fault = world.faults.get(node)
   if (!world.isConnected(from, node)) throw new ReplicaError('unreachable', `no link from ${from} to ${node}`)
   if (from === node && fault?.kind !== 'fail') return act()
@@ -316,13 +326,14 @@ async function faultyCall(world: ReplicaWorld, from: string, node: string, verb:
   return value
 }
 
-async function* faultyPages(world: ReplicaWorld, from: string, node: string, verb: Verb, open: () => AsyncIterable<unknown>, context: CallContext): AsyncGenerator<unknown> {
+async function* faultyPages<Page>(seen: Seen, verb: Verb, open: () => AsyncIterable<Page>, context: CallContext): AsyncGenerator<Page> {
   let pages = 0
-  await faultyCall(world, from, node, verb, async () => {}, context)
+  const { world, node } = seen
+  await faultyCall(seen, verb, async () => {}, context)
   for await (const page of open()) {
     const fault = world.faults.get(node)
     if (fault?.kind === 'break-scan' && pages++ >= fault.afterPages) throw new ReplicaError('unreachable', 'the link broke during the scan')
-    yield await faultyCall(world, from, node, verb, async () => page, context)
+    yield await faultyCall(seen, verb, async () => page, context)
   }
 }
 

@@ -1,4 +1,6 @@
 export * from './contracts/shard-replica.ts'
+export { deriveVerbs, mapVerbs } from './contracts/verb-table.ts'
+export type { NamedVerb, Verb, VerbDerivation, VerbNames, VerbShape, VerbsOf, VerbTable } from './contracts/verb-table.ts'
 export * from './contracts/peer-network.ts'
 export * from './encoding/as-buffer.ts'
 export * from './encoding/text-order.ts'

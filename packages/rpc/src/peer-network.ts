@@ -1,11 +1,17 @@
 import { ReplicaError } from '@sectional/core'
-import type { CallContext, ControlPeer, ForeignMeeting, PeerHandlers, PeerIdentity, PeerNetwork, RaftMessage, ShardId, ShardReplica } from '@sectional/core'
+import type {
+  ControlPeer, ForeignMeeting, PeerHandlers, PeerIdentity, PeerNetwork, ShardId, ShardReplica,
+} from '@sectional/core'
 import type { Log, NetworkAddress, NetworkListener, Runtime } from '@sectional/runtime'
 import { ControlClient } from './control/control-client.ts'
-import { guestVerbs, prepareControlCall } from './control/control-service.ts'
-import { status } from './control/control-verbs.ts'
+import { status } from './control/control-codecs.ts'
+import { controlCallClass, guestVerbs, prepareControlCall } from './control/control-service.ts'
+import { decodeRaft } from './control/raft-codec.ts'
+import { RaftSender } from './control/raft-sender.ts'
 import { defaultLimits } from './link/limits.ts'
 import type { RpcLimits } from './link/limits.ts'
+import type { CallClass } from './link/call-budget.ts'
+import type { Caller } from './link/caller.ts'
 import type { Work } from './link/calls-served.ts'
 import { checkClusterSecret, instanceBytes } from './link/handshake.ts'
 import type { LinkIdentity } from './link/handshake.ts'
@@ -15,10 +21,9 @@ import { RpcMetrics } from './link/rpc-metrics.ts'
 import type { PayloadReader } from './schema/payload.ts'
 import { ProtocolError } from './schema/schema.ts'
 import type { WireMessage } from './schema/schema.ts'
-import type { StreamVerb, Verb } from './schema/verb.ts'
+import { encodeShard } from './shard/record-codec.ts'
 import { RemoteReplica } from './shard/remote-replica.ts'
-import type { Caller } from './shard/remote-replica.ts'
-import { prepareShardCall } from './shard/shard-service.ts'
+import { prepareShardCall, shardCallClass } from './shard/shard-service.ts'
 
 export interface PeerNetworkOptions {
   readonly runtime: Runtime
@@ -51,6 +56,7 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
   readonly #limits: RpcLimits
   readonly #metrics: RpcMetrics
   readonly #links: PeerLinks
+  readonly #raft: RaftSender
   #handlers: PeerHandlers | undefined
   #listener: NetworkListener | undefined
 
@@ -59,6 +65,7 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
     this.#options = options
     this.#limits = Object.freeze({ ...defaultLimits, ...options.limits })
     this.#metrics = new RpcMetrics(runtime.metrics)
+    this.#raft = new RaftSender(this.#limits, this.#metrics, log)
     const instance = Buffer.from(runtime.random.bytes(instanceBytes)).toString('hex')
     this.#links = new PeerLinks({
       runtime, log, secret,
@@ -98,10 +105,12 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
   onForeign(listener: (meeting: ForeignMeeting) => void): () => void { return this.#links.onForeign(listener) }
 
   control(node: string): ControlPeer {
-    return new ControlClient(this.#caller(node), message => { this.#sendRaft(node, message) })
+    return new ControlClient(this.#caller(node), message => { this.#raft.send(this.#links.best(node), message) })
   }
 
-  replica(node: string, shard: ShardId): ShardReplica { return new RemoteReplica(this.#caller(node), shard) }
+  replica(node: string, shard: ShardId): ShardReplica { return new RemoteReplica({ caller: this.#caller(node), shard: encodeShard(shard) }) }
+
+  classOf(call: WireMessage): CallClass { return shardCallClass(call) ?? controlCallClass(call) ?? 'data' }
 
   prepare(peer: LinkIdentity, call: WireMessage, payload: PayloadReader): Work {
     const handlers = this.#handlers
@@ -124,7 +133,9 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
     }
   }
 
-  receiveRaft(peer: LinkIdentity, message: RaftMessage): void {
+  receiveRaft(peer: LinkIdentity, wire: WireMessage, payload: PayloadReader): void {
+    const message = decodeRaft(wire, payload)
+    payload.finish()
     const reason = peer.clusterId === null ? 'the node was not admitted' : message.from !== peer.node ? `it claims to be from ${message.from}` : null
     if (reason !== null) return this.#options.log.warn({ peer: peer.node, type: message.type, reason }, 'a consensus message was dropped')
     this.#handlers?.control(peer).sendRaft(message)
@@ -139,29 +150,21 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
         : new ReplicaError('unreachable', `no link to ${node} is open`, { nothingDone: true })
     }
     return {
-      call: async <Request, Reply>(verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext) => (
-        link().call(verb, shard, request, context)),
-      upload: async <Reply>(verb: Verb<void, Reply>, shard: ShardId, chunks: AsyncIterable<Uint8Array>, context: CallContext) => (
-        link().upload(verb, shard, chunks, context)),
-      scan: <Request, Row>(verb: StreamVerb<Request, Row>, shard: ShardId, request: Request, context: CallContext) => ({
+      call: async (verb, shard, request, context) => link().call(verb, shard, request, context),
+      upload: async (verb, shard, chunks, context) => link().upload(verb, shard, chunks, context),
+      scan: (verb, shard, request, context) => ({
         [Symbol.asyncIterator]: () => {
           try {
             return link().scan(verb, shard, request, context)
           } catch (error) {
-            return failedIterator<readonly Row[]>(error)
+            return failedIterator(error)
           }
         },
       }),
     }
   }
-
-  #sendRaft(node: string, message: RaftMessage): void {
-    const link = this.#links.best(node)
-    if (link) link.sendRaft(message)
-    else this.#metrics.raftDropped()
-  }
 }
 
-function failedIterator<T>(error: unknown): AsyncIterator<T> {
+function failedIterator(error: unknown): AsyncIterator<never> {
   return { next: () => Promise.reject(error), return: async () => ({ done: true, value: undefined }) }
 }

@@ -55,7 +55,7 @@ export async function compareDigests(comparison: DigestComparison): Promise<Comp
 /** Reads both sides in the order of ids, a page at a time, and copies what differs. */
 async function joinDocuments(comparison: DigestComparison, first: Side, second: Side, repaired: Set<string>): Promise<void> {
   const sides = [first, second] as const
-  const rows = sides.map(({ replica, call }) => eachRow(replica.scanDigestBucket(1, 0, call)))
+  const rows = sides.map(({ replica, call }) => eachRow(replica.scanDigestBucket({ bucketCount: 1, bucket: 0 }, call)))
   const differing: [DocumentLeaves[], DocumentLeaves[]] = [[], []]
   const copy = async (): Promise<void> => {
     const [ofFirst, ofSecond] = [differing[0].splice(0), differing[1].splice(0)]
@@ -95,7 +95,9 @@ function compareIds(a: string, b: string): number {
 
 async function readBucket({ replica, call }: Side, buckets: number, bucket: number): Promise<Map<string, DocumentLeaves>> {
   const documents = new Map<string, DocumentLeaves>()
-  for await (const page of replica.scanDigestBucket(buckets, bucket, call)) for (const document of page) documents.set(document.id, document)
+  for await (const page of replica.scanDigestBucket({ bucketCount: buckets, bucket }, call)) {
+    for (const document of page) documents.set(document.id, document)
+  }
   return documents
 }
 

@@ -14,7 +14,7 @@ export function namedBlobs(items: readonly WithAttachments[]): string[] {
 
 /** Copies one blob: a chunk at a time, however large it is. */
 export async function copyBlob(source: ShardReplica, target: ShardReplica, hash: string, call: CallContext): Promise<void> {
-  const written = await target.writeBlob(source.readBlob(hash, null, call), call)
+  const written = await target.writeBlob(source.readBlob({ hash, span: null }, call), call)
   if (written.hash !== hash) throw new ReplicaError('damaged_blob', `the blob ${hash} arrived as ${written.hash}`)
 }
 

@@ -156,7 +156,7 @@ describe('content of attachments', () => {
       expect((await read(world, coordinator)).equals(content)).to.equal(true)
       await coordinator.stop()
       world.calls.length = 0
-      expect((await all(world.store('a').readBlob(hash, null, plainCall))).equals(content)).to.equal(true)
+      expect((await all(world.store('a').readBlob({ hash, span: null }, plainCall))).equals(content)).to.equal(true)
     })
   }
 
@@ -169,7 +169,7 @@ describe('content of attachments', () => {
       const got = await all(coordinator.readBlob(world.db, 'x', record, span, request()))
       expect(got.equals(content.subarray(span?.start ?? 0, span?.end))).to.equal(true)
       await coordinator.stop()
-      expect((await all(world.store('a').readBlob(hash, null, plainCall))).equals(content)).to.equal(true)
+      expect((await all(world.store('a').readBlob({ hash, span: null }, plainCall))).equals(content)).to.equal(true)
     })
   }
 

@@ -12,12 +12,13 @@ import { RevisionTree } from '../revisions/revision-tree.ts'
 import { extendTrail, followTrail } from '../sequences/sequence-trail.ts'
 import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
 import type {
-  AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentEdit, DocumentLeaves, DocumentRevision, DocumentRow,
-  DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo,
-  PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow, ReplicaCheckpoint, ReplicaDiff, ReplicaErrorCode, ReplicaInfo,
-  ScanChangesRequest, TimeSpan, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsReply,
-  StoreRevisionsRequest, UpdateDocumentsReply, UpdateDocumentsRequest,
-  TrailPoint, UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
+  AttachmentRecord, CallContext, ChangeRow, CountDocumentsRequest, DiffRevisionsRequest, DigestBuckets, DocumentEdit,
+  DocumentLeaves, DocumentRevision, DocumentRow, DocumentSnapshot, EditOutcome, IdBound, LocalDocument,
+  OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply,
+  PurgeDocumentsRequest, PurgeRow, ReadBlobRequest, ReplicaCheckpoint, ReplicaDiff, ReplicaErrorCode, ReplicaInfo,
+  ScanChangesRequest, ScanDigestBucketRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica,
+  StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, TrailPoint, UpdateDocumentsReply, UpdateDocumentsRequest,
+  UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
 } from '../contracts/shard-replica.ts'
 import { fittingFirst, openedBytes, ReplicaError } from '../contracts/shard-replica.ts'
 
@@ -131,7 +132,7 @@ export class MemoryShardReplica implements ShardReplica {
     return { rivals }
   }
 
-  async diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly ReplicaDiff[]> {
+  async diffRevisions(requests: readonly DiffRevisionsRequest[], context: CallContext): Promise<readonly ReplicaDiff[]> {
     this.#check(context)
     return requests.map(({ id, revisions }) => {
       const tree = this.#tree(id)
@@ -152,7 +153,7 @@ export class MemoryShardReplica implements ShardReplica {
     return this.#pages(request.descending ? rows.reverse() : rows, request.limit, context)
   }
 
-  async countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number> {
+  async countDocuments(request: CountDocumentsRequest, context: CallContext): Promise<number> {
     this.#check(context)
     const { before, descending } = request
     if (before === undefined) return this.#live().length
@@ -326,7 +327,7 @@ export class MemoryShardReplica implements ShardReplica {
     })
   }
 
-  scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncIterable<readonly DocumentLeaves[]> {
+  scanDigestBucket({ bucketCount, bucket }: ScanDigestBucketRequest, context: CallContext): AsyncIterable<readonly DocumentLeaves[]> {
     return this.#pages(this.#bucket(bucketCount, bucket), undefined, context)
   }
 
@@ -341,7 +342,7 @@ export class MemoryShardReplica implements ShardReplica {
     return { hash, length: blob.length }
   }
 
-  async* readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncGenerator<Uint8Array> {
+  async* readBlob({ hash, span }: ReadBlobRequest, context: CallContext): AsyncGenerator<Uint8Array> {
     this.#check(context)
     const blob = this.#blobs.get(hash)
     if (blob === undefined) throw new ReplicaError('missing_blob', `there is no blob ${hash}`)

@@ -47,7 +47,7 @@ export function blobCases(fixture: ReplicaFixture): void {
 
     it('may be left in the middle of reading', async () => {
       const { hash } = await fixture.replica.writeBlob(stream(Buffer.alloc(3_000_000, 'x')), context)
-      for await (const chunk of fixture.replica.readBlob(hash, null, context)) {
+      for await (const chunk of fixture.replica.readBlob({ hash, span: null }, context)) {
         assert(chunk.length > 0)
         break
       }
@@ -102,7 +102,7 @@ export function attachmentCases(fixture: ReplicaFixture): void {
       const [opened] = await fixture.openRevisions('doc', 'leaves')
       assert(opened?.kind === 'found')
       const other = await fixture.another()
-      await other.writeBlob(fixture.replica.readBlob(attachment.blob, null, context), context)
+      await other.writeBlob(fixture.replica.readBlob({ hash: attachment.blob, span: null }, context), context)
       await other.storeRevisions({ revisions: [opened.revision], revsLimit }, context)
       assert.deepEqual((await fixture.open('doc', other)).attachments, [{ ...attachment, revpos: 2 }])
       assert.equal((await read(other, attachment.blob)).toString(), 'content')
@@ -148,7 +148,7 @@ async function* stream(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
 async function read(replica: ShardReplica, hash: string, start?: number, end?: number): Promise<Buffer> {
   const span = start === undefined || end === undefined ? null : { start, end }
   const chunks: Uint8Array[] = []
-  for await (const chunk of replica.readBlob(hash, span, context)) chunks.push(chunk)
+  for await (const chunk of replica.readBlob({ hash, span }, context)) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
 

@@ -36,7 +36,7 @@ export function callCases(fixture: ReplicaFixture): void {
       await assertFails(replica.digestDocuments(1, other), 'other_history')
       await assertFails(collect(replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, other)), 'other_history')
       await assertFails(collect(replica.scanPurges(0, other)), 'other_history')
-      await assertFails(collect(replica.scanDigestBucket(1, 0, other)), 'other_history')
+      await assertFails(collect(replica.scanDigestBucket({ bucketCount: 1, bucket: 0 }, other)), 'other_history')
       await assertFails(replica.updateDocuments({ edits: [documentEdit('new', {})], revsLimit }, other), 'other_history')
       await assertFails(replica.storeRevisions({ revisions: [revision('new', 1, ['aa'])], revsLimit, checkpoint: at }, other), 'other_history')
       await assertFails(replica.storeRevisions({ revisions: [], revsLimit, checkpoint: at }, other), 'other_history')

@@ -106,14 +106,14 @@ export function digestCases(fixture: ReplicaFixture): void {
       const theirs = await other.digestDocuments(bucketCount, context)
       const differing = mine.flatMap((digest, bucket) => digest === theirs[bucket] ? [] : [bucket])
       assert.equal(differing.length, 1)
-      const rows = await collect(fixture.replica.scanDigestBucket(bucketCount, differing[0]!, context))
+      const rows = await collect(fixture.replica.scanDigestBucket({ bucketCount, bucket: differing[0]! }, context))
       assert.deepEqual(rows.find(row => row.id === 'doc7')?.leaves.map(leaf => leaf.revision), ['1-bb', '1-aa'])
     })
 
     it('list their documents in the byte order of ids', async () => {
       const ids = ['a', 'Z', 'b0', 'b', 'é', '\u{1F600}', '\uFFFD', '~']
       await fixture.edits(ids.map(id => documentEdit(id, {})))
-      const rows = await collect(fixture.replica.scanDigestBucket(1, 0, context))
+      const rows = await collect(fixture.replica.scanDigestBucket({ bucketCount: 1, bucket: 0 }, context))
       assert.deepEqual(rows.map(row => row.id), ids.toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other))))
     })
 
@@ -128,7 +128,7 @@ export function digestCases(fixture: ReplicaFixture): void {
       await fixture.store(...Array.from({ length: 50 }, (_, i) => revision(`doc${i}`, 1, ['aa'], { deleted: i % 2 === 0 })))
       const seen: string[] = []
       for (let bucket = 0; bucket < bucketCount; bucket++) {
-        for (const row of await collect(fixture.replica.scanDigestBucket(bucketCount, bucket, context))) {
+        for (const row of await collect(fixture.replica.scanDigestBucket({ bucketCount, bucket }, context))) {
           seen.push(row.id)
           assert.deepEqual(row.leaves, (await fixture.open(row.id)).leaves)
         }

@@ -1,6 +1,6 @@
 import type { CallContext, ControlPeer, JoinReply, JoinRequest, NodeQuestion, PeerStatus, ProposeReply, RaftMessage } from '@sectional/core'
-import type { Caller } from '../shard/remote-replica.ts'
-import * as verbs from './control-verbs.ts'
+import type { Caller } from '../link/caller.ts'
+import * as codecs from './control-codecs.ts'
 
 /** The control side of another node. */
 export class ControlClient implements ControlPeer {
@@ -15,18 +15,18 @@ export class ControlClient implements ControlPeer {
   sendRaft(message: RaftMessage): void { this.#sendRaft(message) }
 
   status(context: CallContext): Promise<PeerStatus> {
-    return this.#caller.call(verbs.status, null, undefined, context)
+    return this.#caller.call(codecs.status, null, undefined, context)
   }
 
   join(request: JoinRequest, context: CallContext): Promise<JoinReply> {
-    return this.#caller.call(verbs.join, null, request, context)
+    return this.#caller.call(codecs.join, null, request, context)
   }
 
   propose(command: unknown, context: CallContext): Promise<ProposeReply> {
-    return this.#caller.call(verbs.propose, null, command, context)
+    return this.#caller.call(codecs.propose, null, command, context)
   }
 
   ask(question: NodeQuestion, argument: unknown, context: CallContext): Promise<unknown> {
-    return this.#caller.call(verbs.ask, null, { question, argument }, context)
+    return this.#caller.call(codecs.ask, null, { question, argument }, context)
   }
 }

@@ -1,25 +1,13 @@
 /**
- * Calls of one link are counted in three classes, each with a bound of its own, so that no class can use up the room of another:
- * however many changes feeds wait on a peer, it is read, written to and asked about metadata as before.
+ * Calls of one link are counted in three classes, each with a bound of its own, so that no class can use up the room of
+ * another: however many changes feeds wait on a peer, it is read, written to and asked about metadata as before.
  */
 import { ReplicaError } from '@sectional/core'
-import * as controlVerbs from '../control/control-verbs.ts'
-import type { WireMessage } from '../schema/schema.ts'
-import { waitForChange } from '../shard/shard-verbs.ts'
 
 export type CallClass = 'data' | 'wait' | 'control'
 
 /** The most calls of each class that may be open at a time. */
 export type CallLimits = Readonly<Record<CallClass, number>>
-
-const controlNames: ReadonlySet<string> = new Set(Object.values(controlVerbs).map(verb => verb.name))
-
-/** @param request the verb's own message, the same at both ends of the link */
-export function callClass(verb: string, request: WireMessage): CallClass {
-  // Who has seen no life of the replica is told at once where it stands, so that call does not wait.
-  if (verb === waitForChange.name) return request.seen?.history ? 'wait' : 'data'
-  return controlNames.has(verb) ? 'control' : 'data'
-}
 
 export class CallBudget {
   readonly #limits: CallLimits
@@ -27,7 +15,10 @@ export class CallBudget {
 
   constructor(limits: CallLimits) { this.#limits = limits }
 
-  /** @throws ReplicaError `overloaded` when no call of the class has room; `describe` says what would have been one too many */
+  /**
+   * @throws ReplicaError `overloaded` when no call of the class has room; `describe` says what would have been one too
+   *   many
+   */
   check(kind: CallClass, describe: (limit: number) => string): void {
     const limit = this.#limits[kind]
     if (this.#open[kind] >= limit) throw new ReplicaError('overloaded', describe(limit))

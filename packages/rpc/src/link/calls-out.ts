@@ -1,5 +1,5 @@
-import { ReplicaError } from '@sectional/core'
-import type { CallContext, ReplicaErrorCode, ShardId } from '@sectional/core'
+import { ReplicaError, replicaErrorCodes } from '@sectional/core'
+import type { CallContext, ReplicaErrorCode } from '@sectional/core'
 import type { Clock, Timer } from '@sectional/runtime'
 import type { OutgoingMessage } from '../frame/frame-codec.ts'
 import type { Outbox } from '../frame/outbox.ts'
@@ -8,14 +8,15 @@ import type { RpcMetrics } from './rpc-metrics.ts'
 import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { messageHeaderType, ProtocolError, required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
-import type { Verb } from '../schema/verb.ts'
-import { encodeShard } from '../shard/document-codec.ts'
-import { CallBudget, callClass } from './call-budget.ts'
+import { CallBudget } from './call-budget.ts'
 import type { CallClass } from './call-budget.ts'
+import type { WireCall } from './wire-verb.ts'
 
 /** A call or stream that waits for messages of the peer. */
 export interface Exchange {
   readonly verb: string
+  /** The budget that it counts in. */
+  readonly kind: CallClass
   /** @throws ProtocolError when the message is not one that this exchange waits for */
   receive(content: string, message: WireMessage, payload: PayloadReader): void
   fail(error: ReplicaError): void
@@ -26,15 +27,13 @@ const maxTimerMs = 2 ** 31 - 1
 
 export function timerMs(timeoutMs: number): number { return Math.min(timeoutMs, maxTimerMs) }
 
-const replicaErrorCodes: ReadonlySet<string> = new Set<ReplicaErrorCode>(
-  ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'other_history', 'position_expired', 'overloaded', 'storage',
-    'closed', 'protocol', 'missing_blob', 'damaged_blob'])
+const knownCodes: ReadonlySet<string> = new Set(replicaErrorCodes)
 
 const notSent = { nothingDone: true } as const
 
 /** The peer's answer to a call that failed there. */
 export function failureError(failure: WireMessage): ReplicaError {
-  return replicaErrorCodes.has(failure.code)
+  return knownCodes.has(failure.code)
     ? new ReplicaError(failure.code as ReplicaErrorCode, failure.reason, { ...(failure.nothingDone && { nothingDone: true }) })
     : new ReplicaError('protocol', `the peer failed with the unknown code ${failure.code}: ${failure.reason}`)
 }
@@ -57,7 +56,7 @@ export interface CallsOutOptions {
 /** The calls of this node on one link, by id. */
 export class CallsOut {
   readonly options: CallsOutOptions
-  readonly #exchanges = new Map<number, { readonly exchange: Exchange; readonly kind: CallClass }>()
+  readonly #exchanges = new Map<number, Exchange>()
   readonly #budget: CallBudget
   #lastId = 0
   #closed: ReplicaError | undefined
@@ -70,32 +69,37 @@ export class CallsOut {
 
   get size(): number { return this.#exchanges.size }
 
-  call<Request, Reply>(verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext): Promise<Reply> {
+  /** @param shard the message that names the shard; null: the call is about none */
+  call<Request, Reply>(verb: WireCall<Request, Reply>, shard: object | null, request: Request, context: CallContext): Promise<Reply> {
     return new Promise((resolve, reject) => { new PendingCall(this, verb, shard, request, context, resolve, reject) })
   }
 
   /**
-   * Sends the call; its id.
+   * Sends the call.
+   *
+   * @param shard the message that names the shard; null: the call is about none
    * @param request the verb's message
+   * @returns the call's id
    * @throws ReplicaError when it may not begin
    */
-  begin(exchange: Exchange, shard: ShardId | null, request: object, payload: PayloadWriter, context: CallContext): number {
+  begin(exchange: Exchange, shard: object | null, request: object, payload: PayloadWriter, context: CallContext): number {
     const { limits, outbox, peerNode } = this.options
     if (this.#closed) throw new ReplicaError(this.#closed.code, this.#closed.message, notSent)
     if (context.signal?.aborted) throw new ReplicaError('cancelled', `${exchange.verb} was cancelled`, notSent)
     if (!(context.timeoutMs > 0)) throw new ReplicaError('timeout', `no time is left for ${exchange.verb}`, notSent)
-    const kind = callClass(exchange.verb, request)
+    const { kind } = exchange
     this.#budget.check(kind, limit => `${limit} ${kind} calls wait for ${peerNode}`)
     const { queuedBytes } = outbox
     if (queuedBytes > limits.maxQueuedBytes) throw new ReplicaError('overloaded', `${queuedBytes} bytes wait to be sent to ${peerNode}`)
     const id = this.#nextId()
-    const call = { timeoutMs: timerMs(context.timeoutMs), requestId: context.requestId, history: context.history, shard: shard && encodeShard(shard), [exchange.verb]: request }
+    const { requestId, history } = context
+    const call = { timeoutMs: timerMs(context.timeoutMs), requestId, history, shard, [exchange.verb]: request }
     const message = encodeMessage({ id, call }, payload)
     if (message.bytes > limits.maxMessageBytes) {
       const reason = `${exchange.verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: send it in parts`
       throw new ReplicaError('protocol', reason, notSent)
     }
-    this.#exchanges.set(id, { exchange, kind })
+    this.#exchanges.set(id, exchange)
     this.#budget.begin(kind)
     outbox.add(message)
     return id
@@ -103,7 +107,7 @@ export class CallsOut {
 
   /** A message about one of this node's calls. Answers to calls that ended here meanwhile are dropped. */
   receive(id: number, content: string, message: WireMessage, payload: PayloadReader): void {
-    this.#exchanges.get(id)?.exchange.receive(content, message, payload)
+    this.#exchanges.get(id)?.receive(content, message, payload)
   }
 
   send(header: object): void { this.options.outbox.add(encodeMessage(header, undefined)) }
@@ -120,7 +124,7 @@ export class CallsOut {
   /** Fails what waits and whatever is begun later. */
   close(error: ReplicaError): void {
     this.#closed = error
-    for (const { exchange } of [...this.#exchanges.values()]) exchange.fail(error)
+    for (const exchange of [...this.#exchanges.values()]) exchange.fail(error)
     this.#exchanges.clear()
   }
 
@@ -132,8 +136,9 @@ export class CallsOut {
 }
 
 class PendingCall<Request, Reply> implements Exchange {
+  readonly kind: CallClass
   readonly #calls: CallsOut
-  readonly #verb: Verb<Request, Reply>
+  readonly #verb: WireCall<Request, Reply>
   readonly #context: CallContext
   readonly #resolve: (reply: Reply) => void
   readonly #reject: (error: ReplicaError) => void
@@ -142,10 +147,11 @@ class PendingCall<Request, Reply> implements Exchange {
   readonly #timer: Timer | undefined
 
   constructor(
-    calls: CallsOut, verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext,
+    calls: CallsOut, verb: WireCall<Request, Reply>, shard: object | null, request: Request, context: CallContext,
     resolve: (reply: Reply) => void, reject: (error: ReplicaError) => void,
   ) {
     const { clock } = calls.options
+    this.kind = verb.classOf(request)
     this.#calls = calls
     this.#verb = verb
     this.#context = context

@@ -7,7 +7,7 @@ import type { RpcMetrics } from './rpc-metrics.ts'
 import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { ProtocolError } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
-import { CallBudget, callClass } from './call-budget.ts'
+import { CallBudget } from './call-budget.ts'
 import type { CallClass } from './call-budget.ts'
 import { encodeMessage } from './calls-out.ts'
 import { ChunkQueue } from './chunk-queue.ts'
@@ -29,6 +29,8 @@ export interface CallsServedOptions {
   readonly limits: RpcLimits
   readonly metrics: RpcMetrics
   readonly log: Log
+  /** The budget that a call counts in. @throws ProtocolError for a malformed request */
+  readonly classOf: (call: WireMessage) => CallClass
   /** @throws ProtocolError for a malformed request, ReplicaError for one that cannot be served here */
   readonly prepare: (call: WireMessage, payload: PayloadReader) => Work
 }
@@ -54,14 +56,15 @@ export class CallsServed {
 
   /** @throws ProtocolError when the id is in use */
   begin(id: number, call: WireMessage, payload: PayloadReader): void {
-    const { limits, prepare } = this.options
+    const { limits, classOf, prepare } = this.options
     if (this.#calls.has(id)) throw new ProtocolError(`call ${id} began twice`)
     const verb: string = call.verb ?? 'unknown'
     const bytes = payload.left
-    const kind = callClass(verb, call[verb] ?? {})
+    let kind: CallClass
     let work: Work
     try {
       if (this.#refusing) throw new ReplicaError('unreachable', stopping, { nothingDone: true })
+      kind = classOf(call)
       this.#budget.check(kind, limit => `this node already serves ${limit} ${kind} calls of its peer, as many as it may`)
       if (this.#payloadBytes > 0 && this.#payloadBytes + bytes > limits.maxServedBytes) {
         throw new ReplicaError('overloaded', `this node already serves calls of its peer with ${this.#payloadBytes} bytes, at most ${limits.maxServedBytes} are allowed`)

@@ -1,36 +1,36 @@
 import { ReplicaError } from '@sectional/core'
-import type { CallContext, RaftMessage, ReplicaErrorCode, ShardId } from '@sectional/core'
+import type { CallContext, ReplicaErrorCode } from '@sectional/core'
 import type { Clock, Connection, Log, Timer } from '@sectional/runtime'
-import { decodeRaft, encodeRaft } from '../control/raft-codec.ts'
 import { FrameDecoder, FrameEncoder } from '../frame/frame-codec.ts'
-import type { RawMessage } from '../frame/frame-codec.ts'
+import type { OutgoingMessage, RawMessage } from '../frame/frame-codec.ts'
 import { Outbox } from '../frame/outbox.ts'
 import type { RpcLimits } from './limits.ts'
 import type { RpcMetrics } from './rpc-metrics.ts'
-import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
+import { PayloadReader } from '../schema/payload.ts'
 import { messageHeaderType, ProtocolError } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
-import type { StreamVerb, Verb } from '../schema/verb.ts'
+import type { CallClass } from './call-budget.ts'
 import { CallsOut, encodeMessage } from './calls-out.ts'
 import { CallsServed } from './calls-served.ts'
 import type { Work } from './calls-served.ts'
 import type { Established, LinkIdentity } from './handshake.ts'
 import { ScanReader } from './scan-reader.ts'
 import { sendUpload } from './upload.ts'
+import type { WireCall, WireScan, WireUpload } from './wire-verb.ts'
 
 /** New work is refused above `maxQueuedBytes`; a peer for which even the refusals pile up to this many times as much is cut off. */
 const unreadFactorMax = 2
-
-/** Peers of an earlier version of the protocol know no pieces of snapshots, and not what is in them. */
-const snapshotPiecesVersion = 2
 
 /** What this node offers on its links. */
 export interface LinkService {
   /** Resolves with whether the far end of a link answers within so many milliseconds. */
   probe(link: PeerLink, timeoutMs: number): Promise<boolean>
+  /** The budget that a call of the peer counts in (see `CallsServedOptions.classOf`). @throws ProtocolError */
+  classOf(call: WireMessage): CallClass
   /** @throws ProtocolError, ReplicaError (see `CallsServedOptions.prepare`) */
   prepare(peer: LinkIdentity, call: WireMessage, payload: PayloadReader): Work
-  receiveRaft(peer: LinkIdentity, message: RaftMessage): void
+  /** A consensus message, as it came. @throws ProtocolError */
+  receiveRaft(peer: LinkIdentity, message: WireMessage, payload: PayloadReader): void
 }
 
 export interface PeerLinkOptions {
@@ -79,7 +79,9 @@ export class PeerLink {
     const outbox = this.#outbox
     this.#callsOut = new CallsOut({ peerNode: this.peer.node, outbox, clock, limits, metrics, onIdle: () => options.onQuiet(this) })
     this.#callsServed = new CallsServed({
-      outbox, clock, limits, metrics, log, prepare: (call, payload) => service.prepare(this.peer, call, payload),
+      outbox, clock, limits, metrics, log,
+      classOf: call => service.classOf(call),
+      prepare: (call, payload) => service.prepare(this.peer, call, payload),
     })
     this.#lastReceivedMs = this.#lastTickMs = clock.monotonic()
     this.#heartbeat = clock.setTimer(limits.heartbeatMs, this.#tick)
@@ -90,35 +92,26 @@ export class PeerLink {
   /** False once closed, or once both ends have said that they begin nothing more here, or once either end stops. */
   get usable(): boolean { return !this.#closed && !this.#retired && !this.#stoppingSent }
 
-  call<Request, Reply>(verb: Verb<Request, Reply>, shard: ShardId | null, request: Request, context: CallContext): Promise<Reply> {
+  call<Request, Reply>(verb: WireCall<Request, Reply>, shard: object | null, request: Request, context: CallContext): Promise<Reply> {
     return this.#callsOut.call(verb, shard, request, context)
   }
 
-  scan<Request, Row>(verb: StreamVerb<Request, Row>, shard: ShardId, request: Request, context: CallContext): AsyncIterator<readonly Row[]> {
+  scan<Request, Row>(verb: WireScan<Request, Row>, shard: object, request: Request, context: CallContext): AsyncIterator<readonly Row[]> {
     return new ScanReader(this.#callsOut, verb, shard, request, context)
   }
 
-  upload<Reply>(verb: Verb<void, Reply>, shard: ShardId, chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<Reply> {
+  upload<Reply>(verb: WireUpload<Reply>, shard: object, chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<Reply> {
     return sendUpload(this.#callsOut, verb, shard, chunks, context)
   }
 
-  /** Sends, or drops the message when too much waits already: consensus sends it again. */
-  sendRaft(message: RaftMessage): void {
-    const { limits, metrics, log } = this.#options
-    if (this.#closed || this.#outbox.queuedBytes > limits.maxRaftQueuedBytes) return metrics.raftDropped()
-    if (message.type === 'snapshot' && this.#options.established.version < snapshotPiecesVersion) {
-      log.warn({ peer: this.peer.node }, 'a peer needs a snapshot of the metadata, which its older program cannot read: upgrade it')
-      return metrics.raftDropped()
-    }
-    const payload = new PayloadWriter()
-    const outgoing = encodeMessage({ raft: encodeRaft(message, payload) }, payload)
-    if (outgoing.bytes > limits.maxMessageBytes) {
-      const fields = { peer: this.peer.node, type: message.type, bytes: outgoing.bytes, limitBytes: limits.maxMessageBytes }
-      log.error(fields, 'a consensus message is over the limit and cannot be sent')
-      return metrics.raftDropped()
-    }
-    this.#outbox.add(outgoing)
-  }
+  /** The version of the protocol that both ends speak. */
+  get version(): number { return this.#options.established.version }
+
+  /** False: messages that are no calls are to be dropped, because too much waits to be sent already. */
+  get takesOneWay(): boolean { return !this.#closed && this.#outbox.queuedBytes <= this.#options.limits.maxRaftQueuedBytes }
+
+  /** Sends a message that is no call and gets no answer. */
+  sendOneWay(message: OutgoingMessage): void { if (!this.#closed) this.#outbox.add(message) }
 
   /** One frame of the connection. Never throws: whatever is wrong with it ends the link. */
   receive(frame: Uint8Array): void {
@@ -198,17 +191,11 @@ export class PeerLink {
       case 'credit': return this.#callsServed.credit(message.id, message.credit.pages, message.credit.bytes)
       case 'chunk': return this.#callsServed.chunk(message.id, payload.rest(), message.chunk.last)
       case 'reply': case 'failure': case 'page': case 'end': case 'grant': return this.#callsOut.receive(message.id, content, message[content], payload)
-      case 'raft': return this.#receiveRaft(message.raft, payload)
+      case 'raft': return this.#options.service.receiveRaft(this.peer, message.raft, payload)
       case 'heartbeat': return
       case 'retire': return message.retire.stopping ? this.#receiveStopping() : this.#receiveRetire()
       default: throw new ProtocolError('a message of no known content')
     }
-  }
-
-  #receiveRaft(wire: WireMessage, payload: PayloadReader): void {
-    const message = decodeRaft(wire, payload)
-    payload.finish()
-    this.#options.service.receiveRaft(this.peer, message)
   }
 
   #receiveStopping(): void {

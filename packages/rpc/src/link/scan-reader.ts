@@ -1,12 +1,12 @@
 import { ReplicaError } from '@sectional/core'
-import type { CallContext, ShardId } from '@sectional/core'
+import type { CallContext } from '@sectional/core'
 import type { Timer } from '@sectional/runtime'
 import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { ProtocolError, required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
-import type { StreamVerb } from '../schema/verb.ts'
 import { failureError, timerMs } from './calls-out.ts'
 import type { CallsOut, Exchange } from './calls-out.ts'
+import type { WireScan } from './wire-verb.ts'
 
 interface Waiter<Row> {
   resolve(result: IteratorResult<readonly Row[]>): void
@@ -21,9 +21,10 @@ interface KeptPage<Row> { readonly rows: readonly Row[]; readonly bytes: number 
  * each page, not the whole scan, so that a slow reader is no error.
  */
 export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], undefined>, Exchange {
+  readonly kind = 'data'
   readonly #calls: CallsOut
-  readonly #streamVerb: StreamVerb<Request, Row>
-  readonly #shard: ShardId
+  readonly #verb: WireScan<Request, Row>
+  readonly #shard: object
   readonly #request: Request
   readonly #context: CallContext
   #state: 'new' | 'open' | 'ended' = 'new'
@@ -35,15 +36,16 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
   #waiter: Waiter<Row> | undefined
   #timer: Timer | undefined
 
-  constructor(calls: CallsOut, verb: StreamVerb<Request, Row>, shard: ShardId, request: Request, context: CallContext) {
+  /** @param shard the message that names the shard */
+  constructor(calls: CallsOut, verb: WireScan<Request, Row>, shard: object, request: Request, context: CallContext) {
     this.#calls = calls
-    this.#streamVerb = verb
+    this.#verb = verb
     this.#shard = shard
     this.#request = request
     this.#context = context
   }
 
-  get verb(): string { return this.#streamVerb.name }
+  get verb(): string { return this.#verb.name }
 
   next(): Promise<IteratorResult<readonly Row[], undefined>> {
     return new Promise((resolve, reject) => {
@@ -99,7 +101,7 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
     this.#startedMs = clock.monotonic()
     this.#state = 'open'
     try {
-      this.#id = this.#calls.begin(this, this.#shard, this.#streamVerb.encodeRequest(this.#request), new PayloadWriter(), this.#context)
+      this.#id = this.#calls.begin(this, this.#shard, this.#verb.encodeRequest(this.#request), new PayloadWriter(), this.#context)
       this.#context.signal?.addEventListener('abort', this.#aborted, { once: true })
     } catch (error) {
       if (!(error instanceof ReplicaError)) throw error
@@ -110,10 +112,10 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
   #received(message: WireMessage, payload: PayloadReader): void {
     const { streamPages, streamBytes } = this.#calls.options.limits
     if (this.#pages.length >= streamPages || this.#keptBytes >= streamBytes) throw new ProtocolError(`${this.verb} went over its credit`)
-    if (message.rows !== this.#streamVerb.rows) throw new ProtocolError(`${this.verb} was answered with rows of another kind`)
+    if (message.rows !== this.#verb.rows) throw new ProtocolError(`${this.verb} was answered with rows of another kind`)
     const bytes = payload.left
-    const wireRows: readonly WireMessage[] = required(message[this.#streamVerb.rows], 'rows').rows
-    const rows = wireRows.map(row => this.#streamVerb.decodeRow(row, payload))
+    const wireRows: readonly WireMessage[] = required(message[this.#verb.rows], 'rows').rows
+    const rows = wireRows.map(row => this.#verb.decodeRow(row, payload))
     payload.finish()
     this.#pages.push({ rows, bytes })
     this.#keptBytes += bytes

@@ -1,12 +1,12 @@
 import { ReplicaError } from '@sectional/core'
-import type { CallContext, ShardId } from '@sectional/core'
+import type { CallContext } from '@sectional/core'
 import type { Timer } from '@sectional/runtime'
 import { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { ProtocolError, required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
-import type { Verb } from '../schema/verb.ts'
 import { encodeMessage, failureError, timerMs } from './calls-out.ts'
 import type { CallsOut, Exchange } from './calls-out.ts'
+import type { WireUpload } from './wire-verb.ts'
 
 /** A longer chunk is cut into messages of this size, so that others may go in between. */
 const pieceBytesMax = 128 * 1024
@@ -15,16 +15,19 @@ const pieceBytesMax = 128 * 1024
  * Sends the chunks behind a call, as many bytes ahead as the far end grants, and resolves with its reply. The
  * context's timeout bounds each wait for the far end, never for `chunks`. When `chunks` throws, the call is
  * cancelled there and rejects with what was thrown.
+ *
+ * @param shard the message that names the shard
  */
 export function sendUpload<Reply>(
-  calls: CallsOut, verb: Verb<void, Reply>, shard: ShardId, chunks: AsyncIterable<Uint8Array>, context: CallContext,
+  calls: CallsOut, verb: WireUpload<Reply>, shard: object, chunks: AsyncIterable<Uint8Array>, context: CallContext,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => { void new Upload(calls, verb, context, resolve, reject).run(shard, chunks) })
 }
 
 class Upload<Reply> implements Exchange {
+  readonly kind = 'data'
   readonly #calls: CallsOut
-  readonly #verb: Verb<void, Reply>
+  readonly #verb: WireUpload<Reply>
   readonly #context: CallContext
   readonly #resolve: (reply: Reply) => void
   readonly #reject: (error: unknown) => void
@@ -35,7 +38,9 @@ class Upload<Reply> implements Exchange {
   #timer: Timer | undefined
   #settled = false
 
-  constructor(calls: CallsOut, verb: Verb<void, Reply>, context: CallContext, resolve: (reply: Reply) => void, reject: (error: unknown) => void) {
+  constructor(
+    calls: CallsOut, verb: WireUpload<Reply>, context: CallContext, resolve: (reply: Reply) => void, reject: (error: unknown) => void,
+  ) {
     this.#calls = calls
     this.#verb = verb
     this.#context = context
@@ -48,7 +53,7 @@ class Upload<Reply> implements Exchange {
   get verb(): string { return this.#verb.name }
 
   /** Never rejects. */
-  async run(shard: ShardId, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  async run(shard: object, chunks: AsyncIterable<Uint8Array>): Promise<void> {
     try {
       const payload = new PayloadWriter()
       this.#id = this.#calls.begin(this, shard, this.#verb.encodeRequest(undefined, payload), payload, this.#context)

@@ -1,52 +1,73 @@
-import { ReplicaError } from '@sectional/core'
-import type { CallContext, ShardId, ShardReplica } from '@sectional/core'
-import type { Answer, Work } from '../link/calls-served.ts'
-import { PayloadWriter } from '../schema/payload.ts'
-import type { PayloadReader } from '../schema/payload.ts'
+import { mapVerbs, ReplicaError, shardVerbs } from '@sectional/core'
+import type { ShardId, ShardReplica } from '@sectional/core'
+import type { CallClass } from '../link/call-budget.ts'
+import type { Work } from '../link/calls-served.ts'
+import { serveCall, servePages, serveUpload } from '../link/served-work.ts'
+import type { ReceivedRequest } from '../link/served-work.ts'
+import type { CallCodec, PagesCodec } from '../schema/codec.ts'
+import { PayloadReader } from '../schema/payload.ts'
 import { required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
-import type { StreamVerb, Verb } from '../schema/verb.ts'
-import { decodeShard } from './document-codec.ts'
-import * as scans from './scan-verbs.ts'
-import * as verbs from './shard-verbs.ts'
-import * as upkeep from './upkeep-verbs.ts'
-
-/** What a row counts besides its body, so that pages of rows without bodies are bounded too: about its header. */
-const rowOverheadBytes = 128
+import { decodeShard } from './record-codec.ts'
+import { shardCodecs } from './shard-codecs.ts'
 
 const blobPageBytes = 192 * 1024
 
-type Prepare = (message: WireMessage, payload: PayloadReader, replica: ShardReplica, pageBytes: number) => Work
+/** How this node serves one verb. */
+interface ServedVerb {
+  /** The budget that a call with this request counts in. @throws ProtocolError when the request is malformed */
+  classOf(message: WireMessage): CallClass
+  /** @throws ProtocolError when the request is malformed */
+  prepare(received: ReceivedRequest, replica: ShardReplica, pageBytes: number): Work
+}
+
+const data = (): CallClass => 'data'
 
 /** How every shard verb is served: the closed set. */
-const servedVerbs: ReadonlyMap<string, Prepare> = new Map([
-  once(verbs.openDocument, (replica, request, context) => replica.openDocument(request, context)),
-  once(verbs.openRevisions, (replica, request, context) => replica.openRevisions(request, context)),
-  once(verbs.updateDocuments, (replica, request, context) => replica.updateDocuments(request, context)),
-  once(verbs.storeRevisions, (replica, request, context) => replica.storeRevisions(request, context)),
-  once(verbs.diffRevisions, (replica, request, context) => replica.diffRevisions(request, context)),
-  once(verbs.countDocuments, (replica, request, context) => replica.countDocuments(request, context)),
-  once(verbs.countChanges, (replica, since, context) => replica.countChanges(since, context)),
-  once(verbs.waitForChange, (replica, seen, context) => replica.waitForChange(seen, context)),
-  once(verbs.translateCheckpoints, (replica, read, context) => replica.translateCheckpoints(read, context)),
-  once(verbs.openLocalDocuments, (replica, ids, context) => replica.openLocalDocuments(ids, context)),
-  once(verbs.updateLocalDocument, (replica, request, context) => replica.updateLocalDocument(request, context)),
-  once(verbs.hasBlobs, (replica, hashes, context) => replica.hasBlobs(hashes, context)),
-  upload(verbs.writeBlob, (replica, chunks, context) => replica.writeBlob(chunks, context)),
-  paged(scans.readBlob, (replica, { hash, span }, context) => blobPages(replica.readBlob(hash, span, context))),
-  once(verbs.replicaInfo, (replica, _request, context) => replica.replicaInfo(context)),
-  once(verbs.digestDocuments, (replica, bucketCount, context) => replica.digestDocuments(bucketCount, context)),
-  once(upkeep.purgeDocuments, (replica, request, context) => replica.purgeDocuments(request, context)),
-  once(upkeep.trimPurges, (replica, sequence, context) => replica.trimPurges(sequence, context)),
-  once(upkeep.partitionInfo, (replica, partition, context) => replica.partitionInfo(partition, context)),
-  once(upkeep.compactShard, (replica, _request, context) => replica.compactShard(context)),
-  once(upkeep.timeSpans, (replica, request, context) => replica.timeSpans(request, context)),
-  paged(upkeep.scanPurges, (replica, since, context) => replica.scanPurges(since, context)),
-  paged(scans.scanDocuments, (replica, request, context) => replica.scanDocuments(request, context)),
-  paged(scans.scanChanges, (replica, request, context) => replica.scanChanges(request, context)),
-  paged(scans.scanLocalDocuments, (replica, request, context) => replica.scanLocalDocuments(request, context)),
-  paged(scans.scanDigestBucket, (replica, { bucketCount, bucket }, context) => replica.scanDigestBucket(bucketCount, bucket, context)),
-])
+const servedVerbs: ReadonlyMap<string, ServedVerb> = mapVerbs<typeof shardVerbs, ServedVerb>(shardVerbs, {
+  call: ({ name, waits, invoke }) => {
+    const codec: CallCodec<unknown, unknown> = shardCodecs[name]
+    return {
+      classOf: waits === undefined ? data : message => waits(decodeMessage(codec, message)) ? 'wait' : 'data',
+      prepare: (received, replica) => (
+        serveCall(name, codec, received, (request, context) => invoke(replica, request, context))),
+    }
+  },
+  upload: ({ name, invoke }) => ({
+    classOf: data,
+    prepare: (received, replica) => (
+      serveUpload(name, shardCodecs[name], received, (chunks, context) => invoke(replica, chunks, context))),
+  }),
+  pages: ({ name, invoke }) => {
+    const codec: PagesCodec<unknown, unknown> = shardCodecs[name]
+    return {
+      classOf: data,
+      prepare: (received, replica, pageBytes) => (
+        servePages(codec, received, pageBytes, (request, context) => invoke(replica, request, context))),
+    }
+  },
+  download: ({ name, invoke }) => {
+    const codec: PagesCodec<unknown, Uint8Array> = shardCodecs[name]
+    return {
+      classOf: data,
+      prepare: (received, replica, pageBytes) => (
+        servePages(codec, received, pageBytes, (request, context) => chunkPages(invoke(replica, request, context)))),
+    }
+  },
+})
+
+/** A request without bytes behind its message, as that of a verb that may wait. */
+function decodeMessage(codec: CallCodec<unknown, unknown>, message: WireMessage): unknown {
+  return codec.decodeRequest(message, new PayloadReader(new Uint8Array(0)))
+}
+
+/**
+ * The budget that a shard verb's call counts in; undefined: no shard verb.
+ * @throws ProtocolError when the request is malformed
+ */
+export function shardCallClass(call: WireMessage): CallClass | undefined {
+  return servedVerbs.get(call.verb)?.classOf(call[call.verb])
+}
 
 /**
  * Serves a shard verb on the local replica; undefined: no shard verb.
@@ -55,51 +76,19 @@ const servedVerbs: ReadonlyMap<string, Prepare> = new Map([
 export function prepareShardCall(
   call: WireMessage, payload: PayloadReader, replica: (shard: ShardId) => ShardReplica | undefined, pageBytes: number,
 ): Work | undefined {
-  const prepare = servedVerbs.get(call.verb)
-  if (!prepare) return undefined
+  const served = servedVerbs.get(call.verb)
+  if (!served) return undefined
   const shard = decodeShard(required(call.shard, 'shard'))
   const hosted = replica(shard)
   if (!hosted) {
-    throw new ReplicaError('not_hosted', `this node has no replica of shard ${shard.range.begin}-${shard.range.end} of ${shard.incarnation}`)
+    const { incarnation, range: { begin, end } } = shard
+    throw new ReplicaError('not_hosted', `this node has no replica of shard ${begin}-${end} of ${incarnation}`)
   }
-  return prepare(call[call.verb], payload, hosted, pageBytes)
-}
-
-function once<Request, Reply>(
-  verb: Verb<Request, Reply>, act: (replica: ShardReplica, request: Request, context: CallContext) => Promise<Reply>,
-): readonly [string, Prepare] {
-  return [verb.name, (message, payload, replica) => {
-    const request = verb.decodeRequest(message, payload)
-    payload.finish()
-    return {
-      kind: 'reply',
-      run: async context => {
-        const reply = await act(replica, request, context)
-        const answer = new PayloadWriter()
-        return { fields: { [verb.name]: verb.encodeReply(reply, answer) }, payload: answer }
-      },
-    }
-  }]
-}
-
-function upload<Reply>(
-  verb: Verb<void, Reply>, act: (replica: ShardReplica, chunks: AsyncIterable<Uint8Array>, context: CallContext) => Promise<Reply>,
-): readonly [string, Prepare] {
-  return [verb.name, (_message, payload, replica) => {
-    payload.finish()
-    return {
-      kind: 'upload',
-      run: async (context, chunks) => {
-        const reply = await act(replica, chunks, context)
-        const answer = new PayloadWriter()
-        return { fields: { [verb.name]: verb.encodeReply(reply, answer) }, payload: answer }
-      },
-    }
-  }]
+  return served.prepare({ message: call[call.verb], payload }, hosted, pageBytes)
 }
 
 /** Several chunks of a file in a page: fewer messages and grants. */
-async function* blobPages(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Uint8Array[]> {
+async function* chunkPages(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Uint8Array[]> {
   let page: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of chunks) {
@@ -111,30 +100,4 @@ async function* blobPages(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<rea
     bytes = 0
   }
   if (page.length > 0) yield page
-}
-
-function paged<Request, Row>(
-  verb: StreamVerb<Request, Row>, act: (replica: ShardReplica, request: Request, context: CallContext) => AsyncIterable<readonly Row[]>,
-): readonly [string, Prepare] {
-  return [verb.name, (message, payload, replica, pageBytes) => {
-    const request = verb.decodeRequest(message)
-    payload.finish()
-    return { kind: 'pages', run: context => encodePages(verb, act(replica, request, context), pageBytes) }
-  }]
-}
-
-/** The replica's pages, cut where they grow over `pageBytes`. */
-async function* encodePages<Row>(verb: StreamVerb<unknown, Row>, pages: AsyncIterable<readonly Row[]>, pageBytes: number): AsyncGenerator<Answer> {
-  for await (const page of pages) {
-    let rows: object[] = []
-    let payload = new PayloadWriter()
-    for (const row of page) {
-      rows.push(verb.encodeRow(row, payload))
-      if (payload.bytes + rows.length * rowOverheadBytes < pageBytes) continue
-      yield { fields: { [verb.rows]: { rows } }, payload }
-      rows = []
-      payload = new PayloadWriter()
-    }
-    if (rows.length > 0) yield { fields: { [verb.rows]: { rows } }, payload }
-  }
 }

@@ -1,7 +1,8 @@
 import type {
-  AttachmentRecord, BlobSpan, CallContext, ChangeRow, DigestBuckets, DocumentLeaves, DocumentRow, DocumentSnapshot, IdBound, LocalDocument,
+  AttachmentRecord, CallContext, ChangeRow, CountDocumentsRequest, DiffRevisionsRequest, DigestBuckets, DocumentLeaves, DocumentRow,
+  DocumentSnapshot, LocalDocument,
   OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
-  ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
+  ReadBlobRequest, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDigestBucketRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
   ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
   UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
@@ -153,7 +154,7 @@ export class ShardEngine implements ShardReplica {
     }
   }
 
-  diffRevisions(requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: CallContext): Promise<readonly ReplicaDiff[]> {
+  diffRevisions(requests: readonly DiffRevisionsRequest[], context: CallContext): Promise<readonly ReplicaDiff[]> {
     return this.#read(context, () => diffRevisions(this.records, requests))
   }
 
@@ -161,7 +162,7 @@ export class ShardEngine implements ShardReplica {
     return this.#pages(context, () => scanDocuments(this.records, request))
   }
 
-  countDocuments(request: { readonly before?: IdBound; readonly descending: boolean }, context: CallContext): Promise<number> {
+  countDocuments(request: CountDocumentsRequest, context: CallContext): Promise<number> {
     return this.#read(context, () => countDocuments(this.records, this.#writer.committed(), request))
   }
 
@@ -243,8 +244,8 @@ export class ShardEngine implements ShardReplica {
     return this.#read(context, () => digestDocuments(this.records, bucketCount))
   }
 
-  scanDigestBucket(bucketCount: number, bucket: number, context: CallContext): AsyncGenerator<readonly DocumentLeaves[]> {
-    return this.#pages(context, () => scanDigestBucket(this.records, bucketCount, bucket))
+  scanDigestBucket(request: ScanDigestBucketRequest, context: CallContext): AsyncGenerator<readonly DocumentLeaves[]> {
+    return this.#pages(context, () => scanDigestBucket(this.records, request))
   }
 
   async writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
@@ -256,7 +257,7 @@ export class ShardEngine implements ShardReplica {
     }
   }
 
-  async *readBlob(hash: string, span: BlobSpan | null, context: CallContext): AsyncGenerator<Uint8Array> {
+  async *readBlob({ hash, span }: ReadBlobRequest, context: CallContext): AsyncGenerator<Uint8Array> {
     for await (const [chunk] of this.#pages(context, () => inPages(this.#blobs.read(hash, span)))) if (chunk !== undefined) yield chunk
   }
 

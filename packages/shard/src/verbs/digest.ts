@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { DigestBuckets, DocumentLeaves } from '@sectional/core'
+import type { DigestBuckets, DocumentLeaves, ScanDigestBucketRequest } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
 import { ShardKeys } from '../records/key-layout.ts'
 import { DocumentRecord } from '../records/document-record.ts'
@@ -32,7 +32,9 @@ export async function digestDocuments(records: ShardRecords, bucketCount: number
 }
 
 /** The documents of one bucket; scans all of them. */
-export async function* scanDigestBucket(records: ShardRecords, bucketCount: number, bucket: number): AsyncGenerator<readonly DocumentLeaves[]> {
+export async function* scanDigestBucket(
+  records: ShardRecords, { bucketCount, bucket }: ScanDigestBucketRequest,
+): AsyncGenerator<readonly DocumentLeaves[]> {
   checkBuckets(bucketCount, bucket)
   for await (const page of scanEntries(records.store, records.keys.kind('i'))) {
     const rows: DocumentLeaves[] = []

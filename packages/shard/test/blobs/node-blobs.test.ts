@@ -159,7 +159,7 @@ describe('blobs of a node', () => {
     const { blob } = await upload(replica, 'fragile')
     const code = async (): Promise<string> => {
       try {
-        for await (const chunk of replica.readBlob(blob, null, context)) void chunk
+        for await (const chunk of replica.readBlob({ hash: blob, span: null }, context)) void chunk
         return 'whole'
       } catch (error) {
         return (error as { code: string }).code

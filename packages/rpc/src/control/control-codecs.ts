@@ -1,9 +1,11 @@
-/** Every verb of `ControlPeer` that answers, as it travels (proto/control.proto). */
+/** How the verbs of `ControlPeer` travel that are answered (proto/control.proto). */
 import { asBuffer, nodeQuestions } from '@sectional/core'
 import type { JoinReply, JoinRequest, NodeQuestion, PeerStatus, ProposeReply } from '@sectional/core'
+import type { CallClass } from '../link/call-budget.ts'
+import type { WireCall } from '../link/wire-verb.ts'
+import { noRequest } from '../schema/codec.ts'
 import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { count, ProtocolError } from '../schema/schema.ts'
-import type { Verb } from '../schema/verb.ts'
 
 /** `undefined` is no bytes. */
 function encodeJson(value: unknown, payload: PayloadWriter): void {
@@ -20,10 +22,13 @@ function decodeJson(payload: PayloadReader): unknown {
   }
 }
 
-export const status: Verb<void, PeerStatus> = {
+/** Calls about metadata have a budget of their own. */
+const control = (): CallClass => 'control'
+
+export const status: WireCall<void, PeerStatus> = {
   name: 'status',
-  encodeRequest: () => ({}),
-  decodeRequest: () => undefined,
+  classOf: control,
+  ...noRequest,
   encodeReply: reply => reply,
   decodeReply: message => ({
     node: message.node,
@@ -34,8 +39,9 @@ export const status: Verb<void, PeerStatus> = {
   }),
 }
 
-export const join: Verb<JoinRequest, JoinReply> = {
+export const join: WireCall<JoinRequest, JoinReply> = {
   name: 'join',
+  classOf: control,
   encodeRequest: request => request,
   decodeRequest: message => ({ node: message.node, address: message.address, zone: message.zone }),
   encodeReply: reply => {
@@ -57,8 +63,9 @@ export const join: Verb<JoinRequest, JoinReply> = {
   },
 }
 
-export const propose: Verb<unknown, ProposeReply> = {
+export const propose: WireCall<unknown, ProposeReply> = {
   name: 'propose',
+  classOf: control,
   encodeRequest: (command, payload) => { encodeJson(command, payload); return {} },
   decodeRequest: (_message, payload) => decodeJson(payload),
   encodeReply: (reply, payload) => {
@@ -80,8 +87,9 @@ export const propose: Verb<unknown, ProposeReply> = {
 
 export interface AskRequest { readonly question: NodeQuestion; readonly argument: unknown }
 
-export const ask: Verb<AskRequest, unknown> = {
+export const ask: WireCall<AskRequest, unknown> = {
   name: 'ask',
+  classOf: control,
   encodeRequest: ({ question, argument }, payload) => { encodeJson(argument, payload); return { question } },
   decodeRequest: (message, payload) => {
     const question = nodeQuestions.find(known => known === message.question)

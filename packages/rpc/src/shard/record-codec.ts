@@ -1,6 +1,9 @@
-/** The parts that several shard verbs share, both ways. */
+/** The records that several shard verbs share, both ways. */
 import { asBuffer } from '@sectional/core'
-import type { AttachmentRecord, Branch, DocumentRevision, HashRange, IdBound, Leaf, LocalDocument, ReplicaCheckpoint, RevisionPath, ShardId, TrailExtension, TrailPoint } from '@sectional/core'
+import type {
+  AttachmentRecord, Branch, DocumentRevision, HashRange, IdBound, IdScan, Leaf, LocalDocument, ReplicaCheckpoint, RevisionPath,
+  ShardId, TrailExtension, TrailPoint,
+} from '@sectional/core'
 import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { count, ProtocolError, required } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
@@ -28,6 +31,17 @@ export function decodeBound(message: WireMessage | null): IdBound | undefined {
   return message === null ? undefined : { id: message.id, inclusive: message.inclusive }
 }
 
+export function decodeIdScan(message: WireMessage): IdScan {
+  const start = decodeBound(message.start)
+  const end = decodeBound(message.end)
+  return {
+    ...(start && { start }),
+    ...(end && { end }),
+    descending: message.descending,
+    ...(message.limit !== null && { limit: message.limit }),
+  }
+}
+
 export function encodeRevision(revision: DocumentRevision, payload: PayloadWriter): object {
   return {
     id: revision.id, path: revision.path, deleted: revision.deleted, bodyLength: payload.add(revision.body),
@@ -37,8 +51,8 @@ export function encodeRevision(revision: DocumentRevision, payload: PayloadWrite
 
 export function decodeRevision(message: WireMessage, payload: PayloadReader): DocumentRevision {
   return {
-    id: message.id, path: decodePath(message.path), deleted: message.deleted, body: payload.take(message.bodyLength), ...decodeAttachments(message),
-    ...(message.purges.length > 0 && { purges: [...message.purges] }), ...decodeAttempt(message),
+    id: message.id, path: decodePath(message.path), deleted: message.deleted, body: payload.take(message.bodyLength),
+    ...decodeAttachments(message), ...(message.purges.length > 0 && { purges: [...message.purges] }), ...decodeAttempt(message),
   }
 }
 
@@ -49,7 +63,8 @@ export function decodeAttempt({ attempt }: WireMessage): { readonly attempt?: nu
 
 export function encodeAttachments(attachments: readonly AttachmentRecord[] | undefined): object[] | undefined {
   return attachments?.map(({ name, contentType, revpos, digest, blob, length, encoding, storedLength }) => ({
-    name, contentType, revpos, length, storedLength, gzip: encoding === 'gzip', digest: Buffer.from(digest, 'base64'), blob: encodeBlobHash(blob),
+    name, contentType, revpos, length, storedLength, gzip: encoding === 'gzip',
+    digest: Buffer.from(digest, 'base64'), blob: encodeBlobHash(blob),
   }))
 }
 
@@ -87,7 +102,8 @@ function hashText(bytes: Uint8Array, length: number, encoding: 'hex' | 'base64')
 }
 
 export function encodeLocal(document: LocalDocument, payload: PayloadWriter): object {
-  return { id: document.id, revision: document.revision, stamp: document.stamp, bodyLength: payload.addOptional(document.body) }
+  const { id, revision, stamp, body } = document
+  return { id, revision, stamp, bodyLength: payload.addOptional(body) }
 }
 
 export function decodeLocal(message: WireMessage, payload: PayloadReader): LocalDocument {
@@ -104,7 +120,8 @@ export function decodeCheckpoint(message: WireMessage): ReplicaCheckpoint {
 }
 
 export function decodeTrail({ history, base, points }: WireMessage): TrailExtension {
-  const trail = { history, base: decodeTrailPoint(required(base, 'base of a trail')), points: points.map(decodeTrailPoint) }
+  const from = decodeTrailPoint(required(base, 'base of a trail'))
+  const trail: TrailExtension = { history, base: from, points: points.map(decodeTrailPoint) }
   let before = 0
   for (const { own } of trail.points) {
     if (own < before) throw new ProtocolError('a trail goes back')

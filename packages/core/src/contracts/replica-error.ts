@@ -1,0 +1,36 @@
+/** Every way in which a call on a replica can fail as a whole. */
+export const replicaErrorCodes = [
+  'unreachable', // no link to the node, or it broke during the call: the outcome of a write is unknown
+  'timeout', // no answer within the deadline: the outcome of a write is unknown
+  'cancelled', // the caller's signal
+  'not_hosted', // that node has no such replica (yet, or any more)
+  'other_history', // the call named another life of the replica (`CallContext.history`): nothing was done
+  'position_expired', // purges behind the sequence from which the call reads are forgotten: read from 0
+  'overloaded', // a bounded queue is full: nothing was done, try later
+  'storage', // the disk failed or is full: nothing of this call was acknowledged
+  'closed', // the replica or its node is shutting down
+  'protocol', // the peer broke the protocol
+  'missing_blob', // content that the call reads, or that its revisions name, is not on that node: nothing was done
+  'damaged_blob', // content on that node's disk is not what was written
+] as const
+
+export type ReplicaErrorCode = (typeof replicaErrorCodes)[number]
+
+const nothingDoneCodes: ReadonlySet<ReplicaErrorCode> = new Set(['not_hosted', 'overloaded', 'missing_blob'])
+
+/** Why a call on a replica failed as a whole. */
+export class ReplicaError extends Error {
+  readonly code: ReplicaErrorCode
+  /** True: the call certainly wrote nothing and never will. False: the outcome of a write is unknown. */
+  readonly nothingDone: boolean
+
+  /** @param options `nothingDone`: default by the code */
+  constructor(
+    code: ReplicaErrorCode, message: string, options?: { readonly cause?: unknown; readonly nothingDone?: boolean },
+  ) {
+    super(message, options)
+    this.name = 'ReplicaError'
+    this.code = code
+    this.nothingDone = options?.nothingDone ?? nothingDoneCodes.has(code)
+  }
+}
