@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 
 /** The module's source, given each file's text. */
 export function embedSchema(read: (file: string) => string): string {
-  const files = ['link.proto', 'shard.proto', 'control.proto']
+  const files = ['link.proto', 'verbs.proto', 'raft.proto']
   const quoted = files.map(file => `  ${JSON.stringify(file)}: ${'`'}${withoutComments(read(file)).replace(/[\\`$]/g, '\\$&')}${'`'},\n`)
   return '/** The text of proto/*.proto without its comments: this copy exists because nothing outside `runtime` reads files.\n'
     + ' * Made by proto/embed.ts; do not edit. */\n'

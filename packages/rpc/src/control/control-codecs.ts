@@ -1,4 +1,4 @@
-/** How the verbs of `ControlPeer` travel that are answered (proto/control.proto). */
+/** How the verbs of `ControlPeer` travel that are answered (proto/verbs.proto). */
 import { asBuffer, nodeQuestions } from '@sectional/core'
 import type { JoinReply, JoinRequest, NodeQuestion, PeerStatus, ProposeReply } from '@sectional/core'
 import type { CallClass } from '../link/call-budget.ts'

@@ -60,6 +60,26 @@ message Message {
     Grant grant = 13;
   }
 }
+message Failure {
+  string code = 1;
+  string reason = 2;
+  bool nothing_done = 3;
+}
+message Cancel {}
+message Credit {
+  uint32 pages = 1;
+  uint32 bytes = 2;
+}
+message Chunk { bool last = 1; }
+message Grant { uint32 bytes = 1; }
+message End {}
+message Heartbeat {}
+message Retire {
+  bool stopping = 1;
+}
+`,
+  "verbs.proto": `syntax = "proto3";
+package sectional;
 message Call {
   double timeout_ms = 1;
   optional string request_id = 2;
@@ -126,12 +146,6 @@ message Reply {
     AskReply ask = 43;
   }
 }
-message Failure {
-  string code = 1;
-  string reason = 2;
-  bool nothing_done = 3;
-}
-message Cancel {}
 message Page {
   oneof rows {
     DocumentRows documents = 1;
@@ -142,20 +156,6 @@ message Page {
     PurgeRows purges = 10;
   }
 }
-message Credit {
-  uint32 pages = 1;
-  uint32 bytes = 2;
-}
-message Chunk { bool last = 1; }
-message Grant { uint32 bytes = 1; }
-message End {}
-message Heartbeat {}
-message Retire {
-  bool stopping = 1;
-}
-`,
-  "shard.proto": `syntax = "proto3";
-package sectional;
 message Shard {
   string incarnation = 1;
   uint32 begin = 2;
@@ -438,9 +438,6 @@ message BlobRows { repeated BlobRow rows = 1; }
 message BlobRow { uint32 length = 1; }
 message HasBlobs { repeated bytes hashes = 1; }
 message HasBlobsReply { repeated bool found = 1; }
-`,
-  "control.proto": `syntax = "proto3";
-package sectional;
 message Status {}
 message StatusReply {
   string node = 1;
@@ -477,6 +474,9 @@ message NotLeader { optional string leader = 1; }
 message TimedOut {}
 message Ask { string question = 1; }
 message AskReply {}
+`,
+  "raft.proto": `syntax = "proto3";
+package sectional;
 message Raft {
   string from = 1;
   string to = 2;
