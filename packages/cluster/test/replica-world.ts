@@ -1,17 +1,16 @@
 /** Coordinators and anti-entropy of several nodes over replicas in maps, with links that can be cut, hang, lie or lag. */
-import { deriveVerbs, ReplicaError, revisionHash, shardRanges, shardVerbs } from '@sectional/core'
+import { deriveVerbs, ReplicaError, revisionHash, shardKey, shardRanges, shardVerbs } from '@sectional/core'
 import type { CallContext, Leaf, ReplicaErrorCode, ShardId, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { ManualClock, SeededRandom, Turns } from '@sectional/runtime'
 import type { Log, Metrics, Runtime } from '@sectional/runtime'
 import { AntiEntropy } from '../src/anti-entropy/anti-entropy.ts'
 import type { AntiEntropyOptions } from '../src/anti-entropy/anti-entropy-options.ts'
-import { shardKey } from '../src/anti-entropy/hosted-shards.ts'
 import type { ClusterState, DatabaseRecord } from '../src/control/cluster-state.ts'
 import { createCoordinator } from '../src/coordinator-node.ts'
 import type { CoordinatorNode } from '../src/coordinator-node.ts'
 import type { CoordinatorOptions } from '../src/contracts/coordinator-options.ts'
-import type { DocumentWrite, RequestContext } from '../src/contracts/coordinator.ts'
+import type { DocumentWrite, OperationContext } from '../src/contracts/coordinator.ts'
 
 export type Verb = keyof ShardReplica
 
@@ -231,7 +230,7 @@ export class ReplicaWorld {
 
 export const plainCall: CallContext = { timeoutMs: 1000 }
 
-export function request(requestId = 'test'): RequestContext {
+export function request(requestId = 'test'): OperationContext {
   return { requestId, signal: new AbortController().signal }
 }
 

@@ -1,6 +1,6 @@
 /** A node for tests of the HTTP layer: the real coordinator over replicas in memory, and doubles of everything else. */
 import { pbkdf2Sync } from 'node:crypto'
-import { ApiError, shardRanges, type ShardId, type ShardReplica } from '@sectional/core'
+import { ApiError, shardKey, shardRanges, type ShardId, type ShardReplica } from '@sectional/core'
 import { LiveOptions } from '@sectional/core/options'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import {
@@ -117,7 +117,7 @@ export class MemoryNode {
   }
 
   #replica(node: string, shard: ShardId): ShardReplica {
-    const key = `${node} ${shard.incarnation} ${shard.range.begin}`
+    const key = `${node} ${shardKey(shard)}`
     let replica = this.replicas.get(key)
     if (replica === undefined) this.replicas.set(key, replica = new MemoryShardReplica({
       history: key,

@@ -2,7 +2,7 @@
  * Keeps the replicas of this node's shards equal to their peers' (api.md E3): pushes soon after writes, when a
  * peer comes up and on a slow clock; pulls after an absence; compares digests now and then.
  */
-import type { PeerIdentity, ShardId } from '@sectional/core'
+import { shardKey, type PeerIdentity, type ShardId } from '@sectional/core'
 import type { Runtime, Timer } from '@sectional/runtime'
 import type { ControlPlane } from '../control/control-plane.ts'
 import type { ClusterState, DatabaseRecord } from '../control/cluster-state.ts'
@@ -11,7 +11,7 @@ import { defaultAntiEntropyOptions } from './anti-entropy-options.ts'
 import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 import { AntiEntropyMetrics } from './anti-entropy-metrics.ts'
 import { CatchUp } from './catch-up.ts'
-import { HostedShards, shardKey } from './hosted-shards.ts'
+import { HostedShards } from './hosted-shards.ts'
 import type { HostedShard } from './hosted-shards.ts'
 import type { LocalReplicas } from '../replicas/local-replicas.ts'
 import { MissedNotices } from './missed-notices.ts'

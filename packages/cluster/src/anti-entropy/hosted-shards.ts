@@ -1,4 +1,4 @@
-import type { ShardId } from '@sectional/core'
+import { shardKey, type ShardId } from '@sectional/core'
 import { activeReplicas } from '../control/cluster-state.ts'
 import type { ClusterState, DatabaseRecord, ShardRecord } from '../control/cluster-state.ts'
 import { DatabaseMap } from '../control/database-map.ts'
@@ -15,10 +15,6 @@ export interface HostedShard {
   readonly activePeers: readonly string[]
   /** This node's replica still fetches the documents. */
   readonly filling: boolean
-}
-
-export function shardKey({ incarnation, range }: ShardId): string {
-  return `${incarnation}/${range.begin}-${range.end}`
 }
 
 export interface HostedShardsChange {

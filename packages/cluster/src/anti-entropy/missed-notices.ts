@@ -1,7 +1,6 @@
-import type { ShardId } from '@sectional/core'
+import { shardKey, type ShardId } from '@sectional/core'
 import type { ReplicaDirectory } from '../replicas/replica-directory.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
-import { shardKey } from './hosted-shards.ts'
 
 export interface MissedNoticesParts {
   readonly replicas: ReplicaDirectory

@@ -3,12 +3,11 @@
  * the replica counts towards no quorum; then it begins another life with what is sound in it, and is filled like any
  * other. The only replica of a shard that counts stays as it is: reads of what is damaged fail, and nothing else.
  */
-import type { CallContext, ShardId } from '@sectional/core'
+import { shardKey, type CallContext, type ShardId } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import { copyBlob } from '../replicas/blob-copy.ts'
 import type { ReplicaDirectory } from '../replicas/replica-directory.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
-import { shardKey } from './hosted-shards.ts'
 import type { HostedShard } from './hosted-shards.ts'
 import type { LocalReplicas } from '../replicas/local-replicas.ts'
 

@@ -7,7 +7,9 @@ import type {
 } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 
-export interface RequestContext {
+/** The client request that an operation of the coordinator serves. */
+export interface OperationContext {
+  /** Logs on every node carry it. */
   readonly requestId: string
   /** Aborts when the client is gone. */
   readonly signal: AbortSignal
@@ -179,48 +181,48 @@ export type LocalWriteOutcome =
  * they fail.
  */
 export interface Coordinator {
-  openDocument(db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: RequestContext): Promise<OpenedDocument | null>
+  openDocument(db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: OperationContext): Promise<OpenedDocument | null>
   /** `revisions: 'leaves'` of an unknown document: null. */
-  openRevisions(db: DatabaseRecord, id: string, request: { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions, context: RequestContext): Promise<readonly OpenedRevision[] | null>
+  openRevisions(db: DatabaseRecord, id: string, request: { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions, context: OperationContext): Promise<readonly OpenedRevision[] | null>
   /** The same for many documents, in order, with few calls; undefined: to be asked for again, since others have many bytes already. The first is always given. */
-  openManyRevisions(db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], options: ReadOptions, context: RequestContext): Promise<readonly (readonly OpenedRevision[] | null | undefined)[]>
+  openManyRevisions(db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], options: ReadOptions, context: OperationContext): Promise<readonly (readonly OpenedRevision[] | null | undefined)[]>
   /** One outcome per write, in order; the same id twice is processed in order. */
-  updateDocuments(db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: RequestContext): Promise<readonly WriteOutcome[]>
+  updateDocuments(db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: OperationContext): Promise<readonly WriteOutcome[]>
   /** One outcome per revision, in order. */
-  storeRevisions(db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: RequestContext): Promise<readonly WriteOutcome[]>
-  diffRevisions(db: DatabaseRecord, requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: RequestContext): Promise<readonly RevisionsDiff[]>
-  listDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: RequestContext): Promise<DocumentList>
+  storeRevisions(db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: OperationContext): Promise<readonly WriteOutcome[]>
+  diffRevisions(db: DatabaseRecord, requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: OperationContext): Promise<readonly RevisionsDiff[]>
+  listDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: OperationContext): Promise<DocumentList>
   /** Leaves (and the winner's body) of each id, null for unknown ones, in order. One replica answers each. */
-  openDocuments(db: DatabaseRecord, ids: readonly string[], options: { readonly body: boolean }, context: RequestContext): Promise<readonly (OpenedDocument | null)[]>
+  openDocuments(db: DatabaseRecord, ids: readonly string[], options: { readonly body: boolean }, context: OperationContext): Promise<readonly (OpenedDocument | null)[]>
   /** id without `_local/`. */
-  openLocalDocument(db: DatabaseRecord, id: string, options: ReadOptions, context: RequestContext): Promise<LocalDocument | null>
+  openLocalDocument(db: DatabaseRecord, id: string, options: ReadOptions, context: OperationContext): Promise<LocalDocument | null>
   /** `revision` is N of the new `0-N`; `body: null` deletes. */
-  updateLocalDocument(db: DatabaseRecord, write: { readonly id: string; readonly revision: number; readonly body: Uint8Array | null; readonly mustExist: boolean }, options: WriteOptions, context: RequestContext): Promise<LocalWriteOutcome>
-  listLocalDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: RequestContext): Promise<{ readonly rows: AsyncIterable<readonly LocalDocument[]> }>
+  updateLocalDocument(db: DatabaseRecord, write: { readonly id: string; readonly revision: number; readonly body: Uint8Array | null; readonly mustExist: boolean }, options: WriteOptions, context: OperationContext): Promise<LocalWriteOutcome>
+  listLocalDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: OperationContext): Promise<{ readonly rows: AsyncIterable<readonly LocalDocument[]> }>
   /**
    * Streams content for an attachment of a document that is written next, to every replica at once. Kept for at least ten
    * minutes; content that no document names goes by itself. Rejects with what `chunks` throws.
    */
-  writeBlob(db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, options: WriteOptions, context: RequestContext): Promise<WrittenBlob>
+  writeBlob(db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, options: WriteOptions, context: OperationContext): Promise<WrittenBlob>
   /** The stored bytes of an attachment of the document; `span: null`: all of them. */
-  readBlob(db: DatabaseRecord, id: string, attachment: AttachmentRecord, span: BlobSpan | null, context: RequestContext): AsyncIterable<Uint8Array>
+  readBlob(db: DatabaseRecord, id: string, attachment: AttachmentRecord, span: BlobSpan | null, context: OperationContext): AsyncIterable<Uint8Array>
   /** Keeps what was written for a document for ten minutes more. */
-  keepBlobs(db: DatabaseRecord, id: string, hashes: readonly string[], context: RequestContext): Promise<void>
+  keepBlobs(db: DatabaseRecord, id: string, hashes: readonly string[], context: OperationContext): Promise<void>
   /** Brings content of one document to where another one lives, so that it may be named there. */
-  shareBlobs(db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: RequestContext): Promise<void>
+  shareBlobs(db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: OperationContext): Promise<void>
   /** One outcome per request, in order: which of the revisions were leaves and are gone. */
-  purgeDocuments(db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions, context: RequestContext): Promise<readonly PurgeOutcome[]>
+  purgeDocuments(db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions, context: OperationContext): Promise<readonly PurgeOutcome[]>
   /** The purges that are still recorded, in no order. */
-  purgedInfos(db: DatabaseRecord, context: RequestContext): Promise<readonly PurgedInfo[]>
-  partitionInfo(db: DatabaseRecord, partition: string, context: RequestContext): Promise<PartitionInfo>
+  purgedInfos(db: DatabaseRecord, context: OperationContext): Promise<readonly PurgedInfo[]>
+  partitionInfo(db: DatabaseRecord, partition: string, context: OperationContext): Promise<PartitionInfo>
   /** Starts the compaction of every replica that is up. */
-  compactDatabase(db: DatabaseRecord, context: RequestContext): Promise<void>
+  compactDatabase(db: DatabaseRecord, context: OperationContext): Promise<void>
   /** Of every replica that is up. `clear`: they forget it first. */
-  timeSpans(db: DatabaseRecord, clear: boolean, context: RequestContext): Promise<readonly ReplicaTimes[]>
-  databaseInfo(db: DatabaseRecord, context: RequestContext): Promise<DatabaseInfo>
-  databaseState(db: DatabaseRecord, context: RequestContext): Promise<DatabaseState>
+  timeSpans(db: DatabaseRecord, clear: boolean, context: OperationContext): Promise<readonly ReplicaTimes[]>
+  databaseInfo(db: DatabaseRecord, context: OperationContext): Promise<DatabaseInfo>
+  databaseState(db: DatabaseRecord, context: OperationContext): Promise<DatabaseState>
   /** To be closed by its caller, also after a failure. */
-  openChanges(db: DatabaseRecord, options: ChangesOptions, context: RequestContext): Promise<ChangesFeed>
+  openChanges(db: DatabaseRecord, options: ChangesOptions, context: OperationContext): Promise<ChangesFeed>
   /** Starts one pass of anti-entropy for every pair of replicas (`_sync_shards`). */
   synchronize(db: DatabaseRecord): void
 }

@@ -2,7 +2,7 @@ import type { AttachmentRecord, BlobSpan, ReplicaError } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
-import type { RequestContext } from '../contracts/coordinator.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 
 /**
@@ -12,7 +12,7 @@ import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
  * @throws ApiError when no replica is left
  */
 export async function* readBlob(
-  scope: CoordinatorScope, db: DatabaseRecord, id: string, { blob, storedLength }: AttachmentRecord, span: BlobSpan | null, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, { blob, storedLength }: AttachmentRecord, span: BlobSpan | null, context: OperationContext,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const place = scope.access.placeOf(db, id)
   const call = readCall(scope, context)

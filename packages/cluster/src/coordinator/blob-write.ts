@@ -6,7 +6,7 @@ import { provideBlobs } from '../attachments/blob-transfer.ts'
 import { ChunkBranch } from '../attachments/chunk-branch.ts'
 import { writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { RequestContext, WriteOptions } from '../contracts/coordinator.ts'
+import type { OperationContext, WriteOptions } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { SilenceWatch, unlessSilent } from '../shard-calls/silence-watch.ts'
@@ -28,7 +28,7 @@ interface BlobBranch {
  * @throws ApiError when no replica has it; what `chunks` throws, and then nothing stays behind
  */
 export async function writeBlob(
-  scope: CoordinatorScope, db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, { w }: WriteOptions, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, { w }: WriteOptions, context: OperationContext,
 ): Promise<WrittenBlob> {
   const place = scope.access.placeOf(db, id)
   const peers = scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node))
@@ -111,7 +111,7 @@ function confirmed(
 }
 
 /** Keeps content that was written for a document which is still to come, on every replica that answers. */
-export async function keepBlobs(scope: CoordinatorScope, db: DatabaseRecord, id: string, hashes: readonly string[], context: RequestContext): Promise<void> {
+export async function keepBlobs(scope: CoordinatorScope, db: DatabaseRecord, id: string, hashes: readonly string[], context: OperationContext): Promise<void> {
   const call = writeCall(scope.options.storeTimeoutMs, context)
   const peers = scope.access.peers(scope.access.placeOf(db, id)).filter(peer => scope.access.isReachable(peer.node))
   await Promise.allSettled(peers.map(peer => unlessSilent(scope, peer, peer.replica.hasBlobs(hashes, call))))
@@ -123,7 +123,7 @@ export async function keepBlobs(scope: CoordinatorScope, db: DatabaseRecord, id:
  * @throws ApiError when no replica of the other id has all of it afterwards
  */
 export async function shareBlobs(
-  scope: CoordinatorScope, db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: OperationContext,
 ): Promise<void> {
   const from = scope.access.placeOf(db, fromId)
   const to = scope.access.placeOf(db, toId)

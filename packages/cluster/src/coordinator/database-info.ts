@@ -3,12 +3,12 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { ShardPosition } from '../replicas/changes-position.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { DatabaseInfo, RequestContext } from '../contracts/coordinator.ts'
+import type { DatabaseInfo, OperationContext } from '../contracts/coordinator.ts'
 import { completeStanding, meetReplicas } from '../shard-calls/replica-meetings.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
 
 /** Sums over one replica of each shard. */
-export async function databaseInfo(scope: CoordinatorScope, db: DatabaseRecord, context: RequestContext): Promise<DatabaseInfo> {
+export async function databaseInfo(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<DatabaseInfo> {
   const call = readCall(scope, context)
   const infos = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {
     const [{ replies }] = await Promise.all([

@@ -4,7 +4,7 @@ import type { CallContext, ReplicaCheckpoint } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { ShardPosition } from '../replicas/changes-position.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { DatabaseState, RequestContext } from '../contracts/coordinator.ts'
+import type { DatabaseState, OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { completeStanding } from '../shard-calls/replica-meetings.ts'
@@ -15,7 +15,7 @@ interface Standing { readonly node: string; readonly history: string; readonly s
  * Where every reachable replica stands: whichever node is asked gives the same answer while nothing is written,
  * although replicas number their changes differently.
  */
-export async function databaseState(scope: CoordinatorScope, db: DatabaseRecord, context: RequestContext): Promise<DatabaseState> {
+export async function databaseState(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<DatabaseState> {
   const call: CallContext = { timeoutMs: scope.options.stateTimeoutMs, signal: context.signal, requestId: context.requestId }
   const places = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, place => shardState(scope, place, call))
   const hash = createHash('md5')

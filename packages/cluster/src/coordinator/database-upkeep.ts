@@ -3,13 +3,13 @@ import type { HashRange, PartitionInfo, ReplicaError, TimeSpan } from '@sectiona
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { ReplicaTimes, RequestContext } from '../contracts/coordinator.ts'
+import type { ReplicaTimes, OperationContext } from '../contracts/coordinator.ts'
 import type { Peer } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { askOne } from '../shard-calls/reply-collection.ts'
 
 /** What one replica of the partition's shard has counted. */
-export function partitionInfo(scope: CoordinatorScope, db: DatabaseRecord, partition: string, context: RequestContext): Promise<PartitionInfo> {
+export function partitionInfo(scope: CoordinatorScope, db: DatabaseRecord, partition: string, context: OperationContext): Promise<PartitionInfo> {
   const call = readCall(scope, context)
   return askOne(scope, scope.access.placeOf(db, `${partition}:`), peer => peer.replica.partitionInfo(partition, call))
 }
@@ -18,12 +18,12 @@ export function partitionInfo(scope: CoordinatorScope, db: DatabaseRecord, parti
  * Starts a compaction on every replica that is up; the others compact by themselves when it is worth it.
  * @throws ApiError when no replica of the database is up
  */
-export async function compactDatabase(scope: CoordinatorScope, db: DatabaseRecord, context: RequestContext): Promise<void> {
+export async function compactDatabase(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<void> {
   await onEveryReplica(scope, db, (_range, peer) => peer.replica.compactShard(writeCall(scope.options.requestTimeoutMs, context)))
 }
 
 /** When each replica recorded which changes. */
-export function timeSpans(scope: CoordinatorScope, db: DatabaseRecord, clear: boolean, context: RequestContext): Promise<readonly ReplicaTimes[]> {
+export function timeSpans(scope: CoordinatorScope, db: DatabaseRecord, clear: boolean, context: OperationContext): Promise<readonly ReplicaTimes[]> {
   const call = writeCall(scope.options.requestTimeoutMs, context)
   return onEveryReplica(scope, db, async (range, peer) => {
     const spans = await peer.replica.timeSpans({ clear }, call)

@@ -3,14 +3,14 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
 import { localReadCall, readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { OpenDocumentOptions, OpenedDocument, RequestContext } from '../contracts/coordinator.ts'
+import type { OpenDocumentOptions, OpenedDocument, OperationContext } from '../contracts/coordinator.ts'
 import { documentReadsMax, fetchRevisions, readDocument } from '../documents/document-read.ts'
 import type { DocumentRead } from '../documents/document-read.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 
 /** The winner of a document as r replicas know it; differing replicas are repaired in the background. */
 export async function openDocument(
-  scope: CoordinatorScope, db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: OperationContext,
 ): Promise<OpenedDocument | null> {
   const place = scope.access.placeOf(db, id)
   const body = options.body !== false

@@ -1,7 +1,7 @@
 import type { ApiError } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { ReplicatedWrite, RequestContext, WriteOptions, WriteOutcome } from '../contracts/coordinator.ts'
+import type { ReplicatedWrite, OperationContext, WriteOptions, WriteOutcome } from '../contracts/coordinator.ts'
 import { errorOutcome } from '../documents/write-outcome.ts'
 import { shardFailure } from '../replicas/replica-failures.ts'
 import { distributeRevisions } from '../documents/revisions-distribution.ts'
@@ -12,7 +12,7 @@ const smallBatch = 200
 
 /** Revisions that bring their history (`new_edits=false`): nothing to decide, all replicas merge them at once. */
 export async function storeRevisions(
-  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {
   const outcomes = new Array<WriteOutcome>(writes.length)
   const failures: ApiError[] = []

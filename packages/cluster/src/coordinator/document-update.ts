@@ -4,8 +4,8 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { DecidedOutcome } from '../documents/conflict-review.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import { writeCall } from '../shard-calls/coordinator-scope.ts'
-import type { DocumentWrite, RequestContext, WriteOptions, WriteOutcome } from '../contracts/coordinator.ts'
-import { decideEdits } from '../documents/edit-decision.ts'
+import type { DocumentWrite, OperationContext, WriteOptions, WriteOutcome } from '../contracts/coordinator.ts'
+import { requestDecision } from '../documents/edit-decision.ts'
 import { partitionLimit } from '../documents/partition-limit.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
@@ -20,7 +20,7 @@ const smallBatch = 200
 
 /** Interactive edits: decided once per shard, then sent to the other replicas. One outcome per write, in order. */
 export async function updateDocuments(
-  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {
   const [only] = writes
   if (writes.length === 1) {
@@ -45,7 +45,7 @@ export async function updateDocuments(
 
 /** The only replica is here: it decides, and that is all. */
 async function updateAlone(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {
   try {
     const replica = scope.access.loneLocal(place)!
@@ -64,12 +64,12 @@ async function updateAlone(
 /** Fills in the outcomes of one batch: at once where it failed or conflicts, otherwise when `distributed` resolves. */
 async function decideBatch(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, batch: ShardBatch<DocumentWrite>, options: WriteOptions,
-  context: RequestContext, outcomes: WriteOutcome[], failures: ApiError[],
+  context: OperationContext, outcomes: WriteOutcome[], failures: ApiError[],
 ): Promise<{ readonly distributed: Promise<void> } | undefined> {
   let decided
   const edits = withAttempts(scope, place, batch.items)
   try {
-    decided = await decideEdits(scope, db, place, edits, options, context)
+    decided = await requestDecision(scope, db, place, edits, options, context)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     failures.push(error)

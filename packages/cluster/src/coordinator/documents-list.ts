@@ -3,7 +3,7 @@ import type { IdBound } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { DocumentList, ListDocumentsOptions, ListedDocument, RequestContext } from '../contracts/coordinator.ts'
+import type { DocumentList, ListDocumentsOptions, ListedDocument, OperationContext } from '../contracts/coordinator.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { askOne } from '../shard-calls/reply-collection.ts'
 import { rowsById } from '../shard-calls/rows-by-id.ts'
@@ -22,7 +22,7 @@ interface ListSpan {
  * its first page fails where the list as a whole does.
  */
 export async function listDocuments(
-  scope: CoordinatorScope, db: DatabaseRecord, options: ListDocumentsOptions, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, options: ListDocumentsOptions, context: OperationContext,
 ): Promise<DocumentList> {
   const span = listSpan(scope, db, options)
   const count = async (before: IdBound | undefined): Promise<number> => {
@@ -41,7 +41,7 @@ export async function listDocuments(
   return { total, offset: Math.min(total, aboveStart - abovePartition + options.skip), rows: listRows(scope, span, options, context) }
 }
 
-function listRows(scope: CoordinatorScope, span: ListSpan, options: ListDocumentsOptions, context: RequestContext): AsyncIterable<readonly ListedDocument[]> {
+function listRows(scope: CoordinatorScope, span: ListSpan, options: ListDocumentsOptions, context: OperationContext): AsyncIterable<readonly ListedDocument[]> {
   const { descending, body, leaves } = options
   const request = { descending, body, leaves, ...(span.end && { end: span.end }) }
   return rowsById(scope, span.places, { ...options, start: span.start },

@@ -2,12 +2,12 @@ import { mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { OpenedDocument, RequestContext } from '../contracts/coordinator.ts'
+import type { OpenedDocument, OperationContext } from '../contracts/coordinator.ts'
 import { askOne } from '../shard-calls/reply-collection.ts'
 
 /** Many documents, each from one replica, in order. */
 export function openDocuments(
-  scope: CoordinatorScope, db: DatabaseRecord, ids: readonly string[], { body }: { readonly body: boolean }, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, ids: readonly string[], { body }: { readonly body: boolean }, context: OperationContext,
 ): Promise<readonly (OpenedDocument | null)[]> {
   const call = readCall(scope, context)
   return mapBounded(ids, scope.options.requestCallsMax, id =>

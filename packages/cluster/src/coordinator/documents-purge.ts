@@ -4,7 +4,7 @@ import type { Timer } from '@sectional/runtime'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { PurgeOutcome, PurgeRequest, PurgedInfo, RequestContext, WriteOptions } from '../contracts/coordinator.ts'
+import type { PurgeOutcome, PurgeRequest, PurgedInfo, OperationContext, WriteOptions } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
@@ -28,7 +28,8 @@ const purgesTogether = 100
  * @throws ApiError 503 when a revision is unknown to the replicas that answer and these are no majority: nothing was purged
  */
 export async function purgeDocuments(
-  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions,
+  context: OperationContext,
 ): Promise<readonly PurgeOutcome[]> {
   const purges = await mapBounded(requests, scope.options.requestCallsMax, request => learnPurge(scope, db, request, context))
   const groups = new Map<ShardPlace, number[]>()
@@ -55,7 +56,7 @@ export async function purgeDocuments(
 }
 
 /** The purge of those of the revisions that are leaves, each with its ancestors. */
-async function learnPurge(scope: CoordinatorScope, db: DatabaseRecord, { id, revisions }: PurgeRequest, context: RequestContext): Promise<Purge> {
+async function learnPurge(scope: CoordinatorScope, db: DatabaseRecord, { id, revisions }: PurgeRequest, context: OperationContext): Promise<Purge> {
   const uuid = Buffer.from(scope.runtime.random.bytes(uuidBytes)).toString('hex')
   if (revisions.length === 0) return { uuid, id, paths: [] }
   const place = scope.access.placeOf(db, id)
@@ -88,7 +89,7 @@ interface PurgeDistribution {
  * Resolves when every replica has answered, or a moment after w of them have recorded the purges; the others go on in
  * the background. The moment is for reads: they show what any replica has, and one that is late still has it all.
  */
-function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: readonly Purge[], w: number | undefined, context: RequestContext): Promise<PurgeDistribution> {
+function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: readonly Purge[], w: number | undefined, context: OperationContext): Promise<PurgeDistribution> {
   return new Promise(resolve => {
     const removed = purges.map(() => new Set<string>())
     const errors: ReplicaError[] = []
@@ -133,7 +134,7 @@ function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: re
 }
 
 /** Every purge that a majority of some shard's replicas knows of, in no order. */
-export async function purgedInfos(scope: CoordinatorScope, db: DatabaseRecord, context: RequestContext): Promise<readonly PurgedInfo[]> {
+export async function purgedInfos(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<readonly PurgedInfo[]> {
   const call = readCall(scope, context)
   const shards = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {
     const { replies } = await collectReplies(scope, place, undefined, async peer => {

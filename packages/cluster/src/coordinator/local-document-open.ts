@@ -2,7 +2,7 @@ import type { LocalDocument } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { ReadOptions, RequestContext } from '../contracts/coordinator.ts'
+import type { ReadOptions, OperationContext } from '../contracts/coordinator.ts'
 import { compareLocals, localPlace, newestLocal, storeLocal } from '../documents/local-documents.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
@@ -10,7 +10,7 @@ import type { Reply } from '../shard-calls/reply-collection.ts'
 
 /** The version with the greatest stamp of r replicas. */
 export async function openLocalDocument(
-  scope: CoordinatorScope, db: DatabaseRecord, id: string, options: ReadOptions, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, options: ReadOptions, context: OperationContext,
 ): Promise<LocalDocument | null> {
   const place = localPlace(scope, db, id)
   const call = readCall(scope, context)
@@ -22,7 +22,7 @@ export async function openLocalDocument(
 }
 
 function repairLaggards(
-  scope: CoordinatorScope, db: DatabaseRecord, replies: readonly Reply<LocalDocument | null>[], newest: LocalDocument, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, replies: readonly Reply<LocalDocument | null>[], newest: LocalDocument, context: OperationContext,
 ): void {
   for (const { peer, value } of replies) {
     if (value !== null && compareLocals(value, newest) === 0) continue

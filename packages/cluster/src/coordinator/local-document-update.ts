@@ -2,7 +2,7 @@ import type { ReplicaError, UpdateLocalDocumentReply, UpdateLocalDocumentRequest
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { LocalWriteOutcome, RequestContext, WriteOptions } from '../contracts/coordinator.ts'
+import type { LocalWriteOutcome, OperationContext, WriteOptions } from '../contracts/coordinator.ts'
 import { localPlace, newestLocal, storeLocal } from '../documents/local-documents.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
@@ -11,7 +11,7 @@ import { distributeRevisions } from '../documents/revisions-distribution.ts'
 
 /** The first reachable replica stamps the new version, the others receive it. The last writer wins. */
 export async function updateLocalDocument(
-  scope: CoordinatorScope, db: DatabaseRecord, write: UpdateLocalDocumentRequest, options: WriteOptions, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, write: UpdateLocalDocumentRequest, options: WriteOptions, context: OperationContext,
 ): Promise<LocalWriteOutcome> {
   const place = localPlace(scope, db, write.id)
   const errors: ReplicaError[] = []
@@ -35,7 +35,7 @@ export async function updateLocalDocument(
 
 /** A replica that finds nothing to delete may lag: it is brought up to date and asked again, once. */
 async function stamp(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, write: UpdateLocalDocumentRequest, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, write: UpdateLocalDocumentRequest, context: OperationContext,
 ): Promise<UpdateLocalDocumentReply> {
   const call = writeCall(scope.options.decisionTimeoutMs, context)
   const reply = await peer.replica.updateLocalDocument(write, call)
@@ -44,7 +44,7 @@ async function stamp(
 }
 
 /** True when the replica learned a newer version from the others. */
-async function refresh(scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, id: string, context: RequestContext): Promise<boolean> {
+async function refresh(scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, id: string, context: OperationContext): Promise<boolean> {
   if (place.activeCount === 1) return false
   const call = readCall(scope, context)
   const open = async (from: Peer) => (await from.replica.openLocalDocuments([id], call))[0] ?? null

@@ -4,7 +4,7 @@ import { majority } from '../quorum/majority.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { RequestContext } from '../contracts/coordinator.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
 
@@ -19,7 +19,7 @@ export interface DiffRequest { readonly id: string; readonly revisions: readonly
  * them lags, and all are asked.
  */
 export async function diffRevisions(
-  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly DiffRequest[], context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly DiffRequest[], context: OperationContext,
 ): Promise<readonly RevisionsDiff[]> {
   const groups = new Map<ShardPlace, number[]>()
   requests.forEach(({ id }, index) => {

@@ -4,7 +4,7 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { ReadOptions, RequestContext } from '../contracts/coordinator.ts'
+import type { ReadOptions, OperationContext } from '../contracts/coordinator.ts'
 import { documentReadsMax, fetchRevisions, readDocument } from '../documents/document-read.ts'
 import type { DocumentRead } from '../documents/document-read.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
@@ -19,7 +19,7 @@ export type RevisionsRequest = { readonly revisions: readonly string[] | 'leaves
  * lack is looked for on the others: a feed has perhaps shown it before r had it, and a replicator asks only once.
  */
 export async function openRevisions(
-  scope: CoordinatorScope, db: DatabaseRecord, id: string, request: RevisionsRequest, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, request: RevisionsRequest, context: OperationContext,
 ): Promise<readonly OpenedRevision[] | null> {
   const { access, options: { reviewTimeoutMs }, readHealth } = scope
   const place = access.placeOf(db, id)
@@ -65,7 +65,7 @@ async function openFrom(
  * @throws ApiError when no replica of a range answers
  */
 export async function openManyRevisions(
-  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], { r }: ReadOptions, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], { r }: ReadOptions, context: OperationContext,
 ): Promise<readonly (readonly OpenedRevision[] | null | undefined)[]> {
   const call = readCall(scope, context)
   const results = new Array<readonly OpenedRevision[] | null | undefined>(requests.length).fill(undefined)

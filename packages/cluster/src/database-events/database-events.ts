@@ -14,7 +14,7 @@ import type { LocalReplicas } from '../replicas/local-replicas.ts'
 import type { ClusterState, DatabaseRecord } from '../control/cluster-state.ts'
 import type { ControlPlane } from '../control/control-plane.ts'
 import { DatabaseMap } from '../control/database-map.ts'
-import type { Coordinator, RequestContext } from '../contracts/coordinator.ts'
+import type { Coordinator, OperationContext } from '../contracts/coordinator.ts'
 import { defaultDatabaseEventsOptions } from './database-events-options.ts'
 import type { DatabaseEventsOptions } from './database-events-options.ts'
 import { eventId, eventsDatabase, eventWrite, incarnationOf, parseEventId } from './event-document.ts'
@@ -302,7 +302,7 @@ export class DatabaseEvents {
     recording.incomplete = false
   }
 
-  #context(): RequestContext {
+  #context(): OperationContext {
     return { requestId: 'database-events', signal: this.#abort.signal }
   }
 }

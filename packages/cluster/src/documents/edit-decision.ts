@@ -22,7 +22,7 @@ import { reviewConflicts } from './conflict-review.ts'
 import type { DecidedOutcome } from './conflict-review.ts'
 import { writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { RequestContext, WriteOptions } from '../contracts/coordinator.ts'
+import type { OperationContext, WriteOptions } from '../contracts/coordinator.ts'
 import { convergeDocument } from './document-convergence.ts'
 import { partitionLimit } from './partition-limit.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
@@ -37,12 +37,12 @@ export interface DecidedEdits {
 }
 
 /**
- * Has the edits decided by the first replica that can.
+ * Asks the first replica that can to decide the edits.
  *
  * @throws ApiError when no replica decides
  */
-export function decideEdits(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: RequestContext,
+export function requestDecision(
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: OperationContext,
 ): Promise<DecidedEdits> {
   return new EditDecision(scope, db, place, edits, options, context).run()
 }
@@ -57,7 +57,7 @@ class EditDecision {
   readonly #place: ShardPlace
   readonly #edits: readonly DocumentEdit[]
   readonly #options: WriteOptions
-  readonly #context: RequestContext
+  readonly #context: OperationContext
   readonly #deciders: readonly Peer[]
   readonly #review: CallContext
   readonly #errors: ReplicaError[] = []
@@ -67,7 +67,7 @@ class EditDecision {
   #unknownOutcome = false
 
   constructor(
-    scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: RequestContext,
+    scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: OperationContext,
   ) {
     this.#options = options
     this.#scope = scope

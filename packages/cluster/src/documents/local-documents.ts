@@ -1,7 +1,7 @@
 /** Local documents: where they lie, and which of two versions is the newer one. */
 import type { LocalDocument } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
-import type { RequestContext } from '../contracts/coordinator.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import { writeCall } from '../shard-calls/coordinator-scope.ts'
@@ -27,7 +27,7 @@ export function compareLocals(a: LocalDocument, b: LocalDocument): number {
 
 /** Brings a version of a local document to one replica. */
 export async function storeLocal(
-  scope: CoordinatorScope, db: DatabaseRecord, peer: Peer, local: LocalDocument, context: RequestContext,
+  scope: CoordinatorScope, db: DatabaseRecord, peer: Peer, local: LocalDocument, context: OperationContext,
 ): Promise<void> {
   const call = writeCall(scope.options.storeTimeoutMs, context)
   await peer.replica.storeRevisions({ revisions: [], locals: [local], revsLimit: db.revsLimit }, call)

@@ -4,7 +4,7 @@ import { provideBlobs } from '../attachments/blob-transfer.ts'
 import { namedBlobs } from '../replicas/blob-copy.ts'
 import { writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { RequestContext } from '../contracts/coordinator.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
 import { SilenceWatch } from '../shard-calls/silence-watch.ts'
@@ -28,7 +28,7 @@ export interface Distribution {
  * @param w as the client gave it
  */
 export function distributeRevisions(
-  scope: CoordinatorScope, place: ShardPlace, request: StoreRevisionsRequest, decider: Peer | null, w: number | undefined, context: RequestContext,
+  scope: CoordinatorScope, place: ShardPlace, request: StoreRevisionsRequest, decider: Peer | null, w: number | undefined, context: OperationContext,
 ): Promise<Distribution> {
   return new Promise(resolve => {
     const errors: ReplicaError[] = []
@@ -81,7 +81,7 @@ export function distributeRevisions(
 
 /** The reply of a replica that has the revisions on disk, or why it has not. */
 async function storeOn(
-  scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: RequestContext,
+  scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: OperationContext,
 ): Promise<StoreRevisionsReply | ReplicaError> {
   const bytes = requestBytes(request)
   try {
@@ -105,7 +105,7 @@ async function storeOn(
 
 /** A replica that was away while content was written gets it from the others first. */
 async function storeWithBlobs(
-  scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: RequestContext,
+  scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: OperationContext,
 ): Promise<StoreRevisionsReply> {
   const call = writeCall(scope.options.storeTimeoutMs, context)
   try {

@@ -4,7 +4,7 @@ import { attachReplica } from './changes-attach.ts'
 import type { FirstPlace } from './changes-attach.ts'
 import { ShardPosition } from '../replicas/changes-position.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { ChangesEvent, ChangesFeed, ChangesOptions, RequestContext } from '../contracts/coordinator.ts'
+import type { ChangesEvent, ChangesFeed, ChangesOptions, OperationContext } from '../contracts/coordinator.ts'
 import { FeedShard } from './feed-shard.ts'
 import type { FeedShardOwner } from './feed-shard.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
@@ -32,7 +32,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   readonly #scope: CoordinatorScope
   readonly #options: ChangesOptions
   readonly #follow: boolean
-  readonly #context: RequestContext
+  readonly #context: OperationContext
   /** While calls are under way. */
   #controller: AbortController | undefined
   readonly #offers: Offer[] = []
@@ -52,7 +52,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   /** Whose places are not in the vector yet. */
   readonly #moved: FeedShard[] = []
 
-  constructor(scope: CoordinatorScope, places: readonly ShardPlace[], options: ChangesOptions, context: RequestContext) {
+  constructor(scope: CoordinatorScope, places: readonly ShardPlace[], options: ChangesOptions, context: OperationContext) {
     this.#scope = scope
     this.#options = options
     this.#follow = options.follow && !options.descending

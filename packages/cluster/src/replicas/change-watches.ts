@@ -1,4 +1,4 @@
-import { formatRange, ReplicaError } from '@sectional/core'
+import { ReplicaError, shardKey } from '@sectional/core'
 import type { ChangeRow, ReplicaCheckpoint, ShardId } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 import type { CoordinatorOptions } from '../contracts/coordinator-options.ts'
@@ -197,8 +197,8 @@ class Watcher implements ChangeWatch {
   }
 }
 
-function replicaKey(peer: Peer, { incarnation, range }: ShardId): string {
-  return `${peer.node} ${incarnation} ${formatRange(range)}`
+function replicaKey(peer: Peer, shard: ShardId): string {
+  return `${peer.node} ${shardKey(shard)}`
 }
 
 /** The work under way for the key, or new work. */

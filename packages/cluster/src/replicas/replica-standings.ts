@@ -1,4 +1,4 @@
-import { formatRange } from '@sectional/core'
+import { shardKey } from '@sectional/core'
 import type { ReplicaCheckpoint, ReplicaInfo, ShardId } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 import { activeReplicas } from '../control/cluster-state.ts'
@@ -174,6 +174,6 @@ export class ReplicaStandings {
   }
 }
 
-function keyOf(node: string, { incarnation, range }: ShardId): string {
-  return `${node} ${incarnation} ${formatRange(range)}`
+function keyOf(node: string, shard: ShardId): string {
+  return `${node} ${shardKey(shard)}`
 }

@@ -5,7 +5,7 @@ import type { BackgroundWork, NodeWindow } from './background-work.ts'
 import type { ChangeWatches } from '../replicas/change-watches.ts'
 import type { CoordinatorMetrics } from './coordinator-metrics.ts'
 import type { CoordinatorOptions } from '../contracts/coordinator-options.ts'
-import type { RequestContext } from '../contracts/coordinator.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ReplicaAccess, ShardPlace } from '../replicas/replica-access.ts'
 import type { ReplicaHealth } from '../replicas/replica-health.ts'
 import type { ReplicaHistories } from '../replicas/replica-histories.ts'
@@ -41,16 +41,16 @@ export interface BlobRepairRequests {
 }
 
 /** A call that ends with its client. */
-export function readCall(scope: CoordinatorScope, context: RequestContext): CallContext {
+export function readCall(scope: CoordinatorScope, context: OperationContext): CallContext {
   return { timeoutMs: scope.options.readTimeoutMs, signal: context.signal, requestId: context.requestId }
 }
 
 /** A point read of this node's own disk answers on the spot: the client's signal costs more to make than it could save. */
-export function localReadCall(scope: CoordinatorScope, context: RequestContext): CallContext {
+export function localReadCall(scope: CoordinatorScope, context: OperationContext): CallContext {
   return { timeoutMs: scope.options.readTimeoutMs, requestId: context.requestId }
 }
 
 /** A call that goes on when its client is gone: half a write helps nobody. */
-export function writeCall(timeoutMs: number, context: Pick<RequestContext, 'requestId'>): CallContext {
+export function writeCall(timeoutMs: number, context: Pick<OperationContext, 'requestId'>): CallContext {
   return { timeoutMs, requestId: context.requestId }
 }

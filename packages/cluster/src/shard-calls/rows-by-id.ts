@@ -1,7 +1,7 @@
 import { compareUtf8 } from '@sectional/core'
 import type { IdBound } from '@sectional/core'
 import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { RequestContext } from '../contracts/coordinator.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { mergeRows } from './row-merge.ts'
 import { scanShard } from './shard-scan.ts'
@@ -23,7 +23,7 @@ interface ListedRows {
  */
 export function rowsById<Row extends IdRow>(
   scope: CoordinatorScope, places: readonly ShardPlace[], { start, descending, skip, limit }: ListedRows,
-  open: ShardScan<Row, IdBound>['open'], context: RequestContext,
+  open: ShardScan<Row, IdBound>['open'], context: OperationContext,
 ): AsyncIterable<readonly Row[]> {
   const scan: ShardScan<Row, IdBound> = { open, behind, ...(start && { start }), ...(limit !== null && { limit: skip + limit }) }
   const sources = limit === 0 ? [] : places.map(place => scanShard(scope, place, scan, context))

@@ -1,6 +1,6 @@
 import type { CallContext, ReplicaError } from '@sectional/core'
 import type { CoordinatorScope } from './coordinator-scope.ts'
-import type { RequestContext } from '../contracts/coordinator.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 
@@ -26,7 +26,7 @@ export interface ShardScan<Row, Position> extends ScanRest<Position> {
  * @throws ApiError when no replica is left
  */
 export async function* scanShard<Row, Position>(
-  scope: CoordinatorScope, place: ShardPlace, { open, behind, start, limit }: ShardScan<Row, Position>, context: RequestContext,
+  scope: CoordinatorScope, place: ShardPlace, { open, behind, start, limit }: ShardScan<Row, Position>, context: OperationContext,
 ): AsyncGenerator<readonly Row[]> {
   const call: CallContext = { timeoutMs: scope.options.scanPageTimeoutMs, signal: context.signal, requestId: context.requestId }
   const errors: ReplicaError[] = []

@@ -92,7 +92,8 @@ export interface NamedVerb<Table, Shape extends VerbShape> {
   readonly name: VerbNames<Table, Shape>
   readonly waits: ((request: unknown) => boolean) | undefined
   /** Calls the verb of `implementation`. The request of a verb that takes none is `undefined`. */
-  readonly invoke: (implementation: VerbsOf<Table>, request: AnyRequest<Shape>, context: CallContext) => AnyAnswer<Shape>
+  readonly invoke:
+    (implementation: VerbsOf<Table>, request: AnyRequest<Shape>, context: CallContext) => AnyAnswer<Shape>
 }
 
 /**

@@ -20,7 +20,10 @@ const shopVerbs = {
 class Shop implements VerbsOf<typeof shopVerbs> {
   async price(article: string): Promise<number> { return article.length }
   async open(given: CallContext): Promise<boolean> { return given === context }
-  async * list({ from }: { readonly from: string }): AsyncGenerator<readonly string[]> { yield [`${from}1`, `${from}2`] }
+  async * list({ from }: { readonly from: string }): AsyncGenerator<readonly string[]> {
+    yield [`${from}1`, `${from}2`]
+  }
+
   async deliver(chunks: AsyncIterable<Uint8Array>): Promise<number> {
     let bytes = 0
     for await (const chunk of chunks) bytes += chunk.length
@@ -34,11 +37,16 @@ class Shop implements VerbsOf<typeof shopVerbs> {
 interface Route { readonly shop: Shop; readonly calls: string[] }
 
 const RoutedShop = deriveVerbs<typeof shopVerbs, Route>(shopVerbs, {
-  call: verb => ({ shop, calls }, request, given) => { calls.push(verb.name); return verb.invoke(shop, request, given) },
-  pages: verb => ({ shop, calls }, request, given) => { calls.push(verb.name); return verb.invoke(shop, request, given) },
-  upload: verb => ({ shop, calls }, chunks, given) => { calls.push(verb.name); return verb.invoke(shop, chunks, given) },
-  download: verb => ({ shop, calls }, request, given) => { calls.push(verb.name); return verb.invoke(shop, request, given) },
+  call: verb => (route, request, given) => verb.invoke(noted(route, verb.name), request, given),
+  pages: verb => (route, request, given) => verb.invoke(noted(route, verb.name), request, given),
+  upload: verb => (route, chunks, given) => verb.invoke(noted(route, verb.name), chunks, given),
+  download: verb => (route, request, given) => verb.invoke(noted(route, verb.name), request, given),
 })
+
+function noted({ shop, calls }: Route, name: string): Shop {
+  calls.push(name)
+  return shop
+}
 
 async function* once<T>(item: T): AsyncGenerator<T> { yield item }
 

@@ -1,6 +1,6 @@
 /** The edit of one document: what it is based on, how it is written, and what the client is told. */
 import { ApiError, type AttachmentRecord } from '@sectional/core'
-import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
+import type { OperationContext } from '@sectional/cluster'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { documentWrite, requireWritten, writeQuorum } from './document-writing.ts'
@@ -33,7 +33,7 @@ const everyReplica = 1000
  * @param context of the coordinator's call: the request's, or one that outlives the request (`batch=ok`)
  * @throws ApiError `conflict`, or what the coordinator could not do
  */
-export async function update(edit: Edit, request: RequestContext, services: Services, context: CoordinatorContext): Promise<Written> {
+export async function update(edit: Edit, request: RequestContext, services: Services, context: OperationContext): Promise<Written> {
   const write = documentWrite(edit.id, edit.parent, edit.deleted, edit.body, edit.attachments)
   const [outcome] = await services.coordinator.updateDocuments(request.database, [write], {
     w: writeQuorum(request), partitionBytesMax: services.options.partitionBytesMax,

@@ -1,6 +1,6 @@
 /** Writes of local documents: revision `0-N`, the last writer wins, no attachments, no history. */
 import { ApiError, parseRevision, type ParsedDocument } from '@sectional/core'
-import type { RequestContext as CoordinatorContext } from '@sectional/cluster'
+import type { OperationContext } from '@sectional/cluster'
 import { documentTag, location, sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -22,7 +22,7 @@ export async function writeLocalDocument(
  * @throws ApiError `missing` for the deletion of a document that does not exist
  */
 export async function updateLocal(
-  name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services, context: CoordinatorContext,
+  name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services, context: OperationContext,
 ): Promise<{ readonly revision: number; readonly accepted: boolean }> {
   const tooLarge = checkDocumentSize(localPrefix + name, document, services)
   if (tooLarge !== null) throw tooLarge

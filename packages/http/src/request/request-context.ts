@@ -5,7 +5,10 @@ import type { UploadLease } from './upload-lease.ts'
 import type { Query } from './query.ts'
 import { anonymous, type User } from './user.ts'
 
-/** Satisfies the coordinator's request context: it carries the request id and the signal of a client gone. */
+/**
+ * A request with its answer, from the request line to the last byte. It serves as the coordinator's `OperationContext`:
+ * it carries the request id and the signal of a client gone.
+ */
 export class RequestContext {
   readonly exchange: HttpExchange
   readonly requestId: string

@@ -77,7 +77,9 @@ export const propose: WireCall<unknown, ProposeReply> = {
   },
   decodeReply: (message, payload) => {
     switch (message.kind) {
-      case 'applied': return { kind: 'applied', index: count(message.applied.index, 'index'), result: decodeJson(payload) }
+      case 'applied': {
+        return { kind: 'applied', index: count(message.applied.index, 'index'), result: decodeJson(payload) }
+      }
       case 'notLeader': return { kind: 'not-leader', leader: message.notLeader.leader }
       case 'timeout': return { kind: 'timeout' }
       default: throw new ProtocolError('a propose reply of no known kind')

@@ -8,8 +8,8 @@ import type { PayloadReader } from '../schema/payload.ts'
 import { count, limit, optionalLimit, ProtocolError } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 import {
-  decodeAttachments, decodeAttempt, decodeBound, decodeBranch, decodeCheckpoint, decodeIdScan, decodeLeaves, decodeLocal,
-  decodePath, decodeRevision, decodeTrail, encodeAttachments, encodeLocal, encodeRevision,
+  decodeAttachments, decodeAttempt, decodeBound, decodeBranch, decodeCheckpoint, decodeIdScan, decodeLeaves,
+  decodeLocal, decodePath, decodeRevision, decodeTrail, encodeAttachments, encodeLocal, encodeRevision,
 } from './record-codec.ts'
 
 export const documentCodecs: CodecsOf<typeof documentVerbs> = {

@@ -1,8 +1,8 @@
 /** The records that several shard verbs share, both ways. */
 import { asBuffer } from '@sectional/core'
 import type {
-  AttachmentRecord, Branch, DocumentRevision, HashRange, IdBound, IdScan, Leaf, LocalDocument, ReplicaCheckpoint, RevisionPath,
-  ShardId, TrailExtension, TrailPoint,
+  AttachmentRecord, Branch, DocumentRevision, HashRange, IdBound, IdScan, Leaf, LocalDocument, ReplicaCheckpoint,
+  RevisionPath, ShardId, TrailExtension, TrailPoint,
 } from '@sectional/core'
 import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { count, ProtocolError, required } from '../schema/schema.ts'
@@ -52,7 +52,8 @@ export function encodeRevision(revision: DocumentRevision, payload: PayloadWrite
 export function decodeRevision(message: WireMessage, payload: PayloadReader): DocumentRevision {
   return {
     id: message.id, path: decodePath(message.path), deleted: message.deleted, body: payload.take(message.bodyLength),
-    ...decodeAttachments(message), ...(message.purges.length > 0 && { purges: [...message.purges] }), ...decodeAttempt(message),
+    ...decodeAttachments(message), ...decodeAttempt(message),
+    ...(message.purges.length > 0 && { purges: [...message.purges] }),
   }
 }
 

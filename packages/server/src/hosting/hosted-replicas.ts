@@ -1,6 +1,6 @@
 /** The replicas on this node's disk, kept at what the cluster's metadata wants: missing ones are made, garbage goes. */
 import { DatabaseMap, databaseOn, shardsOn, type ClusterState, type DamageListener, type DatabaseRecord, type LocalReplicas } from '@sectional/cluster'
-import { ReplicaError, formatRange, type ShardId, type ShardReplica } from '@sectional/core'
+import { ReplicaError, shardKey, type ShardId, type ShardReplica } from '@sectional/core'
 import { RepeatedLines } from '@sectional/runtime'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import type { CompactionTask, ShardHost } from '@sectional/shard'
@@ -205,7 +205,3 @@ export class HostedReplicas implements LocalReplicas {
 }
 
 interface Change { readonly key: string; readonly make: () => Promise<unknown> }
-
-function shardKey({ incarnation, range }: ShardId): string {
-  return `${incarnation}/${formatRange(range)}`
-}

@@ -1,8 +1,9 @@
+import { shardKey } from '@sectional/core'
 import { isSoundBlob } from '@sectional/runtime'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import { openCopy } from './disk-contents.ts'
 import type { Findings } from './final-state.ts'
-import { namedBlobs, shardName } from './named-blobs.ts'
+import { namedBlobs } from './named-blobs.ts'
 import type { Naming } from './named-blobs.ts'
 
 const blobStoreName = 'attachments'
@@ -21,7 +22,7 @@ export async function blobsKept(nodes: readonly SimulatedNode[], unnamed: Unname
     const disk = node.disk.copy()
     const blobs = new Map(disk.blobs.blobs(blobStoreName))
     const host = await openCopy(disk)
-    return { node, disk, blobs, host, shards: new Set(host.list().map(shardName)), named: await namedBlobs(host) }
+    return { node, disk, blobs, host, shards: new Set(host.list().map(shardKey)), named: await namedBlobs(host) }
   }))
   const isRepairable = (hash: string, node: SimulatedNode, naming: Naming): boolean => copies.some(other =>
     other.node !== node && [...naming.shards].some(shard => other.shards.has(shard)) && isSound(hash, other.blobs.get(hash)))

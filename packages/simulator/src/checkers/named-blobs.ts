@@ -1,5 +1,5 @@
-import { formatRange } from '@sectional/core'
-import type { ShardId, ShardReplica } from '@sectional/core'
+import { shardKey } from '@sectional/core'
+import type { ShardReplica } from '@sectional/core'
 import type { ShardHost } from '@sectional/server'
 import { diskCall } from './disk-contents.ts'
 
@@ -15,16 +15,12 @@ export async function namedBlobs(host: ShardHost): Promise<Map<string, Naming>> 
     for await (const page of replica.scanChanges({ since: 0, descending: false, body: false, locals: false }, diskCall)) {
       for (const { id } of page) for (const [hash, revision] of await blobsOf(replica, id)) {
         const naming = named.get(hash) ?? { who: `${id} ${revision}`, shards: new Set() }
-        naming.shards.add(shardName(shard))
+        naming.shards.add(shardKey(shard))
         named.set(hash, naming)
       }
     }
   }
   return named
-}
-
-export function shardName({ incarnation, range }: ShardId): string {
-  return `${incarnation}/${formatRange(range)}`
 }
 
 async function blobsOf(replica: ShardReplica, id: string): Promise<[string, string][]> {

@@ -1,7 +1,8 @@
 /** Bytes on a disk that are not what was written. Checksums must notice, and other replicas must make up for it. */
+import { shardKey } from '@sectional/core'
 import { activeReplicas, controlStoreName, documentStoreName, blobStoreName, ShardKeys } from '@sectional/server'
 import { isDamage, openDisk } from '../checkers/disk-contents.ts'
-import { namedBlobs, shardName } from '../checkers/named-blobs.ts'
+import { namedBlobs } from '../checkers/named-blobs.ts'
 import type { Naming } from '../checkers/named-blobs.ts'
 import type { Dice } from '../world/dice.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
@@ -68,7 +69,7 @@ async function sharedBlobs(node: SimulatedNode, others: readonly SimulatedNode[]
     throw error
   })
   const elsewhere = await Promise.all(others.map(async ({ disk }) => (
-    { shards: new Set((await openDisk(disk)).list().map(shardName)), blobs: disk.blobs.blobs(blobStoreName) }
+    { shards: new Set((await openDisk(disk)).list().map(shardKey)), blobs: disk.blobs.blobs(blobStoreName) }
   )))
   return [...named].filter(([hash, { shards }]) => (
     [...shards].every(shard => elsewhere.some(other => other.shards.has(shard) && other.blobs.has(hash)))
@@ -115,10 +116,11 @@ function hasOtherCopies({ disks, options, supervisor }: FaultContext): boolean {
 async function damageableShards(node: SimulatedNode): Promise<{ readonly prefix: number; readonly range: string }[]> {
   const state = node.inside?.control.state()
   const host = await openDisk(node.disk)
-  return [...state?.databases.values() ?? []].flatMap(({ name, incarnation, shards }) => shards.flatMap(shard => {
-    const replica = host.replica({ incarnation, range: shard.range })
+  return [...state?.databases.values() ?? []].flatMap(({ incarnation, shards }) => shards.flatMap(shard => {
+    const id = { incarnation, range: shard.range }
+    const replica = host.replica(id)
     if (replica === undefined || shard.replicas.length < replicasMin || activeReplicas(shard).length < shard.replicas.length) return []
-    return [{ prefix: replica.records.keys.prefix, range: `${name} ${incarnation} ${shard.range.begin}` }]
+    return [{ prefix: replica.records.keys.prefix, range: shardKey(id) }]
   }))
 }
 

@@ -1,4 +1,5 @@
 /** Checksums that nobody looks at: what damage does then must be seen. */
+import { shardKey } from '@sectional/core'
 import { sealed, sealBytes } from '@sectional/runtime'
 import type { Store, StoreEntry } from '@sectional/runtime'
 import { controlStoreName, documentStoreName, ShardKeys } from '@sectional/server'
@@ -50,9 +51,9 @@ export const damageBugs: readonly PlantedBug[] = [
     scenario: 'a replica that is rebuilt during a slow pass gets back what its disk had lost',
     plant: () => () => {
       const lives = new Map<string, LifeSeen>()
-      return { seams: { replica: ({ incarnation, range }, replica) => withChanges(replica, {
+      return { seams: { replica: (shard, replica) => withChanges(replica, {
         replicaInfo: async context => {
-          const key = `${incarnation} ${range.begin}`
+          const key = shardKey(shard)
           const info = await replica.replicaInfo(context)
           const before = lives.get(key)
           if (before === undefined || before.history === info.history) lives.set(key, info)

@@ -110,8 +110,8 @@ export interface UpdateDocumentsRequest {
 }
 
 /**
- * `declined`: the replica is catching up after an absence: give it what others have of these documents, then ask
- * with `force` (design.md section 4). Nothing was written.
+ * `declined`: the replica is catching up after an absence, and nothing was written. The caller gives it what other
+ * replicas have of these documents, and then asks again with `force`.
  */
 export type UpdateDocumentsReply =
   | { readonly kind: 'decided'; readonly outcomes: readonly EditOutcome[] }
