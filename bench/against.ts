@@ -1,11 +1,12 @@
 /**
  * Two checkouts beside each other, both built:
- * `node bench/against.ts DIR [--nodes 1] [--seconds 1] [--restarts 5] [--rounds 4] [--only TEXT,TEXT]`. A cluster of so many nodes of
- * each runs all the time. They are measured in turns, the first one changing, so that what else the machine does falls
- * on both. Each thing is measured in several lives of the processes, `rounds` times in each: one process does the same
- * work with 10 % more or less CPU than the next, depending on how its garbage collector began. Prints a table: rates, the median of the rounds' ratios of rates (this checkout to the other; above 1 is
- * faster), the CPU time of all nodes for each thing done, and the median of the rounds' ratios of CPU time (below 1 is
- * cheaper), which shows more than rates on a machine that does other work too.
+ * `node bench/against.ts DIR [--nodes 1] [--seconds 1] [--restarts 5] [--rounds 4] [--only TEXT,TEXT]`. A cluster of so
+ * many nodes of each runs all the time. They are measured in turns, the first one changing, so that what else the
+ * machine does falls on both. Each thing is measured in several lives of the processes, `rounds` times in each: one
+ * process does the same work with 10 % more or less CPU than the next, depending on how its garbage collector began.
+ * Prints a table: rates, the median of the rounds' ratios of rates (this checkout to the other; above 1 is faster), the
+ * CPU time of all nodes for each thing done, and the median of the rounds' ratios of CPU time (below 1 is cheaper),
+ * which shows more than rates on a machine that does other work too.
  */
 import { parseArgs } from 'node:util'
 import { measure, type Measured } from './comparison.ts'
@@ -17,7 +18,8 @@ import type { TransferJob, TransferResult } from './transfers.ts'
 const { values: flags, positionals: [other] } = parseArgs({
   allowPositionals: true,
   options: {
-    seconds: { type: 'string', default: '1' }, restarts: { type: 'string', default: '5' }, rounds: { type: 'string', default: '4' }, folder: { type: 'string' }, only: { type: 'string', default: '' },
+    seconds: { type: 'string', default: '1' }, restarts: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '4' }, folder: { type: 'string' }, only: { type: 'string', default: '' },
     nodes: { type: 'string', default: '1' },
   },
 })
@@ -36,14 +38,19 @@ type Work = (cluster: MeasuredCluster) => Promise<Measured>
 function requests(kind: LoadJob['kind'], connections: number): Work {
   return ({ nodes }) => measure(nodes, async () => {
     const ports = nodes.map(({ port }) => port)
-    const result = await runLoad({ kind, ports, connections, seconds, database, documents, tag: `job${jobs++}`, ids: 'random', batch, bodyBytes, auth })
+    const result = await runLoad({
+      kind, ports, connections, seconds, database, documents, tag: `job${jobs++}`, ids: 'random', batch, bodyBytes,
+      auth,
+    })
     return { count: result.requests * (kind === 'bulk' ? batch : 1), seconds: result.seconds }
   })
 }
 
 function rows(path: string): Work {
   return ({ nodes }) => measure(nodes, async () => {
-    const job: TransferJob = { method: 'GET', path: `/${database}/${path}`, port: nodes[0]!.port, connections: 4, seconds, auth, tag: '' }
+    const job: TransferJob = {
+      method: 'GET', path: `/${database}/${path}`, port: nodes[0]!.port, connections: 4, seconds, auth, tag: '',
+    }
     const result = await runScript('transfers.ts', [JSON.stringify(job)]) as TransferResult
     return { count: result.requests * documents, seconds: result.seconds }
   })
@@ -54,7 +61,9 @@ function median(values: readonly number[]): number {
 }
 
 const nodes = Number(flags.nodes)
-const clusters = [await MeasuredCluster.start(nodes, flags.folder), await MeasuredCluster.start(nodes, flags.folder, other)] as const
+const clusters = [
+  await MeasuredCluster.start(nodes, flags.folder), await MeasuredCluster.start(nodes, flags.folder, other),
+] as const
 /** Lists come first, while both databases are as they were filled. */
 const works: Readonly<Record<string, Work>> = {
   '`_all_docs`, rows': rows('_all_docs'),
@@ -68,10 +77,12 @@ const works: Readonly<Record<string, Work>> = {
 try {
   for (const cluster of clusters) await cluster.fill(database, documents, batch, bodyBytes)
   console.log('| What | This | Other | Ratio | CPU each | CPU ratio |\n|---|---|---|---|---|---|')
-  for (const [what, work] of Object.entries(works).filter(([name]) => flags.only.split(',').some(part => name.includes(part)))) {
+  for (const [what, work] of Object.entries(works).filter(([name]) =>
+    flags.only.split(',').some(part => name.includes(part)))) {
     const measured: [Measured[], Measured[]] = [[], []]
     for (let life = 0; life < Number(flags.restarts); life++) {
-      // Opening also writes LevelDB's memory table, which may hold all documents in one checkout and none in the other, into files.
+      // Opening also writes LevelDB's memory table, which may hold all documents in one checkout and none in the other,
+      // into files.
       for (const cluster of clusters) await cluster.restart(readyMsMax)
       for (let round = -1; round < Number(flags.rounds); round++) {
         for (const at of (life + round) % 2 === 0 ? [0, 1] as const : [1, 0] as const) {

@@ -65,7 +65,9 @@ console.log(`upload: ${put.status}, ${megabytesPerSecond(start)} MB/s`)
 const received = createHash('md5')
 start = performance.now()
 const got = await request(through.url, 'GET', `${db}/doc/big.bin`, { receive: chunk => { received.update(chunk) } })
-console.log(`download: ${got.status}, ${megabytesPerSecond(start)} MB/s, equal: ${sent.digest('hex') === received.digest('hex')}`)
+console.log(
+  `download: ${got.status}, ${megabytesPerSecond(start)} MB/s, equal: ${sent.digest('hex') === received.digest('hex')}`,
+)
 clearInterval(sampler)
 console.log('peak:', nodes.map(node => `${node.url} ${node.peak.toFixed(0)} MB`).join(', '))
 await request(nodes[0].url, 'DELETE', db)

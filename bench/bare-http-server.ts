@@ -10,7 +10,9 @@ const server = createServer((request, response) => {
   request.resume()
   request.on('end', () => {
     const body = request.method === 'GET' ? constant : created
-    response.writeHead(request.method === 'GET' ? 200 : 201, { 'Content-Type': 'application/json', 'Content-Length': body.length })
+    response.writeHead(request.method === 'GET' ? 200 : 201, {
+      'Content-Type': 'application/json', 'Content-Length': body.length,
+    })
     response.end(body)
   })
 })

@@ -1,9 +1,15 @@
-/** How fast bare classic-level makes documents durable: synced batches, one after the other; making the documents is not counted. Prints documents per second and their CPU time. */
+/**
+ * How fast bare classic-level makes documents durable: synced batches, one after the other; making the documents is not
+ * counted. Prints documents per second and their CPU time.
+ */
 import { ClassicLevel } from 'classic-level'
 import { documentBody, documentId, type IdOrder } from './documents.ts'
 
-const [folder, batchText, secondsText, bytesText, ids] = process.argv.slice(2) as [string, string, string, string, IdOrder]
-const level = new ClassicLevel<Buffer, Buffer>(folder, { keyEncoding: 'buffer', valueEncoding: 'buffer', writeBufferSize: 16 * 1024 * 1024, compression: true })
+const [folder, batchText, secondsText, bytesText, ids] =
+  process.argv.slice(2) as [string, string, string, string, IdOrder]
+const level = new ClassicLevel<Buffer, Buffer>(folder, {
+  keyEncoding: 'buffer', valueEncoding: 'buffer', writeBufferSize: 16 * 1024 * 1024, compression: true,
+})
 await level.open()
 
 let documents = 0
@@ -13,7 +19,9 @@ const endsAt = performance.now() + Number(secondsText) * 1000
 while (performance.now() < endsAt) {
   const entries = Array.from({ length: Number(batchText) }, () => {
     const number = documents++
-    return [Buffer.from(documentId('level', number, ids)), Buffer.from(documentBody(number, Number(bytesText)))] as const
+    return [
+      Buffer.from(documentId('level', number, ids)), Buffer.from(documentBody(number, Number(bytesText))),
+    ] as const
   })
   const startedAt = performance.now()
   const cpuBefore = process.cpuUsage()

@@ -1,4 +1,7 @@
-/** What open responses cost Node's own HTTP server: answers each request with a line and leaves the response open. Prints its port. */
+/**
+ * What open responses cost Node's own HTTP server: answers each request with a line and leaves the response open.
+ * Prints its port.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

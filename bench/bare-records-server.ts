@@ -14,7 +14,9 @@ import { ClassicLevel } from 'classic-level'
 
 const [folder] = process.argv.slice(2) as [string]
 const rowsOfPage = 1000
-const level = new ClassicLevel<Buffer, Buffer>(join(folder, 'records'), { keyEncoding: 'buffer', valueEncoding: 'buffer', writeBufferSize: 16 * 1024 * 1024, cacheSize: 64 * 1024 * 1024 })
+const level = new ClassicLevel<Buffer, Buffer>(join(folder, 'records'), {
+  keyEncoding: 'buffer', valueEncoding: 'buffer', writeBufferSize: 16 * 1024 * 1024, cacheSize: 64 * 1024 * 1024,
+})
 await level.open()
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
@@ -38,8 +40,12 @@ async function write(response: ServerResponse, values: readonly Buffer[]): Promi
 }
 
 async function scan(kind: string, response: ServerResponse): Promise<void> {
-  const iterator = level.values({ gte: Buffer.from(`${kind}/`), lt: Buffer.from(`${kind}0`), highWaterMarkBytes: 1024 * 1024 })
-  for (let page = await iterator.nextv(rowsOfPage); page.length > 0; page = await iterator.nextv(rowsOfPage)) await write(response, page)
+  const iterator = level.values({
+    gte: Buffer.from(`${kind}/`), lt: Buffer.from(`${kind}0`), highWaterMarkBytes: 1024 * 1024,
+  })
+  for (let page = await iterator.nextv(rowsOfPage); page.length > 0; page = await iterator.nextv(rowsOfPage)) {
+    await write(response, page)
+  }
   await iterator.close()
   response.end()
 }

@@ -47,7 +47,9 @@ export class Bench {
     await bare(warmUpSeconds)
     await sectional(warmUpSeconds)
     const pairs: { readonly bare: Measured; readonly sectional: Measured }[] = []
-    for (let round = 0; round < this.rounds; round++) pairs.push({ bare: await bare(this.seconds), sectional: await sectional(this.seconds) })
+    for (let round = 0; round < this.rounds; round++) {
+      pairs.push({ bare: await bare(this.seconds), sectional: await sectional(this.seconds) })
+    }
     const row: Row = {
       what, target,
       sectional: `${Math.round(median(pairs.map(pair => pair.sectional.perSecond)))}${unit}`,
@@ -62,10 +64,15 @@ export class Bench {
 }
 
 /** Has `work` done so many things, and says what that cost the processes. */
-export async function measure(servers: readonly MeasuredServer[], work: () => Promise<{ readonly count: number; readonly seconds: number }>): Promise<Measured> {
+export async function measure(
+  servers: readonly MeasuredServer[], work: () => Promise<{ readonly count: number; readonly seconds: number }>,
+): Promise<Measured> {
   const before = cpuOf(servers)
   const { count, seconds } = await work()
-  return { perSecond: count / seconds, cpuUs: (cpuOf(servers) - before) / count, residentMiB: Math.max(...servers.map(server => residentMiB(server.processId))) }
+  return {
+    perSecond: count / seconds, cpuUs: (cpuOf(servers) - before) / count,
+    residentMiB: Math.max(...servers.map(server => residentMiB(server.processId))),
+  }
 }
 
 function cpuOf(servers: readonly MeasuredServer[]): number {
@@ -90,6 +97,8 @@ export function table(rows: readonly Row[]): string[] {
   return [
     '| What | Sectional | Bare | Ratio | Target | CPU each | MiB resident |',
     '|---|---|---|---|---|---|---|',
-    ...rows.map(row => `| ${row.what} | ${row.sectional} | ${row.bare} | **${row.ratio}** | ${row.target} | ${row.cpu} | ${row.memory} |`),
+    ...rows.map(
+      row => `| ${row.what} | ${row.sectional} | ${row.bare} | **${row.ratio}** | ${row.target} | ${row.cpu} | ${row.memory} |`,
+    ),
   ]
 }

@@ -27,7 +27,9 @@ function open(port: number, path: string): Promise<Reader> {
     const reader: Reader = { socket, bytes: 0 }
     socket.on('error', reject)
     socket.on('data', chunk => {
-      if (reader.bytes === 0 && !chunk.subarray(0, 15).equals(Buffer.from('HTTP/1.1 200 OK'))) reject(new Error(chunk.toString()))
+      if (reader.bytes === 0 && !chunk.subarray(0, 15).equals(Buffer.from('HTTP/1.1 200 OK'))) {
+        reject(new Error(chunk.toString()))
+      }
       reader.bytes += chunk.length
       resolve(reader)
     })
@@ -48,7 +50,9 @@ async function openAll({ port }: MeasuredServer, path: string): Promise<Reader[]
 
 interface Cost { readonly kibEach: number; readonly cpuPercent: number }
 
-async function measure(server: MeasuredServer, path: string): Promise<{ readonly cost: Cost; readonly opened: readonly Reader[] }> {
+async function measure(
+  server: MeasuredServer, path: string,
+): Promise<{ readonly cost: Cost; readonly opened: readonly Reader[] }> {
   const before = residentMiB(server.processId)
   const opened = await openAll(server, path)
   await pause(settleMs)

@@ -41,7 +41,8 @@ const head = `Host: bench\r\nAuthorization: ${authorization}\r\nAccept: applicat
 /** Makes the requests of one connection, one after the other. */
 function requestMaker(): () => string | Buffer {
   switch (job.kind) {
-    case 'get': return () => `GET /${job.database}/doc-${Math.floor(Math.random() * job.documents)} HTTP/1.1\r\n${head}\r\n`
+    case 'get':
+      return () => `GET /${job.database}/doc-${Math.floor(Math.random() * job.documents)} HTTP/1.1\r\n${head}\r\n`
     case 'put': return () => {
       const number = sequence++
       const body = documentBody(number, job.bodyBytes)
@@ -51,14 +52,22 @@ function requestMaker(): () => string | Buffer {
   }
 }
 
-/** The documents stay, their ids change: making a thousand texts anew takes a tenth of the time that it takes to store them. */
+/**
+ * The documents stay, their ids change: making a thousand texts anew takes a tenth of the time that it takes to store
+ * them.
+ */
 function bulkMaker(): () => Buffer {
-  const docs = Array.from({ length: job.batch }, (_, number) => `{"_id":"${documentId(job.tag, number, job.ids)}",${documentBody(number, job.bodyBytes).slice(1)}`)
+  const docs = Array.from(
+    { length: job.batch },
+    (_, number) => `{"_id":"${documentId(job.tag, number, job.ids)}",${documentBody(number, job.bodyBytes).slice(1)}`,
+  )
   const body = `{"docs":[${docs.join(',')}]}`
   const start = `POST /${job.database}/_bulk_docs HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
   const request = Buffer.from(start + body)
   const places: number[] = []
-  for (let at = request.indexOf('{"_id":"'); at >= 0; at = request.indexOf('{"_id":"', at + 1)) places.push(at + '{"_id":"'.length)
+  for (let at = request.indexOf('{"_id":"'); at >= 0; at = request.indexOf('{"_id":"', at + 1)) {
+    places.push(at + '{"_id":"'.length)
+  }
   return () => {
     for (const place of places) request.write(documentId(job.tag, sequence++, job.ids), place, 'latin1')
     return request
@@ -117,6 +126,10 @@ function keepBusy(port: number): Promise<void> {
 await Promise.all(Array.from({ length: job.connections }, (_, index) => keepBusy(job.ports[index % job.ports.length]!)))
 const seconds = (performance.now() - startedAt) / 1000
 latencies.sort((a, b) => a - b)
-const percentile = (share: number) => Number((latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0).toFixed(2))
-const result: LoadResult = { requests: latencies.length, seconds, failures, latencyMs: { p50: percentile(0.5), p99: percentile(0.99), max: percentile(1) } }
+const percentile = (share: number) =>
+  Number((latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0).toFixed(2))
+const result: LoadResult = {
+  requests: latencies.length, seconds, failures,
+  latencyMs: { p50: percentile(0.5), p99: percentile(0.99), max: percentile(1) },
+}
 console.log(JSON.stringify(result))

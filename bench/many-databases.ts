@@ -1,8 +1,8 @@
 /**
- * What many databases cost: the rate and CPU of creations while there are few and while there are many, memory, open files and CPU at
- * rest, `_all_dbs`, and the time of a start. After a build:
- * `node bench/many-databases.ts [--databases 20000] [--nodes 1] [--minutes 10] [--folder DIR] [--port FIRST]`. q = 1 and n = the number of
- * nodes. Ends by itself: it creates no more databases when its minutes are over, and says how many there are. Linux.
+ * What many databases cost: the rate and CPU of creations while there are few and while there are many, memory, open
+ * files and CPU at rest, `_all_dbs`, and the time of a start. After a build: `node bench/many-databases.ts [--databases
+ * 20000] [--nodes 1] [--minutes 10] [--folder DIR] [--port FIRST]`. q = 1 and n = the number of nodes. Ends by itself:
+ * it creates no more databases when its minutes are over, and says how many there are. Linux.
  */
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -11,7 +11,8 @@ import { cpuUs, openFiles, residentMiB } from './measured-process.ts'
 
 const { values: flags } = parseArgs({
   options: {
-    databases: { type: 'string', default: '20000' }, nodes: { type: 'string', default: '1' }, minutes: { type: 'string', default: '10' },
+    databases: { type: 'string', default: '20000' }, nodes: { type: 'string', default: '1' },
+    minutes: { type: 'string', default: '10' },
     folder: { type: 'string' }, port: { type: 'string' },
   },
 })
@@ -28,7 +29,9 @@ const listings = 20
 const startMsMax = 300_000
 
 const authorization = `Basic ${Buffer.from(auth).toString('base64')}`
-const cluster = await MeasuredCluster.start(nodes, flags.folder, undefined, flags.port === undefined ? undefined : Number(flags.port))
+const cluster = await MeasuredCluster.start(
+  nodes, flags.folder, undefined, flags.port === undefined ? undefined : Number(flags.port),
+)
 let created = 0
 
 function cpu(): number {
@@ -45,7 +48,9 @@ async function createUpTo(count: number): Promise<void> {
   const cpuBefore = cpu()
   const startedAt = performance.now()
   await Promise.all(Array.from({ length: creators }, async () => {
-    while (created < count && performance.now() < deadline) await cluster.send('PUT', `/user-${String(created++).padStart(6, '0')}?q=1&n=${nodes}`, null, 201)
+    while (created < count && performance.now() < deadline) {
+      await cluster.send('PUT', `/user-${String(created++).padStart(6, '0')}?q=1&n=${nodes}`, null, 201)
+    }
   }))
   const more = created - from
   if (more === 0) return
@@ -104,6 +109,8 @@ await atRest(`at ${created} databases`)
 await listAll('')
 await listAll('?limit=100')
 const startMs = await cluster.restart(startMsMax)
-console.log(`start of all nodes: ${(startMs / 1000).toFixed(1)} s until ready, ${(cpu() / 1e6 / nodes).toFixed(1)} s CPU a node`)
+console.log(
+  `start of all nodes: ${(startMs / 1000).toFixed(1)} s until ready, ${(cpu() / 1e6 / nodes).toFixed(1)} s CPU a node`,
+)
 await atRest('after the start')
 await cluster.stop()

@@ -34,10 +34,14 @@ export class MeasuredCluster {
    * @param checkout whose nodes are started, built; its own one unless told
    * @param firstPort of two for each node; free ones unless told
    */
-  static async start(count: number, folder: string | undefined, checkout = ownCheckout, firstPort?: number): Promise<MeasuredCluster> {
+  static async start(
+    count: number, folder: string | undefined, checkout = ownCheckout, firstPort?: number,
+  ): Promise<MeasuredCluster> {
     const command = join(checkout, 'packages/server/dist/cli.js')
     const top = mkdtempSync(join(folder ?? tmpdir(), 'sectional-bench-'))
-    const ports = firstPort === undefined ? await freePorts(count * 2) : Array.from({ length: count * 2 }, (_, at) => firstPort + at)
+    const ports = firstPort === undefined
+      ? await freePorts(count * 2)
+      : Array.from({ length: count * 2 }, (_, at) => firstPort + at)
     const seeds = ports.slice(count).map(port => `127.0.0.1:${port}`).join(',')
     for (let index = 0; index < count; index++) {
       const nodeFolder = join(top, `node${index + 1}`)
@@ -68,8 +72,12 @@ export class MeasuredCluster {
 
   /** @throws Error unless the answer has the status */
   async send(method: string, path: string, body: unknown, status: number): Promise<void> {
-    const headers = { authorization: `Basic ${Buffer.from(auth).toString('base64')}`, 'content-type': 'application/json' }
-    const answer = await fetch(`http://127.0.0.1:${this.nodes[0]!.port}${path}`, { method, headers, body: body === null ? null : JSON.stringify(body) })
+    const headers = {
+      authorization: `Basic ${Buffer.from(auth).toString('base64')}`, 'content-type': 'application/json',
+    }
+    const answer = await fetch(`http://127.0.0.1:${this.nodes[0]!.port}${path}`, {
+      method, headers, body: body === null ? null : JSON.stringify(body),
+    })
     const text = await answer.text()
     if (answer.status !== status) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
   }
@@ -78,7 +86,10 @@ export class MeasuredCluster {
   async fill(database: string, documents: number, batch: number, bodyBytes: number): Promise<void> {
     await this.send('PUT', `/${database}`, null, 201)
     for (let from = 0; from < documents; from += batch) {
-      const docs = Array.from({ length: batch }, (_, index) => ({ _id: `doc-${from + index}`, ...JSON.parse(documentBody(from + index, bodyBytes)) }))
+      const docs = Array.from(
+        { length: batch },
+        (_, index) => ({ _id: `doc-${from + index}`, ...JSON.parse(documentBody(from + index, bodyBytes)) }),
+      )
       await this.send('POST', `/${database}/_bulk_docs`, { docs }, 201)
     }
   }
@@ -102,7 +113,9 @@ export class MeasuredCluster {
     for (;;) {
       const status = await fetch(`http://127.0.0.1:${port}/_up`).then(answer => answer.status, () => 0)
       if (status === 200) return
-      if (performance.now() - startedAt > readyMsMax) throw new Error(`node${index + 1} is not up:\n${this.#log(index).slice(-2000)}`)
+      if (performance.now() - startedAt > readyMsMax) {
+        throw new Error(`node${index + 1} is not up:\n${this.#log(index).slice(-2000)}`)
+      }
       await pause(50)
     }
   }

@@ -24,7 +24,9 @@ export async function runScript(file: string, words: readonly string[]): Promise
 export async function runLoad(job: LoadJob): Promise<LoadResult> {
   const result = await runScript('load.ts', [JSON.stringify(job)]) as LoadResult
   const failures = Object.entries(result.failures)
-  if (failures.length > 0 || result.requests === 0) throw new Error(`${job.kind}: ${result.requests} requests answered, failures: ${JSON.stringify(result.failures)}`)
+  if (failures.length > 0 || result.requests === 0) {
+    throw new Error(`${job.kind}: ${result.requests} requests answered, failures: ${JSON.stringify(result.failures)}`)
+  }
   return result
 }
 

@@ -1,8 +1,9 @@
 /**
  * How long writes on healthy nodes take while another node is stopped (SIGSTOP):
- * `node bench/paused-peer.ts [DIR] [--seconds 8] [--writers 16] [--nodes 3]`; DIR is another built checkout, by default this one.
- * Each writer edits a document of its own through one healthy node, ten times a second at most, so that all shards are in use; the stopped
- * node decides for its share of them. Prints latencies of the writes that began during the pause, and what they were answered.
+ * `node bench/paused-peer.ts [DIR] [--seconds 8] [--writers 16] [--nodes 3]`; DIR is another built checkout, by default
+ * this one. Each writer edits a document of its own through one healthy node, ten times a second at most, so that all
+ * shards are in use; the stopped node decides for its share of them. Prints latencies of the writes that began during
+ * the pause, and what they were answered.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -11,7 +12,8 @@ import { auth, MeasuredCluster } from './measured-cluster.ts'
 const { values: flags, positionals: [checkout] } = parseArgs({
   allowPositionals: true,
   options: {
-    seconds: { type: 'string', default: '8' }, writers: { type: 'string', default: '16' }, nodes: { type: 'string', default: '3' }, folder: { type: 'string' },
+    seconds: { type: 'string', default: '8' }, writers: { type: 'string', default: '16' },
+    nodes: { type: 'string', default: '3' }, folder: { type: 'string' },
   },
 })
 const pauseSeconds = Number(flags.seconds)
@@ -28,12 +30,15 @@ async function edit(port: number, id: string, untilMs: number, writes: Write[]):
   for (let round = 0; performance.now() < untilMs; round++) {
     const atMs = performance.now()
     const answer = await fetch(`http://127.0.0.1:${port}/bench/${id}`, {
-      method: 'PUT', headers, body: JSON.stringify({ round, ...(revision !== undefined && { _rev: revision }) }), signal: AbortSignal.timeout(requestMsMax),
+      method: 'PUT', headers, body: JSON.stringify({ round, ...(revision !== undefined && { _rev: revision }) }),
+      signal: AbortSignal.timeout(requestMsMax),
     })
     const body = await answer.json() as { readonly rev?: string }
     writes.push({ atMs, tookMs: performance.now() - atMs, status: answer.status })
     if (answer.ok) revision = body.rev
-    else revision = (await (await fetch(`http://127.0.0.1:${port}/bench/${id}`, { headers })).json() as { readonly _rev?: string })._rev
+    else revision = (await (await fetch(`http://127.0.0.1:${port}/bench/${id}`, { headers })).json() as {
+      readonly _rev?: string
+    })._rev
     await pause(thinkMs)
   }
 }
@@ -46,15 +51,20 @@ try {
   const healthy = cluster.nodes.slice(0, -1)
   const writes: Write[] = []
   const untilMs = performance.now() + 2000 + pauseSeconds * 1000
-  const writers = Array.from({ length: Number(flags.writers) }, (_, index) => edit(healthy[index % healthy.length]!.port, `doc-${index}`, untilMs, writes))
+  const writers = Array.from(
+    { length: Number(flags.writers) },
+    (_, index) => edit(healthy[index % healthy.length]!.port, `doc-${index}`, untilMs, writes),
+  )
   await pause(2000)
   process.kill(stopped.processId, 'SIGSTOP')
   const stoppedAtMs = performance.now()
   await Promise.all(writers).finally(() => process.kill(stopped.processId, 'SIGCONT'))
   const during = writes.filter(({ atMs }) => atMs >= stoppedAtMs)
   const sorted = during.map(({ tookMs }) => tookMs).sort((a, b) => a - b)
-  const at = (share: number): string => `${Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!)} ms`
-  const answers = [...Map.groupBy(during, ({ status }) => status)].map(([status, group]) => `${status}: ${group.length}`).join(', ')
+  const at = (share: number): string =>
+    `${Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!)} ms`
+  const answers = [...Map.groupBy(during, ({ status }) =>
+    status)].map(([status, group]) => `${status}: ${group.length}`).join(', ')
   console.log(`${during.length} writes in ${pauseSeconds} s: median ${at(0.5)}, p99 ${at(0.99)}, longest ${at(1)}; answers ${answers}`)
 } finally {
   await cluster.stop()

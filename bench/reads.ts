@@ -1,4 +1,7 @@
-/** One node's lists, feeds, bulk reads and attachments beside classic-level scanned into a node:http response and files piped through one. */
+/**
+ * One node's lists, feeds, bulk reads and attachments beside classic-level scanned into a node:http response and files
+ * piped through one.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,7 +36,9 @@ function transferred(server: MeasuredServer, transfer: Transfer, each: number, s
 async function rowsOf(node: MeasuredServer, transfer: Transfer, bodies: readonly string[] = ['']): Promise<string> {
   const rows: string[] = []
   for (const body of bodies) {
-    const answer = await fetch(`http://127.0.0.1:${node.port}${transfer.path}`, { method: transfer.method, headers, ...(body !== '' && { body }) })
+    const answer = await fetch(`http://127.0.0.1:${node.port}${transfer.path}`, {
+      method: transfer.method, headers, ...(body !== '' && { body }),
+    })
     if (answer.status !== 200) throw new Error(`${transfer.path}: ${answer.status}`)
     // One row a line in lists and feeds; bulk reads give one long line.
     const text = body === '' ? await answer.text() : (await answer.text()).replaceAll(/,?\{"id":"/g, '\n{"id":"')
@@ -45,7 +50,9 @@ async function rowsOf(node: MeasuredServer, transfer: Transfer, bodies: readonly
 /** Bodies of `_bulk_get` that ask for all documents once, each for such that lie far apart. */
 function bulkGets(): string[] {
   return Array.from({ length: documents / batch }, (_, body) => (
-    JSON.stringify({ docs: Array.from({ length: batch }, (_, index) => ({ id: `doc-${((body * batch + index) * 7919) % documents}` })) })
+    JSON.stringify({
+      docs: Array.from({ length: batch }, (_, index) => ({ id: `doc-${((body * batch + index) * 7919) % documents}` })),
+    })
   ))
 }
 
@@ -64,11 +71,23 @@ export async function measureReads(bench: Bench, folder: string | undefined): Pr
     writeFileSync(sameFile, wanted[0]!)
     const kinds: readonly (readonly [what: string, kind: string, transfer: Transfer, rows: number])[] = [
       ['`_all_docs`, rows', 'list', { method: 'GET', path: '/reads/_all_docs' }, documents],
-      ['`_all_docs` with documents, rows', 'list-docs', { method: 'GET', path: '/reads/_all_docs?include_docs=true' }, documents],
+      [
+        '`_all_docs` with documents, rows', 'list-docs', { method: 'GET', path: '/reads/_all_docs?include_docs=true' },
+        documents,
+      ],
       ['`_changes`, rows', 'feed', { method: 'GET', path: '/reads/_changes' }, documents],
-      ['`_changes` with documents, rows', 'feed-docs', { method: 'GET', path: '/reads/_changes?include_docs=true' }, documents],
-      ['`_bulk_get` of 1000, documents', 'bulk-get', { method: 'POST', path: '/reads/_bulk_get', jsonFile: allFile }, batch],
-      ['`_bulk_get` of the same 1000 again, documents', 'bulk-get', { method: 'POST', path: '/reads/_bulk_get', jsonFile: sameFile }, batch],
+      [
+        '`_changes` with documents, rows', 'feed-docs', { method: 'GET', path: '/reads/_changes?include_docs=true' },
+        documents,
+      ],
+      [
+        '`_bulk_get` of 1000, documents', 'bulk-get', { method: 'POST', path: '/reads/_bulk_get', jsonFile: allFile },
+        batch,
+      ],
+      [
+        '`_bulk_get` of the same 1000 again, documents', 'bulk-get',
+        { method: 'POST', path: '/reads/_bulk_get', jsonFile: sameFile }, batch,
+      ],
     ]
     const rows: Row[] = []
     for (const [what, kind, transfer, count] of kinds) {
@@ -83,12 +102,18 @@ export async function measureReads(bench: Bench, folder: string | undefined): Pr
     const megabytes = attachmentBytes / 1e6
     rows.push(...await bench.compare({
       what: 'one node: attachments of 10 MB up', target: transferTarget, unit: ' MB/s',
-      sectional: seconds => transferred(node, { method: 'PUT', path: '/reads/up-{n}/content', uploadBytes: attachmentBytes }, megabytes, seconds),
-      bare: seconds => transferred(bare, { method: 'PUT', path: '/files/{n}', uploadBytes: attachmentBytes }, megabytes, seconds),
+      sectional: seconds =>
+        transferred(
+          node, { method: 'PUT', path: '/reads/up-{n}/content', uploadBytes: attachmentBytes }, megabytes, seconds,
+        ),
+      bare: seconds =>
+        transferred(bare, { method: 'PUT', path: '/files/{n}', uploadBytes: attachmentBytes }, megabytes, seconds),
     }))
     const content = Buffer.alloc(attachmentBytes, 'content of an attachment ')
     for (const url of [`http://127.0.0.1:${node.port}/reads/down/content`, `http://127.0.0.1:${bare.port}/files/down`]) {
-      await fetch(url, { method: 'PUT', headers: { ...headers, 'content-type': 'application/octet-stream' }, body: content })
+      await fetch(url, {
+        method: 'PUT', headers: { ...headers, 'content-type': 'application/octet-stream' }, body: content,
+      })
     }
     rows.push(...await bench.compare({
       what: 'one node: attachments of 10 MB down', target: transferTarget, unit: ' MB/s',

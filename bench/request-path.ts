@@ -1,9 +1,9 @@
 /**
  * A node without sockets: what a request costs between its arrival and its answer, so that changes to the hot paths
  * show beside the noise of a busy machine. Run `node --conditions=sectional-source bench/request-path.ts
- * [get,get-again,put,bulk,bulk-get,bulk-get-again,all-docs,all-docs-with,changes,changes-with] [rounds=3]`; with `--cpu-prof` to see where it
- * goes. `-again` asks for the same thousand documents all the time. Prints CPU microseconds a request (a document in bulk, a row of a list),
- * LevelDB's threads included.
+ * [get,get-again,put,bulk,bulk-get,bulk-get-again,all-docs,all-docs-with,changes,changes-with] [rounds=3]
+ * `; with `--cpu-prof ` to see where it goes. `-again` asks for the same thousand documents all the time. Prints CPU
+ * microseconds a request (a document in bulk, a row of a list), LevelDB's threads included.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,13 +26,21 @@ let handler: HttpHandler = () => { throw new Error('the node does not listen') }
 function request(method: string, target: string, text: string, wanted: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const body = Buffer.from(text)
-    const headers: Record<string, string> = { host: 'bench', authorization: 'Basic YWRtaW46YmVuY2htYXJr', accept: 'application/json' }
-    if (text !== '') Object.assign(headers, { 'content-type': 'application/json', 'content-length': String(body.length) })
+    const headers: Record<string, string> = {
+      host: 'bench', authorization: 'Basic YWRtaW46YmVuY2htYXJr', accept: 'application/json',
+    }
+    if (text !== '') {
+      Object.assign(headers, { 'content-type': 'application/json', 'content-length': String(body.length) })
+    }
     const exchange: HttpExchange = {
-      method, target, headers, remoteAddress: '127.0.0.1', encrypted: false, isRefused: false, bodyPace: null, signal: never, headersSent: false, delivery: undefined,
+      method, target, headers, remoteAddress: '127.0.0.1', encrypted: false, isRefused: false, bodyPace: null,
+      signal: never, headersSent: false, delivery: undefined,
       readBody: async () => body,
       get body(): never { throw new Error('not used') },
-      send: (status, _headers, answer) => status === wanted ? resolve() : reject(new Error(`${method} ${target}: ${status} ${Buffer.from(answer).toString()}`)),
+      send: (status, _headers, answer) =>
+        status === wanted
+          ? resolve()
+          : reject(new Error(`${method} ${target}: ${status} ${Buffer.from(answer).toString()}`)),
       stream: status => {
         if (status !== wanted) reject(new Error(`${method} ${target}: ${status}`))
         return { write: async () => {}, end: resolve, abort: () => reject(new Error('aborted')) }
@@ -73,14 +81,19 @@ const shipped = fileURLToPath(new URL('../packages/server/default.ini', import.m
 const configuration = await LiveConfiguration.load({
   read: async () => [
     { name: shipped, text: readFileSync(shipped, 'utf8'), shipped: true },
-    { name: 'local.ini', text: '[cluster]\nport = 0\n[admins]\nadmin = -pbkdf2:sha256-352a28fe7c362b729162401d448bd8fe87fbe6c1a50da09681b87d5d4b56ee26,salt,10\n' },
+    {
+      name: 'local.ini',
+      text: '[cluster]\nport = 0\n[admins]\nadmin = -pbkdf2:sha256-352a28fe7c362b729162401d448bd8fe87fbe6c1a50da09681b87d5d4b56ee26,salt,10\n',
+    },
   ],
   write: async () => {},
 }, {})
 const node = createNode({ ...runtime, http: { listen: async (address, handle) => {
   handler = handle
   return { address, close: async () => {} }
-} } }, { options: nodeOptions(configuration.settings()), configuration, version: '0', onFatal: error => { throw error } })
+} } }, {
+  options: nodeOptions(configuration.settings()), configuration, version: '0', onFatal: error => { throw error },
+})
 await node.start()
 while (node.control.unavailableReason() !== null) await pause(20)
 await request('PUT', '/bench', '', 201)
@@ -93,11 +106,17 @@ const work: Record<string, (round: number) => Promise<void>> = {
   'get-again': () => gets('get-again', bulk),
   put: round => {
     const bodies = Array.from({ length: 20_000 }, () => document(null))
-    return measured('put', bodies.length, 1, () => pooled(bodies.length, 64, index => request('PUT', `/bench/put-${round}-${index}`, bodies[index]!, 201)))
+    return measured(
+      'put', bodies.length, 1,
+      () => pooled(bodies.length, 64, index => request('PUT', `/bench/put-${round}-${index}`, bodies[index]!, 201)),
+    )
   },
   bulk: round => {
     const bodies = Array.from({ length: 30 }, (_, index) => bulkBody(`bulk-${round}-${index}`))
-    return measured('bulk', bodies.length, bulk, () => pooled(bodies.length, 4, index => request('POST', '/bench/_bulk_docs', bodies[index]!, 201)))
+    return measured(
+      'bulk', bodies.length, bulk,
+      () => pooled(bodies.length, 4, index => request('POST', '/bench/_bulk_docs', bodies[index]!, 201)),
+    )
   },
   'bulk-get': round => bulkGets('bulk-get', documents, round),
   'bulk-get-again': () => bulkGets('bulk-get-again', bulk),
@@ -113,14 +132,22 @@ function spread(index: number, distinct: number, round = 0): string {
 }
 
 function gets(label: string, distinct: number, round?: number): Promise<void> {
-  return measured(label, documents, 1, () => pooled(documents, 64, index => request('GET', `/bench/${spread(index, distinct, round)}`, '', 200)))
+  return measured(
+    label, documents, 1,
+    () => pooled(documents, 64, index => request('GET', `/bench/${spread(index, distinct, round)}`, '', 200)),
+  )
 }
 
 function bulkGets(label: string, distinct: number, round?: number): Promise<void> {
   const bodies = Array.from({ length: documents / bulk }, (_, index) => (
-    JSON.stringify({ docs: Array.from({ length: bulk }, (_, at) => ({ id: spread(index * bulk + at, distinct, round) })) })
+    JSON.stringify({
+      docs: Array.from({ length: bulk }, (_, at) => ({ id: spread(index * bulk + at, distinct, round) })),
+    })
   ))
-  return measured(label, bodies.length, bulk, () => pooled(bodies.length, 4, index => request('POST', '/bench/_bulk_get', bodies[index]!, 200)))
+  return measured(
+    label, bodies.length, bulk,
+    () => pooled(bodies.length, 4, index => request('POST', '/bench/_bulk_get', bodies[index]!, 200)),
+  )
 }
 
 function listed(label: string, target: string): Promise<void> {

@@ -9,7 +9,9 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { MeasuredCluster, auth } from './measured-cluster.ts'
-import { openFiles, residentMiB, runLoad, runScript, startBareProgram, type MeasuredServer } from './measured-process.ts'
+import {
+  openFiles, residentMiB, runLoad, runScript, startBareProgram, type MeasuredServer,
+} from './measured-process.ts'
 import { Bench, measure, table, type Measured, type Row } from './comparison.ts'
 import type { IdOrder } from './documents.ts'
 import { measureReads } from './reads.ts'
@@ -18,7 +20,8 @@ import type { LoadJob } from './load.ts'
 const { values: flags } = parseArgs({
   options: {
     seconds: { type: 'string', default: '4' }, rounds: { type: 'string', default: '5' }, folder: { type: 'string' },
-    only: { type: 'string', default: '' }, 'no-file': { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' }, 'no-file': { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 })
 if (flags.help) {
@@ -40,10 +43,13 @@ const bench = new Bench(seconds, rounds, flags.only)
 
 let jobs = 0
 
-function rate(servers: readonly MeasuredServer[], kind: LoadJob['kind'], duration: number, ids: IdOrder = 'random'): Promise<Measured> {
+function rate(
+  servers: readonly MeasuredServer[], kind: LoadJob['kind'], duration: number, ids: IdOrder = 'random',
+): Promise<Measured> {
   return measure(servers, async () => {
     const result = await runLoad({
-      kind, ports: servers.map(server => server.port), database, documents, batch, bodyBytes, auth, seconds: duration, tag: `job${jobs++}`, ids,
+      kind, ports: servers.map(server => server.port), database, documents, batch, bodyBytes, auth, seconds: duration,
+      tag: `job${jobs++}`, ids,
       connections: kind === 'bulk' ? bulkConnections : connections,
     })
     return { count: result.requests * (kind === 'bulk' ? batch : 1), seconds: result.seconds }
@@ -52,7 +58,8 @@ function rate(servers: readonly MeasuredServer[], kind: LoadJob['kind'], duratio
 
 async function bareBulkRate(duration: number, ids: IdOrder): Promise<Measured> {
   const folder = mkdtempSync(join(flags.folder ?? tmpdir(), 'sectional-bench-level-'))
-  const measured = await runScript('bare-level.ts', [folder, String(batch), String(duration), String(bodyBytes), ids]) as Measured
+  const measured =
+    await runScript('bare-level.ts', [folder, String(batch), String(duration), String(bodyBytes), ids]) as Measured
   rmSync(folder, { recursive: true })
   return measured
 }
@@ -64,12 +71,15 @@ function compareBulk(label: string, cluster: MeasuredCluster, ids: IdOrder, targ
   })
 }
 
-async function measureNodes(count: number, targets: readonly string[]): Promise<{ readonly rows: Row[]; readonly idleMiB: number }> {
+async function measureNodes(
+  count: number, targets: readonly string[],
+): Promise<{ readonly rows: Row[]; readonly idleMiB: number }> {
   const label = count === 1 ? 'one node' : `${count} nodes`
   const cluster = await MeasuredCluster.start(count, flags.folder)
   const bare = await startBareProgram('bare-http-server.ts', [String(bodyBytes)])
   const compareWithServer = (what: string, kind: LoadJob['kind'], target: string): Promise<Row[]> => bench.compare({
-    what, target, sectional: duration => rate(cluster.nodes, kind, duration), bare: duration => rate([bare], kind, duration),
+    what, target, sectional: duration => rate(cluster.nodes, kind, duration),
+    bare: duration => rate([bare], kind, duration),
   })
   try {
     await pause(idleSeconds * 1000)
@@ -96,7 +106,9 @@ async function measureManyDatabases(): Promise<string[]> {
   try {
     const startedAt = performance.now()
     for (let from = 0; from < idleDatabases; from += 20) {
-      await Promise.all(Array.from({ length: 20 }, (_, index) => cluster.send('PUT', `/empty-${from + index}?q=2`, null, 201)))
+      await Promise.all(
+        Array.from({ length: 20 }, (_, index) => cluster.send('PUT', `/empty-${from + index}?q=2`, null, 201)),
+      )
     }
     const createSeconds = (performance.now() - startedAt) / 1000
     await pause(idleSeconds * 1000)

@@ -1,7 +1,7 @@
 /**
  * The engine by itself, against bare classic-level writing the same bodies in synced batches: run
- * `node --conditions=sectional-source bench/shard-engine.ts [documents=20000]` (`--expose-gc` for memory) on an idle machine. Wall and CPU
- * microseconds an operation.
+ * `node --conditions=sectional-source bench/shard-engine.ts [documents=20000]` (`--expose-gc` for memory) on an idle
+ * machine. Wall and CPU microseconds an operation.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -43,7 +43,10 @@ function edits(count: number, name: string): DocumentEdit[] {
   const random = new SeededRandom(count)
   return Array.from({ length: count }, (_, index) => {
     const body = Buffer.from(JSON.stringify({ name, index, text }))
-    return { id: Buffer.from(random.bytes(16)).toString('hex'), parent: null, deleted: false, body, revisionHash: revisionHash({ deleted: false, parent: null, body }) }
+    return {
+      id: Buffer.from(random.bytes(16)).toString('hex'), parent: null, deleted: false, body,
+      revisionHash: revisionHash({ deleted: false, parent: null, body }),
+    }
   })
 }
 
@@ -65,7 +68,9 @@ async function pooled(count: number, workers: number, one: (index: number) => Pr
 }
 
 async function bare(directory: string): Promise<number> {
-  const db = new ClassicLevel<Uint8Array, Uint8Array>(join(directory, 'bare'), { keyEncoding: 'view', valueEncoding: 'view', writeBufferSize: 16 << 20, cacheSize: 16 << 20 })
+  const db = new ClassicLevel<Uint8Array, Uint8Array>(join(directory, 'bare'), {
+    keyEncoding: 'view', valueEncoding: 'view', writeBufferSize: 16 << 20, cacheSize: 16 << 20,
+  })
   await db.open()
   const all = edits(documents, 'bare')
   const wall = await measured(`bare classic-level, synced batches of ${bulk}`, documents, async () => {
@@ -84,36 +89,62 @@ async function bare(directory: string): Promise<number> {
 }
 
 async function engine(directory: string, bareWall: number): Promise<void> {
-  const host = await ShardHost.open({ storage: new LevelStorage({ directory }), blobs: new MemoryBlobStorage(), clock, random: new SeededRandom(1), metrics, log })
+  const host = await ShardHost.open({
+    storage: new LevelStorage({ directory }), blobs: new MemoryBlobStorage(), clock, random: new SeededRandom(1),
+    metrics, log,
+  })
   const replica = await host.create(shard)
   const all = edits(documents, 'bulk')
   const bulkWall = await measured(`bulk of ${bulk} new documents`, documents, async () => {
-    for (let start = 0; start < documents; start += bulk) await replica.updateDocuments({ edits: all.slice(start, start + bulk), revsLimit: 1000 }, context)
+    for (let start = 0; start < documents; start += bulk) {
+      await replica.updateDocuments({ edits: all.slice(start, start + bulk), revsLimit: 1000 }, context)
+    }
   })
   console.log(`  ${'... as a part of bare classic-level'.padEnd(46)} ${(bareWall / bulkWall).toFixed(2)}`)
   const singles = edits(documents + 1, 'single')
-  await measured(`new documents, one a call, ${writers} writers`, documents, () => pooled(documents, writers, index => replica.updateDocuments({ edits: [singles[index]!], revsLimit: 1000 }, context)))
+  await measured(
+    `new documents, one a call, ${writers} writers`, documents,
+    () =>
+      pooled(
+        documents, writers, index => replica.updateDocuments({ edits: [singles[index]!], revsLimit: 1000 }, context),
+      ),
+  )
   await measured(`updates, one a call, ${writers} writers`, documents, () => pooled(documents, writers, index => {
     const { id, revisionHash: hash, body } = singles[(index * 7919) % documents]!
-    return replica.updateDocuments({ edits: [{ id, parent: `1-${hash}`, deleted: false, body, revisionHash: `${index}`.padStart(32, '0') }], revsLimit: 1000 }, context)
+    return replica.updateDocuments(
+      {
+        edits: [{ id, parent: `1-${hash}`, deleted: false, body, revisionHash: `${index}`.padStart(32, '0') }],
+        revsLimit: 1000,
+      },
+      context,
+    )
   }))
   await measured(`revisions from another replica, ${bulk} a call`, documents, async () => {
     for (let start = 0; start < documents; start += bulk) {
-      const revisions = all.slice(start, start + bulk).map(({ id, body }) => ({ id: `r${id}`, path: { start: 1, ids: ['ab'.repeat(16)] }, deleted: false, body }))
+      const revisions = all.slice(start, start + bulk)
+        .map(({ id, body }) => ({ id: `r${id}`, path: { start: 1, ids: ['ab'.repeat(16)] }, deleted: false, body }))
       await replica.storeRevisions({ revisions, revsLimit: 1000 }, context)
     }
   })
   await measured('open at random', documents, async () => {
-    for (let index = 0; index < documents; index++) await replica.openDocument({ id: all[(index * 7919) % documents]!.id, body: true, tree: false }, context)
+    for (let index = 0; index < documents; index++) {
+      await replica.openDocument({ id: all[(index * 7919) % documents]!.id, body: true, tree: false }, context)
+    }
   })
   await measured('open at random, leaves only', documents, async () => {
-    for (let index = 0; index < documents; index++) await replica.openDocument({ id: all[(index * 7919) % documents]!.id, body: false, tree: false }, context)
+    for (let index = 0; index < documents; index++) {
+      await replica.openDocument({ id: all[(index * 7919) % documents]!.id, body: false, tree: false }, context)
+    }
   })
   await measured('scan of changes', documents * 3, async () => {
-    for await (const _ of replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, context)) continue
+    for await (const _ of replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, context)) {
+      continue
+    }
   })
   await measured('scan of changes with bodies', documents * 3, async () => {
-    for await (const _ of replica.scanChanges({ since: 0, descending: false, body: true, locals: true }, context)) continue
+    for await (const _ of replica.scanChanges({ since: 0, descending: false, body: true, locals: true }, context)) {
+      continue
+    }
   })
   await measured('scan of documents', documents * 3, async () => {
     for await (const _ of replica.scanDocuments({ descending: false, body: false, leaves: false }, context)) continue
@@ -124,17 +155,26 @@ async function engine(directory: string, bareWall: number): Promise<void> {
 
 async function manyShards(directory: string): Promise<void> {
   const count = 2_000
-  const open = (): Promise<ShardHost> => ShardHost.open({ storage: new LevelStorage({ directory: join(directory, 'many') }), blobs: new MemoryBlobStorage(), clock, random: new SeededRandom(1), metrics, log })
-  const shards = Array.from({ length: count }, (_, index): ShardId => ({ incarnation: `db${index}`, range: shard.range }))
+  const open = (): Promise<ShardHost> => ShardHost.open({
+    storage: new LevelStorage({ directory: join(directory, 'many') }), blobs: new MemoryBlobStorage(), clock,
+    random: new SeededRandom(1), metrics, log,
+  })
+  const shards = Array.from(
+    { length: count }, (_, index): ShardId => ({ incarnation: `db${index}`, range: shard.range }),
+  )
   global.gc?.()
   const before = process.memoryUsage().heapUsed
   let host = await open()
-  await measured(`creating ${count} shards`, count, async () => { await Promise.all(shards.map(each => host.create(each))) })
+  await measured(`creating ${count} shards`, count, async () => {
+    await Promise.all(shards.map(each => host.create(each)))
+  })
   await host.close()
   await measured(`reopening a store of ${count} shards`, count, async () => { host = await open() })
   for (const each of shards) await host.replica(each)!.replicaInfo(context)
   global.gc?.()
-  if (global.gc !== undefined) console.log(`  memory of an open shard: ${((process.memoryUsage().heapUsed - before) / count).toFixed(0)} bytes`)
+  if (global.gc !== undefined) {
+    console.log(`  memory of an open shard: ${((process.memoryUsage().heapUsed - before) / count).toFixed(0)} bytes`)
+  }
   await measured(`dropping ${count} shards`, count, async () => {
     await Promise.all(shards.map(each => host.drop(each)))
     await host.reclaimed()

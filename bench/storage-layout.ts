@@ -17,7 +17,10 @@ interface Batch { put(key: Uint8Array, value: Uint8Array): void; del(key: Uint8A
 interface Layout {
   readonly name: string
   create(batch: Batch, shard: number, sequence: number, id: string, body: Uint8Array): void
-  update(batch: Batch, shard: number, oldSequence: number, sequence: number, id: string, body: Uint8Array, oldBody: Uint8Array): void
+  update(
+    batch: Batch, shard: number, oldSequence: number, sequence: number, id: string, body: Uint8Array,
+    oldBody: Uint8Array,
+  ): void
   read(db: Db, shard: number, id: string): Uint8Array
   changesRange(shard: number): { gte: Uint8Array; lt: Uint8Array }
 }
@@ -61,7 +64,8 @@ function checked(body: Uint8Array): Buffer {
   return bytes
 }
 
-const sequenceOf = (record: Uint8Array): number => Buffer.from(record.buffer, record.byteOffset, record.length).readDoubleBE(0)
+const sequenceOf = (record: Uint8Array): number =>
+  Buffer.from(record.buffer, record.byteOffset, record.length).readDoubleBE(0)
 
 const separate: Layout = {
   name: 'separate bodies (i, s, b)',
@@ -142,7 +146,9 @@ function numbers(seed: number): () => number {
 
 function body(next: () => number): Buffer {
   const words: string[] = []
-  for (let length = 0; length < bodyBytes - 20; length += 11) words.push(next().toString(36).padStart(8, '0').slice(0, 8))
+  for (let length = 0; length < bodyBytes - 20; length += 11) {
+    words.push(next().toString(36).padStart(8, '0').slice(0, 8))
+  }
   return Buffer.from(JSON.stringify({ text: words.join('","') }).slice(0, bodyBytes - 2) + '"}')
 }
 
@@ -162,11 +168,16 @@ async function measured(label: string, count: number, run: () => Promise<void>):
 
 async function tryLayout(layout: Layout): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'storage-layout-'))
-  const db: Db = new ClassicLevel(folder, { keyEncoding: 'view', valueEncoding: 'view', writeBufferSize: 16 << 20, cacheSize: cacheBytes })
+  const db: Db = new ClassicLevel(folder, {
+    keyEncoding: 'view', valueEncoding: 'view', writeBufferSize: 16 << 20, cacheSize: cacheBytes,
+  })
   await db.open()
   console.log(layout.name)
   const next = numbers(42)
-  const ids = Array.from({ length: documents }, () => (next().toString(16).padStart(8, '0') + next().toString(16).padStart(8, '0')).repeat(2))
+  const ids = Array.from(
+    { length: documents },
+    () => (next().toString(16).padStart(8, '0') + next().toString(16).padStart(8, '0')).repeat(2),
+  )
   const bodies = Array.from({ length: 512 }, () => body(next))
   const current = new Map<string, number>()
   const sequences = new Array<number>(shards).fill(0)

@@ -25,7 +25,8 @@ export interface TransferResult { readonly requests: number; readonly bytes: num
 
 const job = JSON.parse(process.argv[2]!) as TransferJob
 const agent = new Agent({ keepAlive: true, maxSockets: job.connections })
-const bodies = job.jsonFile !== undefined ? readFileSync(job.jsonFile, 'utf8').split('\n').map(line => Buffer.from(line))
+const bodies = job.jsonFile !== undefined ? readFileSync(job.jsonFile, 'utf8').split('\n')
+  .map(line => Buffer.from(line))
   : job.uploadBytes !== undefined ? [randomBytes(job.uploadBytes)] : []
 const common = { accept: 'application/json', authorization: `Basic ${Buffer.from(job.auth).toString('base64')}` }
 const type = job.jsonFile !== undefined ? 'application/json' : 'application/octet-stream'
@@ -42,7 +43,9 @@ function transfer(): Promise<void> {
       answer.on('data', (chunk: Buffer) => { bytes += chunk.length })
       answer.on('error', reject)
       answer.on('end', () => {
-        if (answer.statusCode !== 200 && answer.statusCode !== 201) return reject(new Error(`${job.method} ${path}: ${answer.statusCode}`))
+        if (answer.statusCode !== 200 && answer.statusCode !== 201) {
+          return reject(new Error(`${job.method} ${path}: ${answer.statusCode}`))
+        }
         requests++
         resolve()
       })
@@ -58,6 +61,8 @@ await Promise.all(Array.from({ length: job.connections }, async () => {
   do await transfer()
   while (performance.now() < endsAt)
 }))
-const result: TransferResult = { requests, bytes: bytes + requests * (job.uploadBytes ?? 0), seconds: (performance.now() - startedAt) / 1000 }
+const result: TransferResult = {
+  requests, bytes: bytes + requests * (job.uploadBytes ?? 0), seconds: (performance.now() - startedAt) / 1000,
+}
 console.log(JSON.stringify(result))
 agent.destroy()

@@ -15,7 +15,10 @@ async function measure(worst: WorstBody): Promise<void> {
   const cluster = await MeasuredCluster.start(3, undefined, checkout)
   try {
     await cluster.send('PUT', '/db', null, 201)
-    await cluster.send('POST', '/db/_bulk_docs', { docs: Array.from({ length: 200 }, (_, index) => ({ _id: `d${index}`, a: 'x'.repeat(100) })) }, 201)
+    await cluster.send(
+      'POST', '/db/_bulk_docs',
+      { docs: Array.from({ length: 200 }, (_, index) => ({ _id: `d${index}`, a: 'x'.repeat(100) })) }, 201,
+    )
     const restMiB = Math.max(...cluster.nodes.map(({ processId }) => residentMiB(processId)))
     const body = worst.body()
     const lostBefore = cluster.linksLost()

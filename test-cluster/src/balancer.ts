@@ -1,5 +1,10 @@
-/** A load balancer as operators put one in front: each request to the next node that says it is up, whatever connection it came by. */
-import { createServer, request, type ClientRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+/**
+ * A load balancer as operators put one in front: each request to the next node that says it is up, whatever connection
+ * it came by.
+ */
+import {
+  createServer, request, type ClientRequest, type IncomingMessage, type Server, type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream'
 import { administrator, type TestNode } from './test-node.ts'
@@ -71,12 +76,15 @@ export class Balancer {
 
   /** One after the other: a slow answer of before must not count for more than one that came since. */
   #checkSoon(): void {
-    this.#checks = setTimeout(() => void this.#check().then(() => { if (!this.#closed) this.#checkSoon() }), checkIntervalMs)
+    this.#checks = setTimeout(
+      () => void this.#check().then(() => { if (!this.#closed) this.#checkSoon() }), checkIntervalMs,
+    )
   }
 
   async #check(): Promise<void> {
     await Promise.all(this.#nodes.map(async node => {
-      const up = await node.http.send('GET', '/_up', { timeoutMs: checkTimeoutMs }).then(({ status }) => status === 200, () => false)
+      const up = await node.http.send('GET', '/_up', { timeoutMs: checkTimeoutMs })
+        .then(({ status }) => status === 200, () => false)
       if (!up) this.#takenOut.delete(node)
       if (up && !this.#takenOut.has(node)) this.#up.add(node)
       else this.#up.delete(node)
@@ -102,7 +110,9 @@ export class Balancer {
     let connected = false
     const { method, url } = incoming
     this.#count(node, 1)
-    const forwarded = request({ host: '127.0.0.1', port: node.http.port, method, path: url, headers: endToEnd(incoming), agent: false })
+    const forwarded = request({
+      host: '127.0.0.1', port: node.http.port, method, path: url, headers: endToEnd(incoming), agent: false,
+    })
     forwarded.on('socket', socket => socket.once('connect', () => {
       connected = true
       pipeline(incoming, forwarded, () => undefined)
@@ -136,5 +146,6 @@ function abandon(forwarded: ClientRequest, outgoing: ServerResponse): void {
 }
 
 function endToEnd({ headers }: IncomingMessage): Record<string, string | string[]> {
-  return Object.fromEntries(Object.entries(headers).filter((entry): entry is [string, string | string[]] => entry[1] !== undefined && !hopHeaders.has(entry[0])))
+  return Object.fromEntries(Object.entries(headers)
+    .filter((entry): entry is [string, string | string[]] => entry[1] !== undefined && !hopHeaders.has(entry[0])))
 }

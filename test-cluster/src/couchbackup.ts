@@ -21,7 +21,9 @@ const couchbackup = createRequire(import.meta.url)('@cloudant/couchbackup') as C
 /** Resolves with the number of documents that were written to the stream, which is ended. */
 export function backup(url: string, target: Writable, options: BackupOptions): Promise<number> {
   return new Promise((resolve, reject) => {
-    couchbackup.backup(url, target, options, (error, summary) => error ? reject(error) : target.end(() => resolve(summary.total)))
+    couchbackup.backup(
+      url, target, options, (error, summary) => error ? reject(error) : target.end(() => resolve(summary.total)),
+    )
   })
 }
 

@@ -7,9 +7,16 @@ const timeoutMs = 120_000
 /** Document id -> its leaf revisions, sorted; deleted ones too. */
 export type Leaves = ReadonlyMap<string, readonly string[]>
 
-export interface ChangesAnswer { readonly results: readonly { readonly id: string; readonly changes: readonly { readonly rev: string }[] }[] }
+export interface ChangesAnswer {
+  readonly results: readonly { readonly id: string; readonly changes: readonly { readonly rev: string }[] }[]
+}
 
-export interface BulkGetAnswer { readonly results: readonly { readonly id: string; readonly docs: readonly { readonly ok?: StoredDocument; readonly error?: unknown }[] }[] }
+export interface BulkGetAnswer {
+  readonly results: readonly {
+    readonly id: string
+    readonly docs: readonly { readonly ok?: StoredDocument; readonly error?: unknown }[]
+  }[]
+}
 
 interface StoredDocument {
   readonly _id: string
@@ -39,17 +46,24 @@ export function remoteDatabase(http: HttpClient, database: string): ReadableData
 
 export async function leavesOf(database: ReadableDatabase): Promise<Leaves> {
   const { results } = await database.changes()
-  return new Map(results.map(({ id, changes }) => [id, changes.map(({ rev }) => rev).sort()] as const).sort(([a], [b]) => a < b ? -1 : 1))
+  return new Map(results.map(({ id, changes }) => [id, changes.map(({ rev }) => rev).sort()] as const)
+    .sort(([a], [b]) => a < b ? -1 : 1))
 }
 
 /** Says how many documents differ and names the first; null: equal. */
 export function difference(left: Leaves, right: Leaves): string | null {
-  const differing = [...new Set([...left.keys(), ...right.keys()])].filter(id => left.get(id)?.join() !== right.get(id)?.join())
+  const differing = [...new Set([...left.keys(), ...right.keys()])].filter(id =>
+    left.get(id)?.join() !== right.get(id)?.join())
   const [first] = differing
-  return first === undefined ? null : `${differing.length} documents differ, as ${first}: ${left.get(first)} / ${right.get(first)}`
+  return first === undefined
+    ? null
+    : `${differing.length} documents differ, as ${first}: ${left.get(first)} / ${right.get(first)}`
 }
 
-/** Every leaf as one line of text: members in order of name, ancestry, and attachments by type and content (how each side stores them is its own affair). */
+/**
+ * Every leaf as one line of text: members in order of name, ancestry, and attachments by type and content (how each
+ * side stores them is its own affair).
+ */
 export async function contentsOf(database: ReadableDatabase, leaves: Leaves): Promise<Map<string, string>> {
   const wanted = [...leaves].flatMap(([id, revs]) => revs.map(rev => ({ id, rev })))
   const contents = new Map<string, string>()
@@ -67,12 +81,15 @@ export async function contentsOf(database: ReadableDatabase, leaves: Leaves): Pr
 }
 
 function canonical({ _attachments = {}, ...document }: StoredDocument): string {
-  const attachments = Object.entries(_attachments).map(([name, { content_type, data }]) => [name, content_type, data]).sort()
+  const attachments = Object.entries(_attachments).map(([name, { content_type, data }]) => [name, content_type, data])
+    .sort()
   return JSON.stringify([sorted(document), attachments])
 }
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1).map(([name, member]) => [name, sorted(member)]))
+  return Object.fromEntries(
+    Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1).map(([name, member]) => [name, sorted(member)]),
+  )
 }

@@ -47,10 +47,15 @@ export class HttpClient {
         incoming.on('error', reject)
         incoming.on('end', () => {
           if (!incoming.complete) return reject(new Error(`${method} ${path}: the answer was cut off`))
-          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: parse(Buffer.concat(chunks).toString()) })
+          resolve({
+            status: incoming.statusCode ?? 0, headers: incoming.headers, body: parse(Buffer.concat(chunks).toString()),
+          })
         })
       })
-      outgoing.setTimeout(options.timeoutMs ?? timeoutMsDefault, () => outgoing.destroy(new Error(`${method} ${path}: no answer in time`)))
+      outgoing.setTimeout(
+        options.timeoutMs ?? timeoutMsDefault,
+        () => outgoing.destroy(new Error(`${method} ${path}: no answer in time`)),
+      )
       outgoing.on('error', reject)
       outgoing.end(body)
     })

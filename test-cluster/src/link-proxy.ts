@@ -29,7 +29,8 @@ export class LinkProxy {
 
   async open(): Promise<void> {
     this.#server = createServer(socket => this.#accept(socket))
-    await new Promise<void>((resolve, reject) => this.#server!.once('error', reject).listen(this.#options.listenPort, '127.0.0.1', resolve))
+    await new Promise<void>((resolve, reject) =>
+      this.#server!.once('error', reject).listen(this.#options.listenPort, '127.0.0.1', resolve))
   }
 
   async close(): Promise<void> {

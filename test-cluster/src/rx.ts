@@ -1,6 +1,8 @@
 /** One client of rxdb: a collection in memory, replicated with the server by rxdb's CouchDB plugin. */
 import { createRxDatabase, type RxCollection, type RxDatabase } from 'rxdb'
-import { getFetchWithCouchDBAuthorization, replicateCouchDB, type RxCouchDBReplicationState } from 'rxdb/plugins/replication-couchdb'
+import {
+  getFetchWithCouchDBAuthorization, replicateCouchDB, type RxCouchDBReplicationState,
+} from 'rxdb/plugins/replication-couchdb'
 import { getRxStorageMemory } from 'rxdb/plugins/storage-memory'
 import { administrator } from './test-node.ts'
 
@@ -8,7 +10,10 @@ export interface Task { readonly id: string; readonly title: string; readonly do
 
 const schema = {
   version: 0, primaryKey: 'id', type: 'object',
-  properties: { id: { type: 'string', maxLength: 100 }, title: { type: 'string' }, done: { type: 'boolean' }, by: { type: 'string' } },
+  properties: {
+    id: { type: 'string', maxLength: 100 }, title: { type: 'string' }, done: { type: 'boolean' },
+    by: { type: 'string' },
+  },
   required: ['id', 'title', 'done', 'by'],
 } as const
 const batchSize = 60
@@ -26,14 +31,18 @@ export class RxClient {
     this.tasks = database.tasks
     const [user, password] = administrator.split(':') as [string, string]
     this.#replication = replicateCouchDB<Task>({
-      replicationIdentifier: `tasks of ${name}`, collection: this.tasks, url, live: true, retryTime: retryMs, waitForLeadership: false,
-      fetch: getFetchWithCouchDBAuthorization(user, password), pull: { batchSize, heartbeat: 10_000 }, push: { batchSize },
+      replicationIdentifier: `tasks of ${name}`, collection: this.tasks, url, live: true, retryTime: retryMs,
+      waitForLeadership: false,
+      fetch: getFetchWithCouchDBAuthorization(user, password), pull: { batchSize, heartbeat: 10_000 },
+      push: { batchSize },
     })
   }
 
   /** @param url of the server's database, without credentials, with a slash at the end */
   static async open(name: string, url: string): Promise<RxClient> {
-    const database = await createRxDatabase<{ readonly tasks: RxCollection<Task> }>({ name: `rx-${name}`, storage: getRxStorageMemory(), multiInstance: false })
+    const database = await createRxDatabase<{ readonly tasks: RxCollection<Task> }>({
+      name: `rx-${name}`, storage: getRxStorageMemory(), multiInstance: false,
+    })
     await database.addCollections({ tasks: { schema } })
     return new RxClient(name, database, url)
   }

@@ -25,7 +25,9 @@ function threadMs(processId: number): number {
 export class SilenceWatch {
   /** Longest wait for an answer. */
   longestMs = 0
-  /** Most CPU time that a node's main thread used while one answer was waited for: what the wait is on an idle machine. */
+  /**
+   * Most CPU time that a node's main thread used while one answer was waited for: what the wait is on an idle machine.
+   */
   busiestMs = 0
   peakMiB = 0
   #ended = false
@@ -45,7 +47,9 @@ export class SilenceWatch {
       const startedAt = performance.now()
       const startedMs = threadMs(processId)
       const up = await send(port, 'GET', '/_up')
-      this.longestMs = up.status === 200 ? Math.max(this.longestMs, performance.now() - startedAt) : Number.POSITIVE_INFINITY
+      this.longestMs = up.status === 200
+        ? Math.max(this.longestMs, performance.now() - startedAt)
+        : Number.POSITIVE_INFINITY
       if (up.status === 0) return
       this.busiestMs = Math.max(this.busiestMs, threadMs(processId) - startedMs)
       this.peakMiB = Math.max(this.peakMiB, residentMiB(processId))
@@ -62,11 +66,19 @@ export interface ShortAnswer {
 }
 
 /** Sends a costly body to a database as the administrator. */
-export function sendWorst(port: number, auth: string, database: string, { method, path, headers }: WorstBody, body: Uint8Array): Promise<ShortAnswer> {
-  return send(port, method, `/${database}${path}`, { auth, body, headers: { 'content-type': 'application/json', 'content-length': String(body.length), ...headers } })
+export function sendWorst(
+  port: number, auth: string, database: string, { method, path, headers }: WorstBody, body: Uint8Array,
+): Promise<ShortAnswer> {
+  return send(port, method, `/${database}${path}`, {
+    auth, body, headers: { 'content-type': 'application/json', 'content-length': String(body.length), ...headers },
+  })
 }
 
-interface Sent { readonly auth?: string; readonly body?: Uint8Array; readonly headers?: Readonly<Record<string, string>> }
+interface Sent {
+  readonly auth?: string
+  readonly body?: Uint8Array
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 function send(port: number, method: string, path: string, { auth, body, headers }: Sent = {}): Promise<ShortAnswer> {
   return new Promise(resolve => {

@@ -9,7 +9,10 @@ export function socketInode(localPort: number, remotePort: number): string | nul
 /** The process that listens on the port. */
 export function listenerProcess(port: number): number {
   const inode = inodeOf(`${endpoint(port)} 00000000:0000`)
-  const owner = inode === null ? undefined : readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(Number).find(processId => holdsSocket(processId, inode))
+  const owner = inode === null
+    ? undefined
+    : readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(Number)
+      .find(processId => holdsSocket(processId, inode))
   if (owner === undefined) throw new Error(`nobody listens on ${port}`)
   return owner
 }

@@ -45,12 +45,16 @@ export class TestCluster {
       const [httpPort, clusterPort, advertisedPort] = portsOf(number)
       const seedPorts = numbers.slice(0, options.seeds).map(other => portsOf(other)[2])
       const settings = { ...options.settings, ...options.nodeSettings?.[number] }
-      return new TestNode({ number, folder: join(this.#folder, `node${number}`), httpPort, clusterPort, advertisedPort, seedPorts, secret, settings, descriptorsMax: options.descriptorsMax })
+      return new TestNode({
+        number, folder: join(this.#folder, `node${number}`), httpPort, clusterPort, advertisedPort, seedPorts, secret,
+        settings, descriptorsMax: options.descriptorsMax,
+      })
     })
     this.#proxies = numbers.map(number => new LinkProxy({
       listenPort: portsOf(number)[2],
       targetPort: portsOf(number)[1],
-      processIds: () => new Map(this.nodes.flatMap(node => node.processId === undefined ? [] : [[node.number, node.processId]])),
+      processIds: () =>
+        new Map(this.nodes.flatMap(node => node.processId === undefined ? [] : [[node.number, node.processId]])),
       mayPass: source => this.#groups === undefined || this.#groups.get(source) === this.#groups.get(number),
     }))
   }
@@ -80,7 +84,9 @@ export class TestCluster {
   }
 
   /** Waits until the given nodes (default: those that run) answer `/_up` with 200. */
-  async ready(numbers: readonly number[] = this.nodes.filter(node => node.running).map(node => node.number)): Promise<void> {
+  async ready(
+    numbers: readonly number[] = this.nodes.filter(node => node.running).map(node => node.number),
+  ): Promise<void> {
     await Promise.all(numbers.map(number => eventually(`node${number} to be up`, readyMsMax, async () => {
       const node = this.node(number)
       if (!node.running) throw new Error(`it has ended:\n${node.log().split('\n').slice(-5).join('\n')}`)
@@ -109,13 +115,17 @@ export class TestCluster {
     return this.node(number).http.send('GET', `/${database}/${encodeURIComponent(id)}${query}`)
   }
 
-  /** Waits until all replicas of every shard hold the same documents, revision trees and all. Resolves with what they hold. */
+  /**
+   * Waits until all replicas of every shard hold the same documents, revision trees and all. Resolves with what they
+   * hold.
+   */
   async converge(database: string): Promise<readonly ReplicaReport[]> {
     return eventually(`the replicas of ${database} to be equal`, convergeMsMax, async () => {
       const reports = (await Promise.all(this.nodes.map(node => this.replicas(node.number, database)))).flat()
       const byRange = Map.groupBy(reports, report => report.range)
       for (const [range, replicas] of byRange) {
-        const contents = new Set(replicas.map(({ document_count, deleted_count, digest }) => JSON.stringify([document_count, deleted_count, digest])))
+        const contents = new Set(replicas.map(({ document_count, deleted_count, digest }) =>
+          JSON.stringify([document_count, deleted_count, digest])))
         if (contents.size > 1) throw new Error(`${range}: ${[...contents].join(' / ')}`)
       }
       return reports
@@ -162,7 +172,9 @@ export async function eventually<Result>(what: string, msMax: number, check: () 
     try {
       return await check()
     } catch (error) {
-      if (performance.now() - startedAt > msMax) throw new Error(`waited ${msMax / 1000} s for ${what}: ${(error as Error).message}`, { cause: error })
+      if (performance.now() - startedAt > msMax) {
+        throw new Error(`waited ${msMax / 1000} s for ${what}: ${(error as Error).message}`, { cause: error })
+      }
     }
     await pause(pollMs)
   }

@@ -62,7 +62,9 @@ export class TestNode {
     const log = openSync(this.logFile, 'a')
     const { descriptorsMax, folder } = this.#options
     const words = [process.execPath, command, 'node', '--config', folder]
-    const limited = descriptorsMax === undefined ? words : ['sh', '-c', `ulimit -n ${descriptorsMax}; exec "$@"`, 'sh', ...words]
+    const limited = descriptorsMax === undefined
+      ? words
+      : ['sh', '-c', `ulimit -n ${descriptorsMax}; exec "$@"`, 'sh', ...words]
     const child = spawn(limited[0]!, limited.slice(1), { stdio: ['ignore', log, log] })
     closeSync(log)
     this.#child = child
@@ -121,6 +123,7 @@ export class TestNode {
       'admins/admin': administrator.split(':')[1]!,
       ...settings,
     }
-    return Object.entries(values).map(([name, value]) => `[${name.split('/')[0]}]\n${name.split('/')[1]} = ${value}\n`).join('')
+    return Object.entries(values).map(([name, value]) => `[${name.split('/')[0]}]\n${name.split('/')[1]} = ${value}\n`)
+      .join('')
   }
 }

@@ -26,7 +26,10 @@ function bulk(name: string, docs: () => string): WorstBody {
 }
 
 function compressed({ name, method, path, body }: WorstBody, packed: string): WorstBody {
-  return { name: `${name}, gzip (${packed})`, method, path, body: () => gzipSync(body(), { level: 9 }), headers: { 'content-encoding': 'gzip' } }
+  return {
+    name: `${name}, gzip (${packed})`, method, path, body: () => gzipSync(body(), { level: 9 }),
+    headers: { 'content-encoding': 'gzip' },
+  }
 }
 
 function post(name: string, path: string, body: () => string): WorstBody {
@@ -54,18 +57,34 @@ export const acceptedBodies: readonly WorstBody[] = [
   bulk('_bulk_docs, 14 documents of 2,600,000 objects', () => list(`{"a":[${list('{}', 7.9 * MB)}]}`, 112 * MB)),
   post('_bulk_docs, 5,000 documents of 100 revisions each', '/_bulk_docs', () => `{"new_edits":false,"docs":[${numbered(5000, id =>
     `{"_id":"r${id}","_revisions":{"start":100,"ids":[${numbered(100, ancestor => `"${(ancestor * 5000 + id).toString(16).padStart(32, '0')}"`)}]}}`)}]}`),
-  bulk('_bulk_docs, 1,000 attachments', () => numbered(1000, id => `{"_id":"attached${id}","_attachments":{"a":{"data":"${'QUJD'.repeat(250)}"}}}`)),
+  bulk(
+    '_bulk_docs, 1,000 attachments',
+    () => numbered(1000, id => `{"_id":"attached${id}","_attachments":{"a":{"data":"${'QUJD'.repeat(250)}"}}}`),
+  ),
   document('document of 2,600,000 objects (8 MB)', () => `{"a":[${list('{}', 7.9 * MB)}]}`),
   document('document of 870,000 names (8 MB)', () => `{${numbered(870_000, name => `"${name.toString(36)}":0`)}}`),
-  document('document of nested lists (8 MB)', () => `{"a":[${list(`${'['.repeat(900)}${']'.repeat(900)}`, 7.9 * MB)}]}`),
+  document(
+    'document of nested lists (8 MB)', () => `{"a":[${list(`${'['.repeat(900)}${']'.repeat(900)}`, 7.9 * MB)}]}`,
+  ),
   document('document of escapes (8 MB)', () => `{"a":"${'\\u0041'.repeat(1.3 * MB)}"}`),
   document('document of white space (8 MB)', () => `{"a":[${list(' 0 ', 7.9 * MB)}]}`),
   post('_bulk_get of 50,000', '/_bulk_get', () => `{"docs":[${list('{"id":"a"}', 549_999)}]}`),
   post('_revs_diff of 50,000', '/_revs_diff', () => `{${numbered(50_000, id => `"d${id}":["1-a"]`)}}`),
-  post('_missing_revs of one document and 50,000 revisions', '/_missing_revs', () => `{"a":[${numbered(50_000, revision => `"1-${revision.toString(16)}"`)}]}`),
+  post(
+    '_missing_revs of one document and 50,000 revisions', '/_missing_revs',
+    () => `{"a":[${numbered(50_000, revision => `"1-${revision.toString(16)}"`)}]}`,
+  ),
   post('_purge of 2,000', '/_purge', () => `{${numbered(2000, id => `"d${id}":["1-a"]`)}}`),
   post('_all_docs, 200,000 keys', '/_all_docs', () => `{"keys":[${numbered(200_000, id => `"d${id}"`)}]}`),
-  post('_changes, 400,000 ids', '/_changes?filter=_doc_ids', () => `{"doc_ids":[${numbered(400_000, id => `"d${id}"`)}]}`),
-  post('_changes, selector of 100,000 clauses', '/_changes?filter=_selector', () => `{"selector":{"$and":[${list('{"a":1}', 799_999)}]}}`),
-  post('_changes, selector of 200 slow patterns', '/_changes?filter=_selector', () => `{"selector":{"$or":[${list('{"a":{"$regex":"(x+x+)+y"}}', 5799)}]}}`),
+  post(
+    '_changes, 400,000 ids', '/_changes?filter=_doc_ids', () => `{"doc_ids":[${numbered(400_000, id => `"d${id}"`)}]}`,
+  ),
+  post(
+    '_changes, selector of 100,000 clauses', '/_changes?filter=_selector',
+    () => `{"selector":{"$and":[${list('{"a":1}', 799_999)}]}}`,
+  ),
+  post(
+    '_changes, selector of 200 slow patterns', '/_changes?filter=_selector',
+    () => `{"selector":{"$or":[${list('{"a":{"$regex":"(x+x+)+y"}}', 5799)}]}}`,
+  ),
 ]

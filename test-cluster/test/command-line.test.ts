@@ -22,7 +22,9 @@ class CommandRun {
 
   constructor(words: readonly string[]) {
     this.child = spawn(process.execPath, [command, ...words], { stdio: ['ignore', 'pipe', 'pipe'] })
-    for (const stream of [this.child.stdout!, this.child.stderr!]) stream.on('data', chunk => { this.output += String(chunk) })
+    for (const stream of [this.child.stdout!, this.child.stderr!]) {
+      stream.on('data', chunk => { this.output += String(chunk) })
+    }
     this.#ended = once(this.child, 'close').then(([status]) => status as number | null)
   }
 
@@ -112,16 +114,26 @@ describe('sectional, the command', () => {
     await second.printed(/node3@127.0.0.1 +http/)
     const third = new HttpClient(port + 2, 'anna:pa#ss;word')
     // Each node is up by its own account; the newest hears of the others' admission a moment later.
-    await eventually('node3 to know all members', readyMsMax, async () => expect((await third.send('GET', '/_membership')).body.cluster_nodes).to.have.length(3))
-    await eventually('node3 to read what node1 kept', readyMsMax, async () => expect((await third.send('GET', '/db/kept')).body.x).to.equal(1))
+    await eventually(
+      'node3 to know all members', readyMsMax,
+      async () => expect((await third.send('GET', '/_membership')).body.cluster_nodes).to.have.length(3),
+    )
+    await eventually(
+      'node3 to read what node1 kept', readyMsMax,
+      async () => expect((await third.send('GET', '/db/kept')).body.x).to.equal(1),
+    )
     expect(readFileSync(join(folder, 'node1/local.ini'), 'utf8')).not.to.contain('pa#ss')
-    for (const name of ['cluster.json', 'node1/cluster.ini', 'node1/local.ini']) expect(statSync(join(folder, name)).mode & 0o077).to.equal(0)
+    for (const name of ['cluster.json', 'node1/cluster.ini', 'node1/local.ini']) {
+      expect(statSync(join(folder, name)).mode & 0o077).to.equal(0)
+    }
 
     const { body } = await third.send('GET', '/_node/_local/_system')
     expect(body.uptime).to.be.a('number')
     process.kill(listenerProcess(port + 2), 'SIGKILL')
     await second.printed(/node3@127.0.0.1 ended with SIGKILL; it is started again in 1 s/)
-    await eventually('node3 to be up again', readyMsMax, async () => expect((await third.send('GET', '/_up')).status).to.equal(200))
+    await eventually(
+      'node3 to be up again', readyMsMax, async () => expect((await third.send('GET', '/_up')).status).to.equal(200),
+    )
     expect(await second.interrupt()).to.equal(0)
     for (const open of [client, third]) open.close()
   })

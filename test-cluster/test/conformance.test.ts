@@ -24,7 +24,10 @@ const listHead = `# Steps of the recorded scenarios (${[...documentParts, ...nod
 # not there yet.
 `
 
-interface ScenarioReport { readonly name: string; readonly results: readonly { readonly index: number; readonly do: string; readonly ok: boolean }[] }
+interface ScenarioReport {
+  readonly name: string
+  readonly results: readonly { readonly index: number; readonly do: string; readonly ok: boolean }[]
+}
 
 describe('conformance with the recorded scenarios', function () {
   this.timeout(600_000)
@@ -72,7 +75,9 @@ function readList(): ListedSteps {
 function writeList(differing: readonly string[]): void {
   const { allowed } = readList()
   const certain = differing.filter(step => !allowed.includes(step))
-  writeFileSync(listFile, `${listHead}${[...allowed.map(step => sometimes + step), ...certain.toSorted()].join('\n')}\n`)
+  writeFileSync(
+    listFile, `${listHead}${[...allowed.map(step => sometimes + step), ...certain.toSorted()].join('\n')}\n`,
+  )
 }
 
 function compare(differing: readonly string[], parts = [...documentParts, ...nodeParts]): void {
@@ -80,14 +85,24 @@ function compare(differing: readonly string[], parts = [...documentParts, ...nod
   const certain = differing.filter(step => !allowed.includes(step))
   const expected = listed.filter(step => parts.includes(step.split('/')[0]!))
   expect(certain.filter(step => !expected.includes(step)), 'steps that used to agree').to.deep.equal([])
-  expect(expected.filter(step => !certain.includes(step)), 'steps that agree now: take them off the list').to.deep.equal([])
+  expect(expected.filter(step =>
+    !certain.includes(step)), 'steps that agree now: take them off the list').to.deep.equal([])
 }
 
-/** The steps that differ, as `scenario #step METHOD path`; the runner puts the way to the files before names when it is a link. */
+/**
+ * The steps that differ, as `scenario #step METHOD path`; the runner puts the way to the files before names when it is
+ * a link.
+ */
 async function run(url: string, parts: readonly string[], report: string): Promise<string[]> {
-  const runner = spawn(process.execPath, [join(conformance, 'run.mjs'), '--url', url, '--json', report, ...parts.map(part => join(conformance, 'scenarios', part))], { stdio: 'ignore' })
+  const runner = spawn(
+    process.execPath,
+    [join(conformance, 'run.mjs'), '--url', url, '--json', report, ...parts.map(part =>
+      join(conformance, 'scenarios', part))],
+    { stdio: 'ignore' },
+  )
   const [status] = await once(runner, 'exit') as [number]
   expect(status, 'exit status of the runner').to.be.oneOf([0, 1])
   const scenarios = JSON.parse(readFileSync(report, 'utf8')) as ScenarioReport[]
-  return scenarios.flatMap(({ name, results }) => results.filter(step => !step.ok).map(step => `${name.replace(/^.*scenarios\//, '')} #${step.index} ${step.do}`)).sort()
+  return scenarios.flatMap(({ name, results }) => results.filter(step => !step.ok)
+    .map(step => `${name.replace(/^.*scenarios\//, '')} #${step.index} ${step.do}`)).sort()
 }

@@ -5,7 +5,9 @@ import { Writer } from '../src/writer.ts'
 const writers = 8
 
 /** Ends `rounds` times in the middle of the load what `crash` picks. */
-async function crashUnderLoad(cluster: TestCluster, database: string, rounds: number, pick: (round: number) => number): Promise<Writer> {
+async function crashUnderLoad(
+  cluster: TestCluster, database: string, rounds: number, pick: (round: number) => number,
+): Promise<Writer> {
   const writer = new Writer(cluster, database)
   const load = Array.from({ length: writers }, (_, index) => writer.run(`writer ${index}`))
   for (let round = 0; round < rounds; round++) {

@@ -20,7 +20,9 @@ describe('concurrent edits through all three nodes', function () {
         const { status, body } = await cluster.read(number, 'counters', id)
         const current = status === 200 ? body : { value: 0 }
         // Two equal edits of one revision would make one revision and both be right.
-        const answer = await cluster.write(number, 'counters', id, { ...current, value: current.value + 1, edit: attempts })
+        const answer = await cluster.write(number, 'counters', id, {
+          ...current, value: current.value + 1, edit: attempts,
+        })
         expect(answer.status, JSON.stringify(answer.body)).to.be.oneOf([201, 409])
         if (answer.status === 201) accepted++
         else refused++
@@ -31,7 +33,9 @@ describe('concurrent edits through all three nodes', function () {
     await cluster.converge('counters')
     let sum = 0
     for (let index = 0; index < documents; index++) {
-      const { body } = await cluster.read(1 + index % 3, 'counters', `counter ${index}`, '?conflicts=true&deleted_conflicts=true&r=3')
+      const { body } = await cluster.read(
+        1 + index % 3, 'counters', `counter ${index}`, '?conflicts=true&deleted_conflicts=true&r=3',
+      )
       expect(body._conflicts, 'conflict branches').to.equal(undefined)
       expect(body._deleted_conflicts).to.equal(undefined)
       expect(Number(body._rev.split('-')[0])).to.equal(body.value)

@@ -14,7 +14,10 @@ describe('a cluster of real processes', () => {
     cluster.node(3).start()
     cluster.node(2).start()
     for (const number of [2, 3]) {
-      await eventually('an answer', 10_000, async () => expect((await cluster.node(number).http.send('GET', '/_up')).status).to.equal(404))
+      await eventually(
+        'an answer', 10_000,
+        async () => expect((await cluster.node(number).http.send('GET', '/_up')).status).to.equal(404),
+      )
     }
     cluster.node(1).start()
     await cluster.ready()
@@ -54,7 +57,8 @@ describe('a cluster of real processes', () => {
     await cluster.ready()
     const replicas = await cluster.converge('places')
     expect(replicas).to.have.length(6)
-    expect(replicas.filter(replica => replica.node === cluster.node(3).name).reduce((sum, replica) => sum + replica.document_count, 0)).to.equal(50)
+    expect(replicas.filter(replica => replica.node === cluster.node(3).name)
+      .reduce((sum, replica) => sum + replica.document_count, 0)).to.equal(50)
   })
 
   it('speaks TLS between nodes where it is configured, and lets nobody in without a certificate', async () => {
@@ -68,10 +72,16 @@ describe('a cluster of real processes', () => {
     expect((await cluster.write(2, 'places', 'encrypted', { n: 1 })).status).to.equal(201)
     expect((await cluster.read(3, 'places', 'encrypted', '?r=3')).body.n).to.equal(1)
     for (const settings of [{}, tls('stranger')]) {
-      const stranger = await TestCluster.prepare({ nodes: 1, settings: { 'node/name': 'stranger@127.0.0.1', 'cluster/seedlist': cluster.node(1).seed, ...settings } })
+      const stranger = await TestCluster.prepare({
+        nodes: 1,
+        settings: { 'node/name': 'stranger@127.0.0.1', 'cluster/seedlist': cluster.node(1).seed, ...settings },
+      })
       try {
         stranger.node(1).start()
-        await eventually('the stranger to say that it gets no answer', 20_000, async () => expect(stranger.node(1).log()).to.match(/cannot be reached/))
+        await eventually(
+          'the stranger to say that it gets no answer', 20_000,
+          async () => expect(stranger.node(1).log()).to.match(/cannot be reached/),
+        )
         expect((await stranger.node(1).http.send('GET', '/_up')).status).to.equal(404)
       } finally {
         await stranger.close()
@@ -83,7 +93,12 @@ describe('a cluster of real processes', () => {
 
   it('refuses a stranger with another secret, and says so in its log', async () => {
     cluster = await TestCluster.start({ nodes: 1 })
-    const stranger = await TestCluster.prepare({ nodes: 1, settings: { 'node/name': 'stranger@127.0.0.1', 'cluster/secret': 'x'.repeat(40), 'cluster/seedlist': cluster.node(1).seed } })
+    const stranger = await TestCluster.prepare({
+      nodes: 1,
+      settings: {
+        'node/name': 'stranger@127.0.0.1', 'cluster/secret': 'x'.repeat(40), 'cluster/seedlist': cluster.node(1).seed,
+      },
+    })
     try {
       stranger.node(1).start()
       await eventually('the log line about the stranger', 20_000, async () => {

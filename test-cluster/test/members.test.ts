@@ -14,18 +14,25 @@ describe('members of a cluster of real processes', () => {
     await cluster.node(1).http.send('PUT', '/places')
     await cluster.converge('places')
     await cluster.node(3).crash()
-    await eventually('a leader', 10_000, async () => expect((await cluster.node(1).http.send('PUT', '/later')).status).to.be.oneOf([201, 412]))
-    for (let index = 0; index < 20; index++) expect((await cluster.write(1 + index % 2, 'places', `doc ${index}`, { index })).status).to.equal(201)
+    await eventually(
+      'a leader', 10_000,
+      async () => expect((await cluster.node(1).http.send('PUT', '/later')).status).to.be.oneOf([201, 412]),
+    )
+    for (let index = 0; index < 20; index++) {
+      expect((await cluster.write(1 + index % 2, 'places', `doc ${index}`, { index })).status).to.equal(201)
+    }
     cluster.node(3).start()
     const seen = new Set<string>()
     let up = false
     for (let index = 0; !up; index++) {
       try {
         const [document, later, written, ready] = await Promise.all([
-          cluster.read(3, 'places', `doc ${index % 20}`), cluster.node(3).http.send('GET', '/later'), cluster.write(3, 'places', `lone ${index}`, {}),
+          cluster.read(3, 'places', `doc ${index % 20}`), cluster.node(3).http.send('GET', '/later'),
+          cluster.write(3, 'places', `lone ${index}`, {}),
           cluster.node(3).http.send('GET', '/_up'),
         ])
-        seen.add(`document ${document.status}`).add(`later ${later.status}`).add(`write ${written.status}`).add(`up ${ready.status}`)
+        seen.add(`document ${document.status}`).add(`later ${later.status}`).add(`write ${written.status}`)
+          .add(`up ${ready.status}`)
         up = ready.status === 200
       } catch (error) {
         // It does not listen yet.
@@ -33,16 +40,21 @@ describe('members of a cluster of real processes', () => {
       }
       await pause(pollMs)
     }
-    const allowed = ['document 200', 'document 503', 'later 200', 'later 503', 'write 201', 'write 503', 'up 200', 'up 404']
+    const allowed = [
+      'document 200', 'document 503', 'later 200', 'later 503', 'write 201', 'write 503', 'up 200', 'up 404',
+    ]
     expect([...seen].filter(what => !allowed.includes(what))).to.deep.equal([])
     expect([...seen]).to.include('up 404')
     expect((await cluster.read(3, 'places', 'doc 7')).body.index).to.equal(7)
   })
 
   it('keep their links while a second process uses the name of one', async () => {
-    cluster = await TestCluster.start({ nodes: 4, seeds: 3, nodeSettings: { 4: { 'node/name': 'node2@127.0.0.1' } }, running: [1, 2, 3] })
+    cluster = await TestCluster.start({
+      nodes: 4, seeds: 3, nodeSettings: { 4: { 'node/name': 'node2@127.0.0.1' } }, running: [1, 2, 3],
+    })
     await cluster.node(1).http.send('PUT', '/places')
-    const linksClosed = (): number => [1, 2, 3].reduce((sum, number) => sum + cluster.node(number).log().split('a link closed').length - 1, 0)
+    const linksClosed = (): number =>
+      [1, 2, 3].reduce((sum, number) => sum + cluster.node(number).log().split('a link closed').length - 1, 0)
     const before = linksClosed()
     cluster.node(4).start()
     await eventually('the second process to be refused', 20_000, async () => {
@@ -68,7 +80,9 @@ describe('members of a cluster of real processes', () => {
     cluster.node(1).wipe()
     cluster.node(1).start()
     await cluster.ready()
-    const ids = await Promise.all([1, 2, 3].map(async number => (await cluster.node(number).http.send('GET', '/')).body.uuid as string))
+    const ids = await Promise.all(
+      [1, 2, 3].map(async number => (await cluster.node(number).http.send('GET', '/')).body.uuid as string),
+    )
     expect(new Set(ids).size).to.equal(1)
     expect((await cluster.read(1, 'places', 'kept')).body.v).to.equal(1)
   })

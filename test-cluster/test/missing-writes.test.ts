@@ -20,13 +20,17 @@ describe('a node whose disk lacks writes that it acknowledged', () => {
   let cluster: TestCluster
   afterEach(async function () { await cluster.close(this.currentTest?.state === 'failed') })
 
-  const histories = async (): Promise<string[]> => (await cluster.replicas(3, 'load')).filter(({ node }) => node === cluster.node(3).name).map(({ history }) => history)
+  const histories = async (): Promise<string[]> =>
+    (await cluster.replicas(3, 'load')).filter(({ node }) => node === cluster.node(3).name)
+      .map(({ history }) => history)
 
   for (const [what, part] of [['in the middle of', 0.5], ['at the end of', 1]] as const) {
     it(`replaces its replicas after a flipped bit ${what} the log of its documents`, async () => {
       cluster = await TestCluster.start({ nodes: 3 })
       await cluster.node(1).http.send('PUT', '/load?q=2')
-      for (let index = 0; index < documents; index++) expect((await cluster.write(1 + index % 3, 'load', `doc ${index}`, { index })).status).to.equal(201)
+      for (let index = 0; index < documents; index++) {
+        expect((await cluster.write(1 + index % 3, 'load', `doc ${index}`, { index })).status).to.equal(201)
+      }
       await cluster.converge('load')
       const before = await histories()
       await cluster.node(3).crash()
@@ -52,7 +56,9 @@ describe('a node whose disk lacks writes that it acknowledged', () => {
     flipInLog(cluster.node(3), 'control', 0.5)
     cluster.node(3).start()
     await eventually('it ends', 30_000, async () => expect(cluster.node(3).running).to.equal(false))
-    expect(cluster.node(3).log()).to.match(/metadata of the cluster on this disk is damaged.*empty this node's data directory/)
+    expect(cluster.node(3).log()).to.match(
+      /metadata of the cluster on this disk is damaged.*empty this node's data directory/,
+    )
     cluster.node(3).wipe()
     cluster.node(3).start()
     await cluster.ready()

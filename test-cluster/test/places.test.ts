@@ -62,10 +62,17 @@ describe('loading a real data set (135,000 places) through three nodes', functio
   async function expectReadable(number: number, acknowledged: readonly (readonly [string, string])[]): Promise<void> {
     for (let from = 0; from < acknowledged.length; from += pageSize) {
       const page = acknowledged.slice(from, from + pageSize)
-      const { status, body } = await cluster.node(number).http.send('POST', `/${database}/_bulk_get?r=3`, { json: { docs: page.map(([id, rev]) => ({ id, rev })) }, timeoutMs: 60_000 })
+      const { status, body } = await cluster.node(number).http.send('POST', `/${database}/_bulk_get?r=3`, {
+        json: { docs: page.map(([id, rev]) => ({ id, rev })) }, timeoutMs: 60_000,
+      })
       expect(status).to.equal(200)
-      const found = new Map<string, string>(body.results.map((result: { id: string, docs: { ok?: { _rev: string }, error?: unknown }[] }) => [result.id, result.docs[0]?.ok?._rev]))
-      for (const [id, rev] of page) if (found.get(id) !== rev) expect.fail(`${id} through node${number}: wanted ${rev}, got ${found.get(id)}`)
+      const found = new Map<string, string>(
+        body.results.map((result: { id: string, docs: { ok?: { _rev: string }, error?: unknown }[] }) =>
+          [result.id, result.docs[0]?.ok?._rev]),
+      )
+      for (const [id, rev] of page) {
+        if (found.get(id) !== rev) expect.fail(`${id} through node${number}: wanted ${rev}, got ${found.get(id)}`)
+      }
     }
   }
 
@@ -74,7 +81,9 @@ describe('loading a real data set (135,000 places) through three nodes', functio
     let startkey: string | undefined
     for (;;) {
       const query = `limit=${pageSize + 1}&include_docs=true&conflicts=true${startkey === undefined ? '' : `&startkey=${encodeURIComponent(JSON.stringify(startkey))}`}`
-      const { body } = await cluster.node(number).http.send('GET', `/${database}/_all_docs?${query}`, { timeoutMs: 60_000 })
+      const { body } = await cluster.node(number).http.send('GET', `/${database}/_all_docs?${query}`, {
+        timeoutMs: 60_000,
+      })
       const rows = body.rows as { id: string, doc: { _conflicts?: string[] } }[]
       for (const row of rows.slice(0, pageSize)) {
         seen++

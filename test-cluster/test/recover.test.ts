@@ -38,10 +38,15 @@ describe('sectional recover', () => {
       await cluster.converge('places')
       expect(written).to.have.length(60)
 
-      expect(await recover(node, '--yes').then(({ status, output }) => [status, output.trim()])).to.deep.equal([1, 'sectional: The node is running: stop it first.'])
+      expect(await recover(node, '--yes').then(({ status, output }) => [status, output.trim()])).to.deep.equal([
+        1, 'sectional: The node is running: stop it first.',
+      ])
       await node.stop()
-      if (nodes === 3) expect((await recover(node, '--yes')).output).to.match(/with this node they are a majority of the voters .*start this node/)
-      else expect((await recover(node, '--yes')).output).to.match(/majority of the voters/)
+      if (nodes === 3) {
+        expect((await recover(node, '--yes')).output).to.match(
+          /with this node they are a majority of the voters .*start this node/,
+        )
+      } else expect((await recover(node, '--yes')).output).to.match(/majority of the voters/)
 
       for (const other of others) {
         await other.crash()
@@ -51,7 +56,9 @@ describe('sectional recover', () => {
       expect(asked.status, asked.output).to.equal(1)
       expect(asked.output).to.match(/The input is no terminal.*--yes/)
       for (const other of others) expect(asked.output).to.contain(other.name)
-      expect(asked.output).to.match(/ALL documents of these shards, which have no replica here and begin empty:\n {4}single /)
+      expect(asked.output).to.match(
+        /ALL documents of these shards, which have no replica here and begin empty:\n {4}single /,
+      )
       const done = await recover(node, '--yes')
       expect(done.status, done.output).to.equal(0)
 
@@ -66,11 +73,16 @@ describe('sectional recover', () => {
       const replicas = await eventually('the lost replicas to be filled on the new members', 60_000, async () => {
         const { body } = await node.http.send('GET', '/_node/_local/_replicas/places')
         const reports = await cluster.converge('places')
-        if (reports.length !== 4 * nodes || body.replicas.some((replica: { filling: boolean }) => replica.filling)) throw new Error(`${reports.length} replicas`)
+        if (reports.length !== 4 * nodes || body.replicas.some((replica: { filling: boolean }) => replica.filling)) {
+          throw new Error(`${reports.length} replicas`)
+        }
         return reports
       })
-      expect(replicas.filter(replica => replica.node === node.name).reduce((sum, replica) => sum + replica.document_count, 0)).to.equal(61)
-      for (const { number } of cluster.nodes) expect((await cluster.read(number, 'places', 'doc 7', `?r=${nodes}`)).status).to.equal(200)
+      expect(replicas.filter(replica => replica.node === node.name)
+        .reduce((sum, replica) => sum + replica.document_count, 0)).to.equal(61)
+      for (const { number } of cluster.nodes) {
+        expect((await cluster.read(number, 'places', 'doc 7', `?r=${nodes}`)).status).to.equal(200)
+      }
     })
   }
 
@@ -91,11 +103,15 @@ describe('sectional recover', () => {
     await eventually('the log line about the old member', 20_000, async () => {
       expect(cluster.node(2).log()).to.match(/node2@127.0.0.1 to cluster|node2@127.0.0.1 belongs to cluster/)
     })
-    expect((await cluster.node(1).http.send('GET', '/_membership')).body).to.deep.equal({ all_nodes: [cluster.node(1).name], cluster_nodes: [cluster.node(1).name] })
+    expect((await cluster.node(1).http.send('GET', '/_membership')).body).to.deep.equal({
+      all_nodes: [cluster.node(1).name], cluster_nodes: [cluster.node(1).name],
+    })
     await cluster.node(2).stop()
     cluster.node(2).wipe()
     cluster.node(2).start()
     await cluster.ready([1, 2])
-    expect((await cluster.node(1).http.send('GET', '/_membership')).body.cluster_nodes).to.deep.equal([cluster.node(1).name, cluster.node(2).name])
+    expect((await cluster.node(1).http.send('GET', '/_membership')).body.cluster_nodes).to.deep.equal([
+      cluster.node(1).name, cluster.node(2).name,
+    ])
   })
 })

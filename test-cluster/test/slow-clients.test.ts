@@ -15,7 +15,10 @@ describe('clients that send slowly or nothing', () => {
     sockets = []
     cluster = await TestCluster.start({
       nodes: 3, descriptorsMax: 512,
-      settings: { 'limits/concurrent_requests': '150', 'limits/anonymous_bodies': '50', 'limits/anonymous_body_grace_ms': '2000', 'limits/connections_per_address': '100' },
+      settings: {
+        'limits/concurrent_requests': '150', 'limits/anonymous_bodies': '50', 'limits/anonymous_body_grace_ms': '2000',
+        'limits/connections_per_address': '100',
+      },
     })
     expect((await cluster.node(2).http.send('PUT', '/db')).status).to.equal(201)
   })
@@ -56,7 +59,9 @@ describe('clients that send slowly or nothing', () => {
     let received = ''
     first.on('data', data => { received += data })
     first.write(begun)
-    for (let opened = 0; opened < clients; opened += 100) await Promise.all(Array.from({ length: 100 }, () => open(begun)))
+    for (let opened = 0; opened < clients; opened += 100) {
+      await Promise.all(Array.from({ length: 100 }, () => open(begun)))
+    }
     await expectService()
     if (!first.closed) await once(first, 'close')
     expect(received).to.match(/^HTTP\/1.1 408 [^]*"The body came too slowly: 2 s and /)

@@ -6,7 +6,10 @@ import { acceptedBodies, foundBodies, type WorstBody } from '../src/worst-bodies
 
 /** CPU time of a node from a question to its answer: longer waits are the fault of what else the machine does. */
 const busyMsMax = 1000
-/** For all requests of one client, one after the other: V8 gives memory back late, so what earlier requests took counts too. */
+/**
+ * For all requests of one client, one after the other: V8 gives memory back late, so what earlier requests took counts
+ * too.
+ */
 const grownMiBMax = 1024
 /** Those that take long only because they are many. */
 const leftOut = ['14 documents', '1,000 attachments', 'document of nested lists', 'document of white space']
@@ -20,8 +23,11 @@ describe('the costliest bodies', function () {
     cluster = await TestCluster.start({ nodes: 3 })
     const nodes = cluster.nodes.map(({ http: { port }, processId }) => ({ port, processId: processId! }))
     await cluster.node(1).http.send('PUT', '/worst')
-    await cluster.node(1).http.send('POST', '/worst/_bulk_docs', { json: { docs: Array.from({ length: 200 }, (_, index) => ({ _id: `d${index}`, a: 'x'.repeat(100) })) } })
-    const linksClosed = (): number => cluster.nodes.reduce((count, node) => count + (node.log().match(/a link closed/g)?.length ?? 0), 0)
+    await cluster.node(1).http.send('POST', '/worst/_bulk_docs', {
+      json: { docs: Array.from({ length: 200 }, (_, index) => ({ _id: `d${index}`, a: 'x'.repeat(100) })) },
+    })
+    const linksClosed = (): number =>
+      cluster.nodes.reduce((count, node) => count + (node.log().match(/a link closed/g)?.length ?? 0), 0)
     const closedBefore = linksClosed()
     const rest = new SilenceWatch(nodes)
     await rest.end()

@@ -10,5 +10,9 @@ export type { IniFile } from './configuration/settings.ts'
 export { blobStoreName, documentStoreName, ShardHost, ShardKeys, verifyShard } from '@sectional/shard'
 export type { KeyKind } from '@sectional/shard'
 // The metadata that `Node.control` gives.
-export { activeReplicas, controlStoreName, DamagedControlStoreError, defaultRaftDriverOptions, majority } from '@sectional/cluster'
-export type { ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, RaftDriverOptions, ShardRecord } from '@sectional/cluster'
+export {
+  activeReplicas, controlStoreName, DamagedControlStoreError, defaultRaftDriverOptions, majority,
+} from '@sectional/cluster'
+export type {
+  ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, RaftDriverOptions, ShardRecord,
+} from '@sectional/cluster'

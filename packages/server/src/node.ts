@@ -5,7 +5,8 @@
 import {
   AntiEntropy, ControlPlaneNode, DatabaseEvents, Upkeep, createCoordinator, databaseEventsDeclarations,
   defaultControlPlaneOptions,
-  type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type CoordinatorNode, type CoordinatorOptions, type ReplicaDirectory,
+  type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type CoordinatorNode, type CoordinatorOptions,
+  type ReplicaDirectory,
 } from '@sectional/cluster'
 import { answerNodeQuestion, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
@@ -29,7 +30,10 @@ export interface NodeParts {
   readonly seams?: NodeSeams
 }
 
-/** Where a test can stand between the parts of a node, to plant a bug: each wraps what one part shows the others, or sets other bounds. */
+/**
+ * Where a test can stand between the parts of a node, to plant a bug: each wraps what one part shows the others, or
+ * sets other bounds.
+ */
 export interface NodeSeams {
   /** The metadata as the HTTP API and, by its records, the coordinator see it. */
   readonly control?: (control: ControlPlane) => ControlPlane
@@ -47,7 +51,8 @@ export interface Node {
   /**
    * Opens the disk, the cluster listener and the HTTP listener. The node joins or forms its cluster in the
    * background; `control.unavailableReason()` tells when it has.
-   * @throws StorageError, or Error when an address cannot be bound or the node is stopped meanwhile; nothing is left open then
+   * @throws StorageError, or Error when an address cannot be bound or the node is stopped meanwhile; nothing is left
+   * open then
    */
   start(): Promise<void>
   /** Lets running requests end, then closes everything. May be called at any time, more than once. */
@@ -119,17 +124,25 @@ class ComposedNode implements Node {
   async #open(): Promise<void> {
     const runtime = this.#runtime
     const { options, configuration, seams = {} } = this.#parts
-    const host = await ShardHost.open(runtime, { compaction: options.compaction, ...(seams.scrub && { scrub: seams.scrub }) })
+    const host = await ShardHost.open(runtime, {
+      compaction: options.compaction, ...(seams.scrub && { scrub: seams.scrub }),
+    })
     this.#closers.push(() => host.close())
     this.#assertWanted()
-    const hosted = new HostedReplicas({ node: options.name, host, clock: runtime.clock, log: runtime.log, seam: seams.replica })
+    const hosted = new HostedReplicas({
+      node: options.name, host, clock: runtime.clock, log: runtime.log, seam: seams.replica,
+    })
     const links = this.#createNetwork()
     const network = seams.network?.(links) ?? links
 
     const control: ControlPlaneNode = new ControlPlaneNode({
       runtime, network,
-      identity: { node: options.name, address: options.cluster.advertised, zone: options.zone, seeds: options.cluster.seeds },
-      options: { ...defaultControlPlaneOptions, formationGraceMs: options.cluster.formationGraceMs, ...seams.controlPlane },
+      identity: {
+        node: options.name, address: options.cluster.advertised, zone: options.zone, seeds: options.cluster.seeds,
+      },
+      options: {
+        ...defaultControlPlaneOptions, formationGraceMs: options.cluster.formationGraceMs, ...seams.controlPlane,
+      },
       replica: shard => hosted.planned(shard),
       answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
       renewReplicas: () => hosted.renew(),
@@ -140,7 +153,9 @@ class ComposedNode implements Node {
     const metadata = seams.control?.(control) ?? control
     const nodeInformation = this.#createInformation(control, hosted, () => antiEntropy)
     const replicas = this.#directory(network, control, hosted)
-    const antiEntropy: AntiEntropy = new AntiEntropy({ runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy })
+    const antiEntropy: AntiEntropy = new AntiEntropy({
+      runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy,
+    })
     const coordinator = this.#createCoordinator(metadata, replicas, antiEntropy)
 
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
@@ -150,7 +165,8 @@ class ComposedNode implements Node {
       replicas: () => this.#liveOptions.replicasPerShard,
     })
     this.#closers.push(
-      () => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(), () => upkeep.stop(), () => databaseEvents.stop(),
+      () => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(),
+      () => upkeep.stop(), () => databaseEvents.stop(),
     )
     // Both follow the metadata from its first moment: a replica that may have missed writes must not decide any.
     hosted.start(control)
@@ -197,7 +213,11 @@ class ComposedNode implements Node {
     const { name } = this.#parts.options
     let connected = new Set([name])
     // What a peer with an older copy of its data says must not count.
-    const list = (): void => { connected = new Set([name, ...network.connected().filter(peer => !control.isOutdated(peer)).map(peer => peer.node)]) }
+    const list = (): void => {
+      connected = new Set([
+        name, ...network.connected().filter(peer => !control.isOutdated(peer)).map(peer => peer.node),
+      ])
+    }
     list()
     const unsubscribe = [network.onChange(list), control.onChange(list)]
     this.#closers.push(async () => { for (const end of unsubscribe) end() })
@@ -216,7 +236,10 @@ class ComposedNode implements Node {
     })
   }
 
-  async #serve(control: ControlPlane, coordinator: CoordinatorNode, databaseEvents: DatabaseEvents, nodeInformation: NodeInformation): Promise<void> {
+  async #serve(
+    control: ControlPlane, coordinator: CoordinatorNode, databaseEvents: DatabaseEvents,
+    nodeInformation: NodeInformation,
+  ): Promise<void> {
     const { options, configuration } = this.#parts
     const api = createHttpApi({
       runtime: this.#runtime, control, coordinator, databaseEvents, configuration, nodeInformation,

@@ -15,7 +15,9 @@ const allBusy = async (): Promise<void> => { throw new StartError('a port is in 
 function contents(folder: string): Record<string, string> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile() && !entry.parentPath.startsWith(join(folder, 'lock')))
-  return Object.fromEntries(files.map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name), 'utf8')]))
+  return Object.fromEntries(
+    files.map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name), 'utf8')]),
+  )
 }
 
 async function refusal(start: Promise<unknown>): Promise<string> {
@@ -62,7 +64,9 @@ describe('the data folder of a local cluster', () => {
       await kept()
       const running = await prepareCluster(folder, plain, allFree)
       const before = contents(folder)
-      expect(await refusal(prepareCluster(folder, request, allFree))).to.contain(`${folder} is in use by a running cluster`)
+      expect(await refusal(prepareCluster(folder, request, allFree))).to.contain(
+        `${folder} is in use by a running cluster`,
+      )
       expect(contents(folder)).to.deep.equal(before)
       await running.lock.release()
     })
@@ -71,7 +75,9 @@ describe('the data folder of a local cluster', () => {
   it('is emptied by a fresh start, which checks the ports of the nodes that it removes too', async () => {
     await kept()
     const checked: number[] = []
-    const { lock } = await prepareCluster(folder, { ...plain, port: 8000, fresh: true }, async ports => { checked.push(...ports) })
+    const { lock } = await prepareCluster(folder, { ...plain, port: 8000, fresh: true }, async ports => {
+      checked.push(...ports)
+    })
     await lock.release()
     expect(existsSync(join(folder, 'node1', 'document'))).to.equal(false)
     expect(checked).to.include.members([7000, 17000, 7002, 17002, 8000, 18000, 8002, 18002])
@@ -80,20 +86,30 @@ describe('the data folder of a local cluster', () => {
   it('keeps its ports until others are named, which then count for the links between nodes too', async () => {
     await kept()
     const again = await prepareCluster(folder, { ...plain, nodes: null, port: null }, allFree)
-    expect(again.nodes.map(node => [node.httpPort, node.clusterPort])).to.deep.equal([[7000, 17000], [7001, 17001], [7002, 17002]])
+    expect(again.nodes.map(node => [node.httpPort, node.clusterPort])).to.deep.equal([
+      [7000, 17000], [7001, 17001], [7002, 17002],
+    ])
     await again.lock.release()
     const moved = await prepareCluster(folder, { ...plain, nodes: null, port: 8000 }, allFree)
-    expect(moved.nodes.map(node => [node.httpPort, node.clusterPort])).to.deep.equal([[8000, 18000], [8001, 18001], [8002, 18002]])
-    expect(readFileSync(join(folder, 'node3', 'cluster.ini'), 'utf8')).to.contain('seedlist = 127.0.0.1:18000,127.0.0.1:18001,127.0.0.1:18002')
+    expect(moved.nodes.map(node => [node.httpPort, node.clusterPort])).to.deep.equal([
+      [8000, 18000], [8001, 18001], [8002, 18002],
+    ])
+    expect(readFileSync(join(folder, 'node3', 'cluster.ini'), 'utf8')).to.contain(
+      'seedlist = 127.0.0.1:18000,127.0.0.1:18001,127.0.0.1:18002',
+    )
     await moved.lock.release()
   })
 
   it('names the path, the cause and the way out when the file system refuses', () => {
-    const denied = Object.assign(new Error('EACCES: permission denied, mkdir'), { code: 'EACCES', path: '/srv/data/node1' })
+    const denied = Object.assign(new Error('EACCES: permission denied, mkdir'), {
+      code: 'EACCES', path: '/srv/data/node1',
+    })
     expect(folderProblem(denied, '/srv/data cannot be prepared').message).to.equal('/srv/data cannot be prepared (/srv/data/node1): '
       + 'permission denied; give the user that runs this command access to it, or name another folder')
     const unknown = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' })
-    expect(folderProblem(unknown, '/srv/data cannot be read').message).to.equal('/srv/data cannot be read: EIO: i/o error')
+    expect(folderProblem(unknown, '/srv/data cannot be read').message).to.equal(
+      '/srv/data cannot be read: EIO: i/o error',
+    )
   })
 
   it('says what is wrong with it in one line', async () => {
@@ -109,7 +125,11 @@ describe('the data folder of a local cluster', () => {
     }
     rmSync(join(folder, 'cluster.json'))
     mkdirSync(join(folder, 'cluster.json'))
-    expect(await refusal(prepareCluster(folder, plain, allFree))).to.match(/cluster\.json cannot be read: it is a folder, not a file/)
-    expect(await refusal(prepareCluster('/proc/sectional/data', plain, allFree))).to.match(/^\/proc\/sectional\/data cannot be made: a part of the path does not exist/)
+    expect(await refusal(prepareCluster(folder, plain, allFree))).to.match(
+      /cluster\.json cannot be read: it is a folder, not a file/,
+    )
+    expect(await refusal(prepareCluster('/proc/sectional/data', plain, allFree))).to.match(
+      /^\/proc\/sectional\/data cannot be made: a part of the path does not exist/,
+    )
   })
 })

@@ -23,7 +23,10 @@ class MemoryFiles implements ConfigurationFiles {
   contents: IniFile[]
   constructor(...contents: IniFile[]) { this.contents = contents }
   async read() { return this.contents }
-  async write(changed: IniFile) { this.contents = this.contents.map(content => content.name === changed.name ? { ...content, text: changed.text } : content) }
+  async write(changed: IniFile) {
+    this.contents = this.contents.map(content =>
+      content.name === changed.name ? { ...content, text: changed.text } : content)
+  }
 }
 
 async function refusal(promise: Promise<unknown>): Promise<Error> {
@@ -49,7 +52,8 @@ describe('INI files', () => {
   })
 
   it('give back whatever they can hold after any series of edits', () => {
-    const word = fc.string({ minLength: 1, maxLength: 6, unit: fc.constantFrom(...'ab =;#"\\[]. \t') }).map(text => text.trim())
+    const word = fc.string({ minLength: 1, maxLength: 6, unit: fc.constantFrom(...'ab =;#"\\[]. \t') })
+      .map(text => text.trim())
     fc.assert(fc.property(fc.array(fc.tuple(word, word, fc.option(word))), edits => {
       const expected = new Map<string, Map<string, string>>()
       let text = '; comment\n'
@@ -66,7 +70,9 @@ describe('INI files', () => {
 
 describe('settings', () => {
   it('are layered: defaults, files in order, environment', () => {
-    const settings = layerSettings([file('[cluster]\nq = 2\nn = 2\n'), file('[cluster]\nq = 3\n', 'local.d/a.ini')], { SECTIONAL_CLUSTER__N: '1', SECTIONAL_ADMINS__Anna: 'x', SECTIONAL_HOME: '/x', PATH: '/y' })
+    const settings = layerSettings([file('[cluster]\nq = 2\nn = 2\n'), file('[cluster]\nq = 3\n', 'local.d/a.ini')], {
+      SECTIONAL_CLUSTER__N: '1', SECTIONAL_ADMINS__Anna: 'x', SECTIONAL_HOME: '/x', PATH: '/y',
+    })
     expect(settings.get('cluster')?.get('q')).to.equal('3')
     expect(settings.get('cluster')?.get('n')).to.equal('1')
     expect(settings.get('admins')?.get('Anna')).to.equal('x')
@@ -82,7 +88,8 @@ describe('settings', () => {
   it('that nobody declared are named, each with the declared one that was probably meant', () => {
     const text = '[chttpd]\nportt = 1\nzzzzzz = 1\nport = 1\n[couchdb]\nbind_adress = x\nport = 2\n'
       + '[chttp]\nmax_uri_length = 5\n[admins]\nanna = pw\n[vendor]\nname = x\n'
-    const found = unknownOptions(layerSettings([file(text)], {})).map(({ section, key, nearest }) => [`${section}/${key}`, nearest])
+    const found = unknownOptions(layerSettings([file(text)], {}))
+      .map(({ section, key, nearest }) => [`${section}/${key}`, nearest])
     expect(Object.fromEntries(found)).to.deep.equal({
       'chttpd/portt': 'chttpd/port', 'chttpd/zzzzzz': undefined, 'couchdb/bind_adress': 'cluster/bind_address',
       'couchdb/port': 'cluster/port', 'chttp/max_uri_length': 'chttpd/max_uri_length', 'vendor/name': 'node/name',
@@ -90,8 +97,13 @@ describe('settings', () => {
   })
 
   it('become frozen options', () => {
-    const options = nodeOptions(layerSettings([file(`[cluster]\nseedlist = a:1, b:2\nsecret = ${secret}\n[node]\nname = n@h\n`)], {}))
-    expect(options.cluster).to.deep.equal({ listen: { host: '127.0.0.1', port: 15984 }, advertised: '127.0.0.1:15984', seeds: ['a:1', 'b:2'], secret, formationGraceMs: 2000 })
+    const options = nodeOptions(
+      layerSettings([file(`[cluster]\nseedlist = a:1, b:2\nsecret = ${secret}\n[node]\nname = n@h\n`)], {}),
+    )
+    expect(options.cluster).to.deep.equal({
+      listen: { host: '127.0.0.1', port: 15984 }, advertised: '127.0.0.1:15984', seeds: ['a:1', 'b:2'], secret,
+      formationGraceMs: 2000,
+    })
     expect(options.name).to.equal('n@h')
     expect(Object.isFrozen(options) && Object.isFrozen(options.cluster)).to.equal(true)
   })
@@ -104,8 +116,11 @@ describe('settings', () => {
 
   it('say when shards are compacted by themselves', () => {
     expect({ ...defaultCompactionOptions, ...nodeOptions(layerSettings([], {})).compaction }).to.deep.equal(defaultCompactionOptions)
-    const text = '[compaction]\nreplaced_bytes = infinity\nreplaced_percent = 20\ncheck_interval_ms = 5\nrest_percent = 0\n'
-    expect(nodeOptions(layerSettings([file(text)], {})).compaction).to.deep.equal({ replacedBytesMin: Infinity, replacedPartMin: 0.2, checkIntervalMs: 5, restPart: 0 })
+    const text =
+      '[compaction]\nreplaced_bytes = infinity\nreplaced_percent = 20\ncheck_interval_ms = 5\nrest_percent = 0\n'
+    expect(nodeOptions(layerSettings([file(text)], {})).compaction).to.deep.equal({
+      replacedBytesMin: Infinity, replacedPartMin: 0.2, checkIntervalMs: 5, restPart: 0,
+    })
   })
 
   it('need a long secret as soon as the cluster has another node', () => {
@@ -116,7 +131,9 @@ describe('settings', () => {
   })
 
   it('need an address that others can dial', () => {
-    const settings = layerSettings([file(`[cluster]\nbind_address = 0.0.0.0\nseedlist = a:1\nsecret = ${secret}\n`)], {})
+    const settings = layerSettings(
+      [file(`[cluster]\nbind_address = 0.0.0.0\nseedlist = a:1\nsecret = ${secret}\n`)], {},
+    )
     expect(() => nodeOptions(settings)).to.throw('[cluster] advertised_address is empty')
   })
 
@@ -153,7 +170,9 @@ describe('the live configuration', () => {
     await configuration.set('cluster', 'q', '4', { persist: true })
     expect(configuration.get('cluster', 'q')).to.equal('4')
     expect(configuration.sections().cluster?.q).to.equal('4')
-    expect(files.contents.map(content => content.text)).to.deep.equal(['[cluster]\nq = 2\n', '; notes\n[x]\n\n[cluster]\nq = 4\n'])
+    expect(files.contents.map(content => content.text)).to.deep.equal([
+      '[cluster]\nq = 2\n', '; notes\n[x]\n\n[cluster]\nq = 4\n',
+    ])
   })
 
   it('forgets what was not persisted at a reload', async () => {
@@ -166,11 +185,16 @@ describe('the live configuration', () => {
   })
 
   it('deletes out of every file, back to the default', async () => {
-    const files = new MemoryFiles({ ...file('[cluster]\nq = 8\n', 'default.ini'), shipped: true }, file('[cluster]\nq = 2\n'), file('[cluster]\nq = 3\n', 'local.d/z.ini'))
+    const files = new MemoryFiles(
+      { ...file('[cluster]\nq = 8\n', 'default.ini'), shipped: true }, file('[cluster]\nq = 2\n'),
+      file('[cluster]\nq = 3\n', 'local.d/z.ini'),
+    )
     const configuration = await LiveConfiguration.load(files, {})
     await configuration.delete('cluster', 'q', { persist: true })
     expect(configuration.get('cluster', 'q')).to.equal('8')
-    expect(files.contents.map(content => content.text)).to.deep.equal(['[cluster]\nq = 8\n', '[cluster]\n', '[cluster]\n'])
+    expect(files.contents.map(content => content.text)).to.deep.equal([
+      '[cluster]\nq = 8\n', '[cluster]\n', '[cluster]\n',
+    ])
   })
 
   it('refuses values that the next start or a file could not take', async () => {
@@ -200,7 +224,9 @@ describe('the live configuration', () => {
   it('keeps concurrent changes', async () => {
     const files = new MemoryFiles(file(''))
     const configuration = await LiveConfiguration.load(files, {})
-    await Promise.all(Array.from({ length: 20 }, (_, index) => configuration.set('x', `k${index}`, 'v', { persist: true })))
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) => configuration.set('x', `k${index}`, 'v', { persist: true })),
+    )
     expect(parseIni(files.contents[0]!.text).get('x')?.size).to.equal(20)
   })
 })

@@ -10,7 +10,9 @@ async function running(count: number): Promise<MemoryCluster> {
   return cluster
 }
 
-async function read(cluster: MemoryCluster, number: number, since = '0'): Promise<{ readonly rows: string[]; readonly since: string }> {
+async function read(
+  cluster: MemoryCluster, number: number, since = '0',
+): Promise<{ readonly rows: string[]; readonly since: string }> {
   const { body } = await cluster.send(number, 'GET', `/_db_updates?since=${since}`)
   return { rows: body.results.map(({ type, db_name }: EventRow) => `${type} ${db_name}`), since: body.last_seq }
 }
@@ -21,17 +23,25 @@ describe('events of databases', () => {
     await read(cluster, 1)
     await cluster.send(2, 'PUT', '/db?q=2')
     await cluster.send(3, 'PUT', '/db/a', {})
-    for (const number of [1, 2, 3]) await cluster.until(`both on ${number}`, async () => (await read(cluster, number)).rows.sort().join() === 'created db,updated db')
+    for (const number of [1, 2, 3]) {
+      await cluster.until(
+        `both on ${number}`, async () => (await read(cluster, number)).rows.sort().join() === 'created db,updated db',
+      )
+    }
     await cluster.clock.advance(3000)
     const { since } = await read(cluster, 1)
     cluster.crash(1)
     await cluster.send(2, 'PUT', '/db/b', {})
     await cluster.until('the update', async () => (await read(cluster, 3, since)).rows.includes('updated db'))
-    await cluster.until('the metadata log to have a leader', async () => (await cluster.send(2, 'DELETE', '/db')).status === 200)
+    await cluster.until(
+      'the metadata log to have a leader', async () => (await cluster.send(2, 'DELETE', '/db')).status === 200,
+    )
     await cluster.until('the deletion', async () => (await read(cluster, 2, since)).rows.includes('deleted db'))
     await cluster.start(1)
     await cluster.ready()
-    await cluster.until('the same on the node that was away', async () => (await read(cluster, 1, since)).rows.includes('deleted db'))
+    await cluster.until(
+      'the same on the node that was away', async () => (await read(cluster, 1, since)).rows.includes('deleted db'),
+    )
     await cluster.close()
     expect(cluster.clock.pendingTimers).to.equal(0)
   })
@@ -66,7 +76,10 @@ describe('events of databases', () => {
       const { since } = await read(cluster, other)
       await cluster.send(other, 'PUT', '/db/a', {})
       cluster.crash(lost)
-      await cluster.until(`the row although node ${lost} is gone`, async () => (await read(cluster, other, since)).rows.includes('updated db'))
+      await cluster.until(
+        `the row although node ${lost} is gone`,
+        async () => (await read(cluster, other, since)).rows.includes('updated db'),
+      )
       await cluster.close()
     }
   })

@@ -11,16 +11,24 @@ class Metadata {
   confirmedNow = true
   readonly #listeners = new Set<() => void>()
 
-  appliedState(): ClusterState { return { clusterId: 'c', index: 1, nodes: {}, databases: this.databases, settings: {} } }
+  appliedState(): ClusterState {
+    return { clusterId: 'c', index: 1, nodes: {}, databases: this.databases, settings: {} }
+  }
   confirmed(): boolean { return this.confirmedNow }
-  onChange(listener: () => void): () => void { this.#listeners.add(listener); return () => this.#listeners.delete(listener) }
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
   set(databases: ClusterState['databases']): void { this.databases = databases; this.changed() }
   changed(): void { for (const listener of this.#listeners) listener() }
 }
 
 function database(name: string, nodes: readonly string[] = ['n']): DatabaseRecord {
   const shards = [{ range: whole, replicas: nodes.map(node => ({ node, filling: false })) }]
-  return { name, incarnation: `of ${name}`, partitioned: false, n: 1, shards, security: {}, revsLimit: 1, purgedInfosLimit: 1, autoPurge: {} }
+  return {
+    name, incarnation: `of ${name}`, partitioned: false, n: 1, shards, security: {}, revsLimit: 1, purgedInfosLimit: 1,
+    autoPurge: {},
+  }
 }
 
 describe('the replicas of a node', () => {

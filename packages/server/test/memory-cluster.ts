@@ -1,6 +1,8 @@
 /** Whole nodes in this process, on one manual clock: production wiring on the runtime's doubles. */
 import { pbkdf2Sync } from 'node:crypto'
-import { ManualClock, MemoryDisk, MemoryNetworkHub, SeededRandom, createMemoryRuntime, type MemoryRuntime } from '@sectional/runtime'
+import {
+  ManualClock, MemoryDisk, MemoryNetworkHub, SeededRandom, createMemoryRuntime, type MemoryRuntime,
+} from '@sectional/runtime'
 import { LiveConfiguration } from '../src/configuration/live-configuration.ts'
 import { nodeOptions } from '../src/configuration/node-options.ts'
 import { createNode, type Node } from '../src/node.ts'
@@ -41,10 +43,16 @@ export class MemoryCluster {
     const name = this.names[number - 1]!
     const seeds = this.names.map((_, index) => `host${index + 1}:9000`).join(',')
     const ini = `[node]\nname = ${name}\n[cluster]\nport = 9000\nbind_address = host${number}\nadvertised_address = host${number}:9000\nseedlist = ${seeds}\nsecret = ${secret}\n[admins]\nadmin = ${passwordHash}\n`
-    const configuration = await LiveConfiguration.load({ read: async () => [{ name: 'local.ini', text: ini }], write: async () => {} }, {})
-    const runtime = createMemoryRuntime({ node: `host${number}`, clock: this.clock, hub: this.hub, disk: this.#disks[number - 1], random: new SeededRandom(number) })
+    const configuration = await LiveConfiguration.load(
+      { read: async () => [{ name: 'local.ini', text: ini }], write: async () => {} }, {},
+    )
+    const runtime = createMemoryRuntime({
+      node: `host${number}`, clock: this.clock, hub: this.hub, disk: this.#disks[number - 1],
+      random: new SeededRandom(number),
+    })
     const node = createNode(runtime, {
-      options: nodeOptions(configuration.settings()), configuration, version: '0.0.0', onFatal: error => { throw error },
+      options: nodeOptions(configuration.settings()), configuration, version: '0.0.0',
+      onFatal: error => { throw error },
     })
     return { runtime, node }
   }
@@ -64,9 +72,13 @@ export class MemoryCluster {
   /** One request as the administrator. */
   async send(number: number, method: string, target: string, json?: unknown): Promise<MemoryAnswer> {
     const { runtime } = this.#life(number)
-    const headers: Record<string, string> = { accept: 'application/json', authorization: `Basic ${Buffer.from('admin:password').toString('base64')}` }
+    const headers: Record<string, string> = {
+      accept: 'application/json', authorization: `Basic ${Buffer.from('admin:password').toString('base64')}`,
+    }
     if (json !== undefined) headers['content-type'] = 'application/json'
-    const answer = await this.finish(runtime.http.inject({ method, target, headers, ...(json === undefined ? {} : { body: JSON.stringify(json) }) }))
+    const answer = await this.finish(
+      runtime.http.inject({ method, target, headers, ...(json === undefined ? {} : { body: JSON.stringify(json) }) }),
+    )
     return { status: answer.status, body: JSON.parse(Buffer.from(answer.body).toString()) }
   }
 

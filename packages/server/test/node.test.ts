@@ -25,8 +25,12 @@ describe('nodes in one process', () => {
     await cluster.start(3)
     await cluster.ready()
     const digests = async () => {
-      const answers = await Promise.all([1, 2, 3].map(number => cluster.send(number, 'GET', '/_node/_local/_replicas/db')))
-      return new Set(answers.map(({ body }) => body.replicas.map((replica: { digest: string }) => replica.digest).join()))
+      const answers = await Promise.all(
+        [1, 2, 3].map(number => cluster.send(number, 'GET', '/_node/_local/_replicas/db')),
+      )
+      return new Set(
+        answers.map(({ body }) => body.replicas.map((replica: { digest: string }) => replica.digest).join()),
+      )
     }
     await cluster.until('equal replicas', async () => (await digests()).size === 1)
     await cluster.close()
@@ -37,7 +41,8 @@ describe('nodes in one process', () => {
     await cluster.start(1)
     await cluster.ready()
     await cluster.send(1, 'PUT', '/db?q=4')
-    const replicas = async () => (await cluster.send(1, 'GET', '/_node/_local/_stats/couchdb/open_databases')).body.value
+    const replicas = async () =>
+      (await cluster.send(1, 'GET', '/_node/_local/_stats/couchdb/open_databases')).body.value
     await cluster.until('replicas', async () => await replicas() === 4)
     expect((await cluster.send(1, 'DELETE', '/db')).status).to.equal(200)
     await cluster.until('no replicas', async () => await replicas() === 0)

@@ -11,7 +11,11 @@ async function tokens(cluster: MemoryCluster, numbers: readonly number[]): Promi
     found.push([(await get('/db')).update_seq, `GET /db of ${number}`])
     found.push([(await get('/db/_all_docs?update_seq=true&limit=1')).update_seq, `_all_docs of ${number}`])
     found.push([(await get('/db/_changes?since=now')).last_seq, `since=now of ${number}`])
-    for (const other of numbers) found.push([(await cluster.send(other, 'GET', `/db/_changes?since=${last}`)).body.last_seq, `from ${number} on ${other}`])
+    for (const other of numbers) {
+      found.push([
+        (await cluster.send(other, 'GET', `/db/_changes?since=${last}`)).body.last_seq, `from ${number} on ${other}`,
+      ])
+    }
     found.push([(await get('/db/_changes?feed=longpoll&since=now&timeout=50')).last_seq, `longpoll of ${number}`])
   }
   const places = new Map<string, string[]>()
@@ -41,7 +45,11 @@ describe('tokens of a database at rest', function () {
       await cluster.ready()
       await cluster.send(1, 'PUT', `/db?${query}`)
       const write = async (from: number, to: number, nodes: readonly number[]): Promise<void> => {
-        for (let id = from; id < to; id++) expect((await cluster.send(nodes[id % nodes.length]!, 'PUT', `/db/d${id}`, { id })).status).to.be.oneOf([201, 202])
+        for (let id = from; id < to; id++) {
+          expect((await cluster.send(nodes[id % nodes.length]!, 'PUT', `/db/d${id}`, { id })).status).to.be.oneOf([
+            201, 202,
+          ])
+        }
       }
       await write(0, 20, numbers)
       const first = await oneToken(cluster, numbers)
@@ -63,7 +71,11 @@ describe('tokens of a database at rest', function () {
       }
       await cluster.ready()
       expect(await oneToken(cluster, numbers)).to.equal(second)
-      const seen = (await cluster.send(1, 'GET', `/db/_changes?since=${first}`)).body.results.map(({ id }: { readonly id: string }) => id).sort()
+      const seen = (await cluster.send(1, 'GET', `/db/_changes?since=${first}`)).body.results.map(({ id }: {
+        readonly id: string
+      }) =>
+        id)
+        .sort()
       expect(seen).to.deep.equal(Array.from({ length: count > 2 ? 15 : 5 }, (_, index) => `d${20 + index}`))
       await cluster.close()
     })

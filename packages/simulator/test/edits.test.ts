@@ -42,7 +42,9 @@ const ways: Readonly<Record<string, (world: World, node: number, first: string) 
   PUT: (world, node, first) => world.send(node, 'PUT', `${target}?rev=${first}`, { claimed: true }),
   DELETE: (world, node, first) => world.send(node, 'DELETE', `${target}?rev=${first}`),
   _bulk_docs: async (world, node, first) => {
-    const answer = await world.send(node, 'POST', '/db/_bulk_docs', { docs: [{ _id: 'x', _rev: first, claimed: true }] })
+    const answer = await world.send(node, 'POST', '/db/_bulk_docs', {
+      docs: [{ _id: 'x', _rev: first, claimed: true }],
+    })
     const [row] = Array.isArray(answer.body) ? answer.body : [answer.body]
     return { status: row.ok ? answer.status : row.error === 'conflict' ? 409 : 503 }
   },

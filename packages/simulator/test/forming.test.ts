@@ -52,7 +52,9 @@ describe('a seed whose disk was emptied', function () {
       await world.sleep(30_000)
       // Two of three voters are gone, so nothing can be admitted; what matters is that no second cluster is there.
       const inside = world.node(3).inside!.control as ControlPlaneNode
-      expect(new Set(clusters(world).filter(id => id !== 'none'))).to.deep.equal(new Set([inside.appliedState()!.clusterId]))
+      expect(new Set(clusters(world).filter(id => id !== 'none'))).to.deep.equal(
+        new Set([inside.appliedState()!.clusterId]),
+      )
       expect((await world.send(1, 'PUT', '/other')).status).to.equal(503)
     }, 400_000)
   })
@@ -88,7 +90,8 @@ describe('a seed whose disk was emptied', function () {
         else world.heal()
         await world.sleep(8000)
         const up = await world.send(1, 'GET', '/_up')
-        expect([up.status, up.body.reason]).to.satisfy(([status, reason]: [number, string]) => status === 404 && reason.includes('which has node1@sim as a member'))
+        expect([up.status, up.body.reason]).to.satisfy(([status, reason]: [number, string]) =>
+          status === 404 && reason.includes('which has node1@sim as a member'))
         expect((await world.write(1, 'db', 'z', { v: 3 })).status).to.equal(503)
         expect((await world.send(1, 'PUT', '/third')).status).to.equal(503)
         expect((await world.read(1, 'db', 'y')).body.v).to.equal(2)

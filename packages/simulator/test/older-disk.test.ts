@@ -34,7 +34,9 @@ async function tell({ seed, nodes, q, n, pick, running = false }: Story): Promis
     await settled(world)
     const old = pick(leaderOf(world))
     const other = old === 1 ? 2 : 1
-    for (const name of ['kept', 'deleted']) expect((await world.send(other, 'PUT', `/${name}?q=${q}&n=${n}`)).status).to.be.oneOf([201, 202])
+    for (const name of ['kept', 'deleted']) {
+      expect((await world.send(other, 'PUT', `/${name}?q=${q}&n=${n}`)).status).to.be.oneOf([201, 202])
+    }
     const write = async (through: number, from: number, to: number): Promise<void> => {
       for (let at = from; at < to; at++) {
         expect((await world.write(through, 'kept', `doc ${at}`, { at })).status, `doc ${at}`).to.be.oneOf([201, 202])
@@ -57,7 +59,10 @@ async function tell({ seed, nodes, q, n, pick, running = false }: Story): Promis
     world.node(old).putBack(copy)
     await world.start(old)
     await write(other, 60, 70)
-    await world.eventually('the older copy to be given up', 60_000, async () => lines.some(line => givesUp.test(line)) ? null : 'nobody said so')
+    await world.eventually(
+      'the older copy to be given up', 60_000,
+      async () => lines.some(line => givesUp.test(line)) ? null : 'nobody said so',
+    )
     await settled(world)
     await write(old, 70, 90)
     await world.converge('kept')
@@ -69,10 +74,14 @@ async function tell({ seed, nodes, q, n, pick, running = false }: Story): Promis
       return null
     })
     for (const { number } of world.nodes) {
-      for (let at = 0; at < 90; at++) expect((await world.read(number, 'kept', `doc ${at}`)).status, `doc ${at} by node ${number}`).to.equal(200)
+      for (let at = 0; at < 90; at++) {
+        expect((await world.read(number, 'kept', `doc ${at}`)).status, `doc ${at} by node ${number}`).to.equal(200)
+      }
       const { body } = await world.send(number, 'GET', `/kept/_changes?since=${encodeURIComponent(token)}`)
       const told = new Set(body.results.map(({ id }: { id: string }) => id))
-      for (let at = 60; at < 90; at++) expect(told.has(`doc ${at}`), `doc ${at} in the feed of node ${number}`).to.equal(true)
+      for (let at = 60; at < 90; at++) {
+        expect(told.has(`doc ${at}`), `doc ${at} in the feed of node ${number}`).to.equal(true)
+      }
     }
     expect((await world.send(old, 'PUT', '/made-by-the-old-node')).status).to.be.oneOf([201, 202])
     await world.stop(...world.nodes.map(({ number }) => number))

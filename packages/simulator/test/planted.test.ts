@@ -6,7 +6,8 @@ import { scenarios } from '../src/scenarios/index.ts'
 
 /** Those that show soon; `scripts/simulate --planted` hunts all of them. */
 const quickBugs = [
-  'count-before-durable', 'leaked-timers', 'stale-cache', 'local-stamp-rule', 'no-catch-up', 'altered-entry', 'reused-incarnation', 'filling-counts',
+  'count-before-durable', 'leaked-timers', 'stale-cache', 'local-stamp-rule', 'no-catch-up', 'altered-entry',
+  'reused-incarnation', 'filling-counts',
   'skipped-change', 'token-of-one-range', 'lost-wake-up', 'forgotten-attachment', 'collected-while-named',
 ]
 /** The one before rests for hours of simulated time. */
@@ -42,7 +43,9 @@ describe('the minimiser', function () {
     const found = await minimise({ seed, runsMax: 60, hooks: () => ({ plant: bug.plant() }) })
     expect(found!.result.failure!.finder).to.equal('durable-acknowledgement')
     expect(found!.result.steps.length).to.be.below(found!.stepsBefore)
-    const again = await minimise({ seed, runsMax: 1, hooks: () => ({ plant: bug.plant(), only: new Set(found!.result.steps) }) })
+    const again = await minimise({
+      seed, runsMax: 1, hooks: () => ({ plant: bug.plant(), only: new Set(found!.result.steps) }),
+    })
     expect(again!.result.traceHash).to.equal(found!.result.traceHash)
   })
 

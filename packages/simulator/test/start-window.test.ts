@@ -5,7 +5,10 @@ import type { Answer } from '../src/world/answer.ts'
 const writesAway = 12
 const watchMs = 6000
 
-interface Window { readonly answers: { readonly what: string; readonly sentMs: number; readonly answer: Answer }[]; firstUpMs: number }
+interface Window {
+  readonly answers: { readonly what: string; readonly sentMs: number; readonly answer: Answer }[]
+  firstUpMs: number
+}
 
 /** Sends reads, lone writes and `/_up` through a node from the moment at which it starts to listen. */
 async function watchStart(world: World, number: number, known: readonly string[]): Promise<Window> {
@@ -33,7 +36,8 @@ async function watchStart(world: World, number: number, known: readonly string[]
 
 /** What the window showed: how often each question was answered with each status. */
 function tally({ answers }: Window, what: string): string[] {
-  return [...new Set(answers.filter(entry => entry.what === what && entry.answer.kind === 'answered').map(({ answer }) => String(answer.status)))].sort()
+  return [...new Set(answers.filter(entry => entry.what === what && entry.answer.kind === 'answered')
+    .map(({ answer }) => String(answer.status)))].sort()
 }
 
 describe('a node that starts', function () {

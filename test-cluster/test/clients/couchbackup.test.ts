@@ -57,23 +57,36 @@ describe('@cloudant/couchbackup', function () {
     expect(copied.size).to.equal(count)
     const expected = await contentsOf(original, leaves)
     const found = await contentsOf(copy, leaves)
-    for (const [revision, content] of expected) if (found.get(revision) !== content) expect.fail(`${revision}:\n${content}\n${found.get(revision)}`)
-    const counts = async (database: string) => (({ doc_count, doc_del_count }) => ({ doc_count, doc_del_count }))((await http.send('GET', `/${database}`)).body)
+    for (const [revision, content] of expected) {
+      if (found.get(revision) !== content) expect.fail(`${revision}:\n${content}\n${found.get(revision)}`)
+    }
+    const counts = async (database: string) =>
+      (({ doc_count, doc_del_count }) => ({ doc_count, doc_del_count }))((await http.send('GET', `/${database}`)).body)
     expect(await counts('copy')).to.deep.equal(await counts('original'))
   })
 
   async function fill(database: string): Promise<void> {
     const rows: Row[] = []
     const documents = places().slice(0, count)
-    for (let from = 0; from < count; from += batchSize) rows.push(...await bulk(database, documents.slice(from, from + batchSize)))
+    for (let from = 0; from < count; from += batchSize) {
+      rows.push(...await bulk(database, documents.slice(from, from + batchSize)))
+    }
     const every = (offset: number) => rows.filter((_, index) => index % specialEvery === offset)
     await bulk(database, every(0).map(({ id, rev }) => ({ _id: id, _rev: rev, edited: true, big: 'x'.repeat(500) })))
     await bulk(database, every(1).map(({ id, rev }) => ({ _id: id, _rev: rev, _deleted: true })))
-    await bulk(database, every(2).map(({ id }) => ({ _id: id, _revisions: { start: 2, ids: ['b'.repeat(32), 'a'.repeat(32)] }, conflicting: true })), { new_edits: false })
+    await bulk(
+      database,
+      every(2).map(({ id }) => ({
+        _id: id, _revisions: { start: 2, ids: ['b'.repeat(32), 'a'.repeat(32)] }, conflicting: true,
+      })),
+      { new_edits: false },
+    )
   }
 
   async function bulk(database: string, docs: readonly object[], more: object = {}): Promise<readonly Row[]> {
-    const { status, body } = await http.send('POST', `/${database}/_bulk_docs`, { json: { docs, ...more }, timeoutMs: 60_000 })
+    const { status, body } = await http.send('POST', `/${database}/_bulk_docs`, {
+      json: { docs, ...more }, timeoutMs: 60_000,
+    })
     expect(status).to.equal(201)
     expect(body.filter((row: { readonly error?: string }) => row.error)).to.deep.equal([])
     return body

@@ -46,10 +46,16 @@ describe('nano', function () {
     await traffic
 
     await Promise.all(crowd.map(user => user.verify()))
-    const expected = new Map(crowd.flatMap(user => [...[...user.known].map(([id, { rev }]) => [id, rev] as const), ...user.deleted]))
+    const expected = new Map(
+      crowd.flatMap(user => [...[...user.known].map(([id, { rev }]) => [id, rev] as const), ...user.deleted]),
+    )
     await eventually('the changes reader to hear of every last revision', readMsMax, async () => {
       const missed = [...expected].filter(([id, rev]) => lastSeen.get(id) !== rev)
-      if (missed.length > 0) throw new Error(`${missed.length} of ${expected.size} are missed, as ${missed[0]}, seen was ${lastSeen.get(missed[0]![0])}`)
+      if (missed.length > 0) {
+        throw new Error(
+          `${missed.length} of ${expected.size} are missed, as ${missed[0]}, seen was ${lastSeen.get(missed[0]![0])}`,
+        )
+      }
     })
     expect(fatal).to.deep.equal([])
     expect(await spooled(database)).to.deep.equal(expected)
@@ -62,7 +68,10 @@ describe('nano', function () {
     const node = cluster.node(3)
     await pause(trafficMs / 3)
     await setMaintenanceMode(node, 'true')
-    await eventually('the balancer to leave the node out, and its last answers', readMsMax, async () => expect(balancer.isDrained(node)).to.equal(true))
+    await eventually(
+      'the balancer to leave the node out, and its last answers', readMsMax,
+      async () => expect(balancer.isDrained(node)).to.equal(true),
+    )
     await node.stop()
     await pause(trafficMs / 6)
     node.start()
@@ -84,7 +93,9 @@ function spooled(database: nano.DocumentScope<Note>): Promise<Map<string, string
   return new Promise((resolve, reject) => {
     const found = new Map<string, string>()
     database.changesReader.spool({ since: '0', batchSize: 500 })
-      .on('batch', (rows: nano.DatabaseChangesResultItem[]) => { for (const { id, changes } of rows) found.set(id, changes[0]!.rev) })
+      .on('batch', (rows: nano.DatabaseChangesResultItem[]) => {
+        for (const { id, changes } of rows) found.set(id, changes[0]!.rev)
+      })
       .on('error', reject)
       .on('end', () => resolve(found))
   })

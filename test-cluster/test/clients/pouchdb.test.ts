@@ -112,14 +112,18 @@ describe('pouchdb 9', function () {
 
   /** Before the first contact: documents of each side, and some that both have made for themselves. */
   async function fillBoth(): Promise<void> {
-    const own = (side: string) => Array.from({ length: documentsEach }, (_, index) => sample(`${side} ${index}`, side, index))
-    const shared = (side: string) => Array.from({ length: documentsOfBoth }, (_, index) => sample(`both ${index}`, side, index))
+    const own = (side: string) =>
+      Array.from({ length: documentsEach }, (_, index) => sample(`${side} ${index}`, side, index))
+    const shared = (side: string) =>
+      Array.from({ length: documentsOfBoth }, (_, index) => sample(`both ${index}`, side, index))
     const local = [...own('local'), ...shared('local')]
     const remote = [...own('remote'), ...shared('remote')]
     for (let from = 0; from < local.length; from += batchSize) {
       const rows = await pouch.bulkDocs(local.slice(from, from + batchSize))
       expect(rows.filter(row => row.error)).to.deep.equal([])
-      const { status, body } = await http.send('POST', `/${database}/_bulk_docs`, { json: { docs: remote.slice(from, from + batchSize) } })
+      const { status, body } = await http.send('POST', `/${database}/_bulk_docs`, {
+        json: { docs: remote.slice(from, from + batchSize) },
+      })
       expect(status).to.equal(201)
       expect(body.filter((row: { error?: string }) => row.error)).to.deep.equal([])
     }
@@ -136,10 +140,15 @@ describe('pouchdb 9', function () {
       const round = nextRound()
       for (let edit = 0; edit < editsEachRound; edit++) {
         const number = round * editsEachRound + edit
-        await Promise.all([editHere(`both ${number % documentsOfBoth}`, number), editThere(`both ${number % documentsOfBoth}`, number)])
+        await Promise.all([
+          editHere(`both ${number % documentsOfBoth}`, number), editThere(`both ${number % documentsOfBoth}`, number),
+        ])
       }
       // The tails of the own documents go again, from either side.
-      await Promise.all([editHere(`local ${documentsEach - 1 - round}`, 'delete'), editThere(`remote ${documentsEach - 1 - round}`, 'delete')])
+      await Promise.all([
+        editHere(`local ${documentsEach - 1 - round}`, 'delete'),
+        editThere(`remote ${documentsEach - 1 - round}`, 'delete'),
+      ])
     } while (!await done())
   }
 
@@ -147,8 +156,11 @@ describe('pouchdb 9', function () {
     try {
       const document = await pouch.get(id)
       if (edit === 'delete') await pouch.remove(id, document._rev!)
-      else if (edit % 5 === 0) await pouch.putAttachment(id, `local ${edit}`, document._rev!, seededBytes(`local ${edit}`, 5000), 'application/octet-stream')
-      else await pouch.put({ ...document, edit, by: 'local' })
+      else if (edit % 5 === 0) {
+        await pouch.putAttachment(
+          id, `local ${edit}`, document._rev!, seededBytes(`local ${edit}`, 5000), 'application/octet-stream',
+        )
+      } else await pouch.put({ ...document, edit, by: 'local' })
     } catch (error) {
       // The replication was quicker, or it is deleted.
       if (![404, 409].includes((error as { status?: number }).status ?? 0)) throw error
@@ -159,7 +171,10 @@ describe('pouchdb 9', function () {
     const path = `/${database}/${encodeURIComponent(id)}`
     const { status, body } = await whenReachable(() => http.send('GET', path))
     if (status === 404) return
-    const answer = await whenReachable(() => edit === 'delete' ? http.send('DELETE', `${path}?rev=${body._rev}`) : http.send('PUT', path, { json: { ...body, edit, by: 'remote' } }))
+    const answer = await whenReachable(() =>
+      edit === 'delete' ? http.send('DELETE', `${path}?rev=${body._rev}`) : http.send('PUT', path, {
+        json: { ...body, edit, by: 'remote' },
+      }))
     expect(answer.status, JSON.stringify(answer.body)).to.be.oneOf([200, 201, 202, 409])
   }
 
@@ -178,18 +193,28 @@ describe('pouchdb 9', function () {
     expect(conflicts, 'documents with conflicts').to.be.above(documentsOfBoth / 2)
     const here = await contentsOf(localDatabase(pouch), leaves)
     const there = await contentsOf(remoteDatabase(http, database), leaves)
-    for (const [revision, content] of here) if (there.get(revision) !== content) expect.fail(`${revision}:\n${content.slice(0, 2000)}\n${there.get(revision)?.slice(0, 2000)}`)
+    for (const [revision, content] of here) {
+      if (there.get(revision) !== content) {
+        expect.fail(`${revision}:\n${content.slice(0, 2000)}\n${there.get(revision)?.slice(0, 2000)}`)
+      }
+    }
     const all = [...here.values()]
     expect(all.filter(content => content.includes('"_deleted":true')), 'deletions').to.have.length.above(roundsMin)
-    expect(all.filter(content => !content.endsWith(',[]]')), 'revisions with attachments').to.have.length.above(documentsEach / 10)
+    expect(all.filter(content =>
+      !content.endsWith(',[]]')), 'revisions with attachments').to.have.length.above(documentsEach / 10)
   }
 })
 
 /** Every tenth has a text, which servers keep compressed; every fortieth something that does not compress. */
 function sample(id: string, side: string, index: number): PouchDocument {
   const attachments = {
-    ...(index % 10 === 0 ? { 'text/ü.txt': { content_type: 'text/plain', data: Buffer.from(`${id} `.repeat(300)).toString('base64') } } : {}),
-    ...(index % 40 === 0 ? { photo: { content_type: 'image/jpeg', data: seededBytes(id, 60_000).toString('base64') } } : {}),
+    ...(index % 10 === 0 ? { 'text/ü.txt': { content_type: 'text/plain', data: Buffer.from(`${id} `.repeat(300))
+      .toString('base64') } } : {}),
+    ...(index % 40 === 0 ? { photo: { content_type: 'image/jpeg', data: seededBytes(id, 60_000)
+      .toString('base64') } } : {}),
   }
-  return { _id: id, by: side, index, words: ['ä', '\u{1f6cb}', 'x'.repeat(100)], ...(Object.keys(attachments).length > 0 ? { _attachments: attachments } : {}) }
+  return {
+    _id: id, by: side, index, words: ['ä', '\u{1f6cb}', 'x'.repeat(100)],
+    ...(Object.keys(attachments).length > 0 ? { _attachments: attachments } : {}),
+  }
 }

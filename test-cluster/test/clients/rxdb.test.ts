@@ -20,7 +20,9 @@ describe('rxdb with its CouchDB replication', function () {
     balancer = await Balancer.open(cluster.nodes)
     http = new HttpClient(balancer.port, administrator)
     expect((await http.send('PUT', '/tasks')).status).to.equal(201)
-    for (const name of ['ann', 'bob']) clients.push(await RxClient.open(name, `http://127.0.0.1:${balancer.port}/tasks/`))
+    for (const name of ['ann', 'bob']) {
+      clients.push(await RxClient.open(name, `http://127.0.0.1:${balancer.port}/tasks/`))
+    }
   })
   afterEach(async function () {
     for (const client of clients.splice(0)) await client.close()
@@ -30,9 +32,11 @@ describe('rxdb with its CouchDB replication', function () {
   })
 
   it('lets two clients converge that edit the same documents while a node is killed and started again', async () => {
-    await Promise.all(clients.map(({ name, tasks }) => tasks.bulkInsert(Array.from({ length: tasksEach }, (_, index) => task(`${name} ${index}`, name)))))
+    await Promise.all(clients.map(({ name, tasks }) =>
+      tasks.bulkInsert(Array.from({ length: tasksEach }, (_, index) => task(`${name} ${index}`, name)))))
     // Both have made these for themselves: one of the two wins.
-    await Promise.all(clients.map(({ name, tasks }) => tasks.bulkInsert(Array.from({ length: tasksEach / 3 }, (_, index) => task(`both ${index}`, name)))))
+    await Promise.all(clients.map(({ name, tasks }) =>
+      tasks.bulkInsert(Array.from({ length: tasksEach / 3 }, (_, index) => task(`both ${index}`, name)))))
     await converged()
     await cluster.node(1).crash()
     for (let round = 0; round < rounds; round++) await Promise.all(clients.map(client => edit(client, round)))
@@ -67,7 +71,8 @@ describe('rxdb with its CouchDB replication', function () {
 
   async function stored(): Promise<Task[]> {
     const { body } = await http.send('GET', '/tasks/_all_docs?include_docs=true')
-    const documents = body.rows.map(({ doc: { _id, _rev, ...members } }: { readonly doc: Record<string, unknown> }) => ({ id: _id, ...members })) as Task[]
+    const documents = body.rows.map(({ doc: { _id, _rev, ...members } }: { readonly doc: Record<string, unknown> }) =>
+      ({ id: _id, ...members })) as Task[]
     return documents.sort((a, b) => a.id < b.id ? -1 : 1)
   }
 })

@@ -24,9 +24,12 @@ const slowStartMs = 30_000
 
 export async function runCluster(words: readonly string[]): Promise<number> {
   const flags = parseFlags(words, {
-    nodes: { type: 'string' }, port: { type: 'string' }, admin: { type: 'string' }, data: { type: 'string' }, fresh: { type: 'boolean' },
+    nodes: { type: 'string' }, port: { type: 'string' }, admin: { type: 'string' }, data: { type: 'string' },
+    fresh: { type: 'boolean' },
   })
-  if (flags.nodes !== undefined && !['1', '3', '5'].includes(flags.nodes)) throw new UsageError(`--nodes ${flags.nodes}: only 1, 3 and 5 are allowed`)
+  if (flags.nodes !== undefined && !['1', '3', '5'].includes(flags.nodes)) {
+    throw new UsageError(`--nodes ${flags.nodes}: only 1, 3 and 5 are allowed`)
+  }
   const plan = await prepareCluster(resolve(flags.data ?? 'data'), {
     nodes: flags.nodes === undefined ? null : Number(flags.nodes),
     port: flags.port === undefined ? null : integerFlag('port', flags.port, 1, portMax),
@@ -49,7 +52,8 @@ export async function runCluster(words: readonly string[]): Promise<number> {
 function parseAdministrator(text: string): Administrator {
   const colon = text.indexOf(':')
   const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
-  if (colon < 1 || password === '' || /[\s=;\]]/.test(name) || /[\r\n]|^\s|\s$|\s;/.test(password) || /^-(pbkdf2|hashed)/.test(password)) {
+  if (colon < 1 || password === '' || /[\s=;\]]/.test(name) || /[\r\n]|^\s|\s$|\s;/.test(password)
+    || /^-(pbkdf2|hashed)/.test(password)) {
     throw new UsageError('--admin: NAME:PASSWORD is wanted, a name without blanks, "=", ";" and "]", and a password without line breaks and blanks around it')
   }
   return { name, password }
@@ -76,7 +80,8 @@ async function checkPorts(ports: ReadonlySet<number>): Promise<void> {
 function isFree(port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = createServer()
-    server.once('error', (error: NodeJS.ErrnoException) => error.code === 'EADDRINUSE' ? resolve(false) : reject(new StartError(`Port ${port}: ${error.message}`)))
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(false) : reject(new StartError(`Port ${port}: ${error.message}`)))
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
 }

@@ -116,7 +116,9 @@ async function writeConfiguration(
     ['cluster', 'secret', record.secret],
   ]
   const head = '; Written by `sectional cluster` at each start; put your own settings into local.ini beside it.\n'
-  await writeDurably(clusterIni!, settings.reduce((text, [section, key, value]) => editIni(text, section, key, value), head))
+  await writeDurably(
+    clusterIni!, settings.reduce((text, [section, key, value]) => editIni(text, section, key, value), head),
+  )
 
   const localIni = join(node.folder, 'local.ini')
   const { name, password } = record.administrator

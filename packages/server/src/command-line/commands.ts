@@ -24,7 +24,9 @@ ${recoverUsage}
   sectional --help, sectional --version`
 
 /** Resolves with the exit status once the command has ended. */
-export async function runCommand(words: readonly string[], { env }: { readonly env: Readonly<Record<string, string | undefined>> }): Promise<number> {
+export async function runCommand(
+  words: readonly string[], { env }: { readonly env: Readonly<Record<string, string | undefined>> },
+): Promise<number> {
   const [command, ...flags] = words
   try {
     if (flags.includes('--help') || command === '--help' || command === 'help') {
@@ -54,5 +56,7 @@ export async function runCommand(words: readonly string[], { env }: { readonly e
 /** A stack only for what nobody expected. */
 function reasonOf(error: Error): string {
   if (error instanceof ConfigurationError || error instanceof StartError) return error.message
-  return (error as NodeJS.ErrnoException).path === undefined ? error.stack ?? error.message : folderProblem(error, 'the command failed').message
+  return (error as NodeJS.ErrnoException).path === undefined
+    ? error.stack ?? error.message
+    : folderProblem(error, 'the command failed').message
 }

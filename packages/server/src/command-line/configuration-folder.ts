@@ -21,7 +21,8 @@ export class ConfigurationFolder implements ConfigurationFiles {
   async read(): Promise<readonly IniFile[]> {
     return [
       { name: defaultIniPath, text: readFileSync(defaultIniPath, 'utf8'), shipped: true },
-      ...this.#paths.flatMap(path => isFolder(path) ? folderFiles(path) : [path]).map(path => ({ name: path, text: readText(path) })),
+      ...this.#paths.flatMap(path => isFolder(path) ? folderFiles(path) : [path])
+        .map(path => ({ name: path, text: readText(path) })),
     ]
   }
 
@@ -38,7 +39,9 @@ function folderFiles(folder: string): string[] {
 
 function isFolder(path: string): boolean {
   const status = statSync(path, { throwIfNoEntry: false })
-  if (status === undefined && !path.endsWith('local.d')) throw new ConfigurationError(`--config ${path}: there is no such file or folder`)
+  if (status === undefined && !path.endsWith('local.d')) {
+    throw new ConfigurationError(`--config ${path}: there is no such file or folder`)
+  }
   return status?.isDirectory() ?? false
 }
 

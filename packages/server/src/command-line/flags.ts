@@ -25,6 +25,8 @@ export function parseFlags<Kinds extends FlagKinds>(words: readonly string[], op
 /** @throws UsageError unless the text is an integer within the bounds */
 export function integerFlag(flag: string, text: string, min: number, max: number): number {
   const value = Number(text)
-  if (!/^\d{1,9}$/.test(text) || value < min || value > max) throw new UsageError(`--${flag} ${text}: only an integer from ${min} to ${max} is allowed`)
+  if (!/^\d{1,9}$/.test(text) || value < min || value > max) {
+    throw new UsageError(`--${flag} ${text}: only an integer from ${min} to ${max} is allowed`)
+  }
   return value
 }

@@ -29,7 +29,9 @@ export const startDeclarations = {
 
 type ProcessOptions = OptionValues<typeof startDeclarations>
 
-export async function runNode(words: readonly string[], env: Readonly<Record<string, string | undefined>>): Promise<number> {
+export async function runNode(
+  words: readonly string[], env: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
   const { config } = parseFlags(words, { config: { type: 'string', multiple: true } })
   if (config === undefined) throw new UsageError('--config is missing')
   const folder = new ConfigurationFolder(config)

@@ -74,6 +74,7 @@ export class NodeProcess {
   }
 
   #lastLogLines(): string {
-    return readFileSync(this.plan.logFile, 'utf8').trimEnd().split('\n').slice(-reportedLogLines).map(line => `    ${line}`).join('\n')
+    return readFileSync(this.plan.logFile, 'utf8').trimEnd().split('\n').slice(-reportedLogLines)
+      .map(line => `    ${line}`).join('\n')
   }
 }

@@ -1,7 +1,12 @@
-/** `sectional recover`: forms a cluster anew from one stopped node, after a majority of the voters was lost for good. */
+/**
+ * `sectional recover`: forms a cluster anew from one stopped node, after a majority of the voters was lost for good.
+ */
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
-import { ClusterRecovery, DamagedControlStoreError, RecoveryError, majorityIsLeft, membersAnswering, type EndangeredShard, type RecoveryReport } from '@sectional/cluster'
+import {
+  ClusterRecovery, DamagedControlStoreError, RecoveryError, majorityIsLeft, membersAnswering, type EndangeredShard,
+  type RecoveryReport,
+} from '@sectional/cluster'
 import { formatRange, type PeerStatus } from '@sectional/core'
 import { createPeerNetwork } from '@sectional/rpc'
 import { StorageError, type RealRuntime } from '@sectional/runtime'
@@ -24,7 +29,9 @@ const answerMs = 8000
 const listedShardsMax = 100
 
 /** Resolves with the exit status: 0 when the cluster was formed anew, 1 when the operator said no. */
-export async function runRecover(words: readonly string[], env: Readonly<Record<string, string | undefined>>): Promise<number> {
+export async function runRecover(
+  words: readonly string[], env: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
   const { config, yes } = parseFlags(words, { config: { type: 'string', multiple: true }, yes: { type: 'boolean' } })
   if (config === undefined) throw new UsageError('--config is missing')
   const folder = new ConfigurationFolder(config)
@@ -69,26 +76,37 @@ async function openRecovery(runtime: RealRuntime, node: string): Promise<Cluster
   try {
     return await ClusterRecovery.open(runtime.storage, node, runtime.log)
   } catch (error) {
-    if (error instanceof StorageError && error.code === 'locked') throw new StartError('The node is running: stop it first.', { cause: error })
-    if (error instanceof RecoveryError || error instanceof DamagedControlStoreError) throw new StartError(error.message, { cause: error })
+    if (error instanceof StorageError && error.code === 'locked') {
+      throw new StartError('The node is running: stop it first.', { cause: error })
+    }
+    if (error instanceof RecoveryError || error instanceof DamagedControlStoreError) {
+      throw new StartError(error.message, { cause: error })
+    }
     throw error
   }
 }
 
-async function askOthers(runtime: RealRuntime, report: RecoveryReport, { name, cluster }: NodeOptions): Promise<readonly PeerStatus[]> {
+async function askOthers(
+  runtime: RealRuntime, report: RecoveryReport, { name, cluster }: NodeOptions,
+): Promise<readonly PeerStatus[]> {
   if (cluster.secret === null || report.cutOff.length === 0) return []
   const network = createPeerNetwork({
-    runtime, secret: cluster.secret, listen: cluster.listen, identity: { node: name, address: cluster.advertised, clusterId: null }, log: runtime.log,
+    runtime, secret: cluster.secret, listen: cluster.listen,
+    identity: { node: name, address: cluster.advertised, clusterId: null }, log: runtime.log,
   })
   try {
-    return await membersAnswering({ network, clock: runtime.clock, addresses: report.cutOff.map(({ address }) => address), waitMs: answerMs })
+    return await membersAnswering({
+      network, clock: runtime.clock, addresses: report.cutOff.map(({ address }) => address), waitMs: answerMs,
+    })
   } finally {
     await network.stop()
   }
 }
 
 /** @throws StartError while members of the old cluster answer */
-function refuseWhileAnswered({ clusterId, voters }: RecoveryReport, node: string, statuses: readonly PeerStatus[]): void {
+function refuseWhileAnswered(
+  { clusterId, voters }: RecoveryReport, node: string, statuses: readonly PeerStatus[],
+): void {
   const members = statuses.filter(status => status.clusterId === clusterId)
   const answering = members.map(status => status.node).sort()
   const leader = members.find(status => status.leader !== null && status.leader !== node)?.leader
@@ -108,12 +126,16 @@ function describe(report: RecoveryReport, node: string): string[] {
   return [
     `\n${node} forms a new cluster, as its only member, from what is on its disk:`,
     `  ${databases} databases; the metadata log up to ${lastIndex}`
-      + (unsure === 0 ? ', all of it known as committed.' : `. The last ${unsure} of its entries may not have been committed; they are kept.`),
+      + (unsure === 0
+        ? ', all of it known as committed.'
+        : `. The last ${unsure} of its entries may not have been committed; they are kept.`),
     '\nCut off. These members may come back only with an empty data directory; do not start them on their old one again:',
     ...cutOff.map(({ name, address }) => `  ${name} at ${address}`),
     '\nWhat may be lost:',
     '  Metadata: changes that this node had not heard of when the others were lost.',
-    ...shared === 0 ? [] : [`  Documents of ${shared} shards: writes that only those members had on their disks (202, or 201 without this node).`],
+    ...shared === 0
+      ? []
+      : [`  Documents of ${shared} shards: writes that only those members had on their disks (202, or 201 without this node).`],
     ...listed(missing, 'ALL documents of these shards, which have no replica here and begin empty:'),
     ...listed(incomplete, 'Documents of these shards, whose replica here was still being filled:'),
   ]
@@ -124,11 +146,18 @@ function listed(shards: readonly EndangeredShard[], title: string): string[] {
   const lines = shards.slice(0, listedShardsMax).map(({ database, range, otherReplicas }) => (
     `    ${database} ${formatRange(range)}${otherReplicas.length === 0 ? '' : `, replicas on ${otherReplicas.join(', ')}`}`
   ))
-  return [`  ${title}`, ...lines, ...shards.length > listedShardsMax ? [`    and ${shards.length - listedShardsMax} more`] : []]
+  return [
+    `  ${title}`, ...lines,
+    ...shards.length > listedShardsMax ? [`    and ${shards.length - listedShardsMax} more`] : [],
+  ]
 }
 
 async function confirmed(): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new StartError('The input is no terminal that could be asked: read the list above, then add --yes. Nothing was changed.')
+  if (!process.stdin.isTTY) {
+    throw new StartError(
+      'The input is no terminal that could be asked: read the list above, then add --yes. Nothing was changed.',
+    )
+  }
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   try {
     return (await terminal.question(`\nType ${confirmation} to accept this: `)).trim() === confirmation

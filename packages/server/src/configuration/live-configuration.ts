@@ -25,14 +25,18 @@ export class LiveConfiguration implements Configuration {
   /** Writes to the file happen one after the other. */
   #lastWrite: Promise<void> = Promise.resolve()
 
-  private constructor(files: ConfigurationFiles, environment: Readonly<Record<string, string | undefined>>, contents: readonly IniFile[]) {
+  private constructor(
+    files: ConfigurationFiles, environment: Readonly<Record<string, string | undefined>>, contents: readonly IniFile[],
+  ) {
     this.#files = files
     this.#environment = environment
     this.#defaults = layerSettings(contents.filter(file => file.shipped), {})
     this.#settings = copyOf(layerSettings(contents, environment))
   }
 
-  static async load(files: ConfigurationFiles, environment: Readonly<Record<string, string | undefined>>): Promise<LiveConfiguration> {
+  static async load(
+    files: ConfigurationFiles, environment: Readonly<Record<string, string | undefined>>,
+  ): Promise<LiveConfiguration> {
     return new LiveConfiguration(files, environment, await files.read())
   }
 
@@ -41,7 +45,8 @@ export class LiveConfiguration implements Configuration {
   }
 
   sections(): ConfigurationSections {
-    this.#sections ??= Object.fromEntries([...this.#settings].filter(([, keys]) => keys.size > 0).map(([section, keys]) => [section, Object.fromEntries(keys)]))
+    this.#sections ??= Object.fromEntries([...this.#settings].filter(([, keys]) => keys.size > 0)
+      .map(([section, keys]) => [section, Object.fromEntries(keys)]))
     return this.#sections
   }
 
@@ -106,7 +111,8 @@ export class LiveConfiguration implements Configuration {
    * A value that came from the environment is replaced in memory only.
    */
   async replace(section: string, key: string, value: string): Promise<void> {
-    await this.#edit(file => parseIni(file.text).get(section)?.has(key) ? editIni(file.text, section, key, value) : file.text)
+    await this.#edit(file =>
+      parseIni(file.text).get(section)?.has(key) ? editIni(file.text, section, key, value) : file.text)
     this.#put(section, key, value)
   }
 

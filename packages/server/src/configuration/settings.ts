@@ -17,7 +17,9 @@ export interface IniFile {
 const environmentPrefix = 'SECTIONAL_'
 
 /** Later layers win. */
-export function layerSettings(files: readonly IniFile[], environment: Readonly<Record<string, string | undefined>>): Settings {
+export function layerSettings(
+  files: readonly IniFile[], environment: Readonly<Record<string, string | undefined>>,
+): Settings {
   const settings = new Map<string, Map<string, string>>()
   const put = (section: string, key: string, value: string) => {
     const keys = settings.get(section) ?? new Map<string, string>()
@@ -37,7 +39,9 @@ export function layerSettings(files: readonly IniFile[], environment: Readonly<R
  */
 function environmentSettings(environment: Readonly<Record<string, string | undefined>>): [string, string, string][] {
   return Object.entries(environment).sort(([a], [b]) => a < b ? -1 : 1).flatMap(([name, value]) => {
-    const [section, ...rest] = name.startsWith(environmentPrefix) ? name.slice(environmentPrefix.length).split('__') : []
+    const [section, ...rest] = name.startsWith(environmentPrefix)
+      ? name.slice(environmentPrefix.length).split('__')
+      : []
     const key = rest.join('__')
     if (!section || !key || value === undefined) return []
     return [[section.toLowerCase(), /[a-z]/.test(key) ? key : key.toLowerCase(), value.trim()]]

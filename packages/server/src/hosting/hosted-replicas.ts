@@ -1,5 +1,7 @@
 /** The replicas on this node's disk, kept at what the cluster's metadata wants: missing ones are made, garbage goes. */
-import { DatabaseMap, databaseOn, shardsOn, type ClusterState, type DamageListener, type DatabaseRecord, type LocalReplicas } from '@sectional/cluster'
+import {
+  DatabaseMap, databaseOn, shardsOn, type ClusterState, type DamageListener, type DatabaseRecord, type LocalReplicas,
+} from '@sectional/cluster'
 import { ReplicaError, shardKey, type ShardId, type ShardReplica } from '@sectional/core'
 import { RepeatedLines } from '@sectional/runtime'
 import type { Clock, Log, Timer } from '@sectional/runtime'
@@ -34,7 +36,10 @@ export class HostedReplicas implements LocalReplicas {
   /** Keys of the shards whose replica here catches up: mostly none. */
   readonly #catchingUp = new Set<string>()
   #source: InventorySource | undefined
-  /** Shards whose place on this node is to be looked at, by key: those that changed in the metadata, and those that failed. */
+  /**
+   * Shards whose place on this node is to be looked at, by key: those that changed in the metadata, and those that
+   * failed.
+   */
   readonly #unsettled = new Map<string, ShardId>()
   /** The databases up to whose state changes were noted. */
   #databases: ClusterState['databases'] = DatabaseMap.from([])
@@ -86,7 +91,9 @@ export class HostedReplicas implements LocalReplicas {
 
   /** The local replica, or one whose calls reject with `not_hosted`. */
   replicaOrAbsent(shard: ShardId): ShardReplica {
-    return this.planned(shard) ?? new PendingReplica(() => Promise.reject(new ReplicaError('not_hosted', `this node holds no replica of ${shardKey(shard)}`)))
+    return this.planned(shard)
+      ?? new PendingReplica(() =>
+        Promise.reject(new ReplicaError('not_hosted', `this node holds no replica of ${shardKey(shard)}`)))
   }
 
   /** Compactions that run on this node now. */
@@ -178,7 +185,11 @@ export class HostedReplicas implements LocalReplicas {
     const state = source?.appliedState()
     if (source === undefined || !state) return true
     for (const { before, after } of DatabaseMap.changed(this.#databases, state.databases)) {
-      for (const database of [before, after]) for (const shard of database === undefined ? [] : shardsOn(node, database)) this.#unsettled.set(shardKey(shard), shard)
+      for (const database of [before, after]) {
+        for (const shard of database === undefined ? [] : shardsOn(node, database)) {
+          this.#unsettled.set(shardKey(shard), shard)
+        }
+      }
     }
     this.#databases = state.databases
     const changes: Change[] = []
@@ -188,7 +199,9 @@ export class HostedReplicas implements LocalReplicas {
       else if (planned) changes.push({ key, make: () => this.#create(shard) })
       else if (source.confirmed()) changes.push({ key, make: () => this.#drop(shard) })
     }
-    for (let from = 0; from < changes.length && !this.#stopped; from += parallelChanges) await this.#makeAll(changes.slice(from, from + parallelChanges))
+    for (let from = 0; from < changes.length && !this.#stopped; from += parallelChanges) {
+      await this.#makeAll(changes.slice(from, from + parallelChanges))
+    }
     return this.#unsettled.size === 0
   }
 
@@ -198,7 +211,10 @@ export class HostedReplicas implements LocalReplicas {
         await make()
         this.#unsettled.delete(key)
       } catch (error) {
-        this.#repeated.warn(error instanceof ReplicaError ? error.code : 'unknown', { err: error }, 'a replica could not be made or dropped; this is tried again')
+        this.#repeated.warn(
+          error instanceof ReplicaError ? error.code : 'unknown', { err: error },
+          'a replica could not be made or dropped; this is tried again',
+        )
       }
     }))
   }

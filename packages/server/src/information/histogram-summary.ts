@@ -9,9 +9,12 @@ interface Bucket { readonly upper: number; readonly count: number }
  * What can be known from buckets: count, mean, and percentiles by linear interpolation within a bucket (as
  * Prometheus' `histogram_quantile`). Values are multiplied by `scale`.
  */
-export function summarize(samples: readonly MetricSample[], name: string, scale: number): Readonly<Record<string, unknown>> {
+export function summarize(
+  samples: readonly MetricSample[], name: string, scale: number,
+): Readonly<Record<string, unknown>> {
   const buckets = cumulativeBuckets(samples, name)
-  const total = (suffix: string) => samples.filter(sample => sample.name === `${name}_${suffix}`).reduce((sum, sample) => sum + sample.value, 0)
+  const total = (suffix: string) =>
+    samples.filter(sample => sample.name === `${name}_${suffix}`).reduce((sum, sample) => sum + sample.value, 0)
   const n = total('count')
   const quantile = (share: number) => quantileOf(buckets, n, share) * scale
   return {
@@ -19,7 +22,8 @@ export function summarize(samples: readonly MetricSample[], name: string, scale:
     arithmetic_mean: n === 0 ? 0 : total('sum') / n * scale,
     median: quantile(0.5),
     percentile: percentiles.map(percent => [percent, quantile(percent / (percent > 100 ? 1000 : 100))]),
-    histogram: buckets.filter(bucket => Number.isFinite(bucket.upper)).map((bucket, index) => [bucket.upper * scale, bucket.count - (buckets[index - 1]?.count ?? 0)]),
+    histogram: buckets.filter(bucket => Number.isFinite(bucket.upper))
+      .map((bucket, index) => [bucket.upper * scale, bucket.count - (buckets[index - 1]?.count ?? 0)]),
   }
 }
 
@@ -39,7 +43,9 @@ function quantileOf(buckets: readonly Bucket[], n: number, share: number): numbe
   let lower = 0
   let below = 0
   for (const { upper, count } of buckets) {
-    if (count >= rank && count > below) return Number.isFinite(upper) ? lower + (upper - lower) * (rank - below) / (count - below) : lower
+    if (count >= rank && count > below) {
+      return Number.isFinite(upper) ? lower + (upper - lower) * (rank - below) / (count - below) : lower
+    }
     if (Number.isFinite(upper)) lower = upper
     below = count
   }

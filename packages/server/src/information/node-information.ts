@@ -22,7 +22,9 @@ const replicaTimeoutMs = 60_000
 /** Digests that administrators' password hashes may name. */
 const supportedHashes = ['sha', 'sha224', 'sha256', 'sha384', 'sha512']
 
-export function createNodeInformation({ runtime, control, version, hosted, refills }: NodeInformationParts): NodeInformation {
+export function createNodeInformation(
+  { runtime, control, version, hosted, refills }: NodeInformationParts,
+): NodeInformation {
   collectProcessMetrics(runtime, control)
   return {
     version,
@@ -30,12 +32,17 @@ export function createNodeInformation({ runtime, control, version, hosted, refil
       ...hosted.compactions().map(task => describeCompaction(control, task)),
       ...refills().map(task => describeRefill(control, task)),
     ],
-    statistics: async () => statisticsTree(await runtime.metrics.samples(), { openFiles: runtime.machine.openFiles(), replicas: hosted.shards().length }),
+    statistics: async () => statisticsTree(await runtime.metrics.samples(), {
+      openFiles: runtime.machine.openFiles(), replicas: hosted.shards().length,
+    }),
     system: async () => {
       const memory = runtime.machine.memory()
       return {
         uptime: Math.floor(runtime.machine.uptime()),
-        memory: { resident: memory.residentBytes, heap_used: memory.heapUsedBytes, heap_total: memory.heapTotalBytes, external: memory.externalBytes },
+        memory: {
+          resident: memory.residentBytes, heap_used: memory.heapUsedBytes, heap_total: memory.heapTotalBytes,
+          external: memory.externalBytes,
+        },
         open_files: runtime.machine.openFiles(),
         versions: runtime.machine.versions(),
       }
@@ -56,22 +63,31 @@ export function createNodeInformation({ runtime, control, version, hosted, refil
 }
 
 /** In CouchDB's terms: a shard's path, seconds, and the shard in the place of a process. */
-function describeCompaction(control: ControlPlane, { shard, phase, startedOn, updatedOn, changesDone, totalChanges }: CompactionTask): JsonObject {
+function describeCompaction(
+  control: ControlPlane, { shard, phase, startedOn, updatedOn, changesDone, totalChanges }: CompactionTask,
+): JsonObject {
   const range = formatRange(shard.range)
-  const name = DatabaseMap.withIncarnation(control.state()?.databases ?? new Map(), shard.incarnation)?.name ?? shard.incarnation
+  const name = DatabaseMap.withIncarnation(control.state()?.databases ?? new Map(), shard.incarnation)?.name
+    ?? shard.incarnation
   return {
-    node: control.node, pid: `<compaction ${range}>`, type: 'database_compaction', database: `shards/${range}/${name}`, phase,
-    progress: totalChanges === 0 ? 100 : Math.floor(100 * changesDone / totalChanges), changes_done: changesDone, total_changes: totalChanges,
+    node: control.node, pid: `<compaction ${range}>`, type: 'database_compaction', database: `shards/${range}/${name}`,
+    phase,
+    progress: totalChanges === 0 ? 100 : Math.floor(100 * changesDone / totalChanges), changes_done: changesDone,
+    total_changes: totalChanges,
     started_on: Math.floor(startedOn / 1000), updated_on: Math.floor(updatedOn / 1000),
   }
 }
 
 /** CouchDB has no such task: the fields are those of its others, with the node that is read from. */
-function describeRefill(control: ControlPlane, { database, shard, source, changesDone, totalChanges, startedOn, updatedOn }: RefillTask): JsonObject {
+function describeRefill(
+  control: ControlPlane, { database, shard, source, changesDone, totalChanges, startedOn, updatedOn }: RefillTask,
+): JsonObject {
   const range = formatRange(shard.range)
   return {
-    node: control.node, pid: `<refill ${range} from ${source}>`, type: 'replica_refill', database: `shards/${range}/${database}`, source,
-    progress: totalChanges === 0 ? 100 : Math.floor(100 * changesDone / totalChanges), changes_done: changesDone, total_changes: totalChanges,
+    node: control.node, pid: `<refill ${range} from ${source}>`, type: 'replica_refill',
+    database: `shards/${range}/${database}`, source,
+    progress: totalChanges === 0 ? 100 : Math.floor(100 * changesDone / totalChanges), changes_done: changesDone,
+    total_changes: totalChanges,
     started_on: Math.floor(startedOn / 1000), updated_on: Math.floor(updatedOn / 1000),
   }
 }
@@ -82,8 +98,12 @@ function collectProcessMetrics(runtime: Runtime, control: ControlPlane): void {
   const heap = metrics.gauge('sectional_process_heap_used_bytes', 'JavaScript heap in use')
   const uptime = metrics.gauge('sectional_process_uptime_seconds', 'Seconds since the process started')
   const openFiles = metrics.gauge('sectional_process_open_files', 'Open file descriptors')
-  const delay = metrics.gauge('sectional_event_loop_delay_seconds', 'Delay of the event loop since the last collection', ['statistic'])
-  const members = metrics.gauge('sectional_membership_nodes', 'Members of the cluster, and those this node has a link with', ['nodes'])
+  const delay = metrics.gauge(
+    'sectional_event_loop_delay_seconds', 'Delay of the event loop since the last collection', ['statistic'],
+  )
+  const members = metrics.gauge(
+    'sectional_membership_nodes', 'Members of the cluster, and those this node has a link with', ['nodes'],
+  )
   metrics.onCollect(() => {
     const memory = machine.memory()
     resident.set(memory.residentBytes)
@@ -100,7 +120,9 @@ function collectProcessMetrics(runtime: Runtime, control: ControlPlane): void {
 }
 
 /** The digest covers every document's leaves, so that equal digests mean equal revision trees. */
-async function describeReplicas(control: ControlPlane, hosted: HostedReplicas, database: string): Promise<readonly JsonObject[]> {
+async function describeReplicas(
+  control: ControlPlane, hosted: HostedReplicas, database: string,
+): Promise<readonly JsonObject[]> {
   const record = control.state()?.databases.get(database)
   const shards = record?.shards.filter(shard => shard.replicas.some(replica => replica.node === control.node)) ?? []
   return Promise.all(shards.map(async ({ range, replicas }) => {

@@ -17,6 +17,8 @@ export function acknowledgedKept({ databases, lostDisks, operations }: FinalStat
     if (!makesRevision(operation) || (outcome !== 'done' && (outcome !== 'accepted' || lostDisks > 0))) return []
     const contents = final.documents.get(id)
     if (purges.mayHaveRemoved(database, id, revision)) return []
-    return contents !== undefined && (treeHas(contents.branches, revision) || mayBeStemmed(contents.branches, revision)) ? [] : [`${describe(operation)} is lost: ${contents === undefined ? 'no such document' : 'it is not in the tree'}`]
+    return contents !== undefined && (treeHas(contents.branches, revision) || mayBeStemmed(contents.branches, revision))
+      ? []
+      : [`${describe(operation)} is lost: ${contents === undefined ? 'no such document' : 'it is not in the tree'}`]
   })
 }

@@ -3,7 +3,10 @@ import { makesRevision } from '../workload/history.ts'
 import type { Operation } from '../workload/history.ts'
 import { isAncestor } from './disk-contents.ts'
 
-/** Which revisions of one document descend from which, by what clients wrote as well as by its tree: a small `_revs_limit` cuts ancestors off there. */
+/**
+ * Which revisions of one document descend from which, by what clients wrote as well as by its tree: a small
+ * `_revs_limit` cuts ancestors off there.
+ */
 export class Ancestry {
   readonly #branches: readonly Branch[]
   readonly #parents = new Map<string, string>()
@@ -11,7 +14,8 @@ export class Ancestry {
   /** @param operations on this document, reads too, which tell the revisions of writes that got no answer */
   constructor(operations: readonly Operation[], branches: readonly Branch[]) {
     this.#branches = branches
-    const read = new Map(operations.flatMap(({ kind, readValue, revision }) => kind === 'read' && readValue !== undefined && revision !== undefined ? [[readValue, revision] as const] : []))
+    const read = new Map(operations.flatMap(({ kind, readValue, revision }) =>
+      kind === 'read' && readValue !== undefined && revision !== undefined ? [[readValue, revision] as const] : []))
     for (const operation of operations) {
       const revision = operation.revision ?? (operation.value === '' ? undefined : read.get(operation.value))
       const parent = editedRevision(operation)
@@ -21,7 +25,8 @@ export class Ancestry {
 
   isAncestor(ancestor: string, revision: string): boolean {
     const seen = new Set<string>()
-    for (let each: string | undefined = revision; each !== undefined && !seen.has(each); each = this.#parents.get(each)) {
+    for (let each: string
+      | undefined = revision; each !== undefined && !seen.has(each); each = this.#parents.get(each)) {
       if (seen.size > 0 && each === ancestor) return true
       if (isAncestor(this.#branches, ancestor, each)) return true
       seen.add(each)

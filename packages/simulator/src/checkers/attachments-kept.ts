@@ -25,7 +25,10 @@ export function attachmentsKept(state: FinalState): Findings {
   const expectations = new Expectations(state.operations)
   const listed = [...state.databases].flatMap(([name, final]) => [...final.documents].flatMap(([id, { leaves }]) => leaves.flatMap(leaf => {
     const expected = expectations.of(name, id, leaf.revision)
-    return expected === undefined || !isOf(expected.writer, final) ? [] : differences(expected, leaf).map(text => `${name}/${id} ${leaf.revision}: ${text}, after ${describe(expected.writer)}`)
+    return expected === undefined || !isOf(expected.writer, final)
+      ? []
+      : differences(expected, leaf)
+        .map(text => `${name}/${id} ${leaf.revision}: ${text}, after ${describe(expected.writer)}`)
   })))
   return [...listed, ...wrongReads(state.operations)]
 }
@@ -36,15 +39,21 @@ function differences({ contents, complete }: Expected, { attachments }: LeafCont
     const record = found.get(name)
     if (record === undefined) return [`the attachment ${name} is missing`]
     // What is compressed is compared when it is read.
-    return content === null || record.encoding !== 'identity' || record.digest === contentDigest(content) ? [] : [`the attachment ${name} is not ${content}`]
+    return content === null || record.encoding !== 'identity' || record.digest === contentDigest(content)
+      ? []
+      : [`the attachment ${name} is not ${content}`]
   })
-  const surplus = complete ? [...found.keys()].filter(name => !contents.has(name)).map(name => `there is an attachment ${name}`) : []
+  const surplus = complete
+    ? [...found.keys()].filter(name => !contents.has(name)).map(name => `there is an attachment ${name}`)
+    : []
   return [...missing, ...surplus]
 }
 
 function wrongReads(operations: readonly Operation[]): string[] {
-  const written = new Set(operations.flatMap(({ database, id, attachments }) => Object.entries(attachments?.contents ?? {}).map(([name, content]) => `${database}/${id}/${name} ${content}`)))
-  return operations.filter(({ kind, database, id, value, readValue }) => kind === 'read-attachment' && readValue !== undefined && !written.has(`${database}/${id}/${value} ${readValue}`))
+  const written = new Set(operations.flatMap(({ database, id, attachments }) =>
+    Object.entries(attachments?.contents ?? {}).map(([name, content]) => `${database}/${id}/${name} ${content}`)))
+  return operations.filter(({ kind, database, id, value, readValue }) =>
+    kind === 'read-attachment' && readValue !== undefined && !written.has(`${database}/${id}/${value} ${readValue}`))
     .map(read => `${describe(read)} got ${read.readValue} for the attachment ${read.value}`)
 }
 
@@ -55,7 +64,9 @@ export class Expectations {
   constructor(operations: readonly Operation[]) {
     for (const operation of operations) {
       const { database, id, revision } = operation
-      if (makesRevision(operation) && revision !== undefined) this.#writers.set(`${database}/${id} ${revision}`, operation)
+      if (makesRevision(operation) && revision !== undefined) {
+        this.#writers.set(`${database}/${id} ${revision}`, operation)
+      }
     }
   }
 
@@ -77,7 +88,8 @@ export class Expectations {
 }
 
 function inherits({ attachments }: Operation): boolean {
-  return attachments !== undefined && (attachments.inherits || Object.values(attachments.contents).includes('inherited'))
+  return attachments !== undefined
+    && (attachments.inherits || Object.values(attachments.contents).includes('inherited'))
 }
 
 /** Written on top of something that nobody named. */

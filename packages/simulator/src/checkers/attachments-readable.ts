@@ -9,7 +9,9 @@ import type { FinalDatabase, Findings } from './final-state.ts'
 const readsMax = 60
 
 /** The content of each attachment of each leaf (of many, of some) is there, and what was written as that. */
-export async function attachmentsReadable(world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, operations: readonly Operation[]): Promise<Findings> {
+export async function attachmentsReadable(
+  world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, operations: readonly Operation[],
+): Promise<Findings> {
   const expectations = new Expectations(operations)
   const all = [...databases].flatMap(([database, { documents }]) => [...documents].flatMap(([id, { leaves }]) => (
     leaves.flatMap(({ revision, attachments }) => attachments.map(({ name }) => ({ database, id, revision, name })))
@@ -22,13 +24,16 @@ export async function attachmentsReadable(world: World, dice: Dice, databases: R
     const { status, body } = await world.send(node, 'GET', `/${database}/${id}/${name}?rev=${revision}`)
     const what = `${database}/${id}/${name} of ${revision}, read through node ${node},`
     if (status !== 200) findings.push(`${what} is answered ${status} ${JSON.stringify(body)}`)
-    else findings.push(...wrong(String(body), expectations.of(database, id, revision)?.contents.get(name)).map(text => `${what} ${text}`))
+    else findings.push(...wrong(String(body), expectations.of(database, id, revision)?.contents.get(name))
+      .map(text => `${what} ${text}`))
   }
   return findings
 }
 
 function wrong(text: string, expected: string | null | undefined): string[] {
-  if (typeof expected === 'string') return text === attachmentContent(expected) ? [] : [`is not ${expected} but ${text.slice(0, 60)} (${text.length})`]
+  if (typeof expected === 'string') {
+    return text === attachmentContent(expected) ? [] : [`is not ${expected} but ${text.slice(0, 60)} (${text.length})`]
+  }
   try {
     readContent(text)
     return []

@@ -13,10 +13,13 @@ export type UnnamedBlobs = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
  * On each disk lie the blobs that its documents name, sound, and after a sweep no others.
- * @param damagedBlobs by a fault: where no other replica of a shard that names it has one any more, nobody can repair it
+ * @param damagedBlobs by a fault: where no other replica of a shard that names it has one any more, nobody can repair
+ * it
  * @param unnamed of some time ago, since when the nodes' own sweeps have been able to remove them
  */
-export async function blobsKept(nodes: readonly SimulatedNode[], unnamed: UnnamedBlobs, damagedBlobs: ReadonlySet<string>): Promise<Findings> {
+export async function blobsKept(
+  nodes: readonly SimulatedNode[], unnamed: UnnamedBlobs, damagedBlobs: ReadonlySet<string>,
+): Promise<Findings> {
   const findings: string[] = []
   const copies = await Promise.all(nodes.map(async node => {
     const disk = node.disk.copy()
@@ -25,19 +28,28 @@ export async function blobsKept(nodes: readonly SimulatedNode[], unnamed: Unname
     return { node, disk, blobs, host, shards: new Set(host.list().map(shardKey)), named: await namedBlobs(host) }
   }))
   const isRepairable = (hash: string, node: SimulatedNode, naming: Naming): boolean => copies.some(other =>
-    other.node !== node && [...naming.shards].some(shard => other.shards.has(shard)) && isSound(hash, other.blobs.get(hash)))
+    other.node !== node && [...naming.shards].some(shard => other.shards.has(shard))
+      && isSound(hash, other.blobs.get(hash)))
   for (const { node, disk, blobs, host, named } of copies) {
     for (const [hash, naming] of named) {
       const bytes = blobs.get(hash)
       if (bytes === undefined) findings.push(`${node.name} has no blob ${hash}, which ${naming.who} names`)
-      else if (!isSound(hash, bytes) && (!damagedBlobs.has(hash) || isRepairable(hash, node, naming))) findings.push(`the blob ${hash} on ${node.name}, which ${naming.who} names, is damaged`)
+      else if (!isSound(hash, bytes) && (!damagedBlobs.has(hash) || isRepairable(hash, node, naming))) {
+        findings.push(`the blob ${hash} on ${node.name}, which ${naming.who} names, is damaged`)
+      }
     }
     const overdue = [...unnamed.get(node.name) ?? []].filter(hash => blobs.has(hash) && !named.has(hash))
     findings.push(...overdue.map(hash => `nothing has named the blob ${hash} on ${node.name} for hours`))
     await host.blobs.collect()
     const left = disk.blobs.blobs(blobStoreName)
-    for (const hash of left.keys()) if (!named.has(hash)) findings.push(`a sweep leaves the blob ${hash} on ${node.name}, which nothing names`)
-    for (const [hash, { who }] of named) if (blobs.has(hash) && !left.has(hash)) findings.push(`a sweep on ${node.name} takes the blob ${hash}, which ${who} names`)
+    for (const hash of left.keys()) {
+      if (!named.has(hash)) findings.push(`a sweep leaves the blob ${hash} on ${node.name}, which nothing names`)
+    }
+    for (const [hash, { who }] of named) {
+      if (blobs.has(hash) && !left.has(hash)) {
+        findings.push(`a sweep on ${node.name} takes the blob ${hash}, which ${who} names`)
+      }
+    }
   }
   return findings
 }

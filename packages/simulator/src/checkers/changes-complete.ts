@@ -1,4 +1,7 @@
-/** Changes feeds after quiet: nothing is missed, from the beginning and from every token, and known places are gone on from. */
+/**
+ * Changes feeds after quiet: nothing is missed, from the beginning and from every token, and known places are gone on
+ * from.
+ */
 import { decodeSinceToken, documentHash, formatRange, rangeContains } from '@sectional/core'
 import type { SincePart } from '@sectional/core'
 import type { Dice } from '../world/dice.ts'
@@ -17,11 +20,13 @@ const followMs = 200
 const limitMax = 20
 
 /**
- * From the beginning and from some of the tokens that readers were given, each database is read to its end. Then the reader has seen
- * each document's winner. In a range in which the token names the life of a replica that is there, no row comes that it has passed
- * (`repeatedRows`).
+ * From the beginning and from some of the tokens that readers were given, each database is read to its end. Then the
+ * reader has seen each document's winner. In a range in which the token names the life of a replica that is there, no
+ * row comes that it has passed (`repeatedRows`).
  */
-export async function changesComplete(world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, places: FeedPlaces): Promise<Findings> {
+export async function changesComplete(
+  world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, places: FeedPlaces,
+): Promise<Findings> {
   const findings: string[] = []
   for (const [name, final] of databases) {
     const given = places.of(name).filter(({ incarnation }) => incarnation === final.record.incarnation)
@@ -35,14 +40,17 @@ export async function changesComplete(world: World, dice: Dice, databases: Reado
   return findings
 }
 
-async function readToEnd(world: World, dice: Dice, database: string, since: FeedPlace | null): Promise<FeedRow[] | null> {
+async function readToEnd(
+  world: World, dice: Dice, database: string, since: FeedPlace | null,
+): Promise<FeedRow[] | null> {
   const all: FeedRow[] = []
   const limit = dice.chance(0.3) ? { limit: dice.integer(1, limitMax) } : {}
   for (let place = since, count = 0; count < answersMax; count++) {
     const node = dice.pick(world.nodes).number
     // Small pages would take a large database for ever.
     const { answer, incarnation } = await readChanges(world, {
-      node, database, since: place, kind: dice.pick(feedKinds), allLeaves: dice.chance(0.5), timeoutMs: followMs, ...(count < answersMax / 2 ? limit : {}),
+      node, database, since: place, kind: dice.pick(feedKinds), allLeaves: dice.chance(0.5), timeoutMs: followMs,
+      ...(count < answersMax / 2 ? limit : {}),
     })
     if (answer === null || answer.lastToken === null || incarnation === undefined) continue
     all.push(...answer.rows)
@@ -57,34 +65,42 @@ function missed(name: string, final: FinalDatabase, since: FeedPlace | null, row
   for (const { id, leaves } of rows) seen.set(id, new Set([...seen.get(id) ?? [], ...leaves]))
   const token = partsOf(since)
   return [...final.documents].flatMap(([id, { leaves: [winner] }]) => (
-    winner === undefined || seen.get(id)?.has(winner.revision) === true || namesLostLife(token, new Range(final, id)) ? []
+    winner === undefined || seen.get(id)
+      ?.has(winner.revision) === true || namesLostLife(token, new Range(final, id)) ? []
       : [`whoever read ${name} since ${since?.token ?? 0} to the end has not seen ${id} ${winner.revision}, but ${[...seen.get(id) ?? ['nothing']].join(', ')}`]
   ))
 }
 
-/** With a replica that is lost for good may go a change that hid the one before it from its readers (packages/cluster, DESIGN.md). */
+/**
+ * With a replica that is lost for good may go a change that hid the one before it from its readers (packages/cluster,
+ * DESIGN.md).
+ */
 function namesLostLife(token: readonly SincePart[], range: Range): boolean {
   return range.of(token).some(({ history }) => !range.replicas.some(replica => replica.history === history))
 }
 
 /**
- * Rows of ranges that were begun again. Where the replica that was read is there, a row that the reader had passed on it is too much,
- * whichever replica it goes on with. Else, where another replica that the token names is there, more rows than that one has left are too
- * many.
+ * Rows of ranges that were begun again. Where the replica that was read is there, a row that the reader had passed on
+ * it is too much, whichever replica it goes on with. Else, where another replica that the token names is there, more
+ * rows than that one has left are too many.
  */
-export function repeatedRows(name: string, final: FinalDatabase, since: FeedPlace | null, rows: readonly FeedRow[]): string[] {
+export function repeatedRows(
+  name: string, final: FinalDatabase, since: FeedPlace | null, rows: readonly FeedRow[],
+): string[] {
   const token = partsOf(since)
   if (token.length === 0) return []
   return [...Map.groupBy(rows, ({ id }) => formatRange(shardOf(final.record, id).range)).values()].flatMap(ofRange => {
     const range = new Range(final, ofRange[0]!.id)
     const places = range.placesOf(token)
     const read = places.find(({ replica }) => replica.history === range.of(token)[0]?.history)
-    const begun = (problem: string): string[] => [`${name} since ${since!.token} begins ${range.name} again: ${problem}`]
+    const begun = (problem: string): string[] =>
+      [`${name} since ${since!.token} begins ${range.name} again: ${problem}`]
     if (read !== undefined) {
       const passed = ofRange.filter(({ id }) => (read.replica.sequences.get(id) ?? Infinity) <= read.sequence)
       return passed.length > 0 ? begun(`it repeats ${passed.map(({ id }) => id).join(', ')}`) : []
     }
-    const surplus = places.length === 0 ? 0 : new Set(ofRange.map(({ id }) => id)).size - Math.min(...places.map(({ left }) => left))
+    const surplus = places.length === 0 ? 0
+      : new Set(ofRange.map(({ id }) => id)).size - Math.min(...places.map(({ left }) => left))
     return surplus > 0 ? begun(`${surplus} rows too many`) : []
   })
 }

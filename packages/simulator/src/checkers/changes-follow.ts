@@ -18,12 +18,17 @@ export async function changesFollow(world: World, dice: Dice, databases: readonl
     if (answer === null || answer.lastToken === null || incarnation === undefined) continue
     const kind = dice.pick<FeedKind>(['longpoll', 'continuous'])
     const since = { token: answer.lastToken, database, incarnation, from: null, rows: [] }
-    const followed = readChanges(world, { node: dice.pick(world.nodes).number, database, since, kind, timeoutMs: followMs, ...(kind === 'continuous' && { limit: 1 }) })
+    const followed = readChanges(world, {
+      node: dice.pick(world.nodes).number, database, since, kind, timeoutMs: followMs,
+      ...(kind === 'continuous' && { limit: 1 }),
+    })
     await world.sleep(changeAfterMs)
     const id = `followed-${dice.seed()}`
     const { status } = await world.write(dice.pick(world.nodes).number, database, id, { followed: true })
     const told = (await followed).answer?.rows.some(row => row.id === id) ?? false
-    if (status === 201 && !told) findings.push(`a ${kind} feed of ${database} was not told of ${id} within ${(followMs - changeAfterMs) / 1000} s`)
+    if (status === 201 && !told) {
+      findings.push(`a ${kind} feed of ${database} was not told of ${id} within ${(followMs - changeAfterMs) / 1000} s`)
+    }
   }
   return findings
 }

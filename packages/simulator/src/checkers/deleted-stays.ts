@@ -3,44 +3,62 @@ import type { FinalDatabase, FinalState, Findings } from './final-state.ts'
 import type { Operation } from '../workload/history.ts'
 
 /**
- * Nothing comes back: a deleted database is gone, a document whose tombstone was acknowledged is gone unless somebody wrote it again, and a
- * re-created database shows nothing that was written to an earlier one of its name.
+ * Nothing comes back: a deleted database is gone, a document whose tombstone was acknowledged is gone unless somebody
+ * wrote it again, and a re-created database shows nothing that was written to an earlier one of its name.
  */
 export function deletedStays({ databases, lostDisks, operations }: FinalState): Findings {
   return [...databases].flatMap(([name, final]) => {
     const own = operations.filter(({ database }) => database === name)
-    return [...deletedDatabase(name, final, own, lostDisks), ...resurrected(final, own), ...fromEarlier(name, final, own)]
+    return [
+      ...deletedDatabase(name, final, own, lostDisks), ...resurrected(final, own), ...fromEarlier(name, final, own),
+    ]
   })
 }
 
-/** A deletion that was answered comes to pass; a promised one (202) unless the disk may be lost that it was written on. */
-function deletedDatabase(name: string, { record }: FinalDatabase, operations: readonly Operation[], lostDisks: number): string[] {
-  return operations.filter(({ kind, outcome, incarnationBefore }) => kind === 'delete-database' && (outcome === 'done' || (outcome === 'accepted' && lostDisks === 0)) && incarnationBefore === record.incarnation)
+/**
+ * A deletion that was answered comes to pass; a promised one (202) unless the disk may be lost that it was written on.
+ */
+function deletedDatabase(
+  name: string, { record }: FinalDatabase, operations: readonly Operation[], lostDisks: number,
+): string[] {
+  return operations.filter(({ kind, outcome, incarnationBefore }) => kind === 'delete-database'
+    && (outcome === 'done' || (outcome === 'accepted' && lostDisks === 0)) && incarnationBefore === record.incarnation)
     .map(operation => `${describe(operation)} deleted ${name} ${record.incarnation}, which is still there`)
 }
 
 function resurrected(final: FinalDatabase, operations: readonly Operation[]): string[] {
   return operations.flatMap(operation => {
-    if (operation.kind !== 'delete' || operation.revision === undefined || operation.outcome !== 'done' || !isOf(operation, final)) return []
-    const branch = final.documents.get(operation.id)?.branches.find(({ path }) => `${path.start}-${path.ids[0]}` === operation.revision)
+    if (operation.kind !== 'delete' || operation.revision === undefined || operation.outcome !== 'done'
+      || !isOf(operation, final)) {
+      return []
+    }
+    const branch = final.documents.get(operation.id)?.branches.find(({ path }) =>
+      `${path.start}-${path.ids[0]}` === operation.revision)
     if (branch === undefined || branch.deleted) return []
     return [`${describe(operation)} is no tombstone any more`]
   })
 }
 
-function fromEarlier(name: string, { record, documents, replicas }: FinalDatabase, operations: readonly Operation[]): string[] {
+function fromEarlier(
+  name: string, { record, documents, replicas }: FinalDatabase, operations: readonly Operation[],
+): string[] {
   const earlier = new Map<string, Operation>()
   for (const operation of operations) {
     const { incarnationAfter, incarnationBefore, outcome, value } = operation
-    if (value === '' || outcome !== 'done' || incarnationBefore === undefined || incarnationBefore !== incarnationAfter || incarnationBefore === record.incarnation) continue
+    if (value === '' || outcome !== 'done' || incarnationBefore === undefined || incarnationBefore !== incarnationAfter
+      || incarnationBefore === record.incarnation) continue
     earlier.set(value, operation)
   }
   const bodies = [
     ...[...documents].flatMap(([id, { leaves }]) => leaves.map(({ body }) => ({ id, body }))),
-    ...replicas.flatMap(({ locals }) => [...locals.values()].flatMap(({ id, body }) => body === null ? [] : [{ id: `_local/${id}`, body: Buffer.from(body).toString() }])),
+    ...replicas.flatMap(({ locals }) =>
+      [...locals.values()].flatMap(({ id, body }) =>
+        body === null ? [] : [{ id: `_local/${id}`, body: Buffer.from(body).toString() }])),
   ]
   return bodies.flatMap(({ id, body }) => {
     const writer = earlier.get((JSON.parse(body) as { readonly v?: string }).v ?? '')
-    return writer === undefined ? [] : [`${name}/${id} shows what ${describe(writer)} wrote to an earlier database of that name`]
+    return writer === undefined
+      ? []
+      : [`${name}/${id} shows what ${describe(writer)} wrote to an earlier database of that name`]
   })
 }

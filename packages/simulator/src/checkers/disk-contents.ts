@@ -39,7 +39,8 @@ export interface ReplicaContents {
 export const diskCall: CallContext = { timeoutMs: 3_600_000 }
 const ignored = { add: () => {}, set: () => {}, observe: () => {} }
 const noMetrics: Metrics = {
-  counter: () => ignored, gauge: () => ignored, histogram: () => ignored, onCollect: () => {}, render: async () => '', samples: async () => [],
+  counter: () => ignored, gauge: () => ignored, histogram: () => ignored, onCollect: () => {}, render: async () => '',
+  samples: async () => [],
 }
 
 /** The shards that are synced on a disk at this moment. */
@@ -50,12 +51,15 @@ export function openDisk(disk: MemoryDisk): Promise<ShardHost> {
 /** The shards of a disk that nobody else uses. */
 export function openCopy(copy: MemoryDisk): Promise<ShardHost> {
   return ShardHost.open({
-    storage: new MemoryStorage(copy), blobs: new MemoryBlobStorage(copy.blobs), clock: new ManualClock(), random: new SeededRandom(1), metrics: noMetrics, log: new MemoryLog(),
+    storage: new MemoryStorage(copy), blobs: new MemoryBlobStorage(copy.blobs), clock: new ManualClock(),
+    random: new SeededRandom(1), metrics: noMetrics, log: new MemoryLog(),
   })
 }
 
 /** Every replica that the shard map names, of nodes that are in the world. */
-export async function readReplicas(nodes: readonly SimulatedNode[], record: DatabaseRecord): Promise<ReplicaContents[]> {
+export async function readReplicas(
+  nodes: readonly SimulatedNode[], record: DatabaseRecord,
+): Promise<ReplicaContents[]> {
   const contents: ReplicaContents[] = []
   for (const node of nodes) {
     const host = await openDisk(node.disk)
@@ -73,12 +77,17 @@ async function readReplica(host: ShardHost, node: string, shard: ShardId): Promi
   const documents = new Map<string, DocumentContents>()
   const locals = new Map<string, LocalDocument>()
   const sequences = new Map<string, number>()
-  const unread = (problem: string): ReplicaContents => ({ node, range, history: '', sequence: 0, sequences, documents, locals, problems: [problem] })
+  const unread = (problem: string): ReplicaContents => ({
+    node, range, history: '', sequence: 0, sequences, documents, locals, problems: [problem],
+  })
   if (replica === undefined) return unread('it is not on the disk')
   try {
     await readContents(replica, documents, locals, sequences)
     const { history, sequence } = await replica.replicaInfo(diskCall)
-    return { node, range, history, sequence, sequences, documents, locals, problems: (await verifyShard(replica.records)).problems }
+    return {
+      node, range, history, sequence, sequences, documents, locals,
+      problems: (await verifyShard(replica.records)).problems,
+    }
   } catch (error) {
     if (!isDamage(error)) throw error
     return unread(String(error))
@@ -87,11 +96,13 @@ async function readReplica(host: ShardHost, node: string, shard: ShardId): Promi
 
 /** A record is not what was written. */
 export function isDamage(error: unknown): boolean {
-  return error instanceof Error && (error.name === 'DamagedRecordError' || (error instanceof ReplicaError && error.code === 'storage'))
+  return error instanceof Error
+    && (error.name === 'DamagedRecordError' || (error instanceof ReplicaError && error.code === 'storage'))
 }
 
 async function readContents(
-  replica: ShardReplica, documents: Map<string, DocumentContents>, locals: Map<string, LocalDocument>, sequences: Map<string, number>,
+  replica: ShardReplica, documents: Map<string, DocumentContents>, locals: Map<string, LocalDocument>,
+  sequences: Map<string, number>,
 ): Promise<void> {
   for await (const page of replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, diskCall)) {
     for (const { id, local, sequence } of page) {
@@ -104,7 +115,8 @@ async function readContents(
       const snapshot = await replica.openDocument({ id, body: false, tree: true }, diskCall)
       const [opened] = await replica.openRevisions([{ id, revisions: 'leaves', latest: false }], diskCall)
       const leaves = (opened ?? []).flatMap(each => each.kind === 'missing' ? [] : [{
-        revision: `${each.revision.path.start}-${each.revision.path.ids[0]}`, deleted: each.revision.deleted, body: Buffer.from(each.revision.body).toString(),
+        revision: `${each.revision.path.start}-${each.revision.path.ids[0]}`, deleted: each.revision.deleted,
+        body: Buffer.from(each.revision.body).toString(),
         attachments: each.revision.attachments ?? [],
       }])
       documents.set(id, { branches: snapshot?.tree ?? [], leaves })
@@ -118,7 +130,10 @@ export function treeHas(branches: readonly Branch[], revision: string): boolean 
   return branches.some(({ path }) => path.ids[path.start - Number(generation)] === hash)
 }
 
-/** Whether the revision may have been there: a branch has grown so far beyond it that its place was cut off (`_revs_limit`). */
+/**
+ * Whether the revision may have been there: a branch has grown so far beyond it that its place was cut off
+ * (`_revs_limit`).
+ */
 export function mayBeStemmed(branches: readonly Branch[], revision: string): boolean {
   const generation = Number(revision.split('-')[0])
   return branches.some(({ path }) => path.start - path.ids.length >= generation)
@@ -129,5 +144,6 @@ export function isAncestor(branches: readonly Branch[], ancestor: string, revisi
   const [generation, hash] = ancestor.split('-') as [string, string]
   const [laterGeneration, laterHash] = revision.split('-') as [string, string]
   if (Number(generation) >= Number(laterGeneration)) return false
-  return branches.some(({ path }) => path.ids[path.start - Number(generation)] === hash && path.ids[path.start - Number(laterGeneration)] === laterHash)
+  return branches.some(({ path }) =>
+    path.ids[path.start - Number(generation)] === hash && path.ids[path.start - Number(laterGeneration)] === laterHash)
 }

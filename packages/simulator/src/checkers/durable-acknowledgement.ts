@@ -8,7 +8,10 @@ import type { History, Operation } from '../workload/history.ts'
 import { diskCall, isDamage, mayBeStemmed, openDisk, treeHas } from './disk-contents.ts'
 import { pathHas, PurgeRecords } from './purge-records.ts'
 
-/** At the moment a write or a purge is acknowledged it is synced on w disks, with the content that it names. Looks at a sample, since each look opens w disks. */
+/**
+ * At the moment a write or a purge is acknowledged it is synced on w disks, with the content that it names. Looks at a
+ * sample, since each look opens w disks.
+ */
 export class DurableAcknowledgement {
   readonly #world: World
   /** A lost disk may be one that has confirmed. */
@@ -34,9 +37,11 @@ export class DurableAcknowledgement {
     // A replica that was filled meanwhile counts from the next request on.
     const counted = Math.min(operation.activeBefore, active.length)
     const wanted = Math.min(operation.w ?? majority(counted), counted)
-    const disks = this.#world.nodes.filter(node => active.some(replica => replica.node === node.name)).map(node => openDisk(node.disk))
+    const disks = this.#world.nodes.filter(node => active.some(replica => replica.node === node.name))
+      .map(node => openDisk(node.disk))
     void this.#count(disks, { incarnation: record.incarnation, range: shard.range }, operation, revision).then(found => {
-      if (found >= wanted - this.#disks.lost || (operation.kind !== 'purge' && this.#isPurged(operation, revision)) || this.#mayBeDropped(operation.database, record.incarnation)) return
+      if (found >= wanted - this.#disks.lost || (operation.kind !== 'purge' && this.#isPurged(operation, revision))
+        || this.#mayBeDropped(operation.database, record.incarnation)) return
       this.#world.fail('safety', 'durable-acknowledgement', `#${operation.number} ${operation.database}/${operation.id} ${revision} was acknowledged with ${found} of ${wanted} disks`)
     })
   }
@@ -50,11 +55,14 @@ export class DurableAcknowledgement {
   #mayBeDropped(database: string, incarnation: string): boolean {
     return this.#world.nodes.some(node => {
       const state = (node.inside?.control as ControlPlaneNode | undefined)?.appliedState()
-      return state !== null && state !== undefined && state.databases.get(database)?.incarnation !== incarnation && state.index > 0
+      return state !== null && state !== undefined && state.databases.get(database)?.incarnation !== incarnation
+        && state.index > 0
     })
   }
 
-  async #count(disks: readonly ReturnType<typeof openDisk>[], shard: ShardId, { kind, id }: Operation, revision: string): Promise<number> {
+  async #count(
+    disks: readonly ReturnType<typeof openDisk>[], shard: ShardId, { kind, id }: Operation, revision: string,
+  ): Promise<number> {
     let found = 0
     for (const host of await Promise.all(disks)) {
       const replica = host.replica(shard)
@@ -80,7 +88,9 @@ async function hasPurge(replica: ShardReplica, id: string, revision: string): Pr
 /** In the tree, and with the content that it names. */
 async function hasRevision(replica: ShardReplica, id: string, revision: string): Promise<boolean> {
   const snapshot = await replica.openDocument({ id, body: false, tree: true }, diskCall)
-  if (snapshot?.tree === undefined || (!treeHas(snapshot.tree, revision) && !mayBeStemmed(snapshot.tree, revision))) return false
+  if (snapshot?.tree === undefined || (!treeHas(snapshot.tree, revision) && !mayBeStemmed(snapshot.tree, revision))) {
+    return false
+  }
   const [[opened] = []] = await replica.openRevisions([{ id, revisions: [revision], latest: false }], diskCall)
   if (opened?.kind !== 'found' || opened.revision.attachments === undefined) return true
   const there = await replica.hasBlobs(opened.revision.attachments.map(({ blob }) => blob), diskCall)

@@ -6,9 +6,9 @@ import { revsLimitMin } from './one-branch.ts'
 import { PurgeRecords } from './purge-records.ts'
 
 /**
- * Of the edits of one revision at most one is acknowledged with 201, whatever goes wrong, equal deletions included: w must
- * be a majority, and no disk be lost. After a purge the same revision can be edited again,
- * and a replica with a short `_revs_limit` forgets that it was.
+ * Of the edits of one revision at most one is acknowledged with 201, whatever goes wrong, equal deletions included: w
+ * must be a majority, and no disk be lost. After a purge the same revision can be edited again, and a replica with a
+ * short `_revs_limit` forgets that it was.
  */
 export function oneSuccess({ databases, lostDisks, operations }: FinalState): Findings {
   if (lostDisks > 0) return []
@@ -16,10 +16,13 @@ export function oneSuccess({ databases, lostDisks, operations }: FinalState): Fi
   const successes = operations.filter(operation => {
     const { database, id, kind, parent, outcome, w, activeBefore } = operation
     const final = databases.get(database)
-    if (final === undefined || final.record.revsLimit < revsLimitMin || parent === null || outcome !== 'done' || kind === 'graft' || kind === 'purge' || !isOf(operation, final)) return false
-    return operation.revision !== undefined && (w === undefined || w >= majority(activeBefore)) && purges.ofDocument(database, id).length === 0
+    if (final === undefined || final.record.revsLimit < revsLimitMin || parent === null || outcome !== 'done'
+      || kind === 'graft' || kind === 'purge' || !isOf(operation, final)) return false
+    return operation.revision !== undefined && (w === undefined || w >= majority(activeBefore))
+      && purges.ofDocument(database, id).length === 0
   })
-  return [...Map.groupBy(successes, ({ database, id, parent }) => `${database}/${id} ${parent}`)].flatMap(([edited, edits]) => (
+  return [...Map.groupBy(successes, ({ database, id, parent }) =>
+    `${database}/${id} ${parent}`)].flatMap(([edited, edits]) => (
     edits.length < 2 ? [] : [`${edits.length} edits of ${edited} succeeded: ${edits.map(describe).join(', ')}`]))
 }
 
@@ -27,11 +30,14 @@ export function oneSuccess({ databases, lostDisks, operations }: FinalState): Fi
 export function conflictsAreFinal({ databases, operations }: FinalState): Findings {
   const refused = new Map<string, Operation>()
   for (const operation of operations) {
-    if (operation.kind === 'write' && operation.conflict) refused.set(`${operation.database} ${operation.value}`, operation)
+    if (operation.kind === 'write' && operation.conflict) {
+      refused.set(`${operation.database} ${operation.value}`, operation)
+    }
   }
   const stored = [...databases].flatMap(([name, { documents }]) => [...documents.values()].flatMap(({ leaves }) => (
     leaves.map(({ body }) => `${name} ${(JSON.parse(body) as { readonly v?: string }).v}`))))
-  const read = operations.filter(({ kind }) => kind === 'read').map(({ database, readValue }) => `${database} ${readValue}`)
+  const read = operations.filter(({ kind }) => kind === 'read')
+    .map(({ database, readValue }) => `${database} ${readValue}`)
   return [...new Set([...stored, ...read])].flatMap(value => {
     const operation = refused.get(value)
     return operation === undefined ? [] : [`${describe(operation)} was answered with a conflict and took effect`]

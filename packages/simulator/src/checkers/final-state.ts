@@ -24,7 +24,9 @@ export type Findings = readonly string[]
 
 export function finalDatabase(record: DatabaseRecord, replicas: readonly ReplicaContents[]): FinalDatabase {
   const documents = new Map<string, DocumentContents>()
-  for (const replica of replicas) for (const [id, contents] of replica.documents) if (!documents.has(id)) documents.set(id, contents)
+  for (const replica of replicas) {
+    for (const [id, contents] of replica.documents) if (!documents.has(id)) documents.set(id, contents)
+  }
   return { record, replicas, documents }
 }
 

@@ -14,19 +14,24 @@ import { PurgeRecords } from './purge-records.ts'
  */
 export function freshReads({ databases, operations }: FinalState): Findings {
   const written = Map.groupBy(
-    operations.filter(operation => makesRevision(operation) && operation.outcome === 'done' && operation.revision !== undefined),
+    operations.filter(operation =>
+      makesRevision(operation) && operation.outcome === 'done' && operation.revision !== undefined),
     ({ database, id }) => `${database}/${id}`,
   )
   const purges = new PurgeRecords(operations)
   return operations.flatMap(read => {
     const final = databases.get(read.database)
-    if (read.kind !== 'read' || read.outcome !== 'done' || !read.calm || final === undefined || !isOf(read, final)) return []
+    if (read.kind !== 'read' || read.outcome !== 'done' || !read.calm || final === undefined || !isOf(read, final)) {
+      return []
+    }
     const contents = final.documents.get(read.id)
     // A purge can take what came after a write, tombstones too.
     if (contents === undefined || purges.ofDocument(read.database, read.id).length > 0) return []
-    const before = (written.get(`${read.database}/${read.id}`) ?? []).filter(write => write.endMs <= read.startMs && isOf(write, final) && overlap(read, write, final))
+    const before = (written.get(`${read.database}/${read.id}`) ?? []).filter(write =>
+      write.endMs <= read.startMs && isOf(write, final) && overlap(read, write, final))
     const ofDocument = operations.filter(({ database, id }) => database === read.database && id === read.id)
-    const deletions = ofDocument.filter(({ kind, tombstone, outcome, startMs }) => (kind === 'delete' || tombstone === true) && outcome !== 'failed' && startMs <= read.endMs)
+    const deletions = ofDocument.filter(({ kind, tombstone, outcome, startMs }) =>
+      (kind === 'delete' || tombstone === true) && outcome !== 'failed' && startMs <= read.endMs)
     const ancestry = new Ancestry(ofDocument, contents.branches)
     const mayBeDeleted = (revision: string): boolean => deletions.some(deletion => {
       const last = editedRevision(deletion)
@@ -51,12 +56,16 @@ function misses(read: Operation, write: Operation, { branches }: DocumentContent
   if (seen === wrote) return false
   if (seen !== undefined && isAncestor(branches, seen, wrote)) return true
   // Another branch may have won, or everything below may have been deleted since.
-  const mayBeGone = write.kind !== 'write' || branches.some(({ path, tombstones }) => path.ids.some((hash, at) => tombstones[at] === true && atOrBelow(path, at, hash, wrote)))
+  const mayBeGone = write.kind !== 'write'
+    || branches.some(({ path, tombstones }) =>
+      path.ids.some((hash, at) => tombstones[at] === true && atOrBelow(path, at, hash, wrote)))
   if (mayBeGone) return false
   return seen === undefined || (!ancestry.isAncestor(wrote, seen) && compareRevisions(seen, wrote) < 0)
 }
 
-function atOrBelow(path: { readonly start: number; readonly ids: readonly string[] }, at: number, hash: string, revision: string): boolean {
+function atOrBelow(
+  path: { readonly start: number; readonly ids: readonly string[] }, at: number, hash: string, revision: string,
+): boolean {
   const [generation, revisionHash] = revision.split('-') as [string, string]
   const index = path.start - Number(generation)
   return path.ids[index] === revisionHash && at <= index && path.ids[at] === hash

@@ -26,7 +26,9 @@ export class MetadataLog {
     const look = (): void => {
       const state = control.appliedState()
       if (state === null) return
-      if (state.index < newest) this.#world.fail('safety', 'metadata-log', `${node.name} went back from ${newest} to ${state.index}`)
+      if (state.index < newest) {
+        this.#world.fail('safety', 'metadata-log', `${node.name} went back from ${newest} to ${state.index}`)
+      }
       newest = state.index
       this.#note(node.name, state)
     }
@@ -36,22 +38,35 @@ export class MetadataLog {
 
   #note(node: string, state: ClusterState): void {
     this.#clusters.add(state.clusterId)
-    if (this.#clusters.size > 1) this.#world.fail('safety', 'metadata-log', `${node} belongs to another cluster: ${[...this.#clusters].join(', ')}`)
+    if (this.#clusters.size > 1) {
+      this.#world.fail(
+        'safety', 'metadata-log', `${node} belongs to another cluster: ${[...this.#clusters].join(', ')}`,
+      )
+    }
     for (const { name, incarnation } of state.databases.values()) {
       this.#incarnations.set(name, (this.#incarnations.get(name) ?? new Set()).add(incarnation))
     }
     const text = JSON.stringify({ nodes: state.nodes, databases: [...state.databases], settings: state.settings })
     const known = this.#states.get(state.index)
     if (known === undefined) this.#states.set(state.index, { node, text })
-    else if (known.text !== text) this.#world.fail('safety', 'metadata-log', `${known.node} and ${node} differ at index ${state.index}: ${known.text} / ${text}`)
+    else if (known.text !== text) {
+      this.#world.fail(
+        'safety', 'metadata-log', `${known.node} and ${node} differ at index ${state.index}: ${known.text} / ${text}`,
+      )
+    }
   }
 
   /** At the end: each creation that was acknowledged made an incarnation of its own. */
   findings(operations: readonly Operation[]): Findings {
-    const created = Map.groupBy(operations.filter(({ kind, outcome }) => kind === 'create-database' && outcome === 'done'), ({ database }) => database)
+    const created = Map.groupBy(
+      operations.filter(({ kind, outcome }) => kind === 'create-database' && outcome === 'done'),
+      ({ database }) => database,
+    )
     return [...created].flatMap(([database, acknowledged]) => {
       const known = this.#incarnations.get(database)?.size ?? 0
-      return acknowledged.length <= known ? [] : [`${acknowledged.length} creations of ${database} were acknowledged, but only ${known} were seen`]
+      return acknowledged.length <= known
+        ? []
+        : [`${acknowledged.length} creations of ${database} were acknowledged, but only ${known} were seen`]
     })
   }
 }

@@ -25,7 +25,10 @@ export async function namedBlobs(host: ShardHost): Promise<Map<string, Naming>> 
 
 async function blobsOf(replica: ShardReplica, id: string): Promise<[string, string][]> {
   const snapshot = await replica.openDocument({ id, body: false, tree: true }, diskCall)
-  const revisions = new Set((snapshot?.tree ?? []).flatMap(({ path, available }) => path.ids.flatMap((hash, at) => available[at] === true ? [`${path.start - at}-${hash}`] : [])))
+  const revisions = new Set((snapshot?.tree ?? []).flatMap(({ path, available }) =>
+    path.ids.flatMap((hash, at) => available[at] === true ? [`${path.start - at}-${hash}`] : [])))
   const [opened = []] = await replica.openRevisions([{ id, revisions: [...revisions], latest: false }], diskCall)
-  return opened.flatMap(each => each.kind === 'missing' ? [] : (each.revision.attachments ?? []).map(({ blob }): [string, string] => [blob, `${each.revision.path.start}-${each.revision.path.ids[0]}`]))
+  return opened.flatMap(each =>
+    each.kind === 'missing' ? [] : (each.revision.attachments ?? []).map(({ blob }): [string, string] =>
+      [blob, `${each.revision.path.start}-${each.revision.path.ids[0]}`]))
 }

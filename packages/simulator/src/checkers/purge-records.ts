@@ -6,7 +6,10 @@ export class PurgeRecords {
   readonly #byDocument: ReadonlyMap<string, readonly Operation[]>
 
   constructor(operations: readonly Operation[]) {
-    this.#byDocument = Map.groupBy(operations.filter(({ kind, outcome }) => kind === 'purge' && outcome !== 'failed'), ({ database, id }) => `${database}/${id}`)
+    this.#byDocument = Map.groupBy(
+      operations.filter(({ kind, outcome }) => kind === 'purge' && outcome !== 'failed'),
+      ({ database, id }) => `${database}/${id}`,
+    )
   }
 
   /** Of any revision of the document. */
@@ -16,7 +19,8 @@ export class PurgeRecords {
 
   /** The revision was named, or stood above one that was, or would have but for a limit that had cut it off. */
   mayHaveRemoved(database: string, id: string, revision: string): boolean {
-    return this.ofDocument(database, id).some(({ paths = [] }) => paths.some(path => pathHas(path, revision) || isCutOff(path, revision)))
+    return this.ofDocument(database, id)
+      .some(({ paths = [] }) => paths.some(path => pathHas(path, revision) || isCutOff(path, revision)))
   }
 }
 

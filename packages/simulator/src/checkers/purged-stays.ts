@@ -8,24 +8,34 @@ import type { Operation } from '../workload/history.ts'
 const underwayMsMax = 300_000
 
 /**
- * What an acknowledged purge removed is no leaf at the end. (An edit of it that was under way may keep it as an ancestor;
- * a client that brings it with its history brings it back, and so does one that writes the same once more: the same attachment.)
+ * What an acknowledged purge removed is no leaf at the end. (An edit of it that was under way may keep it as an
+ * ancestor; a client that brings it with its history brings it back, and so does one that writes the same once more:
+ * the same attachment.)
  */
 export function purgedStays({ databases, lostDisks, operations }: FinalState): Findings {
   return [...databases].flatMap(([name, final]) => {
     const own = operations.filter(({ database }) => database === name)
-    const writings = Map.groupBy(own.filter(operation => operation.outcome !== 'failed' && makesRevision(operation)), ({ id }) => id)
+    const writings = Map.groupBy(
+      own.filter(operation => operation.outcome !== 'failed' && makesRevision(operation)), ({ id }) => id,
+    )
     return own.flatMap(purge => {
-      if (purge.kind !== 'purge' || !isOf(purge, final) || (purge.outcome !== 'done' && (purge.outcome !== 'accepted' || lostDisks > 0))) return []
-      return resurrected(purge, final, writings.get(purge.id) ?? []).map(revision => `${describe(purge)} removed ${revision}, which is there again`)
+      if (purge.kind !== 'purge' || !isOf(purge, final)
+        || (purge.outcome !== 'done' && (purge.outcome !== 'accepted' || lostDisks > 0))) {
+        return []
+      }
+      return resurrected(purge, final, writings.get(purge.id) ?? [])
+        .map(revision => `${describe(purge)} removed ${revision}, which is there again`)
     })
   })
 }
 
-function resurrected({ id, paths = [], removed = [], startMs }: Operation, { documents }: FinalDatabase, writings: readonly Operation[]): string[] {
+function resurrected(
+  { id, paths = [], removed = [], startMs }: Operation, { documents }: FinalDatabase, writings: readonly Operation[],
+): string[] {
   const gone = paths.filter(({ start, ids }) => removed.includes(`${start}-${ids[0]}`))
   const brought = (revision: string): boolean => writings.some(({ kind, paths: written = [], revision: made, endMs }) => kind === 'graft'
     ? endMs > startMs - underwayMsMax && written.some(path => pathHas(path, revision))
     : endMs > startMs && (made === revision || (made === undefined && kind === 'attach')))
-  return (documents.get(id)?.leaves ?? []).map(({ revision }) => revision).filter(revision => gone.some(path => pathHas(path, revision)) && !brought(revision))
+  return (documents.get(id)?.leaves ?? []).map(({ revision }) => revision)
+    .filter(revision => gone.some(path => pathHas(path, revision)) && !brought(revision))
 }

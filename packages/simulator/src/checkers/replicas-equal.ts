@@ -2,16 +2,24 @@ import type { LocalDocument } from '@sectional/core'
 import type { DocumentContents, ReplicaContents } from './disk-contents.ts'
 import type { FinalState, Findings } from './final-state.ts'
 
-/** Below, which ancestors a replica still knows depends on the order in which branches came to it: only leaves are compared. */
+/**
+ * Below, which ancestors a replica still knows depends on the order in which branches came to it: only leaves are
+ * compared.
+ */
 const revsLimitMin = 100
 
 /** After quiet all replicas of a range hold equal trees, bodies of leaves and local documents, each sound in itself. */
 export function replicasEqual({ databases }: FinalState): Findings {
   return [...databases].flatMap(([name, { record, replicas }]) => {
     const stemmed = record.revsLimit < revsLimitMin
-    const problems = replicas.flatMap(({ node, range, problems: found }) => found.map(problem => `${name} ${range} on ${node}: ${problem}`))
+    const problems = replicas.flatMap(({ node, range, problems: found }) =>
+      found.map(problem => `${name} ${range} on ${node}: ${problem}`))
     const byRange = Map.groupBy(replicas, replica => replica.range)
-    return [...problems, ...[...byRange.values()].flatMap(([first, ...others]) => others.flatMap(other => differences(name, first!, other, stemmed)))]
+    return [
+      ...problems,
+      ...[...byRange.values()].flatMap(([first, ...others]) =>
+        others.flatMap(other => differences(name, first!, other, stemmed))),
+    ]
   })
 }
 
@@ -31,8 +39,11 @@ function differences(name: string, a: ReplicaContents, b: ReplicaContents, stemm
 
 function textOf(contents: DocumentContents | undefined, stemmed: boolean): string {
   if (contents === undefined) return 'absent'
-  const branches = contents.branches.map(({ path, deleted }) => `${path.start}-${path.ids.slice(0, stemmed ? 1 : undefined).join(',')}${deleted ? ' deleted' : ''}`).sort()
-  const bodies = contents.leaves.map(({ revision, body, attachments }) => `${revision} ${body.length > 80 ? `${body.slice(0, 80)}... (${body.length})` : body}${attachments.map(({ name, digest }) => ` ${name} ${digest}`).join('')}`)
+  const branches = contents.branches.map(({ path, deleted }) =>
+    `${path.start}-${path.ids.slice(0, stemmed ? 1 : undefined).join(',')}${deleted ? ' deleted' : ''}`).sort()
+  const bodies = contents.leaves.map(
+    ({ revision, body, attachments }) => `${revision} ${body.length > 80 ? `${body.slice(0, 80)}... (${body.length})` : body}${attachments.map(({ name, digest }) => ` ${name} ${digest}`).join('')}`,
+  )
   return JSON.stringify({ branches, bodies })
 }
 

@@ -9,8 +9,10 @@ export function trueBodies({ operations, databases }: FinalState): Findings {
     const key = `${database}/${id} ${revision}`
     values.set(key, (values.get(key) ?? new Set()).add(value))
   }
-  const wrong = (key: string, value: string | undefined): boolean => value !== undefined && values.has(key) && !values.get(key)!.has(value)
-  const reads = operations.filter(({ kind, database, id, revision, readValue }) => kind === 'read' && wrong(`${database}/${id} ${revision}`, readValue))
+  const wrong = (key: string, value: string | undefined): boolean =>
+    value !== undefined && values.has(key) && !values.get(key)!.has(value)
+  const reads = operations.filter(({ kind, database, id, revision, readValue }) =>
+    kind === 'read' && wrong(`${database}/${id} ${revision}`, readValue))
     .map(read => `${describe(read)} has the body of ${read.readValue}`)
   const stored = [...databases].flatMap(([name, { documents }]) => [...documents].flatMap(([id, { leaves }]) => leaves.flatMap(({ revision, body }) => {
     const value = (JSON.parse(body) as { readonly v?: string }).v

@@ -11,7 +11,10 @@ export async function printMinimised(seed: number, bug: string | undefined): Pro
   const guards = new ProcessGuards()
   guards.install()
   const found = await minimise({
-    seed, runsMax, hooks: () => ({ onWorld: world => guards.watch(world), ...(bug !== undefined && { plant: plantNamed(bug).plant() }) }),
+    seed, runsMax,
+    hooks: () => ({
+      onWorld: world => guards.watch(world), ...(bug !== undefined && { plant: plantNamed(bug).plant() }),
+    }),
   })
   guards.watch(undefined)
   if (found?.result.failure === undefined) {

@@ -7,7 +7,13 @@ import { ProcessGuards } from './process-guards.ts'
 const seedsMaxDefault = 500
 
 /** @returns the exit status: 1 when a bug went unnoticed */
-export async function findPlanted({ only, from = 1, seedsMax = seedsMaxDefault }: { readonly only?: string; readonly from?: number; readonly seedsMax?: number }): Promise<number> {
+export async function findPlanted(
+  { only, from = 1, seedsMax = seedsMaxDefault }: {
+    readonly only?: string
+    readonly from?: number
+    readonly seedsMax?: number
+  },
+): Promise<number> {
   const guards = new ProcessGuards()
   guards.install()
   const bugs = only === undefined ? plantedBugs : [plantNamed(only)]
@@ -32,6 +38,8 @@ export async function findPlanted({ only, from = 1, seedsMax = seedsMaxDefault }
 /** @throws RangeError that names them all */
 export function plantNamed(wanted: string): PlantedBug {
   const bug = plantedBugs.find(({ name }) => name === wanted)
-  if (bug === undefined) throw new RangeError(`there is no planted bug "${wanted}", but ${plantedBugs.map(({ name }) => name).join(', ')}`)
+  if (bug === undefined) {
+    throw new RangeError(`there is no planted bug "${wanted}", but ${plantedBugs.map(({ name }) => name).join(', ')}`)
+  }
   return bug
 }

@@ -1,11 +1,15 @@
 import type { World } from '../world/world.ts'
 
-/** Takes away what would make a run differ from its replay, and puts exceptions down to the run in which they happen. */
+/**
+ * Takes away what would make a run differ from its replay, and puts exceptions down to the run in which they happen.
+ */
 export class ProcessGuards {
   #world: World | undefined
 
   install(): void {
-    const thief = (name: string) => (): never => { throw new Error(`${name} is used in a simulation: take it from the Runtime`) }
+    const thief = (name: string) => (): never => {
+      throw new Error(`${name} is used in a simulation: take it from the Runtime`)
+    }
     Math.random = thief('Math.random')
     globalThis.setInterval = thief('setInterval') as unknown as typeof setInterval
     const caught = (what: string) => (error: unknown): void => {

@@ -33,12 +33,21 @@ interface Report {
   readonly operations: number
   readonly counts: Readonly<Record<string, number>>
   readonly traceHash: string
-  readonly failure?: { readonly kind: FailureKind; readonly finder: string; readonly message: string; readonly recent: readonly string[] }
+  readonly failure?: {
+    readonly kind: FailureKind
+    readonly finder: string
+    readonly message: string
+    readonly recent: readonly string[]
+  }
 }
 
-async function runSeed(seed: number, guards: ProcessGuards, verbose: boolean, hooks: SwarmHooks = {}): Promise<SwarmResult> {
+async function runSeed(
+  seed: number, guards: ProcessGuards, verbose: boolean, hooks: SwarmHooks = {},
+): Promise<SwarmResult> {
   try {
-    return await runSwarm(seed, { ...hooks, onWorld: world => guards.watch(world), ...(verbose && { onLine: line => console.log(line) }) })
+    return await runSwarm(seed, {
+      ...hooks, onWorld: world => guards.watch(world), ...(verbose && { onLine: line => console.log(line) }),
+    })
   } finally {
     guards.watch(undefined)
   }
@@ -56,7 +65,10 @@ async function one(seed: number, verbose: boolean, hooks: SwarmHooks): Promise<n
 }
 
 function reportOf({ seed, simulatedMs, operations, counts, traceHash, failure, recent }: SwarmResult): Report {
-  return { seed, simulatedMs, operations, counts, traceHash, ...(failure && { failure: { kind: failure.kind, finder: failure.finder, message: failure.message, recent } }) }
+  return {
+    seed, simulatedMs, operations, counts, traceHash,
+    ...(failure && { failure: { kind: failure.kind, finder: failure.finder, message: failure.message, recent } }),
+  }
 }
 
 function printFailure({ seed, failure }: Report, tracePrinted: boolean): void {
@@ -75,7 +87,14 @@ function work(): void {
   })
 }
 
-interface Campaign { readonly from: number; readonly seedsMax: number; readonly untilMs: number; readonly workers: number; readonly keepGoing: boolean; readonly hashes: boolean }
+interface Campaign {
+  readonly from: number
+  readonly seedsMax: number
+  readonly untilMs: number
+  readonly workers: number
+  readonly keepGoing: boolean
+  readonly hashes: boolean
+}
 
 function campaign({ from, seedsMax, untilMs, workers, keepGoing, hashes }: Campaign): Promise<number> {
   console.log(`seeds from ${from}`)
@@ -136,9 +155,12 @@ function readFlags() {
     const flags = parseArgs({
       allowPositionals: true,
       options: {
-        'seed': { type: 'string' }, 'seeds': { type: 'string' }, 'from': { type: 'string' }, 'minutes': { type: 'string' },
-        'workers': { type: 'string' }, 'verbose': { type: 'boolean' }, 'keep-going': { type: 'boolean' }, 'planted': { type: 'boolean' },
-        'plant': { type: 'string' }, 'minimise': { type: 'boolean' }, 'only': { type: 'string' }, 'hashes': { type: 'boolean' },
+        'seed': { type: 'string' }, 'seeds': { type: 'string' }, 'from': { type: 'string' },
+        'minutes': { type: 'string' },
+        'workers': { type: 'string' }, 'verbose': { type: 'boolean' }, 'keep-going': { type: 'boolean' },
+        'planted': { type: 'boolean' },
+        'plant': { type: 'string' }, 'minimise': { type: 'boolean' }, 'only': { type: 'string' },
+        'hashes': { type: 'boolean' },
         'worker': { type: 'boolean' }, 'help': { type: 'boolean' },
       },
     })
@@ -161,12 +183,18 @@ async function main(): Promise<number> {
     console.log(usage)
     return 0
   }
-  if (values.planted) return findPlanted({ only: positionals[0], ...(values.from && { from: Number(values.from) }), ...(values.seeds && { seedsMax: Number(values.seeds) }) })
+  if (values.planted) {
+    return findPlanted({
+      only: positionals[0], ...(values.from && { from: Number(values.from) }),
+      ...(values.seeds && { seedsMax: Number(values.seeds) }),
+    })
+  }
   const from = values.from ?? (values.seeds === undefined && values.minutes === undefined ? undefined : values.seed)
   if (values.seed !== undefined && values.minimise) return printMinimised(Number(values.seed), values.plant)
   if (values.seed !== undefined && values.seeds === undefined && values.minutes === undefined) {
     return one(Number(values.seed), values.verbose ?? false, {
-      ...(values.only && { only: new Set(values.only.split(',')) }), ...(values.plant && { plant: plantNamed(values.plant).plant() }),
+      ...(values.only && { only: new Set(values.only.split(',')) }),
+      ...(values.plant && { plant: plantNamed(values.plant).plant() }),
     })
   }
   if (values.seeds === undefined && values.minutes === undefined) {

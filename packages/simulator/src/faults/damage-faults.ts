@@ -12,15 +12,16 @@ import { offWithItsDisk } from './process-faults.ts'
 const truncatedShare = 0.2
 const replicasMin = 2
 /**
- * Whose loss a scrub finds before it does harm that lasts. A row of the changes log is not among them: a reader that passes its place
- * before the next scrub is not told of that change.
+ * Whose loss a scrub finds before it does harm that lasts. A row of the changes log is not among them: a reader that
+ * passes its place before the next scrub is not told of that change.
  */
 const missingKinds: ReadonlySet<string> = new Set(['i', 'b', 'l'])
 const missingShare = 0.3
 
 /**
- * A record of one replica is changed, or missing: of a document, a body, a row of the changes log, a local document, counters, checkpoints. Only where others
- * have what it says: two founders and replicas at least, clients that wait for two disks, and no range twice in a run.
+ * A record of one replica is changed, or missing: of a document, a body, a row of the changes log, a local document,
+ * counters, checkpoints. Only where others have what it says: two founders and replicas at least, clients that wait for
+ * two disks, and no range twice in a run.
  */
 export function damageRecord(context: FaultContext): Fault | undefined {
   const { dice, disks, world } = context
@@ -31,7 +32,8 @@ export function damageRecord(context: FaultContext): Fault | undefined {
     const shards = targets.filter(({ range }) => !disks.damagedRanges.has(range))
     if (shards.length === 0 || !hasOtherCopies(context)) return
     const { prefix, range } = dice.pick(shards)
-    const kinds = Map.groupBy(node.disk.entries(documentStoreName).filter(([key, value]) => ShardKeys.prefixOf(key) === prefix && value.length > 0), ([key]) => ShardKeys.kindOf(key))
+    const kinds = Map.groupBy(node.disk.entries(documentStoreName).filter(([key, value]) =>
+      ShardKeys.prefixOf(key) === prefix && value.length > 0), ([key]) => ShardKeys.kindOf(key))
     if (kinds.size === 0) return
     const kind = dice.pick([...kinds.keys()])
     const [key, value] = dice.pick(kinds.get(kind)!)
@@ -90,8 +92,9 @@ export function damageLog(context: FaultContext): Fault | undefined {
 }
 
 /**
- * A node dies, and a damaged log on its disk lacks some of its last writes, or all of them from some moment on. With documents each of its
- * replicas must be replaced; on incomplete metadata the node must refuse to start, and its administrator then empties the disk.
+ * A node dies, and a damaged log on its disk lacks some of its last writes, or all of them from some moment on. With
+ * documents each of its replicas must be replaced; on incomplete metadata the node must refuse to start, and its
+ * administrator then empties the disk.
  */
 export function loseBatches(context: FaultContext): Fault | undefined {
   const { dice, disks, world } = context
@@ -119,7 +122,10 @@ async function damageableShards(node: SimulatedNode): Promise<{ readonly prefix:
   return [...state?.databases.values() ?? []].flatMap(({ incarnation, shards }) => shards.flatMap(shard => {
     const id = { incarnation, range: shard.range }
     const replica = host.replica(id)
-    if (replica === undefined || shard.replicas.length < replicasMin || activeReplicas(shard).length < shard.replicas.length) return []
+    if (replica === undefined || shard.replicas.length < replicasMin
+      || activeReplicas(shard).length < shard.replicas.length) {
+      return []
+    }
     return [{ prefix: replica.records.keys.prefix, range: shardKey(id) }]
   }))
 }

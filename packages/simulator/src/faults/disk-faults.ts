@@ -4,7 +4,9 @@ import type { DiskTrouble } from './faulty-disks.ts'
 
 export function slowDisk(context: FaultContext): Fault {
   const slowMs = context.dice.pick([20, 200, 3000, 20_000])
-  return troubled(context, `syncs take up to ${slowMs} ms more`, trouble => { trouble.slowMs = slowMs }, trouble => { trouble.slowMs = 0 })
+  return troubled(context, `syncs take up to ${slowMs} ms more`, trouble => { trouble.slowMs = slowMs }, trouble => {
+    trouble.slowMs = 0
+  })
 }
 
 export function fullDisk(context: FaultContext): Fault {
@@ -13,7 +15,9 @@ export function fullDisk(context: FaultContext): Fault {
 
 export function failingDisk(context: FaultContext): Fault {
   const share = context.dice.pick([0.02, 0.2, 1])
-  return troubled(context, `${share} of writes fail`, trouble => { trouble.failingWrites = share }, trouble => { trouble.failingWrites = 0 })
+  return troubled(context, `${share} of writes fail`, trouble => { trouble.failingWrites = share }, trouble => {
+    trouble.failingWrites = 0
+  })
 }
 
 /** Reads fail, of an I/O error or because a checksum does not match. */
@@ -26,7 +30,10 @@ export function failingReads(context: FaultContext): Fault {
   }, trouble => { trouble.failingReads = 0 })
 }
 
-function troubled({ dice, disks, world }: FaultContext, what: string, begin: (trouble: DiskTrouble) => void, end: (trouble: DiskTrouble) => void): Fault {
+function troubled(
+  { dice, disks, world }: FaultContext, what: string, begin: (trouble: DiskTrouble) => void,
+  end: (trouble: DiskTrouble) => void,
+): Fault {
   const node: SimulatedNode = dice.pick(world.nodes)
   return {
     begin: () => {

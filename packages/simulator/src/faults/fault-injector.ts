@@ -5,12 +5,16 @@ import { damageBlob, damageLog, damageRecord, loseBatches } from './damage-fault
 import { failingDisk, failingReads, fullDisk, slowDisk } from './disk-faults.ts'
 import type { Fault, FaultContext } from './fault.ts'
 import { leave } from './membership-faults.ts'
-import { crossDial, cutOneWay, dropConnections, isolateLeader, isolateOne, killConnections, lingerConnections, partition, slowLink } from './network-faults.ts'
+import {
+  crossDial, cutOneWay, dropConnections, isolateLeader, isolateOne, killConnections, lingerConnections, partition,
+  slowLink,
+} from './network-faults.ts'
 import { crash, crashAll, loseDisk, pause, stop } from './process-faults.ts'
 
 const makers: Readonly<Record<FaultName, (context: FaultContext) => Fault | undefined>> = {
   'crash': crash, 'stop': stop, 'pause': pause, 'crash-all': crashAll, 'lose-disk': loseDisk,
-  'partition': partition, 'isolate-one': isolateOne, 'isolate-leader': isolateLeader, 'one-way': cutOneWay, 'slow-link': slowLink,
+  'partition': partition, 'isolate-one': isolateOne, 'isolate-leader': isolateLeader, 'one-way': cutOneWay,
+  'slow-link': slowLink,
   'kill-connections': killConnections, 'drop-connections': dropConnections,
   'slow-disk': slowDisk, 'full-disk': fullDisk, 'failing-disk': failingDisk, 'failing-reads': failingReads,
   'jump-clock': jumpClock,

@@ -17,7 +17,8 @@ export function isolateOne(context: FaultContext): Fault | undefined {
 /** The leader of the metadata log is cut off. */
 export function isolateLeader(context: FaultContext): Fault | undefined {
   const { world } = context
-  const leader = world.nodes.map(node => node.inside?.control.leader()).find(name => name !== undefined && name !== null)
+  const leader = world.nodes.map(node => node.inside?.control.leader())
+    .find(name => name !== undefined && name !== null)
   const node = world.nodes.find(each => each.name === leader)
   return node === undefined || world.nodes.length < 2 ? undefined : isolate(context, node.number)
 }
@@ -52,8 +53,8 @@ export function killConnections(context: FaultContext): Fault | undefined {
 }
 
 /**
- * One end of the connections between two nodes dies and dials anew, while the other one still believes in its own: for a while
- * that node has two links, one of which leads nowhere.
+ * One end of the connections between two nodes dies and dials anew, while the other one still believes in its own: for
+ * a while that node has two links, one of which leads nowhere.
  */
 export function lingerConnections(context: FaultContext): Fault | undefined {
   const numbers = numbersOf(context)
@@ -63,7 +64,10 @@ export function lingerConnections(context: FaultContext): Fault | undefined {
   return { begin: () => context.world.sever(near, far, lingerMs), end: () => {} }
 }
 
-/** Both ends lose their connections and dial each other before they hear of it: two links, and frames on one overtake those on the other. */
+/**
+ * Both ends lose their connections and dial each other before they hear of it: two links, and frames on one overtake
+ * those on the other.
+ */
 export function crossDial(context: FaultContext): Fault | undefined {
   const numbers = numbersOf(context)
   if (numbers.length < 2) return undefined

@@ -64,7 +64,10 @@ export function loseDisk(context: FaultContext): Fault | undefined {
   })
 }
 
-/** A machine is off for a while, and something happens to its disk that costs all of it; only where that can be survived. */
+/**
+ * A machine is off for a while, and something happens to its disk that costs all of it; only where that can be
+ * survived.
+ */
 export function offWithItsDisk(context: FaultContext, befall: (node: SimulatedNode) => void): Fault | undefined {
   const { supervisor, world } = context
   if (!survivesLoss(context)) return undefined
@@ -83,7 +86,8 @@ export function offWithItsDisk(context: FaultContext, befall: (node: SimulatedNo
 }
 
 function survivesLoss({ disks, options, supervisor }: FaultContext): boolean {
-  return options.founders >= 3 && options.w !== 1 && options.databases.every(({ n }) => n >= 3) && disks.lost === 0 && supervisor.leaving === 0
+  return options.founders >= 3 && options.w !== 1 && options.databases.every(({ n }) => n >= 3) && disks.lost === 0
+    && supervisor.leaving === 0
 }
 
 function pickedUp({ dice, world }: FaultContext, make: (node: SimulatedNode) => Fault | undefined): Fault | undefined {

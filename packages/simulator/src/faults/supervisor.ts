@@ -54,7 +54,9 @@ export class Supervisor {
     while (!node.running && !this.#down.has(node)) {
       try {
         await this.#world.start(node.number)
-        if (this.#disks.hasDamagedLog(node) && node.inside !== undefined) return this.#world.fail('safety', 'damaged-log', `${node.name} started although its metadata is damaged`)
+        if (this.#disks.hasDamagedLog(node) && node.inside !== undefined) {
+          return this.#world.fail('safety', 'damaged-log', `${node.name} started although its metadata is damaged`)
+        }
       } catch (error) {
         if (this.#disks.hasDamagedLog(node) && error instanceof DamagedControlStoreError) {
           this.#world.say(`${node.host} does not start on damaged metadata: its disk is emptied`)
@@ -63,7 +65,11 @@ export class Supervisor {
         }
         const text = error instanceof Error ? error.message : String(error)
         this.#world.say(`${node.host} cannot start: ${text}`)
-        if (!this.#disks.wasHit(node)) return this.#world.fail('crash', 'start', `${node.name} cannot start although its disk is sound: ${text}`, error)
+        if (!this.#disks.wasHit(node)) {
+          return this.#world.fail(
+            'crash', 'start', `${node.name} cannot start although its disk is sound: ${text}`, error,
+          )
+        }
         await this.#world.sleep(restartMs)
       }
     }

@@ -1,4 +1,6 @@
-/** The steps of a run by name: faults, and what clients do. Some can be left out, to see whether the rest still fails. */
+/**
+ * The steps of a run by name: faults, and what clients do. Some can be left out, to see whether the rest still fails.
+ */
 export class Schedule {
   /** In the order in which they were taken. */
   readonly taken: string[] = []

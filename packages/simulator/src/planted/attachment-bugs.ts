@@ -42,7 +42,9 @@ export const attachmentBugs: readonly PlantedBug[] = [
     name: 'content-never-collected',
     does: 'what nothing names stays on the disk',
     caughtBy: ['blobs-kept'],
-    plant: () => () => ({ runtime: runtime => withBlobs(runtime, async blobs => withChanges(blobs, { delete: async () => {} })) }),
+    plant: () => () => ({
+      runtime: runtime => withBlobs(runtime, async blobs => withChanges(blobs, { delete: async () => {} })),
+    }),
   },
   replicaBug({
     name: 'content-of-another',
@@ -66,7 +68,11 @@ export const attachmentBugs: readonly PlantedBug[] = [
     caughtBy: ['attachments-kept'],
   }, replica => ({
     updateDocuments: (request, context) => replica.updateDocuments({
-      ...request, edits: request.edits.map(edit => edit.attachments === undefined || edit.attachments.length < 2 ? edit : { ...edit, attachments: edit.attachments.slice(0, -1) }),
+      ...request,
+      edits: request.edits.map(edit =>
+        edit.attachments === undefined || edit.attachments.length < 2
+          ? edit
+          : { ...edit, attachments: edit.attachments.slice(0, -1) }),
     }, context),
   })),
   replicaBug({
@@ -77,18 +83,24 @@ export const attachmentBugs: readonly PlantedBug[] = [
     const forgets = everyNth(5)
     return {
       storeRevisions: (request, context) => replica.storeRevisions({
-        ...request, revisions: request.revisions.map(revision => revision.attachments !== undefined && forgets() ? without(revision) : revision),
+        ...request,
+        revisions: request.revisions.map(revision =>
+          revision.attachments !== undefined && forgets() ? without(revision) : revision),
       }, context),
     }
   }),
 ]
 
-function without<Whole extends { readonly attachments?: readonly AttachmentRecord[] }>({ attachments: _, ...rest }: Whole): Omit<Whole, 'attachments'> {
+function without<Whole extends { readonly attachments?: readonly AttachmentRecord[] }>(
+  { attachments: _, ...rest }: Whole,
+): Omit<Whole, 'attachments'> {
   return rest
 }
 
 function withBlobs(runtime: Runtime, change: (blobs: BlobStore) => Promise<BlobStore>): Runtime {
-  return { ...runtime, blobs: withChanges(runtime.blobs, { open: async name => change(await runtime.blobs.open(name)) }) }
+  return {
+    ...runtime, blobs: withChanges(runtime.blobs, { open: async name => change(await runtime.blobs.open(name)) }),
+  }
 }
 
 function withFinish(blobs: BlobStore, onFinished: (hash: string) => void, onClosed: () => void): BlobStore {
@@ -125,7 +137,9 @@ function collecting(replica: ShardReplica, store: () => BlobStore | undefined): 
     return reply
   }
   return {
-    updateDocuments: (request, call) => around(request.edits.map(({ id }) => id), () => replica.updateDocuments(request, call)),
-    storeRevisions: (request, call) => around(request.revisions.map(({ id }) => id), () => replica.storeRevisions(request, call)),
+    updateDocuments: (request, call) =>
+      around(request.edits.map(({ id }) => id), () => replica.updateDocuments(request, call)),
+    storeRevisions: (request, call) =>
+      around(request.revisions.map(({ id }) => id), () => replica.storeRevisions(request, call)),
   }
 }

@@ -19,16 +19,22 @@ export interface Catch {
  * A seed that fails without the bug as well shows something else, and is passed over.
  * @returns null when none of the seeds shows the bug
  */
-export async function huntBug(bug: PlantedBug, fromSeed: number, seedsMax: number, onWorld: (world: World) => void = () => {}): Promise<Catch | null> {
+export async function huntBug(
+  bug: PlantedBug, fromSeed: number, seedsMax: number, onWorld: (world: World) => void = () => {},
+): Promise<Catch | null> {
   for (let seeds = 1; seeds <= seedsMax; seeds++) {
     const lastSeed = fromSeed + seeds - 1
     const failure = await failureOf(bug, bug.plant(), lastSeed, onWorld)
-    if (failure !== null && await failureOf(bug, undefined, lastSeed, onWorld) === null) return { ...failure, seeds, lastSeed }
+    if (failure !== null && await failureOf(bug, undefined, lastSeed, onWorld) === null) {
+      return { ...failure, seeds, lastSeed }
+    }
   }
   return null
 }
 
-async function failureOf(bug: PlantedBug, plant: WorldOptions['plant'], seed: number, onWorld: (world: World) => void): Promise<Pick<Catch, 'by' | 'message'> | null> {
+async function failureOf(
+  bug: PlantedBug, plant: WorldOptions['plant'], seed: number, onWorld: (world: World) => void,
+): Promise<Pick<Catch, 'by' | 'message'> | null> {
   if (bug.scenario === undefined) {
     const { failure } = await runSwarm(seed, { plant, onWorld })
     return failure === undefined ? null : { by: failure.finder, message: failure.message }
@@ -39,6 +45,8 @@ async function failureOf(bug: PlantedBug, plant: WorldOptions['plant'], seed: nu
     await simulateScenario(scenario, seed, { plant })
     return null
   } catch (error) {
-    return error instanceof Failure ? { by: error.finder, message: error.message } : { by: 'scenario', message: String(error) }
+    return error instanceof Failure
+      ? { by: error.finder, message: error.message }
+      : { by: 'scenario', message: String(error) }
   }
 }

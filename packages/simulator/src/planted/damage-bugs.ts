@@ -14,10 +14,16 @@ export const damageBugs: readonly PlantedBug[] = [
   {
     name: 'unchecked-records',
     does: 'checksums of documents, rows of the changes log, counters and the like are not looked at',
-    caughtBy: ['replicas-equal', 'converge', 'acknowledged-kept', 'internal-error', 'fatal', 'exception', 'changes-complete', 'purged-stays', 'fresh-reads'],
+    caughtBy: [
+      'replicas-equal', 'converge', 'acknowledged-kept', 'internal-error', 'fatal', 'exception', 'changes-complete',
+      'purged-stays', 'fresh-reads',
+    ],
     plant: () => () => ({
       // Bodies have their checksum elsewhere, and stay checked.
-      runtime: runtime => withStores(runtime, (store, name) => name === documentStoreName ? unchecked(store, key => ShardKeys.prefixOf(key) > 0 && ShardKeys.kindOf(key) !== 'b') : store),
+      runtime: runtime =>
+        withStores(runtime, (store, name) =>
+          name === documentStoreName ? unchecked(store, key =>
+            ShardKeys.prefixOf(key) > 0 && ShardKeys.kindOf(key) !== 'b') : store),
     }),
   },
   {
@@ -25,13 +31,18 @@ export const damageBugs: readonly PlantedBug[] = [
     does: 'a node starts on a metadata log, a vote or a snapshot that is not what it wrote',
     caughtBy: ['damaged-log', 'metadata-log', 'fatal', 'start', 'exception', 'converge'],
     plant: () => () => ({
-      runtime: runtime => withStores(runtime, (store, name) => name === controlStoreName ? unchecked(store, key => key[0] !== snapshotChunk) : store),
+      runtime: runtime => withStores(
+        runtime, (store, name) => name === controlStoreName ? unchecked(store, key => key[0] !== snapshotChunk) : store,
+      ),
     }),
   },
   {
     name: 'unnoticed-loss',
     does: 'a node goes on with documents although acknowledged writes are missing in their store',
-    caughtBy: ['replicas-equal', 'converge', 'acknowledged-kept', 'changes-complete', 'changes-follow', 'fresh-reads', 'purged-stays', 'attachments-kept', 'blobs-kept', 'attachments-readable', 'internal-error', 'exception'],
+    caughtBy: [
+      'replicas-equal', 'converge', 'acknowledged-kept', 'changes-complete', 'changes-follow', 'fresh-reads',
+      'purged-stays', 'attachments-kept', 'blobs-kept', 'attachments-readable', 'internal-error', 'exception',
+    ],
     plant: () => () => ({ runtime: runtime => withStores(runtime, store => withChanges(store, { damage: [] })) }),
   },
   {
@@ -40,7 +51,10 @@ export const damageBugs: readonly PlantedBug[] = [
     caughtBy: ['damaged-log', 'metadata-log', 'fatal', 'start', 'exception', 'converge'],
     plant: () => () => ({
       runtime: runtime => ({
-        ...runtime, storage: withChanges(runtime.storage, { open: (name, options) => runtime.storage.open(name, { ...options, onDamage: 'report' }) }),
+        ...runtime,
+        storage: withChanges(runtime.storage, {
+          open: (name, options) => runtime.storage.open(name, { ...options, onDamage: 'report' }),
+        }),
       }),
     }),
   },
@@ -58,10 +72,18 @@ export const damageBugs: readonly PlantedBug[] = [
           const before = lives.get(key)
           if (before === undefined || before.history === info.history) lives.set(key, info)
           const histories = Object.keys({ ...before?.seen, ...info.seen })
-          return { ...info, seen: Object.fromEntries(histories.map(history => [history, Math.max(before?.seen[history] ?? 0, info.seen[history] ?? 0)])) }
+          return {
+            ...info,
+            seen: Object.fromEntries(
+              histories.map(history => [history, Math.max(before?.seen[history] ?? 0, info.seen[history] ?? 0)]),
+            ),
+          }
         },
         // One bucket is asked for by reports of the replica.
-        digestDocuments: (buckets, context) => buckets === 1 ? replica.digestDocuments(buckets, context) : Promise.resolve(Array.from({ length: buckets }, () => '')),
+        digestDocuments: (buckets, context) =>
+          buckets === 1
+            ? replica.digestDocuments(buckets, context)
+            : Promise.resolve(Array.from({ length: buckets }, () => '')),
       }) } }
     },
   },
@@ -69,14 +91,18 @@ export const damageBugs: readonly PlantedBug[] = [
 
 /** The store with a checksum that fits in front of each of those values, whatever is in them. */
 function unchecked(store: Store, isSealed: (key: string) => boolean): Store {
-  const fitting = (key: string, value: Uint8Array): Uint8Array => value.length >= sealBytes && isSealed(key) ? new Uint8Array(sealed(value.subarray(sealBytes))) : value
+  const fitting = (key: string, value: Uint8Array): Uint8Array =>
+    value.length >= sealBytes && isSealed(key) ? new Uint8Array(sealed(value.subarray(sealBytes))) : value
   const found = (key: string, value: Uint8Array | undefined): Uint8Array | undefined => value && fitting(key, value)
   return withChanges(store, {
     getSync: key => found(key, store.getSync(key)),
     getMany: async keys => (await store.getMany(keys)).map((value, index) => found(keys[index]!, value)),
     iterate: (range, options) => {
       const iterator = store.iterate(range, options)
-      return { next: async count => (await iterator.next(count)).map(([key, value]): StoreEntry => [key, fitting(key, value)]), close: () => iterator.close() }
+      return {
+        next: async count => (await iterator.next(count)).map(([key, value]): StoreEntry => [key, fitting(key, value)]),
+        close: () => iterator.close(),
+      }
     },
   })
 }

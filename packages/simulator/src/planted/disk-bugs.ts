@@ -12,7 +12,10 @@ export const diskBugs: readonly PlantedBug[] = [
   {
     name: 'acknowledge-before-sync',
     does: 'a write is confirmed when the system has it, not the disk: a crash takes back the last moments',
-    caughtBy: ['acknowledged-kept', 'kept-databases', 'replicas-equal', 'metadata-log', 'durable-acknowledgement', 'converge', 'start', 'fatal'],
+    caughtBy: [
+      'acknowledged-kept', 'kept-databases', 'replicas-equal', 'metadata-log', 'durable-acknowledgement', 'converge',
+      'start', 'fatal',
+    ],
     plant: () => {
       const unsynced = new Map<string, Undo[]>()
       return node => ({
@@ -45,7 +48,9 @@ export const diskBugs: readonly PlantedBug[] = [
   {
     name: 'lost-group-commit-failure',
     does: 'when a batch fails, those who wait for it are told that it was written',
-    caughtBy: ['acknowledged-kept', 'durable-acknowledgement', 'replicas-equal', 'metadata-log', 'converge', 'fatal', 'start'],
+    caughtBy: [
+      'acknowledged-kept', 'durable-acknowledgement', 'replicas-equal', 'metadata-log', 'converge', 'fatal', 'start',
+    ],
     plant: () => () => ({
       runtime: runtime => withStores(runtime, store => withChanges(store, {
         failures: 0,

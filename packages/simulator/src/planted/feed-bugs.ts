@@ -32,13 +32,18 @@ export const feedBugs: readonly PlantedBug[] = [
     name: 'token-of-one-range',
     does: 'a token that comes back to a normal feed counts for its first range only, so that the others are begun again',
     caughtBy: ['changes-complete'],
-    plant: () => () => ({ runtime: runtime => withTokens(runtime, (parts, target) => target.includes('feed=normal') ? parts.filter(({ range }) => range.begin === parts[0]?.range.begin) : parts) }),
+    plant: () => () => ({
+      runtime: runtime => withTokens(runtime, (parts, target) =>
+        target.includes('feed=normal') ? parts.filter(({ range }) => range.begin === parts[0]?.range.begin) : parts),
+    }),
   },
   {
     name: 'token-of-all-ranges',
     does: 'a token that comes back counts as if each of its sequences had been two more',
     caughtBy: ['changes-complete'],
-    plant: () => () => ({ runtime: runtime => withTokens(runtime, parts => parts.map(part => ({ ...part, sequence: part.sequence + 2 }))) }),
+    plant: () => () => ({
+      runtime: runtime => withTokens(runtime, parts => parts.map(part => ({ ...part, sequence: part.sequence + 2 }))),
+    }),
   },
   replicaBug({
     name: 'lost-wake-up',
@@ -60,7 +65,9 @@ function isOfFeed({ locals }: ScanChangesRequest): boolean {
   return !locals
 }
 
-async function* without(pages: AsyncIterable<readonly ChangeRow[]>, skips: () => boolean): AsyncGenerator<readonly ChangeRow[]> {
+async function* without(
+  pages: AsyncIterable<readonly ChangeRow[]>, skips: () => boolean,
+): AsyncGenerator<readonly ChangeRow[]> {
   for await (const rows of pages) yield rows.filter(() => !skips())
 }
 
@@ -69,12 +76,17 @@ async function* shifted(pages: AsyncIterable<readonly ChangeRow[]>): AsyncGenera
 }
 
 /** Tokens are changed as requests come in. */
-function withTokens(runtime: Runtime, change: (parts: readonly SincePart[], target: string) => readonly SincePart[]): Runtime {
+function withTokens(
+  runtime: Runtime, change: (parts: readonly SincePart[], target: string) => readonly SincePart[],
+): Runtime {
   const changed = (handler: HttpHandler): HttpHandler => exchange => handler(withChanges(exchange, {
     target: exchange.target.replace(/since=([^&]+)/, (text, token: string) => {
       const since = decodeSinceToken(token)
       return since.kind === 'vector' ? `since=${encodeSinceToken(change(since.parts, exchange.target))}` : text
     }),
   }))
-  return { ...runtime, http: withChanges(runtime.http, { listen: (address, handler) => runtime.http.listen(address, changed(handler)) }) }
+  return {
+    ...runtime,
+    http: withChanges(runtime.http, { listen: (address, handler) => runtime.http.listen(address, changed(handler)) }),
+  }
 }

@@ -8,4 +8,7 @@ import type { PlantedBug } from './planted-bug.ts'
 import { purgeBugs } from './purge-bugs.ts'
 import { replicaBugs } from './replica-bugs.ts'
 
-export const plantedBugs: readonly PlantedBug[] = [...diskBugs, ...replicaBugs, ...metadataBugs, ...faultBugs, ...feedBugs, ...purgeBugs, ...attachmentBugs, ...damageBugs]
+export const plantedBugs: readonly PlantedBug[] = [
+  ...diskBugs, ...replicaBugs, ...metadataBugs, ...faultBugs, ...feedBugs, ...purgeBugs, ...attachmentBugs,
+  ...damageBugs,
+]

@@ -79,7 +79,8 @@ export const metadataBugs: readonly PlantedBug[] = [
     plant: () => () => ({
       seams: {
         control: control => withChanges(control, {
-          deleteDatabase: name => control.leader() === null ? Promise.resolve('accepted' as const) : control.deleteDatabase(name),
+          deleteDatabase: name =>
+            control.leader() === null ? Promise.resolve('accepted' as const) : control.deleteDatabase(name),
         }),
       },
     }),
@@ -90,7 +91,9 @@ export const metadataBugs: readonly PlantedBug[] = [
     caughtBy: ['fresh-reads', 'scenario', 'durable-acknowledgement'],
     scenario: 'a replica that is being filled counts towards no quorum',
     plant: () => () => ({
-      seams: { control: control => withRecords(control, shard => ({ ...shard, replicas: shard.replicas.map(replica => ({ ...replica, filling: false })) })) },
+      seams: { control: control => withRecords(
+        control, shard => ({ ...shard, replicas: shard.replicas.map(replica => ({ ...replica, filling: false })) }),
+      ) },
     }),
   },
   {
@@ -113,7 +116,11 @@ function grantedVote(message: RaftMessage): RaftMessage {
 
 function emptied(message: RaftMessage, alters: () => boolean): RaftMessage {
   if (message.type !== 'append') return message
-  return { ...message, entries: message.entries.map(entry => entry.kind === 'command' && alters() ? { ...entry, kind: 'noop', payload: new Uint8Array(0) } : entry) }
+  return {
+    ...message,
+    entries: message.entries.map(entry =>
+      entry.kind === 'command' && alters() ? { ...entry, kind: 'noop', payload: new Uint8Array(0) } : entry),
+  }
 }
 
 /** The metadata with other shard records; one value for one state, since identity is what the coordinator caches by. */
@@ -129,7 +136,8 @@ function withRecords(control: ControlPlane, change: (shard: ShardRecord) => Shar
     state: () => {
       const original = control.state()
       if (original === null) return null
-      const changed = changedStates.get(original) ?? { ...original, databases: new Map([...original.databases].map(([name, each]) => [name, record(each)])) }
+      const changed = changedStates.get(original)
+        ?? { ...original, databases: new Map([...original.databases].map(([name, each]) => [name, record(each)])) }
       changedStates.set(original, changed)
       return changed
     },

@@ -57,7 +57,13 @@ export function everyNth(count: number): () => boolean {
 }
 
 /** A bug of each local replica. */
-export function replicaBug(fields: Omit<PlantedBug, 'plant'>, change: (replica: ShardReplica, situation: { readonly node: string; readonly now: () => number; readonly wallClock: () => number }) => Partial<ShardReplica>): PlantedBug {
+export function replicaBug(
+  fields: Omit<PlantedBug, 'plant'>,
+  change: (
+    replica: ShardReplica,
+    situation: { readonly node: string; readonly now: () => number; readonly wallClock: () => number },
+  ) => Partial<ShardReplica>,
+): PlantedBug {
   return {
     ...fields,
     plant: () => node => {

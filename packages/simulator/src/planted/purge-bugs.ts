@@ -17,7 +17,8 @@ export const purgeBugs: readonly PlantedBug[] = [
   }, replica => {
     const skips = everyNth(2)
     return {
-      purgeDocuments: (request, context) => skips() ? Promise.resolve(request.purges.map(({ paths }) => paths.map(({ start, ids }) => `${start}-${ids[0]}`))) : replica.purgeDocuments(request, context),
+      purgeDocuments: (request, context) => skips() ? Promise.resolve(request.purges.map(({ paths }) =>
+        paths.map(({ start, ids }) => `${start}-${ids[0]}`))) : replica.purgeDocuments(request, context),
     }
   }),
   replicaBug({

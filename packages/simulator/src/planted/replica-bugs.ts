@@ -24,7 +24,10 @@ export const replicaBugs: readonly PlantedBug[] = [
     const drops = everyNth(2)
     return {
       storeRevisions: (request, context) => replica.storeRevisions(
-        request.checkpoint !== undefined && request.revisions.length > 0 && drops() ? { ...request, revisions: [], locals: [] } : request, context),
+        request.checkpoint !== undefined && request.revisions.length > 0 && drops()
+          ? { ...request, revisions: [], locals: [] }
+          : request,
+        context),
     }
   }),
   replicaBug({
@@ -33,14 +36,18 @@ export const replicaBugs: readonly PlantedBug[] = [
     caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete'],
   }, replica => ({
     storeRevisions: (request, context) => replica.storeRevisions(
-      request.checkpoint === undefined ? request : { ...request, checkpoint: { ...request.checkpoint, sequence: request.checkpoint.sequence + 5 } }, context),
+      request.checkpoint === undefined
+        ? request
+        : { ...request, checkpoint: { ...request.checkpoint, sequence: request.checkpoint.sequence + 5 } },
+      context),
   })),
   replicaBug({
     name: 'forgotten-tombstone',
     does: 'a replica confirms tombstones from others, and does not keep them',
     caughtBy: ['converge', 'replicas-equal', 'durable-acknowledgement', 'deleted-stays', 'acknowledged-kept'],
   }, replica => ({
-    storeRevisions: (request, context) => replica.storeRevisions({ ...request, revisions: request.revisions.filter(({ deleted }) => !deleted) }, context),
+    storeRevisions: (request, context) =>
+      replica.storeRevisions({ ...request, revisions: request.revisions.filter(({ deleted }) => !deleted) }, context),
   })),
   replicaBug({
     name: 'swapped-bodies',
@@ -50,7 +57,9 @@ export const replicaBugs: readonly PlantedBug[] = [
     storeRevisions: (request, context) => {
       const [first, second, ...rest] = request.revisions
       if (first === undefined || second === undefined) return replica.storeRevisions(request, context)
-      return replica.storeRevisions({ ...request, revisions: [{ ...first, body: second.body }, { ...second, body: first.body }, ...rest] }, context)
+      return replica.storeRevisions(
+        { ...request, revisions: [{ ...first, body: second.body }, { ...second, body: first.body }, ...rest] }, context,
+      )
     },
   })),
   replicaBug({
@@ -109,7 +118,9 @@ export const replicaBugs: readonly PlantedBug[] = [
         const answer = await replica.openDocument(request, context)
         const live = answer?.leaves.filter(({ deleted }) => !deleted) ?? []
         if (answer === null || !odd || live.length < 2) return answer
-        const [opened] = await replica.openRevisions([{ id: request.id, revisions: [live[1]!.revision], latest: false }], context)
+        const [opened] = await replica.openRevisions(
+          [{ id: request.id, revisions: [live[1]!.revision], latest: false }], context,
+        )
         const other = opened?.[0]
         const leaves = [live[1]!, live[0]!, ...answer.leaves.slice(2)]
         return { ...answer, leaves, ...(request.body && other?.kind === 'found' && { body: other.revision.body }) }
@@ -127,8 +138,11 @@ export const replicaBugs: readonly PlantedBug[] = [
       if (reply.kind === 'declined') return reply
       return { ...reply, outcomes: await Promise.all(reply.outcomes.map(async (outcome, index) => {
         const { id, parent, revisionHash } = request.edits[index]!
-        const snapshot = outcome.kind === 'conflict' ? await replica.openDocument({ id, body: false, tree: true }, context) : null
-        const own = snapshot?.tree?.find(({ path }) => path.ids[0] === revisionHash && `${path.start - 1}-${path.ids[1]}` === parent)
+        const snapshot = outcome.kind === 'conflict'
+          ? await replica.openDocument({ id, body: false, tree: true }, context)
+          : null
+        const own = snapshot?.tree?.find(({ path }) =>
+          path.ids[0] === revisionHash && `${path.start - 1}-${path.ids[1]}` === parent)
         return own === undefined ? outcome : { kind: 'updated' as const, path: own.path }
       })) }
     },

@@ -29,7 +29,9 @@ export const impairments: readonly Scenario[] = [
         const { body } = await stage.expect(201, stage.write(1, `job ${round}`, { claimed: false }, '?w=3'))
         const [decider, ...others] = await stage.deciders(`job ${round}`)
         stage.pause(decider!)
-        const answers = await Promise.all(others.map(node => stage.write(node, `job ${round}`, { _rev: body.rev, claimed: true })))
+        const answers = await Promise.all(
+          others.map(node => stage.write(node, `job ${round}`, { _rev: body.rev, claimed: true })),
+        )
         stage.continue(decider!)
         const claimed = answers.filter(({ status }) => status < 300)
         assert.equal(claimed.length, 1, JSON.stringify(answers))
@@ -45,7 +47,9 @@ export const impairments: readonly Scenario[] = [
     async run(stage) {
       await stage.create()
       stage.cluster.slow(3)
-      for (let index = 0; index < 6; index++) await stage.expect(201, stage.write(1 + index % 2, `doc ${index}`, { index }))
+      for (let index = 0; index < 6; index++) {
+        await stage.expect(201, stage.write(1 + index % 2, `doc ${index}`, { index }))
+      }
       await stage.expect([201, 202], stage.write(1, 'all', { x: 1 }, '?w=3'))
       stage.cluster.fast(3)
       await stage.converge()
@@ -59,7 +63,9 @@ export const impairments: readonly Scenario[] = [
       await stage.create()
       await stage.expect(201, stage.write(1, 'before', { x: 1 }, '?w=3'))
       stage.cluster.fillDisk(3)
-      for (let index = 0; index < 6; index++) await stage.expect(201, stage.write(1 + index % 3, `doc ${index}`, { index }))
+      for (let index = 0; index < 6; index++) {
+        await stage.expect(201, stage.write(1 + index % 3, `doc ${index}`, { index }))
+      }
       await stage.expect(202, stage.write(1, 'short', { x: 1 }, '?w=3'))
       await stage.expect(200, stage.read(3, 'before', '?r=1'))
       stage.cluster.freeDisk(3)
@@ -77,9 +83,14 @@ export const impairments: readonly Scenario[] = [
       const ids = Array.from({ length: 6 }, (_, index) => `doc ${index}`)
       const old = await Promise.all(ids.map(id => stage.expect(201, stage.write(1, id, { version: 1 }, '?w=3'))))
       stage.cluster.fillDisk(decider!)
-      for (const [index, id] of ids.entries()) await stage.expect(201, stage.write(first!, id, { _rev: old[index]!.body.rev, version: 2 }))
+      for (const [index, id] of ids.entries()) {
+        await stage.expect(201, stage.write(first!, id, { _rev: old[index]!.body.rev, version: 2 }))
+      }
       stage.cluster.freeDisk(decider!)
-      await Promise.all(ids.map((id, index) => stage.expect(409, stage.write(second!, id, { _rev: old[index]!.body.rev, version: 'stale' }))))
+      await Promise.all(
+        ids.map((id, index) =>
+          stage.expect(409, stage.write(second!, id, { _rev: old[index]!.body.rev, version: 'stale' }))),
+      )
       await stage.converge()
       for (const id of ids) assert.equal((await stage.leaves(first!, id)).length, 1, id)
     },
@@ -101,7 +112,10 @@ export const impairments: readonly Scenario[] = [
       await stage.converge()
       await stage.everywhere('a', { x: 2 })
       for (const node of [1, 2, 3]) {
-        await stage.eventually('the last version', async () => assert.equal((await stage.read(node, '_local/checkpoint', '?r=1')).body.at, 3))
+        await stage.eventually(
+          'the last version',
+          async () => assert.equal((await stage.read(node, '_local/checkpoint', '?r=1')).body.at, 3),
+        )
       }
     },
   },
@@ -114,9 +128,14 @@ export const impairments: readonly Scenario[] = [
       await stage.expect(201, stage.write(1, 'damaged', { x: 1 }, '?w=2'))
       await stage.converge()
       // What node 1 had sent before the pass is behind the checkpoint with which the pass begins.
-      await stage.eventually('checkpoints', async () => assert.equal(await stage.metric(1, 'sectional_replication_lag_seconds'), 0))
+      await stage.eventually(
+        'checkpoints', async () => assert.equal(await stage.metric(1, 'sectional_replication_lag_seconds'), 0),
+      )
       stage.partition([1], [2])
-      await stage.eventually('the link to be given up', async () => assert.equal((await stage.send(1, 'GET', '/_membership')).body.all_nodes.length, 1))
+      await stage.eventually(
+        'the link to be given up',
+        async () => assert.equal((await stage.send(1, 'GET', '/_membership')).body.all_nodes.length, 1),
+      )
       await stage.fill(1, 'late', lateDocuments)
       stage.heal()
       stage.cluster.slow(2)

@@ -83,7 +83,9 @@ export const keeping: readonly Scenario[] = [
       const [first] = stage.others(stale!)
       const ids = ['a', 'gone']
       const before = new Map<string, string>()
-      for (const id of ids) before.set(id, (await stage.expect(201, stage.write(1, id, { version: 1 }, '?w=3'))).body.rev)
+      for (const id of ids) {
+        before.set(id, (await stage.expect(201, stage.write(1, id, { version: 1 }, '?w=3'))).body.rev)
+      }
       stage.partition([stale!], stage.others(stale!))
       const edited = await stage.expect(201, stage.write(first!, 'a', { _rev: before.get('a'), version: 2 }))
       const deleted = await stage.expect(200, stage.remove(first!, 'gone', before.get('gone')!))
@@ -106,7 +108,9 @@ export const keeping: readonly Scenario[] = [
       await stage.crash(3)
       const content = 'all of it '.repeat(contentBytes / 10)
       const inline = { content_type: 'application/octet-stream', data: Buffer.from(content).toString('base64') }
-      await stage.expect(201, stage.write(1, 'a', { _attachments: { large: inline, small: { ...inline, data: Buffer.from('some').toString('base64') } } }))
+      await stage.expect(201, stage.write(1, 'a', {
+        _attachments: { large: inline, small: { ...inline, data: Buffer.from('some').toString('base64') } },
+      }))
       await stage.start(3)
       await stage.converge()
       await stage.crash(1)
@@ -120,7 +124,11 @@ export const keeping: readonly Scenario[] = [
   },
 ]
 
-async function changes(stage: Stage, node: number, since?: string, limit?: number): Promise<{ readonly ids: readonly string[]; readonly token: string }> {
-  const { body } = await stage.expect(200, stage.send(node, 'GET', `/${stage.database}/_changes?since=${since ?? 0}${limit === undefined ? '' : `&limit=${limit}`}`))
+async function changes(
+  stage: Stage, node: number, since?: string, limit?: number,
+): Promise<{ readonly ids: readonly string[]; readonly token: string }> {
+  const { body } = await stage.expect(200, stage.send(
+    node, 'GET', `/${stage.database}/_changes?since=${since ?? 0}${limit === undefined ? '' : `&limit=${limit}`}`,
+  ))
   return { ids: body.results.map(({ id }: { readonly id: string }) => id), token: body.last_seq }
 }

@@ -34,7 +34,8 @@ export const membership: readonly Scenario[] = [
         assert.deepEqual((await stage.replicas(3)).map(report => report.filling), [false, false])
       })
       const replicas = await stage.converge()
-      assert.equal(replicas.filter(({ node }) => node.startsWith('node3@')).reduce((sum, replica) => sum + replica.document_count, 0), ids.length)
+      assert.equal(replicas.filter(({ node }) => node.startsWith('node3@'))
+        .reduce((sum, replica) => sum + replica.document_count, 0), ids.length)
       await stage.expect(201, stage.write(3, 'after', { x: 1 }, '?w=3'))
     },
   },
@@ -58,7 +59,9 @@ export const membership: readonly Scenario[] = [
       }
       stage.continue(2)
       stage.cluster.fast(3)
-      await stage.eventually('filled replicas', async () => assert((await stage.replicas(3)).every(report => !report.filling)))
+      await stage.eventually(
+        'filled replicas', async () => assert((await stage.replicas(3)).every(report => !report.filling)),
+      )
       await stage.converge()
     },
   },

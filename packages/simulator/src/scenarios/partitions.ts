@@ -44,10 +44,14 @@ export const partitions: readonly Scenario[] = [
       const leader = await stage.leader()
       const [other, third] = stage.others(leader)
       stage.partition([leader], [other!, third!])
-      await stage.eventually('a new leader', () => stage.expect([201, 412], stage.send(other!, 'PUT', `/${stage.database}?q=2`)))
+      await stage.eventually(
+        'a new leader', () => stage.expect([201, 412], stage.send(other!, 'PUT', `/${stage.database}?q=2`)),
+      )
       await stage.expect(503, stage.send(leader, 'PUT', `/${stage.database}-2?q=2`))
       stage.heal()
-      await stage.eventually('the old leader to follow', () => stage.expect(200, stage.send(leader, 'GET', `/${stage.database}`)))
+      await stage.eventually(
+        'the old leader to follow', () => stage.expect(200, stage.send(leader, 'GET', `/${stage.database}`)),
+      )
       await stage.expect(201, stage.write(leader, 'a', { x: 1 }))
       await stage.converge()
       await stage.everywhere('a', { x: 1 })
@@ -58,7 +62,11 @@ export const partitions: readonly Scenario[] = [
     async run(stage) {
       await stage.create()
       stage.partition([1], [2, 3])
-      const branch = (node: number, hash: string) => stage.write(node, 'a', { _rev: `2-${hash}`, _revisions: { start: 2, ids: [hash, 'f'.repeat(32)] }, by: node }, '?new_edits=false')
+      const branch = (node: number, hash: string) =>
+        stage.write(
+          node, 'a', { _rev: `2-${hash}`, _revisions: { start: 2, ids: [hash, 'f'.repeat(32)] }, by: node },
+          '?new_edits=false',
+        )
       const [left, right] = ['a'.repeat(32), 'b'.repeat(32)]
       await stage.expect([201, 202], branch(1, left!))
       await stage.expect([201, 202], branch(2, right!))
@@ -118,7 +126,9 @@ export const partitions: readonly Scenario[] = [
         for (let edit = 0; edit < 8; edit++) {
           const { status, body } = await stage.read(node, 'a')
           const current = status === 200 ? body : { value: 0 }
-          const answer = await stage.expect([201, 409], stage.write(node, 'a', { ...current, value: current.value + 1, by: `${node} ${edit}` }))
+          const answer = await stage.expect(
+            [201, 409], stage.write(node, 'a', { ...current, value: current.value + 1, by: `${node} ${edit}` }),
+          )
           if (answer.status === 201) accepted++
         }
       }

@@ -95,9 +95,12 @@ export class SimulatedCluster implements ScenarioCluster {
 
   damageDocument(node: number, id: string): void {
     const { disk } = this.world.node(node)
-    const isOf = (key: string): boolean => ShardKeys.prefixOf(key) > 0 && ShardKeys.kindOf(key) === 'i' && ShardKeys.text(key) === id
+    const isOf = (key: string): boolean =>
+      ShardKeys.prefixOf(key) > 0 && ShardKeys.kindOf(key) === 'i' && ShardKeys.text(key) === id
     for (const [key, value] of disk.entries(documentStoreName).filter(([key]) => isOf(key))) {
-      disk.damage(documentStoreName, key, Uint8Array.from(value, (byte, at) => at === value.length - 1 ? byte ^ 1 : byte))
+      disk.damage(
+        documentStoreName, key, Uint8Array.from(value, (byte, at) => at === value.length - 1 ? byte ^ 1 : byte),
+      )
     }
   }
 }
@@ -107,9 +110,13 @@ export class SimulatedCluster implements ScenarioCluster {
  * @returns the world, ended
  * @throws what the scenario throws; Error when a node leaves something behind
  */
-export async function simulateScenario(scenario: Scenario, seed: number, options: Partial<WorldOptions> = {}): Promise<World> {
+export async function simulateScenario(
+  scenario: Scenario, seed: number, options: Partial<WorldOptions> = {},
+): Promise<World> {
   const layout = layoutOf(scenario)
-  const nodeSettings = layout.stranger === null ? {} : { [layout.stranger]: { cluster: { secret: 'the secret of quite another cluster, as long' } } }
+  const nodeSettings = layout.stranger === null
+    ? {}
+    : { [layout.stranger]: { cluster: { secret: 'the secret of quite another cluster, as long' } } }
   const world = new World({ ...options, seed, nodes: layout.nodes, seeds: layout.seeds, nodeSettings })
   const cluster = new SimulatedCluster(layout, world)
   await world.run(async () => {

@@ -73,7 +73,8 @@ export class Stage {
     return this.eventually(`the replicas of ${database} to be equal`, async () => {
       const reports = (await Promise.all(this.cluster.running.map(node => this.replicas(node, database)))).flat()
       for (const [range, replicas] of Map.groupBy(reports, report => report.range)) {
-        const contents = new Set(replicas.map(({ document_count, deleted_count, digest }) => JSON.stringify([document_count, deleted_count, digest])))
+        const contents = new Set(replicas.map(({ document_count, deleted_count, digest }) =>
+          JSON.stringify([document_count, deleted_count, digest])))
         assert(contents.size === 1, `${range}: ${[...contents].join(' / ')}`)
       }
       return reports
@@ -89,13 +90,17 @@ export class Stage {
       for (const node of running) {
         const { body } = await this.send(node, 'GET', '/_membership')
         assert(body.all_nodes.length >= running.length, `node ${node} reaches ${body.all_nodes.join(', ')}`)
-        assert((await this.metric(node, 'sectional_consensus_voters')) >= Math.min(running.length, votersMax), `node ${node} knows too few voters`)
+        assert(
+          (await this.metric(node, 'sectional_consensus_voters')) >= Math.min(running.length, votersMax),
+          `node ${node} knows too few voters`,
+        )
       }
     })
   }
 
   async ready(...nodes: number[]): Promise<void> {
-    await Promise.all(nodes.map(node => this.eventually(`node ${node} to be up`, () => this.expect(200, this.send(node, 'GET', '/_up')), readyMsMax)))
+    await Promise.all(nodes.map(node =>
+      this.eventually(`node ${node} to be up`, () => this.expect(200, this.send(node, 'GET', '/_up')), readyMsMax)))
   }
 
   send(node: number, method: string, path: string, json?: unknown): Promise<ScenarioAnswer> {
@@ -114,19 +119,28 @@ export class Stage {
   /** Writes many new documents in one request: `{prefix} 0` and so on. Every row must be written. */
   async fill(node: number, prefix: string, count: number): Promise<readonly string[]> {
     const ids = Array.from({ length: count }, (_, index) => `${prefix} ${index}`)
-    const { body } = await this.send(node, 'POST', `/${this.database}/_bulk_docs`, { docs: ids.map(_id => ({ _id, text: 'x'.repeat(100) })) })
+    const { body } = await this.send(node, 'POST', `/${this.database}/_bulk_docs`, {
+      docs: ids.map(_id => ({ _id, text: 'x'.repeat(100) })),
+    })
     for (const row of body) assert(row.rev !== undefined, `${prefix}: ${JSON.stringify(row)}`)
     return ids
   }
 
   /** The answer, once it has that status (one of them). */
-  async expect(status: number | readonly number[], pending: ScenarioAnswer | Promise<ScenarioAnswer>): Promise<ScenarioAnswer> {
+  async expect(
+    status: number | readonly number[], pending: ScenarioAnswer | Promise<ScenarioAnswer>,
+  ): Promise<ScenarioAnswer> {
     const answer = await pending
-    assert([status].flat().includes(answer.status), `${answer.status} instead of ${[status].flat().join(' or ')}: ${JSON.stringify(answer.body)}`)
+    assert(
+      [status].flat().includes(answer.status),
+      `${answer.status} instead of ${[status].flat().join(' or ')}: ${JSON.stringify(answer.body)}`,
+    )
     return answer
   }
 
-  /** Every running node gives the document with these members; r = 1 each time, so that each replica is heard somewhere. */
+  /**
+   * Every running node gives the document with these members; r = 1 each time, so that each replica is heard somewhere.
+   */
   async everywhere(id: string, members: object): Promise<void> {
     for (const node of this.cluster.running) {
       const { body } = await this.expect(200, this.read(node, id, '?r=1'))
@@ -176,14 +190,17 @@ export class Stage {
       try {
         return await check()
       } catch (error) {
-        if (waitedMs >= msMax) throw new Error(`waited ${msMax / 1000} s for ${what}: ${(error as Error).message}`, { cause: error })
+        if (waitedMs >= msMax) {
+          throw new Error(`waited ${msMax / 1000} s for ${what}: ${(error as Error).message}`, { cause: error })
+        }
       }
       await this.cluster.wait(pollMs)
     }
   }
 
   others(...nodes: readonly number[]): readonly number[] {
-    return Array.from({ length: this.cluster.layout.nodes }, (_, index) => index + 1).filter(node => !nodes.includes(node))
+    return Array.from({ length: this.cluster.layout.nodes }, (_, index) => index + 1)
+      .filter(node => !nodes.includes(node))
   }
 
   #path(id: string): string {

@@ -13,11 +13,17 @@ export function attachmentContent(name: ContentName): string {
   return `${name}|`.repeat(Math.ceil(length / (name.length + 1))).slice(0, length)
 }
 
-/** The name of content that was read; undefined: it is too short to tell. @throws RangeError when it is nobody's content */
+/**
+ * The name of content that was read; undefined: it is too short to tell.
+ *
+ * @throws RangeError when it is nobody's content
+ */
 export function readContent(text: string): ContentName | undefined {
   const name = /^[a-z0-9]+\.\d+\.\d+(?=\|)/.exec(text)?.[0]
   if (name === undefined && text.length < nameLengthMax) return undefined
-  if (name === undefined || attachmentContent(name) !== text) throw new RangeError(`${text.length} bytes are no content that was written: ${text.slice(0, nameLengthMax)}`)
+  if (name === undefined || attachmentContent(name) !== text) {
+    throw new RangeError(`${text.length} bytes are no content that was written: ${text.slice(0, nameLengthMax)}`)
+  }
   return name
 }
 

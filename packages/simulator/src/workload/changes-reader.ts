@@ -74,7 +74,9 @@ export class ChangesReader {
       node: dice.pick(world.nodes).number, database: name, since, kind: dice.weighted(feedShares) ?? 'normal',
       ...(dice.chance(0.5) && { limit: dice.integer(1, limitMax) }),
       allLeaves: dice.chance(0.5), timeoutMs: dice.integer(50, followMsMax),
-      query: dice.pick(['', '', '', '&include_docs=true', '&seq_interval=3', '&include_docs=true&conflicts=true&attachments=true']),
+      query: dice.pick([
+        '', '', '', '&include_docs=true', '&seq_interval=3', '&include_docs=true&conflicts=true&attachments=true',
+      ]),
     }
   }
 
@@ -85,7 +87,9 @@ export class ChangesReader {
     this.#reads++
     const from = request.since?.incarnation === incarnation ? request.since : null
     const { rows, lastToken } = answer
-    const place = (token: string, count: number): FeedPlace => ({ token, database: request.database, incarnation, from, rows: rows.slice(0, count) })
+    const place = (token: string, count: number): FeedPlace => ({
+      token, database: request.database, incarnation, from, rows: rows.slice(0, count),
+    })
     const tokens = rows.flatMap(({ token }, index) => token === null ? [] : [place(token, index + 1)])
     for (let kept = 0; kept < rowTokensKept && tokens.length > 0; kept++) places.add(dice.pick(tokens))
     const end = lastToken === null ? tokens.at(-1) ?? null : place(lastToken, rows.length)
@@ -98,7 +102,9 @@ export class ChangesReader {
  * One feed, to its end or to where it breaks off.
  * @returns null as the answer when there is none; the incarnation that was read, if it was one throughout
  */
-export async function readChanges(world: World, { node, database, since, kind, limit, allLeaves = false, timeoutMs = 0, query = '' }: FeedRequest): Promise<{ readonly answer: FeedAnswer | null; readonly incarnation: string | undefined }> {
+export async function readChanges(
+  world: World, { node, database, since, kind, limit, allLeaves = false, timeoutMs = 0, query = '' }: FeedRequest,
+): Promise<{ readonly answer: FeedAnswer | null; readonly incarnation: string | undefined }> {
   const follow = kind === 'normal' ? '' : `&timeout=${timeoutMs}`
   const target = `/${database}/_changes?feed=${kind}${follow}&since=${since?.token ?? 0}${limit === undefined ? '' : `&limit=${limit}`}${allLeaves ? '&style=all_docs' : ''}${query}`
   const incarnation = (): string | undefined => databaseRecord(world.node(node), database)?.incarnation
@@ -107,8 +113,12 @@ export async function readChanges(world: World, { node, database, since, kind, l
   const { status, body, kind: outcome, ...rest } = await world.send(node, 'GET', target, undefined, {
     timeoutMs: requestMsMax, onDelivered: () => { before = incarnation() }, onAnswered: () => { after = incarnation() },
   })
-  if (status === 400) world.fail('safety', 'changes-complete', `node ${node} refuses a token of ${database} that it or another node gave: ${JSON.stringify(body)} for ${since?.token}`)
-  const text = outcome === 'answered' ? (status === 200 ? body : undefined) : (rest as { readonly partial?: string }).partial
+  if (status === 400) {
+    world.fail('safety', 'changes-complete', `node ${node} refuses a token of ${database} that it or another node gave: ${JSON.stringify(body)} for ${since?.token}`)
+  }
+  const text = outcome === 'answered'
+    ? (status === 200 ? body : undefined)
+    : (rest as { readonly partial?: string }).partial
   const answer = text === undefined ? null : readFeed(text)
   world.say(`feed ${kind} of ${database} through node ${node} since ${since?.token ?? 0}: ${status} ${answer?.rows.map(({ id }) => id).join(' ') ?? ''} ${answer?.lastToken ?? ''}`)
   return { answer, incarnation: before === after ? before : undefined }

@@ -28,7 +28,9 @@ export function readFeed(body: unknown): FeedAnswer {
   let lastToken: string | null = null
   for (const { seq, id, changes, last_seq: last } of values) {
     if (last !== undefined) lastToken = last
-    if (id !== undefined && changes !== undefined) rows.push({ id, leaves: changes.map(({ rev }) => rev), token: seq ?? null })
+    if (id !== undefined && changes !== undefined) {
+      rows.push({ id, leaves: changes.map(({ rev }) => rev), token: seq ?? null })
+    }
   }
   return { rows, lastToken }
 }

@@ -9,7 +9,12 @@ export type Answer =
   /** Nobody listened: nothing was done. */
   | { readonly kind: 'refused'; readonly status: 0; readonly body: undefined }
   /** The connection broke, or the client gave up waiting: anything may have been done, or may yet be. */
-  | { readonly kind: 'unknown'; readonly status: 0; readonly body: undefined; /** What came of an answer that broke off. */ readonly partial?: string }
+  | {
+    readonly kind: 'unknown'
+    readonly status: 0
+    readonly body: undefined
+    readonly partial?: string
+  }
 
 export const refused: Answer = { kind: 'refused', status: 0, body: undefined }
 export const unknown: Answer = { kind: 'unknown', status: 0, body: undefined }

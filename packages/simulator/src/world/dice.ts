@@ -54,7 +54,9 @@ export class Dice {
   /** `count` different items, in random order. */
   sample<Item>(items: readonly Item[], count: number): Item[] {
     const left = [...items]
-    return Array.from({ length: Math.min(count, left.length) }, () => left.splice(this.integer(0, left.length - 1), 1)[0] as Item)
+    return Array.from(
+      { length: Math.min(count, left.length) }, () => left.splice(this.integer(0, left.length - 1), 1)[0] as Item,
+    )
   }
 
   /** Exponentially distributed, for the time between events of a steady rate. */

@@ -81,7 +81,9 @@ export class EventQueue implements Clock {
 
   #advance(timeMs: number): void {
     this.#atThisInstant = timeMs === this.#nowMs ? this.#atThisInstant + 1 : 0
-    if (this.#atThisInstant > eventsAtOneInstantMax) throw new Error(`more than ${eventsAtOneInstantMax} events at ${timeMs} ms: time stands still`)
+    if (this.#atThisInstant > eventsAtOneInstantMax) {
+      throw new Error(`more than ${eventsAtOneInstantMax} events at ${timeMs} ms: time stands still`)
+    }
     this.#nowMs = timeMs
   }
 

@@ -36,7 +36,9 @@ export class NodeLog implements Log {
   }
 
   #line(level: LogLevel, fields: LogFields, message: string): void {
-    this.#write(level, `${message} ${JSON.stringify({ ...this.#fields, ...fields }, describeErrors)}`.replaceAll(stackPath, ''))
+    this.#write(
+      level, `${message} ${JSON.stringify({ ...this.#fields, ...fields }, describeErrors)}`.replaceAll(stackPath, ''),
+    )
   }
 }
 

@@ -18,15 +18,21 @@ const passwordHash = `-pbkdf2:sha256-${createHmac('sha256', password).update(sal
 
 export const clusterPort = 15984
 
-export const administrator = { authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`, accept: 'application/json' }
+export const administrator = {
+  authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`, accept: 'application/json',
+}
 
 export function nodeSettings({ name, host, seeds, settings }: NodePlace): string {
   const sections: Record<string, Record<string, string>> = {
     node: { name },
-    cluster: { bind_address: host, port: String(clusterPort), advertised_address: `${host}:${clusterPort}`, seedlist: seeds.map(seed => `${seed}:${clusterPort}`).join(','), secret },
+    cluster: {
+      bind_address: host, port: String(clusterPort), advertised_address: `${host}:${clusterPort}`,
+      seedlist: seeds.map(seed => `${seed}:${clusterPort}`).join(','), secret,
+    },
     admins: { admin: passwordHash },
     log: { requests: 'none' },
   }
   for (const [section, keys] of Object.entries(settings)) sections[section] = { ...sections[section], ...keys }
-  return Object.entries(sections).map(([section, keys]) => `[${section}]\n${Object.entries(keys).map(([key, value]) => `${key} = ${value}\n`).join('')}`).join('\n')
+  return Object.entries(sections).map(([section, keys]) =>
+    `[${section}]\n${Object.entries(keys).map(([key, value]) => `${key} = ${value}\n`).join('')}`).join('\n')
 }

@@ -96,18 +96,24 @@ export class SimulatedNode {
     return this.#life?.started === true ? this.#life.node : undefined
   }
 
-  /** Resolves when the node has started or its process was ended meanwhile; rejects when it cannot start (its process has ended then). */
+  /**
+   * Resolves when the node has started or its process was ended meanwhile; rejects when it cannot start (its process
+   * has ended then).
+   */
   async start(): Promise<void> {
     if (this.#life !== undefined) throw new Error(`${this.name} runs already`)
     const { hub, place, lifeSeed, onFatal, onLog, onStarted } = this.#parts
-    const configuration = await LiveConfiguration.load({ read: async () => [{ name: 'local.ini', text: nodeSettings(place) }], write: async () => {} }, {})
+    const configuration = await LiveConfiguration.load(
+      { read: async () => [{ name: 'local.ini', text: nodeSettings(place) }], write: async () => {} }, {},
+    )
     const runtime = createMemoryRuntime({
       node: this.host, clock: this.clock, hub, disk: this.disk, random: new SeededRandom(lifeSeed()),
       log: new NodeLog((level, text) => { if (this.#life === life) onLog(this, level, text) }),
     })
     const planting = this.#parts.plant?.(this.name) ?? {}
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
-      options: nodeOptions(configuration.settings()), configuration, version, seams: { controlPlane: this.#parts.controlPlane, scrub: this.#parts.scrub, ...planting.seams },
+      options: nodeOptions(configuration.settings()), configuration, version,
+      seams: { controlPlane: this.#parts.controlPlane, scrub: this.#parts.scrub, ...planting.seams },
       onFatal: error => { if (this.#life === life) onFatal(this, error) },
     })
     const life: Life = { runtime, node, started: false, stopping: false, ended: Promise.withResolvers() }
@@ -200,18 +206,26 @@ export class SimulatedNode {
 
   async #serve({ runtime }: Life, request: Request, signal: AbortSignal): Promise<Answer> {
     request.onDelivered?.()
-    const { content = request.json === undefined ? undefined : { type: 'application/json', text: JSON.stringify(request.json) } } = request
+    const {
+      content = request.json === undefined
+        ? undefined
+        : { type: 'application/json', text: JSON.stringify(request.json) },
+    } = request
     const body = content && { body: content.text }
     const headers = { ...administrator, ...(content && { 'content-type': content.type }) }
     let answer: Answer = unknown
     const parts: Uint8Array[] = []
     try {
-      const { status, chunks } = await runtime.http.open({ method: request.method, target: request.target, headers, signal, ...body })
+      const { status, chunks } = await runtime.http.open({
+        method: request.method, target: request.target, headers, signal, ...body,
+      })
       for await (const chunk of chunks) parts.push(chunk)
       answer = { kind: 'answered', status, body: parsed(Buffer.concat(parts)) }
     } catch (error) {
       if (!(error instanceof ResponseCutError)) throw error
-      if (parts.length > 0) answer = { kind: 'unknown', status: 0, body: undefined, partial: Buffer.concat(parts).toString() }
+      if (parts.length > 0) {
+        answer = { kind: 'unknown', status: 0, body: undefined, partial: Buffer.concat(parts).toString() }
+      }
     }
     request.onAnswered?.(answer)
     return answer

@@ -47,7 +47,9 @@ export class Trace {
   /** Oldest first. */
   recent(count: number): string[] {
     const from = Math.max(0, this.#next - Math.min(count, recentLinesMax))
-    return Array.from({ length: this.#next - from }, (_, index) => this.#recent[(from + index) % recentLinesMax] as string)
+    return Array.from(
+      { length: this.#next - from }, (_, index) => this.#recent[(from + index) % recentLinesMax] as string,
+    )
   }
 
   #mix(text: string): void {

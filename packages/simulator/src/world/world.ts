@@ -17,7 +17,10 @@ import { SimulatedNode } from './simulated-node.ts'
 import type { Planting } from './simulated-node.ts'
 import { Trace } from './trace.ts'
 
-/** Small, so that snapshots of a few databases travel in many pieces; a planted bug may have to see a whole one in its message. */
+/**
+ * Small, so that snapshots of a few databases travel in many pieces; a planted bug may have to see a whole one in its
+ * message.
+ */
 const smallPieceBytes = 700
 
 export interface WorldOptions {
@@ -61,7 +64,9 @@ export class World {
   readonly seed: number
   /** Called when a life of a node has started. */
   readonly onStarted = new Set<(node: SimulatedNode) => void>()
-  /** Called when a node's process gives itself up; returns whether that is to be expected (it is started again then). */
+  /**
+   * Called when a node's process gives itself up; returns whether that is to be expected (it is started again then).
+   */
   mayGiveUp: (node: SimulatedNode) => boolean = () => false
   #failure: Failure | undefined
   /** Milliseconds added to the frames from one host to another. */
@@ -81,12 +86,15 @@ export class World {
   #wires(delay: { readonly min: number; readonly max: number }): NetworkFaults {
     const dice = this.dice.fork('wires')
     return {
-      delayMs: (from, to) => dice.between(delay.min, delay.max) + dice.fraction() * (this.#slow.get(`${from} ${to}`) ?? 0),
+      delayMs: (from, to) =>
+        dice.between(delay.min, delay.max) + dice.fraction() * (this.#slow.get(`${from} ${to}`) ?? 0),
       killOnFrame: () => this.#killChance > 0 && dice.chance(this.#killChance),
     }
   }
 
-  #machines({ nodes, seeds = nodes, settings = {}, nodeSettings = {}, clockDrift = 0, clockOffsetMs = 0, snapshots, scrubPauseMs, plant }: WorldOptions): SimulatedNode[] {
+  #machines(
+    { nodes, seeds = nodes, settings = {}, nodeSettings = {}, clockDrift = 0, clockOffsetMs = 0, snapshots, scrubPauseMs, plant }: WorldOptions,
+  ): SimulatedNode[] {
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1)
     const seedHosts = numbers.slice(0, seeds).map(number => `host${number}`)
     const clocks = this.dice.fork('clocks')
@@ -95,16 +103,25 @@ export class World {
       const host = `host${number}`
       const lives = this.dice.fork(`lives ${number}`)
       return new SimulatedNode({
-        place: { number, name: `node${number}@sim`, host, seeds: seedHosts, settings: { ...settings, ...nodeSettings[number] } },
+        place: {
+          number, name: `node${number}@sim`, host, seeds: seedHosts, settings: { ...settings, ...nodeSettings[number] },
+        },
         queue: this.queue,
         hub: this.hub,
-        clock: new NodeClock(this.queue, host, 1 + clocks.between(-clockDrift, clockDrift), clocks.between(-clockOffsetMs, clockOffsetMs)),
+        clock: new NodeClock(
+          this.queue, host, 1 + clocks.between(-clockDrift, clockDrift), clocks.between(-clockOffsetMs, clockOffsetMs),
+        ),
         lifeSeed: () => lives.seed(),
         clientDelayMs: () => clients.between(clientDelayMs.min, clientDelayMs.max),
         onLog: (node, level, text) => this.say(`${node.host} ${level} ${text}`),
         onFatal: (node, error) => this.#gaveUp(node, error),
         plant,
-        ...(snapshots && { controlPlane: { raft: { ...defaultRaftDriverOptions, ...snapshots, ...(plant === undefined && { raft: { ...defaultRaftDriverOptions.raft, snapshotPieceBytes: smallPieceBytes } }) } } }),
+        ...(snapshots && { controlPlane: { raft: {
+          ...defaultRaftDriverOptions, ...snapshots,
+          ...(plant === undefined && {
+            raft: { ...defaultRaftDriverOptions.raft, snapshotPieceBytes: smallPieceBytes },
+          }),
+        } } }),
         ...(scrubPauseMs !== undefined && { scrub: { pauseMs: scrubPauseMs } }),
         onStarted: node => { for (const listener of this.onStarted) listener(node) },
       })
@@ -223,7 +240,9 @@ export class World {
     this.hub.kill((from, to) => from === first && to === second)
   }
 
-  /** The connections of two nodes die at the first one's end alone; the other one keeps its dead end for up to so long. */
+  /**
+   * The connections of two nodes die at the first one's end alone; the other one keeps its dead end for up to so long.
+   */
   sever(a: number, b: number, lingerMs: number): void {
     this.say(`sever connections of ${a} with ${b}, which notices after up to ${Math.round(lingerMs)} ms`)
     this.hub.sever(this.node(a).host, this.node(b).host, lingerMs)
@@ -237,7 +256,10 @@ export class World {
     this.hub.heal()
   }
 
-  send(number: number, method: string, target: string, json?: unknown, options: Pick<Request, 'content' | 'timeoutMs' | 'onDelivered' | 'onAnswered'> = {}): Promise<Answer> {
+  send(
+    number: number, method: string, target: string, json?: unknown,
+    options: Pick<Request, 'content' | 'timeoutMs' | 'onDelivered' | 'onAnswered'> = {},
+  ): Promise<Answer> {
     return this.node(number).send({ method, target, ...(json === undefined ? {} : { json }), ...options })
   }
 
@@ -251,29 +273,43 @@ export class World {
   }
 
   /** Waits until the given nodes (default: those that run) serve. @throws Failure `liveness` */
-  async ready(numbers: readonly number[] = this.nodes.filter(node => node.running).map(node => node.number), msMax = readyMsMax): Promise<void> {
+  async ready(
+    numbers: readonly number[] = this.nodes.filter(node => node.running).map(node => node.number), msMax = readyMsMax,
+  ): Promise<void> {
     await this.eventually(`nodes ${numbers.join(', ')} to be up`, msMax, async () => {
       for (const number of numbers) {
         const answer = await this.send(number, 'GET', '/_up')
-        if (answer.status !== 200) return `node ${number}: ${answer.kind} ${answer.status} ${JSON.stringify(answer.body)}`
+        if (answer.status !== 200) {
+          return `node ${number}: ${answer.kind} ${answer.status} ${JSON.stringify(answer.body)}`
+        }
       }
       return null
     })
   }
 
-  /** Waits until all replicas of every shard hold the same documents, revision trees and all. @throws Failure `liveness` */
+  /**
+   * Waits until all replicas of every shard hold the same documents, revision trees and all.
+   *
+   * @throws Failure `liveness`
+   */
   async converge(database: string, msMax = convergeMsMax): Promise<void> {
     const members = this.nodes.filter(node => node.running)
     await this.eventually(`the replicas of ${database} to be equal`, msMax, async () => {
       const contents = new Map<string, { readonly node: string; readonly text: string }>()
       for (const { number } of members) {
         const answer = await this.send(number, 'GET', `/_node/_local/_replicas/${database}`)
-        if (answer.status !== 200) return `node ${number}: ${answer.kind} ${answer.status} ${JSON.stringify(answer.body)}`
-        for (const { node, range, document_count, deleted_count, digest, filling, catching_up } of answer.body.replicas) {
+        if (answer.status !== 200) {
+          return `node ${number}: ${answer.kind} ${answer.status} ${JSON.stringify(answer.body)}`
+        }
+        for (const {
+          node, range, document_count, deleted_count, digest, filling, catching_up,
+        } of answer.body.replicas) {
           const text = `${document_count} documents, ${deleted_count} tombstones, digest ${digest}`
           if (filling || catching_up) return `${range} of ${node} is ${filling ? 'filling' : 'catching up'}`
           const other = contents.get(range)
-          if (other !== undefined && other.text !== text) return `${range}: ${other.node} has ${other.text}, ${node} has ${text}`
+          if (other !== undefined && other.text !== text) {
+            return `${range}: ${other.node} has ${other.text}, ${node} has ${text}`
+          }
           contents.set(range, { node, text })
         }
       }
@@ -290,14 +326,18 @@ export class World {
     for (;;) {
       const reason = await check()
       if (reason === null) return
-      if (this.nowMs > endMs) throw new Failure('liveness', 'converge', `waited ${msMax / 1000} s for ${what}: ${reason}`)
+      if (this.nowMs > endMs) {
+        throw new Failure('liveness', 'converge', `waited ${msMax / 1000} s for ${what}: ${reason}`)
+      }
       await this.sleep(pollMs)
     }
   }
 
   #gaveUp(node: SimulatedNode, error: Error): void {
     this.say(`${node.host} gives itself up: ${error.message}`)
-    if (!this.mayGiveUp(node)) return this.fail('crash', 'fatal', `${node.name} gave itself up: ${error.message}`, error)
+    if (!this.mayGiveUp(node)) {
+      return this.fail('crash', 'fatal', `${node.name} gave itself up: ${error.message}`, error)
+    }
     this.queue.schedule(0, 'process ends', () => node.crash())
   }
 }

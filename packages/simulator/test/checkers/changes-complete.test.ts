@@ -8,15 +8,24 @@ const range = { begin: 0, end: 2 ** 32 - 1 }
 const histories = { one: '1'.repeat(32), two: '2'.repeat(32) }
 
 /** The replica of a node, with the sequence of the last change of each document. */
-function replica(node: keyof typeof histories, sequence: number, sequences: Readonly<Record<string, number>>): ReplicaContents {
+function replica(
+  node: keyof typeof histories, sequence: number, sequences: Readonly<Record<string, number>>,
+): ReplicaContents {
   return {
-    node, range: '00000000-ffffffff', history: histories[node], sequence, sequences: new Map(Object.entries(sequences)), documents: new Map(), locals: new Map(), problems: [],
+    node, range: '00000000-ffffffff', history: histories[node], sequence, sequences: new Map(Object.entries(sequences)),
+    documents: new Map(), locals: new Map(), problems: [],
   }
 }
 
 /** What is wrong when these documents come after a token that names sequences of nodes, the one that was read first. */
-function findings(replicas: readonly ReplicaContents[], token: readonly (readonly [keyof typeof histories, number])[], ids: readonly string[]): readonly string[] {
-  const final: FinalDatabase = { record: { incarnation: 'i', shards: [{ range }] } as unknown as FinalDatabase['record'], replicas, documents: new Map() }
+function findings(
+  replicas: readonly ReplicaContents[], token: readonly (readonly [keyof typeof histories, number])[],
+  ids: readonly string[],
+): readonly string[] {
+  const final: FinalDatabase = {
+    record: { incarnation: 'i', shards: [{ range }] } as unknown as FinalDatabase['record'], replicas,
+    documents: new Map(),
+  }
   const text = encodeSinceToken(token.map(([node, sequence]) => ({ range, node, history: histories[node], sequence })))
   const since = { token: text, database: 'db', incarnation: 'i', from: null, rows: [] }
   return repeatedRows('db', final, since, ids.map(id => ({ id, leaves: ['1-a'], token: null })))

@@ -9,10 +9,15 @@ function state(operations: readonly Fields[], body = '{}'): FinalState {
   const record = { incarnation: 'one', revsLimit: 1000 } as unknown as FinalDatabase['record']
   const leaves = [{ revision: '2-b', deleted: false, body, attachments: [] }]
   const history = operations.map((fields, number): Operation => ({
-    number, client: 'c', node: 1, database: 'db', id: 'x', startMs: number, endMs: number, value: '', parent: '1-a', status: 201, outcome: 'done', conflict: false,
-    revision: '2-b', readValue: undefined, removed: undefined, incarnationBefore: 'one', incarnationAfter: 'one', activeBefore: 3, calm: true, ...fields,
+    number, client: 'c', node: 1, database: 'db', id: 'x', startMs: number, endMs: number, value: '', parent: '1-a',
+    status: 201, outcome: 'done', conflict: false,
+    revision: '2-b', readValue: undefined, removed: undefined, incarnationBefore: 'one', incarnationAfter: 'one',
+    activeBefore: 3, calm: true, ...fields,
   }))
-  return { databases: new Map([['db', { record, replicas: [], documents: new Map([['x', { branches: [], leaves }]]) }]]), operations: history, lostDisks: 0, everCalm: false }
+  return {
+    databases: new Map([['db', { record, replicas: [], documents: new Map([['x', { branches: [], leaves }]]) }]]),
+    operations: history, lostDisks: 0, everCalm: false,
+  }
 }
 
 describe('the checkers of the outcomes of edits', () => {
@@ -24,7 +29,9 @@ describe('the checkers of the outcomes of edits', () => {
   })
 
   it('find a conflict that took effect in a leaf and in what was read', () => {
-    const refused: Fields = { kind: 'write', status: 409, outcome: 'unknown', conflict: true, value: 'v1', revision: undefined }
+    const refused: Fields = {
+      kind: 'write', status: 409, outcome: 'unknown', conflict: true, value: 'v1', revision: undefined,
+    }
     expect(conflictsAreFinal(state([refused], '{"v":"v1"}'))).to.have.length(1)
     expect(conflictsAreFinal(state([refused, { kind: 'read', readValue: 'v1' }]))).to.have.length(1)
     expect(conflictsAreFinal(state([{ ...refused, conflict: false }], '{"v":"v1"}'))).to.deep.equal([])

@@ -6,14 +6,21 @@ import type { Operation } from '../../src/workload/history.ts'
 
 type Fields = Pick<Operation, 'kind'> & Partial<Operation>
 
-/** One operation after the other, each a second long, on a document of which `leaves` are left, their ancestors cut off. */
+/**
+ * One operation after the other, each a second long, on a document of which `leaves` are left, their ancestors cut off.
+ */
 function findings(leaves: readonly string[], operations: readonly Fields[]): readonly string[] {
-  const record = { incarnation: 'one', revsLimit: 1, shards: [{ replicas: ['a', 'b', 'c'] }] } as unknown as FinalDatabase['record']
-  const branches = leaves.map((leaf): Branch => ({ path: path(leaf), deleted: false, available: [true], tombstones: [false] }))
+  const record =
+    { incarnation: 'one', revsLimit: 1, shards: [{ replicas: ['a', 'b', 'c'] }] } as unknown as FinalDatabase['record']
+  const branches = leaves.map((leaf): Branch => ({
+    path: path(leaf), deleted: false, available: [true], tombstones: [false],
+  }))
   const final: FinalDatabase = { record, replicas: [], documents: new Map([['x', { branches, leaves: [] }]]) }
   const history = operations.map((fields, number): Operation => ({
-    number, client: 'c', node: 1, database: 'db', id: 'x', startMs: number * 1000, endMs: number * 1000 + 999, value: '', parent: null, status: 0, outcome: 'done', conflict: false,
-    revision: undefined, readValue: undefined, removed: undefined, incarnationBefore: 'one', incarnationAfter: 'one', activeBefore: 3, calm: true, ...fields,
+    number, client: 'c', node: 1, database: 'db', id: 'x', startMs: number * 1000, endMs: number * 1000 + 999,
+    value: '', parent: null, status: 0, outcome: 'done', conflict: false,
+    revision: undefined, readValue: undefined, removed: undefined, incarnationBefore: 'one', incarnationAfter: 'one',
+    activeBefore: 3, calm: true, ...fields,
   }))
   const state: FinalState = { databases: new Map([['db', final]]), operations: history, lostDisks: 0, everCalm: true }
   return freshReads(state)
@@ -39,7 +46,10 @@ describe('the checker of fresh reads', () => {
   })
 
   it('knows the revision of a write without an answer from who read it', () => {
-    const unsure: readonly Fields[] = [{ kind: 'write', revision: '1-a' }, { kind: 'write', parent: '1-a', value: 'v', outcome: 'unknown' }, { kind: 'read', revision: '2-b', readValue: 'v' }]
+    const unsure: readonly Fields[] = [
+      { kind: 'write', revision: '1-a' }, { kind: 'write', parent: '1-a', value: 'v', outcome: 'unknown' },
+      { kind: 'read', revision: '2-b', readValue: 'v' },
+    ]
     expect(findings(['1-a', '3-c'], [...unsure, { kind: 'delete', parent: '2-b', revision: '3-c' }, { kind: 'read' }])).to.deep.equal([])
   })
 
