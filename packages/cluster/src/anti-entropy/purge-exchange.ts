@@ -8,10 +8,10 @@
  * A purge that was recorded on the peer in the meantime is caught at the other end, which leaves out revisions that
  * their sender should not have any more (`StoreRevisionsRequest`).
  */
-import type { CallContext, PurgeRow, ReplicaInfo, ShardReplica } from '@sectional/core'
+import type { CallContext, PurgeReplica, PurgeRow, ReplicaInfo } from '@sectional/core'
 
 /** A replica, and the life of it that takes part: it is refused to another one (`CallContext.history`). */
-export interface ExchangingReplica { readonly replica: ShardReplica; readonly info: ReplicaInfo }
+export interface ExchangingReplica { readonly replica: PurgeReplica; readonly info: ReplicaInfo }
 
 /** The calls of a pass on one of its ends are for the life whose `info` the pass has read. */
 export function boundCall(call: CallContext, { history }: ReplicaInfo): CallContext {

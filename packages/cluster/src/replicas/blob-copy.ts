@@ -1,6 +1,6 @@
 /** Content of attachments on its way from one replica to another. */
 import { ReplicaError } from '@sectional/core'
-import type { AttachmentRecord, CallContext, ShardReplica } from '@sectional/core'
+import type { AttachmentRecord, BlobReplica, CallContext } from '@sectional/core'
 import { asReplicaError } from './replica-failures.ts'
 
 type WithAttachments = { readonly attachments?: readonly AttachmentRecord[] }
@@ -12,8 +12,10 @@ export function namedBlobs(items: readonly WithAttachments[]): string[] {
   return [...hashes]
 }
 
-/** Copies one blob: a chunk at a time, however large it is. */
-export async function copyBlob(source: ShardReplica, target: ShardReplica, hash: string, call: CallContext): Promise<void> {
+/** Copies one blob, a chunk at a time. @throws ReplicaError of either end */
+export async function copyBlob(
+  source: BlobReplica, target: BlobReplica, hash: string, call: CallContext,
+): Promise<void> {
   const written = await target.writeBlob(source.readBlob({ hash, span: null }, call), call)
   if (written.hash !== hash) throw new ReplicaError('damaged_blob', `the blob ${hash} arrived as ${written.hash}`)
 }
@@ -24,7 +26,7 @@ export async function copyBlob(source: ShardReplica, target: ShardReplica, hash:
  * @returns the revisions whose blobs the target has now; the others' are not on the source
  */
 export async function bringBlobs<Item extends WithAttachments>(
-  source: ShardReplica, target: ShardReplica, items: readonly Item[], call: CallContext,
+  source: BlobReplica, target: BlobReplica, items: readonly Item[], call: CallContext,
 ): Promise<readonly Item[]> {
   const hashes = namedBlobs(items)
   if (hashes.length === 0) return items
