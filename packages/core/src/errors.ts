@@ -1,6 +1,7 @@
 /**
- * The one registry of errors that a client can see: name, HTTP status and default reason (api.md A0.4).
- * Rendered in one place (`http/error-rendering`). Per-document outcomes are values, not throws.
+ * The one registry of errors that a client can see: name, HTTP status and default reason
+ * (docs/reference/README.md#errors). Rendered in one place (`http/error-rendering`). Per-document outcomes are
+ * values, not throws.
  */
 
 interface ErrorEntry { readonly status: number; readonly error: string; readonly reason?: string }

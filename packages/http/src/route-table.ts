@@ -1,4 +1,7 @@
-/** Every path of the API (api.md A2), with the methods it has, who may use it, and what answers. */
+/**
+ * Every path of the API (docs/reference/README.md#endpoints), with the methods it has, who may use it, and what
+ * answers.
+ */
 import { ApiError } from '@sectional/core'
 import type { Routes } from './pipeline/dispatch.ts'
 import type { Access, Handler, Resource } from './pipeline/resource.ts'
@@ -182,7 +185,7 @@ function documentResources(): Readonly<Record<string, Resource>> {
   }
 }
 
-/** Endpoints of the specification that later versions bring. */
+/** Endpoints of CouchDB that this version does not have. */
 function laterDatabaseResources(): Readonly<Record<string, Resource>> {
   return {
     '/_find': missingFeature('find', 'member', 'POST', 'Find is'),

@@ -1,5 +1,5 @@
 /**
- * Every effect a node has, as one value (design.md section 8). Production code receives a `Runtime` and
+ * Every effect a node has, as one value (docs/architecture.md#packages). Production code receives a `Runtime` and
  * touches nothing else: no Date, timers, Math.random, node:fs, sockets or module-level state. A simulated
  * crash revokes the value: whoever still holds it can do nothing more.
  */

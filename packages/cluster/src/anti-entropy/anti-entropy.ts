@@ -1,6 +1,6 @@
 /**
- * Keeps the replicas of this node's shards equal to their peers' (api.md E3): pushes soon after writes, when a
- * peer comes up and on a slow clock; pulls after an absence; compares digests now and then.
+ * Keeps the replicas of this node's shards equal to their peers' (docs/architecture.md#anti-entropy): pushes soon
+ * after writes, when a peer comes up and on a slow clock; pulls after an absence; compares digests now and then.
  */
 import { shardKey, type PeerIdentity, type ShardId } from '@sectional/core'
 import type { Runtime, Timer } from '@sectional/runtime'

@@ -1,6 +1,6 @@
 /**
- * Purges travel before documents, and both ways (api.md E3): a replica that has applied its peer's purges has
- * nothing left to send that the peer has purged.
+ * Purges travel before documents, and both ways (packages/cluster/DESIGN.md#purges): a replica that has applied its
+ * peer's purges has nothing left to send that the peer has purged.
  *
  *     since = to.purgesSeen[from.history]
  *     from.scanPurges(since) -> to.purgeDocuments, with the checkpoint

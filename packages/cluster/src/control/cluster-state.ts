@@ -1,5 +1,5 @@
 /**
- * What the control plane holds (design.md section 1): the value that the replicated log builds. Plain JSON,
+ * What the control plane holds (docs/architecture.md#two-planes): the value that the replicated log builds. Plain JSON,
  * never changed in place: `apply` (state-machine.ts) gives a new value and shares what did not change.
  */
 import type { HashRange } from '@sectional/core'

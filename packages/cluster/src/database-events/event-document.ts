@@ -1,4 +1,7 @@
-/** The documents behind `_db_updates`: one for each kind of event of each database name (api.md A3.4, E6). */
+/**
+ * The documents behind `_db_updates`: one for each kind of event of each database name
+ * (docs/reference/changes.md#get-_db_updates).
+ */
 import { isJsonObject, parseJson, revisionHash } from '@sectional/core'
 import type { DocumentWrite, OpenedDocument } from '../contracts/coordinator.ts'
 

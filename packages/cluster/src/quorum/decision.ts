@@ -1,8 +1,8 @@
 /**
- * Who decides an edit (design.md section 4), without a network: the first replica in order that answers. Only the
- * first of the shard's map decides on what it has by itself. Another one, and one that declines because it is
- * catching up, is brought up to date for the documents at hand and then made to decide. So the decider does not
- * change while a replica catches up: two deciders at a time is what hides conflicts.
+ * Who decides an edit (docs/decisions/0003-one-decider.md), without a network: the first replica in order that
+ * answers. Only the first of the shard's map decides on what it has by itself. Another one, and one that declines
+ * because it is catching up, is brought up to date for the documents at hand and then made to decide. So the decider
+ * does not change while a replica catches up: two deciders at a time is what hides conflicts.
  */
 
 export interface Decision {

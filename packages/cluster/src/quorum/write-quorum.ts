@@ -1,6 +1,6 @@
 /**
  * When a write may be answered, without a network. Only durable copies on active replicas count; a failure
- * never ends the wait early (api.md B2).
+ * never ends the wait early (docs/reference/README.md#quorums).
  */
 import { quorumSize } from './read-quorum.ts'
 

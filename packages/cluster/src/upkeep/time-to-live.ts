@@ -1,4 +1,7 @@
-/** How long deleted documents are kept: `deleted_document_ttl` of `_auto_purge` (api.md A5.11). */
+/**
+ * How long deleted documents are kept: `deleted_document_ttl` of `_auto_purge`
+ * (docs/reference/purge-and-upkeep.md#get-put-db_auto_purge).
+ */
 
 const form = /^(\d{1,9})_(sec|second|min|minute|hour|day|week|mon|month|year)s?$/
 const secondMs = 1000

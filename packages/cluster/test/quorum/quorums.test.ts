@@ -13,7 +13,7 @@ function writeAfter(active: number, w: number | undefined, replies: string) {
   return writeVerdict([...replies].reduce((quorum, reply) => reply === '+' ? withDurable(quorum) : withFailedWrite(quorum), writeQuorum(active, w)))
 }
 
-/** The rules of api.md B2 said slowly. */
+/** The rules of docs/reference/README.md#quorums said slowly. */
 function dumbVerdict(active: number, asked: number, wanted: number | undefined, replies: string): 'waiting' | 'met' | 'short' | 'failed' {
   let needed = wanted
   if (needed === undefined) for (needed = 1; needed * 2 <= active; needed++);

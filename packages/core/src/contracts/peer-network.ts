@@ -1,6 +1,6 @@
 /**
  * How a node reaches its peers: declared here because `cluster` uses it and `rpc` implements it, and the
- * two never import each other (design.md section 3).
+ * two never import each other (docs/architecture.md#packages).
  */
 import type { CallContext, ShardId, ShardReplica } from './shard-replica.ts'
 

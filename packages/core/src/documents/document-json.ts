@@ -1,5 +1,6 @@
 /**
- * One document out of JSON: the body, and the members that start with an underscore (api.md A5.2).
+ * One document out of JSON: the body, and the members that start with an underscore
+ * (docs/reference/documents.md#special-members).
  *
  * The body is kept as bytes and never parsed again on the way back to a client, so it must say exactly what the
  * client said: it is the client's own text in canonical form (`canonical-json.ts`) without the special members.

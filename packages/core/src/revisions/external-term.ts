@@ -1,7 +1,8 @@
 /**
  * JSON in Erlang's external term format (https://www.erlang.org/doc/apps/erts/erl_ext_dist.html), written straight
- * from JSON bytes: what CouchDB hashes to name a revision (api.md B1). Objects are `{[{Name, Value}, ..]}` in
- * stored order, strings UTF-8 binaries, numbers with a point or an exponent doubles, others exact integers.
+ * from JSON bytes: what CouchDB hashes to name a revision (docs/reference/documents.md#revisions). Objects are
+ * `{[{Name, Value}, ..]}` in stored order, strings UTF-8 binaries, numbers with a point or an exponent doubles,
+ * others exact integers.
  */
 
 import { plainTextEnd } from '../json/json-bytes.ts'

@@ -26,8 +26,8 @@ const term = new ExternalTermWriter(4096)
 
 /**
  * Hash of the revision that an edit makes, equal to CouchDB's for the same edit: the MD5 of the Erlang term
- * `[Deleted, ParentGeneration, ParentHash, Body, Attachments]` (api.md B1). So the same edit made on two clusters
- * is one revision, and not a conflict, after replication.
+ * `[Deleted, ParentGeneration, ParentHash, Body, Attachments]` (docs/reference/documents.md#revisions). So the same
+ * edit made on two clusters is one revision, and not a conflict, after replication.
  *
  * @returns 32 lower-case hex digits
  * @throws ApiError `invalid_rev_format` when the parent is no revision; RangeError when the body is no JSON

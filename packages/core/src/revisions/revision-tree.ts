@@ -263,8 +263,8 @@ export class RevisionTree {
   }
 
   /**
-   * Whether an interactive edit may be made, and on what (api.md B1, F1): a named parent must be a live leaf;
-   * no parent creates the document or revives it on its winning tombstone.
+   * Whether an interactive edit may be made, and on what (docs/reference/documents.md#revisions): a named parent must
+   * be a live leaf; no parent creates the document or revives it on its winning tombstone.
    */
   decideEdit(parent: string | null, deleted: boolean): EditDecision {
     if (parent !== null) {

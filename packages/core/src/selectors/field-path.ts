@@ -1,4 +1,4 @@
-/** Paths of fields as selectors and projections name them (api.md A7.8). */
+/** Paths of fields as selectors and projections name them (docs/reference/changes.md#selectors). */
 import { Effort } from './effort.ts'
 import { SelectorError } from './selector-error.ts'
 

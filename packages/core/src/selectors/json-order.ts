@@ -1,4 +1,7 @@
-/** The order of JSON values (api.md B6): null, false, true, numbers, strings, arrays, objects. */
+/**
+ * The order of JSON values (docs/reference/changes.md#selectors): null, false, true, numbers, strings, arrays,
+ * objects.
+ */
 
 import type { Effort } from './effort.ts'
 

@@ -1,8 +1,8 @@
 import { fieldAt, type FieldPath } from './field-path.ts'
 
 /**
- * A document cut down to the fields at the paths; their nesting stays, a step into an array becomes a member
- * (api.md F6.1). Paths that lead nowhere are left out.
+ * A document cut down to the fields at the paths; their nesting stays, a step into an array becomes a member.
+ * Paths that lead nowhere are left out.
  */
 export function projectFields(document: unknown, paths: readonly FieldPath[]): Record<string, unknown> {
   const projected: Record<string, unknown> = {}

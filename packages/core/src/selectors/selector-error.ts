@@ -1,6 +1,9 @@
 export type SelectorErrorCode = 'invalid_selector' | 'invalid_selector_json' | 'invalid_operator' | 'not_supported' | 'bad_arg' | 'invalid_field_name'
 
-/** A selector that cannot be read; `code` and the message are what `_find` answers with status 400 (api.md A7.5, F6.1). */
+/**
+ * A selector that cannot be read; `code` and the message are what `_find` answers with status 400
+ * (https://docs.couchdb.org/en/stable/api/database/find.html).
+ */
 export class SelectorError extends Error {
   override readonly name = 'SelectorError'
   readonly code: SelectorErrorCode

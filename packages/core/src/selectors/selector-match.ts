@@ -6,7 +6,7 @@ import type { TestInTime } from './text-pattern.ts'
 
 export interface Matching {
   /**
-   * Order of strings, and which are equal. The specification's is ICU's root collation, which is not there yet: the default orders by
+   * Order of strings, and which are equal. CouchDB's is ICU's root collation, which is not there yet: the default orders by
    * bytes, so that case and accents sort unlike CouchDB's. `_id` always compares by bytes.
    */
   readonly compareStrings: CompareStrings

@@ -1,6 +1,6 @@
 /**
- * Selectors of `_find` and of the changes feed (api.md A7.5, B8, F6.1), read into a normal form: nested objects
- * become paths, several conditions an `and`, and negations stand at single conditions.
+ * Selectors of `_find` and of the changes feed (docs/reference/changes.md#selectors), read into a normal form: nested
+ * objects become paths, several conditions an `and`, and negations stand at single conditions.
  */
 import { isJsonObject } from '../json/json-text.ts'
 import { Effort } from './effort.ts'

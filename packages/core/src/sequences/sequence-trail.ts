@@ -1,7 +1,7 @@
 /**
- * Where a reader of one replica goes on at another, when the first is away and the reader's place says nothing of
- * the second (design.md section 4). The replica that goes on keeps the answer: while it pushed its changes to the
- * first one, it learned where each of them stands there.
+ * Where a reader of one replica goes on at another, when the first is away and the reader's place says nothing of the
+ * second (docs/reference/changes.md#since-tokens). The replica that goes on keeps the answer: while it pushed its
+ * changes to the first one, it learned where each of them stands there.
  *
  * A point says: who has read the peer's changes up to `theirs` needs none of the own ones up to `own`, because each
  * of those documents stands in the peer's log at `theirs` or before, with all revisions that this replica has; or

@@ -1,5 +1,5 @@
 /**
- * Since-tokens: a place in a database's changes, as a vector over its shards (design.md section 4, api.md B3).
+ * Since-tokens: a place in a database's changes, as a vector over its shards (docs/reference/changes.md#since-tokens).
  *
  *     token   N "-" base64url(bytes)      N: the sum of the highest sequence of each range, for people; ignored on the way in
  *     bytes   1, dictionary of nodes, varint parts, part.., CRC-32 of all before (big endian)

@@ -1,6 +1,6 @@
 /**
- * A bounded map from times to sequences (api.md A5.12): a new span every three hours, and older ones joined so that
- * they grow longer with age.
+ * A bounded map from times to sequences (docs/reference/purge-and-upkeep.md#get-db_time_seq): a new span every three
+ * hours, and older ones joined so that they grow longer with age.
  */
 import type { TimeSpan } from '../contracts/shard-replica.ts'
 

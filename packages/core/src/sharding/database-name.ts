@@ -6,7 +6,7 @@ export const NAME_SEGMENT_LENGTH_MAX = 238
 const LEGAL_NAME = /^[a-z][a-z0-9_$()+/-]*$/
 const SYSTEM_NAMES: ReadonlySet<string> = new Set(['_dbs', '_global_changes', '_metadata', '_nodes', '_replicator', '_users'])
 
-/** True for names that a database can have (api.md A5.1). */
+/** True for names that a database can have (docs/reference/databases.md). */
 export function isDatabaseName(name: string): boolean {
   return LEGAL_NAME.test(name) || SYSTEM_NAMES.has(name)
 }

@@ -1,4 +1,4 @@
-/** Which document ids a client may use (api.md A5.2, A5.10). */
+/** Which document ids a client may use (docs/reference/documents.md#ids). */
 import { ApiError } from '../errors.ts'
 
 export interface DocumentIdRules {

@@ -1,4 +1,4 @@
-/** The ring of document hashes and its ranges (api.md E1). */
+/** The ring of document hashes and its ranges (docs/reference/cluster-and-nodes.md#get-db_shards). */
 import { crc32 } from 'node:zlib'
 import type { HashRange } from '../contracts/shard-replica.ts'
 

@@ -14,7 +14,7 @@ describe('revision hash', () => {
     expect(revisionHash({ deleted: true, parent: '1-967a00dff5e02add41819138abb3284d', body: Buffer.from('{}') })).to.equal('eec205a9d413992850a6e32678485900')
   })
 
-  // Computed by an independent encoder, written in Python from the encoding rules of api.md B1.
+  // Computed by an independent encoder, written in Python from the rules of Erlang's external term format.
   const vectors: readonly (readonly [body: string, hash: string])[] = [
     ['{"a":1.0}', '8a159b695bf2bd957f1a435bfd6e1739'],
     ['{"list":[1,2,3],"mixed":[1,256],"empty":[],"nested":[[0,255],[-1]]}', '7f2f2515d51d5abcedf6aea91b75ac78'],

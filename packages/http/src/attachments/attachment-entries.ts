@@ -1,4 +1,4 @@
-/** `_attachments` of a document as a client writes it (api.md A5.14, F2). */
+/** `_attachments` of a document as a client writes it (docs/reference/attachments.md#attachments-in-a-document). */
 import { ApiError, isJsonObject, type JsonObject, type ParsedDocument } from '@sectional/core'
 
 export const defaultContentType = 'application/octet-stream'

@@ -1,4 +1,7 @@
-/** `_attachments` of a document as clients read it (api.md A5.14): stubs, Base64, or parts that follow. */
+/**
+ * `_attachments` of a document as clients read it (docs/reference/attachments.md#attachments-in-a-document): stubs,
+ * Base64, or parts that follow.
+ */
 import { asBuffer, parseRevision, type AttachmentRecord, type RevisionPath } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
 import type { JsonWriter } from '../messages/json-writer.ts'

@@ -4,7 +4,7 @@ import type { BlobSpan } from '@sectional/core'
 /** More ranges than this in one request get the whole. */
 const rangesMax = 9
 /**
- * The Range header of a request for `length` bytes (api.md A5.13).
+ * The Range header of a request for `length` bytes (docs/reference/attachments.md#get-dbidattachment).
  * @returns null where the whole is to be sent: no header, one that cannot be read, too many ranges, or everything
  * @throws ApiError `range_not_satisfiable`
  */

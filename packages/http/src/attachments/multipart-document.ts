@@ -1,4 +1,7 @@
-/** Documents as `multipart/related`, both ways (api.md A5.14): the JSON first, then the content of its attachments. */
+/**
+ * Documents as `multipart/related`, both ways (docs/reference/attachments.md#multipart-documents): the JSON first,
+ * then the content of its attachments.
+ */
 import { ApiError, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
 import { parseDocumentBody, requestChunks } from '../messages/body.ts'
 import type { RequestContext } from '../request/request-context.ts'

@@ -1,4 +1,7 @@
-/** The three forms in which `[admins]` holds a password (api.md A4.6), and how one is made and verified. */
+/**
+ * The three forms in which `[admins]` holds a password (docs/reference/security.md#authentication), and how one is
+ * made and verified.
+ */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '@sectional/core'
 import type { Machine, PasswordDigest, Random } from '@sectional/runtime'

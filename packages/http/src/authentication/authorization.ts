@@ -1,4 +1,7 @@
-/** Who may do what: the table of api.md A1. The rules that a route names are checked before its handler runs. */
+/**
+ * Who may do what: docs/reference/security.md#rights. The rules that a route names are checked before its handler
+ * runs.
+ */
 import { ApiError, isJsonObject } from '@sectional/core'
 import type { DatabaseRecord, DatabaseSecurity } from '@sectional/cluster'
 import type { User } from '../request/user.ts'

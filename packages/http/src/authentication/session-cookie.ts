@@ -1,7 +1,7 @@
 /**
- * The value of the session cookie, bit compatible with CouchDB (api.md A4.2): base64url of `{user}:{HEX_TIME}:{HMAC}`,
- * the HMAC in raw bytes, keyed with the secret followed by the user's salt. So a new password, which brings a new
- * salt, ends all sessions, and programs that know the secret can make cookies.
+ * The value of the session cookie, bit compatible with CouchDB (docs/reference/security.md#post-_session): base64url
+ * of `{user}:{HEX_TIME}:{HMAC}`, the HMAC in raw bytes, keyed with the secret followed by the user's salt. So a new
+ * password, which brings a new salt, ends all sessions, and programs that know the secret can make cookies.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError, formatHttpTime } from '@sectional/core'

@@ -1,7 +1,7 @@
 /**
  * What session cookies are signed with: `chttpd_auth/secret` of the node's configuration, or else the cluster's own
  * secret, made at the first login and kept in the control plane, so that a session holds on every node. After a
- * change the secret before it stays valid for the life of a session (api.md D30).
+ * change the secret before it stays valid for the life of a session.
  */
 import type { ControlPlane } from '@sectional/cluster'
 import type { Clock, Random } from '@sectional/runtime'

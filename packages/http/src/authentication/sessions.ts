@@ -1,4 +1,7 @@
-/** Sessions: who a cookie stands for, and the cookies that begin, renew and end one (api.md A4.2). */
+/**
+ * Sessions: who a cookie stands for, and the cookies that begin, renew and end one
+ * (docs/reference/security.md#post-_session).
+ */
 import type { Clock } from '@sectional/runtime'
 import type { Configuration } from '../settings/configuration.ts'
 import type { HttpOptions } from '../settings/http-options.ts'

@@ -1,4 +1,4 @@
-/** Which rows of a changes feed a client wants (api.md A5.9). */
+/** Which rows of a changes feed a client wants (docs/reference/changes.md#filters). */
 import { attachmentsMember } from '../attachments/attachment-view.ts'
 import {
   ApiError, isJsonObject, matchesSelector, parseFieldPaths, parseJson, parseSelector, readValue, SelectorError, SMALL_JSON_BYTES,

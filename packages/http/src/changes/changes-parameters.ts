@@ -1,4 +1,4 @@
-/** Parameters of `_changes` (api.md A5.9, F3). */
+/** Parameters of `_changes` (docs/reference/changes.md#get-post-db_changes). */
 import { ApiError, decodeSinceToken, type Since } from '@sectional/core'
 import { readInteger, type Query } from '../request/query.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -55,7 +55,7 @@ export function changesParameters(request: RequestContext, services: Services): 
 }
 
 /**
- * Parameters of `_db_updates` (api.md A3.4).
+ * Parameters of `_db_updates` (docs/reference/changes.md#get-_db_updates).
  * @throws ApiError `bad_request`
  */
 export function databaseUpdatesParameters(request: RequestContext, services: Services): ChangesParameters {

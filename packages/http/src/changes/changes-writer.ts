@@ -1,4 +1,4 @@
-/** A changes feed as text, in the framing of each kind (api.md A5.9, F3). */
+/** A changes feed as text, in the framing of each kind (docs/reference/changes.md#get-post-db_changes). */
 import type { Leaf, SplicedDocument } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 import type { DocumentWriter } from '../lists/list-writer.ts'

@@ -6,7 +6,7 @@ import type { Services } from '../services/services.ts'
 /** Version of the record format that CouchDB 3.5 reports. */
 const diskFormatVersion = 8
 
-/** Constant for the life of a database, as replicators require; the specification's value (api.md D5). */
+/** Constant for the life of a database, as replicators require (docs/reference/databases.md#get-db). */
 export const instanceStartTime = '0'
 
 /** The answer of `GET /{db}`, and a row's of `_dbs_info`. */

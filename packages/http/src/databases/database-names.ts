@@ -1,4 +1,4 @@
-/** The names that `_all_dbs` and `_dbs_info` select (api.md A3.1, F6.3). */
+/** The names that `_all_dbs` and `_dbs_info` select (docs/reference/server.md#get-_all_dbs). */
 import { ApiError, compareUtf8 } from '@sectional/core'
 import { nonNegativeInteger, strictBoolean, type Query } from '../request/query.ts'
 

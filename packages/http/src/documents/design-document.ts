@@ -1,4 +1,7 @@
-/** The shape of a design document (api.md A7.1), as far as it can be judged without running its functions. */
+/**
+ * The shape of a design document (docs/reference/documents.md#design-documents), as far as it can be judged without
+ * running its functions.
+ */
 import { ApiError, isJsonObject, parseJson, type JsonObject } from '@sectional/core'
 import type { DatabaseRecord } from '@sectional/cluster'
 

@@ -17,7 +17,7 @@ export function checkPlacedId(id: string, { database }: RequestContext): void {
   if (database.partitioned && !id.startsWith('_')) checkDocumentId(id, { partitioned: true })
 }
 
-/** The flags of api.md A5.4: active only with the exact text `true`. */
+/** The flags of docs/reference/documents.md#get-dbid: active only with the exact text `true`. */
 export interface ReadFlags extends AttachmentFlags {
   readonly revs: boolean
   readonly revsInfo: boolean
@@ -69,7 +69,10 @@ export interface ShownRevision {
 
 export interface ShownDocument { readonly json: Buffer; /** The answer carries more than the revision: no ETag. */ readonly hasMeta: boolean }
 
-/** The JSON of a revision, special members in the order of api.md A5.2; its attachments as stubs. */
+/**
+ * The JSON of a revision, special members in the order of docs/reference/documents.md#special-members; its
+ * attachments as stubs.
+ */
 export function showRevision(shown: ShownRevision, flags: ReadFlags): ShownDocument {
   return showWith(shown, flags, attachmentsText(shown, null, flags.encodingInfo))
 }

@@ -76,7 +76,7 @@ export function keepsRevision({ query }: RequestContext): boolean {
   return query.get('new_edits') === 'false'
 }
 
-/** Copies are written with the default quorum, whatever the request says (api.md A5.3). */
+/** Copies are written with the default quorum, whatever the request says (docs/reference/documents.md#copy-dbid). */
 export function writeQuorum({ method, query }: RequestContext): number | undefined {
   return method === 'COPY' ? undefined : query.quorum('w')
 }

@@ -1,4 +1,6 @@
-/** `multipart/mixed` and `multipart/related` answers whose parts are documents (api.md A5.4, A5.7). */
+/**
+ * `multipart/mixed` and `multipart/related` answers whose parts are documents (docs/reference/documents.md#get-dbid).
+ */
 import type { HttpBodyWriter } from '@sectional/runtime'
 import { relatedPieces, writePieces, type RelatedDocument } from '../attachments/multipart-document.ts'
 import { showRelated, type ReadFlags, type ShownRevision } from './document-reading.ts'

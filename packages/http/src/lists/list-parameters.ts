@@ -1,4 +1,7 @@
-/** Parameters of `_all_docs`, `_design_docs` and `_local_docs`, from the query string and the body (api.md A5.8). */
+/**
+ * Parameters of `_all_docs`, `_design_docs` and `_local_docs`, from the query string and the body
+ * (docs/reference/lists.md#parameters-of-lists).
+ */
 import { ApiError, isJsonObject, parseJson, type JsonObject } from '@sectional/core'
 import { nonNegativeInteger, strictBoolean, type Query } from '../request/query.ts'
 

@@ -1,5 +1,5 @@
 /**
- * Cross-origin requests of browsers (CORS, Fetch Standard 3.2; api.md A9.2, F6.3). Off unless
+ * Cross-origin requests of browsers (CORS, Fetch Standard 3.2; docs/reference/README.md#answers). Off unless
  * `chttpd/enable_cors` is true. An origin that is not allowed gets the plain answer.
  */
 import type { HttpHeaders } from '@sectional/runtime'

@@ -1,4 +1,4 @@
-/** Attachments under paths of their own (api.md A5.13). */
+/** Attachments under paths of their own (docs/reference/attachments.md). */
 import {
   ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type BlobSpan, type ParsedDocument,
 } from '@sectional/core'

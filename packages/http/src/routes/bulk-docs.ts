@@ -1,4 +1,4 @@
-/** `_bulk_docs`: many writes in one request, each with its own outcome (api.md A5.6). */
+/** `_bulk_docs`: many writes in one request, each with its own outcome (docs/reference/bulk.md#post-db_bulk_docs). */
 import { ApiError, formatRevision, mapBounded, readBulkDocuments, type AttachmentRecord, type BulkDocuments, type ParsedDocument } from '@sectional/core'
 import type { DatabaseRecord, DocumentWrite, ReplicatedWrite, WriteOutcome } from '@sectional/cluster'
 import { attachmentEntries } from '../attachments/attachment-entries.ts'
@@ -60,7 +60,7 @@ async function readBulk(request: RequestContext, services: Services): Promise<Bu
   })())
 }
 
-/** @throws ApiError when the document is too large, as when it cannot be parsed: then nothing is written (api.md F1) */
+/** @throws ApiError when the document is too large, as when it cannot be parsed: then nothing is written */
 function readItem(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): Item {
   const tooLarge = checkDocumentSize(id, document, services)
   if (tooLarge !== null) throw tooLarge

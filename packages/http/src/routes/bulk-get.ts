@@ -1,4 +1,4 @@
-/** `_bulk_get`: many revisions in one request, as JSON or multipart (api.md A5.7). */
+/** `_bulk_get`: many revisions in one request, as JSON or multipart (docs/reference/bulk.md#post-db_bulk_get). */
 import {
   ApiError, checkDocumentId, formatRevision, isJsonObject, openedRevisionBytes, parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
 } from '@sectional/core'

@@ -1,4 +1,7 @@
-/** `_db_updates`: the changes of the database in which events of databases are recorded (api.md A3.4). */
+/**
+ * `_db_updates`: the changes of the database in which events of databases are recorded
+ * (docs/reference/changes.md#get-_db_updates).
+ */
 import { ApiError } from '@sectional/core'
 import { parseEventId } from '@sectional/cluster'
 import type { ChangesFilter } from '../changes/changes-filter.ts'

@@ -1,4 +1,4 @@
-/** Browser form uploads: POST `multipart/form-data` to a document (api.md A5.3). */
+/** Browser form uploads: POST `multipart/form-data` to a document (docs/reference/documents.md#post-dbid). */
 import { ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
 import { checkAttachmentName, defaultContentType } from '../attachments/attachment-entries.ts'
 import { takeAttachment } from '../attachments/attachment-intake.ts'

@@ -1,4 +1,4 @@
-/** `_all_docs`, `_design_docs` and `_partition/{p}/_all_docs`, with `/queries` (api.md A5.8, A5.10). */
+/** `_all_docs`, `_design_docs` and `_partition/{p}/_all_docs`, with `/queries` (docs/reference/lists.md). */
 import { hash } from 'node:crypto'
 import { ApiError, checkPartition, type JsonObject, type Leaf, type SplicedDocument } from '@sectional/core'
 import type { DatabaseState, ListedDocument, OpenedDocument } from '@sectional/cluster'

@@ -1,4 +1,7 @@
-/** `_local` documents (api.md A5.5): revision `0-N`, last writer wins, no attachments, no history. */
+/**
+ * `_local` documents (docs/reference/local-documents.md): revision `0-N`, last writer wins, no attachments, no
+ * history.
+ */
 import { ApiError, checkDocumentId, spliceDocument } from '@sectional/core'
 import { readDocumentBody } from '../messages/body.ts'
 import { documentIdRules, keepsRevision, localPrefix, namedRevision, requireRevision, writeQuorum } from '../documents/document-writing.ts'

@@ -1,4 +1,4 @@
-/** `/_node/{name}/_config`: api.md A4.7, F6.3. */
+/** `/_node/{name}/_config`: docs/reference/cluster-and-nodes.md#get-_nodenode_config. */
 import { ApiError, parseExactly, parseJson } from '@sectional/core'
 import { hashAdminPassword, parseAdminHash } from '../authentication/admin-password.ts'
 import { readJsonBytes } from '../messages/body.ts'
@@ -27,7 +27,7 @@ export async function getConfigurationValue(request: RequestContext, services: S
   sendJson(request, services, 200, known(await ask(request, services, { action: 'get', section, key })))
 }
 
-/** Answers the previous value; for an administrator, the stored hash (api.md D11). */
+/** Answers the previous value; for an administrator, the stored hash. */
 export async function putConfigurationValue(request: RequestContext, services: Services): Promise<void> {
   const [, section, key] = request.params as [string, string, string]
   checkEditable(services, section, key)

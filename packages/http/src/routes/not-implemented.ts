@@ -1,4 +1,4 @@
-/** Endpoints that exist in the specification and not yet here: 501 and never a made-up answer. */
+/** Endpoints of CouchDB that this version does not have: 501 and never a made-up answer. */
 import { ApiError } from '@sectional/core'
 import type { Handler, Resource } from '../pipeline/resource.ts'
 

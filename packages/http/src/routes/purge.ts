@@ -1,4 +1,4 @@
-/** `_purge` and `_purged_infos` (api.md A5.11). */
+/** `_purge` and `_purged_infos` (docs/reference/purge-and-upkeep.md#post-db_purge). */
 import { ApiError, formatRevision, parseRevision } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'

@@ -1,4 +1,4 @@
-/** `/_session`: who the client is, login and logout with a cookie (api.md A4.2). */
+/** `/_session`: who the client is, login and logout with a cookie (docs/reference/security.md#get-_session). */
 import { ApiError, isJsonObject, parseJson } from '@sectional/core'
 import { readBody } from '../messages/body.ts'
 import { Query } from '../request/query.ts'

@@ -1,4 +1,4 @@
-/** `_compact`, the clean-up of indexes, `_time_seq` and `_partition/{p}` (api.md A5.10 to A5.12). */
+/** `_compact`, the clean-up of indexes, `_time_seq` and `_partition/{p}` (docs/reference/purge-and-upkeep.md). */
 import { ApiError, checkPartition, formatIsoTime, formatRange } from '@sectional/core'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { readBody, requireJsonType } from '../messages/body.ts'

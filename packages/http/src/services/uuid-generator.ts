@@ -7,7 +7,9 @@ const incrementMax = 4093
 /** The counter starts anew, with a new prefix, beyond this. */
 const counterMax = 0xfff000
 
-/** Identifiers of 32 hex digits by the algorithms that `uuids/algorithm` names (api.md A3.3). */
+/**
+ * Identifiers of 32 hex digits by the algorithms that `uuids/algorithm` names (docs/reference/server.md#get-_uuids).
+ */
 export class UuidGenerator {
   readonly #random: Random
   readonly #clock: Clock

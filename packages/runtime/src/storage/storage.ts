@@ -1,7 +1,8 @@
 /**
- * Ordered key-value stores with durable batches (design.md section 5). Values are bytes. Keys are well-formed text in the order of its
- * UTF-8 bytes, which crosses to LevelDB and back at a fraction of what a Buffer costs each (docs/decisions/0001-storage-layout.md).
- * `storage-level` is LevelDB on disk, `storage-memory` the double with simulated crashes; both run `storage-suite`.
+ * Ordered key-value stores with durable batches. Values are bytes. Keys are well-formed text in the order of its
+ * UTF-8 bytes, which crosses to LevelDB and back at a fraction of what a Buffer costs each
+ * (docs/decisions/0001-storage-layout.md). `storage-level` is LevelDB on disk, `storage-memory` the double with
+ * simulated crashes; both run `storage-suite`.
  */
 export interface Storage {
   /** Opens (or creates) the store of that name. Names are `[a-z0-9-]+`. One opener at a time. */

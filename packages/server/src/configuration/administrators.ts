@@ -1,4 +1,7 @@
-/** Server administrators (`[admins]`, api.md A4.6): nobody's password stays in plain text. */
+/**
+ * Server administrators (`[admins]`, docs/reference/security.md#authentication): nobody's password stays in plain
+ * text.
+ */
 import type { LiveConfiguration } from './live-configuration.ts'
 import { ConfigurationError } from './settings.ts'
 

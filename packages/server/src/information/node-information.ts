@@ -1,4 +1,7 @@
-/** What this node tells about itself (api.md A3.6): only what the process and its metrics really know. */
+/**
+ * What this node tells about itself (docs/reference/cluster-and-nodes.md): only what the process and its metrics
+ * really know.
+ */
 import { DatabaseMap, type ControlPlane, type RefillTask } from '@sectional/cluster'
 import type { JsonObject, NodeInformation } from '@sectional/http'
 import { formatRange } from '@sectional/core'

@@ -1,6 +1,6 @@
 /**
- * `/_node/{name}/_stats` (api.md A3.6): CouchDB's names where a metric of this node answers them, every metric below
- * `sectional`.
+ * `/_node/{name}/_stats` (docs/reference/cluster-and-nodes.md#get-_nodenode_stats): CouchDB's names where a metric of
+ * this node answers them, every metric below `sectional`.
  */
 import type { JsonObject, Statistic } from '@sectional/http'
 import type { MetricSample } from '@sectional/runtime'

@@ -1,6 +1,6 @@
 /**
  * Positions by id, those of one id in their order: so one call's rows stand in the changes log by id, as in
- * CouchDB (api.md F1), and LevelDB is given sorted keys.
+ * CouchDB, and LevelDB is given sorted keys.
  */
 export function inIdOrder(items: readonly { readonly id: string }[]): number[] {
   const order = items.map((_, index) => index)

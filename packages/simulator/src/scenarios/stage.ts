@@ -6,7 +6,7 @@ const pollMs = 100
 /** An anti-entropy pass that failed is tried again by a slow clock, after up to 75 s. */
 const eventuallyMsMax = 150_000
 const readyMsMax = 60_000
-/** design.md section 1 */
+/** docs/architecture.md#two-planes */
 const votersMax = 5
 
 export interface ReplicaReport {

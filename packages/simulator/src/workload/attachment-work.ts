@@ -30,7 +30,7 @@ export async function detach(session: ClientSession, database: string, id: strin
   if (parent === undefined) return
   const name = session.dice.pick(names)
   const target = `/${database}/${id}/${name}?rev=${parent}${session.quorum('&')}`
-  // A quorum that is missed goes unsaid here: 200 all the same (api.md A5.13).
+  // A quorum that is missed goes unsaid here: 200 all the same (docs/reference/attachments.md#delete-dbidattachment).
   const read = (answer: Answer): Reading => answer.status === 200 ? { ...readWritten(answer), outcome: 'accepted' } : readWritten(answer)
   const [operation] = await session.ask(database, 'DELETE', target, {}, [{ kind: 'detach', id, parent, attachments: { inherits: true, contents: { [name]: null } }, read }])
   if (operation!.status !== 404) session.remember(operation!)
