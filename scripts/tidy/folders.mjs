@@ -51,6 +51,14 @@ export const folders = {
     'rebuild': ['directory', 'engine', 'reading', 'records', 'scrub'],
     '.': ['blobs', 'calls', 'compaction', 'directory', 'engine', 'reading', 'rebuild', 'records', 'scrub', 'writing'],
   },
+  rpc: {
+    'schema': [],
+    'frame': ['schema'],
+    'link': ['frame', 'schema'],
+    'shard': ['link', 'schema'],
+    'control': ['link', 'schema'],
+    '.': ['control', 'frame', 'link', 'schema', 'shard'],
+  },
   cluster: {
     'quorum': [],
     'consensus': ['quorum'],

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { FrameDecoder, FrameEncoder, frameOverheadBytes } from '../src/frame/frame-codec.ts'
-import type { OutgoingMessage, RawMessage } from '../src/frame/frame-codec.ts'
-import { ProtocolError } from '../src/schema/schema.ts'
+import { FrameDecoder, FrameEncoder, frameOverheadBytes } from '../../src/frame/frame-codec.ts'
+import type { OutgoingMessage, RawMessage } from '../../src/frame/frame-codec.ts'
+import { ProtocolError } from '../../src/schema/schema.ts'
 
 const key = '01'.repeat(32)
 const limits = { frameBytes: 256, maxMessageBytes: 2000 }

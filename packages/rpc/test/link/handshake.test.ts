@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { SeededRandom } from '@sectional/runtime'
-import { DialingHandshake, ListeningHandshake } from '../src/link/handshake.ts'
-import type { Established, HandshakeMachine, HandshakeOptions, HandshakeStep, LinkIdentity } from '../src/link/handshake.ts'
-import { handshakeType, welcomeCoreType } from '../src/schema/schema.ts'
+import { DialingHandshake, ListeningHandshake } from '../../src/link/handshake.ts'
+import type { Established, HandshakeMachine, HandshakeOptions, HandshakeStep, LinkIdentity } from '../../src/link/handshake.ts'
+import { handshakeType, welcomeCoreType } from '../../src/schema/schema.ts'
 import { checkClusterSecret } from '@sectional/rpc'
-import { secret } from './test-node.ts'
+import { secret } from '../test-node.ts'
 
 const random = new SeededRandom(1)
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { noRivals, ReplicaError } from '@sectional/core'
 import type { CallContext, DocumentRow, RaftMessage, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { decodeRaft } from '../src/control/raft-codec.ts'
-import { PayloadReader } from '../src/schema/payload.ts'
-import { messageHeaderType } from '../src/schema/schema.ts'
-import { context, failure, shard, logged, TestWorld } from './test-node.ts'
-import type { TestNode } from './test-node.ts'
+import { decodeRaft } from '../../src/control/raft-codec.ts'
+import { PayloadReader } from '../../src/schema/payload.ts'
+import { messageHeaderType } from '../../src/schema/schema.ts'
+import { context, failure, shard, logged, TestWorld } from '../test-node.ts'
+import type { TestNode } from '../test-node.ts'
 
 const lookup = { id: 'doc', body: true, tree: false }
 const scan = { descending: false, body: true, leaves: false }

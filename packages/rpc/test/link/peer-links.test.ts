@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { handshakeType } from '../src/schema/schema.ts'
-import { context, failure, logged, shard, TestWorld } from './test-node.ts'
+import { handshakeType } from '../../src/schema/schema.ts'
+import { context, failure, logged, shard, TestWorld } from '../test-node.ts'
 
 const patience = { timeoutMs: 1000 }
 

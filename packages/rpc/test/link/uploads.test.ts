@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { ReplicaError } from '@sectional/core'
 import type { CallContext, ShardReplica, WrittenBlob } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { context, failure, TestWorld } from './test-node.ts'
+import { context, failure, TestWorld } from '../test-node.ts'
 
 const hash = 'cd'.repeat(32)
 

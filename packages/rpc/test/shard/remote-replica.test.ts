@@ -1,6 +1,6 @@
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { shardReplicaSuite } from '@sectional/core/shard-replica-suite'
-import { TestWorld } from './test-node.ts'
+import { TestWorld } from '../test-node.ts'
 
 shardReplicaSuite('remote, over a link in memory', async () => {
   const world = new TestWorld()
