@@ -5,6 +5,6 @@ import { embedSchema } from '../../proto/embed.ts'
 describe('the embedded schema', () => {
   it('is what proto/embed.ts makes of the .proto files', () => {
     const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
-    assert.equal(read('../../src/schema/schema-text.ts'), embedSchema(file => read(`../proto/${file}`)))
+    assert.equal(read('../../src/schema/schema-text.ts'), embedSchema(file => read(`../../proto/${file}`)))
   })
 })
