@@ -8,7 +8,7 @@ export const groupBytesMax = 4 * 1024 * 1024
 export const queuedOperationsMax = 128 * 1024
 export const queuedBytesMax = 64 * 1024 * 1024
 
-/** What one durable batch writes: `values[i]` belongs to `keys[i]`, null deletes. */
+/** What one batch writes: `values[i]` belongs to `keys[i]`, null deletes. */
 export interface BatchOperations {
   readonly keys: readonly string[]
   readonly values: readonly (Uint8Array | null)[]
@@ -68,7 +68,7 @@ class WriteGroup implements WriteBatch, BatchOperations {
 }
 
 /**
- * A store that writes in groups: what is asked for while one durable batch is in flight goes out together as
+ * A store that writes in groups: what is asked for while one batch is in flight goes out together as
  * the next. Implementations give the methods that begin with an underscore; those need not check arguments
  * or whether the store is open, and may reject with anything that `_toStorageError` understands.
  */
@@ -96,8 +96,8 @@ export abstract class GroupCommitStore implements Store {
 
   protected abstract _getSync(key: string): Uint8Array | undefined
   protected abstract _getMany(keys: readonly string[]): Promise<(Uint8Array | undefined)[]>
-  /** Atomic; durable when it resolves. Never called while another one is in flight. */
-  protected abstract _writeDurable(operations: BatchOperations): Promise<void>
+  /** Atomic; durable when it resolves, where the store is synced. Never called while another one is in flight. */
+  protected abstract _writeBatch(operations: BatchOperations): Promise<void>
   protected abstract _iterate(range: Range, options: IterateOptions): StoreIterator
   protected abstract _clear(range: Range): Promise<void>
   protected abstract _approximateSize(range: Range): Promise<number>
@@ -241,7 +241,7 @@ export abstract class GroupCommitStore implements Store {
         await this._recover()
         this.#mustRecover = false
       }
-      if (group.keys.length > 0) await this._writeDurable(group)
+      if (group.keys.length > 0) await this._writeBatch(group)
       return undefined
     } catch (error) {
       this.#mustRecover = true

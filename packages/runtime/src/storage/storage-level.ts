@@ -7,6 +7,7 @@ import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations, GroupObserver } from './group-commit-store.ts'
 import { GroupedReads } from './grouped-reads.ts'
 import { checkLogs } from './level/level-check.ts'
+import { assertNotOpen, cutLogs } from './level/level-cut.ts'
 import { checkTables } from './level/level-tables.ts'
 import { DamageNote } from './level/damage-note.ts'
 import { encodeNumber, readNumber, Watermark } from './level/watermark.ts'
@@ -62,7 +63,8 @@ export class LevelStorage implements Storage {
 }
 
 async function openStore(name: string, location: string, options: StoreOptions, observer: GroupObserver | undefined): Promise<LevelStore> {
-  const { writeBufferBytes = defaultBufferBytes, cacheBytes = defaultBufferBytes, onDamage = 'refuse', watermarkMs = defaultWatermarkMs } = options
+  if (options.synced === false) return await openUnsynced(name, location, options, observer)
+  const { onDamage = 'refuse', watermarkMs = defaultWatermarkMs } = options
   const note = await DamageNote.read(join(location, 'DAMAGED'))
   const wasNoted = note.findings.length > 0
   const handle = async (findings: readonly string[]): Promise<void> => {
@@ -73,14 +75,7 @@ async function openStore(name: string, location: string, options: StoreOptions, 
   // A key that cannot be found must not be taken for one that was never written.
   if (onDamage === 'refuse') await handle((await checkTables(location, true)).map(({ file }) => `a checksum in the table ${file} differs`))
   // Opens itself, so it must not be made earlier.
-  const db: Level = new ClassicLevel(location, {
-    keyEncoding: 'utf8',
-    valueEncoding: 'view',
-    writeBufferSize: writeBufferBytes,
-    cacheSize: cacheBytes,
-    maxOpenFiles: openFilesMax,
-    maxFileSize: tableBytes,
-  })
+  const db = makeLevel(location, options)
   try {
     await db.open()
   } catch (error) {
@@ -93,49 +88,76 @@ async function openStore(name: string, location: string, options: StoreOptions, 
     const number = readNumber(db.getSync(watermarkKey))
     await handle(checkWatermark(number, await WatermarkFile.read(path)))
     const watermark = await Watermark.open(path, number, watermarkMs)
-    return new LevelStore(name, db, { note, watermark, writeBufferBytes, observer })
+    return new LevelStore(name, db, { durability: { note, watermark }, ...options, observer })
   } catch (error) {
     await db.close()
     throw error
   }
 }
 
+async function openUnsynced(
+  name: string, location: string, options: StoreOptions, observer: GroupObserver | undefined,
+): Promise<LevelStore> {
+  await assertNotOpen(location)
+  await cutLogs(location)
+  const db = makeLevel(location, options)
+  await db.open()
+  return new LevelStore(name, db, { ...options, observer })
+}
+
+function makeLevel(location: string, { writeBufferBytes, cacheBytes }: StoreOptions): Level {
+  return new ClassicLevel(location, {
+    keyEncoding: 'utf8',
+    valueEncoding: 'view',
+    writeBufferSize: writeBufferBytes ?? defaultBufferBytes,
+    cacheSize: cacheBytes ?? defaultBufferBytes,
+    maxOpenFiles: openFilesMax,
+    maxFileSize: tableBytes,
+  })
+}
+
+/** How a store whose writes are synced knows that none of them is missing. */
+interface Durability { readonly note: DamageNote; readonly watermark: Watermark }
+
 interface LevelStoreParts {
-  readonly note: DamageNote
-  readonly watermark: Watermark
-  readonly writeBufferBytes: number
+  /** Absent: writes are not synced. */
+  readonly durability?: Durability
+  readonly writeBufferBytes?: number
   readonly observer: GroupObserver | undefined
 }
 
 class LevelStore extends GroupCommitStore {
   readonly #db: Level
   readonly #reads: GroupedReads
-  readonly #note: DamageNote
-  readonly #watermark: Watermark
+  readonly #durability: Durability | undefined
   readonly #writeBufferBytes: number
   /** Why the database is not open although the store is. */
   #recovery: StorageError | undefined
 
-  constructor(name: string, db: Level, { note, watermark, writeBufferBytes, observer }: LevelStoreParts) {
+  constructor(name: string, db: Level, { durability, writeBufferBytes = defaultBufferBytes, observer }: LevelStoreParts) {
     super(name, setImmediate, observer)
     this.#db = db
     this.#reads = new GroupedReads(keys => db.getMany(keys))
-    this.#note = note
-    this.#watermark = watermark
+    this.#durability = durability
     this.#writeBufferBytes = writeBufferBytes
-    watermark.onDue = () => { this.write(batch => batch.delete(idleKey)).catch(() => { /* the next write tries again */ }) }
+    if (durability === undefined) return
+    durability.watermark.onDue = () => {
+      this.write(batch => batch.delete(idleKey)).catch(() => { /* the next write tries again */ })
+    }
   }
 
   override get damage(): readonly string[] {
-    return this.#note.findings
+    return this.#durability?.note.findings ?? []
   }
 
   protected override async _forgetDamage(): Promise<void> {
+    if (this.#durability === undefined) return
+    const { note, watermark } = this.#durability
     // A watermark of what is gone would be met at the next opening again.
-    this.#watermark.demand()
+    watermark.demand()
     await this.write(batch => batch.delete(idleKey))
-    await this.#watermark.settled()
-    await this.#note.remove()
+    await watermark.settled()
+    await note.remove()
   }
 
   protected override async _checkFiles(contents: boolean, rest: () => Promise<void>): Promise<readonly Range[]> {
@@ -151,7 +173,7 @@ class LevelStore extends GroupCommitStore {
     return this.#reads.getMany(keys)
   }
 
-  protected override async _writeDurable(operations: BatchOperations): Promise<void> {
+  protected override async _writeBatch(operations: BatchOperations): Promise<void> {
     const { keys, values } = operations
     const batch = this.#db.batch()
     for (let index = 0; index < keys.length; index++) {
@@ -160,10 +182,12 @@ class LevelStore extends GroupCommitStore {
       else batch.put(keys[index]!, value)
     }
     operations.release()
-    const mark = this.#watermark.next()
+    if (this.#durability === undefined) return await batch.write({ sync: false })
+    const { watermark } = this.#durability
+    const mark = watermark.next()
     if (mark !== undefined) batch.put(watermarkKey, encodeNumber(mark))
     await batch.write({ sync: true })
-    await this.#watermark.written(mark)
+    await watermark.written(mark)
   }
 
   protected override _iterate(range: Range, { reverse = false, limit = -1, values = true }: IterateOptions): StoreIterator {
@@ -176,7 +200,7 @@ class LevelStore extends GroupCommitStore {
    */
   protected override async _clear({ gte, lt }: Range): Promise<void> {
     await this.#db.clear({ gte, lt })
-    await this.#db.compactRange(gte, gte)
+    if (this.#durability !== undefined) await this.#db.compactRange(gte, gte)
   }
 
   protected override _approximateSize({ gte, lt }: Range): Promise<number> {
@@ -188,17 +212,21 @@ class LevelStore extends GroupCommitStore {
   }
 
   protected override async _close(): Promise<void> {
+    if (this.#durability !== undefined) await this.#coverLast(this.#durability.watermark)
+    await this.#db.close()
+  }
+
+  async #coverLast(watermark: Watermark): Promise<void> {
     try {
-      const mark = this.#db.status === 'open' ? this.#watermark.last() : undefined
+      const mark = this.#db.status === 'open' ? watermark.last() : undefined
       if (mark !== undefined) {
         await this.#db.batch().put(watermarkKey, encodeNumber(mark)).write({ sync: true })
-        await this.#watermark.written(mark)
+        await watermark.written(mark)
       }
-      await this.#watermark.close()
+      await watermark.close()
     } catch {
-      // On a disk that is full or fails the last moments are not covered; everything that was acknowledged is durable all the same.
+      // The disk is full or fails. What was acknowledged is durable; whether it goes missing later cannot be noticed.
     }
-    await this.#db.close()
   }
 
   /**

@@ -26,7 +26,14 @@ export interface DiskFaults {
   readonly failRead?: (store: string) => 'io' | 'corrupt' | undefined
   /** At a crash: whether the batch in flight reached the disk (wholly) nevertheless. Absent: it is lost. */
   readonly keepUnsynced?: (store: string) => boolean
+  /**
+   * At a crash: how many of the newest `batches` of a store that is opened with `synced: false` are lost. Absent: all.
+   */
+  readonly loseNewest?: (store: string, batches: number) => number
 }
+
+/** Batches of a store that is not synced which a crash can lose; older ones are in tables, which LevelDB syncs. */
+const unsyncedBatchesMax = 100
 
 /** What survives a crash: the synced contents of every store, and who has which open. */
 export class MemoryDisk {
@@ -124,15 +131,19 @@ export class MemoryDisk {
   }
 
   /** @internal */
-  attach(name: string, { onDamage = 'refuse', watermarkMs = defaultWatermarkMs }: StoreOptions): MemoryStore {
+  attach(name: string, options: StoreOptions): MemoryStore {
+    const { onDamage = 'refuse', watermarkMs = defaultWatermarkMs, synced = true } = options
     if (this.#openers.has(name)) throw new StorageError('locked', `the store ${name} is open already: close it first`)
     let data = this.#stores.get(name)
     if (data === undefined) this.#stores.set(name, data = new SortedMap())
     const damage = this.damageOf(name)
-    if (damage.length > 0 && onDamage === 'refuse') throw new StorageError('corrupt', `the store ${name} is damaged: ${damage.join('; ')}`)
+    if (synced && damage.length > 0 && onDamage === 'refuse') {
+      throw new StorageError('corrupt', `the store ${name} is damaged: ${damage.join('; ')}`)
+    }
     // What was in the log before goes into tables now.
     if (this.#journalBatches > 0) this.#journals.set(name, new WriteJournal(data, this.#journalBatches))
-    const store = new MemoryStore(name, data, this, this.#clock, watermarkMs)
+    const unsynced = synced ? undefined : new WriteJournal(data, unsyncedBatchesMax)
+    const store = new MemoryStore({ name, data, disk: this, clock: this.#clock, watermarkMs, unsynced })
     this.#openers.set(name, store)
     return store
   }
@@ -173,18 +184,30 @@ export class MemoryStorage implements Storage {
   }
 }
 
+interface MemoryStoreParts {
+  readonly name: string
+  readonly data: SortedMap
+  readonly disk: MemoryDisk
+  readonly clock: Clock | undefined
+  readonly watermarkMs: number
+  /** What a crash can take back; absent: the store is synced. */
+  readonly unsynced: WriteJournal | undefined
+}
+
 class MemoryStore extends GroupCommitStore {
   readonly #data: SortedMap
   readonly #disk: MemoryDisk
   readonly #clock: Clock | undefined
   readonly #watermarkMs: number
+  readonly #unsynced: WriteJournal | undefined
   #crashed = false
   readonly #pauses = new Set<() => void>()
   /** The batch that is not synced yet. */
   #inFlight: { readonly operations: BatchOperations; readonly settle: (error?: StorageError) => void } | undefined
 
-  constructor(name: string, data: SortedMap, disk: MemoryDisk, clock: Clock | undefined, watermarkMs: number) {
+  constructor({ name, data, disk, clock, watermarkMs, unsynced }: MemoryStoreParts) {
     super(name, queueMicrotask)
+    this.#unsynced = unsynced
     this.#data = data
     this.#disk = disk
     this.#clock = clock
@@ -192,7 +215,7 @@ class MemoryStore extends GroupCommitStore {
   }
 
   override get damage(): readonly string[] {
-    return this.#disk.damageOf(this.name)
+    return this.#unsynced === undefined ? this.#disk.damageOf(this.name) : []
   }
 
   protected override async _forgetDamage(): Promise<void> {
@@ -212,10 +235,16 @@ class MemoryStore extends GroupCommitStore {
     const error = new StorageError('closed', `the store ${this.name} was revoked`)
     const lost = this.#inFlight
     if (lost !== undefined && this.#disk.faults.keepUnsynced?.(this.name) === true) this.#apply(lost.operations, false)
+    this.#loseNewest()
     this.abandon(error)
     lost?.settle(error)
     for (const end of [...this.#pauses]) end()
     this.#disk.detach(this.name, this)
+  }
+
+  #loseNewest(): void {
+    const { length } = this.#unsynced ?? []
+    if (length > 0) this.#unsynced!.loseNewest(this.#disk.faults.loseNewest?.(this.name, length) ?? length)
   }
 
   protected override _getSync(key: string): Uint8Array | undefined {
@@ -228,10 +257,10 @@ class MemoryStore extends GroupCommitStore {
     return keys.map(key => this.#data.get(key))
   }
 
-  protected override async _writeDurable(operations: BatchOperations): Promise<void> {
+  protected override async _writeBatch(operations: BatchOperations): Promise<void> {
     this.#assertAlive()
     const failure = this.#disk.faults.failWrite?.(this.name)
-    const delayMs = this.#disk.faults.syncDelayMs?.(this.name) ?? 0
+    const delayMs = this.#unsynced === undefined ? this.#disk.faults.syncDelayMs?.(this.name) ?? 0 : 0
     await new Promise<void>((resolve, reject) => {
       const settle = (error?: StorageError): void => {
         this.#inFlight = undefined
@@ -265,11 +294,16 @@ class MemoryStore extends GroupCommitStore {
     const keys = Array.from(this.#data.snapshot().ascending(range.gte, range.lt), ([key]) => key)
     const pauseMs = keys.length > 1 ? this.#disk.faults.clearPauseMs?.(this.name) ?? 0 : 0
     const first = pauseMs > 0 ? keys.length >> 1 : keys.length
-    for (const key of keys.slice(0, first)) this.#data.delete(key)
+    this.#deleteAll(keys.slice(0, first))
     if (first === keys.length) return
     await this.#pause(pauseMs)
     this.#assertAlive()
-    for (const key of keys.slice(first)) this.#data.delete(key)
+    this.#deleteAll(keys.slice(first))
+  }
+
+  #deleteAll(keys: readonly string[]): void {
+    this.#unsynced?.add({ keys }, this.#now(), false)
+    for (const key of keys) this.#data.delete(key)
   }
 
   /** Ends early at a crash. */
@@ -317,6 +351,7 @@ class MemoryStore extends GroupCommitStore {
   #apply(operations: BatchOperations, covered: boolean): void {
     const { keys, values } = operations
     this.#disk.journal(this.name)?.add(operations, this.#now(), covered)
+    this.#unsynced?.add(operations, this.#now(), false)
     for (const [index, key] of keys.entries()) {
       const value = values[index] ?? null
       if (value === null) this.#data.delete(key)

@@ -18,11 +18,13 @@ const everything: Range = { gte: '', lt: lastKey }
 /** The storage under test, and one store of it that is open. */
 class Fixture {
   readonly #options: StorageSuiteOptions
+  readonly #storeOptions: StoreOptions
   #storage: Storage | undefined
   #store: Store | undefined
 
-  constructor(options: StorageSuiteOptions) {
+  constructor(options: StorageSuiteOptions, storeOptions: StoreOptions) {
     this.#options = options
+    this.#storeOptions = storeOptions
   }
 
   get storage(): Storage {
@@ -37,7 +39,7 @@ class Fixture {
 
   async setUp(): Promise<void> {
     this.#storage = await this.#options.create()
-    this.#store = await this.#storage.open('documents')
+    this.#store = await this.#storage.open('documents', this.#storeOptions)
   }
 
   async tearDown(): Promise<void> {
@@ -47,7 +49,7 @@ class Fixture {
 
   async reopen(options?: StoreOptions): Promise<void> {
     await this.store.close()
-    this.#store = await this.storage.open('documents', options)
+    this.#store = await this.storage.open('documents', { ...this.#storeOptions, ...options })
   }
 
   loseLastWrite(): Promise<void> {
@@ -67,19 +69,28 @@ class Fixture {
 
 export function storageSuite(name: string, options: StorageSuiteOptions): void {
   describe(`${name} as a storage`, () => {
-    const fixture = new Fixture(options)
-    beforeEach(() => fixture.setUp())
-    afterEach(() => fixture.tearDown())
-    describe('point reads', () => pointReads(fixture))
-    describe('writes', () => writes(fixture))
-    describe('group commit', () => groupCommit(fixture))
-    describe('closing', () => closing(fixture))
-    describe('iteration', () => iteration(fixture))
-    describe('iterators', () => iterators(fixture))
-    describe('ranges', () => ranges(fixture))
+    const fixture = new Fixture(options, {})
+    storeCases(fixture)
     describe('names', () => names(fixture))
     describe('damage', () => damage(fixture))
   })
+  describe(`${name} as a storage whose writes are not synced`, () => {
+    const fixture = new Fixture(options, { synced: false })
+    storeCases(fixture)
+    describe('missing batches', () => missingBatches(fixture))
+  })
+}
+
+function storeCases(fixture: Fixture): void {
+  beforeEach(() => fixture.setUp())
+  afterEach(() => fixture.tearDown())
+  describe('point reads', () => pointReads(fixture))
+  describe('writes', () => writes(fixture))
+  describe('group commit', () => groupCommit(fixture))
+  describe('closing', () => closing(fixture))
+  describe('iteration', () => iteration(fixture))
+  describe('iterators', () => iterators(fixture))
+  describe('ranges', () => ranges(fixture))
 }
 
 function pointReads(fixture: Fixture): void {
@@ -105,6 +116,15 @@ function pointReads(fixture: Fixture): void {
     for (const key of keys) assert.equal(Buffer.compare(fixture.store.getSync(key) as Uint8Array, every), 0)
     const sorted = keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
     assert.deepEqual((await fixture.store.iterate({ gte: 'k', lt: 'l' }).next(1000)).map(([key]) => key), sorted)
+  })
+
+  it('keep keys that stand for bytes, a character for each, in the order of the bytes', async () => {
+    const some = [0, 1, 0x7f, 0x80, 0xff]
+    const keys = Array.from({ length: 256 }, (_, first) => some.map(second => Buffer.from([first, second]))).flat()
+    await fixture.store.write(batch => { for (const key of keys) batch.put(key.toString('latin1'), key) })
+    const found = await fixture.store.iterate(everything).next(2000)
+    assert.deepEqual(found.map(([key]) => Buffer.from(key, 'latin1')), keys)
+    assert.deepEqual(found.map(([, value]) => Buffer.from(value)), keys)
   })
 
   it('take values that are views into larger buffers', async () => {
@@ -310,6 +330,29 @@ function damage(fixture: Fixture): void {
     await fixture.puts([['c', '3']])
     await fixture.reopen()
     assert.deepEqual(await fixture.list(), ['a=1', 'c=3'])
+  })
+}
+
+function missingBatches(fixture: Fixture): void {
+  it('at the end are no damage: what was before them is there, and writes go on', async () => {
+    await fixture.puts([['a', '1']])
+    await fixture.puts([['b', '2']])
+    await fixture.store.close()
+    await fixture.loseLastWrite()
+    await fixture.reopen()
+    assert.deepEqual([await fixture.list(), fixture.store.damage], [['a=1'], []])
+    await fixture.puts([['c', '3']])
+    await fixture.store.forgetDamage()
+    await fixture.reopen()
+    assert.deepEqual(await fixture.list(), ['a=1', 'c=3'])
+  })
+
+  it('are not made by an opening that is refused because the store is open', async () => {
+    await fixture.puts([['a', '1']])
+    assert.equal(await outcome(fixture.storage.open('documents', { synced: false })), 'locked')
+    await fixture.puts([['b', '2']])
+    await fixture.reopen()
+    assert.deepEqual(await fixture.list(), ['a=1', 'b=2'])
   })
 }
 

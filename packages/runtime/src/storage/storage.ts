@@ -1,8 +1,9 @@
 /**
- * Ordered key-value stores with durable batches. Values are bytes. Keys are well-formed text in the order of its
- * UTF-8 bytes, which crosses to LevelDB and back at a fraction of what a Buffer costs each
- * (docs/decisions/0001-storage-layout.md). `storage-level` is LevelDB on disk, `storage-memory` the double with
- * simulated crashes; both run `storage-suite`.
+ * Ordered key-value stores with durable batches. Values are bytes. Keys are well-formed text in the order of its UTF-8
+ * bytes, which crosses to LevelDB and back at a fraction of what a Buffer costs
+ * (docs/decisions/0001-storage-layout.md). A key that is bytes, such as the sort key of an index, has one character from
+ * U+0000 to U+00FF in place of each byte, which keeps their order (docs/decisions/0010-index-store.md).
+ * `storage-level` is LevelDB on disk, `storage-memory` the double with simulated crashes; both run `storage-suite`.
  */
 export interface Storage {
   /** Opens (or creates) the store of that name. Names are `[a-z0-9-]+`. One opener at a time. */
@@ -24,6 +25,13 @@ export interface StoreOptions {
    * write is, which costs each batch a second fsync. Default 1000. Closing the store covers all of them.
    */
   readonly watermarkMs?: number
+  /**
+   * Default true: a write is durable when it resolves. False, for what can be computed again: a write that has
+   * resolved outlives the process, but a failure of the machine may lose any number of the newest batches. It never
+   * loses one and leaves a later one. The next opening finds what is left, which is no damage: `onDamage` and
+   * `watermarkMs` do not apply.
+   */
+  readonly synced?: boolean
 }
 
 export interface Range {
@@ -50,8 +58,8 @@ export interface Store {
   /** Several keys at one crossing to the thread pool; results in key order of the request. */
   getMany(keys: readonly string[]): Promise<(Uint8Array | undefined)[]>
   /**
-   * Atomic and durable write: resolves after fsync. Group commit: calls made while one is in flight are
-   * written together by the next, in the order of the calls. `fill` runs synchronously, once.
+   * Atomic write, durable when it resolves unless the store is opened with `synced: false`. Group commit: calls made
+   * while one is in flight are written together by the next, in the order of the calls. `fill` runs synchronously, once.
    * Once a write has failed, every write queued behind it fails too (`StorageError`), so that what was
    * computed on top of it never lands; later calls are tried afresh. Whether a failed write itself (with those
    * that went out together with it) is found later is unknown: a failed fsync may have reached the disk.
@@ -76,7 +84,7 @@ export interface Store {
   checkFiles(contents: boolean, rest: () => Promise<void>): Promise<readonly Range[]>
   /** Pages of entries in key order; `values: false` gives empty values. Reads a snapshot as of the call. */
   iterate(range: Range, options?: IterateOptions): StoreIterator
-  /** Deletes a range; durable when resolved. Not atomic, safe to repeat. */
+  /** Deletes a range; as durable as a write when resolved. Not atomic, safe to repeat. */
   clear(range: Range): Promise<void>
   /** Approximate bytes on disk of a range. */
   approximateSize(range: Range): Promise<number>

@@ -10,7 +10,10 @@ interface JournalEntry {
   covered: boolean
 }
 
-/** The newest batches of a simulated store, which a damaged log can lose, as LevelDB's write-ahead log can. */
+/**
+ * The newest batches of a simulated store, which can be lost: those of a synced store by damage of its log, those of
+ * another one by a failure of the machine.
+ */
 export class WriteJournal {
   readonly #data: SortedMap
   readonly #batchesMax: number
@@ -27,7 +30,7 @@ export class WriteJournal {
   }
 
   /** To be called before the batch is applied. @param covered the watermark is written with it */
-  add({ keys }: BatchOperations, writtenAt: number, covered: boolean): void {
+  add({ keys }: Pick<BatchOperations, 'keys'>, writtenAt: number, covered: boolean): void {
     const before = new Map<string, Uint8Array | undefined>()
     for (const key of keys) if (!before.has(key)) before.set(key, this.#data.get(key))
     this.#entries.push({ before, writtenAt, covered })
@@ -54,6 +57,16 @@ export class WriteJournal {
     const lost = this.#entries.slice(from, to)
     const later = this.#entries.slice(to)
     if (lost.length === 0 || (later.length === 0 && !lost.some(({ covered }) => covered))) return false
+    this.#takeBack(lost, later)
+    return true
+  }
+
+  /** Takes the newest batches back, without anything that the next opening could notice. */
+  loseNewest(count: number): void {
+    this.#takeBack(this.#entries.slice(this.#entries.length - count), [])
+  }
+
+  #takeBack(lost: readonly JournalEntry[], later: readonly JournalEntry[]): void {
     for (const { before } of lost.toReversed()) {
       for (const [key, value] of before) {
         if (later.some(entry => entry.before.has(key))) continue
@@ -63,6 +76,5 @@ export class WriteJournal {
     }
     // What the others held before is no longer true.
     this.reset()
-    return true
   }
 }

@@ -103,6 +103,7 @@ export class FaultyDisks {
     }
     node.disk.keepJournal(journalBatches)
     const clears = dice.fork(`clears ${node.number} ${this.#lost}`)
+    const suffixes = dice.fork(`suffixes ${node.number} ${this.#lost}`)
     node.disk.setFaults({
       clearPauseMs: () => clears.chance(clearInTwoChance) ? clears.between(0, clearPauseMsMax) : 0,
       syncDelayMs: () => dice.between(min, max) + dice.fraction() * trouble.slowMs,
@@ -111,6 +112,7 @@ export class FaultyDisks {
       landFailed: () => dice.chance(landFailedChance),
       failRead: () => trouble.failingReads > 0 && dice.chance(trouble.failingReads) ? hit(trouble.failingReadCode) : undefined,
       keepUnsynced: () => dice.chance(keepUnsyncedChance),
+      loseNewest: (_, batches) => suffixes.integer(0, batches),
     })
   }
 

@@ -31,11 +31,23 @@ export function readLog(bytes: Buffer): LogContent {
   return new LogReader(bytes).read()
 }
 
+/**
+ * The records in front of anything that cannot be read, and the byte behind the last of them.
+ * @param bytes a whole file
+ */
+export function readWholeRecords(bytes: Buffer): { readonly records: readonly Buffer[]; readonly end: number } {
+  const reader = new LogReader(bytes)
+  const { records } = reader.read()
+  return { records, end: reader.recordsEnd }
+}
+
 class LogReader {
   readonly #bytes: Buffer
   readonly #records: Buffer[] = []
   /** Fragments of a record whose last one has not come. */
   #fragments: Buffer[] | undefined
+  /** Behind the last record that was read. */
+  recordsEnd = 0
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
@@ -85,6 +97,7 @@ class LogReader {
     if (type === fullType || type === lastType) {
       this.#records.push(fragments.length === 1 ? content : Buffer.concat(fragments))
       this.#fragments = undefined
+      this.recordsEnd = end
     } else {
       this.#fragments = fragments
     }

@@ -1,0 +1,71 @@
+/**
+ * Makes a store whose writes are not synced fit to be opened after a failure of the machine. Any page of its logs may
+ * be missing then, not only the last ones. LevelDB would leave out what it cannot read and replay what follows. Tables
+ * and the manifest are synced by LevelDB itself before it removes the logs that they replace.
+ */
+import { mkdir, readdir, readFile, rm, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ClassicLevel } from 'classic-level'
+import { batchHeader, findManifest, replayedLogs } from './level-check.ts'
+import type { Manifest } from './level-manifest.ts'
+import { readWholeRecords } from './level-log.ts'
+
+/**
+ * Cuts the logs behind the last batch before which nothing is missing. Empties a store whose manifest cannot be read.
+ * The caller must know that no process has the store open (`assertNotOpen`).
+ * @throws errors of the file system
+ */
+export async function cutLogs(directory: string): Promise<void> {
+  const names = await readdir(directory)
+  const manifest = await findManifest(directory, names)
+  if (manifest === undefined) return
+  if ('problem' in manifest) {
+    await rm(directory, { recursive: true })
+    await mkdir(directory)
+    return
+  }
+  const { logNumber } = manifest
+  const logs = replayedLogs(names, manifest)
+  let isWhole = logNumber === 0 || logs[0]?.number === logNumber
+  let expected: number | undefined
+  for (const { name } of logs) {
+    const path = join(directory, name)
+    if (!isWhole) {
+      await rm(path)
+      continue
+    }
+    const bytes = await readFile(path)
+    const { records, end } = readWholeRecords(bytes)
+    const next = sequenceBehind(records, expected, manifest)
+    if (next === undefined) await rm(path)
+    else if (end < bytes.length) await truncate(path, end)
+    isWhole = next !== undefined && end === bytes.length && records.length > 0
+    expected = next
+  }
+}
+
+/** The sequence of the operation behind the records; undefined: some in front of them or among them are missing. */
+function sequenceBehind(records: readonly Buffer[], from: number | undefined, manifest: Manifest): number | undefined {
+  const { lastSequence } = manifest
+  let expected = from
+  for (const record of records) {
+    const { sequence, operations } = batchHeader(record)
+    if (expected === undefined ? sequence > lastSequence + 1 : sequence !== expected) return undefined
+    expected = sequence + operations
+  }
+  return expected ?? lastSequence + 1
+}
+
+/**
+ * Rejects with LevelDB's error when a process has the store open. LevelDB looks at its lock first, then refuses to open
+ * a store that exists as well as one that does not, and so changes nothing.
+ */
+export async function assertNotOpen(directory: string): Promise<void> {
+  const probe = new ClassicLevel(directory, { createIfMissing: false, errorIfExists: true })
+  try {
+    await probe.open()
+  } catch (error) {
+    const { cause } = error as { readonly cause?: { readonly code?: string } }
+    if (cause?.code === 'LEVEL_LOCKED') throw error
+  }
+}
