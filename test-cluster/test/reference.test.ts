@@ -40,7 +40,8 @@ describe('the examples of docs/reference', () => {
       for (const example of readExamples(readFileSync(join(reference, page), 'utf8'))) {
         const came = await runExample(example, runner)
         const difference = example.answer === null ? null : differenceOf(example.answer, came, runner.address)
-        expect(difference, `docs/reference/${page}:${example.line}: ${example.command}`).to.equal(null)
+        const place = `docs/reference/${page}:${example.line}`
+        if (difference !== null) expect.fail(`${place}: ${example.command}\nanswers otherwise:\n${difference}`)
       }
     })
   }

@@ -68,4 +68,10 @@ describe('docs/reference', () => {
       .flatMap(([, methods, path]) => methods!.split(', ').map(method => `${method} ${shape(path!)}`))
     expect(listed).to.have.members(described())
   })
+
+  it('has an example of every endpoint', () => {
+    const sections = [...pages.values()].flatMap(page => page.split(/^## /m))
+    const bare = sections.filter(section => /^[A-Z, ]+ \//.test(section) && !section.includes('```sh\ncurl '))
+    expect(bare.map(section => section.split('\n')[0])).to.deep.equal([])
+  })
 })
