@@ -26,7 +26,8 @@ export interface SwarmOptions {
   readonly attachmentBytesMax: number
   readonly r: number | undefined
   readonly w: number | undefined
-  readonly operations: Readonly<Record<ClientAction, number>>
+  /** Weights of the clients' actions, by name. */
+  readonly operations: Readonly<Record<string, number>>
   readonly linkDelayMs: { readonly min: number; readonly max: number }
   readonly clockDrift: number
   readonly clockOffsetMs: number
@@ -47,11 +48,19 @@ export interface DatabaseOptions {
   readonly fleeting: boolean
 }
 
-export const clientActions = [
-  'read', 'open-revisions', 'list', 'write', 'blind-write', 'stale-write', 'delete', 'bulk', 'graft', 'local-write', 'local-delete', 'create-database', 'delete-database',
-  'attach', 'write-attachments', 'detach', 'read-attachment', 'purge-revision', 'purge-document', 'compact',
-] as const
-export type ClientAction = (typeof clientActions)[number]
+/** An action of the clients, as far as its weight in a run is drawn. */
+export interface DrawnAction {
+  readonly name: string
+  /** Its usual weight among the others. */
+  readonly weight: number
+  /** Actions of one family are left out of some runs together. */
+  readonly family?: ActionFamily
+}
+
+export interface ActionFamily {
+  readonly name: string
+  readonly leftOutChance: number
+}
 
 export const faultNames = [
   'crash', 'stop', 'pause', 'partition', 'isolate-one', 'isolate-leader', 'one-way', 'slow-link', 'kill-connections', 'drop-connections',
@@ -62,15 +71,17 @@ export const damageNames = ['damage-record', 'damage-blob', 'damage-log'] as con
 export const missingNames = ['lose-batches'] as const
 export type FaultName = (typeof faultNames)[number] | (typeof damageNames)[number] | (typeof missingNames)[number]
 
-export function drawSwarmOptions(dice: Dice): SwarmOptions {
-  const options = drawOptions(dice)
+/** @param actions that the clients may do; their order decides what a seed draws */
+export function drawSwarmOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions {
+  const options = drawOptions(dice, actions)
   const { faultPauseMs, operations } = options
   if (faultPauseMs === Infinity) return options
-  const purges = operations['purge-revision'] + operations['purge-document'] > 0
-  return { ...options, revsLimit: dice.fork('revsLimit').pick([1, 2, 5, 20, undefined, ...purges ? [undefined, undefined, undefined] : []]) }
+  const purges = actions.some(({ name, family }) => family?.name === 'purges' && operations[name]! > 0)
+  const limits = [1, 2, 5, 20, undefined, ...purges ? [undefined, undefined, undefined] : []]
+  return { ...options, revsLimit: dice.fork('revsLimit').pick(limits) }
 }
 
-function drawOptions(dice: Dice): SwarmOptions {
+function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions {
   const nodes = dice.pick([1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7])
   const founders = dice.chance(0.75) ? nodes : dice.integer(1, nodes)
   const calm = dice.chance(0.12)
@@ -86,7 +97,7 @@ function drawOptions(dice: Dice): SwarmOptions {
     documentBytesMax: dice.pick([0, 100, 2000, 60_000]),
     r: dice.pick([undefined, undefined, 1, 2, nodes]),
     w: dice.pick([undefined, undefined, 1, 2, nodes]),
-    operations: drawActions(dice),
+    operations: drawActions(dice, actions),
     linkDelayMs: { min: linkMin, max: linkMin + dice.pick([0.1, 2, 20]) },
     clockDrift: dice.pick([0, 0.0001, 0.01]),
     clockOffsetMs: dice.pick([0, 100, 3_600_000]),
@@ -117,16 +128,13 @@ function drawSnapshots(dice: Dice): SwarmOptions['snapshots'] {
 
 const usualDamage = { 'damage-record': 9, 'damage-blob': 3, 'damage-log': 4 }
 
-function drawActions(dice: Dice): Record<ClientAction, number> {
-  const usual: Record<ClientAction, number> = {
-    'read': 10, 'open-revisions': 2, 'list': 1, 'write': 14, 'blind-write': 4, 'stale-write': 2, 'delete': 3, 'bulk': 4, 'graft': 2, 'local-write': 3, 'local-delete': 1,
-    'create-database': 2, 'delete-database': 2,
-    'attach': 5, 'write-attachments': 5, 'detach': 2, 'read-attachment': 4, 'purge-revision': 3, 'purge-document': 2, 'compact': 1,
+function drawActions(dice: Dice, actions: readonly DrawnAction[]): Record<string, number> {
+  const usual = Object.fromEntries(actions.map(({ name, weight }) => [name, weight]))
+  const drawn = thinned(dice, Object.keys(usual), usual, 0.15)
+  for (const family of new Set(actions.flatMap(action => action.family ?? []))) {
+    if (!dice.chance(family.leftOutChance)) continue
+    for (const action of actions) if (action.family === family) drawn[action.name] = 0
   }
-  const drawn = thinned(dice, clientActions, usual, 0.15)
-  const without = (...actions: readonly ClientAction[]): void => { for (const action of actions) drawn[action] = 0 }
-  if (dice.chance(0.4)) without('attach', 'write-attachments', 'detach', 'read-attachment')
-  if (dice.chance(0.5)) without('purge-revision', 'purge-document')
   return drawn
 }
 

@@ -2,8 +2,10 @@
  * One seed: draws what it tries, lets clients work while things go wrong, then ends every fault and demands that
  * the cluster comes to rest in one state; the checkers look at what happened on the way and at what is left.
  */
+import type { FinalChecker } from '../actions/action.ts'
+import { actions } from '../actions/actions.ts'
+import { createDatabase } from '../actions/database-actions.ts'
 import { acknowledgedKept } from '../checkers/acknowledged-kept.ts'
-import { attachmentsKept } from '../checkers/attachments-kept.ts'
 import { attachmentsReadable } from '../checkers/attachments-readable.ts'
 import { blobsKept, unnamedBlobs } from '../checkers/blobs-kept.ts'
 import type { UnnamedBlobs } from '../checkers/blobs-kept.ts'
@@ -14,12 +16,10 @@ import { readReplicas } from '../checkers/disk-contents.ts'
 import { DurableAcknowledgement } from '../checkers/durable-acknowledgement.ts'
 import { finalDatabase } from '../checkers/final-state.ts'
 import type { FinalDatabase, FinalState, Findings } from '../checkers/final-state.ts'
-import { freshReads } from '../checkers/fresh-reads.ts'
 import { keptDatabases } from '../checkers/kept-databases.ts'
 import { MetadataLog } from '../checkers/metadata-log.ts'
 import { conflictsAreFinal, oneSuccess } from '../checkers/edit-outcomes.ts'
 import { oneBranch } from '../checkers/one-branch.ts'
-import { purgedStays } from '../checkers/purged-stays.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
 import { trueBodies } from '../checkers/true-bodies.ts'
 import { FaultInjector } from '../faults/fault-injector.ts'
@@ -82,23 +82,21 @@ const scrubPauseMs = 60_000
 /** By then each node has read all that it has and repaired what was damaged. */
 const scrubbedMs = 3 * scrubPauseMs
 
-/** The checkers of the final state. */
-const finalCheckers: Readonly<Record<string, (state: FinalState) => Findings>> = {
+/** The checkers of the final state: those that concern many actions, then those of single actions. */
+const finalCheckers: Readonly<Record<string, FinalChecker>> = {
   'acknowledged-kept': acknowledgedKept,
   'one-branch': oneBranch,
   'one-success': oneSuccess,
   'conflicts-final': conflictsAreFinal,
-  'fresh-reads': freshReads,
   'true-bodies': trueBodies,
   'deleted-stays': deletedStays,
-  'purged-stays': purgedStays,
-  'attachments-kept': attachmentsKept,
   'kept-databases': keptDatabases,
+  ...Object.assign({}, ...actions.map(({ checkers }) => checkers)),
 }
 
 export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<SwarmResult> {
   const dice = new Dice(seed)
-  const options = drawSwarmOptions(dice.fork('options'))
+  const options = drawSwarmOptions(dice.fork('options'), actions)
   const world = new World({
     seed, nodes: options.nodes, seeds: options.founders, linkDelayMs: options.linkDelayMs, clockDrift: options.clockDrift, clockOffsetMs: options.clockOffsetMs, onLine: hooks.onLine, plant: hooks.plant,
     ...(options.snapshots && { snapshots: options.snapshots }),
@@ -181,12 +179,15 @@ class SwarmRun {
     for (const number of founders) this.#supervisor.up(this.#world.node(number))
     await this.#world.eventually('the founders to start', startMsMax, async () => founders.every(number => this.#world.node(number).inside !== undefined) ? null : 'not yet')
     await this.#world.ready(founders)
-    const client = this.#client('setup', founders)
+    const { session } = this.#client('setup', founders)
     for (const database of this.#options.databases) {
-      await this.#world.eventually(`${database.name} to be created`, startMsMax, async () => await client.createDatabase(database) ? null : 'refused')
+      await this.#world.eventually(`${database.name} to be created`, startMsMax, async () => await createDatabase(session, database) ? null : 'refused')
       const { revsLimit } = this.#options
       if (revsLimit === undefined) continue
-      await this.#world.eventually(`${database.name} to keep few revisions`, startMsMax, async () => await client.limitRevisions(database.name, revsLimit) ? null : 'refused')
+      await this.#world.eventually(`${database.name} to keep few revisions`, startMsMax, async () => {
+        const { status } = await session.look('PUT', `/${database.name}/_revs_limit`, revsLimit)
+        return status === 200 ? null : 'refused'
+      })
     }
   }
 
@@ -215,7 +216,8 @@ class SwarmRun {
 
   #client(name: string, numbers: readonly number[]): Client {
     return new Client({
-      name, world: this.#world, dice: this.#dice.fork(`client ${name}`), history: this.history, weather: this.#weather, options: this.#options, schedule: this.schedule,
+      name, actions, world: this.#world, dice: this.#dice.fork(`client ${name}`), history: this.history,
+      weather: this.#weather, options: this.#options, schedule: this.schedule,
       reachable: () => numbers,
       onAcknowledged: (operation, revision) => this.#durability.acknowledged(operation, revision),
       onSuspicious: (operation, answer) => {

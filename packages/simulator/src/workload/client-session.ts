@@ -1,4 +1,4 @@
-/** What the parts of a client's work share. */
+/** What a client's actions use: the requests that they send, and what the client remembers of the answers. */
 import type { RevisionPath } from '@sectional/core'
 import type { SwarmOptions } from '../plan/swarm-options.ts'
 import type { Answer, Content } from '../world/answer.ts'
@@ -26,6 +26,13 @@ export interface Task {
   readonly read: (answer: Answer) => Reading
 }
 
+/** Something that a client does, to a document or a database. */
+export interface ClientAction {
+  readonly name: string
+  /** Resolves when it is done; never rejects for what a node answers. */
+  act(session: ClientSession, database: string, id: string): Promise<unknown>
+}
+
 export interface ClientSession {
   readonly name: string
   readonly dice: Dice
@@ -33,9 +40,13 @@ export interface ClientSession {
   /** One request, which may be several operations. */
   ask(database: string, method: string, target: string, payload: Payload, tasks: readonly Task[]): Promise<readonly Operation[]>
   /** A request that is no operation: to look, before something is done. */
-  look(method: string, target: string): Promise<Answer>
+  look(method: string, target: string, json?: unknown): Promise<Answer>
+  /** Draws a document's id; one document is drawn more often than the others. */
+  documentId(): string
   /** The revision that the client takes for the newest. */
   known(database: string, id: string): string | undefined
+  /** The revision that the client took for the newest before that one. */
+  replaced(database: string, id: string): string | undefined
   remember(operation: Operation): void
   /** A value that no other operation has. */
   newValue(): string

@@ -9,6 +9,8 @@ import type { ContentName } from './attachment-content.ts'
 export type OperationKind =
   | 'read' | 'write' | 'delete' | 'graft' | 'attach' | 'detach' | 'read-attachment' | 'purge' | 'compact'
   | 'local-write' | 'local-delete' | 'create-database' | 'delete-database'
+  /** Of an action whose operations only its own checkers look at. */
+  | `custom:${string}`
 
 /** Makes a revision of a document. */
 export function makesRevision({ kind }: Pick<Operation, 'kind'>): boolean {

@@ -1,9 +1,11 @@
 /** Attachments: under paths of their own, inside documents, with contents of their own and shared ones. */
+import { attachmentsKept } from '../checkers/attachments-kept.ts'
+import { attachmentContent, contentName, readContent } from '../workload/attachment-content.ts'
+import type { ContentName } from '../workload/attachment-content.ts'
+import { readWritten } from '../workload/client-session.ts'
+import type { ClientSession, Reading } from '../workload/client-session.ts'
 import type { Answer } from '../world/answer.ts'
-import { attachmentContent, contentName, readContent } from './attachment-content.ts'
-import type { ContentName } from './attachment-content.ts'
-import { readWritten } from './client-session.ts'
-import type { ClientSession, Reading } from './client-session.ts'
+import type { SwarmAction } from './action.ts'
 
 const names = ['a', 'b', 'deep/c']
 const sharedChance = 0.4
@@ -12,32 +14,52 @@ const contentTypes = ['application/octet-stream', 'application/octet-stream', 't
 /** Lengths of the shared contents, as parts of the largest. */
 const sharedShares = [1, 0.5, 0.05, 0]
 
+const family = { name: 'attachments', leftOutChance: 0.4 }
+const checkers = { 'attachments-kept': attachmentsKept }
+
+export const attachmentActions: readonly SwarmAction[] = [
+  { name: 'attach', weight: 5, family, act: attach, checkers },
+  { name: 'write-attachments', weight: 5, family, act: writeWithAttachments, checkers },
+  { name: 'detach', weight: 2, family, act: detach, checkers },
+  { name: 'read-attachment', weight: 4, family, act: readAttachment },
+]
+
 /** PUT of an attachment. */
-export async function attach(session: ClientSession, database: string, id: string): Promise<void> {
+async function attach(session: ClientSession, database: string, id: string): Promise<void> {
   const { dice } = session
   const parent = session.known(database, id) ?? null
   const name = dice.pick(names)
   const content = drawContent(session)
-  const target = `/${database}/${id}/${name}${parent === null ? session.quorum('?') : `?rev=${parent}${session.quorum('&')}`}`
+  const query = parent === null ? session.quorum('?') : `?rev=${parent}${session.quorum('&')}`
   const payload = { content: { type: dice.pick(contentTypes), text: attachmentContent(content) } }
-  const [operation] = await session.ask(database, 'PUT', target, payload, [{ kind: 'attach', id, parent, attachments: { inherits: true, contents: { [name]: content } }, read: readWritten }])
+  const attachments = { inherits: true, contents: { [name]: content } }
+  const [operation] = await session.ask(database, 'PUT', `/${database}/${id}/${name}${query}`, payload, [
+    { kind: 'attach', id, parent, attachments, read: readWritten },
+  ])
   session.remember(operation!)
 }
 
 /** DELETE of an attachment. */
-export async function detach(session: ClientSession, database: string, id: string): Promise<void> {
+async function detach(session: ClientSession, database: string, id: string): Promise<void> {
   const parent = session.known(database, id)
   if (parent === undefined) return
   const name = session.dice.pick(names)
   const target = `/${database}/${id}/${name}?rev=${parent}${session.quorum('&')}`
-  // A quorum that is missed goes unsaid here: 200 all the same (docs/reference/attachments.md#delete-dbidattachment).
-  const read = (answer: Answer): Reading => answer.status === 200 ? { ...readWritten(answer), outcome: 'accepted' } : readWritten(answer)
-  const [operation] = await session.ask(database, 'DELETE', target, {}, [{ kind: 'detach', id, parent, attachments: { inherits: true, contents: { [name]: null } }, read }])
+  // The answer is 200 also where fewer than w replicas have stored the revision, so it promises as little as a 202
+  // (docs/reference/attachments.md#delete-dbidattachment).
+  const read = (answer: Answer): Reading => {
+    const reading = readWritten(answer)
+    return answer.status === 200 ? { ...reading, outcome: 'accepted' } : reading
+  }
+  const attachments = { inherits: true, contents: { [name]: null } }
+  const [operation] = await session.ask(database, 'DELETE', target, {}, [
+    { kind: 'detach', id, parent, attachments, read },
+  ])
   if (operation!.status !== 404) session.remember(operation!)
 }
 
 /** A document with attachments in it; some of those that it has are kept. */
-export async function writeWithAttachments(session: ClientSession, database: string, id: string): Promise<void> {
+async function writeWithAttachments(session: ClientSession, database: string, id: string): Promise<void> {
   const { dice } = session
   const { status, body } = await session.look('GET', `/${database}/${id}`)
   const parent: string | null = status === 200 ? body._rev : null
@@ -51,23 +73,29 @@ export async function writeWithAttachments(session: ClientSession, database: str
   for (let count = dice.integer(1, 2); count > 0; count--) Object.assign(json, inline(session, contents))
   const value = session.newValue()
   const document = { ...session.body(value), _attachments: json, ...(parent === null ? {} : { _rev: parent }) }
-  const [operation] = await session.ask(database, 'PUT', `/${database}/${id}${session.quorum('?')}`, { json: document }, [{
-    kind: 'write', id, value, parent, attachments: { inherits: false, contents }, read: readWritten,
-  }])
+  const target = `/${database}/${id}${session.quorum('?')}`
+  const [operation] = await session.ask(database, 'PUT', target, { json: document }, [
+    { kind: 'write', id, value, parent, attachments: { inherits: false, contents }, read: readWritten },
+  ])
   session.remember(operation!)
 }
 
 /** One attachment as a document carries it; `contents` learns what it is. */
-export function inline(session: ClientSession, contents: Record<string, ContentName | 'inherited'>): Record<string, object> {
+export function inline(
+  session: ClientSession, contents: Record<string, ContentName | 'inherited'>,
+): Record<string, object> {
   const name = session.dice.pick(names)
   const content = drawContent(session)
   contents[name] = content
-  return { [name]: { content_type: session.dice.pick(contentTypes), data: Buffer.from(attachmentContent(content)).toString('base64') } }
+  const data = Buffer.from(attachmentContent(content)).toString('base64')
+  return { [name]: { content_type: session.dice.pick(contentTypes), data } }
 }
 
-export async function readAttachment(session: ClientSession, database: string, id: string): Promise<void> {
+async function readAttachment(session: ClientSession, database: string, id: string): Promise<void> {
   const name = session.dice.pick(names)
-  await session.ask(database, 'GET', `/${database}/${id}/${name}`, {}, [{ kind: 'read-attachment', id, value: name, read: readAttachmentAnswer }])
+  await session.ask(database, 'GET', `/${database}/${id}/${name}`, {}, [
+    { kind: 'read-attachment', id, value: name, read: readAttachmentAnswer },
+  ])
 }
 
 function readAttachmentAnswer({ status, body }: Answer): Reading {

@@ -1,0 +1,20 @@
+import type { SwarmAction } from './action.ts'
+import { attachmentActions } from './attachment-actions.ts'
+import { bulkActions } from './bulk-actions.ts'
+import { databaseActions } from './database-actions.ts'
+import { documentActions } from './document-actions.ts'
+import { localDocumentActions } from './local-document-actions.ts'
+import { purgeActions } from './purge-actions.ts'
+
+/**
+ * Everything that clients do. A seed draws from the table in this order, so an action that is put before others changes
+ * what every seed does.
+ */
+export const actions: readonly SwarmAction[] = [
+  ...documentActions,
+  ...bulkActions,
+  ...localDocumentActions,
+  ...databaseActions,
+  ...attachmentActions,
+  ...purgeActions,
+]

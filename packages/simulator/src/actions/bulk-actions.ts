@@ -1,0 +1,73 @@
+/** `_bulk_docs`: edits, and revisions that were made elsewhere. */
+import type { ContentName } from '../workload/attachment-content.ts'
+import { outcomeOf } from '../workload/client-session.ts'
+import type { ClientSession, Reading, Task } from '../workload/client-session.ts'
+import type { Answer } from '../world/answer.ts'
+import type { SwarmAction } from './action.ts'
+import { inline } from './attachment-actions.ts'
+
+export const bulkActions: readonly SwarmAction[] = [
+  { name: 'bulk', weight: 4, act: bulk },
+  { name: 'graft', weight: 2, act: graft },
+]
+
+async function bulk(session: ClientSession, database: string): Promise<void> {
+  const { dice, options } = session
+  const ids = Array.from({ length: dice.integer(1, options.bulkMax) }, () => session.documentId())
+  const writes = ids.map(id => {
+    const parent = session.known(database, id) ?? null
+    return { id, parent, value: session.newValue(), deleted: dice.chance(0.1) && parent !== null }
+  })
+  const docs = writes.map(({ id, parent, value, deleted }) => ({
+    _id: id,
+    ...(parent === null ? {} : { _rev: parent }),
+    ...(deleted ? { _deleted: true } : {}),
+    ...session.body(value),
+  }))
+  const tasks = writes.map(({ id, parent, value, deleted }, index): Task => ({
+    kind: deleted ? 'delete' : 'write', id, parent, value, read: answer => readRow(answer, index),
+  }))
+  const json = { docs, ...(options.w === undefined ? {} : { w: options.w }) }
+  const operations = await session.ask(database, 'POST', `/${database}/_bulk_docs`, { json }, tasks)
+  for (const operation of operations) session.remember(operation)
+}
+
+/** Writes revisions that were made elsewhere, as a replicator brings them: conflict branches above all. */
+async function graft(session: ClientSession, database: string, id: string): Promise<void> {
+  const { dice, options } = session
+  const value = session.newValue()
+  const hash = (): string => Array.from({ length: 4 }, () => dice.seed().toString(16).padStart(8, '0')).join('')
+  // A replicator knows the whole ancestry; a shorter one would leave replicas with trees of different depth.
+  const { body } = await session.look('GET', `/${database}/${id}?revs=true`)
+  const known: readonly string[] = body?._revisions?.ids ?? []
+  const ids = dice.chance(0.3) ? [hash(), hash()] : [hash(), ...known.slice(dice.integer(0, Math.min(2, known.length)))]
+  const revision = `${ids.length}-${ids[0]}`
+  const contents: Record<string, ContentName | 'inherited'> = {}
+  const hasAttachments = (options.operations['write-attachments'] ?? 0) > 0 && dice.chance(0.3)
+  const attachments = hasAttachments ? { _attachments: inline(session, contents) } : {}
+  const tombstone = dice.chance(0.15)
+  const path = { start: ids.length, ids }
+  const doc = {
+    _id: id, _rev: revision, _revisions: path, ...(tombstone ? { _deleted: true } : {}), ...session.body(value),
+    ...attachments,
+  }
+  const json = { docs: [doc], new_edits: false, ...(options.w === undefined ? {} : { w: options.w }) }
+  await session.ask(database, 'POST', `/${database}/_bulk_docs`, { json }, [{
+    kind: 'graft', id, value, attachments: { inherits: false, contents }, paths: [path], tombstone,
+    read: answer => readGraft(answer, revision),
+  }])
+}
+
+function readRow({ status, body }: Answer, index: number): Reading {
+  const row = Array.isArray(body) ? body[index] : undefined
+  if (row === undefined) return { outcome: outcomeOf(status) === 'failed' ? 'failed' : 'unknown' }
+  if (row.ok !== true) return { outcome: 'unknown', conflict: row.error === 'conflict' }
+  return { outcome: row.accepted === true ? 'accepted' : 'done', revision: row.rev }
+}
+
+/** Only failures have rows. */
+function readGraft({ status, body }: Answer, revision: string): Reading {
+  if (!Array.isArray(body)) return { outcome: outcomeOf(status) === 'failed' ? 'failed' : 'unknown' }
+  if (body.length > 0) return { outcome: 'unknown' }
+  return { outcome: status === 202 ? 'accepted' : 'done', revision }
+}

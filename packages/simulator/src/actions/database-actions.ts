@@ -1,0 +1,33 @@
+/** Creation and deletion of databases. */
+import type { DatabaseOptions } from '../plan/swarm-options.ts'
+import { outcomeOf } from '../workload/client-session.ts'
+import type { ClientSession, Reading } from '../workload/client-session.ts'
+import type { Answer } from '../world/answer.ts'
+import type { SwarmAction } from './action.ts'
+
+export const databaseActions: readonly SwarmAction[] = [
+  {
+    name: 'create-database', weight: 2,
+    act: session => createDatabase(session, session.dice.pick(session.options.databases)),
+  },
+  { name: 'delete-database', weight: 2, act: deleteDatabase },
+]
+
+/** Resolves with whether the database exists for sure. */
+export async function createDatabase(session: ClientSession, { name, q, n }: DatabaseOptions): Promise<boolean> {
+  const [operation] = await session.ask(name, 'PUT', `/${name}?q=${q}&n=${n}`, {}, [
+    { kind: 'create-database', id: '', read: readDatabaseChange },
+  ])
+  return operation!.outcome === 'done' || operation!.status === 412
+}
+
+async function deleteDatabase(session: ClientSession): Promise<void> {
+  const fleeting = session.options.databases.filter(each => each.fleeting)
+  if (fleeting.length === 0) return
+  const { name } = session.dice.pick(fleeting)
+  await session.ask(name, 'DELETE', `/${name}`, {}, [{ kind: 'delete-database', id: '', read: readDatabaseChange }])
+}
+
+function readDatabaseChange({ status }: Answer): Reading {
+  return { outcome: outcomeOf(status) }
+}
