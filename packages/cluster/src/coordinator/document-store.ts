@@ -10,13 +10,21 @@ import { batchByShard } from '../shard-calls/shard-batches.ts'
 /** Larger batches take turns with other long work of this node; those of all shards in one turn share an fsync. */
 const smallBatch = 200
 
+/**
+ * Ancestors of one revision, besides those that the database keeps: they may show where the revision joins the tree. Each costs every
+ * replica time, and a body has room for a million of them.
+ */
+const joiningAncestorsMax = 10_000
+
 /** Revisions that bring their history (`new_edits=false`): nothing to decide, all replicas merge them at once. */
 export async function storeRevisions(
   scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {
   const outcomes = new Array<WriteOutcome>(writes.length)
   const failures: ApiError[] = []
-  await Promise.all(batchByShard(scope.access, db, writes, scope.options).map(async ({ place, batches }) => {
+  const ancestorsMax = db.revsLimit + joiningAncestorsMax
+  const shortened = writes.map(write => write.path.ids.length > ancestorsMax ? withNewest(write, ancestorsMax) : write)
+  await Promise.all(batchByShard(scope.access, db, shortened, scope.options).map(async ({ place, batches }) => {
     for (const { items, indexes } of batches) {
       if (items.length > smallBatch) await scope.runtime.turns.pause()
       const { verdict, errors } = await distributeRevisions(scope, place, { revisions: items, revsLimit: db.revsLimit, external: true }, null, options.w, context)
@@ -31,4 +39,9 @@ export async function storeRevisions(
   }))
   if (failures.length > 0 && outcomes.every(outcome => outcome.kind === 'error')) throw failures[0]!
   return outcomes
+}
+
+function withNewest(write: ReplicatedWrite, revisions: number): ReplicatedWrite {
+  const { start, ids } = write.path
+  return { ...write, path: { start, ids: ids.slice(0, revisions) } }
 }

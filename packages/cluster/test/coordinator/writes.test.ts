@@ -1,4 +1,4 @@
-import { ApiError } from '@sectional/core'
+import { ApiError, type RevisionPath } from '@sectional/core'
 import { expect } from 'chai'
 import type { WriteOutcome } from '../../src/contracts/coordinator.ts'
 import { bytes, edit, ReplicaWorld, request } from '../replica-world.ts'
@@ -289,6 +289,18 @@ describe('storing revisions with their history', () => {
     for (let i = 0; i < 2; i++) {
       const outcomes = await coordinator.storeRevisions(world.db, writes, { w: 3 }, request())
       expect(outcomes).to.deep.equal(writes.map(() => ({ kind: 'written', revision: '2-b', accepted: false })))
+    }
+  })
+
+  it('joins ancestors that are far below, and leaves those alone that only a history of excessive length reaches', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('a')
+    const history = Array.from({ length: 20_000 }, (_, index) => `${20_000 - index}`)
+    const store = (id: string, path: RevisionPath) => coordinator.storeRevisions(world.db, [{ id, path, deleted: false, body: bytes({}) }], { w: 3 }, request())
+    for (const [id, generation, leaves] of [['near', 12_000, 1], ['far', 500, 2]] as const) {
+      await store(id, { start: generation, ids: [`${generation}`] })
+      await store(id, { start: 20_000, ids: history })
+      expect((await world.leavesOf(id)).a, id).to.have.length(leaves)
     }
   })
 

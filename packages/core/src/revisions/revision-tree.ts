@@ -193,35 +193,41 @@ export class RevisionTree {
     }
     const extended = this.#extendChain(path, leaf)
     if (extended !== null) return { tree: new RevisionTree(extended), result: 'new-leaf' }
+    // A chain is walked once, not for each revision of the path.
+    if (path.ids.length > insertedMax) this.nodes()
     const found = path.ids.map((hash, i) => this.#find(path.start - i, hash))
     let extendsLeaf = this.isEmpty
-    let onlyNew = true
-    const changed = new Map<string, RevisionNode>()
+    /** Newest first, one of a generation. */
+    const changed: RevisionNode[] = []
+    /** Known leaves of which the path shows children. */
+    const replaced: RevisionNode[] = []
     for (let i = 0; i < path.ids.length; i++) {
-      const key = `${path.start - i}-${path.ids[i]}`
       const node = found[i]
       if (node === undefined) {
-        changed.set(key, newNode(path, i, i === 0 ? leaf : { deleted: false, bodyKey: null }))
+        changed.push(newNode(path, i, i === 0 ? leaf : { deleted: false, bodyKey: null }))
         continue
       }
       const wasLeaf = this.#isLeafNode(node)
       if (wasLeaf) extendsLeaf = true
+      if (wasLeaf && i > 0) replaced.push(node)
       const parents = withParent(node.parents, path.ids[i + 1])
       const deleted = node.deleted || (i === 0 && leaf.deleted && !wasLeaf)
-      if (parents === node.parents && deleted === node.deleted) continue
-      changed.set(key, { ...node, parents, deleted })
-      onlyNew = false
+      if (parents !== node.parents || deleted !== node.deleted) changed.push({ ...node, parents, deleted })
     }
     const result = found[0] !== undefined ? 'internal' : extendsLeaf ? 'new-leaf' : 'new-branch'
-    if (changed.size === 0) return { tree: this, result }
-    const isSmall = onlyNew && changed.size <= insertedMax
-    return { tree: isSmall ? this.#growing([...changed.values()], found[changed.size]) : this.#replacing(changed), result }
+    if (changed.length === 0) return { tree: this, result }
+    const leaves = this.leafNodes().slice()
+    for (const node of replaced) leaves.splice(position(leaves, other => compareLeafNodes(other, node)), 1)
+    const newest = changed[0]!
+    if (found[0] === undefined) leaves.splice(position(leaves, other => compareLeafNodes(other, newest)), 0, newest)
+    else if (isSameRevision(newest, found[0]) && this.#isLeafNode(found[0])) leaves[position(leaves, other => compareLeafNodes(other, newest))] = newest
+    return { tree: new RevisionTree(withNodes(this.nodes(), changed), leaves), result }
   }
 
   /** By position, without the map of all revisions: a bulk may bring thousands of branches of one document. */
   #find(generation: number, hash: string): RevisionNode | undefined {
-    if (this.#chain !== null || this.#byRevision !== null) return this.node(`${generation}-${hash}`)
-    const nodes = this.nodes()
+    if (this.#nodes === null || this.#byRevision !== null) return this.node(`${generation}-${hash}`)
+    const nodes = this.#nodes
     const node = nodes[position(nodes, other => other.generation - generation || compareRevisionHashes(other.hash, hash))]
     return node?.generation === generation && node.hash === hash ? node : undefined
   }
@@ -229,21 +235,6 @@ export class RevisionTree {
   #isLeafNode(node: RevisionNode): boolean {
     const leaves = this.leafNodes()
     return leaves[position(leaves, other => compareLeafNodes(other, node))] === node
-  }
-
-  /**
-   * With revisions that are all new.
-   * @param added a leaf and what it brings below it
-   * @param joined the known revision below those, if any
-   */
-  #growing(added: readonly RevisionNode[], joined: RevisionNode | undefined): RevisionTree {
-    const nodes = this.nodes().slice()
-    for (const node of added) nodes.splice(position(nodes, other => compareNodes(other, node)), 0, node)
-    const leaves = this.leafNodes().slice()
-    if (joined !== undefined && this.#isLeafNode(joined)) leaves.splice(position(leaves, other => compareLeafNodes(other, joined)), 1)
-    const leaf = added[0]!
-    leaves.splice(position(leaves, other => compareLeafNodes(other, leaf)), 0, leaf)
-    return new RevisionTree(nodes, leaves)
   }
 
   /** The usual edit: one revision on top of a single branch, with nothing new below it. */
@@ -255,11 +246,6 @@ export class RevisionTree {
       for (let i = 2; i < path.ids.length; i++) if (path.ids[i] !== hashes[i - 1]) return null
     }
     return chain.extend({ hash: path.ids[0]!, ...leaf })
-  }
-
-  #replacing(changed: ReadonlyMap<string, RevisionNode>): RevisionTree {
-    const kept = this.nodes().filter(node => !changed.has(revisionOf(node)))
-    return RevisionTree.#from([...kept, ...changed.values()].sort(compareNodes))
   }
 
   /**
@@ -400,8 +386,40 @@ function newNode(path: RevisionPath, index: number, leaf: LeafInfo): RevisionNod
   }
 }
 
-/** More new revisions of one path are sorted in, not inserted one by one. */
+/** So many nodes of one path are put in one by one; more are merged in one pass over the tree. */
 const insertedMax = 16
+
+/**
+ * Nodes with those of one path put in, or put in the places of older versions of themselves: a bulk may bring thousands of branches
+ * of one document.
+ *
+ * @param nodes ascending
+ * @param changed newest first, one of a generation
+ */
+function withNodes(nodes: readonly RevisionNode[], changed: readonly RevisionNode[]): RevisionNode[] {
+  if (changed.length <= insertedMax) {
+    const all = nodes.slice()
+    for (const node of changed) {
+      const at = position(all, other => compareNodes(other, node))
+      all.splice(at, at < all.length && isSameRevision(all[at]!, node) ? 1 : 0, node)
+    }
+    return all
+  }
+  const all: RevisionNode[] = []
+  let from = 0
+  for (const node of changed.toReversed()) {
+    const at = position(nodes, other => compareNodes(other, node))
+    while (from < at) all.push(nodes[from++]!)
+    all.push(node)
+    if (at < nodes.length && isSameRevision(nodes[at]!, node)) from = at + 1
+  }
+  while (from < nodes.length) all.push(nodes[from++]!)
+  return all
+}
+
+function isSameRevision(a: RevisionNode, b: RevisionNode): boolean {
+  return a.generation === b.generation && a.hash === b.hash
+}
 
 const NO_PARENTS: readonly string[] = Object.freeze([])
 

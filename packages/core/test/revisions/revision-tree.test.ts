@@ -69,6 +69,32 @@ describe('revision tree', () => {
     }), { numRuns: 500 })
   })
 
+  it('has the leaves of the naive version, in any order of edits, where paths are long', () => {
+    const stretch = ({ path: { start, ids }, deleted }: StoredEdit): StoredEdit => (
+      { path: { start: start * 8, ids: ids.flatMap(id => Array.from({ length: 8 }, (_, index) => `${id}${7 - index}`)) }, deleted })
+    fc.assert(fc.property(shuffled, ({ edits, other, again }) => {
+      const naive = new NaiveRevisionTree()
+      for (const edit of edits) naive.add(stretch(edit))
+      const tree = mergeAll(edits.map(stretch))
+      expect(tree.leaves()).to.deep.equal(naive.leaves())
+      expect(RevisionTree.decode(tree.encode()).leaves()).to.deep.equal(naive.leaves())
+      expect(mergeAll([...other, ...again].map(stretch)).nodes()).to.deep.equal(tree.nodes())
+    }), { numRuns: 300 })
+  })
+
+  it('takes a hundred branches with long histories in a short time', function () {
+    this.timeout(60_000)
+    const before = process.cpuUsage()
+    let long = RevisionTree.empty
+    for (let branch = 0; branch < 100; branch++) {
+      const ids = Array.from({ length: 1000 }, (_, index) => (branch * 1000 + index).toString(16).padStart(32, '0'))
+      long = long.merge({ start: 1000, ids }, leaf).tree
+    }
+    expect(long.leafNodes()).to.have.length(100)
+    // When the whole tree was sorted and searched for leaves with each branch, this took minutes.
+    expect(process.cpuUsage(before).user).to.be.below(2_000_000)
+  })
+
   it('survives its encoding, body keys and odd hashes included', () => {
     fc.assert(fc.property(histories, fc.array(fc.option(fc.maxSafeNat()), { minLength: 14, maxLength: 14 }), fc.constantFrom((id: string) => id, (id: string) => Buffer.from(id.padEnd(16).slice(-16)).toString('hex'), (id: string) => `ü${id}`, (id: string) => id === 'a' ? '' : id), (edits, keys, rename) => {
       let tree = RevisionTree.empty

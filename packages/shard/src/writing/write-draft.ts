@@ -1,4 +1,4 @@
-import type { PartitionInfo, Purge, RevisionTree, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
+import type { PartitionInfo, Purge, RevisionNode, RevisionTree, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
 import { revisionOf, withChange } from '@sectional/core'
 import { sealBytes } from '@sectional/runtime'
 import type { WriteBatch } from '@sectional/runtime'
@@ -47,7 +47,7 @@ export interface DraftBase {
 
 const noBytes = new Uint8Array(0)
 
-interface NewBody { readonly sequence: number; readonly content: RevisionContent; readonly stored: StoredBody }
+interface NewBody { readonly sequence: number; readonly content: RevisionContent; readonly stored: StoredBody; readonly attempt: number | undefined }
 
 /** In the place of a document that was purged as a whole: each one is another, so that a later one is not taken for it. */
 export class PurgedDocument {
@@ -61,15 +61,35 @@ export class PurgedDocument {
 class DraftDocument implements DocumentView {
   readonly base: DocumentRecord | undefined
   readonly bodies: NewBody[] = []
-  tree: RevisionTree
-  leaves: readonly [StoredLeaf, ...StoredLeaf[]]
-  sequence: number
+  sequence = 0
+  #tree: RevisionTree
+  /** Of an earlier tree of this draft, or before it. */
+  #knownLeaves: readonly StoredLeaf[]
+  /** Of `tree`; undefined: nobody has asked for them since it changed. */
+  #leaves: readonly [StoredLeaf, ...StoredLeaf[]] | undefined
+  /** How many of `bodies` `#knownLeaves` takes into account. */
+  #knownBodies = 0
 
-  constructor(base: DocumentRecord | undefined, tree: RevisionTree, leaves: readonly [StoredLeaf, ...StoredLeaf[]], sequence: number) {
+  constructor(base: DocumentRecord | undefined, tree: RevisionTree) {
     this.base = base
-    this.tree = tree
-    this.leaves = leaves
-    this.sequence = sequence
+    this.#tree = tree
+    this.#knownLeaves = base?.leaves ?? []
+  }
+
+  get tree(): RevisionTree { return this.#tree }
+
+  set tree(tree: RevisionTree) {
+    this.#tree = tree
+    this.#leaves = undefined
+  }
+
+  /** Found when they are asked for: one call may bring thousands of branches of one document. */
+  get leaves(): readonly [StoredLeaf, ...StoredLeaf[]] {
+    if (this.#leaves !== undefined) return this.#leaves
+    const leaves = leavesOf(this.#tree, this.#knownLeaves, this.bodies.slice(this.#knownBodies))
+    this.#knownLeaves = leaves
+    this.#knownBodies = this.bodies.length
+    return this.#leaves = leaves
   }
 }
 
@@ -127,9 +147,9 @@ export class WriteDraft {
    * @param attempt who made it (`DocumentEdit.attempt`)
    */
   putRevision(id: string, tree: RevisionTree, content: RevisionContent, attempt: number | undefined): void {
-    const document = this.#put(id, tree, content.body.length, attempt)
+    const document = this.#put(id, tree)
     const stored = storedBody(content)
-    document.bodies.push({ sequence: document.sequence, content, stored })
+    document.bodies.push({ sequence: document.sequence, content, stored, attempt })
     const chunks = furtherChunks(stored.bytes.length)
     if (chunks > 0) this.#largeBodies.set(document.sequence, chunks)
   }
@@ -157,7 +177,7 @@ export class WriteDraft {
     const changeSequence = tree?.isEmpty ? this.nextSequence : 0
     this.#purges.set(purge.id, [...this.purges(purge.id), { ...purge, sequence, changeSequence }])
     this.#purgeLog.set(sequence, purge.id)
-    if (tree !== null && !tree.isEmpty) return void this.#put(purge.id, tree, 0)
+    if (tree !== null && !tree.isEmpty) return void this.#put(purge.id, tree)
     // It takes a sequence even where it changed nothing, so that answers which were kept are seen to be old.
     this.#state.sequence++
     if (tree === null) return
@@ -204,7 +224,9 @@ export class WriteDraft {
     if (record === undefined || this.#documents.has(id)) return
     const { tree, released } = record.tree.releaseInnerBodies()
     if (released.length === 0) return
-    this.#documents.set(id, new DraftDocument(record, tree, record.leaves, record.sequence))
+    const document = new DraftDocument(record, tree)
+    document.sequence = record.sequence
+    this.#documents.set(id, document)
     this.dropBodies(released)
   }
 
@@ -216,23 +238,18 @@ export class WriteDraft {
 
   /** Adds ancestors of known revisions. */
   putAncestry(id: string, tree: RevisionTree): void {
-    this.#put(id, tree, 0)
+    this.#put(id, tree)
   }
 
-  #put(id: string, tree: RevisionTree, bodyBytes: number, attempt?: number): DraftDocument {
-    const sequence = ++this.#state.sequence
-    const drafted = this.#documents.get(id)
-    const base = drafted !== undefined ? drafted.base : this.#removed.has(id) ? undefined : this.#base.document(id)
-    const leaves = leavesOf(tree, drafted?.leaves ?? base?.leaves ?? [], sequence, bodyBytes, attempt)
-    if (drafted === undefined) {
-      const document = new DraftDocument(base, tree, leaves, sequence)
+  #put(id: string, tree: RevisionTree): DraftDocument {
+    let document = this.#documents.get(id)
+    if (document === undefined) {
+      document = new DraftDocument(this.#removed.has(id) ? undefined : this.#base.document(id), tree)
       this.#documents.set(id, document)
-      return document
     }
-    drafted.tree = tree
-    drafted.leaves = leaves
-    drafted.sequence = sequence
-    return drafted
+    document.tree = tree
+    document.sequence = ++this.#state.sequence
+    return document
   }
 
   localDocument(id: string): LocalRecord | undefined {
@@ -384,21 +401,23 @@ export function activeBytes(record: DocumentRecord | undefined): number {
   return record === undefined ? 0 : record.encodedBytes + record.bodyBytes
 }
 
-function leavesOf(
-  tree: RevisionTree, before: readonly StoredLeaf[], sequence: number, bodyBytes: number, attempt: number | undefined,
-): [StoredLeaf, ...StoredLeaf[]] {
+function leavesOf(tree: RevisionTree, before: readonly StoredLeaf[], added: readonly NewBody[]): [StoredLeaf, ...StoredLeaf[]] {
+  const bodies = new Map(added.map(body => [body.sequence, body]))
   // Both stand winner first, so that most leaves are found one after the other, however many there are.
   let next = 0
   const leaves = tree.leafNodes().map((node): StoredLeaf => {
-    if (node.bodyKey === sequence) {
-      const revision = revisionOf(node)
-      const { deleted } = node
-      return attempt === undefined ? { revision, deleted, bodySequence: sequence, bodyBytes } : { revision, deleted, bodySequence: sequence, bodyBytes, attempt }
-    }
+    const body = node.bodyKey === null ? undefined : bodies.get(node.bodyKey)
+    if (body !== undefined) return newLeaf(node, body)
     while (next < before.length && before[next]!.bodySequence !== node.bodyKey) next++
     const known = before[next++] ?? before.find(leaf => leaf.revision === revisionOf(node))
     if (known === undefined) throw new Error(`leaf ${revisionOf(node)} has no body`)
     return known
   })
   return leaves as [StoredLeaf, ...StoredLeaf[]]
+}
+
+function newLeaf(node: RevisionNode, { sequence: bodySequence, content: { body }, attempt }: NewBody): StoredLeaf {
+  const revision = revisionOf(node)
+  const { deleted } = node
+  return attempt === undefined ? { revision, deleted, bodySequence, bodyBytes: body.length } : { revision, deleted, bodySequence, bodyBytes: body.length, attempt }
 }

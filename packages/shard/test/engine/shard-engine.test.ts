@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { EditOutcome, UpdateDocumentsReply } from '@sectional/core'
+import type { DocumentRevision, EditOutcome, UpdateDocumentsReply } from '@sectional/core'
 import { ManualClock, MemoryDisk, MemoryStorage } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '../../src/index.ts'
 import type { ShardEngine } from '../../src/index.ts'
@@ -258,5 +258,15 @@ describe('a shard engine', () => {
     expect(await engine.openDocument({ id: 'a', body: false, tree: false }, context)).to.equal(null)
     // When each branch looked for each other one among all, this took minutes.
     expect(process.cpuUsage(before).user).to.be.below(5_000_000)
+  })
+
+  it('takes a call with thousands of branches of a document that has thousands in a short time', async function () {
+    this.timeout(60_000)
+    const branches = (from: number, count: number): DocumentRevision[] => Array.from({ length: count }, (_, index) => revision('a', [(from + index).toString(16).padStart(32, '0')], {}))
+    for (let from = 0; from < 12_000; from += 3000) await engine.storeRevisions({ revisions: branches(from, 3000), revsLimit: 1000 }, context)
+    const before = process.cpuUsage()
+    await engine.storeRevisions({ revisions: branches(12_000, 3000), revsLimit: 1000 }, context)
+    // When all leaves were listed for each new one, this took more than ten seconds.
+    expect(process.cpuUsage(before).user).to.be.below(2_000_000)
   })
 })
