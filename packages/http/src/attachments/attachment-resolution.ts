@@ -1,5 +1,6 @@
 /** From what a client writes under `_attachments` to the records of the new revision. */
 import { ApiError, formatRevision, parseRevision, type AttachmentRecord, type Branch, type ParsedDocument } from '@sectional/core'
+import { runWhileWanted } from '../messages/body.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { attachmentEntries, type AttachmentEntry, type FollowingEntry, type InlineEntry, type StubEntry } from './attachment-entries.ts'
@@ -27,7 +28,7 @@ export async function resolveAttachments(
   id: string, document: ParsedDocument, options: ResolutionOptions, request: RequestContext, services: Services,
 ): Promise<readonly AttachmentRecord[] | undefined> {
   if (document.attachments === null) return undefined
-  const entries = await services.runtime.turns.run(attachmentEntries(document))
+  const entries = await runWhileWanted(attachmentEntries(document), request, services)
   if (entries.length === 0) return undefined
   const { parent, newEdits, takeFollowing } = options
   const stubs = entries.some(entry => entry.kind === 'stub') ? await findStubs(id, entries, document, options, request, services) : new Map<string, AttachmentRecord>()

@@ -156,11 +156,26 @@ const valueBytes = 64
  */
 async function parseBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<unknown> {
   if (bytes.length <= SMALL_JSON_BYTES) return parseJson(bytes)
-  const { admission, options, runtime: { turns } } = services
+  const { admission, options } = services
   const limits = { valuesMax: options.jsonValuesMax, setting: httpDeclarations.jsonValuesMax.name }
-  const values = await turns.run(checkStructure(bytes, limits))
+  const values = await runWhileWanted(checkStructure(bytes, limits), request, services)
   admission.reserveParsed(request, bytes.length + values * valueBytes)
-  return turns.run(parseJsonInSlices(bytes))
+  return runWhileWanted(parseJsonInSlices(bytes), request, services)
+}
+
+/**
+ * Runs work that yields between its pieces, in slices, and gives it up when the client has gone: for work that changes nothing.
+ * @throws ClientGoneError
+ */
+export function runWhileWanted<Result>(work: Generator<void, Result>, { signal }: RequestContext, { runtime: { turns } }: Services): Promise<Result> {
+  return turns.run((function* () {
+    for (;;) {
+      signal.throwIfAborted()
+      const step = work.next()
+      if (step.done === true) return step.value
+      yield
+    }
+  })())
 }
 
 /** The document of a request. @throws ApiError as `readJsonBytes` and `parseDocumentBody` */
@@ -173,5 +188,5 @@ export async function readDocumentBody(request: RequestContext, services: Servic
 export async function parseDocumentBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<ParsedDocument> {
   if (bytes.length <= SMALL_JSON_BYTES) return parseDocument(bytes)
   services.admission.reserveParsed(request, bytes.length)
-  return services.runtime.turns.run(parseDocumentInSlices(bytes))
+  return runWhileWanted(parseDocumentInSlices(bytes), request, services)
 }

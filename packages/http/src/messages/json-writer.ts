@@ -78,6 +78,9 @@ export class JsonWriter {
     this.#buffer = noBytes
     this.#length = 0
     await this.#stream.write(chunk)
+    // A client that takes everything at once lets no other request in between.
+    const { turns } = this.#services.runtime
+    if (turns.due()) await turns.next()
     if (again && this.#length === 0) this.#buffer = buffer
   }
 
@@ -100,7 +103,8 @@ export class JsonWriter {
     const needed = this.#length + bytes
     if (needed <= this.#buffer.length) return
     // A feed that waited writes a row now and then: a small piece of Node's pool will do.
-    const grown = Buffer.allocUnsafe(Math.max(needed, Math.min(this.#buffer.length * 4, chunkBytes + initialBytes)))
+    const more = this.#buffer.length < chunkBytes ? Math.min(this.#buffer.length * 4, chunkBytes + initialBytes) : this.#buffer.length * 2
+    const grown = Buffer.allocUnsafe(Math.max(needed, more))
     grown.set(this.#buffer.subarray(0, this.#length))
     this.#buffer = grown
   }

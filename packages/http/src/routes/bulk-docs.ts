@@ -4,7 +4,7 @@ import type { DatabaseRecord, DocumentWrite, ReplicatedWrite, WriteOutcome } fro
 import { attachmentEntries } from '../attachments/attachment-entries.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
-import { readJsonBytes, requireJsonType } from '../messages/body.ts'
+import { readJsonBytes, requireJsonType, runWhileWanted } from '../messages/body.ts'
 import { checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId, requireRevision } from '../documents/document-writing.ts'
 import { localRevision, updateLocal } from '../documents/local-writing.ts'
 import { sendJson } from '../messages/response.ts'
@@ -47,17 +47,17 @@ const documentBytes = 2048
 
 async function readBulk(request: RequestContext, services: Services): Promise<BulkDocuments> {
   const bytes = await readJsonBytes(request, services)
-  const { admission, runtime, options } = services
+  const { admission, options } = services
   const documentsMax = options.bulkDocumentsMax
   const reading = readBulkDocuments(bytes, { documentsMax, setting: httpDeclarations.bulkDocumentsMax.name })
   admission.reserveParsed(request, bytes.length)
-  return runtime.turns.run((function* () {
+  return runWhileWanted((function* () {
     for (let step = reading.next(); ; step = reading.next()) {
       if (step.done === true) return step.value
       admission.reserveParsed(request, documentBytes)
       yield
     }
-  })())
+  })(), request, services)
 }
 
 /** @throws ApiError when the document is too large, as when it cannot be parsed: then nothing is written */
@@ -81,7 +81,7 @@ function requireRevisions(items: readonly Item[]): void {
 /** Stores the content of all documents before any is written: one that cannot be read fails the whole request. */
 async function withAttachments(items: readonly Item[], newEdits: boolean, request: RequestContext, services: Services): Promise<readonly Item[]> {
   if (items.every(({ document }) => document.attachments === null)) return items
-  for (const { id, document } of items) if (!id.startsWith(localPrefix)) await services.runtime.turns.run(attachmentEntries(document))
+  for (const { id, document } of items) if (!id.startsWith(localPrefix)) await runWhileWanted(attachmentEntries(document), request, services)
   return mapBounded(items, attachmentConcurrency, async item => {
     const { id, document } = item
     if (id.startsWith(localPrefix) || item.refusal !== undefined) return item
@@ -103,8 +103,10 @@ function writeQuorum(inBody: unknown, request: RequestContext): number | undefin
 
 async function updateAll(items: readonly Item[], w: number | undefined, request: RequestContext, services: Services): Promise<readonly WriteOutcome[]> {
   return split(items, request, services, async rest => {
-    const writes: DocumentWrite[] = await services.runtime.turns.map(rest, ({ id, document, attachments }) =>
-      documentWrite(id, document.revision, document.deleted, document.body, attachments))
+    const writes: DocumentWrite[] = await services.runtime.turns.map(rest, ({ id, document, attachments }) => {
+      request.signal.throwIfAborted()
+      return documentWrite(id, document.revision, document.deleted, document.body, attachments)
+    })
     const { partitionBytesMax } = services.options
     return services.coordinator.updateDocuments(request.database, writes, { w, partitionBytesMax }, request)
   })

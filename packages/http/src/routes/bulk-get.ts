@@ -79,6 +79,8 @@ async function writeParts(writer: JsonWriter, parts: readonly ItemPart[], reques
       writer.text(`"error":${JSON.stringify(part.error)}`)
     }
     writer.text('}')
+    const full = writer.flushFull()
+    if (full !== undefined) await full
   }
   writer.text(']}')
   await writer.flushFull()

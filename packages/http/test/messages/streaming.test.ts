@@ -84,6 +84,29 @@ for (const path of ['/db/_all_docs', '/db/_changes', '/db/_changes?feed=continuo
 }
 
 describe('a client that goes away before its answer begins', () => {
+  it('has nothing parsed and nothing decided that waits for its turn', async () => {
+    let decided = 0
+    const node = new MemoryNode({ wrap: coordinator => ({ ...coordinator, updateDocuments: (...call: Parameters<CoordinatorNode['updateDocuments']>) => {
+      decided++
+      return coordinator.updateDocuments(...call)
+    } }) as unknown as CoordinatorNode })
+    await node.put('/db')
+    const { turns } = node.runtime
+    const run = turns.run.bind(turns)
+    const post = (signal?: AbortSignal) => node.open('POST', '/db/_bulk_docs', { authorization: adminAuthorization, 'content-type': 'application/json' }, '{"docs":[{},{}]}', signal)
+    const leaving = new AbortController()
+    turns.run = work => {
+      leaving.abort()
+      return run(work)
+    }
+    await post(leaving.signal).catch(() => {})
+    expect(decided).to.equal(0)
+    turns.run = run
+    expect((await post()).status).to.equal(201)
+    expect(decided).to.equal(1)
+    await node.stop()
+  })
+
   it('is no failure of the server: its calls on replicas end as cancelled', async () => {
     const leaving = new AbortController()
     const node = new MemoryNode({ wrap: coordinator => ({
