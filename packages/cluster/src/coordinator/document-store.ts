@@ -11,8 +11,8 @@ import { batchByShard } from '../shard-calls/shard-batches.ts'
 const smallBatch = 200
 
 /**
- * Ancestors of one revision, besides those that the database keeps: they may show where the revision joins the tree. Each costs every
- * replica time, and a body has room for a million of them.
+ * Ancestors of one revision that are sent to the replicas besides as many as the database keeps: they may show where
+ * the revision joins the tree. Each costs every replica time, and a request has room for a million of them.
  */
 const joiningAncestorsMax = 10_000
 
@@ -23,8 +23,10 @@ export async function storeRevisions(
   const outcomes = new Array<WriteOutcome>(writes.length)
   const failures: ApiError[] = []
   const ancestorsMax = db.revsLimit + joiningAncestorsMax
-  const shortened = writes.map(write => write.path.ids.length > ancestorsMax ? withNewest(write, ancestorsMax) : write)
-  await Promise.all(batchByShard(scope.access, db, shortened, scope.options).map(async ({ place, batches }) => {
+  const isLong = ({ path }: ReplicatedWrite): boolean => path.ids.length > ancestorsMax
+  const shortened = writes.map(write => isLong(write) ? withNewest(write, ancestorsMax) : write)
+  const groups = batchByShard(scope.access, db, shortened, scope.options)
+  await Promise.all(groups.map(async ({ place, batches }) => {
     for (const { items, indexes } of batches) {
       if (items.length > smallBatch) await scope.runtime.turns.pause()
       const { verdict, errors } = await distributeRevisions(scope, place, { revisions: items, revsLimit: db.revsLimit, external: true }, null, options.w, context)

@@ -70,8 +70,9 @@ describe('revision tree', () => {
   })
 
   it('has the leaves of the naive version, in any order of edits, where paths are long', () => {
+    const expand = (id: string): string[] => Array.from({ length: 8 }, (_, index) => `${id}${7 - index}`)
     const stretch = ({ path: { start, ids }, deleted }: StoredEdit): StoredEdit => (
-      { path: { start: start * 8, ids: ids.flatMap(id => Array.from({ length: 8 }, (_, index) => `${id}${7 - index}`)) }, deleted })
+      { path: { start: start * 8, ids: ids.flatMap(expand) }, deleted })
     fc.assert(fc.property(shuffled, ({ edits, other, again }) => {
       const naive = new NaiveRevisionTree()
       for (const edit of edits) naive.add(stretch(edit))

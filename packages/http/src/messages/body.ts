@@ -164,11 +164,14 @@ async function parseBody(bytes: Uint8Array, request: RequestContext, services: S
 }
 
 /**
- * Runs work that yields between its pieces, in slices, and gives it up when the client has gone: for work that changes nothing.
+ * Runs work that changes nothing in slices, and gives it up between its pieces when the client has gone.
+ * @param work yields between its pieces
  * @throws ClientGoneError
  */
-export function runWhileWanted<Result>(work: Generator<void, Result>, { signal }: RequestContext, { runtime: { turns } }: Services): Promise<Result> {
-  return turns.run((function* () {
+export function runWhileWanted<Result>(
+  work: Generator<void, Result>, { signal }: RequestContext, { runtime }: Services,
+): Promise<Result> {
+  return runtime.turns.run((function* () {
     for (;;) {
       signal.throwIfAborted()
       const step = work.next()

@@ -80,7 +80,7 @@ export class JsonWriter {
     await this.#stream.write(chunk)
     // A client that takes everything at once lets no other request in between.
     const { turns } = this.#services.runtime
-    if (turns.due()) await turns.next()
+    if (again && turns.due()) await turns.next()
     if (again && this.#length === 0) this.#buffer = buffer
   }
 
@@ -103,7 +103,8 @@ export class JsonWriter {
     const needed = this.#length + bytes
     if (needed <= this.#buffer.length) return
     // A feed that waited writes a row now and then: a small piece of Node's pool will do.
-    const more = this.#buffer.length < chunkBytes ? Math.min(this.#buffer.length * 4, chunkBytes + initialBytes) : this.#buffer.length * 2
+    const { length } = this.#buffer
+    const more = length < chunkBytes ? Math.min(length * 4, chunkBytes + initialBytes) : length * 2
     const grown = Buffer.allocUnsafe(Math.max(needed, more))
     grown.set(this.#buffer.subarray(0, this.#length))
     this.#buffer = grown

@@ -150,7 +150,8 @@ async function writeKeys(writer: JsonWriter, keys: readonly unknown[], parameter
     const page = ordered.slice(begin, begin + keysPerLookup)
     // Design documents are listed as if there were no others; of a partition, others are unknown.
     const window = scope.countsRange ? page.filter(key => typeof key === 'string' && rangeHolds(scope.range, key)) : page
-    const ids = [...new Set(window.filter((key): key is string => typeof key === 'string' && rangeHolds(scope.range, key)))]
+    const isId = (key: unknown): key is string => typeof key === 'string' && rangeHolds(scope.range, key)
+    const ids = [...new Set(window.filter(isId))]
     const opened = ids.length === 0 ? [] : await services.coordinator.openDocuments(request.database, ids, { body: includeDocs }, request)
     const found = new Map(ids.map((id, index) => [id, opened[index] ?? null]))
     for (const key of window) {

@@ -86,14 +86,18 @@ for (const path of ['/db/_all_docs', '/db/_changes', '/db/_changes?feed=continuo
 describe('a client that goes away before its answer begins', () => {
   it('has nothing parsed and nothing decided that waits for its turn', async () => {
     let decided = 0
-    const node = new MemoryNode({ wrap: coordinator => ({ ...coordinator, updateDocuments: (...call: Parameters<CoordinatorNode['updateDocuments']>) => {
+    type Update = CoordinatorNode['updateDocuments']
+    const counted = (update: Update): Update => (...call) => {
       decided++
-      return coordinator.updateDocuments(...call)
-    } }) as unknown as CoordinatorNode })
+      return update(...call)
+    }
+    const node = new MemoryNode({ wrap: coordinator => (
+      { ...coordinator, updateDocuments: counted(coordinator.updateDocuments) } as unknown as CoordinatorNode) })
     await node.put('/db')
     const { turns } = node.runtime
     const run = turns.run.bind(turns)
-    const post = (signal?: AbortSignal) => node.open('POST', '/db/_bulk_docs', { authorization: adminAuthorization, 'content-type': 'application/json' }, '{"docs":[{},{}]}', signal)
+    const headers = { authorization: adminAuthorization, 'content-type': 'application/json' }
+    const post = (signal?: AbortSignal) => node.open('POST', '/db/_bulk_docs', headers, '{"docs":[{},{}]}', signal)
     const leaving = new AbortController()
     turns.run = work => {
       leaving.abort()

@@ -47,7 +47,13 @@ export interface DraftBase {
 
 const noBytes = new Uint8Array(0)
 
-interface NewBody { readonly sequence: number; readonly content: RevisionContent; readonly stored: StoredBody; readonly attempt: number | undefined }
+interface NewBody {
+  readonly sequence: number
+  readonly content: RevisionContent
+  readonly stored: StoredBody
+  /** Who made the revision (`DocumentEdit.attempt`). */
+  readonly attempt: number | undefined
+}
 
 /** In the place of a document that was purged as a whole: each one is another, so that a later one is not taken for it. */
 export class PurgedDocument {
@@ -417,7 +423,6 @@ function leavesOf(tree: RevisionTree, before: readonly StoredLeaf[], added: read
 }
 
 function newLeaf(node: RevisionNode, { sequence: bodySequence, content: { body }, attempt }: NewBody): StoredLeaf {
-  const revision = revisionOf(node)
-  const { deleted } = node
-  return attempt === undefined ? { revision, deleted, bodySequence, bodyBytes: body.length } : { revision, deleted, bodySequence, bodyBytes: body.length, attempt }
+  const leaf = { revision: revisionOf(node), deleted: node.deleted, bodySequence, bodyBytes: body.length }
+  return attempt === undefined ? leaf : { ...leaf, attempt }
 }
