@@ -6,7 +6,8 @@
  */
 import { deriveVerbs, ReplicaError, shardVerbs } from '@sectional/core'
 import type {
-  CallContext, ControlPeer, ForeignMeeting, JoinReply, JoinRequest, NodeQuestion, PeerHandlers, PeerIdentity, PeerNetwork, PeerStatus, ProposeReply,
+  CallContext, ControlPeer, ForeignMeeting, JoinReply, JoinRequest, NodeQuestion, PeerHandlers, PeerIdentity,
+  PeerNetwork, PeerStatus, ProposeReply,
   RaftMessage, ShardId, ShardReplica,
 } from '@sectional/core'
 import type { Clock, Timer } from '@sectional/runtime'
@@ -19,17 +20,23 @@ export interface PeerHubOptions {
   readonly raftCopies?: (message: RaftMessage) => number
 }
 
-interface Link { readonly a: MemoryPeerNetwork; readonly b: MemoryPeerNetwork; readonly identities: readonly [PeerIdentity, PeerIdentity]; readonly pending: Set<() => void>; open: boolean }
+interface Link {
+  readonly a: MemoryPeerNetwork
+  readonly b: MemoryPeerNetwork
+  readonly identities: readonly [PeerIdentity, PeerIdentity]
+  readonly pending: Set<() => void>
+  open: boolean
+}
 
 export class PeerHub {
   readonly clock: Clock
   readonly delayMs: number
   readonly raftCopies: (message: RaftMessage) => number
-  private readonly networks: MemoryPeerNetwork[] = []
-  private links: Link[] = []
-  private readonly cuts = new Set<string>()
-  private readonly silences = new Set<string>()
-  private refreshTimer: Timer | undefined
+  readonly #networks: MemoryPeerNetwork[] = []
+  #links: Link[] = []
+  readonly #cuts = new Set<string>()
+  readonly #silences = new Set<string>()
+  #refreshTimer: Timer | undefined
 
   constructor(options: PeerHubOptions) {
     this.clock = options.clock
@@ -43,85 +50,95 @@ export class PeerHub {
   }
 
   /** Breaks the link between two nodes (names) and keeps it broken; calls in flight fail as `unreachable`. */
-  cut(a: string, b: string): void { this.cuts.add(pairKey(a, b)); this.refreshNow() }
+  cut(a: string, b: string): void { this.#cuts.add(pairKey(a, b)); this.#refreshNow() }
 
   /** Cuts every link between the two groups. */
   partition(left: readonly string[], right: readonly string[]): void {
-    for (const a of left) for (const b of right) this.cuts.add(pairKey(a, b))
-    this.refreshNow()
+    for (const a of left) for (const b of right) this.#cuts.add(pairKey(a, b))
+    this.#refreshNow()
   }
 
   /** Nothing passes between two nodes any more, though both still count the link as open. */
-  silence(a: string, b: string): void { this.silences.add(pairKey(a, b)) }
+  silence(a: string, b: string): void { this.#silences.add(pairKey(a, b)) }
 
   /** Undoes every cut and silence. */
-  heal(): void { this.cuts.clear(); this.silences.clear(); this.scheduleRefresh() }
+  heal(): void { this.#cuts.clear(); this.#silences.clear(); this.scheduleRefresh() }
 
-  silenced(a: string, b: string): boolean { return this.silences.has(pairKey(a, b)) }
+  silenced(a: string, b: string): boolean { return this.#silences.has(pairKey(a, b)) }
 
-  opened(network: MemoryPeerNetwork): void { this.networks.push(network); this.scheduleRefresh() }
+  opened(network: MemoryPeerNetwork): void { this.#networks.push(network); this.scheduleRefresh() }
 
   closed(network: MemoryPeerNetwork): void {
-    const at = this.networks.indexOf(network)
-    if (at >= 0) this.networks.splice(at, 1)
-    this.refreshNow()
+    const at = this.#networks.indexOf(network)
+    if (at >= 0) this.#networks.splice(at, 1)
+    this.#refreshNow()
   }
 
   /** Drops the links of a node whose identity changed; they open again with the new one. */
   reshake(network: MemoryPeerNetwork): void {
-    for (const link of this.links) if (link.a === network || link.b === network) this.closeLink(link)
-    this.links = this.links.filter(link => link.open)
+    for (const link of this.#links) if (link.a === network || link.b === network) this.#closeLink(link)
+    this.#links = this.#links.filter(link => link.open)
     this.scheduleRefresh()
   }
 
-  linksOf(network: MemoryPeerNetwork): readonly { readonly peer: PeerIdentity; readonly remote: MemoryPeerNetwork; readonly self: PeerIdentity; readonly link: Link }[] {
-    return this.links.filter(link => link.open && (link.a === network || link.b === network)).map(link => link.a === network
+  linksOf(
+    network: MemoryPeerNetwork,
+  ): readonly {
+    readonly peer: PeerIdentity
+    readonly remote: MemoryPeerNetwork
+    readonly self: PeerIdentity
+    readonly link: Link
+  }[] {
+    return this.#links.filter(link =>
+      link.open && (link.a === network || link.b === network)).map(link => link.a === network
       ? { peer: link.identities[1], remote: link.b, self: link.identities[0], link }
       : { peer: link.identities[0], remote: link.a, self: link.identities[1], link })
   }
 
-  isBound(address: string): boolean { return this.networks.some(network => network.identity.address === address) }
+  isBound(address: string): boolean { return this.#networks.some(network => network.identity.address === address) }
 
   scheduleRefresh(): void {
-    if (this.refreshTimer) return
-    this.refreshTimer = this.clock.setTimer(this.delayMs, () => { this.refreshTimer = undefined; this.refreshNow() })
+    if (this.#refreshTimer) return
+    this.#refreshTimer = this.clock.setTimer(this.delayMs, () => { this.#refreshTimer = undefined; this.#refreshNow() })
   }
 
-  private refreshNow(): void {
-    for (const link of this.links) if (!this.mayLink(link.a, link.b)) this.closeLink(link)
-    this.links = this.links.filter(link => link.open)
-    for (const [at, a] of this.networks.entries()) {
-      for (const b of this.networks.slice(at + 1)) {
-        if (this.reaches(a, b) && !this.clustersAgree(a, b)) {
+  #refreshNow(): void {
+    for (const link of this.#links) if (!this.#mayLink(link.a, link.b)) this.#closeLink(link)
+    this.#links = this.#links.filter(link => link.open)
+    for (const [at, a] of this.#networks.entries()) {
+      for (const b of this.#networks.slice(at + 1)) {
+        if (this.#reaches(a, b) && !this.#clustersAgree(a, b)) {
           a.meet(b)
           b.meet(a)
         }
-        if (!this.mayLink(a, b) || this.links.some(link => link.a === a && link.b === b)) continue
+        if (!this.#mayLink(a, b) || this.#links.some(link => link.a === a && link.b === b)) continue
         const link: Link = { a, b, identities: [a.identity, b.identity], pending: new Set(), open: true }
-        this.links.push(link)
+        this.#links.push(link)
         a.notify(link.identities[1], true)
         b.notify(link.identities[0], true)
       }
     }
-    for (const network of this.networks) network.triedAll()
+    for (const network of this.#networks) network.triedAll()
   }
 
-  private reaches(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean {
-    if (!this.networks.includes(a) || !this.networks.includes(b)) return false
-    if (this.cuts.has(pairKey(a.identity.node, b.identity.node))) return false
+  #reaches(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean {
+    if (!this.#networks.includes(a) || !this.#networks.includes(b)) return false
+    if (this.#cuts.has(pairKey(a.identity.node, b.identity.node))) return false
     if (!a.wants(b.identity.address) && !b.wants(a.identity.address)) return false
     return true
   }
 
-  private mayLink(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean { return this.reaches(a, b) && this.clustersAgree(a, b) }
+  #mayLink(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean {
+    return this.#reaches(a, b) && this.#clustersAgree(a, b)
+  }
 
-  private clustersAgree(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean {
+  #clustersAgree(a: MemoryPeerNetwork, b: MemoryPeerNetwork): boolean {
     const left = a.identity.clusterId
     const right = b.identity.clusterId
     return left === null || right === null || left === right
   }
 
-  private closeLink(link: Link): void {
+  #closeLink(link: Link): void {
     if (!link.open) return
     link.open = false
     for (const fail of [...link.pending]) fail()
@@ -132,69 +149,78 @@ export class PeerHub {
 
 export class MemoryPeerNetwork implements PeerNetwork {
   identity: PeerIdentity
-  private readonly hub: PeerHub
-  private handlers: PeerHandlers | undefined
-  private peers: readonly string[] = []
-  private names: ReadonlyMap<string, string> = new Map()
-  private readonly foreignListeners = new Set<(meeting: ForeignMeeting) => void>()
-  private readonly tried = new Set<string>()
-  private readonly listeners = new Set<(peer: PeerIdentity, up: boolean) => void>()
+  readonly #hub: PeerHub
+  #handlers: PeerHandlers | undefined
+  #peers: readonly string[] = []
+  #names: ReadonlyMap<string, string> = new Map()
+  readonly #foreignListeners = new Set<(meeting: ForeignMeeting) => void>()
+  readonly #tried = new Set<string>()
+  readonly #listeners = new Set<(peer: PeerIdentity, up: boolean) => void>()
 
   constructor(hub: PeerHub, identity: PeerIdentity) {
-    this.hub = hub
+    this.#hub = hub
     this.identity = identity
   }
 
   start(handlers: PeerHandlers): Promise<void> {
-    if (this.hub.isBound(this.identity.address)) return Promise.reject(new Error(`address in use: ${this.identity.address}`))
-    this.handlers = handlers
-    this.hub.opened(this)
+    if (this.#hub.isBound(this.identity.address)) {
+      return Promise.reject(new Error(`address in use: ${this.identity.address}`))
+    }
+    this.#handlers = handlers
+    this.#hub.opened(this)
     return Promise.resolve()
   }
 
   stop(): Promise<void> {
-    this.hub.closed(this)
-    this.handlers = undefined
-    this.listeners.clear()
+    this.#hub.closed(this)
+    this.#handlers = undefined
+    this.#listeners.clear()
     return Promise.resolve()
   }
 
-  setPeers(addresses: readonly string[], names: ReadonlyMap<string, string> = new Map()): void { this.peers = [...addresses]; this.names = names; this.hub.scheduleRefresh() }
+  setPeers(addresses: readonly string[], names: ReadonlyMap<string, string> = new Map()): void {
+    this.#peers = [...addresses]
+    this.#names = names
+    this.#hub.scheduleRefresh()
+  }
 
-  untried(): readonly string[] { return this.peers.filter(address => !this.tried.has(address)) }
+  untried(): readonly string[] { return this.#peers.filter(address => !this.#tried.has(address)) }
 
   rivalReason(): string | null { return null }
 
-  triedAll(): void { for (const address of this.peers) this.tried.add(address) }
+  triedAll(): void { for (const address of this.#peers) this.#tried.add(address) }
 
-  setIdentity(identity: PeerIdentity): void { this.identity = identity; this.hub.reshake(this) }
+  setIdentity(identity: PeerIdentity): void { this.identity = identity; this.#hub.reshake(this) }
 
-  connected(): readonly PeerIdentity[] { return this.hub.linksOf(this).map(({ peer }) => peer) }
+  connected(): readonly PeerIdentity[] { return this.#hub.linksOf(this).map(({ peer }) => peer) }
 
   onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void {
-    this.listeners.add(listener)
-    return () => { this.listeners.delete(listener) }
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
   }
 
   onForeign(listener: (meeting: ForeignMeeting) => void): () => void {
-    this.foreignListeners.add(listener)
-    return () => { this.foreignListeners.delete(listener) }
+    this.#foreignListeners.add(listener)
+    return () => { this.#foreignListeners.delete(listener) }
   }
 
   /** A node of another cluster: whoever has the other's address dials it. */
   meet(other: MemoryPeerNetwork): void {
-    const claimed = other.names.get(this.identity.address) === this.identity.node
+    const claimed = other.#names.get(this.identity.address) === this.identity.node
     const dialed = this.wants(other.identity.address) ? other.identity.address : null
-    for (const listener of [...this.foreignListeners]) listener({ peer: other.identity, dialed, claimed })
+    for (const listener of [...this.#foreignListeners]) listener({ peer: other.identity, dialed, claimed })
   }
 
   control(node: string): ControlPeer {
     return {
-      sendRaft: message => this.sendRaft(node, message),
-      status: context => this.call<PeerStatus>(node, context, (peer, inner) => peer.status(inner)),
-      join: (request: JoinRequest, context) => this.call<JoinReply>(node, context, (peer, inner) => peer.join(structuredClone(request), inner)),
-      propose: (command, context) => this.call<ProposeReply>(node, context, (peer, inner) => peer.propose(structuredClone(command), inner)),
-      ask: (question: NodeQuestion, argument, context) => this.call<unknown>(node, context, (peer, inner) => peer.ask(question, structuredClone(argument), inner)),
+      sendRaft: message => this.#sendRaft(node, message),
+      status: context => this.#call<PeerStatus>(node, context, (peer, inner) => peer.status(inner)),
+      join: (request: JoinRequest, context) =>
+        this.#call<JoinReply>(node, context, (peer, inner) => peer.join(structuredClone(request), inner)),
+      propose: (command, context) =>
+        this.#call<ProposeReply>(node, context, (peer, inner) => peer.propose(structuredClone(command), inner)),
+      ask: (question: NodeQuestion, argument, context) =>
+        this.#call<unknown>(node, context, (peer, inner) => peer.ask(question, structuredClone(argument), inner)),
     }
   }
 
@@ -202,51 +228,56 @@ export class MemoryPeerNetwork implements PeerNetwork {
     return new RemoteReplica({ network: this, node, shard })
   }
 
-  wants(address: string): boolean { return this.peers.includes(address) }
+  wants(address: string): boolean { return this.#peers.includes(address) }
 
   notify(peer: PeerIdentity, up: boolean): void {
-    for (const listener of [...this.listeners]) listener(peer, up)
+    for (const listener of [...this.#listeners]) listener(peer, up)
   }
 
   answering(from: PeerIdentity): ControlPeer {
-    if (!this.handlers) throw new ReplicaError('closed', `${this.identity.node} is stopped`)
-    return this.handlers.control(from)
+    if (!this.#handlers) throw new ReplicaError('closed', `${this.identity.node} is stopped`)
+    return this.#handlers.control(from)
   }
 
   hostedReplica(shard: ShardId): ShardReplica {
-    const replica = this.handlers?.replica(shard)
+    const replica = this.#handlers?.replica(shard)
     if (!replica) throw new ReplicaError('not_hosted', `${this.identity.node} does not host the shard`)
     return replica
   }
 
   remoteReplica(node: string, shard: ShardId): ShardReplica {
-    const to = this.linkTo(node)
+    const to = this.#linkTo(node)
     if (!to) throw new ReplicaError('unreachable', `no link to ${node}`)
     return to.remote.hostedReplica(shard)
   }
 
-  private linkTo(node: string) { return this.hub.linksOf(this).find(({ peer }) => peer.node === node) }
+  #linkTo(node: string) { return this.#hub.linksOf(this).find(({ peer }) => peer.node === node) }
 
-  private sendRaft(node: string, message: RaftMessage): void {
-    const to = this.linkTo(node)
-    if (!to || this.hub.silenced(this.identity.node, node)) return
+  #sendRaft(node: string, message: RaftMessage): void {
+    const to = this.#linkTo(node)
+    if (!to || this.#hub.silenced(this.identity.node, node)) return
     const copy = structuredClone(message)
-    for (let left = this.hub.raftCopies(message); left > 0; left -= 1) {
-      this.hub.clock.setTimer(this.hub.delayMs, () => { if (to.link.open) to.remote.answering(to.self).sendRaft(copy) })
+    for (let left = this.#hub.raftCopies(message); left > 0; left -= 1) {
+      this.#hub.clock.setTimer(this.#hub.delayMs, () => {
+        if (to.link.open) to.remote.answering(to.self).sendRaft(copy)
+      })
     }
   }
 
-  private call<T>(node: string, context: CallContext, run: (peer: ControlPeer, inner: CallContext) => Promise<T>): Promise<T> {
+  #call<T>(node: string, context: CallContext, run: (peer: ControlPeer, inner: CallContext) => Promise<T>): Promise<T> {
     return this.exchange(node, context, (remote, self, inner) => run(remote.answering(self), inner))
   }
 
   /** One request and its answer: each way takes the delay; fails on deadline, abort or a broken link. */
-  exchange<T>(node: string, context: CallContext, run: (remote: MemoryPeerNetwork, self: PeerIdentity, inner: CallContext) => Promise<T>): Promise<T> {
-    const to = this.linkTo(node)
+  exchange<T>(
+    node: string, context: CallContext,
+    run: (remote: MemoryPeerNetwork, self: PeerIdentity, inner: CallContext) => Promise<T>,
+  ): Promise<T> {
+    const to = this.#linkTo(node)
     if (!to) return Promise.reject(new ReplicaError('unreachable', `no link to ${node}`))
     if (context.signal?.aborted) return Promise.reject(new ReplicaError('cancelled', 'cancelled'))
-    const { clock, delayMs } = this.hub
-    const lost = (): boolean => this.hub.silenced(this.identity.node, node)
+    const { clock, delayMs } = this.#hub
+    const lost = (): boolean => this.#hub.silenced(this.identity.node, node)
     return new Promise<T>((resolve, reject) => {
       const abort = new AbortController()
       const timers: Timer[] = []
@@ -264,18 +295,26 @@ export class MemoryPeerNetwork implements PeerNetwork {
       }
       to.link.pending.add(broken)
       context.signal?.addEventListener('abort', cancelled, { once: true })
-      timers.push(clock.setTimer(context.timeoutMs, () => fail(new ReplicaError('timeout', `${node} did not answer within ${context.timeoutMs} ms`))))
+      timers.push(clock.setTimer(
+        context.timeoutMs,
+        () => fail(new ReplicaError('timeout', `${node} did not answer within ${context.timeoutMs} ms`)),
+      ))
       if (lost()) return
       timers.push(clock.setTimer(delayMs, () => {
         const inner: CallContext = { ...context, signal: abort.signal }
         const work = (async () => run(to.remote, to.self, inner))()
-        work.then(value => { const copy = structuredClone(value); answer(() => resolve(copy)) }, error => answer(() => reject(error)))
+        work.then(
+          value => { const copy = structuredClone(value); answer(() => resolve(copy)) },
+          error => answer(() => reject(error)),
+        )
       }))
     })
   }
 
   /** A remote scan: every page is one exchange. */
-  async *pages<T>(node: string, context: CallContext, open: (inner: CallContext) => AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
+  async *pages<T>(
+    node: string, context: CallContext, open: (inner: CallContext) => AsyncIterable<readonly T[]>,
+  ): AsyncGenerator<readonly T[]> {
     let iterator: AsyncIterator<readonly T[]> | undefined
     try {
       for (;;) {
@@ -293,14 +332,24 @@ export class MemoryPeerNetwork implements PeerNetwork {
 }
 
 /** A replica on another node of the hub. Requests are copied on the way, chunks of content are not. */
-const RemoteReplica = deriveVerbs<typeof shardVerbs, { readonly network: MemoryPeerNetwork; readonly node: string; readonly shard: ShardId }>(shardVerbs, {
+const RemoteReplica = deriveVerbs<typeof shardVerbs, {
+  readonly network: MemoryPeerNetwork
+  readonly node: string
+  readonly shard: ShardId
+}>(shardVerbs, {
   call: verb => ({ network, node, shard }, request, context) => (
-    network.exchange(node, context, (remote, _self, inner) => verb.invoke(remote.hostedReplica(shard), structuredClone(request), inner))),
+    network.exchange(
+      node, context,
+      (remote, _self, inner) => verb.invoke(remote.hostedReplica(shard), structuredClone(request), inner),
+    )),
   pages: verb => ({ network, node, shard }, request, context) => (
-    network.pages(node, context, inner => verb.invoke(network.remoteReplica(node, shard), structuredClone(request), inner))),
+    network.pages(
+      node, context, inner => verb.invoke(network.remoteReplica(node, shard), structuredClone(request), inner),
+    )),
   upload: verb => ({ network, node, shard }, chunks, context) => (
     network.exchange(node, context, (remote, _self, inner) => verb.invoke(remote.hostedReplica(shard), chunks, inner))),
-  download: verb => ({ network, node, shard }, request, context) => verb.invoke(network.remoteReplica(node, shard), request, context),
+  download: verb => ({ network, node, shard }, request, context) =>
+    verb.invoke(network.remoteReplica(node, shard), request, context),
 })
 
 function pairKey(a: string, b: string): string { return a < b ? `${a}|${b}` : `${b}|${a}` }

@@ -27,123 +27,138 @@ const caughtUpEntries = 64
 export class LogReplication {
   /** Rises with each broadcast; answers name it, so that a majority of answers dates this leader's authority. */
   round = 1
-  private readonly host: ReplicationHost
-  private readonly followers = new Map<string, Progress>()
-  private configuration: VotingConfiguration
-  private ownMatch = 0
+  readonly #host: ReplicationHost
+  readonly #followers = new Map<string, Progress>()
+  #configuration: VotingConfiguration
+  #ownMatch = 0
 
   constructor(host: ReplicationHost, configuration: VotingConfiguration) {
-    this.host = host
-    this.configuration = configuration
+    this.#host = host
+    this.#configuration = configuration
     this.setConfiguration(configuration, false)
   }
 
   /** Starts to send to new members (`active`: believed to be up) and forgets those that left. */
   setConfiguration(configuration: VotingConfiguration, active: boolean): void {
-    this.configuration = configuration
-    const members = [...configuration.voters, ...configuration.learners].filter(node => node !== this.host.id)
-    for (const node of [...this.followers.keys()]) if (!members.includes(node)) this.followers.delete(node)
+    this.#configuration = configuration
+    const members = [...configuration.voters, ...configuration.learners].filter(node => node !== this.#host.id)
+    for (const node of [...this.#followers.keys()]) if (!members.includes(node)) this.#followers.delete(node)
     for (const node of members) {
-      if (this.followers.has(node)) continue
+      if (this.#followers.has(node)) continue
       this.round += 1
-      this.followers.set(node, new Progress(this.host.log.lastIndex + 1, this.round, active))
+      this.#followers.set(node, new Progress(this.#host.log.lastIndex + 1, this.round, active))
     }
   }
 
-  progress(node: string): Progress | undefined { return this.followers.get(node) }
+  progress(node: string): Progress | undefined { return this.#followers.get(node) }
 
   /** This node's own log is on disk up to `index`. */
-  persistedSelf(index: number): void { this.ownMatch = index }
+  persistedSelf(index: number): void { this.#ownMatch = index }
 
   /** The greatest index that a majority of voters has on disk. */
-  majorityMatch(): number { return majorityReached(this.configuration.voters, voter => this.matchOf(voter)) }
+  majorityMatch(): number { return majorityReached(this.#configuration.voters, voter => this.matchOf(voter)) }
 
-  /** The newest round that a majority of voters has answered; a leader without a vote waits for a majority of the others. */
+  /**
+   * The newest round that a majority of voters has answered; a leader without a vote waits for a majority of the
+   * others.
+   */
   majorityRound(): number {
-    return majorityReached(this.configuration.voters, voter => voter === this.host.id ? this.round : this.followers.get(voter)?.round ?? 0)
+    return majorityReached(
+      this.#configuration.voters,
+      voter => voter === this.#host.id ? this.round : this.#followers.get(voter)?.round ?? 0,
+    )
   }
 
-  matchOf(node: string): number { return node === this.host.id ? this.ownMatch : this.followers.get(node)?.match ?? 0 }
+  matchOf(node: string): number {
+    return node === this.#host.id ? this.#ownMatch : this.#followers.get(node)?.match ?? 0
+  }
 
   /** Answered within the last one or two election timeouts. */
   isActive(node: string): boolean {
-    const follower = this.followers.get(node)
-    return node === this.host.id || follower?.active === true || follower?.wasActive === true
+    const follower = this.#followers.get(node)
+    return node === this.#host.id || follower?.active === true || follower?.wasActive === true
   }
 
   /** Members that no longer have what they acknowledged in this term. */
-  wentBack(): readonly string[] { return [...this.followers].filter(([, follower]) => follower.wentBack).map(([node]) => node) }
+  wentBack(): readonly string[] {
+    return [...this.#followers].filter(([, follower]) => follower.wentBack).map(([node]) => node)
+  }
 
   caughtUp(node: string): boolean {
-    const follower = this.followers.get(node)
-    return follower !== undefined && this.isActive(node) && follower.state === 'replicate' && follower.match + caughtUpEntries >= this.host.log.lastIndex
+    const follower = this.#followers.get(node)
+    return follower !== undefined && this.isActive(node) && follower.state === 'replicate'
+      && follower.match + caughtUpEntries >= this.#host.log.lastIndex
   }
 
   /** Whether a majority of voters answered since the last check; begins the next period. */
   checkQuorum(): boolean {
-    const active = this.configuration.voters.filter(voter => voter === this.host.id || this.followers.get(voter)?.active === true).length
-    for (const follower of this.followers.values()) {
+    const active = this.#configuration.voters.filter(voter =>
+      voter === this.#host.id || this.#followers.get(voter)?.active === true).length
+    for (const follower of this.#followers.values()) {
       follower.wasActive = follower.active
       follower.active = false
     }
-    return active >= majority(this.configuration.voters.length)
+    return active >= majority(this.#configuration.voters.length)
   }
 
   /** Sends what each follower lacks. */
   broadcast(): void {
-    for (const node of this.followers.keys()) this.sendEntries(node)
+    for (const node of this.#followers.keys()) this.#sendEntries(node)
   }
 
   /** Tells every follower the commit index at once. */
   broadcastCommit(): void {
     this.round += 1
-    for (const [node, follower] of this.followers) {
-      follower.commitSent(this.round, this.host.commit)
-      if (!this.sendEntries(node)) this.sendEmpty(node, follower)
+    for (const [node, follower] of this.#followers) {
+      follower.commitSent(this.round, this.#host.commit)
+      if (!this.#sendEntries(node)) this.#sendEmpty(node, follower)
     }
   }
 
   /** One empty message to each follower: keeps authority, shows lost messages, carries the commit index. */
   heartbeat(): void {
     this.round += 1
-    for (const [node, follower] of this.followers) {
-      follower.commitSent(this.round, this.host.commit)
-      if (follower.state === 'snapshot') this.resendPiece(node, follower)
-      this.sendEmpty(node, follower)
+    for (const [node, follower] of this.#followers) {
+      follower.commitSent(this.round, this.#host.commit)
+      if (follower.state === 'snapshot') this.#resendPiece(node, follower)
+      this.#sendEmpty(node, follower)
     }
   }
 
   /** Handles one answer. True: a follower's log grew. */
   answered(message: RaftMessage & { readonly type: 'append-reply' }): boolean {
-    const follower = this.followers.get(message.from)
+    const follower = this.#followers.get(message.from)
     if (!follower?.answered(message.round, message.success ? message.matchIndex : 0)) return false
     if (!message.success) {
-      if (follower.refused(message.matchIndex, message.conflictIndex, message.round)) this.sendEntries(message.from)
+      if (follower.refused(message.matchIndex, message.conflictIndex, message.round)) this.#sendEntries(message.from)
       return false
     }
     const grew = follower.accepted(message.matchIndex, this.round)
-    const lacksCommit = follower.state === 'replicate' && follower.sentCommit < Math.min(this.host.commit, follower.match)
-    if (!this.sendEntries(message.from) && lacksCommit) this.sendEmpty(message.from, follower)
+    const lacksCommit = follower.state === 'replicate'
+      && follower.sentCommit < Math.min(this.#host.commit, follower.match)
+    if (!this.#sendEntries(message.from) && lacksCommit) this.#sendEmpty(message.from, follower)
     return grew
   }
 
   /** Handles the answer to a piece of a snapshot: the next one follows. */
   snapshotAnswered(message: RaftMessage & { readonly type: 'snapshot-reply' }): void {
-    const follower = this.followers.get(message.from)
+    const follower = this.#followers.get(message.from)
     if (!follower?.answered(message.round, 0)) return
-    if (follower.transfer?.answered(message.index, message.received)) this.sendPiece(message.from, follower)
+    if (follower.transfer?.answered(message.index, message.received)) this.#sendPiece(message.from, follower)
   }
 
   /** Sends entries while the follower's window has room. False: nothing was sent. */
-  private sendEntries(node: string): boolean {
-    const follower = this.followers.get(node)
-    const { options, log } = this.host
+  #sendEntries(node: string): boolean {
+    const follower = this.#followers.get(node)
+    const { options, log } = this.#host
     let sent = false
     while (follower && !follower.paused && follower.state !== 'snapshot' && follower.next <= log.lastIndex && follower.inflight.length < options.maxAppendsInFlight) {
       const previousTerm = log.term(follower.next - 1)
-      if (previousTerm === undefined) return this.sendSnapshot(node, follower)
+      if (previousTerm === undefined) return this.#sendSnapshot(node, follower)
       const entries = log.page(follower.next, options.maxEntriesPerAppend, options.maxBytesPerAppend)
-      this.sendAppend(node, follower, { previousIndex: follower.next - 1, previousTerm, entries, commit: this.host.commit })
+      this.#sendAppend(node, follower, {
+        previousIndex: follower.next - 1, previousTerm, entries, commit: this.#host.commit,
+      })
       sent = true
       if (follower.state === 'probe') { follower.paused = true; break }
       follower.next += entries.length
@@ -152,35 +167,55 @@ export class LogReplication {
     return sent
   }
 
-  private sendEmpty(node: string, follower: Progress): void {
-    const previousTerm = follower.state === 'snapshot' ? undefined : this.host.log.term(follower.next - 1)
-    // A follower that waits for a snapshot is told that this leader lives, and how far it lags: behind index 0 it commits nothing.
-    if (previousTerm === undefined) this.sendAppend(node, follower, { previousIndex: 0, previousTerm: 0, entries: [], commit: this.host.commit })
-    else this.sendAppend(node, follower, { previousIndex: follower.next - 1, previousTerm, entries: [], commit: this.host.commit })
-    if (previousTerm === undefined && follower.state !== 'snapshot') this.sendSnapshot(node, follower)
+  #sendEmpty(node: string, follower: Progress): void {
+    const previousTerm = follower.state === 'snapshot' ? undefined : this.#host.log.term(follower.next - 1)
+    // A follower that waits for a snapshot is told that this leader lives, and how far it lags: behind index 0 it
+    // commits nothing.
+    if (previousTerm === undefined) {
+      this.#sendAppend(node, follower, { previousIndex: 0, previousTerm: 0, entries: [], commit: this.#host.commit })
+    } else this.#sendAppend(node, follower, {
+      previousIndex: follower.next - 1, previousTerm, entries: [], commit: this.#host.commit,
+    })
+    if (previousTerm === undefined && follower.state !== 'snapshot') this.#sendSnapshot(node, follower)
   }
 
-  private sendAppend(node: string, follower: Progress, content: { readonly previousIndex: number; readonly previousTerm: number; readonly entries: readonly LogEntry[]; readonly commit: number }): void {
-    follower.sentCommit = Math.max(follower.sentCommit, Math.min(content.commit, content.previousIndex + content.entries.length))
-    this.host.send({ type: 'append', from: this.host.id, to: node, term: this.host.term, round: this.round, ...content })
+  #sendAppend(
+    node: string, follower: Progress,
+    content: {
+      readonly previousIndex: number
+      readonly previousTerm: number
+      readonly entries: readonly LogEntry[]
+      readonly commit: number
+    },
+  ): void {
+    follower.sentCommit = Math.max(
+      follower.sentCommit, Math.min(content.commit, content.previousIndex + content.entries.length),
+    )
+    this.#host.send({
+      type: 'append', from: this.#host.id, to: node, term: this.#host.term, round: this.round, ...content,
+    })
   }
 
-  private sendSnapshot(node: string, follower: Progress): boolean {
+  #sendSnapshot(node: string, follower: Progress): boolean {
     // Not to a node that is down: snapshots are large.
     if (!this.isActive(node)) return false
-    follower.becomeSnapshot(new SnapshotTransfer(this.host.snapshot, this.host.options.snapshotPieceBytes))
-    this.sendPiece(node, follower)
+    follower.becomeSnapshot(new SnapshotTransfer(this.#host.snapshot, this.#host.options.snapshotPieceBytes))
+    this.#sendPiece(node, follower)
     return true
   }
 
-  private sendPiece(node: string, { transfer }: Progress): void {
-    if (transfer) this.host.send({ type: 'snapshot', from: this.host.id, to: node, term: this.host.term, round: this.round, ...transfer.next() })
+  #sendPiece(node: string, { transfer }: Progress): void {
+    if (transfer) {
+      this.#host.send({
+        type: 'snapshot', from: this.#host.id, to: node, term: this.#host.term, round: this.round, ...transfer.next(),
+      })
+    }
   }
 
-  private resendPiece(node: string, follower: Progress): void {
+  #resendPiece(node: string, follower: Progress): void {
     const { transfer } = follower
     if (!transfer || !this.isActive(node)) return
     transfer.ticks += 1
-    if (transfer.ticks >= this.host.options.snapshotResendHeartbeats) this.sendPiece(node, follower)
+    if (transfer.ticks >= this.#host.options.snapshotResendHeartbeats) this.#sendPiece(node, follower)
   }
 }

@@ -28,19 +28,21 @@ export class Progress {
   sentCommit = 0
   /** The snapshot on its way. */
   transfer: SnapshotTransfer | null = null
-  /** It refused what it had acknowledged in this term: its disk has an older copy of the log. Stays true for the term. */
+  /**
+   * It refused what it had acknowledged in this term: its disk has an older copy of the log. Stays true for the term.
+   */
   wentBack = false
   /** The leader's round when `match` last rose: answers to later rounds tell of a log that had reached `match`. */
-  private matchRound = 0
+  #matchRound = 0
   /** Last index of each message with entries that is under way. */
   readonly inflight: number[] = []
   /** Answers to older rounds are about an earlier membership of the same name. */
-  private readonly firstRound: number
-  private readonly commits: { readonly round: number; readonly commit: number }[] = []
+  readonly #firstRound: number
+  readonly #commits: { readonly round: number; readonly commit: number }[] = []
 
   constructor(next: number, round: number, active: boolean) {
     this.next = next
-    this.firstRound = round
+    this.#firstRound = round
     this.round = round - 1
     this.active = active
   }
@@ -50,20 +52,21 @@ export class Progress {
    * False: the answer is not about this membership.
    */
   answered(round: number, holds: number): boolean {
-    if (round < this.firstRound) return false
+    if (round < this.#firstRound) return false
     this.active = true
     this.round = Math.max(this.round, round)
-    for (let sent = this.commits[0]; sent !== undefined && sent.round <= round && sent.commit <= holds; sent = this.commits[0]) {
+    for (let sent =
+      this.#commits[0]; sent !== undefined && sent.round <= round && sent.commit <= holds; sent = this.#commits[0]) {
       this.knownCommit = sent.commit
-      this.commits.shift()
+      this.#commits.shift()
     }
     return true
   }
 
   /** Notes that messages of `round` and later carry at least `commit`. */
   commitSent(round: number, commit: number): void {
-    this.commits.push({ round, commit })
-    if (this.commits.length > maxCommitsInFlight) this.commits.shift()
+    this.#commits.push({ round, commit })
+    if (this.#commits.length > maxCommitsInFlight) this.#commits.shift()
   }
 
   /** The follower holds everything up to `index`; `round`: the leader's round now. True when that is news. */
@@ -72,25 +75,30 @@ export class Progress {
     const news = index > this.match
     if (news) {
       this.match = index
-      this.matchRound = round
+      this.#matchRound = round
     }
     this.next = Math.max(this.next, index + 1)
     this.paused = false
-    if (this.state === 'probe' || (this.transfer !== null && this.match >= this.transfer.snapshot.index)) this.becomeReplicate()
+    if (this.state === 'probe' || (this.transfer !== null && this.match >= this.transfer.snapshot.index)) {
+      this.#becomeReplicate()
+    }
     return news
   }
 
-  /** The follower refused `rejected` as previous entry, in its answer to `round`. False: an old answer that says nothing new. */
+  /**
+   * The follower refused `rejected` as previous entry, in its answer to `round`. False: an old answer that says nothing
+   * new.
+   */
   refused(rejected: number, conflictIndex: number, round: number): boolean {
     if (this.state === 'snapshot') return false
-    if (rejected <= this.match && round > this.matchRound) return this.lostEntries(Math.min(rejected, conflictIndex))
+    if (rejected <= this.match && round > this.#matchRound) return this.#lostEntries(Math.min(rejected, conflictIndex))
     if (this.state === 'replicate' ? rejected <= this.match : rejected !== this.next - 1) return false
     this.becomeProbe(Math.max(this.match + 1, Math.min(rejected, conflictIndex)))
     return true
   }
 
   /** What it acknowledged counts no more; it is sent again. */
-  private lostEntries(next: number): boolean {
+  #lostEntries(next: number): boolean {
     this.wentBack = true
     this.match = 0
     this.knownCommit = 0
@@ -113,7 +121,7 @@ export class Progress {
     this.inflight.length = 0
   }
 
-  private becomeReplicate(): void {
+  #becomeReplicate(): void {
     this.state = 'replicate'
     this.transfer = null
     this.next = this.match + 1

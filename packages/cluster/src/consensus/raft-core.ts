@@ -51,51 +51,53 @@ export class RaftCore {
   /** The greatest commit index that a leader has told of; this node's log may not reach it yet. */
   leaderCommit = 0
   snapshot: RaftSnapshot
-  private readonly random: () => number
-  private configurations: { readonly index: number; readonly configuration: VotingConfiguration }[]
-  private replication: LogReplication | null = null
-  private readonly votes = new Map<string, boolean>()
+  readonly #random: () => number
+  #configurations: { readonly index: number; readonly configuration: VotingConfiguration }[]
+  #replication: LogReplication | null = null
+  readonly #votes = new Map<string, boolean>()
   /** Who voted from an older copy of its disk. */
-  private readonly doubtful = new Set<string>()
+  readonly #doubtful = new Set<string>()
   /** The doubtful node that claimed last to lead in this term or a later one; null since a leader was followed. */
-  private ignored: string | null = null
-  private electionElapsed = 0
-  private heartbeatElapsed = 0
-  private electionTimeout = 0
-  private reads: { readonly id: number; readonly index: number; readonly round: number }[] = []
+  #ignored: string | null = null
+  #electionElapsed = 0
+  #heartbeatElapsed = 0
+  #electionTimeout = 0
+  #reads: { readonly id: number; readonly index: number; readonly round: number }[] = []
 
-  private readonly outbox: RaftOutbox
-  private readonly intake: SnapshotIntake
+  readonly #outbox: RaftOutbox
+  readonly #intake: SnapshotIntake
 
   constructor(start: RaftStart) {
     this.id = start.id
     this.log = start.log
     this.options = start.options
-    this.random = start.random
+    this.#random = start.random
     this.snapshot = start.snapshot
     this.term = start.hardState.term
     this.vote = start.hardState.vote
     this.commit = Math.max(start.hardState.commit, start.snapshot.index)
-    if (this.commit > this.log.lastIndex) throw new Error(`raft: commit index ${this.commit} is beyond the log's end ${this.log.lastIndex}`)
-    this.intake = new SnapshotIntake(start.options.snapshotBytesMax)
-    this.outbox = new RaftOutbox(this.log, start.snapshot, this.commit)
-    this.configurations = [{ index: start.snapshot.index, configuration: start.snapshot.configuration }]
-    for (const entry of this.log.slice(start.snapshot.index + 1, this.log.lastIndex)) this.noteConfiguration(entry)
-    this.drawElectionTimeout()
+    if (this.commit > this.log.lastIndex) {
+      throw new Error(`raft: commit index ${this.commit} is beyond the log's end ${this.log.lastIndex}`)
+    }
+    this.#intake = new SnapshotIntake(start.options.snapshotBytesMax)
+    this.#outbox = new RaftOutbox(this.log, start.snapshot, this.commit)
+    this.#configurations = [{ index: start.snapshot.index, configuration: start.snapshot.configuration }]
+    for (const entry of this.log.slice(start.snapshot.index + 1, this.log.lastIndex)) this.#noteConfiguration(entry)
+    this.#drawElectionTimeout()
     // Nobody else can lead, so there is nobody to wait for.
     const { voters } = this.configuration
-    if (voters.length === 1 && voters[0] === this.id) this.electionTimeout = 1
+    if (voters.length === 1 && voters[0] === this.id) this.#electionTimeout = 1
   }
 
   get configuration(): VotingConfiguration {
-    return this.configurations.at(-1)?.configuration ?? this.snapshot.configuration
+    return this.#configurations.at(-1)?.configuration ?? this.snapshot.configuration
   }
 
   tick(): void {
-    this.outbox.saveCommit(this.commit)
-    this.electionElapsed += 1
-    if (this.role === 'leader') return this.tickLeader()
-    if (this.electionElapsed >= this.electionTimeout && this.mayCampaign()) this.campaign(true)
+    this.#outbox.saveCommit(this.commit)
+    this.#electionElapsed += 1
+    if (this.role === 'leader') return this.#tickLeader()
+    if (this.#electionElapsed >= this.#electionTimeout && this.#mayCampaign()) this.#campaign(true)
   }
 
   /**
@@ -104,18 +106,20 @@ export class RaftCore {
    */
   step(message: RaftMessage, doubtful = false): void {
     if (doubtful && message.type === 'vote-request') return
-    if (doubtful && (message.type === 'append' || message.type === 'snapshot')) return this.ignoreLeader(message)
-    if (doubtful) this.doubtful.add(message.from)
-    else this.doubtful.delete(message.from)
-    if (message.term > this.term && !this.acceptHigherTerm(message)) return
-    if (message.term < this.term && !(message.type === 'vote-request' && message.preVote)) return this.answerStale(message)
+    if (doubtful && (message.type === 'append' || message.type === 'snapshot')) return this.#ignoreLeader(message)
+    if (doubtful) this.#doubtful.add(message.from)
+    else this.#doubtful.delete(message.from)
+    if (message.term > this.term && !this.#acceptHigherTerm(message)) return
+    if (message.term < this.term && !(message.type === 'vote-request' && message.preVote)) {
+      return this.#answerStale(message)
+    }
     switch (message.type) {
-      case 'vote-request': return this.handleVoteRequest(message)
-      case 'vote-reply': return this.handleVoteReply(message)
-      case 'append': return this.handleAppend(message)
-      case 'snapshot': return this.handleSnapshot(message)
-      case 'append-reply': return this.handleAppendReply(message)
-      case 'snapshot-reply': return this.replication?.snapshotAnswered(message)
+      case 'vote-request': return this.#handleVoteRequest(message)
+      case 'vote-reply': return this.#handleVoteReply(message)
+      case 'append': return this.#handleAppend(message)
+      case 'snapshot': return this.#handleSnapshot(message)
+      case 'append-reply': return this.#handleAppendReply(message)
+      case 'snapshot-reply': return this.#replication?.snapshotAnswered(message)
     }
   }
 
@@ -123,66 +127,74 @@ export class RaftCore {
   propose(payload: Uint8Array): { readonly index: number; readonly term: number } | Refusal {
     if (this.role !== 'leader') return 'not-leader'
     if (this.log.lastIndex - this.commit >= this.options.maxUncommittedEntries) return 'busy'
-    return this.appendOwn('command', payload)
+    return this.#appendOwn('command', payload)
   }
 
-  /** `busy`: another change, or this term's first entry, is not committed yet. @throws Error when the change makes no sense */
+  /**
+   * `busy`: another change, or this term's first entry, is not committed yet.
+   *
+   * @throws Error when the change makes no sense
+   */
   proposeConfiguration(change: ConfigurationChange): { readonly index: number; readonly term: number } | Refusal {
     if (this.role !== 'leader') return 'not-leader'
-    const last = this.configurations.at(-1)
+    const last = this.#configurations.at(-1)
     if ((last && last.index > this.commit) || this.log.term(this.commit) !== this.term) return 'busy'
-    return this.appendOwn('configuration', encodeConfiguration(changeConfiguration(this.configuration, change)))
+    return this.#appendOwn('configuration', encodeConfiguration(changeConfiguration(this.configuration, change)))
   }
 
   /** Asks up to which index a read must wait to see all that was decided before now; answered in `reads`. */
   readIndex(id: number): void {
-    const leads = this.role === 'leader' && this.replication !== null && this.reads.length < maxPendingReads
-    if (!leads || this.log.term(this.commit) !== this.term) return this.outbox.answerRead(id, null)
-    this.replication?.heartbeat()
-    this.reads.push({ id, index: this.commit, round: this.replication?.round ?? 0 })
-    this.confirmReads()
+    const leads = this.role === 'leader' && this.#replication !== null && this.#reads.length < maxPendingReads
+    if (!leads || this.log.term(this.commit) !== this.term) return this.#outbox.answerRead(id, null)
+    this.#replication?.heartbeat()
+    this.#reads.push({ id, index: this.commit, round: this.#replication?.round ?? 0 })
+    this.#confirmReads()
   }
 
   /** Forgets entries up to `keepAfter`, which the snapshot (of applied state) covers. */
   compact(snapshot: RaftSnapshot, keepAfter: number): void {
-    if (snapshot.index > this.outbox.handedOut) throw new Error(`raft: snapshot at ${snapshot.index} of a state applied to ${this.outbox.handedOut}`)
+    if (snapshot.index > this.#outbox.handedOut) {
+      throw new Error(`raft: snapshot at ${snapshot.index} of a state applied to ${this.#outbox.handedOut}`)
+    }
     if (snapshot.index <= this.snapshot.index) return
     this.snapshot = snapshot
-    const newest = this.configurations.findLastIndex(entry => entry.index <= snapshot.index)
-    this.configurations.splice(0, newest)
+    const newest = this.#configurations.findLastIndex(entry => entry.index <= snapshot.index)
+    this.#configurations.splice(0, newest)
     if (keepAfter > this.log.baseIndex) this.log.compact(Math.min(keepAfter, snapshot.index))
   }
 
   /** The configuration as of an applied index, for its snapshot. */
   configurationAt(index: number): VotingConfiguration {
-    return this.configurations.findLast(entry => entry.index <= index)?.configuration ?? this.snapshot.configuration
+    return this.#configurations.findLast(entry => entry.index <= index)?.configuration ?? this.snapshot.configuration
   }
 
   /** Leading: whether a learner has (nearly) the whole log. */
-  caughtUp(node: string): boolean { return this.replication?.caughtUp(node) ?? false }
+  caughtUp(node: string): boolean { return this.#replication?.caughtUp(node) ?? false }
 
   /** Leading: whether a member has answered lately. */
-  isActive(node: string): boolean { return this.replication?.isActive(node) ?? false }
+  isActive(node: string): boolean { return this.#replication?.isActive(node) ?? false }
 
   /** Leading: how far a member's log is known to equal this one. */
-  matchOf(node: string): number { return this.replication?.matchOf(node) ?? 0 }
+  matchOf(node: string): number { return this.#replication?.matchOf(node) ?? 0 }
 
   /** A node that claims to lead and is not followed, because its disk is in doubt; null: there is none. */
-  get ignoredLeader(): string | null { return this.ignored }
+  get ignoredLeader(): string | null { return this.#ignored }
 
   /** Leading: members that no longer have what they acknowledged in this term: their disks are older copies. */
-  wentBack(): readonly string[] { return this.replication?.wentBack() ?? [] }
+  wentBack(): readonly string[] { return this.#replication?.wentBack() ?? [] }
 
   /** Leading: the commit index that a member surely has. */
-  knownCommitOf(node: string): number { return node === this.id ? this.commit : this.replication?.progress(node)?.knownCommit ?? 0 }
+  knownCommitOf(node: string): number {
+    return node === this.id ? this.commit : this.#replication?.progress(node)?.knownCommit ?? 0
+  }
 
-  hasWork(): boolean { return this.outbox.hasWork(this.commit) }
+  hasWork(): boolean { return this.#outbox.hasWork(this.commit) }
 
-  takeWork(): RaftWork { return this.outbox.take({ term: this.term, vote: this.vote, commit: this.commit }) }
+  takeWork(): RaftWork { return this.#outbox.take({ term: this.term, vote: this.vote, commit: this.commit }) }
 
   /** The last work before a clean end: also saves the commit index, so that the next start knows what was decided. */
   takeLastWork(): RaftWork {
-    this.outbox.saveCommit(this.commit)
+    this.#outbox.saveCommit(this.commit)
     return this.takeWork()
   }
 
@@ -190,121 +202,138 @@ export class RaftCore {
   persisted(work: RaftWork): void {
     if (!work.persist) return
     const { hardState } = work.persist
-    this.outbox.persisted(work.persist)
-    this.replication?.persistedSelf(this.outbox.stableIndex)
-    if (this.role === 'leader') this.advanceCommit()
-    if (this.role === 'candidate' && hardState.term === this.term && hardState.vote === this.id) this.recordVote(this.id, true)
+    this.#outbox.persisted(work.persist)
+    this.#replication?.persistedSelf(this.#outbox.stableIndex)
+    if (this.role === 'leader') this.#advanceCommit()
+    if (this.role === 'candidate' && hardState.term === this.term && hardState.vote === this.id) {
+      this.#recordVote(this.id, true)
+    }
   }
 
   // Elections
 
-  private campaign(preVote: boolean): void {
+  #campaign(preVote: boolean): void {
     this.role = preVote ? 'pre-candidate' : 'candidate'
     this.leader = null
-    this.replication = null
-    this.votes.clear()
-    this.electionElapsed = 0
-    this.drawElectionTimeout()
-    if (!preVote) this.setTerm(this.term + 1, this.id)
+    this.#replication = null
+    this.#votes.clear()
+    this.#electionElapsed = 0
+    this.#drawElectionTimeout()
+    if (!preVote) this.#setTerm(this.term + 1, this.id)
     const { lastIndex, lastTerm } = this.log
     for (const voter of this.configuration.voters) {
       if (voter === this.id) continue
-      this.outbox.promise({ type: 'vote-request', from: this.id, to: voter, term: preVote ? this.term + 1 : this.term, lastIndex, lastTerm, preVote })
+      this.#outbox.promise({
+        type: 'vote-request', from: this.id, to: voter, term: preVote ? this.term + 1 : this.term, lastIndex, lastTerm,
+        preVote,
+      })
     }
     // A real vote for oneself counts once it is on disk (`persisted`): a crash must not let this term vote again.
-    if (preVote) this.recordVote(this.id, true)
+    if (preVote) this.#recordVote(this.id, true)
   }
 
   /**
    * A voter; also one whose removal is in its log but not committed: it may be the only one whose log is long
    * enough to win, and then commits its own removal (4.2.2).
    */
-  private mayCampaign(): boolean {
-    return this.configurations.some(({ configuration }, at) =>
-      (this.configurations[at + 1]?.index ?? Infinity) > this.commit && configuration.voters.includes(this.id))
+  #mayCampaign(): boolean {
+    return this.#configurations.some(({ configuration }, at) =>
+      (this.#configurations[at + 1]?.index ?? Infinity) > this.commit && configuration.voters.includes(this.id))
   }
 
-  private handleVoteRequest(message: RaftMessage & { readonly type: 'vote-request' }): void {
-    const free = this.vote === message.from || (this.vote === null && this.leader === null) || (message.preVote && message.term > this.term)
+  #handleVoteRequest(message: RaftMessage & { readonly type: 'vote-request' }): void {
+    const free = this.vote === message.from || (this.vote === null && this.leader === null)
+      || (message.preVote && message.term > this.term)
     const granted = message.term >= this.term && free && this.log.isUpToDate(message.lastIndex, message.lastTerm)
-    if (granted && !message.preVote) { this.electionElapsed = 0; this.setTerm(this.term, message.from) }
-    this.outbox.promise({ type: 'vote-reply', from: this.id, to: message.from, term: granted ? message.term : this.term, granted, preVote: message.preVote })
+    if (granted && !message.preVote) { this.#electionElapsed = 0; this.#setTerm(this.term, message.from) }
+    this.#outbox.promise({
+      type: 'vote-reply', from: this.id, to: message.from, term: granted ? message.term : this.term, granted,
+      preVote: message.preVote,
+    })
   }
 
-  private handleVoteReply(message: RaftMessage & { readonly type: 'vote-reply' }): void {
+  #handleVoteReply(message: RaftMessage & { readonly type: 'vote-reply' }): void {
     if (this.role !== (message.preVote ? 'pre-candidate' : 'candidate')) return
-    this.recordVote(message.from, message.granted)
+    this.#recordVote(message.from, message.granted)
   }
 
-  private recordVote(voter: string, granted: boolean): void {
-    if (!this.votes.has(voter)) this.votes.set(voter, granted)
-    const result = tallyVotes(this.configuration.voters, this.votes, this.doubtful)
-    if (result === 'lost') this.becomeFollower(this.term, null)
-    else if (result === 'won' && this.role === 'pre-candidate') this.campaign(false)
-    else if (result === 'won') this.becomeLeader()
+  #recordVote(voter: string, granted: boolean): void {
+    if (!this.#votes.has(voter)) this.#votes.set(voter, granted)
+    const result = tallyVotes(this.configuration.voters, this.#votes, this.#doubtful)
+    if (result === 'lost') this.#becomeFollower(this.term, null)
+    else if (result === 'won' && this.role === 'pre-candidate') this.#campaign(false)
+    else if (result === 'won') this.#becomeLeader()
   }
 
-  private becomeLeader(): void {
+  #becomeLeader(): void {
     this.role = 'leader'
     this.leader = this.id
-    this.ignored = null
-    this.electionElapsed = 0
-    this.heartbeatElapsed = 0
-    this.replication = new LogReplication(this, this.configuration)
-    this.replication.persistedSelf(this.outbox.stableIndex)
-    this.appendOwn('noop', new Uint8Array(0))
+    this.#ignored = null
+    this.#electionElapsed = 0
+    this.#heartbeatElapsed = 0
+    this.#replication = new LogReplication(this, this.configuration)
+    this.#replication.persistedSelf(this.#outbox.stableIndex)
+    this.#appendOwn('noop', new Uint8Array(0))
   }
 
-  private becomeFollower(term: number, leader: string | null): void {
-    if (term > this.term) this.setTerm(term, null)
+  #becomeFollower(term: number, leader: string | null): void {
+    if (term > this.term) this.#setTerm(term, null)
     this.role = 'follower'
     this.leader = leader
-    this.replication = null
-    this.electionElapsed = 0
-    this.drawElectionTimeout()
-    for (const read of this.reads) this.outbox.answerRead(read.id, null)
-    this.reads = []
+    this.#replication = null
+    this.#electionElapsed = 0
+    this.#drawElectionTimeout()
+    for (const read of this.#reads) this.#outbox.answerRead(read.id, null)
+    this.#reads = []
   }
 
   /** False: the message is to be ignored, because this node hears from a leader. */
-  private acceptHigherTerm(message: RaftMessage): boolean {
+  #acceptHigherTerm(message: RaftMessage): boolean {
     if (message.type === 'vote-request') {
-      if (this.leader !== null && this.electionElapsed < this.options.electionTicks) return false
+      if (this.leader !== null && this.#electionElapsed < this.options.electionTicks) return false
       if (message.preVote) return true
     }
     if (message.type === 'vote-reply' && message.preVote && message.granted) return true
-    this.becomeFollower(message.term, message.type === 'append' || message.type === 'snapshot' ? message.from : null)
+    this.#becomeFollower(message.term, message.type === 'append' || message.type === 'snapshot' ? message.from : null)
     return true
   }
 
   /** Tells a leader of an earlier term that its term is over. */
-  private answerStale(message: RaftMessage): void {
+  #answerStale(message: RaftMessage): void {
     if (message.type !== 'append' && message.type !== 'snapshot') return
-    this.outbox.promise({ type: 'append-reply', from: this.id, to: message.from, term: this.term, success: false, matchIndex: 0, conflictIndex: 0, round: message.round })
+    this.#outbox.promise({
+      type: 'append-reply', from: this.id, to: message.from, term: this.term, success: false, matchIndex: 0,
+      conflictIndex: 0, round: message.round,
+    })
   }
 
   // Following
 
-  private handleAppend(message: RaftMessage & { readonly type: 'append' }): void {
-    this.follow(message.from)
-    this.checkCommitted(message.from, message.previousIndex, message.previousTerm)
-    for (const entry of message.entries) this.checkCommitted(message.from, entry.index, entry.term)
+  #handleAppend(message: RaftMessage & { readonly type: 'append' }): void {
+    this.#follow(message.from)
+    this.#checkCommitted(message.from, message.previousIndex, message.previousTerm)
+    for (const entry of message.entries) this.#checkCommitted(message.from, entry.index, entry.term)
     this.leaderCommit = Math.max(this.leaderCommit, message.commit)
-    const reply = { type: 'append-reply', from: this.id, to: message.from, term: this.term, round: message.round } as const
+    const reply = {
+      type: 'append-reply', from: this.id, to: message.from, term: this.term, round: message.round,
+    } as const
     // What is committed here, the leader has as well.
     if (message.previousIndex < this.commit && message.previousIndex + message.entries.length <= this.commit) {
-      this.outbox.promise({ ...reply, success: true, matchIndex: this.commit, conflictIndex: 0 })
+      this.#outbox.promise({ ...reply, success: true, matchIndex: this.commit, conflictIndex: 0 })
       return
     }
     if (message.previousIndex >= this.commit && this.log.term(message.previousIndex) !== message.previousTerm) {
-      this.outbox.promise({ ...reply, success: false, matchIndex: message.previousIndex, conflictIndex: Math.max(this.commit + 1, this.log.conflictIndex(message.previousIndex)) })
+      this.#outbox.promise({
+        ...reply, success: false, matchIndex: message.previousIndex,
+        conflictIndex: Math.max(this.commit + 1, this.log.conflictIndex(message.previousIndex)),
+      })
       return
     }
-    this.appendReceived(message.entries)
+    this.#appendReceived(message.entries)
     const matchIndex = message.previousIndex + message.entries.length
     this.commit = Math.max(this.commit, Math.min(message.commit, matchIndex))
-    this.intake.forgetUpTo(this.commit)
-    this.outbox.promise({ ...reply, success: true, matchIndex, conflictIndex: 0 })
+    this.#intake.forgetUpTo(this.commit)
+    this.#outbox.promise({ ...reply, success: true, matchIndex, conflictIndex: 0 })
   }
 
   /**
@@ -312,133 +341,143 @@ export class RaftCore {
    * that lost entries can elect a leader without them. This node's state would differ from theirs if it followed.
    * @throws Error when the leader's entry at `index` has another term than the committed entry here
    */
-  private checkCommitted(leader: string, index: number, term: number): void {
+  #checkCommitted(leader: string, index: number, term: number): void {
     const own = index > this.commit ? undefined : this.log.term(index)
     if (own === undefined || own === term) return
     throw new Error(`${leader} leads without entry ${index} of the metadata log, which was committed `
       + `(term ${own} here, ${term} there): ${lostEntries} This node must not follow it. Stop the others, and ${wayOut}`)
   }
 
-  private appendReceived(entries: readonly LogEntry[]): void {
+  #appendReceived(entries: readonly LogEntry[]): void {
     for (const entry of entries) {
       if (entry.index <= this.commit) continue
       const present = this.log.term(entry.index)
       if (present === entry.term) continue
-      if (present !== undefined) this.truncate(entry.index)
+      if (present !== undefined) this.#truncate(entry.index)
       this.log.append(entry)
-      this.noteConfiguration(entry)
+      this.#noteConfiguration(entry)
     }
   }
 
-  private truncate(index: number): void {
-    if (index <= this.commit) throw new Error(`raft: asked to drop committed entry ${index} (commit index ${this.commit})`)
+  #truncate(index: number): void {
+    if (index <= this.commit) {
+      throw new Error(`raft: asked to drop committed entry ${index} (commit index ${this.commit})`)
+    }
     this.log.truncate(index)
-    this.outbox.truncated(index)
-    while ((this.configurations.at(-1)?.index ?? 0) >= index) this.configurations.pop()
+    this.#outbox.truncated(index)
+    while ((this.#configurations.at(-1)?.index ?? 0) >= index) this.#configurations.pop()
   }
 
-  private handleSnapshot(message: RaftMessage & { readonly type: 'snapshot' }): void {
-    this.follow(message.from)
-    this.checkCommitted(message.from, message.index, message.snapshotTerm)
-    const reply = { type: 'append-reply', from: this.id, to: message.from, term: this.term, success: true, conflictIndex: 0, round: message.round } as const
+  #handleSnapshot(message: RaftMessage & { readonly type: 'snapshot' }): void {
+    this.#follow(message.from)
+    this.#checkCommitted(message.from, message.index, message.snapshotTerm)
+    const reply = {
+      type: 'append-reply', from: this.id, to: message.from, term: this.term, success: true, conflictIndex: 0,
+      round: message.round,
+    } as const
     if (message.index > this.commit && this.log.term(message.index) === message.snapshotTerm) {
       this.commit = message.index
     } else if (message.index > this.commit) {
-      const taken = this.intake.take(message)
+      const taken = this.#intake.take(message)
       if (typeof taken === 'number') {
-        this.outbox.send({ type: 'snapshot-reply', from: this.id, to: message.from, term: this.term, index: message.index, received: taken, round: message.round })
+        this.#outbox.send({
+          type: 'snapshot-reply', from: this.id, to: message.from, term: this.term, index: message.index,
+          received: taken, round: message.round,
+        })
         return
       }
       this.snapshot = taken
       this.log.reset(taken.index, taken.term)
-      this.configurations = [{ index: taken.index, configuration: taken.configuration }]
+      this.#configurations = [{ index: taken.index, configuration: taken.configuration }]
       this.commit = taken.index
-      this.outbox.replaced(taken)
+      this.#outbox.replaced(taken)
     }
-    this.intake.forgetUpTo(this.commit)
-    this.outbox.promise({ ...reply, matchIndex: this.commit })
+    this.#intake.forgetUpTo(this.commit)
+    this.#outbox.promise({ ...reply, matchIndex: this.commit })
   }
 
-  private ignoreLeader({ from, term }: RaftMessage): void {
-    if (term >= this.term) this.ignored = from
+  #ignoreLeader({ from, term }: RaftMessage): void {
+    if (term >= this.term) this.#ignored = from
   }
 
-  private follow(leader: string): void {
-    this.ignored = null
+  #follow(leader: string): void {
+    this.#ignored = null
     if (this.role === 'leader') throw new Error(`raft: two leaders in term ${this.term}: ${this.id} and ${leader}`)
-    if (this.role !== 'follower') this.becomeFollower(this.term, leader)
+    if (this.role !== 'follower') this.#becomeFollower(this.term, leader)
     this.leader = leader
-    this.electionElapsed = 0
+    this.#electionElapsed = 0
   }
 
   // Leading
 
-  private tickLeader(): void {
-    if (this.electionElapsed >= this.options.electionTicks) {
-      this.electionElapsed = 0
-      if (this.replication?.checkQuorum() === false) return this.becomeFollower(this.term, null)
+  #tickLeader(): void {
+    if (this.#electionElapsed >= this.options.electionTicks) {
+      this.#electionElapsed = 0
+      if (this.#replication?.checkQuorum() === false) return this.#becomeFollower(this.term, null)
     }
-    this.heartbeatElapsed += 1
-    if (this.heartbeatElapsed < this.options.heartbeatTicks) return
-    this.heartbeatElapsed = 0
-    this.replication?.heartbeat()
+    this.#heartbeatElapsed += 1
+    if (this.#heartbeatElapsed < this.options.heartbeatTicks) return
+    this.#heartbeatElapsed = 0
+    this.#replication?.heartbeat()
   }
 
   /** @throws Error when a follower has more than this leader, which can have lost entries with its disk only */
-  private handleAppendReply(message: RaftMessage & { readonly type: 'append-reply' }): void {
+  #handleAppendReply(message: RaftMessage & { readonly type: 'append-reply' }): void {
     if (this.role === 'leader' && message.success && message.matchIndex > this.log.lastIndex) {
       throw new Error(`${message.from} has the metadata log up to ${message.matchIndex}, and this leader to `
         + `${this.log.lastIndex}: ${lostEntries} This node must not lead. Stop it, and ${wayOut}`)
     }
-    if (this.replication?.answered(message)) this.advanceCommit()
-    this.confirmReads()
+    if (this.#replication?.answered(message)) this.#advanceCommit()
+    this.#confirmReads()
   }
 
-  private appendOwn(kind: LogEntry['kind'], payload: Uint8Array): { readonly index: number; readonly term: number } {
+  #appendOwn(kind: LogEntry['kind'], payload: Uint8Array): { readonly index: number; readonly term: number } {
     const entry: LogEntry = { index: this.log.lastIndex + 1, term: this.term, kind, payload }
     this.log.append(entry)
-    this.noteConfiguration(entry)
-    this.replication?.broadcast()
+    this.#noteConfiguration(entry)
+    this.#replication?.broadcast()
     return { index: entry.index, term: entry.term }
   }
 
   /** Only an entry of the leader's own term is committed by counting (3.6.2); those before it follow. */
-  private advanceCommit(): void {
-    const index = this.replication?.majorityMatch() ?? 0
+  #advanceCommit(): void {
+    const index = this.#replication?.majorityMatch() ?? 0
     if (index <= this.commit || this.log.term(index) !== this.term) return
     this.commit = index
-    this.replication?.broadcastCommit()
-    const configuration = this.configurations.at(-1)
-    if (configuration && configuration.index <= this.commit && !configuration.configuration.voters.includes(this.id)) this.becomeFollower(this.term, null)
+    this.#replication?.broadcastCommit()
+    const configuration = this.#configurations.at(-1)
+    if (configuration && configuration.index <= this.commit && !configuration.configuration.voters.includes(this.id)) {
+      this.#becomeFollower(this.term, null)
+    }
   }
 
-  private confirmReads(): void {
-    const round = this.replication?.majorityRound() ?? 0
-    while (this.reads[0] !== undefined && this.reads[0].round <= round) {
-      const read = this.reads.shift()
-      if (read) this.outbox.answerRead(read.id, read.index)
+  #confirmReads(): void {
+    const round = this.#replication?.majorityRound() ?? 0
+    while (this.#reads[0] !== undefined && this.#reads[0].round <= round) {
+      const read = this.#reads.shift()
+      if (read) this.#outbox.answerRead(read.id, read.index)
     }
   }
 
   // Shared
 
-  send(message: RaftMessage): void { this.outbox.send(message) }
+  send(message: RaftMessage): void { this.#outbox.send(message) }
 
-  private noteConfiguration(entry: LogEntry): void {
+  #noteConfiguration(entry: LogEntry): void {
     if (entry.kind !== 'configuration') return
     const configuration = decodeConfiguration(entry.payload)
-    this.configurations.push({ index: entry.index, configuration })
-    this.replication?.setConfiguration(configuration, true)
+    this.#configurations.push({ index: entry.index, configuration })
+    this.#replication?.setConfiguration(configuration, true)
   }
 
-  private setTerm(term: number, vote: string | null): void {
+  #setTerm(term: number, vote: string | null): void {
     if (term === this.term && vote === this.vote) return
     this.term = term
     this.vote = vote
-    this.outbox.changeHardState()
+    this.#outbox.changeHardState()
   }
 
-  private drawElectionTimeout(): void {
-    this.electionTimeout = this.options.electionTicks + Math.floor(this.random() * this.options.electionTicks)
+  #drawElectionTimeout(): void {
+    this.#electionTimeout = this.options.electionTicks + Math.floor(this.#random() * this.options.electionTicks)
   }
 }

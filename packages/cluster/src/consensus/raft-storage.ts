@@ -1,10 +1,10 @@
 /**
- * The consensus core's part of the `control` store. Keys: `h` hard state, `s` what the snapshot is, `c` + slot and number
- * its chunks, `l` + index an entry; numbers in keys by `keyWord` and `keyNumber`, so that entries lie in order. A snapshot is written in
- * several batches to a slot of its own and then takes effect with `s`, in one; what it replaces is removed afterwards, or at the next
- * start. Every value carries a
- * checksum (the chunks one together, in `s`): a voter that takes a flipped bit for its vote, or for an entry that others
- * have committed, would break what the log promises, so a node does not start on a damaged log (`DamagedControlStoreError`).
+ * The consensus core's part of the `control` store. Keys: `h` hard state, `s` what the snapshot is, `c` + slot and
+ * number its chunks, `l` + index an entry; numbers in keys by `keyWord` and `keyNumber`, so that entries lie in order.
+ * A snapshot is written in several batches to a slot of its own and then takes effect with `s`, in one; what it
+ * replaces is removed afterwards, or at the next start. Every value carries a checksum (the chunks one together, in
+ * `s`): a voter that takes a flipped bit for its vote, or for an entry that others have committed, would break what the
+ * log promises, so a node does not start on a damaged log (`DamagedControlStoreError`).
  */
 import type { LogEntry, VotingConfiguration } from '@sectional/core'
 import { keyNumber, keyWord, readKeyNumber, sealBytes, sealRecord, unsealed } from '@sectional/runtime'
@@ -45,35 +45,40 @@ export interface StagedSnapshot { readonly snapshot: RaftSnapshot; readonly slot
 
 export interface StoredRaft { readonly hardState: HardState; readonly snapshot: RaftSnapshot; readonly log: RaftLog }
 
-const emptySnapshot: RaftSnapshot = { index: 0, term: 0, configuration: emptyConfiguration, state: new Uint8Array(0), checksum: 0 }
+const emptySnapshot: RaftSnapshot = {
+  index: 0, term: 0, configuration: emptyConfiguration, state: new Uint8Array(0), checksum: 0,
+}
 
 export class RaftStorage {
-  private readonly store: Store
-  private firstIndex = 1
-  private lastIndex = 0
+  readonly #store: Store
+  #firstIndex = 1
+  #lastIndex = 0
   /** Of the snapshot in effect. */
-  private slot = 0
-  private lastSlot = 0
-  private removing: Promise<void> = Promise.resolve()
+  #slot = 0
+  #lastSlot = 0
+  #removing: Promise<void> = Promise.resolve()
 
   constructor(store: Store) {
-    this.store = store
+    this.#store = store
   }
 
   /** @throws DamagedControlStoreError; Error that names what is wrong when the stored state does not hang together */
   async load(): Promise<StoredRaft> {
-    const hardState = readJson<HardState>('the hard state (term and vote)', this.store.getSync(hardStateKey)) ?? { term: 0, vote: null, commit: 0 }
-    const record = readJson<SnapshotRecord>('the record of the snapshot', this.store.getSync(snapshotKey))
-    const snapshot = record ? await this.loadSnapshot(record) : emptySnapshot
-    const entries = await this.loadEntries((record?.baseIndex ?? 0) + 1)
+    const hardState = readJson<HardState>('the hard state (term and vote)', this.#store.getSync(hardStateKey))
+      ?? { term: 0, vote: null, commit: 0 }
+    const record = readJson<SnapshotRecord>('the record of the snapshot', this.#store.getSync(snapshotKey))
+    const snapshot = record ? await this.#loadSnapshot(record) : emptySnapshot
+    const entries = await this.#loadEntries((record?.baseIndex ?? 0) + 1)
     const log = new RaftLog(record?.baseIndex ?? 0, record?.baseTerm ?? 0, entries)
-    if (log.lastIndex < snapshot.index) throw new Error(`control store: the log ends at ${log.lastIndex}, before the snapshot at ${snapshot.index}`)
-    this.firstIndex = log.baseIndex + 1
-    this.lastIndex = log.lastIndex
-    this.slot = this.lastSlot = record?.slot ?? 0
-    await this.store.clear({ gte: chunkKey(0, 0), lt: chunkKey(this.slot, 0) })
-    await this.store.clear({ gte: chunkKey(this.slot + 1, 0), lt: chunkKey(slots, 0) })
-    await this.store.clear({ gte: entryKey(0), lt: entryKey(this.firstIndex) })
+    if (log.lastIndex < snapshot.index) {
+      throw new Error(`control store: the log ends at ${log.lastIndex}, before the snapshot at ${snapshot.index}`)
+    }
+    this.#firstIndex = log.baseIndex + 1
+    this.#lastIndex = log.lastIndex
+    this.#slot = this.#lastSlot = record?.slot ?? 0
+    await this.#store.clear({ gte: chunkKey(0, 0), lt: chunkKey(this.#slot, 0) })
+    await this.#store.clear({ gte: chunkKey(this.#slot + 1, 0), lt: chunkKey(slots, 0) })
+    await this.#store.clear({ gte: entryKey(0), lt: entryKey(this.#firstIndex) })
     return { hardState, snapshot, log }
   }
 
@@ -88,28 +93,34 @@ export class RaftStorage {
   async write(persist: Persist, also: (batch: WriteBatch) => void = () => {}): Promise<void> {
     const { hardState, snapshot, entries, lastIndex } = persist
     const staged = snapshot && await this.stageSnapshot(snapshot)
-    await this.store.write(batch => {
+    await this.#store.write(batch => {
       also(batch)
       batch.put(hardStateKey, writeJson(hardState))
       if (staged) putRecord(batch, staged, { index: staged.snapshot.index, term: staged.snapshot.term })
-      for (let index = lastIndex + 1; index <= this.lastIndex; index += 1) batch.delete(entryKey(index))
+      for (let index = lastIndex + 1; index <= this.#lastIndex; index += 1) batch.delete(entryKey(index))
       for (const entry of entries) batch.put(entryKey(entry.index), encodeEntry(entry))
     })
-    this.lastIndex = lastIndex
-    if (staged) this.tookEffect(staged, staged.snapshot.index)
+    this.#lastIndex = lastIndex
+    if (staged) this.#tookEffect(staged, staged.snapshot.index)
   }
 
   /** Writes the chunks of a snapshot to a slot of their own, in several batches. It counts from `writeSnapshot` on. */
   async stageSnapshot(snapshot: RaftSnapshot): Promise<StagedSnapshot> {
     const { state } = snapshot
-    do this.lastSlot = (this.lastSlot + 1) % slots
-    while (this.lastSlot === this.slot)
-    const slot = this.lastSlot
+    do this.#lastSlot = (this.#lastSlot + 1) % slots
+    while (this.#lastSlot === this.#slot)
+    const slot = this.#lastSlot
     const count = Math.ceil(state.length / chunkBytes)
-    if (count > slotChunks) throw new Error(`control store: a snapshot of ${state.length} bytes, at most ${slotChunks * chunkBytes} are allowed`)
+    if (count > slotChunks) {
+      throw new Error(
+        `control store: a snapshot of ${state.length} bytes, at most ${slotChunks * chunkBytes} are allowed`,
+      )
+    }
     for (let from = 0; from < count; from += batchChunks) {
-      await this.store.write(batch => {
-        for (let chunk = from; chunk < Math.min(count, from + batchChunks); chunk += 1) batch.put(chunkKey(slot, chunk), state.slice(chunk * chunkBytes, (chunk + 1) * chunkBytes))
+      await this.#store.write(batch => {
+        for (let chunk = from; chunk < Math.min(count, from + batchChunks); chunk += 1) {
+          batch.put(chunkKey(slot, chunk), state.slice(chunk * chunkBytes, (chunk + 1) * chunkBytes))
+        }
       })
     }
     return { snapshot, slot }
@@ -117,39 +128,46 @@ export class RaftStorage {
 
   /** Has a snapshot of this node's own take effect, and drops the entries up to `base`. */
   async writeSnapshot(staged: StagedSnapshot, base: { readonly index: number; readonly term: number }): Promise<void> {
-    await this.store.write(batch => putRecord(batch, staged, base))
-    this.tookEffect(staged, base.index)
+    await this.#store.write(batch => putRecord(batch, staged, base))
+    this.#tookEffect(staged, base.index)
   }
 
   /** Removes a staged snapshot that is not to take effect. */
-  discard({ slot }: StagedSnapshot): void { this.remove({ gte: chunkKey(slot, 0), lt: chunkKey(slot + 1, 0) }) }
+  discard({ slot }: StagedSnapshot): void { this.#remove({ gte: chunkKey(slot, 0), lt: chunkKey(slot + 1, 0) }) }
 
   /** Resolves when nothing is being removed any more. */
-  idle(): Promise<void> { return this.removing }
+  idle(): Promise<void> { return this.#removing }
 
-  /** What the snapshot has replaced is removed in the background. What stays behind when that fails is removed at the next start. */
-  private tookEffect({ slot }: StagedSnapshot, baseIndex: number): void {
-    const replaced = { slot: this.slot, firstIndex: this.firstIndex }
-    this.slot = slot
-    this.firstIndex = Math.max(this.firstIndex, baseIndex + 1)
-    this.remove({ gte: chunkKey(replaced.slot, 0), lt: chunkKey(replaced.slot + 1, 0) })
-    this.remove({ gte: entryKey(replaced.firstIndex), lt: entryKey(this.firstIndex) })
+  /**
+   * What the snapshot has replaced is removed in the background. What stays behind when that fails is removed at the
+   * next start.
+   */
+  #tookEffect({ slot }: StagedSnapshot, baseIndex: number): void {
+    const replaced = { slot: this.#slot, firstIndex: this.#firstIndex }
+    this.#slot = slot
+    this.#firstIndex = Math.max(this.#firstIndex, baseIndex + 1)
+    this.#remove({ gte: chunkKey(replaced.slot, 0), lt: chunkKey(replaced.slot + 1, 0) })
+    this.#remove({ gte: entryKey(replaced.firstIndex), lt: entryKey(this.#firstIndex) })
   }
 
-  private remove(range: Range): void {
-    this.removing = this.removing.then(() => this.store.clear(range)).catch(() => {})
+  #remove(range: Range): void {
+    this.#removing = this.#removing.then(() => this.#store.clear(range)).catch(() => {})
   }
 
-  private async loadSnapshot(record: SnapshotRecord): Promise<RaftSnapshot> {
+  async #loadSnapshot(record: SnapshotRecord): Promise<RaftSnapshot> {
     const { index, term, configuration, bytes, crc32: checksum, slot = 0 } = record
-    const parts = await this.store.getMany(Array.from({ length: Math.ceil(bytes / chunkBytes) }, (_, chunk) => chunkKey(slot, chunk)))
+    const parts = await this.#store.getMany(
+      Array.from({ length: Math.ceil(bytes / chunkBytes) }, (_, chunk) => chunkKey(slot, chunk)),
+    )
     const state = new Uint8Array(Buffer.concat(parts.map(part => part ?? new Uint8Array(0))))
-    if (state.length !== bytes || snapshotChecksum(state) !== checksum) throw new DamagedControlStoreError(`the checksum of the snapshot at ${index} differs`)
+    if (state.length !== bytes || snapshotChecksum(state) !== checksum) {
+      throw new DamagedControlStoreError(`the checksum of the snapshot at ${index} differs`)
+    }
     return { index, term, configuration, state, checksum }
   }
 
-  private async loadEntries(from: number): Promise<LogEntry[]> {
-    const iterator = this.store.iterate({ gte: entryKey(from), lt: entryKey(Number.MAX_SAFE_INTEGER) })
+  async #loadEntries(from: number): Promise<LogEntry[]> {
+    const iterator = this.#store.iterate({ gte: entryKey(from), lt: entryKey(Number.MAX_SAFE_INTEGER) })
     const entries: LogEntry[] = []
     try {
       for (let page = await iterator.next(entryPage); page.length > 0; page = await iterator.next(entryPage)) {
@@ -162,10 +180,14 @@ export class RaftStorage {
   }
 }
 
-function putRecord(batch: WriteBatch, { snapshot, slot }: StagedSnapshot, base: { readonly index: number; readonly term: number }): void {
+function putRecord(
+  batch: WriteBatch, { snapshot, slot }: StagedSnapshot, base: { readonly index: number; readonly term: number },
+): void {
   const { index, term, configuration, state, checksum } = snapshot
   const sum = checksum ?? snapshotChecksum(state)
-  batch.put(snapshotKey, writeJson({ index, term, configuration, bytes: state.length, crc32: sum, slot, baseIndex: base.index, baseTerm: base.term } satisfies SnapshotRecord))
+  batch.put(snapshotKey, writeJson({
+    index, term, configuration, bytes: state.length, crc32: sum, slot, baseIndex: base.index, baseTerm: base.term,
+  } satisfies SnapshotRecord))
 }
 
 const hardStateKey = 'h'
@@ -192,6 +214,11 @@ function decodeEntry(key: string, value: Uint8Array): LogEntry {
   const index = readKeyNumber(key, 1)
   const bytes = unsealed(value)
   const kind = entryKinds[bytes?.[0] ?? -1]
-  if (bytes === undefined || kind === undefined || bytes.length < entryHeaderBytes) throw new DamagedControlStoreError(`the checksum of log entry ${index} differs`)
-  return { index, term: Number(Buffer.from(bytes.subarray(1, entryHeaderBytes)).readBigUInt64BE(0)), kind, payload: bytes.slice(entryHeaderBytes) }
+  if (bytes === undefined || kind === undefined || bytes.length < entryHeaderBytes) {
+    throw new DamagedControlStoreError(`the checksum of log entry ${index} differs`)
+  }
+  return {
+    index, term: Number(Buffer.from(bytes.subarray(1, entryHeaderBytes)).readBigUInt64BE(0)), kind,
+    payload: bytes.slice(entryHeaderBytes),
+  }
 }

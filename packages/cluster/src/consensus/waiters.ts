@@ -2,31 +2,33 @@ import type { Clock } from '@sectional/runtime'
 
 /** Callers that wait, with a deadline each, for a condition that is looked at when told to. */
 export class Waiters {
-  private readonly clock: Clock
-  private readonly waiting = new Set<{ readonly met: () => boolean; readonly settle: (met: boolean) => void }>()
-  private stopped = false
+  readonly #clock: Clock
+  readonly #waiting = new Set<{ readonly met: () => boolean; readonly settle: (met: boolean) => void }>()
+  #stopped = false
 
   constructor(clock: Clock) {
-    this.clock = clock
+    this.#clock = clock
   }
 
   /** True: `met`; false: not within `timeoutMs`, or stopped. */
   wait(met: () => boolean, timeoutMs: number): Promise<boolean> {
     if (met()) return Promise.resolve(true)
-    if (this.stopped || timeoutMs <= 0) return Promise.resolve(false)
+    if (this.#stopped || timeoutMs <= 0) return Promise.resolve(false)
     return new Promise(resolve => {
-      const waiter = { met, settle: (result: boolean) => { timer.cancel(); this.waiting.delete(waiter); resolve(result) } }
-      const timer = this.clock.setTimer(timeoutMs, () => waiter.settle(false))
-      this.waiting.add(waiter)
+      const waiter = {
+        met, settle: (result: boolean) => { timer.cancel(); this.#waiting.delete(waiter); resolve(result) },
+      }
+      const timer = this.#clock.setTimer(timeoutMs, () => waiter.settle(false))
+      this.#waiting.add(waiter)
     })
   }
 
   check(): void {
-    for (const waiter of [...this.waiting]) if (waiter.met()) waiter.settle(true)
+    for (const waiter of [...this.#waiting]) if (waiter.met()) waiter.settle(true)
   }
 
   stop(): void {
-    this.stopped = true
-    for (const waiter of [...this.waiting]) waiter.settle(false)
+    this.#stopped = true
+    for (const waiter of [...this.#waiting]) waiter.settle(false)
   }
 }

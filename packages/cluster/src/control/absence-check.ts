@@ -6,36 +6,36 @@ import type { Clock } from '@sectional/runtime'
  * one question is put per interval.
  */
 export class AbsenceCheck {
-  private readonly clock: Clock
-  private readonly intervalMs: number
-  private readonly question: () => Promise<boolean>
-  private readonly stopping = new AbortController()
-  private next: Promise<boolean> | null = null
-  private current: Promise<unknown> = Promise.resolve()
-  private lastAt = -Infinity
+  readonly #clock: Clock
+  readonly #intervalMs: number
+  readonly #question: () => Promise<boolean>
+  readonly #stopping = new AbortController()
+  #next: Promise<boolean> | null = null
+  #current: Promise<unknown> = Promise.resolve()
+  #lastAt = -Infinity
 
   constructor(clock: Clock, intervalMs: number, question: () => Promise<boolean>) {
-    this.clock = clock
-    this.intervalMs = intervalMs
-    this.question = question
+    this.#clock = clock
+    this.#intervalMs = intervalMs
+    this.#question = question
   }
 
   /** Resolves with whether the question was answered. */
   ask(): Promise<boolean> {
-    this.next ??= this.putNext(this.current)
-    return this.next
+    this.#next ??= this.#putNext(this.#current)
+    return this.#next
   }
 
-  stop(): void { this.stopping.abort() }
+  stop(): void { this.#stopping.abort() }
 
-  private async putNext(previous: Promise<unknown>): Promise<boolean> {
+  async #putNext(previous: Promise<unknown>): Promise<boolean> {
     await previous
-    const pause = this.lastAt + this.intervalMs - this.clock.monotonic()
-    if (pause > 0) await sleep(this.clock, pause, this.stopping.signal)
-    this.current = this.next ?? Promise.resolve()
-    this.next = null
-    if (this.stopping.signal.aborted) return false
-    this.lastAt = this.clock.monotonic()
-    return await this.question()
+    const pause = this.#lastAt + this.#intervalMs - this.#clock.monotonic()
+    if (pause > 0) await sleep(this.#clock, pause, this.#stopping.signal)
+    this.#current = this.#next ?? Promise.resolve()
+    this.#next = null
+    if (this.#stopping.signal.aborted) return false
+    this.#lastAt = this.#clock.monotonic()
+    return await this.#question()
   }
 }

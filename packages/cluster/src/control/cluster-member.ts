@@ -31,11 +31,11 @@ export class ClusterMember implements LogAccess {
   readonly machine: ControlMachine
   readonly raft: RaftDriver
   readonly duties: LeaderDuties
-  private readonly parts: ClusterMemberParts
+  readonly #parts: ClusterMemberParts
 
   private constructor(parts: ClusterMemberParts, machine: ControlMachine, raft: RaftDriver) {
     const { runtime, network, log, identity: { node, address, zone } } = parts
-    this.parts = parts
+    this.#parts = parts
     this.clusterId = parts.clusterId
     this.machine = machine
     this.raft = raft
@@ -65,7 +65,7 @@ export class ClusterMember implements LogAccess {
 
   /** Names of the other members with an open link. */
   connected(): readonly string[] {
-    return this.parts.network.connected().filter(peer => peer.clusterId === this.clusterId).map(peer => peer.node)
+    return this.#parts.network.connected().filter(peer => peer.clusterId === this.clusterId).map(peer => peer.node)
   }
 
   /** Handles a proposal as the leader, or says who leads. @throws ReplicaError `protocol` when it is malformed */
@@ -82,7 +82,11 @@ export class ClusterMember implements LogAccess {
     const outcome = await raft.propose(encodeCommand(command), context)
     if (outcome.kind === 'not-leader') return { kind: 'not-leader', leader: raft.leader }
     // So that a client that goes to another node next finds what it was told.
-    if (outcome.kind === 'applied') await raft.waitSpread(outcome.index, () => this.reachable(), Math.min(this.parts.options.spreadMs, context.timeoutMs / 2))
+    if (outcome.kind === 'applied') {
+      await raft.waitSpread(
+        outcome.index, () => this.#reachable(), Math.min(this.#parts.options.spreadMs, context.timeoutMs / 2),
+      )
+    }
     return outcome
   }
 
@@ -92,7 +96,7 @@ export class ClusterMember implements LogAccess {
   }
 
   /** Members that ought to hear of a decision at once. */
-  private reachable(): readonly string[] {
+  #reachable(): readonly string[] {
     const { voters, learners } = this.raft.configuration
     const connected = this.connected()
     return [...voters, ...learners].filter(node => connected.includes(node) && this.raft.isActive(node))

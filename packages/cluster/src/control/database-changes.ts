@@ -27,36 +27,42 @@ export interface DatabaseChangesParts {
 }
 
 export class DatabaseChanges {
-  private readonly parts: DatabaseChangesParts
+  readonly #parts: DatabaseChangesParts
 
   constructor(parts: DatabaseChangesParts) {
-    this.parts = parts
+    this.#parts = parts
   }
 
   async createDatabase(name: string, { q, n, partitioned }: CreateDatabaseOptions): Promise<DatabaseRecord> {
-    const { random } = this.parts
+    const { random } = this.#parts
     const incarnation = Buffer.from(random.bytes(incarnationBytes)).toString('hex')
     const seed = Math.floor(random.fraction() * 0x1_0000_0000)
-    await this.keepPromise(name)
-    const result = await this.submit({ type: 'create-database', name, incarnation, q, n, partitioned, seed })
+    await this.#keepPromise(name)
+    const result = await this.#submit({ type: 'create-database', name, incarnation, q, n, partitioned, seed })
     if (result.kind === 'exists') throw new ApiError('file_exists')
-    const record = this.parts.applied(name)
-    if (record?.incarnation !== incarnation) throw new ApiError('database_missing', 'The database was created and deleted again at the same time.')
+    const record = this.#parts.applied(name)
+    if (record?.incarnation !== incarnation) {
+      throw new ApiError('database_missing', 'The database was created and deleted again at the same time.')
+    }
     return record
   }
 
   async deleteDatabase(name: string): Promise<'deleted' | 'accepted'> {
-    const { incarnation } = await this.require(name)
-    const intents = this.parts.intents()
+    const { incarnation } = await this.#require(name)
+    const intents = this.#parts.intents()
     try {
-      checkResult(await this.parts.proposer.submit({ type: 'delete-database', name, incarnation }, this.parts.options.deleteMs))
+      checkResult(
+        await this.#parts.proposer.submit({ type: 'delete-database', name, incarnation }, this.#parts.options.deleteMs),
+      )
       return 'deleted'
     } catch (error) {
       if (error instanceof NotAppliedHereError) {
         checkResult(error.result)
         return 'accepted'
       }
-      if (!(error instanceof ApiError) || error.status !== 503 || !intents || intents.size >= maxDeleteIntents) throw error
+      if (!(error instanceof ApiError) || error.status !== 503 || !intents || intents.size >= maxDeleteIntents) {
+        throw error
+      }
       try {
         await intents.add({ name, incarnation })
       } catch (failure) {
@@ -68,53 +74,55 @@ export class DatabaseChanges {
   }
 
   async setSecurity(name: string, security: DatabaseSecurity): Promise<void> {
-    const { incarnation } = await this.require(name)
-    await this.submit({ type: 'set-security', name, incarnation, security })
+    const { incarnation } = await this.#require(name)
+    await this.#submit({ type: 'set-security', name, incarnation, security })
   }
 
   async setDatabaseOption(name: string, option: DatabaseOption): Promise<void> {
-    const { incarnation } = await this.require(name)
-    await this.submit({ type: 'set-database-option', name, incarnation, option })
+    const { incarnation } = await this.#require(name)
+    await this.#submit({ type: 'set-database-option', name, incarnation, option })
   }
 
   async setSetting(section: string, key: string, value: string | null): Promise<void> {
-    await this.submit({ type: 'set-setting', section, key, value })
+    await this.#submit({ type: 'set-setting', section, key, value })
   }
 
   async removeNode(node: string): Promise<void> {
-    const result = await this.propose({ type: 'remove-node', node })
+    const result = await this.#propose({ type: 'remove-node', node })
     if (result.kind === 'missing') throw new ApiError('not_found', `${node} is not a member of the cluster.`)
     checkResult(result)
   }
 
   async replicaFilled(incarnation: string, range: HashRange, node: string): Promise<void> {
     // `missing` here: the database or the replica is gone, so there is nothing to report any more.
-    await this.propose({ type: 'replica-filled', incarnation, range, node })
+    await this.#propose({ type: 'replica-filled', incarnation, range, node })
   }
 
   async replicaDamaged(incarnation: string, range: HashRange, node: string): Promise<boolean> {
-    return (await this.propose({ type: 'replica-damaged', incarnation, range, node })).kind === 'done'
+    return (await this.#propose({ type: 'replica-damaged', incarnation, range, node })).kind === 'done'
   }
 
   /** A name whose deletion was promised here becomes free only when the log has that deletion. */
-  private async keepPromise(name: string): Promise<void> {
-    const hidden = this.parts.applied(name)
-    if (hidden && this.parts.intents()?.hides(hidden.incarnation)) await this.propose({ type: 'delete-database', name, incarnation: hidden.incarnation })
+  async #keepPromise(name: string): Promise<void> {
+    const hidden = this.#parts.applied(name)
+    if (hidden && this.#parts.intents()?.hides(hidden.incarnation)) {
+      await this.#propose({ type: 'delete-database', name, incarnation: hidden.incarnation })
+    }
   }
 
-  private async require(name: string): Promise<DatabaseRecord> {
-    const record = await this.parts.find(name)
+  async #require(name: string): Promise<DatabaseRecord> {
+    const record = await this.#parts.find(name)
     if (!record) throw new ApiError('database_missing')
     return record
   }
 
-  private async submit(command: CommandBody): Promise<CommandResult> {
-    return checkResult(await this.propose(command))
+  async #submit(command: CommandBody): Promise<CommandResult> {
+    return checkResult(await this.#propose(command))
   }
 
-  private async propose(command: CommandBody): Promise<CommandResult> {
+  async #propose(command: CommandBody): Promise<CommandResult> {
     try {
-      return await this.parts.proposer.submit(command, this.parts.options.proposeMs)
+      return await this.#parts.proposer.submit(command, this.#parts.options.proposeMs)
     } catch (error) {
       if (error instanceof CommandError) throw new ApiError('bad_request', error.message, { cause: error })
       throw error

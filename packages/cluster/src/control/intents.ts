@@ -23,72 +23,75 @@ export interface IntentParts {
 }
 
 export class DeleteIntents {
-  private readonly parts: IntentParts
-  private readonly pending = new Map<string, DeleteIntent>()
-  private readonly stopping = new AbortController()
-  private work: Promise<void> = Promise.resolve()
-  private working = false
+  readonly #parts: IntentParts
+  readonly #pending = new Map<string, DeleteIntent>()
+  readonly #stopping = new AbortController()
+  #work: Promise<void> = Promise.resolve()
+  #working = false
 
   constructor(parts: IntentParts) {
-    this.parts = parts
+    this.#parts = parts
   }
 
   async load(): Promise<void> {
-    for (const intent of await this.parts.store.intents()) this.pending.set(intent.incarnation, intent)
+    for (const intent of await this.#parts.store.intents()) this.#pending.set(intent.incarnation, intent)
   }
 
-  get size(): number { return this.pending.size }
+  get size(): number { return this.#pending.size }
 
-  all(): Iterable<DeleteIntent> { return this.pending.values() }
+  all(): Iterable<DeleteIntent> { return this.#pending.values() }
 
-  hides(incarnation: string): boolean { return this.pending.has(incarnation) }
+  hides(incarnation: string): boolean { return this.#pending.has(incarnation) }
 
   /** Durable when resolved. */
   async add(intent: DeleteIntent): Promise<void> {
-    await this.parts.store.addIntent(intent)
-    this.pending.set(intent.incarnation, intent)
-    this.parts.log.info({ database: intent.name, incarnation: intent.incarnation }, 'deletion promised; it is applied once a majority of voters is in reach')
-    this.parts.onChange()
+    await this.#parts.store.addIntent(intent)
+    this.#pending.set(intent.incarnation, intent)
+    this.#parts.log.info(
+      { database: intent.name, incarnation: intent.incarnation },
+      'deletion promised; it is applied once a majority of voters is in reach',
+    )
+    this.#parts.onChange()
     this.start()
   }
 
   /** Tries each intent until none is left. */
   start(): void {
-    if (this.working || this.pending.size === 0 || this.stopping.signal.aborted) return
-    this.working = true
-    this.work = this.run().finally(() => { this.working = false })
+    if (this.#working || this.#pending.size === 0 || this.#stopping.signal.aborted) return
+    this.#working = true
+    this.#work = this.#run().finally(() => { this.#working = false })
   }
 
   /** Forgets intents whose database is gone. */
   async settle(state: ClusterState): Promise<void> {
-    for (const { name, incarnation } of [...this.pending.values()]) {
+    for (const { name, incarnation } of [...this.#pending.values()]) {
       if (state.databases.get(name)?.incarnation === incarnation) continue
-      await this.parts.store.removeIntent(incarnation)
-      this.pending.delete(incarnation)
-      this.parts.onChange()
+      await this.#parts.store.removeIntent(incarnation)
+      this.#pending.delete(incarnation)
+      this.#parts.onChange()
     }
   }
 
   async stop(): Promise<void> {
-    this.stopping.abort()
-    await this.work
+    this.#stopping.abort()
+    await this.#work
   }
 
-  private async run(): Promise<void> {
-    while (this.pending.size > 0 && !this.stopping.signal.aborted) {
-      for (const { name, incarnation } of [...this.pending.values()]) {
+  async #run(): Promise<void> {
+    while (this.#pending.size > 0 && !this.#stopping.signal.aborted) {
+      for (const { name, incarnation } of [...this.#pending.values()]) {
         try {
-          await this.parts.submit({ type: 'delete-database', name, incarnation })
-          await this.parts.store.removeIntent(incarnation)
-          this.pending.delete(incarnation)
-          this.parts.log.info({ database: name, incarnation }, 'promised deletion applied')
-          this.parts.onChange()
+          await this.#parts.submit({ type: 'delete-database', name, incarnation })
+          await this.#parts.store.removeIntent(incarnation)
+          this.#pending.delete(incarnation)
+          this.#parts.log.info({ database: name, incarnation }, 'promised deletion applied')
+          this.#parts.onChange()
         } catch (error) {
-          this.parts.log.debug({ err: error, database: name }, 'promised deletion still waits')
+          this.#parts.log.debug({ err: error, database: name }, 'promised deletion still waits')
           break
         }
       }
-      if (this.pending.size > 0) await sleep(this.parts.clock, this.parts.retryMs, this.stopping.signal)
+      if (this.#pending.size > 0) await sleep(this.#parts.clock, this.#parts.retryMs, this.#stopping.signal)
     }
   }
 }

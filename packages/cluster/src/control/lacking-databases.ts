@@ -3,26 +3,29 @@ import { lacksReplicas } from './placement.ts'
 import { usableMembers } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 
-/** Which databases lack replicas that members could hold. Only databases that have changed are looked at, all of them when the members have. */
+/**
+ * Which databases lack replicas that members could hold. Only databases that have changed are looked at, all of them
+ * when the members have.
+ */
 export class LackingDatabases {
-  private readonly names = new Set<string>()
-  private databases: ControlState['databases'] = DatabaseMap.from([])
-  private membersSeen = ''
+  readonly #names = new Set<string>()
+  #databases: ControlState['databases'] = DatabaseMap.from([])
+  #membersSeen = ''
 
   /** Names, in no particular order. */
   update(state: ControlState): ReadonlySet<string> {
     const usable = usableMembers(state)
     const members = Object.keys(usable).sort().join(' ')
-    if (members !== this.membersSeen) {
-      this.membersSeen = members
-      this.names.clear()
-      this.databases = DatabaseMap.from([])
+    if (members !== this.#membersSeen) {
+      this.#membersSeen = members
+      this.#names.clear()
+      this.#databases = DatabaseMap.from([])
     }
-    for (const { before, after } of DatabaseMap.changed(this.databases, state.databases)) {
-      if (after !== undefined && lacksReplicas(usable, after)) this.names.add(after.name)
-      else this.names.delete((after ?? before)!.name)
+    for (const { before, after } of DatabaseMap.changed(this.#databases, state.databases)) {
+      if (after !== undefined && lacksReplicas(usable, after)) this.#names.add(after.name)
+      else this.#names.delete((after ?? before)!.name)
     }
-    this.databases = state.databases
-    return this.names
+    this.#databases = state.databases
+    return this.#names
   }
 }

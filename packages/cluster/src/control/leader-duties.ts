@@ -34,23 +34,25 @@ export interface LeaderDutyParts {
 }
 
 export class LeaderDuties {
-  private readonly parts: LeaderDutyParts
-  private timer: Timer | undefined
-  private work: Promise<void> = Promise.resolve()
-  private working = false
-  private stopped = false
-  private extendedAt = -1
-  private readonly lacking = new LackingDatabases()
+  readonly #parts: LeaderDutyParts
+  #timer: Timer | undefined
+  #work: Promise<void> = Promise.resolve()
+  #working = false
+  #stopped = false
+  #extendedAt = -1
+  readonly #lacking = new LackingDatabases()
 
   constructor(parts: LeaderDutyParts) {
-    this.parts = parts
+    this.#parts = parts
   }
 
   /** Leader, state or membership may be different now. */
   changed(): void {
-    if (this.stopped || this.working || !this.parts.raft.leads) return
-    this.working = true
-    this.work = this.run().catch((error: unknown) => this.parts.log.warn({ err: error }, 'a duty of the leader failed; trying again')).finally(() => { this.working = false; this.schedule() })
+    if (this.#stopped || this.#working || !this.#parts.raft.leads) return
+    this.#working = true
+    this.#work = this.#run()
+      .catch((error: unknown) => this.#parts.log.warn({ err: error }, 'a duty of the leader failed; trying again'))
+      .finally(() => { this.#working = false; this.#schedule() })
   }
 
   /**
@@ -62,20 +64,26 @@ export class LeaderDuties {
    * leader must have a link to it that shows it empty. The old membership of a member that lost its disk ends first:
    * `forget-node` takes the name out of the voters and marks its replicas as filling, and only when the
    * configuration without it is committed may the name be admitted anew, as a learner. A voter that forgot its
-   * votes and its log must not come back as that voter; nor may one that was removed, and asks again before its vote is out.
+   * votes and its log must not come back as that voter; nor may one that was removed, and asks again before its vote is
+   * out.
    */
-  async checkAdmission(command: Command & { readonly type: 'admit-node' }, context: CallContext): Promise<CommandResult | null> {
-    const { raft, network, node } = this.parts
-    const state = this.parts.state()
+  async checkAdmission(
+    command: Command & { readonly type: 'admit-node' }, context: CallContext,
+  ): Promise<CommandResult | null> {
+    const { raft, network, node } = this.#parts
+    const state = this.#parts.state()
     const member = memberOf(state, command.node)
-    if (isLate(member?.start, command.start)) return this.answerLate(command, context)
-    if (!command.fresh) return this.checkOutdated(command, state)
+    if (isLate(member?.start, command.start)) return this.#answerLate(command, context)
+    if (!command.fresh) return this.#checkOutdated(command, state)
     const { voters, learners } = raft.configuration
     const present = voters.includes(command.node) || learners.includes(command.node)
     // The first node of a cluster votes before it is a member.
     if (!member) return present && command.node !== node ? { kind: 'later' } : null
     if (member.address !== command.address) {
-      return { kind: 'refused', reason: `${command.node} is a member at ${member.address}: give this node another name, or remove that member first if it is lost` }
+      return {
+        kind: 'refused',
+        reason: `${command.node} is a member at ${member.address}: give this node another name, or remove that member first if it is lost`,
+      }
     }
     const links = network.connected().filter(peer => peer.node === command.node)
     if (links.some(({ clusterId }) => clusterId === state.clusterId) || command.node === node) {
@@ -84,81 +92,103 @@ export class LeaderDuties {
     if (state.lost.includes(command.node)) return present ? { kind: 'later' } : null
     if (!present || (learners.includes(command.node) && raft.matchOf(command.node) === 0)) return null
     if (!links.some(({ clusterId }) => clusterId === null)) return { kind: 'later' }
-    this.parts.log.warn({ joining: command.node, address: command.address }, 'a member came back with an empty disk: its old membership ends first')
-    await this.parts.proposeHere({ type: 'forget-node', node: command.node, id: this.parts.newCommandId() }, context)
+    this.#parts.log.warn(
+      { joining: command.node, address: command.address },
+      'a member came back with an empty disk: its old membership ends first',
+    )
+    await this.#parts.proposeHere({ type: 'forget-node', node: command.node, id: this.#parts.newCommandId() }, context)
     return { kind: 'later' }
   }
 
   /**
-   * The announcement of a start that is not the newest says nothing. When its process has a link all the same, the log has taken a late
-   * request of another disk for the newest: the node is then admitted anew like one with an older copy of its data.
+   * The announcement of a start that is not the newest says nothing. When its process has a link all the same, the log
+   * has taken a late request of another disk for the newest: the node is then admitted anew like one with an older copy
+   * of its data.
    */
-  private async answerLate({ node, start }: Command & { readonly type: 'admit-node' }, context: CallContext): Promise<CommandResult> {
-    const lives = this.parts.network.connected().some(peer => peer.node === node && peer.clusterId !== null && peer.start?.ids[0] === start?.ids[0])
-    if (lives) await this.parts.proposeHere({ type: 'forget-node', node, outdated: true, id: this.parts.newCommandId() }, context)
+  async #answerLate(
+    { node, start }: Command & { readonly type: 'admit-node' }, context: CallContext,
+  ): Promise<CommandResult> {
+    const lives = this.#parts.network.connected()
+      .some(peer => peer.node === node && peer.clusterId !== null && peer.start?.ids[0] === start?.ids[0])
+    if (lives) {
+      await this.#parts.proposeHere(
+        { type: 'forget-node', node, outdated: true, id: this.#parts.newCommandId() }, context,
+      )
+    }
     return { kind: 'later' }
   }
 
   /**
-   * Whether a member with an older copy of its data directory may give it up: only when the log is committed without its vote. Until
-   * then it goes on to store entries, since with two voters nothing could be committed without it.
+   * Whether a member with an older copy of its data directory may give it up: only when the log is committed without
+   * its vote. Until then it goes on to store entries, since with two voters nothing could be committed without it.
    */
-  private checkOutdated({ node, start }: Command & { readonly type: 'admit-node' }, state: ControlState): CommandResult | null {
+  #checkOutdated(
+    { node, start }: Command & { readonly type: 'admit-node' }, state: ControlState,
+  ): CommandResult | null {
     if (!state.lost.includes(node) || !isOutdated(memberOf(state, node)?.start, start)) return null
-    const { voters, learners } = this.parts.raft.committedConfiguration
+    const { voters, learners } = this.#parts.raft.committedConfiguration
     return { kind: [...voters, ...learners].includes(node) ? 'later' : 'outdated' }
   }
 
   async stop(): Promise<void> {
-    this.stopped = true
-    this.timer?.cancel()
-    await this.work
+    this.#stopped = true
+    this.#timer?.cancel()
+    await this.#work
   }
 
-  private schedule(): void {
-    this.timer?.cancel()
-    if (this.stopped || !this.parts.raft.leads || !this.pending()) return
-    this.timer = this.parts.clock.setTimer(dutyIntervalMs, () => this.changed())
+  #schedule(): void {
+    this.#timer?.cancel()
+    if (this.#stopped || !this.#parts.raft.leads || !this.#pending()) return
+    this.#timer = this.#parts.clock.setTimer(dutyIntervalMs, () => this.changed())
   }
 
   /** Whether something is to be done that no change announces. */
-  private pending(): boolean {
-    const { voters, learners } = this.parts.raft.configuration
-    const members = this.members()
+  #pending(): boolean {
+    const { voters, learners } = this.#parts.raft.configuration
+    const members = this.#members()
     const present = [...voters, ...learners]
-    return learners.length > 0 || present.length !== members.length || members.some(node => !present.includes(node)) || this.extendedAt !== this.parts.state().index
+    return learners.length > 0 || present.length !== members.length || members.some(node => !present.includes(node))
+      || this.#extendedAt !== this.#parts.state().index
   }
 
-  private members(): readonly string[] { return Object.keys(usableMembers(this.parts.state())) }
+  #members(): readonly string[] { return Object.keys(usableMembers(this.#parts.state())) }
 
-  private async run(): Promise<void> {
-    const { raft, node, address, zone } = this.parts
-    const state = this.parts.state()
+  async #run(): Promise<void> {
+    const { raft, node, address, zone } = this.#parts
+    const state = this.#parts.state()
     if (Object.keys(state.nodes).length === 0) {
-      await this.propose({ type: 'admit-node', node, address, zone, fresh: true, ...this.parts.start && { start: this.parts.start } })
+      await this.#propose({
+        type: 'admit-node', node, address, zone, fresh: true, ...this.#parts.start && { start: this.#parts.start },
+      })
       return
     }
     for (const member of raft.wentBack()) {
       if (memberOf(state, member) === undefined || memberOf(state, member)?.start?.id === '') continue
-      this.parts.log.warn({ member }, 'a member no longer has entries of the metadata log that it had acknowledged: its data directory is an older copy, and it is treated as lost')
-      await this.propose({ type: 'forget-node', node: member, outdated: true })
+      this.#parts.log.warn({ member }, 'a member no longer has entries of the metadata log that it had acknowledged: its data directory is an older copy, and it is treated as lost')
+      await this.#propose({ type: 'forget-node', node: member, outdated: true })
     }
-    this.changeConfiguration()
-    const lacking = this.lacking.update(state)
-    this.extendedAt = state.index
+    this.#changeConfiguration()
+    const lacking = this.#lacking.update(state)
+    this.#extendedAt = state.index
     if (lacking.size === 0 || !raft.leads) return
     const names = [...lacking].slice(0, databasesPerExtension)
-    this.parts.log.info({ databases: names.length, left: lacking.size - names.length }, 'adding replicas on members that came later')
-    await this.propose({ type: 'extend-databases', names })
+    this.#parts.log.info(
+      { databases: names.length, left: lacking.size - names.length }, 'adding replicas on members that came later',
+    )
+    await this.#propose({ type: 'extend-databases', names })
   }
 
-  private changeConfiguration(): void {
-    const { raft, node } = this.parts
-    const change = nextConfigurationChange(raft.configuration, { members: this.members(), leader: node, caughtUp: learner => raft.caughtUp(learner) })
-    if (change && raft.changeConfiguration(change) === 'started') this.parts.log.info({ change: change.kind, member: change.node }, 'changing the members of the metadata log')
+  #changeConfiguration(): void {
+    const { raft, node } = this.#parts
+    const change = nextConfigurationChange(raft.configuration, {
+      members: this.#members(), leader: node, caughtUp: learner => raft.caughtUp(learner),
+    })
+    if (change && raft.changeConfiguration(change) === 'started') {
+      this.#parts.log.info({ change: change.kind, member: change.node }, 'changing the members of the metadata log')
+    }
   }
 
-  private async propose(command: CommandBody): Promise<void> {
-    await this.parts.proposeHere({ ...command, id: this.parts.newCommandId() }, { timeoutMs: dutyTimeoutMs })
+  async #propose(command: CommandBody): Promise<void> {
+    await this.#parts.proposeHere({ ...command, id: this.#parts.newCommandId() }, { timeoutMs: dutyTimeoutMs })
   }
 }

@@ -35,21 +35,39 @@ export type FormationDecision =
   | { readonly kind: 'join'; readonly through: readonly string[] }
   | { readonly kind: 'wait'; readonly reason: string }
 
-export function decideFormation({ address, seeds, statuses, linked = [], grace = null }: FormationView): FormationDecision {
+export function decideFormation(
+  { address, seeds, statuses, linked = [], grace = null }: FormationView,
+): FormationDecision {
   const silent = linked.filter(({ node }) => !statuses.some(status => status.node === node))
-  const members = [...statuses, ...silent.map(({ node, clusterId }) => ({ node, clusterId, leader: null }))].filter(({ clusterId }) => clusterId !== null)
+  const members = [...statuses, ...silent.map(({ node, clusterId }) =>
+    ({ node, clusterId, leader: null }))].filter(({ clusterId }) =>
+    clusterId !== null)
   const clusters = [...new Set(members.map(status => status.clusterId))]
-  if (clusters.length > 1) return { kind: 'wait', reason: `the seeds belong to different clusters (${clusters.join(', ')}): correct the seed list` }
+  if (clusters.length > 1) {
+    return {
+      kind: 'wait', reason: `the seeds belong to different clusters (${clusters.join(', ')}): correct the seed list`,
+    }
+  }
   if (members.length > 0) {
-    const through = [...members].sort((a, b) => Number(a.leader === null) - Number(b.leader === null) || (a.node < b.node ? -1 : 1)).map(({ node }) => node)
+    const through = [...members].sort((a, b) =>
+      Number(a.leader === null) - Number(b.leader === null) || (a.node < b.node ? -1 : 1)).map(({ node }) => node)
     return { kind: 'join', through }
   }
   const first = seeds[0] ?? address
-  if (first !== address) return { kind: 'wait', reason: `no seed is a member of a cluster yet; ${first}, the first seed, forms one` }
+  if (first !== address) {
+    return { kind: 'wait', reason: `no seed is a member of a cluster yet; ${first}, the first seed, forms one` }
+  }
   const all = [...new Set([address, ...seeds])]
   const fresh = all.filter(seed => seed === address || statuses.some(status => status.address === seed && status.fresh))
-  if (fresh.length >= majority(all.length)) return grace === null ? { kind: 'bootstrap' } : { kind: 'wait', reason: `no member is known yet; a new cluster is formed ${grace}` }
-  return { kind: 'wait', reason: `${fresh.length} of ${all.length} seeds answer that they are fresh, ${majority(all.length)} are needed to form a cluster` }
+  if (fresh.length >= majority(all.length)) {
+    return grace === null
+      ? { kind: 'bootstrap' }
+      : { kind: 'wait', reason: `no member is known yet; a new cluster is formed ${grace}` }
+  }
+  return {
+    kind: 'wait',
+    reason: `${fresh.length} of ${all.length} seeds answer that they are fresh, ${majority(all.length)} are needed to form a cluster`,
+  }
 }
 
 /** A node that waits for a cluster longer than this after its start warns: forming and joining take less. */
@@ -83,114 +101,122 @@ export interface MembershipParts {
 }
 
 export class Membership {
-  private readonly parts: MembershipParts
-  private readonly stopping = new AbortController()
-  private wake = new AbortController()
-  private loop: Promise<void> = Promise.resolve()
-  private said = ''
-  private startedMs = 0
-  private graceEnd = 0
+  readonly #parts: MembershipParts
+  readonly #stopping = new AbortController()
+  #wake = new AbortController()
+  #loop: Promise<void> = Promise.resolve()
+  #said = ''
+  #startedMs = 0
+  #graceEnd = 0
 
   constructor(parts: MembershipParts) {
-    this.parts = parts
+    this.#parts = parts
   }
 
   start(): void {
-    this.startedMs = this.parts.clock.monotonic()
-    this.graceEnd = this.startedMs + this.parts.formationGraceMs
-    this.loop = this.run()
+    this.#startedMs = this.#parts.clock.monotonic()
+    this.#graceEnd = this.#startedMs + this.#parts.formationGraceMs
+    this.#loop = this.#run()
   }
 
   /** A link opened or the state changed: look now. */
-  changed(): void { this.wake.abort() }
+  changed(): void { this.#wake.abort() }
 
   async stop(): Promise<void> {
-    this.stopping.abort()
-    this.wake.abort()
-    await this.loop
+    this.#stopping.abort()
+    this.#wake.abort()
+    await this.#loop
   }
 
-  private async run(): Promise<void> {
-    let wait = this.parts.intervalMs
-    while (!this.stopping.signal.aborted) {
-      this.wake = new AbortController()
+  async #run(): Promise<void> {
+    let wait = this.#parts.intervalMs
+    while (!this.#stopping.signal.aborted) {
+      this.#wake = new AbortController()
       try {
-        await this.round()
+        await this.#round()
       } catch (error) {
-        if (!this.stopping.signal.aborted) this.parts.log.warn({ err: error }, 'joining failed; trying again')
+        if (!this.#stopping.signal.aborted) this.#parts.log.warn({ err: error }, 'joining failed; trying again')
       }
-      if (this.stopping.signal.aborted) return
+      if (this.#stopping.signal.aborted) return
       // Half of the wait is random, so that nodes that start together do not ask in step.
-      const graceMs = this.graceEnd - this.parts.clock.monotonic()
-      const pause = wait / 2 + this.parts.random.fraction() * wait / 2
-      await sleep(this.parts.clock, graceMs > 0 ? Math.min(pause, graceMs) : pause, this.wake.signal)
-      wait = this.wake.signal.aborted ? this.parts.intervalMs : Math.min(wait * 2, this.parts.maxIntervalMs)
+      const graceMs = this.#graceEnd - this.#parts.clock.monotonic()
+      const pause = wait / 2 + this.#parts.random.fraction() * wait / 2
+      await sleep(this.#parts.clock, graceMs > 0 ? Math.min(pause, graceMs) : pause, this.#wake.signal)
+      wait = this.#wake.signal.aborted ? this.#parts.intervalMs : Math.min(wait * 2, this.#parts.maxIntervalMs)
     }
   }
 
-  private async round(): Promise<void> {
-    const { parts } = this
+  async #round(): Promise<void> {
+    const parts = this.#parts
     if (parts.clusterId() !== null) {
       parts.onMemberRound()
       if (!parts.mustAnnounce()) return
-      const members = parts.network.connected().filter(peer => peer.clusterId === parts.clusterId()).map(peer => peer.node)
-      return this.join(members.sort())
+      const members = parts.network.connected().filter(peer => peer.clusterId === parts.clusterId())
+        .map(peer => peer.node)
+      return this.#join(members.sort())
     }
-    const statuses = await this.askStatus()
-    const decision = decideFormation({ address: parts.self.address, seeds: parts.seeds, statuses, linked: parts.network.connected(), grace: this.grace() })
-    if (this.stopping.signal.aborted) return
+    const statuses = await this.#askStatus()
+    const decision = decideFormation({
+      address: parts.self.address, seeds: parts.seeds, statuses, linked: parts.network.connected(),
+      grace: this.#grace(),
+    })
+    if (this.#stopping.signal.aborted) return
     if (decision.kind === 'bootstrap') return parts.bootstrap()
-    if (decision.kind === 'join') return this.join(decision.through)
-    const waitedMs = parts.clock.monotonic() - this.startedMs
-    this.say(decision.reason, waitedMs < usualWaitMs ? 'info' : 'warn')
+    if (decision.kind === 'join') return this.#join(decision.through)
+    const waitedMs = parts.clock.monotonic() - this.#startedMs
+    this.#say(decision.reason, waitedMs < usualWaitMs ? 'info' : 'warn')
   }
 
-  private grace(): string | null {
-    const { clock, formationGraceMs, network } = this.parts
-    if (clock.monotonic() < this.graceEnd) return `${formationGraceMs} ms after the start, so that members can tell of a cluster`
+  #grace(): string | null {
+    const { clock, formationGraceMs, network } = this.#parts
+    if (clock.monotonic() < this.#graceEnd) {
+      return `${formationGraceMs} ms after the start, so that members can tell of a cluster`
+    }
     const untried = network.untried()
     return untried.length === 0 ? null : `when ${untried.join(', ')} was tried`
   }
 
-  private async askStatus(): Promise<readonly PeerStatus[]> {
-    const { network, callTimeoutMs } = this.parts
-    const context = { timeoutMs: callTimeoutMs, signal: this.stopping.signal }
-    const answers = await Promise.allSettled(network.connected().map(peer => network.control(peer.node).status(context)))
+  async #askStatus(): Promise<readonly PeerStatus[]> {
+    const { network, callTimeoutMs } = this.#parts
+    const context = { timeoutMs: callTimeoutMs, signal: this.#stopping.signal }
+    const answers = await Promise.allSettled(
+      network.connected().map(peer => network.control(peer.node).status(context)),
+    )
     return answers.flatMap(answer => answer.status === 'fulfilled' ? [answer.value] : [])
   }
 
-  private async join(through: readonly string[]): Promise<void> {
+  async #join(through: readonly string[]): Promise<void> {
     for (const node of through) {
-      if (this.stopping.signal.aborted) return
-      const reply = await this.askToJoin(node)
+      if (this.#stopping.signal.aborted) return
+      const reply = await this.#askToJoin(node)
       if (reply === null || reply.kind === 'try-later') continue
-      if (reply.kind === 'outdated') return this.parts.onOutdated()
+      if (reply.kind === 'outdated') return this.#parts.onOutdated()
       if (reply.kind === 'refused') {
-        this.say(`${node} refuses to admit this node: ${reply.reason}`)
-        return this.parts.onRefusal(reply.reason)
+        this.#say(`${node} refuses to admit this node: ${reply.reason}`)
+        return this.#parts.onRefusal(reply.reason)
       }
-      this.parts.onRefusal(null)
-      if (this.parts.clusterId() === null) await this.parts.adopt(reply.clusterId)
+      this.#parts.onRefusal(null)
+      if (this.#parts.clusterId() === null) await this.#parts.adopt(reply.clusterId)
       return
     }
   }
 
-  private async askToJoin(node: string): Promise<JoinReply | null> {
-    const { network, callTimeoutMs, self } = this.parts
+  async #askToJoin(node: string): Promise<JoinReply | null> {
+    const { network, callTimeoutMs, self } = this.#parts
     try {
-      return await network.control(node).join(self, { timeoutMs: callTimeoutMs, signal: this.stopping.signal })
+      return await network.control(node).join(self, { timeoutMs: callTimeoutMs, signal: this.#stopping.signal })
     } catch (error) {
       if (!(error instanceof ReplicaError)) throw error
-      this.say(`${node} did not answer the request to join: ${error.message}`)
+      this.#say(`${node} did not answer the request to join: ${error.message}`)
       return null
     }
   }
 
   /** Logs a reason once, until another one comes or it becomes more serious. */
-  private say(reason: string, level: 'info' | 'warn' = 'warn'): void {
+  #say(reason: string, level: 'info' | 'warn' = 'warn'): void {
     const said = `${level} ${reason}`
-    if (said === this.said) return
-    this.said = said
-    this.parts.log[level]({}, reason)
+    if (said === this.#said) return
+    this.#said = said
+    this.#parts.log[level]({}, reason)
   }
 }

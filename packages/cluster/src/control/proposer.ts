@@ -41,83 +41,93 @@ export class NotAppliedHereError extends ApiError {
   readonly result: CommandResult
 
   constructor(result: CommandResult, node: string, cause: string) {
-    super('service_unavailable', `The cluster has decided on this change, but ${node} does not show it yet: ${cause}. Ask another node, or try again later.`, { headers: { 'Retry-After': '5' } })
+    super('service_unavailable', `The cluster has decided on this change, but ${node} does not show it yet: ${cause}. Ask another node, or try again later.`, {
+      headers: { 'Retry-After': '5' },
+    })
     this.result = result
   }
 }
 
 export class Proposer {
-  private readonly parts: ProposerParts
-  private readonly changes: Waiters
-  private generation = 0
-  private stopped = false
+  readonly #parts: ProposerParts
+  readonly #changes: Waiters
+  #generation = 0
+  #stopped = false
 
   constructor(parts: ProposerParts) {
-    this.parts = parts
-    this.changes = new Waiters(parts.clock)
+    this.#parts = parts
+    this.#changes = new Waiters(parts.clock)
   }
 
   /** The leader or a link may be another one now. */
   changed(): void {
-    this.generation += 1
-    this.changes.check()
+    this.#generation += 1
+    this.#changes.check()
   }
 
   stop(): void {
-    this.stopped = true
-    this.changes.stop()
+    this.#stopped = true
+    this.#changes.stop()
   }
 
   /**
    * Resolves once this node has applied the command.
-   * @throws ApiError `service_unavailable` after `timeoutMs`; the command may still be applied later, and `NotAppliedHereError` has its result
+   * @throws ApiError `service_unavailable` after `timeoutMs`; the command may still be applied later, and
+   * `NotAppliedHereError` has its result
    */
   async submit(body: CommandBody, timeoutMs: number): Promise<CommandResult> {
-    const command: Command = checkCommand({ ...body, id: newCommandId(this.parts.random) })
-    const { result } = await this.send(command, timeoutMs)
+    const command: Command = checkCommand({ ...body, id: newCommandId(this.#parts.random) })
+    const { result } = await this.#send(command, timeoutMs)
     return result as CommandResult
   }
 
   /** Waits until this node has applied all that was decided before now. @throws ApiError `service_unavailable` */
   async catchUp(timeoutMs: number): Promise<void> {
-    await this.send({ type: 'read-index' }, timeoutMs)
+    await this.#send({ type: 'read-index' }, timeoutMs)
   }
 
-  private async send(command: unknown, timeoutMs: number): Promise<{ readonly result: unknown }> {
-    const { clock } = this.parts
+  async #send(command: unknown, timeoutMs: number): Promise<{ readonly result: unknown }> {
+    const { clock } = this.#parts
     const deadline = clock.monotonic() + timeoutMs
-    for (let left = timeoutMs; left > 0 && !this.stopped; left = deadline - clock.monotonic()) {
-      const { generation } = this
-      const reply = await this.attempt(command, Math.min(left, this.parts.attemptMs))
+    for (let left = timeoutMs; left > 0 && !this.#stopped; left = deadline - clock.monotonic()) {
+      const generation = this.#generation
+      const reply = await this.#attempt(command, Math.min(left, this.#parts.attemptMs))
       if (reply?.kind === 'applied') {
-        if (await this.parts.log()?.waitApplied(reply.index, deadline - clock.monotonic())) return { result: reply.result }
-        throw new NotAppliedHereError(reply.result as CommandResult, this.parts.node, this.parts.diskTrouble() ?? 'it has not caught up with the leader')
+        if (await this.#parts.log()?.waitApplied(reply.index, deadline - clock.monotonic())) {
+          return { result: reply.result }
+        }
+        throw new NotAppliedHereError(
+          reply.result as CommandResult, this.#parts.node,
+          this.#parts.diskTrouble() ?? 'it has not caught up with the leader',
+        )
       }
-      await this.changes.wait(() => this.generation !== generation, Math.min(this.parts.retryMs, deadline - clock.monotonic()))
+      await this.#changes.wait(
+        () => this.#generation !== generation, Math.min(this.#parts.retryMs, deadline - clock.monotonic()),
+      )
     }
-    throw this.unavailable()
+    throw this.#unavailable()
   }
 
-  private async attempt(command: unknown, timeoutMs: number): Promise<ProposeReply | undefined> {
-    const log = this.parts.log()
+  async #attempt(command: unknown, timeoutMs: number): Promise<ProposeReply | undefined> {
+    const log = this.#parts.log()
     if (!log || log.leader === null) return undefined
-    const peer = log.leader === this.parts.node ? log : this.parts.network.control(log.leader)
+    const peer = log.leader === this.#parts.node ? log : this.#parts.network.control(log.leader)
     try {
       return await peer.propose(command, { timeoutMs })
     } catch (error) {
       if (!(error instanceof ReplicaError)) throw error
-      this.parts.say.debug({ err: error, leader: log.leader }, 'the leader did not take a command')
+      this.#parts.say.debug({ err: error, leader: log.leader }, 'the leader did not take a command')
       return undefined
     }
   }
 
-  private unavailable(): ApiError {
-    const log = this.parts.log()
-    const trouble = this.parts.diskTrouble()
-    const reason = trouble !== null ? `${this.parts.node} cannot change the cluster's metadata now: ${trouble}. Ask another node, or try again later.`
+  #unavailable(): ApiError {
+    const log = this.#parts.log()
+    const trouble = this.#parts.diskTrouble()
+    const reason = trouble !== null ? `${this.#parts.node} cannot change the cluster's metadata now: ${trouble}. Ask another node, or try again later.`
       : log === null
       ? 'This node has not been admitted to a cluster yet.'
-      : `The cluster's metadata cannot be changed now: no majority of its voters (${log.voters.join(', ')}) answers ${this.parts.node}. Documents can still be read and written. Try again later.`
+      : `The cluster's metadata cannot be changed now: no majority of its voters (${log.voters.join(', ')}) answers ${this.#parts.node}. Documents can still be read and written. Try again later.`
     return new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '5' } })
   }
 }

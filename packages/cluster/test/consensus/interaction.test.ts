@@ -16,79 +16,92 @@ const folder = join(import.meta.dirname, 'scripts')
 const electionFraction = 0.8
 
 class Script {
-  private world = new RaftWorld(7, {}, electionFraction)
+  #world = new RaftWorld(7, {}, electionFraction)
 
   run(line: string): string {
     const [command = '', ...words] = line.split(' ')
     const [id = ''] = words
     switch (command) {
-      case 'one-entry-per-append': this.world = new RaftWorld(7, { maxEntriesPerAppend: 1 }, electionFraction); return 'so be it'
-      case 'pieces-of-ten-bytes': this.world = new RaftWorld(7, { snapshotPieceBytes: 10 }, electionFraction); return 'so be it'
-      case 'bootstrap': this.world.bootstrap(words); return this.states(words)
-      case 'fresh': this.world.addFresh(id); this.world.start(id); return this.states([id])
-      case 'tick': for (let left = Number(words[1] ?? 1); left > 0; left -= 1) this.world.tick(id); return this.states([id])
-      case 'campaign': return this.campaign(id)
-      case 'begin': return this.world.begin(id) ? this.sent('at once', this.world.node(id).inFlight?.messages ?? []) : 'nothing to do'
-      case 'finish': return this.finished(this.world.finish(id))
-      case 'work': this.world.begin(id); return this.finished(this.world.finish(id))
-      case 'settle': return this.settle(words)
-      case 'deliver': return this.deliver(words)
-      case 'drop': return this.drop(id)
-      case 'propose': return this.world.propose(id, words.slice(1).join(' '))
-      case 'change': return this.change(id, { kind: words[1] as ConfigurationChange['kind'], node: words[2] ?? '' })
-      case 'read': this.world.core(id).readIndex(Number(words[1])); return 'asked'
-      case 'crash': this.world.crash(id); return 'down'
-      case 'start': this.world.start(id); return this.states([id])
-      case 'compact': this.world.compact(id, Number(words[1])); return `log begins after ${this.world.core(id).log.baseIndex}`
-      case 'partition': this.world.partition(...words.join(' ').split(' | ').map(group => group.split(' '))); return 'cut'
-      case 'heal': this.world.cuts.clear(); return 'whole'
-      case 'state': return this.states(words.length > 0 ? words : [...this.world.nodes.keys()])
-      case 'log': return this.logs(words)
+      case 'one-entry-per-append':
+        this.#world = new RaftWorld(7, { maxEntriesPerAppend: 1 }, electionFraction)
+        return 'so be it'
+      case 'pieces-of-ten-bytes':
+        this.#world = new RaftWorld(7, { snapshotPieceBytes: 10 }, electionFraction)
+        return 'so be it'
+      case 'bootstrap': this.#world.bootstrap(words); return this.#states(words)
+      case 'fresh': this.#world.addFresh(id); this.#world.start(id); return this.#states([id])
+      case 'tick':
+        for (let left = Number(words[1] ?? 1); left > 0; left -= 1) this.#world.tick(id)
+        return this.#states([id])
+      case 'campaign': return this.#campaign(id)
+      case 'begin':
+        return this.#world.begin(id)
+          ? this.#sent('at once', this.#world.node(id).inFlight?.messages ?? [])
+          : 'nothing to do'
+      case 'finish': return this.#finished(this.#world.finish(id))
+      case 'work': this.#world.begin(id); return this.#finished(this.#world.finish(id))
+      case 'settle': return this.#settle(words)
+      case 'deliver': return this.#deliver(words)
+      case 'drop': return this.#drop(id)
+      case 'propose': return this.#world.propose(id, words.slice(1).join(' '))
+      case 'change': return this.#change(id, { kind: words[1] as ConfigurationChange['kind'], node: words[2] ?? '' })
+      case 'read': this.#world.core(id).readIndex(Number(words[1])); return 'asked'
+      case 'crash': this.#world.crash(id); return 'down'
+      case 'start': this.#world.start(id); return this.#states([id])
+      case 'compact':
+        this.#world.compact(id, Number(words[1]))
+        return `log begins after ${this.#world.core(id).log.baseIndex}`
+      case 'partition':
+        this.#world.partition(...words.join(' ').split(' | ').map(group => group.split(' ')))
+        return 'cut'
+      case 'heal': this.#world.cuts.clear(); return 'whole'
+      case 'state': return this.#states(words.length > 0 ? words : [...this.#world.nodes.keys()])
+      case 'log': return this.#logs(words)
       default: throw new Error(`unknown command ${command}`)
     }
   }
 
-  private campaign(id: string): string {
-    for (let ticks = 0; ticks < 20 && this.world.core(id).role === 'follower'; ticks += 1) this.world.tick(id)
-    return this.states([id])
+  #campaign(id: string): string {
+    for (let ticks = 0; ticks < 20 && this.#world.core(id).role === 'follower'; ticks += 1) this.#world.tick(id)
+    return this.#states([id])
   }
 
-  private settle(ids: readonly string[]): string {
+  #settle(ids: readonly string[]): string {
     const trace: string[] = []
-    const deliver = this.world.deliver.bind(this.world)
-    this.world.deliver = message => { trace.push(describeMessage(message)); deliver(message) }
-    this.world.settle(ids.length > 0 ? ids : undefined)
-    this.world.deliver = deliver
-    return [...trace, this.states([...this.world.nodes.keys()])].join('\n')
+    const deliver = this.#world.deliver.bind(this.#world)
+    this.#world.deliver = message => { trace.push(describeMessage(message)); deliver(message) }
+    this.#world.settle(ids.length > 0 ? ids : undefined)
+    this.#world.deliver = deliver
+    return [...trace, this.#states([...this.#world.nodes.keys()])].join('\n')
   }
 
   /** `a>b`: what is on its way there now; nothing given: everything. */
-  private deliver(ways: readonly string[]): string {
-    const chosen = this.world.messages.filter(message => ways.length === 0 || ways.includes(way(message)))
-    this.world.messages = this.world.messages.filter(message => !chosen.includes(message))
-    for (const message of chosen) this.world.deliver(message)
+  #deliver(ways: readonly string[]): string {
+    const chosen = this.#world.messages.filter(message => ways.length === 0 || ways.includes(way(message)))
+    this.#world.messages = this.#world.messages.filter(message => !chosen.includes(message))
+    for (const message of chosen) this.#world.deliver(message)
     return chosen.map(describeMessage).join('\n') || 'nothing'
   }
 
-  private drop(where: string): string {
-    const lost = this.world.messages.filter(message => where === '' || way(message) === where)
-    this.world.messages = this.world.messages.filter(message => !lost.includes(message))
+  #drop(where: string): string {
+    const lost = this.#world.messages.filter(message => where === '' || way(message) === where)
+    this.#world.messages = this.#world.messages.filter(message => !lost.includes(message))
     return lost.map(describeMessage).join('\n') || 'nothing'
   }
 
-  private change(id: string, change: ConfigurationChange): string {
+  #change(id: string, change: ConfigurationChange): string {
     try {
-      return this.world.change(id, change)
+      return this.#world.change(id, change)
     } catch (error) {
       return `refused: ${(error as Error).message}`
     }
   }
 
-  private sent(when: string, messages: readonly RaftMessage[]): string {
+  #sent(when: string, messages: readonly RaftMessage[]): string {
     return messages.map(message => `${when} ${describeMessage(message)}`).join('\n') || 'disk busy'
   }
 
-  private finished(work: RaftWork | null): string {
+  #finished(work: RaftWork | null): string {
     if (!work) return 'nothing to do'
     const lines = work.messages.map(message => `sent ${describeMessage(message)}`)
     if (work.persist) {
@@ -101,19 +114,20 @@ class Script {
     return lines.join('\n')
   }
 
-  private states(ids: readonly string[]): string {
+  #states(ids: readonly string[]): string {
     return ids.map(id => {
-      const { core, appliedIndex, reads } = this.world.node(id)
+      const { core, appliedIndex, reads } = this.#world.node(id)
       if (!core) return `${id} down`
       const { voters, learners } = core.configuration
-      const done = reads.splice(0).map(read => ` read ${read.id} ${read.index === null ? 'refused' : `at ${read.index}`}`).join('')
+      const done = reads.splice(0)
+        .map(read => ` read ${read.id} ${read.index === null ? 'refused' : `at ${read.index}`}`).join('')
       return `${id} ${core.role} term ${core.term} last ${core.log.lastIndex}/${core.log.lastTerm} commit ${core.commit} applied ${appliedIndex} voters ${voters.join(',') || '-'}${learners.length > 0 ? ` learners ${learners.join(',')}` : ''}${done}`
     }).join('\n')
   }
 
-  private logs(ids: readonly string[]): string {
+  #logs(ids: readonly string[]): string {
     return ids.map(id => {
-      const { log } = this.world.core(id)
+      const { log } = this.#world.core(id)
       return `${id} ${log.slice(log.baseIndex + 1, log.lastIndex).map(entry => `${entry.index}=${entry.term}${entry.kind === 'command' ? `:${new TextDecoder().decode(entry.payload)}` : ''}`).join(' ')}`
     }).join('\n')
   }
@@ -126,9 +140,12 @@ function describeMessage(message: RaftMessage): string {
   switch (message.type) {
     case 'vote-request': return `${head}${message.preVote ? ' pre' : ''} last ${message.lastIndex}/${message.lastTerm}`
     case 'vote-reply': return `${head}${message.preVote ? ' pre' : ''} ${message.granted ? 'granted' : 'refused'}`
-    case 'append': return `${head} after ${message.previousIndex}/${message.previousTerm} commit ${message.commit}${message.entries.map(entry => ` ${entry.index}/${entry.term}`).join('')}`
-    case 'append-reply': return `${head} ${message.success ? `has ${message.matchIndex}` : `refused ${message.matchIndex} try ${message.conflictIndex}`}`
-    case 'snapshot': return `${head} at ${message.index}/${message.snapshotTerm}${message.state.length < message.totalBytes ? ` bytes ${message.offset}+${message.state.length} of ${message.totalBytes}` : ''}`
+    case 'append':
+      return `${head} after ${message.previousIndex}/${message.previousTerm} commit ${message.commit}${message.entries.map(entry => ` ${entry.index}/${entry.term}`).join('')}`
+    case 'append-reply':
+      return `${head} ${message.success ? `has ${message.matchIndex}` : `refused ${message.matchIndex} try ${message.conflictIndex}`}`
+    case 'snapshot':
+      return `${head} at ${message.index}/${message.snapshotTerm}${message.state.length < message.totalBytes ? ` bytes ${message.offset}+${message.state.length} of ${message.totalBytes}` : ''}`
     case 'snapshot-reply': return `${head} at ${message.index} holds ${message.received}`
   }
 }

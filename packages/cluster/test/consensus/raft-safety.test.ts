@@ -6,15 +6,31 @@ import { RaftWorld } from './raft-world.ts'
 const everyone = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
 const stepsPerRun = 1500
 
-interface Chances { readonly tick: number; readonly deliver: number; readonly disk: number; readonly propose: number; readonly crash: number; readonly change: number; readonly lose: number; readonly repeat: number; readonly cut: number; readonly compact: number }
+interface Chances {
+  readonly tick: number
+  readonly deliver: number
+  readonly disk: number
+  readonly propose: number
+  readonly crash: number
+  readonly change: number
+  readonly lose: number
+  readonly repeat: number
+  readonly cut: number
+  readonly compact: number
+}
 
 /** The seed picks the faults and how likely each is. */
 function drawChances(random: SeededRandom): Chances {
   const upTo = (most: number): number => random.fraction() < 0.3 ? 0 : random.fraction() * most
-  return { tick: 0.1 + upTo(0.4), deliver: 0.4, disk: 0.4, propose: 0.1, crash: upTo(0.02), change: upTo(0.05), lose: upTo(0.3), repeat: upTo(0.2), cut: upTo(0.01), compact: upTo(0.02) }
+  return {
+    tick: 0.1 + upTo(0.4), deliver: 0.4, disk: 0.4, propose: 0.1, crash: upTo(0.02), change: upTo(0.05),
+    lose: upTo(0.3), repeat: upTo(0.2), cut: upTo(0.01), compact: upTo(0.02),
+  }
 }
 
-function pick<T>(random: SeededRandom, items: readonly T[]): T | undefined { return items[Math.floor(random.fraction() * items.length)] }
+function pick<T>(random: SeededRandom, items: readonly T[]): T | undefined {
+  return items[Math.floor(random.fraction() * items.length)]
+}
 
 class RandomRun {
   readonly world: RaftWorld
@@ -23,7 +39,9 @@ class RandomRun {
   proposals = 0
 
   constructor(seed: number) {
-    this.world = new RaftWorld(seed, { maxEntriesPerAppend: 1 + seed % 4, maxAppendsInFlight: 1 + seed % 5, snapshotPieceBytes: 1 + seed % 50 })
+    this.world = new RaftWorld(seed, {
+      maxEntriesPerAppend: 1 + seed % 4, maxAppendsInFlight: 1 + seed % 5, snapshotPieceBytes: 1 + seed % 50,
+    })
     this.random = this.world.random
     this.chances = drawChances(this.random)
     this.world.bootstrap(everyone.slice(0, 1 + Math.floor(this.random.fraction() * 5)))
@@ -36,22 +54,24 @@ class RandomRun {
     const id = pick(random, [...world.nodes.keys()]) ?? ''
     const node = world.node(id)
     if (this.happens(chances.tick)) world.tick(id)
-    if (this.happens(chances.deliver)) this.deliverOne()
+    if (this.happens(chances.deliver)) this.#deliverOne()
     if (this.happens(chances.disk)) { if (node.inFlight) world.finish(id); else world.begin(id) }
     if (this.happens(chances.crash)) { if (node.core) world.crash(id); else world.start(id) }
     else if (!node.core && this.happens(0.2)) world.start(id)
-    if (this.happens(chances.compact) && node.core && !node.inFlight) world.compact(id, Math.floor(random.fraction() * 5))
-    if (this.happens(chances.cut)) this.cut()
+    if (this.happens(chances.compact) && node.core && !node.inFlight) {
+      world.compact(id, Math.floor(random.fraction() * 5))
+    }
+    if (this.happens(chances.cut)) this.#cut()
     const leader = world.leader()
     if (leader !== null && this.happens(chances.propose)) world.propose(leader, `command ${this.proposals += 1}`)
     if (node.core?.role === 'leader' && this.happens(0.05)) world.read(id)
-    if (leader !== null && this.happens(chances.change)) this.change(leader)
+    if (leader !== null && this.happens(chances.change)) this.#change(leader)
     // A node in flight never blocks for ever.
     if (world.messages.length > 400) world.messages.splice(0, 200)
   }
 
   /** Any message may overtake any other. */
-  private deliverOne(): void {
+  #deliverOne(): void {
     const { world, random, chances } = this
     for (let count = 0; count < 3; count += 1) {
       const at = Math.floor(random.fraction() * world.messages.length)
@@ -62,14 +82,14 @@ class RandomRun {
     }
   }
 
-  private cut(): void {
+  #cut(): void {
     const ids = [...this.world.nodes.keys()]
     if (this.happens(0.5)) return this.world.cuts.clear()
     const left = ids.filter(() => this.happens(0.5))
     this.world.partition(left, ids.filter(id => !left.includes(id)))
   }
 
-  private change(leader: string): void {
+  #change(leader: string): void {
     const node = pick(this.random, everyone) ?? ''
     const kind = pick(this.random, ['add-learner', 'promote', 'remove'] as const) ?? 'promote'
     const change: ConfigurationChange = { kind, node }
@@ -110,7 +130,9 @@ describe('Raft under random schedules', () => {
         run.heal()
         run.world.checkLogs()
         const leader = run.world.leader()
-        if (leader === null) throw new Error(`no leader after the faults ended: ${JSON.stringify([...run.world.nodes.values()].map(node => [node.id, node.core?.role, node.core?.term, node.core?.leader, node.core?.log.lastIndex, node.core?.log.lastTerm, node.core?.commit, node.core?.configuration]))}`)
+        if (leader === null) {
+          throw new Error(`no leader after the faults ended: ${JSON.stringify([...run.world.nodes.values()].map(node => [node.id, node.core?.role, node.core?.term, node.core?.leader, node.core?.log.lastIndex, node.core?.log.lastTerm, node.core?.commit, node.core?.configuration]))}`)
+        }
         const { voters, learners } = run.world.configuration(leader)
         run.world.propose(leader, 'last')
         run.world.settle()

@@ -1,4 +1,7 @@
-/** Several consensus cores and what lies between and below them: a network that loses, repeats and reorders, and disks that survive crashes. */
+/**
+ * Several consensus cores and what lies between and below them: a network that loses, repeats and reorders, and disks
+ * that survive crashes.
+ */
 import { SeededRandom } from '@sectional/runtime'
 import type { LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
 import type { ConfigurationChange } from '../../src/consensus/configuration.ts'
@@ -9,7 +12,12 @@ import type { HardState, RaftOptions, RaftSnapshot, RaftWork } from '../../src/c
 import { snapshotChecksum } from '../../src/consensus/snapshot-pieces.ts'
 import { RaftLog } from '../../src/consensus/raft-log.ts'
 
-interface Disk { hardState: HardState; snapshot: RaftSnapshot; base: { index: number; term: number }; entries: LogEntry[] }
+interface Disk {
+  hardState: HardState
+  snapshot: RaftSnapshot
+  base: { index: number; term: number }
+  entries: LogEntry[]
+}
 
 export class WorldNode {
   readonly id: string
@@ -24,29 +32,35 @@ export class WorldNode {
 
   constructor(id: string) {
     this.id = id
-    this.disk = { hardState: { term: 0, vote: null, commit: 0 }, snapshot: emptySnapshot, base: { index: 0, term: 0 }, entries: [] }
+    this.disk = {
+      hardState: { term: 0, vote: null, commit: 0 }, snapshot: emptySnapshot, base: { index: 0, term: 0 }, entries: [],
+    }
   }
 }
 
-const emptySnapshot: RaftSnapshot = { index: 0, term: 0, configuration: emptyConfiguration, state: new Uint8Array(0), checksum: 0 }
+const emptySnapshot: RaftSnapshot = {
+  index: 0, term: 0, configuration: emptyConfiguration, state: new Uint8Array(0), checksum: 0,
+}
 
 export class RaftWorld {
   readonly nodes = new Map<string, WorldNode>()
   messages: RaftMessage[] = []
   readonly cuts = new Set<string>()
   readonly random: SeededRandom
-  private readonly options: RaftOptions
-  private readonly fraction: number | undefined
-  private readonly asked: number[] = []
-  private readonly leaders = new Map<number, string>()
+  readonly #options: RaftOptions
+  readonly #fraction: number | undefined
+  readonly #asked: number[] = []
+  readonly #leaders = new Map<number, string>()
   /** What was ever applied at an index: `term:kind:payload`. */
-  private readonly decided = new Map<number, string>()
+  readonly #decided = new Map<number, string>()
 
   /** @param fraction draws election timeouts; absent: from the seed */
   constructor(seed: number, options: Partial<RaftOptions> = {}, fraction?: number) {
-    this.fraction = fraction
+    this.#fraction = fraction
     this.random = new SeededRandom(seed)
-    this.options = { ...defaultRaftOptions, electionTicks: 5, heartbeatTicks: 1, snapshotResendHeartbeats: 3, ...options }
+    this.#options = {
+      ...defaultRaftOptions, electionTicks: 5, heartbeatTicks: 1, snapshotResendHeartbeats: 3, ...options,
+    }
   }
 
   /** A cluster whose voters are there from the first entry on. */
@@ -54,7 +68,10 @@ export class RaftWorld {
     const payload = encodeConfiguration({ voters: [...voters], learners: [] })
     for (const id of voters) {
       const node = this.addFresh(id)
-      node.disk = { ...node.disk, hardState: { term: 1, vote: null, commit: 1 }, entries: [{ index: 1, term: 1, kind: 'configuration', payload }] }
+      node.disk = {
+        ...node.disk, hardState: { term: 1, vote: null, commit: 1 },
+        entries: [{ index: 1, term: 1, kind: 'configuration', payload }],
+      }
       this.start(id)
     }
   }
@@ -81,9 +98,11 @@ export class RaftWorld {
     const node = this.node(id)
     const { hardState, snapshot, base, entries } = node.disk
     const log = new RaftLog(base.index, base.term, entries)
-    node.core = new RaftCore({ id, hardState, snapshot, log, options: this.options, random: () => this.fraction ?? this.random.fraction() })
+    node.core = new RaftCore({
+      id, hardState, snapshot, log, options: this.#options, random: () => this.#fraction ?? this.random.fraction(),
+    })
     node.inFlight = null
-    this.restore(node, snapshot)
+    this.#restore(node, snapshot)
   }
 
   /** Loses all that is not on disk. */
@@ -102,8 +121,8 @@ export class RaftWorld {
 
   /** A read must see all that was applied anywhere when it was asked for. */
   read(id: string): void {
-    this.asked.push(Math.max(0, ...this.decided.keys()))
-    this.core(id).readIndex(this.asked.length - 1)
+    this.#asked.push(Math.max(0, ...this.#decided.keys()))
+    this.core(id).readIndex(this.#asked.length - 1)
   }
 
   change(id: string, change: ConfigurationChange): string {
@@ -116,7 +135,7 @@ export class RaftWorld {
     const node = this.node(id)
     if (!node.core || node.inFlight || !node.core.hasWork()) return false
     node.inFlight = node.core.takeWork()
-    this.send(node.inFlight.messages)
+    this.#send(node.inFlight.messages)
     return true
   }
 
@@ -127,18 +146,20 @@ export class RaftWorld {
     if (!work || !node.core) return null
     node.inFlight = null
     if (work.persist) {
-      this.write(node, work)
+      this.#write(node, work)
       node.core.persisted(work)
     }
-    if (work.restore) this.restore(node, work.restore)
-    for (const entry of work.committed) this.apply(node, entry)
+    if (work.restore) this.#restore(node, work.restore)
+    for (const entry of work.committed) this.#apply(node, entry)
     node.reads.push(...work.reads)
     for (const { id: read, index } of work.reads) {
-      const least = this.asked[read] ?? 0
-      if (index !== null && index < least) throw new Error(`linearizable reads: ${id} answered with ${index} where ${least} was applied before`)
+      const least = this.#asked[read] ?? 0
+      if (index !== null && index < least) {
+        throw new Error(`linearizable reads: ${id} answered with ${index} where ${least} was applied before`)
+      }
     }
-    this.send(work.messagesAfterPersist)
-    this.checkLeaders()
+    this.#send(work.messagesAfterPersist)
+    this.#checkLeaders()
     return work
   }
 
@@ -153,7 +174,10 @@ export class RaftWorld {
     const index = node.appliedIndex
     const base = Math.max(core.log.baseIndex, index - trailing)
     const state = new TextEncoder().encode(JSON.stringify(node.applied))
-    const snapshot: RaftSnapshot = { index, term: core.log.term(index) ?? 0, configuration: core.configurationAt(index), state, checksum: snapshotChecksum(state) }
+    const snapshot: RaftSnapshot = {
+      index, term: core.log.term(index) ?? 0, configuration: core.configurationAt(index), state,
+      checksum: snapshotChecksum(state),
+    }
     if (index <= core.snapshot.index) return
     node.disk.snapshot = snapshot
     node.disk.entries = node.disk.entries.filter(entry => entry.index > base)
@@ -186,7 +210,11 @@ export class RaftWorld {
 
   partition(...groups: readonly (readonly string[])[]): void {
     this.cuts.clear()
-    for (const left of groups) for (const right of groups) if (left !== right) for (const a of left) for (const b of right) this.cuts.add(`${a}>${b}`)
+    for (const left of groups) {
+      for (const right of groups) {
+        if (left !== right) for (const a of left) for (const b of right) this.cuts.add(`${a}>${b}`)
+      }
+    }
   }
 
   configuration(id: string): VotingConfiguration { return this.core(id).configuration }
@@ -197,36 +225,45 @@ export class RaftWorld {
     for (const [at, a] of cores.entries()) {
       for (const b of cores.slice(at + 1)) {
         let agreed = false
-        for (let index = Math.min(a.log.lastIndex, b.log.lastIndex); index > Math.max(a.log.baseIndex, b.log.baseIndex); index -= 1) {
+        for (let index =
+          Math.min(a.log.lastIndex, b.log.lastIndex); index > Math.max(a.log.baseIndex, b.log.baseIndex); index -= 1) {
           const [left] = a.log.slice(index, index)
           const [right] = b.log.slice(index, index)
           if (left?.term === right?.term) agreed = true
-          if (agreed && describe(left) !== describe(right)) throw new Error(`log matching: ${a.id} has ${describe(left)} and ${b.id} has ${describe(right)} at ${index}`)
+          if (agreed && describe(left) !== describe(right)) {
+            throw new Error(
+              `log matching: ${a.id} has ${describe(left)} and ${b.id} has ${describe(right)} at ${index}`,
+            )
+          }
         }
       }
     }
   }
 
   /** Leader completeness: a leader holds everything that was ever applied. */
-  private checkLeaders(): void {
+  #checkLeaders(): void {
     for (const { id, core } of this.nodes.values()) {
       if (core?.role !== 'leader') continue
-      const other = this.leaders.get(core.term)
-      if (other !== undefined && other !== id) throw new Error(`election safety: ${other} and ${id} both lead term ${core.term}`)
+      const other = this.#leaders.get(core.term)
+      if (other !== undefined && other !== id) {
+        throw new Error(`election safety: ${other} and ${id} both lead term ${core.term}`)
+      }
       if (other === undefined) {
-        this.leaders.set(core.term, id)
-        for (const [index, entry] of this.decided) {
+        this.#leaders.set(core.term, id)
+        for (const [index, entry] of this.#decided) {
           if (index <= core.log.baseIndex) continue
           const [held] = core.log.slice(index, index)
-          if (describe(held) !== entry) throw new Error(`leader completeness: ${id} leads term ${core.term} with ${describe(held)} at ${index}, where ${entry} is decided`)
+          if (describe(held) !== entry) {
+            throw new Error(`leader completeness: ${id} leads term ${core.term} with ${describe(held)} at ${index}, where ${entry} is decided`)
+          }
         }
       }
     }
   }
 
-  private send(messages: readonly RaftMessage[]): void { this.messages.push(...messages) }
+  #send(messages: readonly RaftMessage[]): void { this.messages.push(...messages) }
 
-  private write(node: WorldNode, work: RaftWork): void {
+  #write(node: WorldNode, work: RaftWork): void {
     const { persist } = work
     if (!persist) return
     const { disk } = node
@@ -240,18 +277,22 @@ export class RaftWorld {
     disk.entries = [...disk.entries.filter(entry => entry.index < first), ...persist.entries]
   }
 
-  private restore(node: WorldNode, snapshot: RaftSnapshot): void {
+  #restore(node: WorldNode, snapshot: RaftSnapshot): void {
     node.applied = snapshot.state.length === 0 ? [] : JSON.parse(new TextDecoder().decode(snapshot.state)) as string[]
     node.appliedIndex = snapshot.index
   }
 
   /** State machine safety: one index, one entry, for everyone and for ever. */
-  private apply(node: WorldNode, entry: LogEntry): void {
-    if (entry.index !== node.appliedIndex + 1) throw new Error(`${node.id} applied ${entry.index} after ${node.appliedIndex}`)
+  #apply(node: WorldNode, entry: LogEntry): void {
+    if (entry.index !== node.appliedIndex + 1) {
+      throw new Error(`${node.id} applied ${entry.index} after ${node.appliedIndex}`)
+    }
     const described = describe(entry)
-    const decided = this.decided.get(entry.index)
-    if (decided !== undefined && decided !== described) throw new Error(`state machine safety: ${node.id} applied ${described} where ${decided} is decided`)
-    this.decided.set(entry.index, described)
+    const decided = this.#decided.get(entry.index)
+    if (decided !== undefined && decided !== described) {
+      throw new Error(`state machine safety: ${node.id} applied ${described} where ${decided} is decided`)
+    }
+    this.#decided.set(entry.index, described)
     node.appliedIndex = entry.index
     if (entry.kind === 'command') node.applied.push(new TextDecoder().decode(entry.payload))
   }

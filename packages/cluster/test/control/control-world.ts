@@ -7,9 +7,18 @@ import { defaultControlPlaneOptions } from '../../src/control/control-options.ts
 import type { ControlPlaneOptions } from '../../src/control/control-options.ts'
 import { PeerHub } from '../memory-peer-network.ts'
 
-export interface LogLine { readonly level: string; readonly node: string; readonly message: string; readonly fields: LogFields }
+export interface LogLine {
+  readonly level: string
+  readonly node: string
+  readonly message: string
+  readonly fields: LogFields
+}
 
-interface WorldOptions { readonly seed?: number; readonly seeds?: readonly string[]; readonly options?: Partial<ControlPlaneOptions> }
+interface WorldOptions {
+  readonly seed?: number
+  readonly seeds?: readonly string[]
+  readonly options?: Partial<ControlPlaneOptions>
+}
 
 export class ControlWorld {
   readonly clock = new ManualClock()
@@ -18,82 +27,92 @@ export class ControlWorld {
   readonly fatal: Error[] = []
   /** Nodes whose replicas got new histories. */
   readonly renewed: string[] = []
-  private restarts: Promise<void> = Promise.resolve()
-  private readonly random: SeededRandom
-  private readonly seeds: readonly string[]
-  private readonly options: ControlPlaneOptions
-  private readonly disks = new Map<string, MemoryDisk>()
-  private readonly storages = new Map<string, MemoryStorage>()
-  private readonly planes = new Map<string, ControlPlaneNode>()
+  #restarts: Promise<void> = Promise.resolve()
+  readonly #random: SeededRandom
+  readonly #seeds: readonly string[]
+  readonly #options: ControlPlaneOptions
+  readonly #disks = new Map<string, MemoryDisk>()
+  readonly #storages = new Map<string, MemoryStorage>()
+  readonly #planes = new Map<string, ControlPlaneNode>()
 
   constructor({ seed = 1, seeds = ['n1', 'n2', 'n3'], options = {} }: WorldOptions = {}) {
-    this.random = new SeededRandom(seed)
-    this.seeds = seeds.map(addressOf)
-    this.options = { ...defaultControlPlaneOptions, ...options }
+    this.#random = new SeededRandom(seed)
+    this.#seeds = seeds.map(addressOf)
+    this.#options = { ...defaultControlPlaneOptions, ...options }
   }
 
   plane(name: string): ControlPlaneNode {
-    const plane = this.planes.get(name)
+    const plane = this.#planes.get(name)
     if (!plane) throw new Error(`${name} is down`)
     return plane
   }
 
-  running(): readonly string[] { return [...this.planes.keys()] }
+  running(): readonly string[] { return [...this.#planes.keys()] }
 
-  async start(name: string, overrides: { readonly address?: string; readonly seeds?: readonly string[]; readonly zone?: string; readonly options?: Partial<ControlPlaneOptions> } = {}): Promise<ControlPlaneNode> {
+  async start(
+    name: string,
+    overrides: {
+      readonly address?: string
+      readonly seeds?: readonly string[]
+      readonly zone?: string
+      readonly options?: Partial<ControlPlaneOptions>
+    } = {},
+  ): Promise<ControlPlaneNode> {
     const storage = new MemoryStorage(this.disk(name))
-    this.storages.set(name, storage)
+    this.#storages.set(name, storage)
     const address = overrides.address ?? addressOf(name)
     const peer: PeerIdentity = { node: name, address, clusterId: null }
     const plane: ControlPlaneNode = new ControlPlaneNode({
-      runtime: this.runtime(name, storage), network: this.hub.attach(peer),
-      identity: { node: name, address, zone: overrides.zone ?? null, seeds: overrides.seeds ?? this.seeds },
-      options: { ...this.options, ...overrides.options },
+      runtime: this.#runtime(name, storage), network: this.hub.attach(peer),
+      identity: { node: name, address, zone: overrides.zone ?? null, seeds: overrides.seeds ?? this.#seeds },
+      options: { ...this.#options, ...overrides.options },
       replica: () => undefined,
       answer: async question => `${name} answers ${question}`,
       renewReplicas: async () => { this.renewed.push(name) },
-      onGivenUp: () => { this.restarts = this.restarts.then(() => this.restart(name, plane, overrides)) },
+      onGivenUp: () => { this.#restarts = this.#restarts.then(() => this.#restart(name, plane, overrides)) },
       onFatal: error => { this.fatal.push(error) },
     })
     await plane.start()
-    this.planes.set(name, plane)
+    this.#planes.set(name, plane)
     return plane
   }
 
-  private async restart(name: string, plane: ControlPlaneNode, overrides: Parameters<ControlWorld['start']>[1]): Promise<void> {
-    if (this.planes.get(name) !== plane) return
+  async #restart(
+    name: string, plane: ControlPlaneNode, overrides: Parameters<ControlWorld['start']>[1],
+  ): Promise<void> {
+    if (this.#planes.get(name) !== plane) return
     await plane.stop()
     await this.start(name, overrides)
   }
 
   async stop(name: string): Promise<void> {
     const plane = this.plane(name)
-    this.planes.delete(name)
+    this.#planes.delete(name)
     await this.during(plane.stop())
   }
 
   /** Power failure: what was not synced is gone. */
   async crash(name: string): Promise<void> {
-    this.storages.get(name)?.crash()
+    this.#storages.get(name)?.crash()
     await this.stop(name)
   }
 
-  wipe(name: string): void { this.disks.delete(name) }
+  wipe(name: string): void { this.#disks.delete(name) }
 
   /** The node's disk; an empty one when it has none yet. */
   disk(name: string): MemoryDisk {
-    const disk = this.disks.get(name) ?? new MemoryDisk(this.clock)
-    this.disks.set(name, disk)
+    const disk = this.#disks.get(name) ?? new MemoryDisk(this.clock)
+    this.#disks.set(name, disk)
     return disk
   }
 
   /** Replaces a node's disk by a copy. */
-  putBack(name: string, copy: MemoryDisk): void { this.disks.set(name, copy.copy(this.clock)) }
+  putBack(name: string, copy: MemoryDisk): void { this.#disks.set(name, copy.copy(this.clock)) }
 
   /** Puts one node's disk into another. */
   moveDisk(from: string, to: string): void {
-    const disk = this.disks.get(from)
-    if (disk) this.disks.set(to, disk)
+    const disk = this.#disks.get(from)
+    if (disk) this.#disks.set(to, disk)
     this.wipe(from)
   }
 
@@ -119,7 +138,9 @@ export class ControlWorld {
       await this.clock.advance(0)
       if (condition()) return
       if (this.fatal[0]) throw this.fatal[0]
-      if (this.clock.monotonic() >= end) throw new Error(`after ${limitMs} ms, not yet: ${what}\n${this.lines.slice(-30).map(line => `${line.node} ${line.message} ${JSON.stringify(line.fields)}`).join('\n')}`)
+      if (this.clock.monotonic() >= end) {
+        throw new Error(`after ${limitMs} ms, not yet: ${what}\n${this.lines.slice(-30).map(line => `${line.node} ${line.message} ${JSON.stringify(line.fields)}`).join('\n')}`)
+      }
       await this.clock.advance(5)
     }
   }
@@ -132,11 +153,15 @@ export class ControlWorld {
   }
 
   async serving(names: readonly string[]): Promise<void> {
-    await this.until(() => names.every(name => this.plane(name).unavailableReason() === null && names.every(other => this.plane(name).state()?.nodes[other] !== undefined)), `${names.join(', ')} serve`)
+    await this.until(() => names.every(name => this.plane(name).unavailableReason() === null
+      && names.every(other => this.plane(name).state()?.nodes[other] !== undefined)), `${names.join(', ')} serve`)
   }
 
   async voting(names: readonly string[]): Promise<void> {
-    await this.until(() => names.every(name => String(this.plane(name).votingConfiguration()?.voters) === String([...names].sort())), `${names.join(', ')} vote`)
+    await this.until(
+      () => names.every(name => String(this.plane(name).votingConfiguration()?.voters) === String([...names].sort())),
+      `${names.join(', ')} vote`,
+    )
   }
 
   /** The one node that others follow. */
@@ -151,17 +176,26 @@ export class ControlWorld {
     return leader
   }
 
-  said(name: string, text: string): boolean { return this.lines.some(line => line.node === name && line.message.includes(text)) }
+  said(name: string, text: string): boolean {
+    return this.lines.some(line => line.node === name && line.message.includes(text))
+  }
 
-  private runtime(node: string, storage: MemoryStorage): Runtime {
-    const seed = Math.floor(this.random.fraction() * 2 ** 48)
-    const parts = { clock: this.clock, random: new SeededRandom(seed), storage, log: this.logOf(node, {}), metrics: silentMetrics }
+  #runtime(node: string, storage: MemoryStorage): Runtime {
+    const seed = Math.floor(this.#random.fraction() * 2 ** 48)
+    const parts = {
+      clock: this.clock, random: new SeededRandom(seed), storage, log: this.#logOf(node, {}), metrics: silentMetrics,
+    }
     return parts as unknown as Runtime
   }
 
-  private logOf(node: string, base: LogFields): Log {
-    const write = (level: string) => (fields: LogFields, message: string): void => { this.lines.push({ level, node, message, fields: { ...base, ...fields } }) }
-    return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error'), child: fields => this.logOf(node, { ...base, ...fields }) }
+  #logOf(node: string, base: LogFields): Log {
+    const write = (level: string) => (fields: LogFields, message: string): void => {
+      this.lines.push({ level, node, message, fields: { ...base, ...fields } })
+    }
+    return {
+      debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error'),
+      child: fields => this.#logOf(node, { ...base, ...fields }),
+    }
   }
 }
 
@@ -169,5 +203,6 @@ export function addressOf(name: string): string { return `${name}.test:7000` }
 
 const metric = { add: () => {}, set: () => {}, observe: () => {} }
 const silentMetrics: Metrics = {
-  counter: () => metric, gauge: () => metric, histogram: () => metric, onCollect: () => {}, render: async () => '', samples: async () => [],
+  counter: () => metric, gauge: () => metric, histogram: () => metric, onCollect: () => {}, render: async () => '',
+  samples: async () => [],
 }
