@@ -9,12 +9,14 @@ const whole = { begin: 0, end: 0xffffffff }
 class Metadata {
   databases: ClusterState['databases'] = DatabaseMap.from([])
   confirmedNow = true
+  memberAtStart = false
   readonly #listeners = new Set<() => void>()
 
   appliedState(): ClusterState {
     return { clusterId: 'c', index: 1, nodes: {}, databases: this.databases, settings: {} }
   }
   confirmed(): boolean { return this.confirmedNow }
+  startedAsMember(): boolean { return this.memberAtStart }
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -84,6 +86,33 @@ describe('the replicas of a node', () => {
     metadata.changed()
     await clock.advance(0)
     expect(names()).to.deep.equal(['kept'])
+  })
+
+  it('are taken for damaged when the store that held them is gone, and not when they are new', async () => {
+    const damaged: string[] = []
+    hosted.onDamage({ damagedReplica: ({ incarnation }) => { damaged.push(incarnation) }, damagedBlob: () => {} })
+    metadata.memberAtStart = true
+    metadata.confirmedNow = false
+    hosted.start(metadata)
+    metadata.set(DatabaseMap.from([database('lost')]))
+    await hosted.planned({ incarnation: 'of lost', range: whole })!.replicaInfo({ timeoutMs: 1000 })
+    await clock.advance(0)
+    expect(damaged).to.deep.equal(['of lost'])
+    metadata.confirmedNow = true
+    metadata.changed()
+    await clock.advance(0)
+    metadata.set(DatabaseMap.of(metadata.databases).with(database('new')))
+    await clock.advance(0)
+    expect([names(), damaged]).to.deep.equal([['lost', 'new'], ['of lost']])
+  })
+
+  it('of a node that is new are not taken for damaged', async () => {
+    const damaged: string[] = []
+    hosted.onDamage({ damagedReplica: ({ incarnation }) => { damaged.push(incarnation) }, damagedBlob: () => {} })
+    hosted.start(metadata)
+    metadata.set(DatabaseMap.from([database('first')]))
+    await clock.advance(0)
+    expect([names(), damaged]).to.deep.equal([['first'], []])
   })
 
   it('are tried again when they could not be made', async () => {

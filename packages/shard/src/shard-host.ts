@@ -181,6 +181,31 @@ export class ShardHost {
     this.#runtime.log.error({ damage, shards }, 'writes that this node acknowledged are missing on its disk; each of its replicas is rebuilt where there are others')
   }
 
+  /**
+   * Whether entries of this node's shards may be missing on its disk. A replica that is created meanwhile is taken for damaged:
+   * acknowledged documents may have been in the one whose entry is gone.
+   */
+  get incomplete(): boolean {
+    return this.#directory.incomplete
+  }
+
+  /** Says whether they may be missing. Takes effect at once; durable when resolved. @throws StorageError */
+  setIncomplete(incomplete: boolean): Promise<void> {
+    return this.#directory.setIncomplete(incomplete)
+  }
+
+  /** This process has made the document store: there was none. */
+  get isNew(): boolean {
+    return this.#directory.isNew
+  }
+
+  #reportLost(shard: ShardId): void {
+    this.#damaged.add()
+    this.#runtime.log.error({ shard: describe(shard) },
+      'the replica of a shard is missing on this disk; it begins empty, and is filled where there are others')
+    for (const listener of this.#damageListeners) listener.damagedReplica(shard)
+  }
+
   async #checkFiles(contents: boolean, rest: () => Promise<void>): Promise<void> {
     for (const range of await this.#store.checkFiles(contents, rest)) {
       const shards = this.#directory.shardsIn(range)
@@ -264,7 +289,9 @@ export class ShardHost {
   async #create(name: string, shard: ShardId, partitioned: boolean): Promise<ShardEngine> {
     await this.#rebuilding.get(name)
     await this.#dropping.get(name)
-    if (this.#closing === undefined && this.#directory.get(name) === undefined) await this.#directory.add(shard, partitioned).catch(rethrow)
+    const isNew = this.#closing === undefined && this.#directory.get(name) === undefined
+    const added = isNew ? await this.#directory.add(shard, partitioned).catch(rethrow) : undefined
+    if (added?.suspect) this.#reportLost(shard)
     return await this.open(shard)
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AttachmentRecord, DocumentEdit, ShardId } from '@sectional/core'
-import { ManualClock, MemoryBlobStorage, MemoryStorage } from '@sectional/runtime'
+import { ManualClock, MemoryBlobStorage, MemoryStorage, StorageError } from '@sectional/runtime'
 import type { Store, StoreEntry } from '@sectional/runtime'
 import { expect } from 'chai'
 import { ShardHost, ShardKeys, verifyShard } from '../src/index.ts'
@@ -253,5 +253,16 @@ describe('damage on the disk of a shard', () => {
     await store.close()
     const error = await ShardHost.open(shardRuntime(world.storage, world.clock)).catch((failure: unknown) => failure)
     expect(String(error)).to.match(/damaged.*empty this node's data directory/)
+  })
+
+  it('that keeps the directory from being read is named with a way out, too', async () => {
+    await world.host.close()
+    const open = async (): Promise<Store> => {
+      const store = await world.storage.open('documents')
+      store.iterate = () => { throw new StorageError('corrupt', 'Corruption: corrupted compressed block contents') }
+      return store
+    }
+    const error = await ShardHost.open(shardRuntime({ open }, world.clock)).catch((failure: unknown) => failure)
+    expect(String(error)).to.match(/document store is damaged: Corruption.*empty this node's data directory/)
   })
 })

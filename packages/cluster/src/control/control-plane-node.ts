@@ -66,6 +66,7 @@ export class ControlPlaneNode implements ControlPlane {
   private renewing = false
   private givenUp = false
   private confirmedOnce = false
+  private memberAtStart = false
   private leaderSeenAt = 0
   /** The one that was logged last. */
   private ignoredLeader: string | null = null
@@ -111,6 +112,7 @@ export class ControlPlaneNode implements ControlPlane {
     this.ownStart = await this.recordStart(this.store)
     const stored = this.store.identity()
     if (stored && stored.node !== identity.node) throw new Error(`the data directory belongs to node ${stored.node}, not to ${identity.node}: correct the node's name or its data directory`)
+    this.memberAtStart = stored !== null
     if (stored) await this.openMember(stored.clusterId)
     network.setIdentity(this.ownIdentity(stored?.clusterId ?? null))
     const unsubscribes = [network.onChange((peer, up) => this.peerChanged(peer.node, up)), network.onForeign(meeting => this.foreign.met(meeting))]
@@ -157,6 +159,9 @@ export class ControlPlaneNode implements ControlPlane {
 
   /** Since its start this node has caught up with the leader once: what its state does not list is not there. */
   confirmed(): boolean { return this.confirmedOnce }
+
+  /** Whether this node belonged to a cluster when its process started, by its disk. */
+  startedAsMember(): boolean { return this.memberAtStart }
 
   /** Who votes on the metadata and who only learns; null while this node is not admitted. */
   votingConfiguration(): VotingConfiguration | null { return this.member?.raft.configuration ?? null }

@@ -79,8 +79,13 @@ async function openStore(name: string, location: string, options: StoreOptions, 
   try {
     await db.open()
   } catch (error) {
+    const { code, message } = toStorageError(error)
     // Files that another process writes at this moment may look damaged.
-    if (!wasNoted && toStorageError(error).code === 'locked') await note.remove()
+    if (!wasNoted && code === 'locked') await note.remove()
+    // What a damaged CURRENT or manifest names may not be there.
+    if (note.findings.length > 0 && (code === 'io' || code === 'closed')) {
+      throw new StorageError('corrupt', `${note.findings.join('; ')} (${message})`, { cause: error })
+    }
     throw error
   }
   try {

@@ -20,6 +20,8 @@ export interface HostedReplicasParts {
 /** What the control plane knows (`ControlPlaneNode`). */
 export interface InventorySource {
   appliedState(): ClusterState | null
+  /** Whether this node belonged to a cluster when its process started, by its disk. */
+  startedAsMember(): boolean
   /** Whether what the state does not list is surely gone. */
   confirmed(): boolean
   onChange(listener: () => void): () => void
@@ -36,6 +38,8 @@ export class HostedReplicas implements LocalReplicas {
   /** Keys of the shards whose replica here catches up: mostly none. */
   readonly #catchingUp = new Set<string>()
   #source: InventorySource | undefined
+  /** All replicas that the metadata gave this node at its start are on its disk, or were found to be missing. */
+  #lookedForMissing = false
   /**
    * Shards whose place on this node is to be looked at, by key: those that changed in the metadata, and those that
    * failed.
@@ -192,6 +196,7 @@ export class HostedReplicas implements LocalReplicas {
       }
     }
     this.#databases = state.databases
+    if (host.isNew && source.startedAsMember()) await this.#setIncomplete(true)
     const changes: Change[] = []
     for (const [key, shard] of this.#unsettled) {
       const planned = databaseOn(node, state, shard) !== undefined
@@ -202,7 +207,23 @@ export class HostedReplicas implements LocalReplicas {
     for (let from = 0; from < changes.length && !this.#stopped; from += parallelChanges) {
       await this.#makeAll(changes.slice(from, from + parallelChanges))
     }
-    return this.#unsettled.size === 0
+    const settled = this.#unsettled.size === 0
+    if (settled && source.confirmed()) {
+      this.#lookedForMissing = true
+      await this.#setIncomplete(false)
+    }
+    return settled
+  }
+
+  /** Replicas that are made while others may be missing on the disk stand for missing ones; later they are new. */
+  async #setIncomplete(incomplete: boolean): Promise<void> {
+    const { host, log } = this.#parts
+    if (host.incomplete === incomplete || (incomplete && this.#lookedForMissing)) return
+    try {
+      await host.setIncomplete(incomplete)
+    } catch (error) {
+      log.warn({ err: error, incomplete }, 'whether replicas are missing on this disk could not be written down')
+    }
   }
 
   async #makeAll(changes: readonly Change[]): Promise<void> {

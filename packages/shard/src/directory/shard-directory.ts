@@ -13,9 +13,11 @@ export interface DirectoryEntry {
   readonly history: string
   /** Counts and sizes of partitions are kept. */
   readonly partitioned: boolean
+  /** It was added while the directory lacked entries, so it may stand for a replica whose documents are gone. */
+  readonly suspect?: boolean
 }
 
-interface StoredEntry { readonly prefix: number; readonly history: string; readonly partitioned?: boolean }
+type StoredEntry = Pick<DirectoryEntry, 'prefix' | 'history' | 'suspect'> & { readonly partitioned?: boolean }
 
 const format = 4
 const wayOut = 'where other nodes hold the data, empty this node\'s data directory and start it under its name: it is filled from them (docs/operations.md)'
@@ -37,6 +39,8 @@ function parseShardName(name: string): ShardId {
  * keys of a dropped shard may be cleared at leisure, and again after a crash, while its name is in use anew.
  */
 export class ShardDirectory {
+  /** This process has made the store: there was none. */
+  isNew = false
   readonly #store: Store
   readonly #random: Random
   readonly #entries = new Map<string, DirectoryEntry>()
@@ -44,6 +48,7 @@ export class ShardDirectory {
   #nextPrefix = 1
   /** Shards with lesser prefixes lived when writes were lost. */
   #suspectBelow = 0
+  #incomplete = false
   /** Names of shards that are to be compared with their peers. */
   readonly #uncompared = new Set<string>()
 
@@ -54,9 +59,14 @@ export class ShardDirectory {
 
   static async open(store: Store, random: Random): Promise<ShardDirectory> {
     const directory = new ShardDirectory(store, random)
-    await directory.#load()
-    await directory.#takeMark()
-    if (store.damage.length > 0) await directory.#suspectAll()
+    try {
+      await directory.#load()
+      await directory.#takeMark()
+      if (store.damage.length > 0) await directory.#suspectAll()
+    } catch (error) {
+      if (!(error instanceof StorageError) || error.code !== 'corrupt' || error.message.includes(wayOut)) throw error
+      throw new StorageError('corrupt', `the document store is damaged: ${error.message}; ${wayOut}`, { cause: error })
+    }
     return directory
   }
 
@@ -68,9 +78,23 @@ export class ShardDirectory {
     return this.#entries.values()
   }
 
+  /** Entries may be missing, since writes of the store are, or the store that was there before. */
+  get incomplete(): boolean {
+    return this.#incomplete
+  }
+
+  /** Says whether entries may be missing. Takes effect at once; durable when resolved. */
+  async setIncomplete(incomplete: boolean): Promise<void> {
+    this.#incomplete = incomplete
+    await this.#store.write(batch => {
+      if (incomplete) putJson(batch, directoryKeys.incomplete(), true)
+      else batch.delete(directoryKeys.incomplete())
+    })
+  }
+
   /** Shards that may lack writes which this node has acknowledged; they leave the list when they begin another life, or are dropped. */
   suspects(): ShardId[] {
-    return [...this.#entries.values()].filter(({ prefix }) => prefix < this.#suspectBelow).map(({ shard }) => shard)
+    return [...this.#entries.values()].filter(entry => this.#isSuspect(entry)).map(({ shard }) => shard)
   }
 
   /** Shards that have keys in a range, all of them where it reaches into what they share. */
@@ -113,15 +137,20 @@ export class ShardDirectory {
     return [...this.#dropped]
   }
 
+  #isSuspect({ prefix, suspect = false }: DirectoryEntry): boolean {
+    return suspect || prefix < this.#suspectBelow
+  }
+
   /** Durable when resolved. */
   async add(shard: ShardId, partitioned: boolean): Promise<DirectoryEntry> {
-    const entry = this.#nextLife(shard, partitioned)
+    const entry = { ...this.#nextLife(shard, partitioned), ...(this.#incomplete && { suspect: true }) }
     const name = shardName(shard)
     await this.#store.write(batch => {
       putEntry(batch, entry)
       putJson(batch, directoryKeys.nextPrefix(), this.#nextPrefix)
     })
     this.#entries.set(name, entry)
+    if (entry.suspect) this.#uncompared.add(name)
     return entry
   }
 
@@ -177,14 +206,16 @@ export class ShardDirectory {
 
   async #load(): Promise<void> {
     const found = this.#store.getSync(directoryKeys.format())
+    this.isNew = found === undefined
     if (found === undefined) await this.#store.write(batch => batch.put(directoryKeys.format(), Buffer.from(String(format))))
     else if (Buffer.from(found).toString() !== String(format)) throw new StorageError('corrupt', `the document store has format ${Buffer.from(found).toString()}; this version reads ${format}; ${wayOut}`)
     this.#nextPrefix = readJson<number>(this.#store.getSync(directoryKeys.nextPrefix())) ?? 1
     for await (const [key, value] of this.#scan(directoryKeys.shards())) {
       const shard = parseShardName(directoryKeys.shardName(key))
-      const { prefix, history, partitioned = false } = readJson<StoredEntry>(value)!
-      this.#entries.set(shardName(shard), { shard, prefix, history, partitioned })
+      const { prefix, history, partitioned = false, suspect } = readJson<StoredEntry>(value)!
+      this.#entries.set(shardName(shard), { shard, prefix, history, partitioned, ...(suspect && { suspect }) })
     }
+    this.#incomplete = this.#store.getSync(directoryKeys.incomplete()) !== undefined
     this.#suspectBelow = readJson<number>(this.#store.getSync(directoryKeys.suspectBelow())) ?? 0
     for await (const [key] of this.#scan(directoryKeys.allDropped())) this.#dropped.add(directoryKeys.droppedPrefix(key))
   }
@@ -201,10 +232,12 @@ export class ShardDirectory {
       this.#nextPrefix = Math.max(this.#nextPrefix, prefix + 1)
     }
     this.#suspectBelow = this.#nextPrefix
+    this.#incomplete = true
     await this.#store.write(batch => {
       for (const prefix of lost) batch.put(directoryKeys.dropped(prefix), new Uint8Array(0))
       putJson(batch, directoryKeys.nextPrefix(), this.#nextPrefix)
       putJson(batch, directoryKeys.suspectBelow(), this.#suspectBelow)
+      putJson(batch, directoryKeys.incomplete(), true)
     })
     for (const prefix of lost) this.#dropped.add(prefix)
     await this.#store.forgetDamage()
@@ -232,8 +265,9 @@ export class ShardDirectory {
   }
 }
 
-function putEntry(batch: WriteBatch, { shard, prefix, history, partitioned }: DirectoryEntry): void {
-  putJson(batch, directoryKeys.shard(shardName(shard)), { prefix, history, ...(partitioned && { partitioned }) } satisfies StoredEntry)
+function putEntry(batch: WriteBatch, { shard, prefix, history, partitioned, suspect }: DirectoryEntry): void {
+  const stored: StoredEntry = { prefix, history, ...(partitioned && { partitioned }), ...(suspect && { suspect }) }
+  putJson(batch, directoryKeys.shard(shardName(shard)), stored)
 }
 
 function putJson(batch: WriteBatch, key: string, value: unknown): void {

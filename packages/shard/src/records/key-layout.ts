@@ -40,7 +40,7 @@ const sequenceLength = 8
 export const prefixMax = keyWordMax - 1
 
 export type KeyKind = 'a' | 'm' | 'i' | 's' | 'b' | 'l' | 'c' | 'p' | 'q' | 'g' | 't' | 'z'
-type DirectoryKind = 'c' | 'v' | 'n' | 'd' | 'x' | 'r' | 'u'
+type DirectoryKind = 'c' | 'v' | 'n' | 'd' | 'x' | 'r' | 'u' | 'i'
 
 /** @throws ReplicaError for text that UTF-8 cannot hold: two of those could be one key */
 function textKey(head: string, text: string): string {
@@ -180,6 +180,7 @@ export const directoryKeys = {
   format: (): string => directoryHead('v'),
   nextPrefix: (): string => directoryHead('n'),
   suspectBelow: (): string => directoryHead('u'),
+  incomplete: (): string => directoryHead('i'),
   closedInOrder: (): string => directoryHead('c'),
   shard: (name: string): string => textKey(directoryHead('d'), name),
   dropped: (prefix: number): string => directoryHead('x') + keyWord(prefix),

@@ -196,6 +196,15 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     expect(await changed('WATERMARK', bytes => Buffer.alloc(bytes.length)), 'erased later').to.equal('corrupt')
   })
 
+  it('says that it is damaged where LevelDB cannot open what is left of it', async () => {
+    await written(2)
+    await writeFile(join(folder('left'), 'CURRENT'), 'MANIFEST-777777\n')
+    for (const attempt of [1, 2]) {
+      const error = await openIn('left', { onDamage: 'report' }).catch((reason: unknown) => reason)
+      expect(String(error), `attempt ${attempt}`).to.match(/is damaged: CURRENT names no manifest.*empty this node's/)
+    }
+  })
+
   it('is refused again and again, and nothing of it is changed', async () => {
     await written(3)
     const log = await largestLog()
