@@ -4,11 +4,9 @@
  * wire does. Two nodes have a link when both are started, one lists the other's address, and their clusters
  * agree (or one of them has none yet).
  */
-import { deriveVerbs, ReplicaError, shardVerbs } from '@sectional/core'
+import { controlVerbs, deriveVerbs, ReplicaError, shardVerbs } from '@sectional/core'
 import type {
-  CallContext, ControlPeer, ForeignMeeting, JoinReply, JoinRequest, NodeQuestion, PeerHandlers, PeerIdentity,
-  PeerNetwork, PeerStatus, ProposeReply,
-  RaftMessage, ShardId, ShardReplica,
+  CallContext, ControlPeer, ForeignMeeting, PeerHandlers, PeerIdentity, PeerNetwork, RaftMessage, ShardId, ShardReplica,
 } from '@sectional/core'
 import type { Clock, Timer } from '@sectional/runtime'
 
@@ -212,16 +210,9 @@ export class MemoryPeerNetwork implements PeerNetwork {
   }
 
   control(node: string): ControlPeer {
-    return {
-      sendRaft: message => this.#sendRaft(node, message),
-      status: context => this.#call<PeerStatus>(node, context, (peer, inner) => peer.status(inner)),
-      join: (request: JoinRequest, context) =>
-        this.#call<JoinReply>(node, context, (peer, inner) => peer.join(structuredClone(request), inner)),
-      propose: (command, context) =>
-        this.#call<ProposeReply>(node, context, (peer, inner) => peer.propose(structuredClone(command), inner)),
-      ask: (question: NodeQuestion, argument, context) =>
-        this.#call<unknown>(node, context, (peer, inner) => peer.ask(question, structuredClone(argument), inner)),
-    }
+    return Object.assign(new RemoteControl({ network: this, node }), {
+      sendRaft: (message: RaftMessage) => this.#sendRaft(node, message),
+    })
   }
 
   replica(node: string, shard: ShardId): ShardReplica {
@@ -262,10 +253,6 @@ export class MemoryPeerNetwork implements PeerNetwork {
         if (to.link.open) to.remote.answering(to.self).sendRaft(copy)
       })
     }
-  }
-
-  #call<T>(node: string, context: CallContext, run: (peer: ControlPeer, inner: CallContext) => Promise<T>): Promise<T> {
-    return this.exchange(node, context, (remote, self, inner) => run(remote.answering(self), inner))
   }
 
   /** One request and its answer: each way takes the delay; fails on deadline, abort or a broken link. */
@@ -330,6 +317,13 @@ export class MemoryPeerNetwork implements PeerNetwork {
     }
   }
 }
+
+/** The verbs of the control side of another node of the hub. Requests are copied on the way. */
+const RemoteControl = deriveVerbs<typeof controlVerbs, { readonly network: MemoryPeerNetwork; readonly node: string }>(
+  controlVerbs, {
+    call: verb => ({ network, node }, request, context) => network.exchange(node, context, (remote, self, inner) => (
+      verb.invoke(remote.answering(self), structuredClone(request), inner))),
+  })
 
 /** A replica on another node of the hub. Requests are copied on the way, chunks of content are not. */
 const RemoteReplica = deriveVerbs<typeof shardVerbs, {

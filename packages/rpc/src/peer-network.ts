@@ -3,8 +3,7 @@ import type {
   ControlPeer, ForeignMeeting, PeerHandlers, PeerIdentity, PeerNetwork, ShardId, ShardReplica,
 } from '@sectional/core'
 import type { Log, NetworkAddress, NetworkListener, Runtime } from '@sectional/runtime'
-import { ControlClient } from './control/control-client.ts'
-import { status } from './control/control-codecs.ts'
+import { ControlCaller, ControlClient } from './control/control-client.ts'
 import { controlCallClass, guestVerbs, prepareControlCall } from './control/control-service.ts'
 import { decodeRaft } from './control/raft-codec.ts'
 import { RaftSender } from './control/raft-sender.ts'
@@ -126,7 +125,7 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
 
   async probe(link: PeerLink, timeoutMs: number): Promise<boolean> {
     try {
-      await link.call(status, null, undefined, { timeoutMs })
+      await new ControlCaller(link).status({ timeoutMs })
       return true
     } catch (error) {
       return error instanceof ReplicaError && !['timeout', 'unreachable', 'closed'].includes(error.code)

@@ -1,6 +1,6 @@
 /** Nodes for the tests of this package: real links on a network in memory, a manual clock, a log that can be read. */
 import { ReplicaError } from '@sectional/core'
-import type { CallContext, ControlPeer, PeerHandlers, PeerIdentity, RaftMessage, ShardId, ShardReplica } from '@sectional/core'
+import type { AskRequest, CallContext, ControlPeer, PeerHandlers, PeerIdentity, RaftMessage, ShardId, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { createMemoryRuntime, ManualClock, MemoryLog, MemoryNetworkHub, SeededRandom } from '@sectional/runtime'
 import type { Clock, LogLine, Metrics, Network, Runtime } from '@sectional/runtime'
@@ -30,7 +30,7 @@ export class RecordingControl implements ControlPeer {
   async status() { return { node: this.self.node, address: this.self.address, clusterId: this.self.clusterId, fresh: false, leader: null } }
   async join() { return { kind: 'admitted' as const, clusterId: 'c1' } }
   async propose(command: unknown) { return { kind: 'applied' as const, index: 7, result: { command } } }
-  async ask(question: string, argument: unknown) { return { question, argument, from: this.from.node } }
+  async ask({ question, argument }: AskRequest) { return { question, argument, from: this.from.node } }
 }
 
 export interface TestNodeOptions {

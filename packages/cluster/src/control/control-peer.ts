@@ -40,6 +40,6 @@ export function controlPeer(host: ControlPeerHost, node: string, from: PeerIdent
       membersOnly()
       return host.propose(command, context)
     },
-    ask: async (question, argument) => { membersOnly(); return host.answer(question, argument) },
+    ask: async ({ question, argument }) => { membersOnly(); return host.answer(question, argument) },
   }
 }

@@ -212,7 +212,7 @@ export class ControlPlaneNode implements ControlPlane {
     const state = this.member?.machine.state
     if (!state || !memberOf(state, node)) throw new ApiError('not_found', `${node} is not a member of the cluster.`)
     try {
-      return await this.parts.network.control(node).ask(question, argument, { timeoutMs: this.parts.options.askMs })
+      return await this.parts.network.control(node).ask({ question, argument }, { timeoutMs: this.parts.options.askMs })
     } catch (error) {
       if (error instanceof ReplicaError) throw new ApiError('nodedown', `${node} does not answer: ${error.message}`, { cause: error })
       throw error

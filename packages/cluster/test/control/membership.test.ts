@@ -214,7 +214,7 @@ describe('membership', () => {
     const peer = guest.control('n1')
     const context = { timeoutMs: 1000 }
     expect((await world.during(peer.status(context))).clusterId).to.be.a('string')
-    for (const call of [() => peer.propose({ type: 'remove-node', node: 'n2', id: 'x' }, context), () => peer.ask('config', null, context)]) {
+    for (const call of [() => peer.propose({ type: 'remove-node', node: 'n2', id: 'x' }, context), () => peer.ask({ question: 'config', argument: null }, context)]) {
       expect(String(await world.during(call().catch((error: unknown) => error)))).to.match(/no member of this cluster/)
     }
     peer.sendRaft({ type: 'vote-request', from: 'guest', to: 'n1', term: 1000, lastIndex: 1e6, lastTerm: 999, preVote: false })

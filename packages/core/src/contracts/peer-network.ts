@@ -2,7 +2,8 @@
  * How a node reaches its peers: declared here because `cluster` uses it and `rpc` implements it, and the
  * two never import each other (docs/architecture.md#packages).
  */
-import type { CallContext, ShardId, ShardReplica } from './shard-replica.ts'
+import type { ShardId, ShardReplica } from './shard-replica.ts'
+import { bareCall, call, type VerbsOf } from './verb-table.ts'
 
 /** Who a peer says it is, proven by the cluster secret. */
 export interface PeerIdentity {
@@ -97,14 +98,22 @@ export type JoinReply =
 export const nodeQuestions = ['stats', 'system', 'prometheus', 'versions', 'active-tasks', 'config', 'replicas'] as const
 export type NodeQuestion = (typeof nodeQuestions)[number]
 
+/** `argument` is JSON; undefined: the question has none. */
+export interface AskRequest { readonly question: NodeQuestion; readonly argument: unknown }
+
+export const controlVerbs = {
+  status: bareCall<PeerStatus>(),
+  join: call<JoinRequest, JoinReply>(),
+  /** Appends a command, which is JSON, to the metadata log, if the node that is asked leads. */
+  propose: call<unknown, ProposeReply>(),
+  /** The answer is JSON. */
+  ask: call<AskRequest, unknown>(),
+}
+
 /** What a node offers its peers besides shard replicas. A guest (not admitted) may only call `status` and `join`. */
-export interface ControlPeer {
+export interface ControlPeer extends VerbsOf<typeof controlVerbs> {
+  /** Sends a consensus message, which may be lost. */
   sendRaft(message: RaftMessage): void
-  status(context: CallContext): Promise<PeerStatus>
-  join(request: JoinRequest, context: CallContext): Promise<JoinReply>
-  /** `command` is JSON. */
-  propose(command: unknown, context: CallContext): Promise<ProposeReply>
-  ask(question: NodeQuestion, argument: unknown, context: CallContext): Promise<unknown>
 }
 
 export interface PeerHandlers {

@@ -55,6 +55,8 @@ export type VerbsOf<Table> = { [Name in keyof Table]: VerbMethod<Table[Name]> }
 export type VerbNames<Table, Shape extends VerbShape> =
   { [Name in keyof Table]: Table[Name] extends Verb<Shape, never, unknown> ? Name : never }[keyof Table] & string
 
+type ShapesOf<Table extends VerbTable> = Table[keyof Table]['shape']
+
 /** Declares a verb with one request and one reply. */
 export function call<Request, Reply>(
   options: Pick<Verb<'call', Request, Reply>, 'waits'> = {},
@@ -101,8 +103,8 @@ export interface NamedVerb<Table, Shape extends VerbShape> {
  * function that it returns is called for each call, with what the instance was made with (`Self`), the request and the
  * context.
  */
-export type VerbDerivation<Table, Self> = {
-  readonly [Shape in VerbShape]: (verb: NamedVerb<Table, Shape>) =>
+export type VerbDerivation<Table extends VerbTable, Self> = {
+  readonly [Shape in ShapesOf<Table>]: (verb: NamedVerb<Table, Shape>) =>
     (self: Self, request: AnyRequest<Shape>, context: CallContext) => AnyAnswer<Shape>
 }
 
@@ -137,11 +139,11 @@ export function deriveVerbs<Table extends VerbTable, Self>(
  * @returns what the functions returned, by the names of the verbs
  */
 export function mapVerbs<Table extends VerbTable, Result>(
-  table: Table, each: { readonly [Shape in VerbShape]: (verb: NamedVerb<Table, Shape>) => Result },
+  table: Table, each: { readonly [Shape in ShapesOf<Table>]: (verb: NamedVerb<Table, Shape>) => Result },
 ): ReadonlyMap<string, Result> {
   return new Map(Object.keys(table).map(name => {
     const verb = namedVerb(table, name)
-    return [name, (each[table[name]!.shape] as (named: unknown) => Result)(verb)]
+    return [name, (each[table[name]!.shape as ShapesOf<Table>] as (named: unknown) => Result)(verb)]
   }))
 }
 

@@ -1,32 +1,25 @@
-import type { CallContext, ControlPeer, JoinReply, JoinRequest, NodeQuestion, PeerStatus, ProposeReply, RaftMessage } from '@sectional/core'
+import { controlVerbs, deriveVerbs } from '@sectional/core'
+import type { ControlPeer, RaftMessage } from '@sectional/core'
 import type { Caller } from '../link/caller.ts'
-import * as codecs from './control-codecs.ts'
+import type { WireCall } from '../link/wire-verb.ts'
+import { controlCodecs } from './control-codecs.ts'
+
+/** The verbs of another node's control side, over a link or over whichever link is best. */
+export const ControlCaller = deriveVerbs<typeof controlVerbs, Pick<Caller, 'call'>>(controlVerbs, {
+  call: ({ name }) => {
+    const verb: WireCall<unknown, unknown> = { ...controlCodecs[name], name, classOf: () => 'control' }
+    return (caller, request, context) => caller.call(verb, null, request, context)
+  },
+})
 
 /** The control side of another node. */
-export class ControlClient implements ControlPeer {
-  readonly #caller: Caller
+export class ControlClient extends ControlCaller implements ControlPeer {
   readonly #sendRaft: (message: RaftMessage) => void
 
   constructor(caller: Caller, sendRaft: (message: RaftMessage) => void) {
-    this.#caller = caller
+    super(caller)
     this.#sendRaft = sendRaft
   }
 
   sendRaft(message: RaftMessage): void { this.#sendRaft(message) }
-
-  status(context: CallContext): Promise<PeerStatus> {
-    return this.#caller.call(codecs.status, null, undefined, context)
-  }
-
-  join(request: JoinRequest, context: CallContext): Promise<JoinReply> {
-    return this.#caller.call(codecs.join, null, request, context)
-  }
-
-  propose(command: unknown, context: CallContext): Promise<ProposeReply> {
-    return this.#caller.call(codecs.propose, null, command, context)
-  }
-
-  ask(question: NodeQuestion, argument: unknown, context: CallContext): Promise<unknown> {
-    return this.#caller.call(codecs.ask, null, { question, argument }, context)
-  }
 }

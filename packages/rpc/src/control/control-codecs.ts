@@ -1,9 +1,8 @@
-/** How the verbs of `ControlPeer` travel that are answered (proto/verbs.proto). */
+/** How the verbs of `ControlPeer` travel (proto/verbs.proto). */
 import { asBuffer, nodeQuestions } from '@sectional/core'
-import type { JoinReply, JoinRequest, NodeQuestion, PeerStatus, ProposeReply } from '@sectional/core'
-import type { CallClass } from '../link/call-budget.ts'
-import type { WireCall } from '../link/wire-verb.ts'
+import type { controlVerbs } from '@sectional/core'
 import { noRequest } from '../schema/codec.ts'
+import type { CodecsOf } from '../schema/codec.ts'
 import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { count, ProtocolError } from '../schema/schema.ts'
 
@@ -22,82 +21,68 @@ function decodeJson(payload: PayloadReader): unknown {
   }
 }
 
-/** Calls about metadata have a budget of their own. */
-const control = (): CallClass => 'control'
-
-export const status: WireCall<void, PeerStatus> = {
-  name: 'status',
-  classOf: control,
-  ...noRequest,
-  encodeReply: reply => reply,
-  decodeReply: message => ({
-    node: message.node,
-    address: message.address,
-    clusterId: message.clusterId,
-    fresh: message.fresh,
-    leader: message.leader,
-  }),
-}
-
-export const join: WireCall<JoinRequest, JoinReply> = {
-  name: 'join',
-  classOf: control,
-  encodeRequest: request => request,
-  decodeRequest: message => ({ node: message.node, address: message.address, zone: message.zone }),
-  encodeReply: reply => {
-    switch (reply.kind) {
-      case 'admitted': return { admitted: reply.clusterId }
-      case 'refused': return { refused: reply.reason }
-      case 'outdated': return { outdated: {} }
-      case 'try-later': return { tryLater: { leader: reply.leader } }
-    }
+export const controlCodecs: CodecsOf<typeof controlVerbs> = {
+  status: {
+    ...noRequest,
+    encodeReply: reply => reply,
+    decodeReply: message => ({
+      node: message.node,
+      address: message.address,
+      clusterId: message.clusterId,
+      fresh: message.fresh,
+      leader: message.leader,
+    }),
   },
-  decodeReply: message => {
-    switch (message.kind) {
-      case 'admitted': return { kind: 'admitted', clusterId: message.admitted }
-      case 'refused': return { kind: 'refused', reason: message.refused }
-      case 'outdated': return { kind: 'outdated' }
-      case 'tryLater': return { kind: 'try-later', leader: message.tryLater.leader }
-      default: throw new ProtocolError('a join reply of no known kind')
-    }
-  },
-}
-
-export const propose: WireCall<unknown, ProposeReply> = {
-  name: 'propose',
-  classOf: control,
-  encodeRequest: (command, payload) => { encodeJson(command, payload); return {} },
-  decodeRequest: (_message, payload) => decodeJson(payload),
-  encodeReply: (reply, payload) => {
-    switch (reply.kind) {
-      case 'applied': encodeJson(reply.result, payload); return { applied: { index: reply.index } }
-      case 'not-leader': return { notLeader: { leader: reply.leader } }
-      case 'timeout': return { timeout: {} }
-    }
-  },
-  decodeReply: (message, payload) => {
-    switch (message.kind) {
-      case 'applied': {
-        return { kind: 'applied', index: count(message.applied.index, 'index'), result: decodeJson(payload) }
+  join: {
+    encodeRequest: request => request,
+    decodeRequest: message => ({ node: message.node, address: message.address, zone: message.zone }),
+    encodeReply: reply => {
+      switch (reply.kind) {
+        case 'admitted': return { admitted: reply.clusterId }
+        case 'refused': return { refused: reply.reason }
+        case 'outdated': return { outdated: {} }
+        case 'try-later': return { tryLater: { leader: reply.leader } }
       }
-      case 'notLeader': return { kind: 'not-leader', leader: message.notLeader.leader }
-      case 'timeout': return { kind: 'timeout' }
-      default: throw new ProtocolError('a propose reply of no known kind')
-    }
+    },
+    decodeReply: message => {
+      switch (message.kind) {
+        case 'admitted': return { kind: 'admitted', clusterId: message.admitted }
+        case 'refused': return { kind: 'refused', reason: message.refused }
+        case 'outdated': return { kind: 'outdated' }
+        case 'tryLater': return { kind: 'try-later', leader: message.tryLater.leader }
+        default: throw new ProtocolError('a join reply of no known kind')
+      }
+    },
   },
-}
-
-export interface AskRequest { readonly question: NodeQuestion; readonly argument: unknown }
-
-export const ask: WireCall<AskRequest, unknown> = {
-  name: 'ask',
-  classOf: control,
-  encodeRequest: ({ question, argument }, payload) => { encodeJson(argument, payload); return { question } },
-  decodeRequest: (message, payload) => {
-    const question = nodeQuestions.find(known => known === message.question)
-    if (question === undefined) throw new ProtocolError('an unknown question')
-    return { question, argument: decodeJson(payload) }
+  propose: {
+    encodeRequest: (command, payload) => { encodeJson(command, payload); return {} },
+    decodeRequest: (_message, payload) => decodeJson(payload),
+    encodeReply: (reply, payload) => {
+      switch (reply.kind) {
+        case 'applied': encodeJson(reply.result, payload); return { applied: { index: reply.index } }
+        case 'not-leader': return { notLeader: { leader: reply.leader } }
+        case 'timeout': return { timeout: {} }
+      }
+    },
+    decodeReply: (message, payload) => {
+      switch (message.kind) {
+        case 'applied': {
+          return { kind: 'applied', index: count(message.applied.index, 'index'), result: decodeJson(payload) }
+        }
+        case 'notLeader': return { kind: 'not-leader', leader: message.notLeader.leader }
+        case 'timeout': return { kind: 'timeout' }
+        default: throw new ProtocolError('a propose reply of no known kind')
+      }
+    },
   },
-  encodeReply: (answer, payload) => { encodeJson(answer, payload); return {} },
-  decodeReply: (_message, payload) => decodeJson(payload),
+  ask: {
+    encodeRequest: ({ question, argument }, payload) => { encodeJson(argument, payload); return { question } },
+    decodeRequest: (message, payload) => {
+      const question = nodeQuestions.find(known => known === message.question)
+      if (question === undefined) throw new ProtocolError('an unknown question')
+      return { question, argument: decodeJson(payload) }
+    },
+    encodeReply: (answer, payload) => { encodeJson(answer, payload); return {} },
+    decodeReply: (_message, payload) => decodeJson(payload),
+  },
 }

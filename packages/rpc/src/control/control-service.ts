@@ -1,25 +1,26 @@
-import type { CallContext, ControlPeer } from '@sectional/core'
+import { controlVerbs, mapVerbs } from '@sectional/core'
+import type { ControlPeer } from '@sectional/core'
 import type { CallClass } from '../link/call-budget.ts'
 import type { Work } from '../link/calls-served.ts'
 import { serveCall } from '../link/served-work.ts'
 import type { ReceivedRequest } from '../link/served-work.ts'
-import type { WireCall } from '../link/wire-verb.ts'
+import type { CallCodec } from '../schema/codec.ts'
 import type { PayloadReader } from '../schema/payload.ts'
 import type { WireMessage } from '../schema/schema.ts'
-import * as codecs from './control-codecs.ts'
+import { controlCodecs } from './control-codecs.ts'
 
 type Prepare = (received: ReceivedRequest, peer: ControlPeer) => Work
 
 /** How every control verb is served: the closed set. */
-const servedVerbs: ReadonlyMap<string, Prepare> = new Map([
-  served(codecs.status, (peer, _request, context) => peer.status(context)),
-  served(codecs.join, (peer, request, context) => peer.join(request, context)),
-  served(codecs.propose, (peer, command, context) => peer.propose(command, context)),
-  served(codecs.ask, (peer, { question, argument }, context) => peer.ask(question, argument, context)),
-])
+const servedVerbs: ReadonlyMap<string, Prepare> = mapVerbs<typeof controlVerbs, Prepare>(controlVerbs, {
+  call: ({ name, invoke }) => {
+    const codec: CallCodec<unknown, unknown> = controlCodecs[name]
+    return (received, peer) => serveCall(name, codec, received, (request, context) => invoke(peer, request, context))
+  },
+})
 
 /** What a node that was not admitted anywhere may call. */
-export const guestVerbs: ReadonlySet<string> = new Set([codecs.status.name, codecs.join.name])
+export const guestVerbs: ReadonlySet<string> = new Set<keyof typeof controlVerbs>(['status', 'join'])
 
 /** The budget that a control verb's call counts in; undefined: no control verb. */
 export function controlCallClass(call: WireMessage): CallClass | undefined {
@@ -34,11 +35,4 @@ export function prepareControlCall(
   call: WireMessage, payload: PayloadReader, peer: () => ControlPeer,
 ): Work | undefined {
   return servedVerbs.get(call.verb)?.({ message: call[call.verb], payload }, peer())
-}
-
-function served<Request, Reply>(
-  verb: WireCall<Request, Reply>, act: (peer: ControlPeer, request: Request, context: CallContext) => Promise<Reply>,
-): readonly [string, Prepare] {
-  const { name } = verb
-  return [name, (received, peer) => serveCall(name, verb, received, (request, context) => act(peer, request, context))]
 }

@@ -206,8 +206,10 @@ describe('calls over a link', () => {
     const control = a.peers.control('b')
     assert.deepEqual(await control.status(context), { node: 'b', address: 'b:1', clusterId: 'c1', fresh: false, leader: null })
     assert.deepEqual(await control.propose({ create: 'db' }, context), { kind: 'applied', index: 7, result: { command: { create: 'db' } } })
-    assert.deepEqual(await control.ask('stats', { deep: [1, null] }, context), { question: 'stats', argument: { deep: [1, null] }, from: 'a' })
-    assert.deepEqual(await control.ask('system', undefined, context), { question: 'system', from: 'a' })
+    const question = { question: 'stats', argument: { deep: [1, null] } } as const
+    assert.deepEqual(await control.ask(question, context), { ...question, from: 'a' })
+    const bare = { question: 'system', argument: undefined } as const
+    assert.deepEqual(await control.ask(bare, context), { question: 'system', from: 'a' })
   })
 
   it('of consensus go one way, in order, whatever their type', async () => {

@@ -358,7 +358,7 @@ describe('strangers', () => {
     assert.equal((await control.status(context)).node, 'member')
     assert.deepEqual(await control.join({ node: 'guest', address: 'guest:1', zone: null }, context), { kind: 'admitted', clusterId: 'c1' })
     assert.equal((await failure(control.propose({}, context))).code, 'protocol')
-    assert.equal((await failure(control.ask('stats', null, context))).code, 'protocol')
+    assert.equal((await failure(control.ask({ question: 'stats', argument: null }, context))).code, 'protocol')
     assert.equal((await failure(guest.remote(member).replicaInfo(context))).code, 'protocol')
     control.sendRaft({ from: 'guest', to: 'member', term: 1, type: 'vote-reply', granted: true, preVote: false })
     await world.settle()
