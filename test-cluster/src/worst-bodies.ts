@@ -10,7 +10,7 @@ export interface WorstBody {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const MB = 1_000_000
+const megabyte = 1_000_000
 
 /** `unit`, as often as it fits into so many bytes, separated by commas. */
 function list(unit: string, bytes: number): string {
@@ -42,32 +42,35 @@ function document(name: string, body: () => string): WorstBody {
 
 /** What was found to stop a node once. */
 export const foundBodies: readonly WorstBody[] = [
-  bulk('_bulk_docs, 200,000 empty documents (0.6 MB)', () => list('{}', 0.6 * MB)),
-  bulk('_bulk_docs, empty documents (9 MB)', () => list('{}', 9 * MB)),
-  bulk('_bulk_docs, empty documents (27 MB)', () => list('{}', 27 * MB)),
-  compressed(bulk('_bulk_docs, empty documents (127 MiB)', () => list('{}', 133 * MB)), '129 KB'),
-  compressed(bulk('_bulk_docs, 100,000 empty documents', () => list('{}', 0.3 * MB)), '343 bytes'),
-  bulk('_bulk_docs, [[[... (8 MB)', () => '['.repeat(8 * MB)),
+  bulk('_bulk_docs, 200,000 empty documents (0.6 MB)', () => list('{}', 0.6 * megabyte)),
+  bulk('_bulk_docs, empty documents (9 MB)', () => list('{}', 9 * megabyte)),
+  bulk('_bulk_docs, empty documents (27 MB)', () => list('{}', 27 * megabyte)),
+  compressed(bulk('_bulk_docs, empty documents (127 MiB)', () => list('{}', 133 * megabyte)), '129 KB'),
+  compressed(bulk('_bulk_docs, 100,000 empty documents', () => list('{}', 0.3 * megabyte)), '343 bytes'),
+  bulk('_bulk_docs, [[[... (8 MB)', () => '['.repeat(8 * megabyte)),
 ]
 
 /** The costliest that the API accepts. */
 export const acceptedBodies: readonly WorstBody[] = [
   bulk('_bulk_docs, 50,000 empty documents', () => list('{}', 150_000)),
   bulk('_bulk_docs, 50,000 edits of one document', () => list('{"_id":"a"}', 599_999)),
-  bulk('_bulk_docs, 14 documents of 2,600,000 objects', () => list(`{"a":[${list('{}', 7.9 * MB)}]}`, 112 * MB)),
+  bulk(
+    '_bulk_docs, 14 documents of 2,600,000 objects',
+    () => list(`{"a":[${list('{}', 7.9 * megabyte)}]}`, 112 * megabyte),
+  ),
   post('_bulk_docs, 5,000 documents of 100 revisions each', '/_bulk_docs', () => `{"new_edits":false,"docs":[${numbered(5000, id =>
     `{"_id":"r${id}","_revisions":{"start":100,"ids":[${numbered(100, ancestor => `"${(ancestor * 5000 + id).toString(16).padStart(32, '0')}"`)}]}}`)}]}`),
   bulk(
     '_bulk_docs, 1,000 attachments',
     () => numbered(1000, id => `{"_id":"attached${id}","_attachments":{"a":{"data":"${'QUJD'.repeat(250)}"}}}`),
   ),
-  document('document of 2,600,000 objects (8 MB)', () => `{"a":[${list('{}', 7.9 * MB)}]}`),
+  document('document of 2,600,000 objects (8 MB)', () => `{"a":[${list('{}', 7.9 * megabyte)}]}`),
   document('document of 870,000 names (8 MB)', () => `{${numbered(870_000, name => `"${name.toString(36)}":0`)}}`),
   document(
-    'document of nested lists (8 MB)', () => `{"a":[${list(`${'['.repeat(900)}${']'.repeat(900)}`, 7.9 * MB)}]}`,
+    'document of nested lists (8 MB)', () => `{"a":[${list(`${'['.repeat(900)}${']'.repeat(900)}`, 7.9 * megabyte)}]}`,
   ),
-  document('document of escapes (8 MB)', () => `{"a":"${'\\u0041'.repeat(1.3 * MB)}"}`),
-  document('document of white space (8 MB)', () => `{"a":[${list(' 0 ', 7.9 * MB)}]}`),
+  document('document of escapes (8 MB)', () => `{"a":"${'\\u0041'.repeat(1.3 * megabyte)}"}`),
+  document('document of white space (8 MB)', () => `{"a":[${list(' 0 ', 7.9 * megabyte)}]}`),
   post('_bulk_get of 50,000', '/_bulk_get', () => `{"docs":[${list('{"id":"a"}', 549_999)}]}`),
   post('_revs_diff of 50,000', '/_revs_diff', () => `{${numbered(50_000, id => `"d${id}":["1-a"]`)}}`),
   post(

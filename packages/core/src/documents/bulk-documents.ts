@@ -1,6 +1,8 @@
 import { ApiError } from '../errors.ts'
 import { type DocumentPlace, type ParsedDocument, readLargeDocument, readSmallDocument } from './document-json.ts'
-import { CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString, skipValue, textOf } from '../json/json-bytes.ts'
+import {
+  closeBracketByte, colonByte, commaByte, openBraceByte, openBracketByte, quoteByte, skipString, skipValue, textOf,
+} from '../json/json-bytes.ts'
 import { checkJson } from '../json/json-check.ts'
 import { skipJsonSpace } from '../json/json-grammar.ts'
 import { isJsonObject, jsonBytes, type JsonObject, parseText } from '../json/json-text.ts'
@@ -41,7 +43,9 @@ export function parseBulkDocuments(input: Uint8Array | string): BulkDocuments {
  * @throws ApiError `too_large` for more documents than `documentsMax`, `bad_request` for the request's shape, and the
  *   errors of `parseDocument` and `parseDocumentInSlices` for any document
  */
-export function* readBulkDocuments(input: Uint8Array | string, limits: BulkLimits = unlimited): Generator<void, BulkDocuments> {
+export function* readBulkDocuments(
+  input: Uint8Array | string, limits: BulkLimits = unlimited,
+): Generator<void, BulkDocuments> {
   const reader = new BulkReader(jsonBytes(input), limits)
   yield* reader.read()
   return reader.result()
@@ -66,28 +70,28 @@ class BulkReader {
   * read(): Generator<void, void> {
     const bytes = this.#bytes
     let at = skipJsonSpace(bytes, 0)
-    if (bytes[at] !== OPEN_BRACE) return yield* this.#noObject(at)
+    if (bytes[at] !== openBraceByte) return yield* this.#noObject(at)
     do {
       at = skipJsonSpace(bytes, at + 1)
-      if (bytes[at] !== QUOTE) break
+      if (bytes[at] !== quoteByte) break
       const name = at
       at = skipString(bytes, at)
       const isDocs = isDocsName(bytes, name, at)
       at = skipJsonSpace(bytes, at)
-      if (bytes[at] !== COLON) break
+      if (bytes[at] !== colonByte) break
       at = skipJsonSpace(bytes, at + 1)
       // Of members of one name the last one stands.
       if (isDocs) this.#refusal = undefined
-      if (isDocs && bytes[at] === OPEN_BRACKET) at = yield* this.#list(at)
+      if (isDocs && bytes[at] === openBracketByte) at = yield* this.#list(at)
       else at = yield* this.#other(at)
       at = skipJsonSpace(bytes, at)
-    } while (bytes[at] === COMMA)
+    } while (bytes[at] === commaByte)
     this.#keep(bytes.length)
   }
 
   /** Not the request's shape: an error is certain, only which one is not. */
   * #noObject(at: number): Generator<void, void> {
-    if (this.#bytes[at] !== OPEN_BRACKET) return this.#keep(this.#bytes.length)
+    if (this.#bytes[at] !== openBracketByte) return this.#keep(this.#bytes.length)
     const { end } = yield* checkJson(this.#bytes, at)
     this.#rest = '[]'
     this.#restFrom = end
@@ -96,7 +100,7 @@ class BulkReader {
 
   /** Any other member's value; a large one is checked before it is parsed. */
   * #other(at: number): Generator<void, number> {
-    const isNested = this.#bytes[at] === OPEN_BRACE || this.#bytes[at] === OPEN_BRACKET
+    const isNested = this.#bytes[at] === openBraceByte || this.#bytes[at] === openBracketByte
     return isNested ? (yield* checkJson(this.#bytes, at)).end : skipValue(this.#bytes, at)
   }
 
@@ -107,16 +111,16 @@ class BulkReader {
     this.#keep(start + 1)
     let at = skipJsonSpace(bytes, start + 1)
     let count = 0
-    for (let more = bytes[at] !== CLOSE_BRACKET; more;) {
+    for (let more = bytes[at] !== closeBracketByte; more;) {
       if (++count > this.#limits.documentsMax) throw tooManyDocuments(this.#limits)
       const { document, end } = yield* this.#document(at)
       if (document !== undefined) documents.push(document)
       at = skipJsonSpace(bytes, end)
-      more = bytes[at] === COMMA
+      more = bytes[at] === commaByte
       if (more) at = skipJsonSpace(bytes, at + 1)
       yield
     }
-    if (bytes[at] !== CLOSE_BRACKET) throw new ApiError('invalid_json')
+    if (bytes[at] !== closeBracketByte) throw new ApiError('invalid_json')
     this.#documents = documents
     this.#restFrom = at
     return at + 1
@@ -138,7 +142,9 @@ class BulkReader {
   /** Leaves the text up to `end` for the parse of the rest. */
   #keep(end: number): void {
     if (this.#rest.length + end - this.#restFrom > restBytesMax) {
-      throw new ApiError('too_large', `the request entity is too large: members besides \`docs\` have more than ${restBytesMax} bytes`)
+      throw new ApiError(
+        'too_large', `the request entity is too large: members besides \`docs\` have more than ${restBytesMax} bytes`,
+      )
     }
     this.#rest += textOf(this.#bytes, this.#restFrom, end)
     this.#restFrom = end

@@ -11,8 +11,13 @@
 import type { RevisionPath } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
 import { formatRevision, normalizeRevisionHash, parseRevision } from '../revisions/revision-id.ts'
-import { canonicalObject, canonicalObjectInSlices, cutMembers, scanCanonical, type ScannedMember, type ScannedObject, scanShortCanonical } from '../json/canonical-json.ts'
-import { eachValue, OPEN_BRACE, OPEN_BRACKET, skipSpace, skipString, skipValue, textOf } from '../json/json-bytes.ts'
+import {
+  canonicalObject, canonicalObjectInSlices, cutMembers, scanCanonical, type ScannedMember, type ScannedObject,
+  scanShortCanonical,
+} from '../json/canonical-json.ts'
+import {
+  eachValue, openBraceByte, openBracketByte, skipSpace, skipString, skipValue, textOf,
+} from '../json/json-bytes.ts'
 import { checkJson, checkStructure } from '../json/json-check.ts'
 import { skipJsonSpace } from '../json/json-grammar.ts'
 import { isJsonObject, jsonBytes, type JsonObject, parseText, readJson } from '../json/json-text.ts'
@@ -35,10 +40,11 @@ export interface ParsedDocument {
 }
 
 /** Special members that are what the server says of a document: dropped when a client sends them back. */
-const IGNORED_MEMBERS: ReadonlySet<string> = new Set(['_revs_info', '_local_seq', '_conflicts', '_deleted_conflicts'])
+const ignoredMembers: ReadonlySet<string> = new Set(['_revs_info', '_local_seq', '_conflicts', '_deleted_conflicts'])
 /** Special members that are stored like others. */
-const KEPT_MEMBERS: ReadonlySet<string> = new Set([
-  '_access', '_replication_id', '_replication_state', '_replication_state_time', '_replication_state_reason', '_replication_stats',
+const keptMembers: ReadonlySet<string> = new Set([
+  '_access', '_replication_id', '_replication_state', '_replication_state_time', '_replication_state_reason',
+  '_replication_stats',
 ])
 
 /**
@@ -53,7 +59,7 @@ export function parseDocument(input: Uint8Array | string): ParsedDocument {
 }
 
 function readDocument(bytes: Uint8Array, start: number, valueOf: (end: number) => unknown): DocumentPlace {
-  const found = bytes[start] === OPEN_BRACE ? scanCanonical(bytes, start) : null
+  const found = bytes[start] === openBraceByte ? scanCanonical(bytes, start) : null
   const end = found?.end ?? skipValue(bytes, start)
   return documentOf(bytes, start, end, valueOf(end), found)
 }
@@ -62,29 +68,34 @@ function readDocument(bytes: Uint8Array, start: number, valueOf: (end: number) =
 export interface DocumentPlace { readonly document: ParsedDocument; readonly end: number }
 
 /**
- * The document whose JSON starts at byte `start`; null when it has more than `SMALL_JSON_BYTES`. The bytes may be no JSON.
+ * The document whose JSON starts at byte `start`; null when it has more than `smallJsonBytes`. The bytes may be no
+ * JSON.
  *
  * @throws ApiError as `parseDocument`; SyntaxError when it is no JSON
  */
 export function readSmallDocument(bytes: Uint8Array, start: number): DocumentPlace | null {
-  const found = bytes[start] === OPEN_BRACE ? scanShortCanonical(bytes, start, start + SMALL_JSON_BYTES) : null
+  const found = bytes[start] === openBraceByte ? scanShortCanonical(bytes, start, start + smallJsonBytes) : null
   if (found === undefined) return null
-  const end = found?.end ?? start + skipValue(bytes.subarray(start, start + SMALL_JSON_BYTES), 0)
-  if (end - start >= SMALL_JSON_BYTES) return null
+  const end = found?.end ?? start + skipValue(bytes.subarray(start, start + smallJsonBytes), 0)
+  if (end - start >= smallJsonBytes) return null
   return documentOf(bytes, start, end, parseText(textOf(bytes, start, end)), found)
 }
 
-function documentOf(bytes: Uint8Array, start: number, end: number, value: unknown, found: ScannedObject | null): DocumentPlace {
+function documentOf(
+  bytes: Uint8Array, start: number, end: number, value: unknown, found: ScannedObject | null,
+): DocumentPlace {
   if (!isJsonObject(value)) throw notAnObject()
   const scanned = canonicalObject(bytes, start, end, value, found)
   const special = new SpecialMembers()
   const body = cutMembers(scanned, scanned.special.filter(({ name }) => special.take(name, value[name])))
   const document = special.document(body)
-  return { document: document.attachments === null ? document : { ...document, attachmentNames: attachmentNames(bytes, start) }, end }
+  return { document: document.attachments === null
+    ? document
+    : { ...document, attachmentNames: attachmentNames(bytes, start) }, end }
 }
 
 /** Longer JSON is read in slices. */
-export const SMALL_JSON_BYTES = 64 * 1024
+export const smallJsonBytes = 64 * 1024
 /** Values and names of members under one special member of a large document: ids of revisions, heads of attachments. */
 const specialValues = { valuesMax: 500_000, setting: 'the most for a member that starts with an underscore' }
 
@@ -94,7 +105,7 @@ const specialValues = { valuesMax: 500_000, setting: 'the most for a member that
  * @throws ApiError as `parseDocument`; `too_large` when a special member holds too many values
  */
 export function* parseDocumentInSlices(input: Uint8Array): Generator<void, ParsedDocument> {
-  if (input.length <= SMALL_JSON_BYTES) return parseDocument(input)
+  if (input.length <= smallJsonBytes) return parseDocument(input)
   const bytes = jsonBytes(input)
   const start = skipJsonSpace(bytes, 0)
   const { document, end } = yield* readLargeDocument(bytes, start)
@@ -108,15 +119,17 @@ export function* parseDocumentInSlices(input: Uint8Array): Generator<void, Parse
  * @throws ApiError as `parseDocumentInSlices`
  */
 export function* readLargeDocument(bytes: Uint8Array, start: number): Generator<void, DocumentPlace> {
-  if (bytes[start] !== OPEN_BRACE) {
+  if (bytes[start] !== openBraceByte) {
     const end = skipValue(bytes, start)
-    const isList = bytes[start] === OPEN_BRACKET && (yield* checkJson(bytes, start)).end > start
+    const isList = bytes[start] === openBracketByte && (yield* checkJson(bytes, start)).end > start
     if (!isList) parsed(textOf(bytes, start, end))
     throw notAnObject()
   }
   const { end, repeated } = yield* checkJson(bytes, start)
   const blanked = repeated ? yield* blankRepeatedMembers(bytes, start, end) : null
-  const scanned = yield* (blanked === null ? canonicalObjectInSlices(bytes, start, end) : canonicalObjectInSlices(blanked.bytes, 0, blanked.bytes.length))
+  const scanned = yield* (blanked === null
+    ? canonicalObjectInSlices(bytes, start, end)
+    : canonicalObjectInSlices(blanked.bytes, 0, blanked.bytes.length))
   const special = new SpecialMembers()
   const taken: ScannedMember[] = []
   let names: readonly string[] | undefined
@@ -129,7 +142,9 @@ export function* readLargeDocument(bytes: Uint8Array, start: number): Generator<
     yield
   }
   const document = special.document(cutMembers(scanned, taken))
-  if (blanked !== null && document.attachments !== null) names = yield* writtenNames(bytes, valueOf(bytes, blanked.startOf('"_attachments"')!))
+  if (blanked !== null && document.attachments !== null) {
+    names = yield* writtenNames(bytes, valueOf(bytes, blanked.startOf('"_attachments"')!))
+  }
   return { document: document.attachments === null ? document : { ...document, attachmentNames: names ?? [] }, end }
 }
 
@@ -185,7 +200,7 @@ class SpecialMembers {
 
   /** False when the member belongs to the body. */
   take(name: string, value: unknown): boolean {
-    if (KEPT_MEMBERS.has(name)) return false
+    if (keptMembers.has(name)) return false
     switch (name) {
       case '_id':
         if (typeof value !== 'string') throw new ApiError('illegal_docid', 'Document id must be a string')
@@ -206,7 +221,7 @@ class SpecialMembers {
         this.#attachments = Object.keys(value).length === 0 ? null : value
         break
       default:
-        if (!IGNORED_MEMBERS.has(name)) throw badMember(name)
+        if (!ignoredMembers.has(name)) throw badMember(name)
     }
     return true
   }
@@ -237,9 +252,16 @@ function namedRevision(value: unknown): RevisionPath {
 function revisionHistory(value: unknown): RevisionPath | null {
   if (!isJsonObject(value)) throw badMember('_revisions')
   const { start, ids } = value
-  if (typeof start !== 'number' || !Number.isSafeInteger(start)) throw new ApiError('doc_validation', "_revisions.start isn't an integer.")
+  if (typeof start !== 'number' || !Number.isSafeInteger(start)) {
+    throw new ApiError('doc_validation', "_revisions.start isn't an integer.")
+  }
   if (!Array.isArray(ids)) throw new ApiError('doc_validation', "_revisions.ids isn't a array.")
-  if (ids.length > start + 1) throw new ApiError('doc_validation', `_revisions.ids has ${ids.length} entries, more than generations up to _revisions.start ${start}`)
+  if (ids.length > start + 1) {
+    throw new ApiError(
+      'doc_validation',
+      `_revisions.ids has ${ids.length} entries, more than generations up to _revisions.start ${start}`,
+    )
+  }
   const hashes = ids.map((id: unknown) => {
     if (typeof id !== 'string') throw new ApiError('doc_validation', "RevId isn't a string")
     const hash = normalizeRevisionHash(id)

@@ -10,15 +10,17 @@ export interface SplicedDocument {
   readonly extra?: string
 }
 
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
+const openBraceByte = 0x7b
+const closeBraceByte = 0x7d
 
 /** What goes before and behind the body's own members, which are what lies between its braces. */
 export interface DocumentFrame { readonly head: string; readonly tail: string }
 
 /** `{"_id":..,"_rev":..,<body's members>,<extra>}`, for whoever writes the pieces one after the other. */
 export function documentFrame({ id, revision, body, extra = '' }: SplicedDocument): DocumentFrame {
-  if (body[0] !== OPEN_BRACE || body[body.length - 1] !== CLOSE_BRACE) throw new RangeError('a document body must be a JSON object')
+  if (body[0] !== openBraceByte || body[body.length - 1] !== closeBraceByte) {
+    throw new RangeError('a document body must be a JSON object')
+  }
   return {
     head: `{"_id":${JSON.stringify(id)},"_rev":${JSON.stringify(revision)}${body.length === 2 ? '' : ','}`,
     tail: extra === '' ? '}' : `,${extra}}`,

@@ -3,9 +3,9 @@ import { asBuffer } from './as-buffer.ts'
 /** Unsigned LEB128 integers up to 2^53 - 1, as in protobuf (https://protobuf.dev/programming-guides/encoding/). */
 
 /** Longest encoding of a safe integer, in bytes. */
-export const VARINT_BYTES_MAX = 8
+export const varintBytesMax = 8
 
-/** Writes `value` at `offset` and returns the offset after it. The target must have room for `VARINT_BYTES_MAX`. */
+/** Writes `value` at `offset` and returns the offset after it. The target must have room for `varintBytesMax`. */
 export function writeVarint(target: Uint8Array, offset: number, value: number): number {
   while (value > 0x7fffffff) {
     target[offset++] = (value % 128) | 0x80
@@ -52,7 +52,7 @@ export class ByteReader {
   varint(): number {
     let value = 0
     let scale = 1
-    for (let i = 0; i < VARINT_BYTES_MAX; i++) {
+    for (let i = 0; i < varintBytesMax; i++) {
       const byte = this.byte()
       value += (byte & 0x7f) * scale
       if (byte < 0x80) {

@@ -8,10 +8,11 @@
  */
 import { ApiError } from '../errors.ts'
 import {
-  BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, isSpace, MINUS, NINE, OPEN_BRACE, OPEN_BRACKET, plainTextEnd, POINT, QUOTE,
-  skipString, skipToken, textOf, UNDERSCORE, ZERO,
+  backslashByte, closeBraceByte, closeBracketByte, colonByte, commaByte, isSpace, minusByte, nineByte, openBraceByte,
+  openBracketByte, plainTextEnd, pointByte, quoteByte,
+  skipString, skipToken, textOf, underscoreByte, zeroByte,
 } from './json-bytes.ts'
-import { JSON_DEPTH_MAX, tooDeep } from './json-limits.ts'
+import { jsonDepthMax, tooDeep } from './json-limits.ts'
 import { blankRepeatedMembers } from './repeated-members.ts'
 
 /** An object's place in its bytes. */
@@ -29,15 +30,15 @@ export interface ScannedObject {
 export interface ScannedMember { readonly name: string; readonly start: number; readonly end: number }
 
 /** From here on a string without escapes is copied natively. */
-const LONG_STRING_LENGTH = 256
+const longStringLength = 256
 /** Longest number that is taken for finite without asking. */
-const PLAIN_NUMBER_LENGTH_MAX = 300
+const plainNumberLengthMax = 300
 
 /**
- * The object that starts at `start` if it is canonical, repeated members aside; null: it is not, or too odd to tell quickly.
- * Of bytes that are no JSON it says anything.
+ * The object that starts at `start` if it is canonical, repeated members aside; null: it is not, or too odd to tell
+ * quickly. Of bytes that are no JSON it says anything.
  *
- * @throws ApiError `bad_request` when nested deeper than `JSON_DEPTH_MAX`; SyntaxError for a broken name
+ * @throws ApiError `bad_request` when nested deeper than `jsonDepthMax`; SyntaxError for a broken name
  */
 export function scanCanonical(bytes: Uint8Array, start: number): ScannedObject | null {
   return new ObjectScan(bytes, start, false).run(Number.POSITIVE_INFINITY) ?? null
@@ -52,7 +53,9 @@ export function scanShortCanonical(bytes: Uint8Array, start: number, until: numb
 const sliceBytes = 64 * 1024
 
 /** What `scanCanonical` does, in slices. */
-export function* scanCanonicalInSlices(bytes: Uint8Array, start: number, sure = false): Generator<void, ScannedObject | null> {
+export function* scanCanonicalInSlices(
+  bytes: Uint8Array, start: number, sure = false,
+): Generator<void, ScannedObject | null> {
   const scan = new ObjectScan(bytes, start, sure)
   for (let until = start + sliceBytes; ; until += sliceBytes) {
     const found = scan.run(until)
@@ -62,7 +65,9 @@ export function* scanCanonicalInSlices(bytes: Uint8Array, start: number, sure = 
 }
 
 /** The valid JSON object from `start` to before `end`, which has no repeated members, in canonical form, in slices. */
-export function* canonicalObjectInSlices(bytes: Uint8Array, start: number, end: number): Generator<void, ScannedObject> {
+export function* canonicalObjectInSlices(
+  bytes: Uint8Array, start: number, end: number,
+): Generator<void, ScannedObject> {
   const found = yield* scanCanonicalInSlices(bytes, start)
   if (found !== null) return found
   const compaction = new Compaction(bytes, start, end)
@@ -78,9 +83,11 @@ export function* canonicalObjectInSlices(bytes: Uint8Array, start: number, end: 
  * @param end behind it
  * @param value parsed from it
  * @param found what `scanCanonical` said of it
- * @throws ApiError `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ * @throws ApiError `bad_request` when nested deeper than `jsonDepthMax`
  */
-export function canonicalObject(bytes: Uint8Array, start: number, end: number, value: object, found: ScannedObject | null): ScannedObject {
+export function canonicalObject(
+  bytes: Uint8Array, start: number, end: number, value: object, found: ScannedObject | null,
+): ScannedObject {
   const scanned = found ?? rescan(compactJson(bytes, start, end))
   if (scanned.memberCount === countMembers(value)) return scanned
   return rescan(withoutRepeats(scanned))
@@ -111,7 +118,10 @@ class ObjectScan {
     this.#at = start
   }
 
-  /** Goes on to about byte `until`. undefined: the object is longer; null: it is not canonical (or too odd to tell quickly). */
+  /**
+   * Goes on to about byte `until`. undefined: the object is longer; null: it is not canonical (or too odd to tell
+   * quickly).
+   */
   run(until: number): ScannedObject | null | undefined {
     const bytes = this.#bytes
     const start = this.#start
@@ -124,26 +134,30 @@ class ObjectScan {
     while (at < until) {
       const code = bytes[at]
       if (code === undefined) return null
-      if (code === QUOTE) {
+      if (code === quoteByte) {
         at = sure ? skipString(bytes, at) : plainStringEnd(bytes, at)
         if (at !== -1) continue
         return null
       }
-      if (code <= NINE && code >= ZERO) {
+      if (code <= nineByte && code >= zeroByte) {
         at = sure ? skipToken(bytes, at) : plainNumberEnd(bytes, at)
         if (at !== -1) continue
         return null
       }
-      if (code === COLON) memberCount++
-      else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-        if (++depth > JSON_DEPTH_MAX) throw tooDeep()
-      } else if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      if (code === colonByte) memberCount++
+      else if (code === openBraceByte || code === openBracketByte) {
+        if (++depth > jsonDepthMax) throw tooDeep()
+      } else if (code === commaByte || code === closeBraceByte || code === closeBracketByte) {
         if (depth === 1) {
-          if (bytes[memberStart + 1] === UNDERSCORE && memberStart < at) special.push(member(bytes, memberStart, at))
+          if (bytes[memberStart + 1] === underscoreByte && memberStart < at) {
+            special.push(member(bytes, memberStart, at))
+          }
           memberStart = at + 1
         }
-        if (code !== COMMA && --depth === 0) return { bytes, start, end: at + 1, special, memberCount }
-      } else if (!sure && (isSpace(code) || (code === MINUS && bytes[at + 1] === ZERO && bytes[at + 2] !== POINT))) return null
+        if (code !== commaByte && --depth === 0) return { bytes, start, end: at + 1, special, memberCount }
+      } else if (!sure && (isSpace(code) || (code === minusByte && bytes[at + 1] === zeroByte && bytes[at + 2] !== pointByte))) {
+        return null
+      }
       at++
     }
     this.#memberCount = memberCount
@@ -160,13 +174,15 @@ function member(bytes: Uint8Array, start: number, end: number): ScannedMember {
   return { name: text.includes('\\') ? JSON.parse(`"${text}"`) as string : text, start, end }
 }
 
-/** Behind the string at this place; -1 when it has escapes that JSON.stringify might write in another way, or no end. */
+/**
+ * Behind the string at this place; -1 when it has escapes that JSON.stringify might write in another way, or no end.
+ */
 function plainStringEnd(bytes: Uint8Array, start: number): number {
   for (let at = plainTextEnd(bytes, start + 1); ; at++) {
     const code = bytes[at]
-    if (code === QUOTE) return at + 1
+    if (code === quoteByte) return at + 1
     if (code === undefined) return -1
-    if (code === BACKSLASH) {
+    if (code === backslashByte) {
       const escaped = bytes[++at]
       if (escaped === 0x2f || escaped === 0x75) return -1 // slash, u
     }
@@ -177,8 +193,8 @@ function plainStringEnd(bytes: Uint8Array, start: number): number {
 function plainNumberEnd(bytes: Uint8Array, start: number): number {
   let at = start + 1
   let code = bytes[at]!
-  while ((code <= NINE && code >= ZERO) || code === POINT) code = bytes[++at]!
-  return code === 0x65 || code === 0x45 || at - start > PLAIN_NUMBER_LENGTH_MAX ? -1 : at
+  while ((code <= nineByte && code >= zeroByte) || code === pointByte) code = bytes[++at]!
+  return code === 0x65 || code === 0x45 || at - start > plainNumberLengthMax ? -1 : at
 }
 
 /**
@@ -221,11 +237,11 @@ class Compaction {
     let at = this.#at
     while (at < until) {
       const code = bytes[at]!
-      if (code === QUOTE) {
+      if (code === quoteByte) {
         const next = skipString(bytes, at)
         to += writeString(out, to, bytes, at, next)
         at = next
-      } else if (code === MINUS || (code >= ZERO && code <= NINE)) {
+      } else if (code === minusByte || (code >= zeroByte && code <= nineByte)) {
         const next = skipToken(bytes, at)
         to += out.write(exactNumber(textOf(bytes, at, next)), to, 'latin1')
         at = next
@@ -242,13 +258,13 @@ class Compaction {
 
 /** Returns the bytes written. */
 function writeString(out: Buffer, to: number, bytes: Uint8Array, start: number, end: number): number {
-  if (end - start > LONG_STRING_LENGTH && plainTextEnd(bytes, start + 1) === end - 1) {
+  if (end - start > longStringLength && plainTextEnd(bytes, start + 1) === end - 1) {
     out.set(bytes.subarray(start, end), to)
     return end - start
   }
   for (let i = 0; i < end - start; i++) {
     const code = bytes[start + i]!
-    if (code === BACKSLASH) return out.write(JSON.stringify(JSON.parse(textOf(bytes, start, end))), to, 'utf8')
+    if (code === backslashByte) return out.write(JSON.stringify(JSON.parse(textOf(bytes, start, end))), to, 'utf8')
     out[to + i] = code
   }
   return end - start
@@ -286,7 +302,7 @@ function withoutRepeats({ bytes, start, end }: ScannedObject): Buffer {
 /** The object's text without some of its special members (given in their order). */
 export function cutMembers({ bytes, start, end }: ScannedObject, members: readonly ScannedMember[]): Buffer {
   const out = Buffer.allocUnsafe(end - start)
-  out[0] = OPEN_BRACE
+  out[0] = openBraceByte
   let to = 1
   let from = start + 1
   for (const member of members) {
@@ -294,8 +310,8 @@ export function cutMembers({ bytes, start, end }: ScannedObject, members: readon
     from = Math.min(member.end + 1, end - 1)
   }
   to = copy(out, to, bytes, from, end - 1)
-  if (out[to - 1] === COMMA) to-- // the last member was cut
-  out[to++] = CLOSE_BRACE
+  if (out[to - 1] === commaByte) to-- // the last member was cut
+  out[to++] = closeBraceByte
   return out.subarray(0, to)
 }
 

@@ -2,24 +2,24 @@
 
 import { asBuffer } from '../encoding/as-buffer.ts'
 
-export const QUOTE = 0x22
-export const BACKSLASH = 0x5c
-export const OPEN_BRACKET = 0x5b
-export const CLOSE_BRACKET = 0x5d
-export const OPEN_BRACE = 0x7b
-export const CLOSE_BRACE = 0x7d
-export const COMMA = 0x2c
-export const COLON = 0x3a
-export const MINUS = 0x2d
-export const POINT = 0x2e
-export const ZERO = 0x30
-export const NINE = 0x39
-export const UNDERSCORE = 0x5f
-export const SPACE = 0x20
+export const quoteByte = 0x22
+export const backslashByte = 0x5c
+export const openBracketByte = 0x5b
+export const closeBracketByte = 0x5d
+export const openBraceByte = 0x7b
+export const closeBraceByte = 0x7d
+export const commaByte = 0x2c
+export const colonByte = 0x3a
+export const minusByte = 0x2d
+export const pointByte = 0x2e
+export const zeroByte = 0x30
+export const nineByte = 0x39
+export const underscoreByte = 0x5f
+export const spaceByte = 0x20
 
 /** Space, tab, line feed, carriage return: outside strings nothing else of valid JSON is as low. */
 export function isSpace(code: number): boolean {
-  return code <= SPACE
+  return code <= spaceByte
 }
 
 export function skipSpace(bytes: Uint8Array, at: number): number {
@@ -28,19 +28,19 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
 }
 
 /** From here on a native search for the end of a string is faster than a look at each byte. */
-const LONG_TEXT_LENGTH = 64
+const longTextLength = 64
 
 /** From within a string to its closing quote or first backslash; the end of the input when there is neither. */
 export function plainTextEnd(bytes: Uint8Array, start: number): number {
-  const longFrom = start + LONG_TEXT_LENGTH
+  const longFrom = start + longTextLength
   for (let at = start; at < longFrom; at++) {
     const code = bytes[at]
-    if (code === QUOTE || code === BACKSLASH) return at
+    if (code === quoteByte || code === backslashByte) return at
     if (code === undefined) return bytes.length
   }
-  const quote = bytes.indexOf(QUOTE, longFrom)
+  const quote = bytes.indexOf(quoteByte, longFrom)
   const end = quote < 0 ? bytes.length : quote
-  const escape = bytes.subarray(longFrom, end).indexOf(BACKSLASH)
+  const escape = bytes.subarray(longFrom, end).indexOf(backslashByte)
   return escape < 0 ? end : longFrom + escape
 }
 
@@ -49,8 +49,8 @@ export function skipString(bytes: Uint8Array, at: number): number {
   // Byte by byte behind the first escape: another search for the end would make the time quadratic.
   for (at = plainTextEnd(bytes, at + 1); ; at++) {
     const code = bytes[at]
-    if (code === QUOTE) return at + 1
-    if (code === BACKSLASH) at++
+    if (code === quoteByte) return at + 1
+    if (code === backslashByte) at++
     else if (code === undefined) return bytes.length
   }
 }
@@ -59,7 +59,7 @@ export function skipString(bytes: Uint8Array, at: number): number {
 export function skipToken(bytes: Uint8Array, at: number): number {
   for (; at < bytes.length; at++) {
     const code = bytes[at]!
-    if (code === COMMA || code === CLOSE_BRACKET || code === CLOSE_BRACE || isSpace(code)) break
+    if (code === commaByte || code === closeBracketByte || code === closeBraceByte || isSpace(code)) break
   }
   return at
 }
@@ -67,17 +67,17 @@ export function skipToken(bytes: Uint8Array, at: number): number {
 /** From the first byte of any value to behind its last one. */
 export function skipValue(bytes: Uint8Array, at: number): number {
   const first = bytes[at]
-  if (first === QUOTE) return skipString(bytes, at)
-  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return skipToken(bytes, at)
+  if (first === quoteByte) return skipString(bytes, at)
+  if (first !== openBraceByte && first !== openBracketByte) return skipToken(bytes, at)
   for (let depth = 0; at < bytes.length;) {
     const code = bytes[at]
-    if (code === QUOTE) {
+    if (code === quoteByte) {
       at = skipString(bytes, at)
       continue
     }
     at++
-    if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++
-    else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) break
+    if (code === openBraceByte || code === openBracketByte) depth++
+    else if ((code === closeBraceByte || code === closeBracketByte) && --depth === 0) break
   }
   return at
 }
@@ -87,9 +87,9 @@ export function skipValue(bytes: Uint8Array, at: number): number {
  * behind the value. Returns the byte behind the object or array.
  */
 export function eachValue(bytes: Uint8Array, at: number, visit: (at: number, name: string) => number): number {
-  const named = bytes[at] === OPEN_BRACE
+  const named = bytes[at] === openBraceByte
   at = skipSpace(bytes, at + 1)
-  while (bytes[at] !== CLOSE_BRACE && bytes[at] !== CLOSE_BRACKET) {
+  while (bytes[at] !== closeBraceByte && bytes[at] !== closeBracketByte) {
     let name = ''
     if (named) {
       const end = skipString(bytes, at)
@@ -97,7 +97,7 @@ export function eachValue(bytes: Uint8Array, at: number, visit: (at: number, nam
       at = skipSpace(bytes, skipSpace(bytes, end) + 1)
     }
     at = skipSpace(bytes, visit(at, name))
-    if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1)
+    if (bytes[at] === commaByte) at = skipSpace(bytes, at + 1)
   }
   return at + 1
 }

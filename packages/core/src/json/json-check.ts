@@ -5,9 +5,12 @@
  * `{},{},..` exhaust the heap, and 8 MB of small objects with many different names take it seconds.
  */
 import { ApiError } from '../errors.ts'
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString, textOf } from './json-bytes.ts'
+import {
+  backslashByte, closeBraceByte, closeBracketByte, colonByte, commaByte, openBraceByte, openBracketByte, quoteByte,
+  skipString, textOf,
+} from './json-bytes.ts'
 import { JsonReader } from './json-reader.ts'
-import { JSON_DEPTH_MAX, tooDeep } from './json-limits.ts'
+import { jsonDepthMax, tooDeep } from './json-limits.ts'
 
 /** Bytes between two yields. */
 const sliceBytes = 64 * 1024
@@ -22,9 +25,10 @@ export interface CheckedJson {
 }
 
 /**
- * Makes sure that the object or array at `start` is valid JSON (RFC 8259) without lone surrogates. The bytes must be UTF-8.
+ * Makes sure that the object or array at `start` is valid JSON (RFC 8259) without lone surrogates. The bytes must be
+ * UTF-8.
  *
- * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax`
  */
 export function* checkJson(bytes: Uint8Array, start: number): Generator<void, CheckedJson> {
   const check = new JsonCheck(bytes, start)
@@ -35,7 +39,9 @@ export function* checkJson(bytes: Uint8Array, start: number): Generator<void, Ch
 class JsonCheck extends JsonReader {
   /** For each open object the names that earlier slices held; absent where there are none. */
   readonly #earlierNames: (Set<string> | undefined)[] = []
-  /** First and last byte of the names in this slice of the objects that are open, and where those of each object begin. */
+  /**
+   * First and last byte of the names in this slice of the objects that are open, and where those of each object begin.
+   */
   readonly #names: number[] = []
   readonly #namesFrom: number[] = []
   repeated = false
@@ -68,7 +74,9 @@ class JsonCheck extends JsonReader {
     const names = this.#names
     const from = this.#namesFrom[depth]!
     const earlier = this.#earlierNames[depth]
-    if (earlier !== undefined || names.length - from > 2 * pairedNamesMax) return this.#collect(earlier ?? new Set(), from, names.length)
+    if (earlier !== undefined || names.length - from > 2 * pairedNamesMax) {
+      return this.#collect(earlier ?? new Set(), from, names.length)
+    }
     for (let i = from + 2; i < names.length; i += 2) {
       for (let j = from; j < i; j += 2) if (this.#sameName(i, j)) this.repeated = true
     }
@@ -83,7 +91,8 @@ class JsonCheck extends JsonReader {
       while (same < length && bytes[a + same] === bytes[b + same]) same++
       if (same === length) return true
     }
-    return (hasEscape(bytes, a, a + length) || hasEscape(bytes, b, names[j + 1]!)) && this.#plainNameAt(i) === this.#plainNameAt(j)
+    return (hasEscape(bytes, a, a + length) || hasEscape(bytes, b, names[j + 1]!))
+      && this.#plainNameAt(i) === this.#plainNameAt(j)
   }
 
   #plainNameAt(i: number): string {
@@ -104,7 +113,7 @@ class JsonCheck extends JsonReader {
     for (const [depth, code] of this.open.entries()) {
       const from = this.#namesFrom[depth]!
       const to = this.#namesFrom[depth + 1] ?? this.#names.length
-      if (code === OPEN_BRACE && to > from) this.#collect(this.#earlierNames[depth] ??= new Set(), from, to)
+      if (code === openBraceByte && to > from) this.#collect(this.#earlierNames[depth] ??= new Set(), from, to)
     }
     this.#names.length = 0
     this.#namesFrom.fill(0)
@@ -118,7 +127,7 @@ export function plainName(bytes: Uint8Array, start: number, end: number): string
 }
 
 function hasEscape(bytes: Uint8Array, start: number, end: number): boolean {
-  for (let at = start; at < end; at++) if (bytes[at] === BACKSLASH) return true
+  for (let at = start; at < end; at++) if (bytes[at] === backslashByte) return true
   return false
 }
 
@@ -130,25 +139,28 @@ export interface StructureLimits {
 }
 
 /**
- * Looks at JSON that will be parsed at once: how deep it is nested and how many values it holds. The bytes need not be JSON.
+ * Looks at JSON that will be parsed at once: how deep it is nested and how many values it holds. The bytes need not be
+ * JSON.
  *
  * @returns values and names of members
- * @throws ApiError `bad_request` when nested deeper than `JSON_DEPTH_MAX`, `too_large` for too many values
+ * @throws ApiError `bad_request` when nested deeper than `jsonDepthMax`, `too_large` for too many values
  */
-export function* checkStructure(bytes: Uint8Array, { valuesMax, setting }: StructureLimits, start = 0, end = bytes.length): Generator<void, number> {
+export function* checkStructure(
+  bytes: Uint8Array, { valuesMax, setting }: StructureLimits, start = 0, end = bytes.length,
+): Generator<void, number> {
   let depth = 0
   let values = 1
   let yieldAt = start + sliceBytes
   for (let at = start; at < end;) {
     const code = bytes[at]!
-    if (code === QUOTE) at = skipString(bytes, at)
+    if (code === quoteByte) at = skipString(bytes, at)
     else {
       at++
-      if (code === COMMA || code === COLON) values++
-      else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (code === commaByte || code === colonByte) values++
+      else if (code === openBraceByte || code === openBracketByte) {
         values++
-        if (++depth > JSON_DEPTH_MAX) throw tooDeep()
-      } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--
+        if (++depth > jsonDepthMax) throw tooDeep()
+      } else if (code === closeBraceByte || code === closeBracketByte) depth--
     }
     if (values > valuesMax) throw tooManyValues(valuesMax, setting)
     if (at < yieldAt) continue

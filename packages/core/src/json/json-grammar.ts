@@ -1,5 +1,5 @@
 /** Tokens of JSON (RFC 8259) in bytes that may be anything: where each ends, or -1 where it is none. */
-import { BACKSLASH, MINUS, NINE, POINT, QUOTE, ZERO } from './json-bytes.ts'
+import { backslashByte, minusByte, nineByte, pointByte, quoteByte, zeroByte } from './json-bytes.ts'
 
 /** Moves over space, tab, line feed and carriage return only. */
 export function skipJsonSpace(bytes: Uint8Array, at: number): number {
@@ -13,9 +13,9 @@ export function stringEnd(bytes: Uint8Array, start: number): number {
   let lowAt = -1
   for (let at = start + 1; ; at++) {
     const code = bytes[at]
-    if (code === QUOTE) return lowAt < 0 ? at + 1 : -1
+    if (code === quoteByte) return lowAt < 0 ? at + 1 : -1
     if (code === undefined || code < 0x20) return -1
-    if (code !== BACKSLASH) continue
+    if (code !== backslashByte) continue
     if (lowAt >= 0 && at !== lowAt) return -1
     const escaped = bytes[at + 1]
     if (escaped !== 0x75) {
@@ -34,7 +34,8 @@ export function stringEnd(bytes: Uint8Array, start: number): number {
 
 /** Of `\" \\ \/ \b \f \n \r \t` the second character. */
 function isShortEscape(code: number | undefined): boolean {
-  return code === QUOTE || code === BACKSLASH || code === 0x2f || code === 0x62 || code === 0x66 || code === 0x6e || code === 0x72 || code === 0x74
+  return code === quoteByte || code === backslashByte || code === 0x2f || code === 0x62 || code === 0x66
+    || code === 0x6e || code === 0x72 || code === 0x74
 }
 
 /** The UTF-16 unit of four hexadecimal digits, or -1. */
@@ -43,7 +44,9 @@ function hexUnit(bytes: Uint8Array, start: number): number {
   for (let at = start; at < start + 4; at++) {
     const code = bytes[at] ?? 0
     const letter = code | 0x20
-    const digit = code >= ZERO && code <= NINE ? code - ZERO : letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
+    const digit = code >= zeroByte && code <= nineByte ? code - zeroByte
+      : letter >= 0x61 && letter <= 0x66 ? letter - 0x57
+      : -1
     if (digit < 0) return -1
     unit = unit * 16 + digit
   }
@@ -51,24 +54,24 @@ function hexUnit(bytes: Uint8Array, start: number): number {
 }
 
 export function numberEnd(bytes: Uint8Array, start: number): number {
-  const first = bytes[start] === MINUS ? start + 1 : start
+  const first = bytes[start] === minusByte ? start + 1 : start
   let at = digitsEnd(bytes, first)
-  if (at === first || (bytes[first] === ZERO && at > first + 1)) return -1
-  if (bytes[at] === POINT) {
+  if (at === first || (bytes[first] === zeroByte && at > first + 1)) return -1
+  if (bytes[at] === pointByte) {
     const fraction = at + 1
     at = digitsEnd(bytes, fraction)
     if (at === fraction) return -1
   }
   if (bytes[at] !== 0x65 && bytes[at] !== 0x45) return at
   const sign = bytes[at + 1]
-  const exponent = sign === 0x2b || sign === MINUS ? at + 2 : at + 1
+  const exponent = sign === 0x2b || sign === minusByte ? at + 2 : at + 1
   at = digitsEnd(bytes, exponent)
   return at === exponent ? -1 : at
 }
 
 function digitsEnd(bytes: Uint8Array, at: number): number {
   let code = bytes[at]!
-  while (code >= ZERO && code <= NINE) code = bytes[++at]!
+  while (code >= zeroByte && code <= nineByte) code = bytes[++at]!
   return at
 }
 
@@ -77,7 +80,9 @@ const literals = [Buffer.from('true'), Buffer.from('false'), Buffer.from('null')
 /** Of `true`, `false` and `null`. */
 export function literalEnd(bytes: Uint8Array, start: number): number {
   for (const literal of literals) {
-    if (bytes[start] === literal[0] && literal.every((code, index) => bytes[start + index] === code)) return start + literal.length
+    if (bytes[start] === literal[0] && literal.every((code, index) => bytes[start + index] === code)) {
+      return start + literal.length
+    }
   }
   return -1
 }

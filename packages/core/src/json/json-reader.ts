@@ -1,18 +1,25 @@
 /** Moves over one JSON value (RFC 8259) in slices. The bytes must be UTF-8 and may otherwise be anything. */
 import { ApiError } from '../errors.ts'
-import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json-bytes.ts'
+import {
+  closeBraceByte, closeBracketByte, colonByte, commaByte, openBraceByte, openBracketByte, quoteByte,
+} from './json-bytes.ts'
 import { literalEnd, numberEnd, skipJsonSpace, stringEnd } from './json-grammar.ts'
-import { JSON_DEPTH_MAX, tooDeep } from './json-limits.ts'
+import { jsonDepthMax, tooDeep } from './json-limits.ts'
 
 /** Bytes of one slice. */
 const sliceBytes = 64 * 1024
 
-const VALUE = 0
-const VALUE_OR_END = 1
-const NAME = 2
-const NAME_OR_END = 3
-const COMMA_OR_END = 4
-type Expected = typeof VALUE | typeof VALUE_OR_END | typeof NAME | typeof NAME_OR_END | typeof COMMA_OR_END
+const valueState = 0
+const valueOrEndState = 1
+const nameState = 2
+const nameOrEndState = 3
+const commaOrEndState = 4
+type Expected =
+  | typeof valueState
+  | typeof valueOrEndState
+  | typeof nameState
+  | typeof nameOrEndState
+  | typeof commaOrEndState
 
 /** What it finds is told to the methods of a derived class. */
 export abstract class JsonReader {
@@ -20,7 +27,7 @@ export abstract class JsonReader {
   /** The brackets that are open, outermost first. */
   protected readonly open: number[] = []
   #at: number
-  #expected: Expected = VALUE
+  #expected: Expected = valueState
 
   constructor(bytes: Uint8Array, start: number) {
     this.bytes = bytes
@@ -43,7 +50,7 @@ export abstract class JsonReader {
 
   /**
    * Goes on for about one slice; true at the end of the value.
-   * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+   * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax`
    */
   run(): boolean {
     const until = this.#at + sliceBytes
@@ -58,26 +65,30 @@ export abstract class JsonReader {
   #token(at: number): number {
     const code = this.bytes[at]
     const expected = this.#expected
-    if (expected === COMMA_OR_END) {
-      if (code !== COMMA) return this.#close(code, at)
-      this.#expected = this.open.at(-1) === OPEN_BRACE ? NAME : VALUE
+    if (expected === commaOrEndState) {
+      if (code !== commaByte) return this.#close(code, at)
+      this.#expected = this.open.at(-1) === openBraceByte ? nameState : valueState
       return at + 1
     }
-    if (expected === NAME || expected === NAME_OR_END) {
-      if (code === QUOTE) return this.#name(at)
-      if (expected === NAME) throw invalid()
+    if (expected === nameState || expected === nameOrEndState) {
+      if (code === quoteByte) return this.#name(at)
+      if (expected === nameState) throw invalid()
       return this.#close(code, at)
     }
-    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (this.open.length === JSON_DEPTH_MAX) throw tooDeep()
+    if (code === openBraceByte || code === openBracketByte) {
+      if (this.open.length === jsonDepthMax) throw tooDeep()
       this.open.push(code)
       this.opened(code)
-      this.#expected = code === OPEN_BRACE ? NAME_OR_END : VALUE_OR_END
+      this.#expected = code === openBraceByte ? nameOrEndState : valueOrEndState
       return at + 1
     }
-    if (expected === VALUE_OR_END && code === CLOSE_BRACKET) return this.#close(code, at)
-    this.#expected = COMMA_OR_END
-    const end = valid(code === QUOTE ? stringEnd(this.bytes, at) : code !== undefined && code >= 0x61 ? literalEnd(this.bytes, at) : numberEnd(this.bytes, at))
+    if (expected === valueOrEndState && code === closeBracketByte) return this.#close(code, at)
+    this.#expected = commaOrEndState
+    const end = valid(
+      code === quoteByte ? stringEnd(this.bytes, at)
+        : code !== undefined && code >= 0x61 ? literalEnd(this.bytes, at)
+        : numberEnd(this.bytes, at),
+    )
     this.scalar(at, end)
     return end
   }
@@ -86,16 +97,16 @@ export abstract class JsonReader {
     const end = valid(stringEnd(this.bytes, at))
     this.named(at, end)
     const colon = skipJsonSpace(this.bytes, end)
-    if (this.bytes[colon] !== COLON) throw invalid()
-    this.#expected = VALUE
+    if (this.bytes[colon] !== colonByte) throw invalid()
+    this.#expected = valueState
     return colon + 1
   }
 
   #close(code: number | undefined, at: number): number {
-    if (code !== (this.open.at(-1) === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)) throw invalid()
+    if (code !== (this.open.at(-1) === openBraceByte ? closeBraceByte : closeBracketByte)) throw invalid()
     this.closed()
     this.open.pop()
-    this.#expected = COMMA_OR_END
+    this.#expected = commaOrEndState
     return at + 1
   }
 }

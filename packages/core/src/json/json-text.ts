@@ -1,9 +1,11 @@
 /** JSON from the network: strict UTF-8, bounded depth, one error for all that is broken. */
 import { isUtf8 } from 'node:buffer'
 import { ApiError } from '../errors.ts'
-import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString, textOf } from './json-bytes.ts'
+import {
+  closeBraceByte, closeBracketByte, openBraceByte, openBracketByte, quoteByte, skipString, textOf,
+} from './json-bytes.ts'
 import { skipJsonSpace } from './json-grammar.ts'
-import { JSON_DEPTH_MAX, tooDeep } from './json-limits.ts'
+import { jsonDepthMax, tooDeep } from './json-limits.ts'
 import { rawNumber, readValue } from './json-values.ts'
 import { hasEscapedName, mayBeMisread } from './misread-names.ts'
 
@@ -40,7 +42,10 @@ function reread(text: string, exactly: boolean): unknown {
   for (let step = reading.next(); ; step = reading.next()) if (step.done === true) return step.value.value
 }
 
-/** Whether one half of a surrogate pair is escaped without the other: no UTF-8 can hold it, and strict parsers refuse it. */
+/**
+ * Whether one half of a surrogate pair is escaped without the other: no UTF-8 can hold it, and strict parsers refuse
+ * it.
+ */
 function hasLoneSurrogate(text: string): boolean {
   let lowAt = -1
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at + 2)) {
@@ -56,12 +61,15 @@ function hasLoneSurrogate(text: string): boolean {
 export function parseExactly(text: string): unknown {
   // Where JSON.parse misreads a name, it has no source of the values beside it either.
   if (text.includes('\\') && hasEscapedName(text)) return reread(text, true)
-  return exactJson.parse(text, (_name, value, { source }) => typeof value === 'number' && String(value) !== source ? rawNumber(source!) : value)
+  return exactJson.parse(text, (_name, value, { source }) =>
+    typeof value === 'number' && String(value) !== source ? rawNumber(source!) : value)
 }
 
 /** What TypeScript does not know yet (https://github.com/tc39/proposal-json-parse-with-source). */
 const exactJson = JSON as unknown as {
-  parse(text: string, reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown): unknown
+  parse(
+    text: string, reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown,
+  ): unknown
 }
 
 /** @throws ApiError `invalid_json` for what is no UTF-8 */
@@ -71,22 +79,22 @@ export function jsonBytes(input: Uint8Array | string): Uint8Array {
   return bytes
 }
 
-/** @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX` */
+/** @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax` */
 export function parseJson(input: Uint8Array | string): unknown {
   const bytes = jsonBytes(input)
   // Before the parse: deep nesting costs it seconds.
-  if (bytes.length > 2 * JSON_DEPTH_MAX && nestingDepth(bytes) > JSON_DEPTH_MAX) throw tooDeep()
+  if (bytes.length > 2 * jsonDepthMax && nestingDepth(bytes) > jsonDepthMax) throw tooDeep()
   return readJson(bytes).value
 }
 
 /**
  * What `parseJson` gives, in slices.
- * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax`
  */
 export function* parseJsonInSlices(input: Uint8Array): Generator<void, unknown> {
   const bytes = jsonBytes(input)
   const start = skipJsonSpace(bytes, 0)
-  if (bytes[start] !== OPEN_BRACE && bytes[start] !== OPEN_BRACKET) return parseJson(bytes)
+  if (bytes[start] !== openBraceByte && bytes[start] !== openBracketByte) return parseJson(bytes)
   const { value, end } = yield* readValue(bytes, start)
   if (skipJsonSpace(bytes, end) < bytes.length) throw new ApiError('invalid_json')
   return value
@@ -114,15 +122,15 @@ function encodeUtf8(text: string): Buffer {
 function nestingDepth(bytes: Uint8Array): number {
   let depth = 0
   let deepest = 0
-  for (let at = 0; at < bytes.length && deepest <= JSON_DEPTH_MAX;) {
+  for (let at = 0; at < bytes.length && deepest <= jsonDepthMax;) {
     const code = bytes[at]
-    if (code === QUOTE) {
+    if (code === quoteByte) {
       at = skipString(bytes, at)
       continue
     }
     at++
-    if (code === OPEN_BRACKET || code === OPEN_BRACE) deepest = Math.max(deepest, ++depth)
-    else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--
+    if (code === openBracketByte || code === openBraceByte) deepest = Math.max(deepest, ++depth)
+    else if (code === closeBracketByte || code === closeBraceByte) depth--
   }
   return deepest
 }

@@ -1,5 +1,5 @@
 /** Values of large JSON, built in slices: JSON.parse cannot be interrupted. */
-import { BACKSLASH, OPEN_BRACE, QUOTE, textOf } from './json-bytes.ts'
+import { backslashByte, openBraceByte, quoteByte, textOf } from './json-bytes.ts'
 import { JsonReader } from './json-reader.ts'
 
 type Container = unknown[] | Record<string, unknown>
@@ -7,10 +7,13 @@ type Container = unknown[] | Record<string, unknown>
 /**
  * The object or array at `start` of UTF-8 bytes.
  *
- * @param exactly numbers that a double does not hold digit by digit are such that JSON.stringify writes them as they are
- * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ * @param exactly numbers that a double does not hold digit by digit are such that JSON.stringify writes them as they
+ * are
+ * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax`
  */
-export function* readValue(bytes: Uint8Array, start: number, exactly = false): Generator<void, { readonly value: object; readonly end: number }> {
+export function* readValue(
+  bytes: Uint8Array, start: number, exactly = false,
+): Generator<void, { readonly value: object; readonly end: number }> {
   const builder = new ValueBuilder(bytes, start, exactly)
   while (!builder.run()) yield
   return { value: builder.value!, end: builder.end }
@@ -38,7 +41,7 @@ class ValueBuilder extends JsonReader {
   }
 
   protected override opened(code: number): void {
-    this.#containers.push(code === OPEN_BRACE ? {} : [])
+    this.#containers.push(code === openBraceByte ? {} : [])
     this.#names.push(this.#name)
   }
 
@@ -60,13 +63,14 @@ class ValueBuilder extends JsonReader {
   #add(value: unknown): void {
     const container = this.#containers.at(-1)!
     if (Array.isArray(container)) container.push(value)
-    else if (this.#name === '__proto__') Object.defineProperty(container, this.#name, { value, enumerable: true, configurable: true, writable: true })
-    else container[this.#name] = value
+    else if (this.#name === '__proto__') {
+      Object.defineProperty(container, this.#name, { value, enumerable: true, configurable: true, writable: true })
+    } else container[this.#name] = value
   }
 
   #scalar(start: number, end: number): unknown {
     switch (this.bytes[start]) {
-      case QUOTE: return this.#string(start, end)
+      case quoteByte: return this.#string(start, end)
       case 0x74: return true
       case 0x66: return false
       case 0x6e: return null
@@ -75,7 +79,9 @@ class ValueBuilder extends JsonReader {
   }
 
   #string(start: number, end: number): string {
-    for (let at = start; at < end; at++) if (this.bytes[at] === BACKSLASH) return JSON.parse(textOf(this.bytes, start, end)) as string
+    for (let at = start; at < end; at++) {
+      if (this.bytes[at] === backslashByte) return JSON.parse(textOf(this.bytes, start, end)) as string
+    }
     return textOf(this.bytes, start + 1, end - 1)
   }
 

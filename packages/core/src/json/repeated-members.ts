@@ -1,5 +1,5 @@
 /** Members of one name in one object: only the last one stands, where it stands, as for JSON.parse. */
-import { OPEN_BRACE, QUOTE, SPACE } from './json-bytes.ts'
+import { openBraceByte, quoteByte, spaceByte } from './json-bytes.ts'
 import { plainName } from './json-check.ts'
 import { JsonReader } from './json-reader.ts'
 
@@ -9,7 +9,9 @@ const sliceMembers = 10_000
 export interface BlankedJson {
   /** A copy of the JSON with white space in place of each member that a later one replaces. */
   readonly bytes: Buffer
-  /** Where the last member of the outermost object with this name, as JSON text, begins in the bytes that were given. */
+  /**
+   * Where the last member of the outermost object with this name, as JSON text, begins in the bytes that were given.
+   */
   readonly startOf: (name: string) => number | undefined
 }
 
@@ -17,7 +19,7 @@ export interface BlankedJson {
  * Overwrites repeated members of a JSON object, at all depths and in slices.
  *
  * @param bytes UTF-8, with a valid JSON object from `start` to before `end`
- * @throws ApiError `bad_request` when nested deeper than `JSON_DEPTH_MAX`
+ * @throws ApiError `bad_request` when nested deeper than `jsonDepthMax`
  */
 export function* blankRepeatedMembers(bytes: Uint8Array, start: number, end: number): Generator<void, BlankedJson> {
   const finder = new RepeatFinder(bytes, start)
@@ -27,7 +29,7 @@ export function* blankRepeatedMembers(bytes: Uint8Array, start: number, end: num
   // An outer member was found behind the inner ones: backwards, no byte is written twice.
   for (let i = replaced.length - 2; i >= 0; i -= 2) {
     const from = replaced[i]! - start
-    if (blanked[from] === QUOTE) blanked.fill(SPACE, from, replaced[i + 1]! - start)
+    if (blanked[from] === quoteByte) blanked.fill(spaceByte, from, replaced[i + 1]! - start)
     if (i % sliceMembers === 0) yield
   }
   return { bytes: blanked, startOf: name => finder.startOf(name) }
@@ -49,7 +51,7 @@ class RepeatFinder extends JsonReader {
   }
 
   protected override opened(code: number): void {
-    const object = code === OPEN_BRACE ? { starts: [], last: new Map<string, number>() } : null
+    const object = code === openBraceByte ? { starts: [], last: new Map<string, number>() } : null
     if (this.#objects.length === 0) this.#outermost = object
     this.#objects.push(object)
   }

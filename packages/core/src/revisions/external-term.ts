@@ -7,46 +7,46 @@
 
 import { plainTextEnd } from '../json/json-bytes.ts'
 
-const SMALL_INTEGER = 97
-const INTEGER = 98
-const ATOM = 100
-const SMALL_TUPLE = 104
-const NIL = 106
-const STRING = 107
-const LIST = 108
-const BINARY = 109
-const SMALL_BIG = 110
-const LARGE_BIG = 111
-const NEW_FLOAT = 70
+const smallIntegerTag = 97
+const integerTag = 98
+const atomTag = 100
+const smallTupleTag = 104
+const nilTag = 106
+const stringTag = 107
+const listTag = 108
+const binaryTag = 109
+const smallBigTag = 110
+const largeBigTag = 111
+const newFloatTag = 70
 
 /** Longest list of bytes that has the short form. */
-const STRING_LENGTH_MAX = 65_535
+const stringLengthMax = 65_535
 /** Integers with more digits are hashed as text: turning them into binary costs more than their exactness is worth. */
-const INTEGER_DIGITS_MAX = 10_000
+const integerDigitsMax = 10_000
 /** Decimal digits that always fit a double exactly. */
-const SAFE_DIGITS = 15
+const safeDigits = 15
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-const COMMA = 0x2c
-const MINUS = 0x2d
-const PLUS = 0x2b
-const POINT = 0x2e
+const quoteByte = 0x22
+const backslashByte = 0x5c
+const openBracketByte = 0x5b
+const closeBracketByte = 0x5d
+const openBraceByte = 0x7b
+const closeBraceByte = 0x7d
+const commaByte = 0x2c
+const minusByte = 0x2d
+const plusByte = 0x2b
+const pointByte = 0x2e
 
-const POWERS_OF_TEN: readonly number[] = Array.from({ length: SAFE_DIGITS + 1 }, (_, i) => 10 ** i)
+const powersOfTen: readonly number[] = Array.from({ length: safeDigits + 1 }, (_, i) => 10 ** i)
 
 /** A larger buffer is not kept for the next terms. */
-const KEPT_BYTES_MAX = 1024 * 1024
+const keptBytesMax = 1024 * 1024
 
 /** Grows a buffer and appends terms to it. The JSON must be valid; broken JSON throws RangeError. */
 export class ExternalTermWriter {
   #out: Buffer
   #end = 0
-  #json: Uint8Array = EMPTY
+  #json: Uint8Array = noBytes
   #at = 0
 
   constructor(capacity: number) {
@@ -61,8 +61,8 @@ export class ExternalTermWriter {
   /** Forgets what was appended. */
   restart(): void {
     this.#end = 0
-    this.#json = EMPTY
-    if (this.#out.length > KEPT_BYTES_MAX) this.#out = Buffer.allocUnsafe(KEPT_BYTES_MAX)
+    this.#json = noBytes
+    if (this.#out.length > keptBytesMax) this.#out = Buffer.allocUnsafe(keptBytesMax)
   }
 
   /** Appends bytes as they are. */
@@ -72,25 +72,25 @@ export class ExternalTermWriter {
   }
 
   listHeader(length: number): void {
-    if (length === 0) return this.raw(NIL)
+    if (length === 0) return this.raw(nilTag)
     this.#reserve(5)
-    this.#out[this.#end] = LIST
+    this.#out[this.#end] = listTag
     this.#end = this.#out.writeUInt32BE(length, this.#end + 1)
   }
 
   listEnd(): void {
-    this.raw(NIL)
+    this.raw(nilTag)
   }
 
   tupleHeader(arity: number): void {
-    this.raw(SMALL_TUPLE, arity)
+    this.raw(smallTupleTag, arity)
   }
 
   atom(name: string): void {
     this.#reserve(3 + name.length)
     const out = this.#out
     let end = this.#end
-    out[end++] = ATOM
+    out[end++] = atomTag
     out[end++] = 0
     out[end++] = name.length
     for (let i = 0; i < name.length; i++) out[end++] = name.charCodeAt(i)
@@ -107,10 +107,10 @@ export class ExternalTermWriter {
   integer(value: number): void {
     this.#reserve(16)
     if (value >= 0 && value <= 255) {
-      this.#out[this.#end++] = SMALL_INTEGER
+      this.#out[this.#end++] = smallIntegerTag
       this.#out[this.#end++] = value
     } else if (value >= -0x80000000 && value <= 0x7fffffff) {
-      this.#out[this.#end++] = INTEGER
+      this.#out[this.#end++] = integerTag
       this.#end = this.#out.writeInt32BE(value, this.#end)
     } else {
       this.#big(BigInt(value))
@@ -134,7 +134,7 @@ export class ExternalTermWriter {
   }
 
   #binaryHeader(length: number): void {
-    this.#out[this.#end++] = BINARY
+    this.#out[this.#end++] = binaryTag
     this.#out[this.#end++] = length >>> 24
     this.#out[this.#end++] = length >>> 16
     this.#out[this.#end++] = length >>> 8
@@ -152,9 +152,9 @@ export class ExternalTermWriter {
   #value(): boolean {
     const code = this.#skipSpace()
     switch (code) {
-      case QUOTE: this.#string(); return false
-      case OPEN_BRACE: this.#object(); return false
-      case OPEN_BRACKET: this.#array(); return false
+      case quoteByte: this.#string(); return false
+      case openBraceByte: this.#object(); return false
+      case openBracketByte: this.#array(); return false
       case 0x74: this.#word('true'); return false
       case 0x66: this.#word('false'); return false
       case 0x6e: this.#word('null'); return false
@@ -174,9 +174,9 @@ export class ExternalTermWriter {
     let length = 0
     let bytesOnly = true
     this.#at++
-    if (this.#skipSpace() === CLOSE_BRACKET) {
+    if (this.#skipSpace() === closeBracketByte) {
       this.#at++
-      this.#out[start] = NIL
+      this.#out[start] = nilTag
       this.#end = start + 1
       return
     }
@@ -185,14 +185,14 @@ export class ExternalTermWriter {
       length++
       const code = this.#skipSpace()
       this.#at++
-      if (code === CLOSE_BRACKET) break
-      if (code !== COMMA) throw new RangeError('broken JSON array')
+      if (code === closeBracketByte) break
+      if (code !== commaByte) throw new RangeError('broken JSON array')
     }
-    if (bytesOnly && length <= STRING_LENGTH_MAX) {
+    if (bytesOnly && length <= stringLengthMax) {
       this.#toString(start, length)
       return
     }
-    this.#out[start] = LIST
+    this.#out[start] = listTag
     this.#out.writeUInt32BE(length, start + 1)
     this.listEnd()
   }
@@ -200,7 +200,7 @@ export class ExternalTermWriter {
   /** Rewrites `length` small integers behind a list header as STRING_EXT, which Erlang prefers. */
   #toString(start: number, length: number): void {
     const out = this.#out
-    out[start] = STRING
+    out[start] = stringTag
     out.writeUInt16BE(length, start + 1)
     let from = start + 6
     let to = start + 3
@@ -210,23 +210,23 @@ export class ExternalTermWriter {
 
   #object(): void {
     this.#reserve(8)
-    this.#out[this.#end++] = SMALL_TUPLE
+    this.#out[this.#end++] = smallTupleTag
     this.#out[this.#end++] = 1
     const start = this.#end
     this.#end += 5
     let length = 0
     this.#at++
-    if (this.#skipSpace() === CLOSE_BRACE) {
+    if (this.#skipSpace() === closeBraceByte) {
       this.#at++
-      this.#out[start] = NIL
+      this.#out[start] = nilTag
       this.#end = start + 1
       return
     }
     for (;;) {
       this.#reserve(2)
-      this.#out[this.#end++] = SMALL_TUPLE
+      this.#out[this.#end++] = smallTupleTag
       this.#out[this.#end++] = 2
-      if (this.#skipSpace() !== QUOTE) throw new RangeError('broken JSON object')
+      if (this.#skipSpace() !== quoteByte) throw new RangeError('broken JSON object')
       this.#string()
       this.#skipSpace()
       this.#at++ // the colon
@@ -234,10 +234,10 @@ export class ExternalTermWriter {
       length++
       const code = this.#skipSpace()
       this.#at++
-      if (code === CLOSE_BRACE) break
-      if (code !== COMMA) throw new RangeError('broken JSON object')
+      if (code === closeBraceByte) break
+      if (code !== commaByte) throw new RangeError('broken JSON object')
     }
-    this.#out[start] = LIST
+    this.#out[start] = listTag
     this.#out.writeUInt32BE(length, start + 1)
     this.listEnd()
   }
@@ -247,7 +247,7 @@ export class ExternalTermWriter {
     const start = this.#at + 1
     const end = plainTextEnd(json, start)
     if (end === json.length) throw new RangeError('broken JSON string')
-    if (json[end] === BACKSLASH) return this.#escapedString(start)
+    if (json[end] === backslashByte) return this.#escapedString(start)
     const length = end - start
     this.#reserve(5 + length)
     this.#binaryHeader(length)
@@ -265,8 +265,8 @@ export class ExternalTermWriter {
 
   #escapedString(start: number): void {
     let end = start
-    while (this.#json[end] !== QUOTE) {
-      end += this.#json[end] === BACKSLASH ? 2 : 1
+    while (this.#json[end] !== quoteByte) {
+      end += this.#json[end] === backslashByte ? 2 : 1
       if (end >= this.#json.length) throw new RangeError('broken JSON string')
     }
     const text = Buffer.from(this.#json.buffer, this.#json.byteOffset + start - 1, end - start + 2).toString('utf8')
@@ -277,7 +277,7 @@ export class ExternalTermWriter {
   #number(first: number): boolean {
     const json = this.#json
     const start = this.#at
-    const digitsAt = first === MINUS ? start + 1 : start
+    const digitsAt = first === minusByte ? start + 1 : start
     let at = digitsAt
     let value = 0
     let code = json[at]
@@ -288,16 +288,16 @@ export class ExternalTermWriter {
     const digits = at - digitsAt
     if (digits === 0) throw new RangeError('broken JSON value')
     this.#at = at
-    if (code === POINT || code === 0x65 || code === 0x45) {
+    if (code === pointByte || code === 0x65 || code === 0x45) {
       this.#fraction(start, digitsAt, value, digits)
       return false
     }
-    if (digits <= SAFE_DIGITS) {
-      if (first === MINUS) value = 0 - value
+    if (digits <= safeDigits) {
+      if (first === minusByte) value = 0 - value
       this.integer(value)
       return value >= 0 && value <= 255
     }
-    if (digits > INTEGER_DIGITS_MAX) this.binary(json.subarray(start, at))
+    if (digits > integerDigitsMax) this.binary(json.subarray(start, at))
     else this.#big(BigInt(this.#latin1(start, at)))
     return false
   }
@@ -308,20 +308,22 @@ export class ExternalTermWriter {
     const point = this.#at
     let at = point + 1
     let code = json[at]
-    if (json[point] === POINT) {
+    if (json[point] === pointByte) {
       while (code !== undefined && code >= 48 && code <= 57) {
         value = value * 10 + code - 48
         code = json[++at]
       }
       const decimals = at - point - 1
-      if (code !== 0x65 && code !== 0x45 && digits + decimals <= SAFE_DIGITS) {
+      if (code !== 0x65 && code !== 0x45 && digits + decimals <= safeDigits) {
         // Two exact doubles: their quotient is the nearest double (Clinger 1990).
         this.#at = at
-        const magnitude = value / POWERS_OF_TEN[decimals]!
+        const magnitude = value / powersOfTen[decimals]!
         return this.#float(digitsAt > start ? -magnitude : magnitude)
       }
     }
-    while (code !== undefined && ((code >= 48 && code <= 57) || code === 0x65 || code === 0x45 || code === MINUS || code === PLUS)) code = json[++at]
+    while (code !== undefined && ((code >= 48 && code <= 57) || code === 0x65 || code === 0x45 || code === minusByte || code === plusByte)) {
+      code = json[++at]
+    }
     this.#at = at
     this.#float(Number(this.#latin1(start, at)))
   }
@@ -332,7 +334,7 @@ export class ExternalTermWriter {
 
   #float(value: number): void {
     this.#reserve(9)
-    this.#out[this.#end] = NEW_FLOAT
+    this.#out[this.#end] = newFloatTag
     this.#end = this.#out.writeDoubleBE(value, this.#end + 1)
   }
 
@@ -344,9 +346,9 @@ export class ExternalTermWriter {
     const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex').reverse()
     this.#reserve(6 + bytes.length)
     if (bytes.length <= 255) {
-      this.raw(SMALL_BIG, bytes.length, negative ? 1 : 0)
+      this.raw(smallBigTag, bytes.length, negative ? 1 : 0)
     } else {
-      this.#out[this.#end] = LARGE_BIG
+      this.#out[this.#end] = largeBigTag
       this.#end = this.#out.writeUInt32BE(bytes.length, this.#end + 1)
       this.raw(negative ? 1 : 0)
     }
@@ -355,4 +357,4 @@ export class ExternalTermWriter {
   }
 }
 
-const EMPTY = new Uint8Array(0)
+const noBytes = new Uint8Array(0)

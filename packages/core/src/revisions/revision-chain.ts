@@ -2,8 +2,10 @@
  * A revision tree of one branch, the shape of nearly every document, kept as bytes. Only its leaf is an object:
  * reading, extending and stemming do not touch the ancestors, of which there may be a thousand.
  */
-import { ByteReader, VARINT_BYTES_MAX, varintLength, writeVarint } from '../encoding/varint.ts'
-import { type NodeState, nodeSize, readHash, readNode, type RevisionNode, skipNode, writeNode } from './revision-node-codec.ts'
+import { ByteReader, varintBytesMax, varintLength, writeVarint } from '../encoding/varint.ts'
+import {
+  type NodeState, nodeSize, readHash, readNode, type RevisionNode, skipNode, writeNode,
+} from './revision-node-codec.ts'
 
 export class RevisionChain {
   readonly leaf: RevisionNode
@@ -33,7 +35,9 @@ export class RevisionChain {
   encode(reserved: number): Buffer {
     const { generation } = this.leaf
     const end = this.#depthOffset(this.length)
-    const bytes = Buffer.allocUnsafe(reserved + varintLength(generation) + varintLength(this.length) + nodeSize(this.leaf) + end + VARINT_BYTES_MAX)
+    const bytes = Buffer.allocUnsafe(
+      reserved + varintLength(generation) + varintLength(this.length) + nodeSize(this.leaf) + end + varintBytesMax,
+    )
     let offset = writeVarint(bytes, reserved, generation)
     offset = writeVarint(bytes, offset, this.length)
     offset = writeNode(bytes, offset, this.leaf)
@@ -47,7 +51,9 @@ export class RevisionChain {
     const nodes: RevisionNode[] = []
     for (let i = states.length - 1; i >= 0; i--) {
       const parent = states[i + 1]
-      nodes.push({ generation: this.leaf.generation - 1 - i, ...states[i]!, parents: parent === undefined ? [] : [parent.hash] })
+      nodes.push({
+        generation: this.leaf.generation - 1 - i, ...states[i]!, parents: parent === undefined ? [] : [parent.hash],
+      })
     }
     nodes.push(this.leaf)
     return nodes
@@ -74,7 +80,10 @@ export class RevisionChain {
     const offset = writeNode(ancestors, 0, this.leaf)
     ancestors.set(this.#ancestors, offset)
     const { hash, deleted, bodyKey } = state
-    return new RevisionChain({ generation: this.leaf.generation + 1, hash, deleted, bodyKey, parents: [this.leaf.hash] }, this.length + 1, ancestors)
+    return new RevisionChain(
+      { generation: this.leaf.generation + 1, hash, deleted, bodyKey, parents: [this.leaf.hash] }, this.length + 1,
+      ancestors,
+    )
   }
 
   /** The last `limit` revisions. */

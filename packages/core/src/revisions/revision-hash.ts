@@ -20,7 +20,7 @@ export interface HashedEdit {
   readonly attachments?: readonly AttachmentDigest[]
 }
 
-const VERSION = 131
+const termVersion = 131
 /** One for all, since nothing is awaited between the first byte and the hash. */
 const term = new ExternalTermWriter(4096)
 
@@ -34,7 +34,7 @@ const term = new ExternalTermWriter(4096)
  */
 export function revisionHash(edit: HashedEdit): string {
   term.restart()
-  term.raw(VERSION)
+  term.raw(termVersion)
   term.listHeader(5)
   term.atom(edit.deleted ? 'true' : 'false')
   if (edit.parent === null) {

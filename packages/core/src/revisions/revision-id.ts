@@ -9,9 +9,9 @@ import { ApiError } from '../errors.ts'
 export interface Revision { readonly generation: number; readonly hash: string }
 
 /** Longest hash text, in UTF-16 units. */
-export const REVISION_HASH_LENGTH_MAX = 1024
+export const revisionHashLengthMax = 1024
 
-const HEX_HASH_LENGTH = 32
+const hexHashLength = 32
 
 /** @throws ApiError `invalid_rev_format` */
 export function parseRevision(text: unknown): Revision {
@@ -38,8 +38,8 @@ export function readRevision(text: string): Revision | null {
 /** Lower-case hex for an MD5, other texts unchanged; null: too long, or not representable in UTF-8. */
 export function normalizeRevisionHash(text: string): string | null {
   if (isHexHash(text)) return text
-  if (text.length > REVISION_HASH_LENGTH_MAX || !text.isWellFormed()) return null
-  const lower = text.length === HEX_HASH_LENGTH ? text.toLowerCase() : text
+  if (text.length > revisionHashLengthMax || !text.isWellFormed()) return null
+  const lower = text.length === hexHashLength ? text.toLowerCase() : text
   return isHexHash(lower) ? lower : text
 }
 
@@ -49,8 +49,8 @@ export function formatRevision(revision: Revision): string {
 
 /** True for 32 lower-case hex digits. */
 export function isHexHash(hash: string): boolean {
-  if (hash.length !== HEX_HASH_LENGTH) return false
-  for (let i = 0; i < HEX_HASH_LENGTH; i++) {
+  if (hash.length !== hexHashLength) return false
+  for (let i = 0; i < hexHashLength; i++) {
     const code = hash.charCodeAt(i)
     if (code < 48 || code > 102 || (code > 57 && code < 97)) return false
   }
@@ -86,5 +86,7 @@ export function compareLeaves(a: Leaf, b: Leaf): number {
 
 /** A path with its parent, where stemming has cut off all ancestors. @param parent null: not known, or there is none */
 export function joinedToParent(path: RevisionPath, parent: string | null): RevisionPath {
-  return parent === null || path.ids.length > 1 ? path : { start: path.start, ids: [path.ids[0]!, readRevision(parent)!.hash] }
+  return parent === null || path.ids.length > 1
+    ? path
+    : { start: path.start, ids: [path.ids[0]!, readRevision(parent)!.hash] }
 }

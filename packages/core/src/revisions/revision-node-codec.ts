@@ -21,18 +21,18 @@ export interface RevisionNode extends NodeState {
   readonly parents: readonly string[]
 }
 
-const DELETED = 1
-const HAS_BODY_KEY = 2
-const TEXT_HASH = 4
+const deletedFlag = 1
+const hasBodyKeyFlag = 2
+const textHashFlag = 4
 
-const HASH_BYTES = 16
+const hashBytes = 16
 
 export function hashFlags(hash: string): number {
-  return isHexHash(hash) ? 0 : TEXT_HASH
+  return isHexHash(hash) ? 0 : textHashFlag
 }
 
 export function hashSize(hash: string): number {
-  if (isHexHash(hash)) return HASH_BYTES
+  if (isHexHash(hash)) return hashBytes
   const length = Buffer.byteLength(hash)
   return varintLength(length) + length
 }
@@ -43,15 +43,15 @@ export function nodeSize(node: NodeState): number {
 
 export function writeNode(bytes: Buffer, offset: number, node: NodeState): number {
   const flags = hashFlags(node.hash)
-  bytes[offset++] = (node.deleted ? DELETED : 0) | (node.bodyKey === null ? 0 : HAS_BODY_KEY) | flags
+  bytes[offset++] = (node.deleted ? deletedFlag : 0) | (node.bodyKey === null ? 0 : hasBodyKeyFlag) | flags
   offset = writeHash(bytes, offset, node.hash, flags)
   return node.bodyKey === null ? offset : writeVarint(bytes, offset, node.bodyKey)
 }
 
 export function writeHash(bytes: Buffer, offset: number, hash: string, flags: number): number {
-  if ((flags & TEXT_HASH) === 0) {
-    bytes.write(hash, offset, HASH_BYTES, 'hex')
-    return offset + HASH_BYTES
+  if ((flags & textHashFlag) === 0) {
+    bytes.write(hash, offset, hashBytes, 'hex')
+    return offset + hashBytes
   }
   offset = writeVarint(bytes, offset, Buffer.byteLength(hash))
   return offset + bytes.write(hash, offset, 'utf8')
@@ -60,17 +60,19 @@ export function writeHash(bytes: Buffer, offset: number, hash: string, flags: nu
 export function readNode(reader: ByteReader): NodeState {
   const flags = reader.byte()
   const hash = readHash(reader, flags)
-  return { hash, deleted: (flags & DELETED) !== 0, bodyKey: (flags & HAS_BODY_KEY) === 0 ? null : reader.varint() }
+  return {
+    hash, deleted: (flags & deletedFlag) !== 0, bodyKey: (flags & hasBodyKeyFlag) === 0 ? null : reader.varint(),
+  }
 }
 
 export function readHash(reader: ByteReader, flags: number): string {
-  const text = (flags & TEXT_HASH) !== 0
-  return text ? reader.text(reader.varint(), 'utf8') : reader.text(HASH_BYTES, 'hex')
+  const text = (flags & textHashFlag) !== 0
+  return text ? reader.text(reader.varint(), 'utf8') : reader.text(hashBytes, 'hex')
 }
 
 /** Moves behind a node without making anything of it. */
 export function skipNode(reader: ByteReader): void {
   const flags = reader.byte()
-  reader.skip((flags & TEXT_HASH) === 0 ? HASH_BYTES : reader.varint())
-  if ((flags & HAS_BODY_KEY) !== 0) reader.varint()
+  reader.skip((flags & textHashFlag) === 0 ? hashBytes : reader.varint())
+  if ((flags & hasBodyKeyFlag) !== 0) reader.varint()
 }

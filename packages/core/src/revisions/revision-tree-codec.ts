@@ -6,16 +6,18 @@
  *
  * Nodes and hashes: `revision-node-codec.ts`.
  */
-import { ByteReader, VARINT_BYTES_MAX, varintLength, writeVarint } from '../encoding/varint.ts'
+import { ByteReader, varintBytesMax, varintLength, writeVarint } from '../encoding/varint.ts'
 import { RevisionChain } from './revision-chain.ts'
-import { hashFlags, hashSize, nodeSize, readHash, readNode, type RevisionNode, writeHash, writeNode } from './revision-node-codec.ts'
+import {
+  hashFlags, hashSize, nodeSize, readHash, readNode, type RevisionNode, writeHash, writeNode,
+} from './revision-node-codec.ts'
 
-const CHAIN = 1
-const GRAPH = 2
+const chainForm = 1
+const graphForm = 2
 
 export function encodeChain(chain: RevisionChain): Uint8Array {
   const bytes = chain.encode(1)
-  bytes[0] = CHAIN
+  bytes[0] = chainForm
   return bytes
 }
 
@@ -26,8 +28,8 @@ export function encodeNodes(nodes: readonly RevisionNode[]): Uint8Array {
 
 /** @throws RangeError when the bytes are not a tree */
 export function decodeTree(bytes: Uint8Array): RevisionChain | readonly RevisionNode[] {
-  if (bytes[0] === CHAIN) return RevisionChain.decode(bytes, 1)
-  if (bytes[0] === GRAPH) return decodeGraph(bytes)
+  if (bytes[0] === chainForm) return RevisionChain.decode(bytes, 1)
+  if (bytes[0] === graphForm) return decodeGraph(bytes)
   throw new RangeError(`revision tree of unknown format ${bytes[0]}`)
 }
 
@@ -36,7 +38,9 @@ function isChain(nodes: readonly RevisionNode[]): boolean {
   for (let i = 1; i < nodes.length; i++) {
     const node = nodes[i]!
     const below = nodes[i - 1]!
-    if (node.generation !== below.generation + 1 || node.parents.length !== 1 || node.parents[0] !== below.hash) return false
+    if (node.generation !== below.generation + 1 || node.parents.length !== 1 || node.parents[0] !== below.hash) {
+      return false
+    }
   }
   return true
 }
@@ -45,8 +49,8 @@ function encodeChainNodes(nodes: readonly RevisionNode[]): Uint8Array {
   const leaf = nodes[nodes.length - 1]!
   let size = 1 + varintLength(leaf.generation) + varintLength(nodes.length)
   for (const node of nodes) size += nodeSize(node)
-  const bytes = Buffer.allocUnsafe(size + VARINT_BYTES_MAX)
-  bytes[0] = CHAIN
+  const bytes = Buffer.allocUnsafe(size + varintBytesMax)
+  bytes[0] = chainForm
   let offset = writeVarint(bytes, 1, leaf.generation)
   offset = writeVarint(bytes, offset, nodes.length)
   for (let i = nodes.length - 1; i >= 0; i--) offset = writeNode(bytes, offset, nodes[i]!)
@@ -59,8 +63,8 @@ function encodeGraph(nodes: readonly RevisionNode[]): Uint8Array {
     size += varintLength(node.generation) + nodeSize(node) + varintLength(node.parents.length)
     for (const hash of node.parents) size += 1 + hashSize(hash)
   }
-  const bytes = Buffer.allocUnsafe(size + VARINT_BYTES_MAX)
-  bytes[0] = GRAPH
+  const bytes = Buffer.allocUnsafe(size + varintBytesMax)
+  bytes[0] = graphForm
   let offset = writeVarint(bytes, 1, nodes.length)
   for (const node of nodes) {
     offset = writeVarint(bytes, offset, node.generation)

@@ -49,7 +49,11 @@ export type EditDecision =
   /** The revision to extend; null: a first revision. */
   | { readonly kind: 'extend'; readonly parent: string | null }
 
-export interface PurgedTree { readonly tree: RevisionTree; readonly purged: readonly string[]; readonly released: readonly number[] }
+export interface PurgedTree {
+  readonly tree: RevisionTree
+  readonly purged: readonly string[]
+  readonly released: readonly number[]
+}
 
 export class RevisionTree {
   static readonly empty: RevisionTree = RevisionTree.#from([])
@@ -60,7 +64,9 @@ export class RevisionTree {
   #leafNodes: readonly RevisionNode[] | null
   #byRevision: Map<string, RevisionNode> | null = null
 
-  private constructor(source: RevisionChain | readonly RevisionNode[], leafNodes: readonly RevisionNode[] | null = null) {
+  private constructor(
+    source: RevisionChain | readonly RevisionNode[], leafNodes: readonly RevisionNode[] | null = null,
+  ) {
     this.#chain = source instanceof RevisionChain ? source : null
     this.#nodes = source instanceof RevisionChain ? null : source
     this.#leafNodes = source instanceof RevisionChain ? [source.leaf] : leafNodes
@@ -135,7 +141,9 @@ export class RevisionTree {
 
   /** Ancestry of a known revision, newest first, as far as it is kept. */
   path(revision: string): RevisionPath | null {
-    if (this.#chain !== null && revisionOf(this.#chain.leaf) === revision) return { start: this.#chain.leaf.generation, ids: this.#chain.hashes() }
+    if (this.#chain !== null && revisionOf(this.#chain.leaf) === revision) {
+      return { start: this.#chain.leaf.generation, ids: this.#chain.hashes() }
+    }
     const wanted = readRevision(revision)
     const node = wanted === null ? undefined : this.#find(wanted.generation, wanted.hash)
     return node === undefined ? null : { start: node.generation, ids: this.#ancestry(node).map(entry => entry.hash) }
@@ -167,8 +175,9 @@ export class RevisionTree {
   }
 
   /**
-   * Whether the parent of a path's end has another child; for a first revision, whether the tree has another root. Also true for
-   * a branch that may descend from such a child: stemming has cut off which of its ancestors had this generation's parent.
+   * Whether the parent of a path's end has another child; for a first revision, whether the tree has another root. Also
+   * true for a branch that may descend from such a child: stemming has cut off which of its ancestors had this
+   * generation's parent.
    */
   hasSibling({ start, ids: [hash, parent] }: RevisionPath): boolean {
     if (this.#chain !== null && this.has(`${start}-${hash}`)) return false
@@ -177,17 +186,23 @@ export class RevisionTree {
       || this.leafNodes().some(leaf => this.#isCutOff(leaf, start, hash))
   }
 
-  /** Whether the oldest known ancestor of a leaf is no first revision and of this generation or above, and the branch has not this revision. */
+  /**
+   * Whether the oldest known ancestor of a leaf is no first revision and of this generation or above, and the branch
+   * has not this revision.
+   */
   #isCutOff(leaf: RevisionNode, generation: number, hash: string | undefined): boolean {
     const ancestry = leaf.generation < generation ? [] : this.#ancestry(leaf)
     const oldest = ancestry.at(-1)?.generation ?? 0
-    return oldest > 1 && oldest >= generation && !ancestry.some(node => node.generation === generation && node.hash === hash)
+    return oldest > 1 && oldest >= generation
+      && !ancestry.some(node => node.generation === generation && node.hash === hash)
   }
 
   /** Adds a revision with its ancestry; see the head of this file. */
   merge(path: RevisionPath, leaf: LeafInfo): MergedTree {
     const head = path.ids[0]
-    if (head === undefined || path.start - path.ids.length + 1 < 0) throw new RangeError('a path needs one revision per generation')
+    if (head === undefined || path.start - path.ids.length + 1 < 0) {
+      throw new RangeError('a path needs one revision per generation')
+    }
     if (path.ids.length === 1 && this.isEmpty) {
       return { tree: RevisionTree.#from([newNode(path, 0, leaf)]), result: 'new-leaf' }
     }
@@ -220,7 +235,9 @@ export class RevisionTree {
     for (const node of replaced) leaves.splice(position(leaves, other => compareLeafNodes(other, node)), 1)
     const newest = changed[0]!
     if (found[0] === undefined) leaves.splice(position(leaves, other => compareLeafNodes(other, newest)), 0, newest)
-    else if (isSameRevision(newest, found[0]) && this.#isLeafNode(found[0])) leaves[position(leaves, other => compareLeafNodes(other, newest))] = newest
+    else if (isSameRevision(newest, found[0]) && this.#isLeafNode(found[0])) {
+      leaves[position(leaves, other => compareLeafNodes(other, newest))] = newest
+    }
     return { tree: new RevisionTree(withNodes(this.nodes(), changed), leaves), result }
   }
 
@@ -228,7 +245,8 @@ export class RevisionTree {
   #find(generation: number, hash: string): RevisionNode | undefined {
     if (this.#nodes === null || this.#byRevision !== null) return this.node(`${generation}-${hash}`)
     const nodes = this.#nodes
-    const node = nodes[position(nodes, other => other.generation - generation || compareRevisionHashes(other.hash, hash))]
+    const node = nodes[position(nodes, other =>
+      other.generation - generation || compareRevisionHashes(other.hash, hash))]
     return node?.generation === generation && node.hash === hash ? node : undefined
   }
 
@@ -240,7 +258,10 @@ export class RevisionTree {
   /** The usual edit: one revision on top of a single branch, with nothing new below it. */
   #extendChain(path: RevisionPath, leaf: LeafInfo): RevisionChain | null {
     const chain = this.#chain
-    if (chain === null || path.start !== chain.leaf.generation + 1 || path.ids[1] !== chain.leaf.hash || path.ids.length > chain.length + 1) return null
+    if (chain === null || path.start !== chain.leaf.generation + 1 || path.ids[1] !== chain.leaf.hash
+      || path.ids.length > chain.length + 1) {
+      return null
+    }
     if (path.ids.length > 2) {
       const hashes = chain.hashes()
       for (let i = 2; i < path.ids.length; i++) if (path.ids[i] !== hashes[i - 1]) return null
@@ -305,16 +326,19 @@ export class RevisionTree {
   }
 
   /**
-   * Removes leaves, one after the other, each with the ancestors that it leaves without children. These also stand in its
-   * path where this tree never saw the leaf itself. A revision with children stays, and so do its ancestors.
+   * Removes leaves, one after the other, each with the ancestors that it leaves without children. These also stand in
+   * its path where this tree never saw the leaf itself. A revision with children stays, and so do its ancestors.
    *
    * @param paths each from the leaf to its oldest ancestor
-   * @returns null when nothing changes; `purged`: the leaves that were removed for their own path; `released`: where the bodies lay
+   * @returns null when nothing changes; `purged`: the leaves that were removed for their own path; `released`: where
+   * the bodies lay
    */
   purge(paths: readonly RevisionPath[]): PurgedTree | null {
     const nodes = new Map(this.nodes().map(node => [revisionOf(node), node]))
     const children = new Map<string, number>()
-    for (const node of nodes.values()) for (const parent of parentsOf(node)) children.set(parent, (children.get(parent) ?? 0) + 1)
+    for (const node of nodes.values()) {
+      for (const parent of parentsOf(node)) children.set(parent, (children.get(parent) ?? 0) + 1)
+    }
     const purged: string[] = []
     const released: number[] = []
     const before = nodes.size
@@ -361,7 +385,9 @@ export class RevisionTree {
     const reached = new Set([revision])
     for (const candidate of this.nodes()) {
       if (candidate.generation <= node.generation) continue
-      if (candidate.parents.some(hash => reached.has(`${candidate.generation - 1}-${hash}`))) reached.add(revisionOf(candidate))
+      if (candidate.parents.some(hash => reached.has(`${candidate.generation - 1}-${hash}`))) {
+        reached.add(revisionOf(candidate))
+      }
     }
     return this.leafNodes().map(revisionOf).filter(leaf => reached.has(leaf))
   }
@@ -382,7 +408,7 @@ function newNode(path: RevisionPath, index: number, leaf: LeafInfo): RevisionNod
     hash: path.ids[index]!,
     deleted: leaf.deleted,
     bodyKey: leaf.bodyKey,
-    parents: parent === undefined ? NO_PARENTS : [parent],
+    parents: parent === undefined ? noParents : [parent],
   }
 }
 
@@ -390,8 +416,8 @@ function newNode(path: RevisionPath, index: number, leaf: LeafInfo): RevisionNod
 const insertedMax = 16
 
 /**
- * Nodes with those of one path put in, or put in the places of older versions of themselves: a bulk may bring thousands of branches
- * of one document.
+ * Nodes with those of one path put in, or put in the places of older versions of themselves: a bulk may bring thousands
+ * of branches of one document.
  *
  * @param nodes ascending
  * @param changed newest first, one of a generation
@@ -421,7 +447,7 @@ function isSameRevision(a: RevisionNode, b: RevisionNode): boolean {
   return a.generation === b.generation && a.hash === b.hash
 }
 
-const NO_PARENTS: readonly string[] = Object.freeze([])
+const noParents: readonly string[] = Object.freeze([])
 
 function withParent(parents: readonly string[], parent: string | undefined): readonly string[] {
   if (parent === undefined || parents.includes(parent)) return parents
@@ -445,7 +471,11 @@ function compareLeafNodes(a: RevisionNode, b: RevisionNode): number {
   return compareNodes(b, a)
 }
 
-/** Index of the first node that does not come before the one that is looked for. @param compare below 0: the node comes before it */
+/**
+ * Index of the first node that does not come before the one that is looked for.
+ *
+ * @param compare below 0: the node comes before it
+ */
 function position(nodes: readonly RevisionNode[], compare: (node: RevisionNode) => number): number {
   let from = 0
   let to = nodes.length

@@ -1,14 +1,17 @@
 /** What it costs to read a selector or to match a document: counted, so that neither holds the thread for long. */
 import { SelectorError } from './selector-error.ts'
 
-/** Steps of one reading or matching, of some tenths of a microsecond each: a condition, an element of an array, half a member of an object, some characters. */
-export const SELECTOR_STEPS_MAX = 1_000_000
+/**
+ * Steps of one reading or matching, of some tenths of a microsecond each: a condition, an element of an array, half a
+ * member of an object, some characters.
+ */
+export const selectorStepsMax = 1_000_000
 
 /** Characters that are compared in one step. */
 const stepCharacters = 64
 
 export class Effort {
-  #left = SELECTOR_STEPS_MAX
+  #left = selectorStepsMax
   readonly #what: string
 
   /** @param what is done, for the error */
@@ -16,11 +19,11 @@ export class Effort {
     this.#what = what
   }
 
-  /** @throws SelectorError when more than `SELECTOR_STEPS_MAX` steps have been spent */
+  /** @throws SelectorError when more than `selectorStepsMax` steps have been spent */
   spend(steps: number): void {
     this.#left -= steps
     if (this.#left < 0) {
-      throw new SelectorError('bad_arg', `${this.#what} takes more than ${SELECTOR_STEPS_MAX} steps (conditions, times the elements that each is tried on); use fewer conditions, or less nested ones`)
+      throw new SelectorError('bad_arg', `${this.#what} takes more than ${selectorStepsMax} steps (conditions, times the elements that each is tried on); use fewer conditions, or less nested ones`)
     }
   }
 

@@ -34,27 +34,27 @@ export function compareJson(a: unknown, b: unknown, compareStrings: CompareStrin
   const difference = rank - rankOf(b)
   if (difference !== 0) return difference
   switch (rank) {
-    case RANK_NUMBER: return (a as number) - (b as number)
-    case RANK_STRING:
+    case rankNumber: return (a as number) - (b as number)
+    case rankString:
       effort?.spendText(Math.min((a as string).length, (b as string).length))
       return compareStrings(a as string, b as string)
-    case RANK_ARRAY: return compareLists(a as unknown[], b as unknown[], compareStrings, effort)
-    case RANK_OBJECT: return compareObjects(a as Members, b as Members, compareStrings, effort)
+    case rankArray: return compareLists(a as unknown[], b as unknown[], compareStrings, effort)
+    case rankObject: return compareObjects(a as Members, b as Members, compareStrings, effort)
     default: return 0
   }
 }
 
-const RANK_NUMBER = 3
-const RANK_STRING = 4
-const RANK_ARRAY = 5
-const RANK_OBJECT = 6
+const rankNumber = 3
+const rankString = 4
+const rankArray = 5
+const rankObject = 6
 
 function rankOf(value: unknown): number {
   switch (typeof value) {
     case 'boolean': return value ? 2 : 1
-    case 'number': return RANK_NUMBER
-    case 'string': return RANK_STRING
-    default: return value === null ? 0 : Array.isArray(value) ? RANK_ARRAY : RANK_OBJECT
+    case 'number': return rankNumber
+    case 'string': return rankString
+    default: return value === null ? 0 : Array.isArray(value) ? rankArray : rankObject
   }
 }
 
@@ -63,13 +63,16 @@ function compareObjects(a: Members, b: Members, compareStrings: CompareStrings, 
   const others = Object.keys(b)
   effort?.spendNames(names.length + others.length)
   for (let i = 0; i < names.length && i < others.length; i++) {
-    const order = compareStrings(names[i]!, others[i]!) || compareJson(a[names[i]!], b[others[i]!], compareStrings, effort)
+    const order = compareStrings(names[i]!, others[i]!)
+      || compareJson(a[names[i]!], b[others[i]!], compareStrings, effort)
     if (order !== 0) return order
   }
   return names.length - others.length
 }
 
-function compareLists(a: readonly unknown[], b: readonly unknown[], compareStrings: CompareStrings, effort: Effort | undefined): number {
+function compareLists(
+  a: readonly unknown[], b: readonly unknown[], compareStrings: CompareStrings, effort: Effort | undefined,
+): number {
   for (let i = 0; i < a.length && i < b.length; i++) {
     effort?.spend(1)
     const order = compareJson(a[i], b[i], compareStrings, effort)

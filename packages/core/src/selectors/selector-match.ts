@@ -6,8 +6,8 @@ import type { TestInTime } from './text-pattern.ts'
 
 export interface Matching {
   /**
-   * Order of strings, and which are equal. CouchDB's is ICU's root collation, which is not there yet: the default orders by
-   * bytes, so that case and accents sort unlike CouchDB's. `_id` always compares by bytes.
+   * Order of strings, and which are equal. CouchDB's is ICU's root collation, which is not there yet: the default
+   * orders by bytes, so that case and accents sort unlike CouchDB's. `_id` always compares by bytes.
    */
   readonly compareStrings: CompareStrings
   /** Tries a pattern; by default without a limit of time. */
@@ -21,7 +21,7 @@ const plainly: Matching = { compareStrings: compareStringBytes, testInTime: (pat
 
 /**
  * Whether a document (with its `_id`, `_rev` and other special members) fits.
- * @throws SelectorError when a `$regex` takes too long, or all of it more than `SELECTOR_STEPS_MAX` steps
+ * @throws SelectorError when a `$regex` takes too long, or all of it more than `selectorStepsMax` steps
  */
 export function matchesSelector(selector: Selector, document: unknown, matching: Partial<Matching> = {}): boolean {
   return matches(selector, document, { ...plainly, ...matching, effort: new Effort('Matching a document') })
@@ -31,7 +31,8 @@ function matches(selector: Selector, document: unknown, matching: Attempt): bool
   matching.effort.spend(1)
   switch (selector.kind) {
     case 'and': return selector.operands.every(operand => matches(operand, document, matching))
-    case 'or': return selector.operands.length === 0 || selector.operands.some(operand => matches(operand, document, matching))
+    case 'or':
+      return selector.operands.length === 0 || selector.operands.some(operand => matches(operand, document, matching))
     case 'field': {
       const { path, test, negated } = selector
       matching.effort.spend(path.length)
@@ -39,7 +40,9 @@ function matches(selector: Selector, document: unknown, matching: Attempt): bool
       if (test.operator === '$exists') return test.exists ? field.kind === 'found' : field.kind === 'missing'
       if (field.kind !== 'found') return false
       const isId = path.length === 1 && path[0] === '_id'
-      return matchesTest(test, field.value, isId ? { ...matching, compareStrings: compareStringBytes } : matching) !== negated
+      return matchesTest(test, field.value, isId
+        ? { ...matching, compareStrings: compareStringBytes }
+        : matching) !== negated
     }
   }
 }
@@ -57,8 +60,12 @@ function matchesTest(test: FieldTest, value: unknown, matching: Attempt): boolea
     case '$regex': return typeof value === 'string' && test.pattern.test(value, testInTime, effort)
     case '$beginsWith': return typeof value === 'string' && beginsWith(value, test.prefix, effort)
     case '$elemMatch': return Array.isArray(value) && value.some(element => matches(test.selector, element, matching))
-    case '$allMatch': return Array.isArray(value) && value.length > 0 && value.every(element => matches(test.selector, element, matching))
-    case '$keyMapMatch': return typeName(value) === 'object' && namesOf(value as object, effort).some(key => matches(test.selector, key, matching))
+    case '$allMatch':
+      return Array.isArray(value) && value.length > 0
+        && value.every(element => matches(test.selector, element, matching))
+    case '$keyMapMatch':
+      return typeName(value) === 'object'
+        && namesOf(value as object, effort).some(key => matches(test.selector, key, matching))
     case '$exists': return test.exists
     default: return matchesOrder(test.operator, compareJson(value, test.value, compare, effort))
   }

@@ -25,12 +25,17 @@ export type FieldTest =
 export type Selector =
   /** Without operands both are true. */
   | { readonly kind: 'and' | 'or'; readonly operands: readonly Selector[] }
-  /** An empty path is the value itself (an array's element, an object's key). `negated`: the value is there and fails the test. */
+  /**
+   * An empty path is the value itself (an array's element, an object's key). `negated`: the value is there and fails
+   * the test.
+   */
   | { readonly kind: 'field'; readonly path: FieldPath; readonly test: FieldTest; readonly negated: boolean }
 
-/** @throws SelectorError; also when it takes more than `SELECTOR_STEPS_MAX` steps to read */
+/** @throws SelectorError; also when it takes more than `selectorStepsMax` steps to read */
 export function parseSelector(value: unknown): Selector {
-  if (!isJsonObject(value)) throw new SelectorError('invalid_selector_json', `Selector must be a JSON object, not: ${shown(value)}`)
+  if (!isJsonObject(value)) {
+    throw new SelectorError('invalid_selector_json', `Selector must be a JSON object, not: ${shown(value)}`)
+  }
   return readSelector(value, null, new Effort('Reading the selector'))
 }
 
@@ -43,7 +48,9 @@ const negatedOperators: Readonly<Record<string, FieldTest['operator']>> = {
 function readSelector(value: unknown, path: FieldPath | null, effort: Effort): Selector {
   if (!isJsonObject(value)) return field(path, { operator: '$eq', value })
   const members = Object.entries(value)
-  if (members.length === 0) return path === null || path.length === 0 ? { kind: 'and', operands: [] } : field(path, { operator: '$eq', value })
+  if (members.length === 0) {
+    return path === null || path.length === 0 ? { kind: 'and', operands: [] } : field(path, { operator: '$eq', value })
+  }
   const conditions = members.map(([name, argument]) => readMember(name, argument, path, effort))
   return conditions.length === 1 ? conditions[0]! : { kind: 'and', operands: conditions }
 }
@@ -56,7 +63,8 @@ function readMember(name: string, argument: unknown, path: FieldPath | null, eff
   switch (name) {
     case '$and': return { kind: 'and', operands: operands(name, argument, path, effort) }
     case '$or': return { kind: 'or', operands: operands(name, argument, path, effort) }
-    case '$nor': return { kind: 'and', operands: operands(name, argument, path, effort).map(operand => negate(operand, effort)) }
+    case '$nor':
+      return { kind: 'and', operands: operands(name, argument, path, effort).map(operand => negate(operand, effort)) }
     case '$not':
       if (!isJsonObject(argument)) throw badArgument(name, argument)
       return negate(readSelector(argument, path, effort), effort)
@@ -110,11 +118,17 @@ function readTest(operator: string, argument: unknown, effort: Effort): FieldTes
 function negate(selector: Selector, effort: Effort): Selector {
   // It is copied.
   effort.spend(4)
-  if (selector.kind !== 'field') return { kind: selector.kind === 'and' ? 'or' : 'and', operands: selector.operands.map(operand => negate(operand, effort)) }
+  if (selector.kind !== 'field') {
+    return {
+      kind: selector.kind === 'and' ? 'or' : 'and', operands: selector.operands.map(operand => negate(operand, effort)),
+    }
+  }
   const { test } = selector
   if (test.operator === '$exists') return { ...selector, test: { ...test, exists: !test.exists } }
   const opposite = negatedOperators[test.operator]
-  return opposite === undefined ? { ...selector, negated: !selector.negated } : { ...selector, test: { ...test, operator: opposite } as FieldTest }
+  return opposite === undefined
+    ? { ...selector, negated: !selector.negated }
+    : { ...selector, test: { ...test, operator: opposite } as FieldTest }
 }
 
 function isInteger(value: unknown): value is number {

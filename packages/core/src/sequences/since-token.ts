@@ -14,7 +14,7 @@
  */
 import { crc32 } from 'node:zlib'
 import type { HashRange } from '../contracts/shard-replica.ts'
-import { ByteReader, VARINT_BYTES_MAX, varintLength, writeVarint } from '../encoding/varint.ts'
+import { ByteReader, varintBytesMax, varintLength, writeVarint } from '../encoding/varint.ts'
 import { compareRanges } from '../sharding/hash-ring.ts'
 import { parseIsoTime } from '../time/utc-time.ts'
 
@@ -40,16 +40,16 @@ export type Since =
   | { readonly kind: 'malformed'; readonly reason: string }
 
 /** Longest token that is looked at, in characters. */
-export const SINCE_TOKEN_LENGTH_MAX = 262_144
+export const sinceTokenLengthMax = 262_144
 /** Most parts of one token. */
-export const SINCE_PARTS_MAX = 8192
+export const sincePartsMax = 8192
 
-const VERSION = 1
-const EXPLICIT_WIDTH = 64
-const CHECKSUM_BYTES = 4
+const tokenVersion = 1
+const explicitWidth = 64
+const checksumBytes = 4
 const noBytes = Buffer.alloc(0)
 
-/** @throws RangeError with more than `SINCE_PARTS_MAX` parts */
+/** @throws RangeError with more than `sincePartsMax` parts */
 export function encodeSinceToken(parts: readonly SincePart[]): string {
   const sorted = parts.toSorted((a, b) => compareRanges(a.range, b.range))
   const vector = new SinceVector(1)
@@ -68,9 +68,8 @@ interface Segment {
 }
 
 /**
- * A token whose places change one after the other, as a feed goes on: only the changed place is encoded anew, and where it went on in one
- * replica, only its sequence.
- * Places are in ascending order of their ranges.
+ * A token whose places change one after the other, as a feed goes on: only the changed place is encoded anew, and where
+ * it went on in one replica, only its sequence. Places are in ascending order of their ranges.
  */
 export class SinceVector {
   readonly #segments: (Segment | undefined)[]
@@ -92,15 +91,17 @@ export class SinceVector {
     this.#segments = new Array<Segment | undefined>(places)
   }
 
-  /** @throws RangeError with more than `SINCE_PARTS_MAX` parts in all */
+  /** @throws RangeError with more than `sincePartsMax` parts in all */
   set(place: number, parts: readonly SincePart[]): void {
     this.#token = undefined
     const before = this.#segments[place]
     if (before !== undefined && this.#assembled && this.#moveOn(before, parts)) return
     this.#partCount += parts.length - (before?.parts.length ?? 0)
-    if (this.#partCount > SINCE_PARTS_MAX) throw new RangeError(`a since-token holds at most ${SINCE_PARTS_MAX} parts`)
+    if (this.#partCount > sincePartsMax) throw new RangeError(`a since-token holds at most ${sincePartsMax} parts`)
     this.#stale ||= before?.parts.length !== parts.length || !hasSameNodes(before.parts, parts)
-    const segment = this.#stale ? { parts, bytes: noBytes, sequenceAt: 0, sum: 0, offset: -1 } : this.#segment(parts, this.#endBefore(place))
+    const segment = this.#stale
+      ? { parts, bytes: noBytes, sequenceAt: 0, sum: 0, offset: -1 }
+      : this.#segment(parts, this.#endBefore(place))
     this.#segments[place] = segment
     this.#assembled &&= before !== undefined && !this.#stale && before.bytes.length === segment.bytes.length
     if (!this.#assembled) return
@@ -152,9 +153,11 @@ export class SinceVector {
     this.#assembled = false
     this.#nodes = [...new Set(all.map(part => part.node))].sort()
     this.#histories.clear()
-    for (const { history } of all) if (!this.#histories.has(history)) this.#histories.set(history, encodeHistory(history))
+    for (const { history } of all) {
+      if (!this.#histories.has(history)) this.#histories.set(history, encodeHistory(history))
+    }
     const head = new TokenWriter()
-    head.byte(VERSION)
+    head.byte(tokenVersion)
     head.varint(this.#nodes.length)
     for (const node of this.#nodes) {
       const name = Buffer.from(node, 'utf8')
@@ -224,7 +227,7 @@ function writeRange(out: TokenWriter, range: HashRange, expected: number): void 
   if (Number.isInteger(exponent)) {
     out.byte(exponent)
   } else {
-    out.byte(EXPLICIT_WIDTH)
+    out.byte(explicitWidth)
     out.varint(width)
   }
 }
@@ -245,7 +248,7 @@ function encodeHistory(history: string): Buffer {
  * @param text the parameter as text; a JSON string may come with its quotes
  */
 export function decodeSinceToken(text: string): Since {
-  if (text.length > SINCE_TOKEN_LENGTH_MAX) return malformed(`longer than ${SINCE_TOKEN_LENGTH_MAX} characters`)
+  if (text.length > sinceTokenLengthMax) return malformed(`longer than ${sinceTokenLengthMax} characters`)
   const bare = text.length >= 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text
   if (bare === '0') return { kind: 'start' }
   if (text === 'now') return { kind: 'now' }
@@ -267,10 +270,10 @@ function malformed(detail: string): Since {
 }
 
 function readParts(bytes: Buffer): SincePart[] {
-  const end = bytes.length - CHECKSUM_BYTES
+  const end = bytes.length - checksumBytes
   if (end < 1 || crc32(bytes.subarray(0, end)) !== bytes.readUInt32BE(end)) throw new RangeError('damaged')
   const reader = new ByteReader(bytes.subarray(0, end))
-  if (reader.byte() !== VERSION) throw new RangeError('unknown version')
+  if (reader.byte() !== tokenVersion) throw new RangeError('unknown version')
   const nodes = Array.from({ length: readCount(reader) }, () => reader.text(reader.varint(), 'utf8'))
   const parts: SincePart[] = []
   let expected = 0
@@ -289,7 +292,7 @@ function readParts(bytes: Buffer): SincePart[] {
 
 function readCount(reader: ByteReader): number {
   const count = reader.varint()
-  if (count > SINCE_PARTS_MAX) throw new RangeError('too many parts')
+  if (count > sincePartsMax) throw new RangeError('too many parts')
   return count
 }
 
@@ -297,7 +300,7 @@ function readRange(reader: ByteReader, expected: number): HashRange {
   const zigzag = reader.varint()
   const begin = expected + (zigzag % 2 === 1 ? -(zigzag + 1) / 2 : zigzag / 2)
   const exponent = reader.byte()
-  const width = exponent === EXPLICIT_WIDTH ? reader.varint() : 2 ** exponent
+  const width = exponent === explicitWidth ? reader.varint() : 2 ** exponent
   const end = begin + width - 1
   if (begin < 0 || width < 1 || end > 0xffff_ffff) throw new RangeError('range outside of the ring')
   return { begin, end }
@@ -319,7 +322,7 @@ class TokenWriter {
   }
 
   varint(value: number): void {
-    this.#reserve(VARINT_BYTES_MAX)
+    this.#reserve(varintBytesMax)
     this.#end = writeVarint(this.#out, this.#end, value)
   }
 
@@ -350,7 +353,7 @@ class TokenWriter {
 
   /** What was written, with its checksum behind it, until more is. */
   checked(): Buffer {
-    this.#reserve(CHECKSUM_BYTES)
+    this.#reserve(checksumBytes)
     const end = this.#out.writeUInt32BE(crc32(this.written()), this.#end)
     return this.#out.subarray(0, end)
   }

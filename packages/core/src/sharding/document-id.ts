@@ -10,8 +10,8 @@ export interface DocumentIdRules {
 /** Pages of rows stay small with ids of this length, and the largest requests can name one. */
 const idBytesMax = 64 * 1024
 
-export const DESIGN_PREFIX = '_design/'
-export const LOCAL_PREFIX = '_local/'
+export const designPrefix = '_design/'
+export const localPrefix = '_local/'
 
 /**
  * Checks an id that a client names (in a URL or a member) and returns it.
@@ -22,15 +22,17 @@ export function checkDocumentId(id: unknown, rules: DocumentIdRules): string {
   if (typeof id !== 'string') throw new ApiError('illegal_docid', 'Document id must be a string')
   if (id === '') throw new ApiError('illegal_docid', 'Document id must not be empty')
   if (!id.isWellFormed()) throw new ApiError('illegal_docid', 'Document id must be valid UTF-8')
-  if (Buffer.byteLength(id) > Math.min(rules.maxLength ?? idBytesMax, idBytesMax)) throw new ApiError('illegal_docid', 'Document id is too long')
+  if (Buffer.byteLength(id) > Math.min(rules.maxLength ?? idBytesMax, idBytesMax)) {
+    throw new ApiError('illegal_docid', 'Document id is too long')
+  }
   if (id.startsWith('_')) checkReservedId(id)
   else if (rules.partitioned) checkPartitionedId(id)
   return id
 }
 
 function checkReservedId(id: string): void {
-  if (id === DESIGN_PREFIX || id === LOCAL_PREFIX) throw new ApiError('illegal_docid', `Illegal document id \`${id}\``)
-  if (!id.startsWith(DESIGN_PREFIX) && !id.startsWith(LOCAL_PREFIX)) {
+  if (id === designPrefix || id === localPrefix) throw new ApiError('illegal_docid', `Illegal document id \`${id}\``)
+  if (!id.startsWith(designPrefix) && !id.startsWith(localPrefix)) {
     throw new ApiError('illegal_docid', 'Only reserved document ids may start with underscore.')
   }
 }
@@ -55,9 +57,9 @@ export function checkPartition(partition: string): void {
 }
 
 export function isDesignId(id: string): boolean {
-  return id.startsWith(DESIGN_PREFIX)
+  return id.startsWith(designPrefix)
 }
 
 export function isLocalId(id: string): boolean {
-  return id.startsWith(LOCAL_PREFIX)
+  return id.startsWith(localPrefix)
 }

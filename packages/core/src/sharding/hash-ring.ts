@@ -3,11 +3,11 @@ import { crc32 } from 'node:zlib'
 import type { HashRange } from '../contracts/shard-replica.ts'
 
 /** Size of the hash space. */
-const RING_SIZE = 0x1_0000_0000
-const HASH_MAX = 0xffff_ffff
+const ringSize = 0x1_0000_0000
+const hashMax = 0xffff_ffff
 
 /** Most shards of one database. */
-export const SHARD_COUNT_MAX = 1024
+export const shardCountMax = 1024
 
 /**
  * CRC-32 of the id's UTF-8 bytes; in a partitioned database of the partition, so that a partition lives in one
@@ -30,9 +30,13 @@ export function partitionOf(id: string): string | null {
 
 /** Splits the ring into `count` ranges; the last one takes the remainder. */
 export function shardRanges(count: number): HashRange[] {
-  if (!Number.isInteger(count) || count < 1 || count > SHARD_COUNT_MAX) throw new RangeError(`shard count ${count} is not within 1 and ${SHARD_COUNT_MAX}`)
-  const step = Math.floor(RING_SIZE / count)
-  return Array.from({ length: count }, (_, i) => ({ begin: i * step, end: i === count - 1 ? HASH_MAX : (i + 1) * step - 1 }))
+  if (!Number.isInteger(count) || count < 1 || count > shardCountMax) {
+    throw new RangeError(`shard count ${count} is not within 1 and ${shardCountMax}`)
+  }
+  const step = Math.floor(ringSize / count)
+  return Array.from(
+    { length: count }, (_, i) => ({ begin: i * step, end: i === count - 1 ? hashMax : (i + 1) * step - 1 }),
+  )
 }
 
 export function rangeContains(range: HashRange, hash: number): boolean {

@@ -1,29 +1,39 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { ApiError, JSON_DEPTH_MAX, parseBulkDocuments, parseDocument, parseJson, parseJsonObject } from '../../src/index.ts'
+import {
+  ApiError, jsonDepthMax, parseBulkDocuments, parseDocument, parseJson, parseJsonObject,
+} from '../../src/index.ts'
 
 function body(text: string): string {
   return parseDocument(text).body.toString()
 }
 
 function refused(text: string | Uint8Array, error: string, reason: string): void {
-  expect(() => parseDocument(text), String(text).slice(0, 60)).to.throw(ApiError).that.includes({ status: 400, error, reason })
+  expect(() => parseDocument(text), String(text).slice(0, 60)).to.throw(ApiError).that.includes({
+    status: 400, error, reason,
+  })
 }
 
 describe('reading a document', () => {
   it('parts the special members from the body, wherever they stand', () => {
     const document = parseDocument('{"a":1,"_rev":"2-b","x":{"_inner":true},"_id":"doc","_deleted":true,"z":[]}')
-    expect(document).to.deep.include({ id: 'doc', revision: '2-b', path: { start: 2, ids: ['b'] }, deleted: true, attachments: null })
+    expect(document).to.deep.include({
+      id: 'doc', revision: '2-b', path: { start: 2, ids: ['b'] }, deleted: true, attachments: null,
+    })
     expect(document.body.toString()).to.equal('{"a":1,"x":{"_inner":true},"z":[]}')
   })
 
   it('knows nothing of what is absent', () => {
-    expect(parseDocument('{}')).to.deep.include({ id: null, revision: null, path: null, deleted: false, attachments: null })
+    expect(parseDocument('{}')).to.deep.include({
+      id: null, revision: null, path: null, deleted: false, attachments: null,
+    })
     expect(body(' { } ')).to.equal('{}')
   })
 
   it('takes the history from _revisions before _rev', () => {
-    const document = parseDocument('{"_rev":"9-z","_revisions":{"start":3,"ids":["c","967A00DFF5E02ADD41819138ABB3284D","a"]}}')
+    const document = parseDocument(
+      '{"_rev":"9-z","_revisions":{"start":3,"ids":["c","967A00DFF5E02ADD41819138ABB3284D","a"]}}',
+    )
     expect(document.revision).to.equal('3-c')
     expect(document.path).to.deep.equal({ start: 3, ids: ['c', '967a00dff5e02add41819138abb3284d', 'a'] })
     expect(parseDocument('{"_rev":"9-z","_revisions":{"start":0,"ids":[]}}').revision).to.equal('9-z')
@@ -35,12 +45,16 @@ describe('reading a document', () => {
   })
 
   it('hands attachments over apart', () => {
-    expect(parseDocument('{"_attachments":{"a.txt":{"data":"aGk="}},"n":1.0}')).to.deep.include({ attachments: { 'a.txt': { data: 'aGk=' } }, body: Buffer.from('{"n":1.0}') })
+    expect(parseDocument('{"_attachments":{"a.txt":{"data":"aGk="}},"n":1.0}')).to.deep.include({
+      attachments: { 'a.txt': { data: 'aGk=' } }, body: Buffer.from('{"n":1.0}'),
+    })
     expect(parseDocument('{"_attachments":{}}').attachments).to.equal(null)
   })
 
   it('refuses special members that it does not know or understand', () => {
-    for (const name of ['_color', '_Id', '_', '_zing', '__proto__']) refused(`{"fine":1,"${name}":null}`, 'doc_validation', `Bad special document member: ${name}`)
+    for (const name of ['_color', '_Id', '_', '_zing', '__proto__']) {
+      refused(`{"fine":1,"${name}":null}`, 'doc_validation', `Bad special document member: ${name}`)
+    }
     refused('{"_deleted":"yes"}', 'doc_validation', 'Bad special document member: _deleted')
     refused('{"_deleted":null}', 'doc_validation', 'Bad special document member: _deleted')
     refused('{"_attachments":[]}', 'doc_validation', 'Bad special document member: _attachments')
@@ -50,28 +64,41 @@ describe('reading a document', () => {
     refused('{"_revisions":{"start":3}}', 'doc_validation', "_revisions.ids isn't a array.")
     refused('{"_revisions":{"start":3,"ids":["a",5]}}', 'doc_validation', "RevId isn't a string")
     refused(`{"_revisions":{"start":3,"ids":["${'a'.repeat(1025)}"]}}`, 'bad_request', 'Invalid rev format')
-    refused('{"_revisions":{"start":1,"ids":["c","b","a"]}}', 'doc_validation', '_revisions.ids has 3 entries, more than generations up to _revisions.start 1')
-    for (const revision of ['5', 'null', '"x-abc"', '"7"', '""']) refused(`{"_rev":${revision}}`, 'bad_request', 'Invalid rev format')
+    refused(
+      '{"_revisions":{"start":1,"ids":["c","b","a"]}}', 'doc_validation',
+      '_revisions.ids has 3 entries, more than generations up to _revisions.start 1',
+    )
+    for (const revision of ['5', 'null', '"x-abc"', '"7"', '""']) {
+      refused(`{"_rev":${revision}}`, 'bad_request', 'Invalid rev format')
+    }
     for (const id of ['5', 'null', '[]']) refused(`{"_id":${id}}`, 'illegal_docid', 'Document id must be a string')
   })
 
   it('refuses what is not a JSON object', () => {
-    for (const text of ['42', 'null', '"text"', '[]', 'true']) refused(text, 'bad_request', 'Document must be a JSON object')
-    for (const text of ['', ' ', '{"a":', "{'a':1}", '{"a":1} {"b":2}', '{"a":01}', '{"a":1,}', '\ufeff{}', '{"a":"\n"}']) refused(text, 'bad_request', 'invalid UTF-8 JSON')
+    for (const text of ['42', 'null', '"text"', '[]', 'true']) {
+      refused(text, 'bad_request', 'Document must be a JSON object')
+    }
+    for (const text of ['', ' ', '{"a":', "{'a':1}", '{"a":1} {"b":2}', '{"a":01}', '{"a":1,}', '\ufeff{}', '{"a":"\n"}']) {
+      refused(text, 'bad_request', 'invalid UTF-8 JSON')
+    }
     refused(Uint8Array.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'bad_request', 'invalid UTF-8 JSON')
-    refused(Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from('"}')]), 'bad_request', 'invalid UTF-8 JSON')
+    refused(
+      Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from('"}')]), 'bad_request',
+      'invalid UTF-8 JSON',
+    )
     refused('{"a":1e400}', 'bad_request', 'invalid UTF-8 JSON')
   })
 
   it('refuses bottomless nesting instead of running out of stack', () => {
-    const reason = `JSON is nested deeper than ${JSON_DEPTH_MAX} levels`
+    const reason = `JSON is nested deeper than ${jsonDepthMax} levels`
     refused('['.repeat(100_000), 'bad_request', 'invalid UTF-8 JSON')
     refused(`${'['.repeat(100_000)}${']'.repeat(100_000)}`, 'bad_request', 'Document must be a JSON object')
-    expect(() => parseBulkDocuments(`{"docs":[{"a": ${'['.repeat(100_000)}${']'.repeat(100_000)}}]}`)).to.throw(ApiError, reason)
+    expect(() =>
+      parseBulkDocuments(`{"docs":[{"a": ${'['.repeat(100_000)}${']'.repeat(100_000)}}]}`)).to.throw(ApiError, reason)
     expect(() => parseJson(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)).to.throw(ApiError, reason)
     refused(`{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'bad_request', reason)
-    refused(`${'{"a":'.repeat(JSON_DEPTH_MAX + 1)}1${'}'.repeat(JSON_DEPTH_MAX + 1)}`, 'bad_request', reason)
-    const deepest = `{"a":${'['.repeat(JSON_DEPTH_MAX - 1)}1.0${']'.repeat(JSON_DEPTH_MAX - 1)}}`
+    refused(`${'{"a":'.repeat(jsonDepthMax + 1)}1${'}'.repeat(jsonDepthMax + 1)}`, 'bad_request', reason)
+    const deepest = `{"a":${'['.repeat(jsonDepthMax - 1)}1.0${']'.repeat(jsonDepthMax - 1)}}`
     expect(body(deepest)).to.equal(deepest)
     const quoted = JSON.stringify({ a: '['.repeat(5000), b: '\\"{'.repeat(5000) })
     expect(body(quoted)).to.equal(quoted)
@@ -90,7 +117,9 @@ describe('a document body', () => {
   it('keeps members in their place, also when named like numbers', () => {
     expect(body('{"b":1,"1":2,"0":{"9":1,"a":2,"3":4}}')).to.equal('{"b":1,"1":2,"0":{"9":1,"a":2,"3":4}}')
     expect(body('{"b":1,"\\u0031":2}')).to.equal('{"b":1,"1":2}')
-    expect(body('{"in":{"__proto__":{"a":1}},"constructor":1,"toString":2}')).to.equal('{"in":{"__proto__":{"a":1}},"constructor":1,"toString":2}')
+    expect(body('{"in":{"__proto__":{"a":1}},"constructor":1,"toString":2}')).to.equal(
+      '{"in":{"__proto__":{"a":1}},"constructor":1,"toString":2}',
+    )
   })
 
   it('keeps the last one of repeated members, where it stands', () => {
@@ -100,8 +129,12 @@ describe('a document body', () => {
   })
 
   it('has no white space and no needless escapes', () => {
-    expect(body('{ "a" : [ 1 ,\t2 ] ,\r\n "esc\\u0020" : "\\u00e9\\/\\ud83d\\ude00\\n" }')).to.equal('{"a":[1,2],"esc ":"é/😀\\n"}')
-    expect(body('{ "a" : [ 1.0 ,\t2 ] ,\r\n "esc\\u0020" : "\\u00e9\\/\\ud83d\\ude00\\n" , "o" : { } }')).to.equal('{"a":[1.0,2],"esc ":"é/😀\\n","o":{}}')
+    expect(body('{ "a" : [ 1 ,\t2 ] ,\r\n "esc\\u0020" : "\\u00e9\\/\\ud83d\\ude00\\n" }')).to.equal(
+      '{"a":[1,2],"esc ":"é/😀\\n"}',
+    )
+    expect(body('{ "a" : [ 1.0 ,\t2 ] ,\r\n "esc\\u0020" : "\\u00e9\\/\\ud83d\\ude00\\n" , "o" : { } }')).to.equal(
+      '{"a":[1.0,2],"esc ":"é/😀\\n","o":{}}',
+    )
   })
 
   it('writes long strings in canonical form too, wherever an escape stands in them', () => {
@@ -131,7 +164,10 @@ describe('a document body', () => {
   })
 
   it('is the rest of the text where special members are cut out, at whatever place', () => {
-    const member = fc.constantFrom('"a":1', '"b":{"_rev":2,"_x":[]}', '"c":"\\"_id\\":,"', '"1":1.0', '"_id":"x"', '"_rev":"1-a"', '"_conflicts":[{"_x":1}]', '"_replication_id":""')
+    const member = fc.constantFrom(
+      '"a":1', '"b":{"_rev":2,"_x":[]}', '"c":"\\"_id\\":,"', '"1":1.0', '"_id":"x"', '"_rev":"1-a"',
+      '"_conflicts":[{"_x":1}]', '"_replication_id":""',
+    )
     fc.assert(fc.property(fc.uniqueArray(member), fc.constantFrom('', ' ', '\r\n'), (members, space) => {
       const kept = members.filter(text => !/^"_(id|rev|conflicts)"/.test(text))
       expect(body(`{${space}${members.join(`,${space}`)}${space}}`)).to.equal(`{${kept.join()}}`)
@@ -139,12 +175,17 @@ describe('a document body', () => {
   })
 
   it('keeps every number token, whatever its shape and neighbours', () => {
-    const digits = fc.array(fc.nat(9), { minLength: 1, maxLength: 22 }).map(list => list.join('').replace(/^0+(?=\d)/, ''))
-    const number = fc.tuple(fc.boolean(), digits, fc.option(digits), fc.option(fc.tuple(fc.constantFrom('e', 'E', 'e+', 'E-'), fc.nat(20))))
+    const digits = fc.array(fc.nat(9), { minLength: 1, maxLength: 22 })
+      .map(list => list.join('').replace(/^0+(?=\d)/, ''))
+    const number = fc.tuple(fc.boolean(), digits, fc.option(digits), fc.option(
+      fc.tuple(fc.constantFrom('e', 'E', 'e+', 'E-'), fc.nat(20)),
+    ))
       .map(([negative, whole, fraction, exponent]) => `${negative ? '-' : ''}${whole}${fraction === null ? '' : `.${fraction}`}${exponent === null ? '' : exponent.join('')}`)
     fc.assert(fc.property(fc.array(number, { minLength: 1, maxLength: 6 }), fc.constantFrom('', ' ', '\n'), (numbers, space) => {
       const kept = numbers.map(token => token === '-0' ? '0' : token)
-      expect(body(`{"n":[${numbers.join(`,${space}`)}],"m":${numbers[0]}${space}}`)).to.equal(`{"n":[${kept.join()}],"m":${kept[0]}}`)
+      expect(body(`{"n":[${numbers.join(`,${space}`)}],"m":${numbers[0]}${space}}`)).to.equal(
+        `{"n":[${kept.join()}],"m":${kept[0]}}`,
+      )
     }), { numRuns: 1000 })
   })
 })
@@ -155,13 +196,17 @@ describe('reading the body of _bulk_docs', () => {
     expect(bulk.newEdits).to.equal(false)
     expect(bulk.members.w).to.equal(2)
     expect(bulk.documents.map(document => document.id)).to.deep.equal(['a', 'b', null, null])
-    expect(bulk.documents.map(document => document.body.toString())).to.deep.equal(['{"v":1}', '{"v":1.0,"2":0}', '{"v":"1.0 , ["}', '{"v":{"docs":[1.0]}}'])
+    expect(bulk.documents.map(document => document.body.toString())).to.deep.equal([
+      '{"v":1}', '{"v":1.0,"2":0}', '{"v":"1.0 , ["}', '{"v":{"docs":[1.0]}}',
+    ])
   })
 
   it('takes the last of repeated docs', () => {
-    expect(parseBulkDocuments('{"docs":[{"v":1.0}],"docs":[{"v":2.0}]}').documents.map(document => document.body.toString())).to.deep.equal(['{"v":2.0}'])
+    expect(parseBulkDocuments('{"docs":[{"v":1.0}],"docs":[{"v":2.0}]}').documents.map(document =>
+      document.body.toString())).to.deep.equal(['{"v":2.0}'])
     for (const first of ['1', '[1]', '[{"v":1.0,"w":[]}]', '{}']) {
-      expect(parseBulkDocuments(`{"docs":${first},"d\\u006fcs":[{"v":2.0}]}`).documents.map(document => document.body.toString()), first).to.deep.equal(['{"v":2.0}'])
+      expect(parseBulkDocuments(`{"docs":${first},"d\\u006fcs":[{"v":2.0}]}`).documents.map(document =>
+        document.body.toString()), first).to.deep.equal(['{"v":2.0}'])
     }
     expect(parseBulkDocuments('{"docs":[]}')).to.deep.include({ documents: [], newEdits: true })
   })
@@ -179,14 +224,25 @@ describe('reading the body of _bulk_docs', () => {
       ['{"docs":[{"_id":"a"}', 'invalid UTF-8 JSON'],
       ['', 'invalid UTF-8 JSON'],
     ]
-    for (const [text, reason] of cases) expect(() => parseBulkDocuments(text), text).to.throw(ApiError).that.includes({ status: 400, error: 'bad_request', reason })
-    expect(() => parseBulkDocuments('{"docs":[{"_id":"fine"},{"_what":1}]}')).to.throw(ApiError, 'Bad special document member: _what')
+    for (const [text, reason] of cases) {
+      expect(() => parseBulkDocuments(text), text).to.throw(ApiError).that.includes({
+        status: 400, error: 'bad_request', reason,
+      })
+    }
+    expect(() => parseBulkDocuments('{"docs":[{"_id":"fine"},{"_what":1}]}')).to.throw(
+      ApiError, 'Bad special document member: _what',
+    )
   })
 
   it('reads documents like one at a time', () => {
-    const text = fc.constantFrom('{"a":1}', '{"a":1.0}', '{"_id":"x","b":{"1":2,"a":[]}}', '{"s":"\\"docs\\":[1.0]\\\\"}', '{ "n" : 12345678901234567890 }', '{}')
+    const text = fc.constantFrom(
+      '{"a":1}', '{"a":1.0}', '{"_id":"x","b":{"1":2,"a":[]}}', '{"s":"\\"docs\\":[1.0]\\\\"}',
+      '{ "n" : 12345678901234567890 }', '{}',
+    )
     fc.assert(fc.property(fc.array(text), fc.constantFrom('', ' ', '\n\t'), (texts, space) => {
-      const bulk = parseBulkDocuments(`{${space}"docs"${space}:${space}[${space}${texts.join(`${space},${space}`)}${space}]${space}}`)
+      const bulk = parseBulkDocuments(
+        `{${space}"docs"${space}:${space}[${space}${texts.join(`${space},${space}`)}${space}]${space}}`,
+      )
       expect(bulk.documents).to.deep.equal(texts.map(parseDocument))
     }))
   })
@@ -205,7 +261,9 @@ describe('a body of _bulk_docs that is no JSON', () => {
 
   it('is refused when a byte is replaced, removed or put in, exactly where JSON.parse refuses it', () => {
     const place = fc.nat(sound.length - 1)
-    const put = fc.constantFrom(...'{}[],:"\\', '', ' ', '\u0001', '.5', '-', 'docs', ',,', '"docs"', '"docs":[{"a":1}],')
+    const put = fc.constantFrom(
+      ...'{}[],:"\\', '', ' ', '\u0001', '.5', '-', 'docs', ',,', '"docs"', '"docs":[{"a":1}],',
+    )
     fc.assert(fc.property(place, put, fc.boolean(), (at, text, replaces) => {
       const bulk = sound.slice(0, at) + text + sound.slice(replaces ? at + 1 : at)
       const value = parsed(bulk)
@@ -213,7 +271,9 @@ describe('a body of _bulk_docs that is no JSON', () => {
       const docs = (value as { docs?: object[] } | undefined)?.docs
       if (value === undefined) expect(found, bulk).to.equal('invalid UTF-8 JSON')
       else if (docs === undefined) expect(found, bulk).to.be.a('string')
-      else expect(found, bulk).to.deep.equal(outcome(() => docs.map(document => parseDocument(JSON.stringify(document)))))
+      else expect(found, bulk).to.deep.equal(
+        outcome(() => docs.map(document => parseDocument(JSON.stringify(document)))),
+      )
     }), { numRuns: 3000 })
   })
 

@@ -1,6 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { ApiError, checkStructure, JSON_DEPTH_MAX, parseDocument, parseDocumentInSlices, parseJson, parseJsonInSlices, readBulkDocuments, readValue, SMALL_JSON_BYTES, type ParsedDocument } from '../../src/index.ts'
+import {
+  ApiError, checkStructure, jsonDepthMax, parseDocument, parseDocumentInSlices, parseJson, parseJsonInSlices,
+  readBulkDocuments, readValue, smallJsonBytes, type ParsedDocument,
+} from '../../src/index.ts'
 import { checkJson } from '../../src/json/json-check.ts'
 
 interface Run<Result> { readonly result: Result; readonly slices: number }
@@ -17,7 +20,7 @@ function readLarge(text: string): ParsedDocument {
 }
 
 /** White space that makes a document large and is no part of it. */
-const padding = ' '.repeat(SMALL_JSON_BYTES)
+const padding = ' '.repeat(smallJsonBytes)
 
 /** As `parseJson` sees it: what is no JSON is undefined. */
 function parsed(text: string): unknown {
@@ -31,7 +34,10 @@ function parsed(text: string): unknown {
 describe('large JSON', () => {
   it('is checked exactly as JSON.parse does, without lone surrogates', () => {
     const sound = '{"a":[1,-2.5e+3,0,true,false,null,"\\u00e9\\n\\"\\ud83d\\ude00x"],"b":{"c":[],"d":{}},"é":""}'
-    const put = fc.constantFrom(...'{}[],:"\\+-.0eEu', '', ' ', '\t', '\u0001', '01', '1.', '.5', '-', '1e', '\\x', '\\u12', '\\ud800', '\\udc00', 'nul', 'null', '\u00a0', ',,')
+    const put = fc.constantFrom(
+      ...'{}[],:"\\+-.0eEu', '', ' ', '\t', '\u0001', '01', '1.', '.5', '-', '1e', '\\x', '\\u12', '\\ud800', '\\udc00',
+      'nul', 'null', '\u00a0', ',,',
+    )
     fc.assert(fc.property(fc.nat(sound.length - 1), put, fc.boolean(), (at, text, replaces) => {
       const input = sound.slice(0, at) + text + sound.slice(replaces ? at + 1 : at)
       const bytes = Buffer.from(input)
@@ -55,7 +61,9 @@ describe('large JSON', () => {
     }))
     const odd = '{"b":[1.50,-0,1e2,12345678901234567890,[],{}],"2":"\\u00e9","b":{"__proto__":{"x":1}},"c":null}'
     expect(JSON.stringify(run(parseJsonInSlices(Buffer.from(odd))).result)).to.equal(JSON.stringify(JSON.parse(odd)))
-    expect(JSON.stringify(run(readValue(Buffer.from('[1.50,12345678901234567890]'), 0, true)).result.value)).to.equal('[1.50,12345678901234567890]')
+    expect(JSON.stringify(run(readValue(Buffer.from('[1.50,12345678901234567890]'), 0, true)).result.value)).to.equal(
+      '[1.50,12345678901234567890]',
+    )
     expect(run(parseJsonInSlices(Buffer.from(' "x" '))).result).to.equal('x')
     expect(() => run(parseJsonInSlices(Buffer.from('{} x')))).to.throw(ApiError, 'invalid UTF-8 JSON')
     expect(run(parseJsonInSlices(Buffer.from(`[${'{},'.repeat(100_000)}0]`))).slices).to.be.greaterThan(3)
@@ -84,26 +92,27 @@ describe('large JSON', () => {
     for (const each of unit) {
       const text = `{"a":[${each.repeat(Math.ceil(300_000 / each.length))}0]}`
       const { result, slices } = run(parseDocumentInSlices(Buffer.from(text)))
-      expect(slices, each).to.be.greaterThan(text.length / (2 * SMALL_JSON_BYTES))
+      expect(slices, each).to.be.greaterThan(text.length / (2 * smallJsonBytes))
       expect(result.body.equals(Buffer.from(text.replaceAll(' ', '').replaceAll('\\/', '/'))), each).to.equal(true)
     }
   })
 
   it('is refused for its depth before anything is parsed', () => {
     const opened = `{"a":${'['.repeat(8_000_000)}`
-    const reason = `nested deeper than ${JSON_DEPTH_MAX} levels`
+    const reason = `nested deeper than ${jsonDepthMax} levels`
     for (const text of [opened, opened.replaceAll('[', '[ ')]) {
       expect(() => readLarge(text)).to.throw(ApiError, reason)
       expect(() => run(readBulkDocuments(`{"docs":[${text}`))).to.throw(ApiError, reason)
     }
-    expect(() => run(checkStructure(Buffer.from('['.repeat(1001)), { valuesMax: 1e6, setting: '' }))).to.throw(ApiError, reason)
+    expect(() =>
+      run(checkStructure(Buffer.from('['.repeat(1001)), { valuesMax: 1e6, setting: '' }))).to.throw(ApiError, reason)
   })
 
   it('keeps the last of repeated members at any size, as JSON.parse does', () => {
     const repeats = `{"_id":"x","a":{"b":[{"c":1.0,"c":2.0},{"\\u0063":1,"d":0,"c":3}],"b2":0},"_id":"y","a":{"b":[{"c":1,"d":{"e":1,"e":2.50},"c":3}]},"z":1}`
-    for (const text of [repeats, repeats + padding, repeats.replace('{', `{ "text":"${'x'.repeat(SMALL_JSON_BYTES)}",`)]) {
+    for (const text of [repeats, repeats + padding, repeats.replace('{', `{ "text":"${'x'.repeat(smallJsonBytes)}",`)]) {
       const { id, body } = readLarge(text)
-      const filler = text.includes('xx') ? `"text":"${'x'.repeat(SMALL_JSON_BYTES)}",` : ''
+      const filler = text.includes('xx') ? `"text":"${'x'.repeat(smallJsonBytes)}",` : ''
       expect(id).to.equal('y')
       expect(body.toString()).to.equal(`{${filler}"a":{"b":[{"d":{"e":2.50},"c":3}]},"z":1}`)
     }
@@ -113,9 +122,14 @@ describe('large JSON', () => {
 
   it('has the members that JSON.parse gives where names are repeated at all depths', () => {
     const { object } = fc.letrec<{ object: string; value: string }>(tie => ({
-      object: fc.array(fc.tuple(fc.constantFrom('"a"', '"\\u0061"', '"b"', '"1"', '"__proto__"'), tie('value')), { maxLength: 5 })
+      object: fc.array(fc.tuple(fc.constantFrom('"a"', '"\\u0061"', '"b"', '"1"', '"__proto__"'), tie('value')), {
+        maxLength: 5,
+      })
         .map(members => `{${members.map(([name, value]) => `${name}: ${value}`).join(' , ')}}`),
-      value: fc.oneof({ depthSize: 'small' }, fc.constantFrom('1', '"a:{"', '[ ]', 'null'), tie('object'), fc.array(tie('value'), { maxLength: 3 }).map(items => `[${items.join()}]`)),
+      value: fc.oneof(
+        { depthSize: 'small' }, fc.constantFrom('1', '"a:{"', '[ ]', 'null'), tie('object'),
+        fc.array(tie('value'), { maxLength: 3 }).map(items => `[${items.join()}]`),
+      ),
     }))
     fc.assert(fc.property(object, inner => {
       const text = `{"in":${inner}}`
@@ -140,36 +154,45 @@ describe('large JSON', () => {
     const nested = `${'{"a":0,"a":'.repeat(900)}0${',"a":1}'.repeat(900)}`
     for (const text of [`{${'"a":0,'.repeat(200_000)}"a":1}`, `{"b":[${`${nested},`.repeat(20)}{"a":0}]}`]) {
       const { result, slices } = run(parseDocumentInSlices(Buffer.from(text)))
-      expect(slices).to.be.greaterThan(text.length / SMALL_JSON_BYTES)
+      expect(slices).to.be.greaterThan(text.length / smallJsonBytes)
       expect(result.body.equals(Buffer.from(JSON.stringify(JSON.parse(text))))).to.equal(true)
     }
   })
 
   it('is refused when what surrounds it is no white space of JSON', () => {
     for (const text of [`{}${padding}\u0001`, `\u0001{}${padding}`, `{}${padding}\v`]) {
-      expect(() => readLarge(text), JSON.stringify(text.trim())).to.throw(ApiError).with.property('error', 'bad_request')
+      expect(() =>
+        readLarge(text), JSON.stringify(text.trim())).to.throw(ApiError).with.property('error', 'bad_request')
     }
   })
 
   it('holds as many values as its limit, counted outside of strings', () => {
-    const count = (text: string): number => run(checkStructure(Buffer.from(text), { valuesMax: 7, setting: 'a/limit' })).result
+    const count = (text: string): number =>
+      run(checkStructure(Buffer.from(text), { valuesMax: 7, setting: 'a/limit' })).result
     expect(count('{"a,:[{":["\\",",2,3]}')).to.equal(6)
-    expect(() => count('{"a":[1,2,3,4,5]}')).to.throw(ApiError, 'more than 7 values and names of members, which is a/limit').with.property('status', 413)
+    expect(() =>
+      count('{"a":[1,2,3,4,5]}')).to.throw(ApiError, 'more than 7 values and names of members, which is a/limit').with.property('status', 413)
   })
 })
 
 describe('reading _bulk_docs in slices', () => {
   it('refuses more documents than its limit before it has read them all', () => {
-    const reading = readBulkDocuments(`{"docs":[${'{},'.repeat(1_000_000)}{}]}`, { documentsMax: 10, setting: 'a/limit' })
+    const reading = readBulkDocuments(`{"docs":[${'{},'.repeat(1_000_000)}{}]}`, {
+      documentsMax: 10, setting: 'a/limit',
+    })
     let slices = 0
-    expect(() => { while (reading.next().done !== true) slices++ }).to.throw(ApiError, 'more than 10 documents, which is a/limit').with.property('status', 413)
+    expect(() => {
+      while (reading.next().done !== true) slices++
+    }).to.throw(ApiError, 'more than 10 documents, which is a/limit').with.property('status', 413)
     expect(slices).to.equal(10)
   })
 
   it('reads documents one by one, whatever escapes and names they hold', () => {
-    const documents = ['{"docs":"\\u00e9"}', '{"a":{"docs":[1]}}', `{"large":"${'x'.repeat(SMALL_JSON_BYTES)}"}`]
+    const documents = ['{"docs":"\\u00e9"}', '{"a":{"docs":[1]}}', `{"large":"${'x'.repeat(smallJsonBytes)}"}`]
     const { result, slices } = run(readBulkDocuments(`{"w":2,"do\\u0063s":[${documents.join()}]}`))
-    expect(result.documents.map(({ body }) => body.toString())).to.deep.equal(['{"docs":"é"}', documents[1], documents[2]])
+    expect(result.documents.map(({ body }) => body.toString())).to.deep.equal([
+      '{"docs":"é"}', documents[1], documents[2],
+    ])
     expect(result.members).to.deep.equal({ w: 2 })
     expect(slices).to.be.greaterThan(3)
   })

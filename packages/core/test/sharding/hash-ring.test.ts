@@ -1,6 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { documentHash, findRange, formatRange, parseRange, partitionHash, partitionOf, rangeContains, SHARD_COUNT_MAX, shardRanges } from '../../src/index.ts'
+import {
+  documentHash, findRange, formatRange, parseRange, partitionHash, partitionOf, rangeContains, shardCountMax,
+  shardRanges,
+} from '../../src/index.ts'
 
 describe('hash ring', () => {
   it('hashes ids by CRC-32 of their UTF-8', () => {
@@ -20,12 +23,14 @@ describe('hash ring', () => {
   it('divides the ring, the last range taking the rest', () => {
     expect(shardRanges(1).map(formatRange)).to.deep.equal(['00000000-ffffffff'])
     expect(shardRanges(2).map(formatRange)).to.deep.equal(['00000000-7fffffff', '80000000-ffffffff'])
-    expect(shardRanges(3).map(formatRange)).to.deep.equal(['00000000-55555554', '55555555-aaaaaaa9', 'aaaaaaaa-ffffffff'])
-    for (const count of [0, -1, 1.5, SHARD_COUNT_MAX + 1]) expect(() => shardRanges(count)).to.throw(RangeError)
+    expect(shardRanges(3).map(formatRange)).to.deep.equal([
+      '00000000-55555554', '55555555-aaaaaaa9', 'aaaaaaaa-ffffffff',
+    ])
+    for (const count of [0, -1, 1.5, shardCountMax + 1]) expect(() => shardRanges(count)).to.throw(RangeError)
   })
 
   it('has exactly one range for every hash', () => {
-    fc.assert(fc.property(fc.integer({ min: 1, max: SHARD_COUNT_MAX }), fc.nat(0xffffffff), (count, hash) => {
+    fc.assert(fc.property(fc.integer({ min: 1, max: shardCountMax }), fc.nat(0xffffffff), (count, hash) => {
       const ranges = shardRanges(count)
       expect(findRange(ranges, hash)).to.equal(ranges.findIndex(range => rangeContains(range, hash)))
       expect(ranges.filter(range => rangeContains(range, hash))).to.have.length(1)
@@ -35,6 +40,8 @@ describe('hash ring', () => {
 
   it('reads ranges back', () => {
     for (const range of shardRanges(7)) expect(parseRange(formatRange(range))).to.deep.equal(range)
-    for (const text of ['', '00000000', '80000000-7fffffff', '0-1', '00000000-7FFFFFFF', ' 00000000-7fffffff']) expect(() => parseRange(text), text).to.throw(RangeError)
+    for (const text of ['', '00000000', '80000000-7fffffff', '0-1', '00000000-7FFFFFFF', ' 00000000-7fffffff']) {
+      expect(() => parseRange(text), text).to.throw(RangeError)
+    }
   })
 })

@@ -1,7 +1,8 @@
 /** Which rows of a changes feed a client wants (docs/reference/changes.md#filters). */
 import { attachmentsMember } from '../attachments/attachment-view.ts'
 import {
-  ApiError, isJsonObject, matchesSelector, parseFieldPaths, parseJson, parseSelector, readValue, SelectorError, SMALL_JSON_BYTES,
+  ApiError, isJsonObject, matchesSelector, parseFieldPaths, parseJson, parseSelector, readValue, SelectorError,
+  smallJsonBytes,
   type ChangeRow, type FieldPath, type JsonObject, type Leaf,
 } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
@@ -21,7 +22,9 @@ export interface ChangesFilter {
  * The filter that the request names, or null.
  * @throws ApiError when it names none that exists or its arguments cannot be read
  */
-export async function changesFilter(request: RequestContext, body: JsonObject | null, services: Services): Promise<ChangesFilter | null> {
+export async function changesFilter(
+  request: RequestContext, body: JsonObject | null, services: Services,
+): Promise<ChangesFilter | null> {
   const name = request.query.get('filter')
   if (name === undefined || name === '') return null
   switch (name) {
@@ -31,7 +34,8 @@ export async function changesFilter(request: RequestContext, body: JsonObject | 
     }
     case '_design': return byId(id => id.startsWith('_design/'))
     case '_selector': return bySelector(body, request, services)
-    case '_view': return refuseFunction('view', await designFunction(request.query.get('view'), 'view', request, services))
+    case '_view':
+      return refuseFunction('view', await designFunction(request.query.get('view'), 'view', request, services))
     default:
       if (name.startsWith('_')) throw new ApiError('bad_request', 'unknown builtin filter name')
       return refuseFunction('filter', await designFunction(name, 'filter', request, services))
@@ -60,14 +64,19 @@ function bySelector(body: JsonObject | null, request: RequestContext, services: 
     budget.beginDocument()
     return readable(() => matchesSelector(selector, document, budget))
   }
-  return { body: true, fields: fieldPaths(body['fields']), pass: (row, leaves) => passing(fits, row, leaves, request, services) }
+  return {
+    body: true, fields: fieldPaths(body['fields']),
+    pass: (row, leaves) => passing(fits, row, leaves, request, services),
+  }
 }
 
 function fieldPaths(fields: unknown): readonly FieldPath[] | null {
   if (fields === undefined) return null
   if (!Array.isArray(fields)) throw new ApiError('bad_request', 'Selector error: fields must be JSON array')
   for (const field of fields) {
-    if (typeof field !== 'string') throw new ApiError('bad_request', `Invalid JSON for field spec: ${JSON.stringify(field)}`)
+    if (typeof field !== 'string') {
+      throw new ApiError('bad_request', `Invalid JSON for field spec: ${JSON.stringify(field)}`)
+    }
   }
   return fields.length === 0 ? null : readable(() => parseFieldPaths(fields))
 }
@@ -81,13 +90,19 @@ function readable<T>(read: () => T): T {
 }
 
 /** Only the winner's content comes with the row. */
-async function passing(fits: (document: object) => boolean, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext, services: Services): Promise<readonly Leaf[]> {
+async function passing(
+  fits: (document: object) => boolean, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext,
+  services: Services,
+): Promise<readonly Leaf[]> {
   // Matching takes up to some tenths of a second, and reading a large document too.
   await services.runtime.turns.pause()
   const winner = row.leaves[0]!
-  const matches = async (leaf: Leaf, content: FilteredContent): Promise<boolean> => fits(await filteredDocument(row.id, leaf, content, services))
+  const matches = async (leaf: Leaf, content: FilteredContent): Promise<boolean> =>
+    fits(await filteredDocument(row.id, leaf, content, services))
   if (leaves.length === 1) return await matches(winner, row) ? leaves : []
-  const opened = await services.coordinator.openRevisions(request.database, row.id, { revisions: leaves.map(leaf => leaf.revision), latest: false, r: 1 }, request)
+  const opened = await services.coordinator.openRevisions(
+    request.database, row.id, { revisions: leaves.map(leaf => leaf.revision), latest: false, r: 1 }, request,
+  )
   const passed: Leaf[] = []
   for (const [index, leaf] of leaves.entries()) {
     const found = opened?.[index]
@@ -100,8 +115,12 @@ async function passing(fits: (document: object) => boolean, row: ChangeRow, leav
 type FilteredContent = Pick<ChangeRow, 'body' | 'attachments'>
 
 /** What a filter sees of a revision. */
-async function filteredDocument(id: string, { revision, deleted }: Leaf, { body, attachments }: FilteredContent, services: Services): Promise<object> {
-  const members = body === undefined ? {} : body.length <= SMALL_JSON_BYTES ? parseJson(body) as object : await valueOf(body, services)
+async function filteredDocument(
+  id: string, { revision, deleted }: Leaf, { body, attachments }: FilteredContent, services: Services,
+): Promise<object> {
+  const members = body === undefined ? {}
+    : body.length <= smallJsonBytes ? parseJson(body) as object
+    : await valueOf(body, services)
   const stubs = attachments === undefined ? {} : parseJson(`{${attachmentsMember(attachments, null, false)}}`) as object
   // The members are not copied: of many that would take seconds.
   return Object.assign(members, { _id: id, _rev: revision, ...(deleted && { _deleted: true }) }, stubs)
@@ -116,11 +135,15 @@ async function valueOf(body: Uint8Array, { runtime: { turns } }: Services): Prom
 }
 
 /** @throws ApiError `not_found` when the design document or its function is missing */
-async function designFunction(path: string | undefined, kind: 'filter' | 'view', request: RequestContext, services: Services): Promise<string> {
+async function designFunction(
+  path: string | undefined, kind: 'filter' | 'view', request: RequestContext, services: Services,
+): Promise<string> {
   if (path === undefined || path === '') throw new ApiError('bad_request', '`view` filter parameter is not provided.')
   const parts = path.split('/')
   const [design, name] = parts
-  if (parts.length !== 2 || !design || !name) throw new ApiError('bad_request', `\`${kind}\` must be of the form \`designname/${kind}name\``)
+  if (parts.length !== 2 || !design || !name) {
+    throw new ApiError('bad_request', `\`${kind}\` must be of the form \`designname/${kind}name\``)
+  }
   const opened = await services.coordinator.openDocument(request.database, `_design/${design}`, {}, request)
   if (opened?.body === undefined) throw new ApiError('missing')
   if (opened.leaves[0]!.deleted) throw new ApiError('deleted')
@@ -133,5 +156,8 @@ async function designFunction(path: string | undefined, kind: 'filter' | 'view',
 
 function refuseFunction(kind: 'filter' | 'view', path: string): never {
   const way = 'use the filters _selector, _doc_ids or _design'
-  throw new ApiError('not_implemented', `The ${kind} function ${path} cannot run: functions of design documents are not available in this version; ${way}.`)
+  throw new ApiError(
+    'not_implemented',
+    `The ${kind} function ${path} cannot run: functions of design documents are not available in this version; ${way}.`,
+  )
 }

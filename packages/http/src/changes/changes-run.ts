@@ -1,5 +1,5 @@
 /** One changes feed from its first row to its last line. */
-import { projectFields, parseExactly, readValue, SMALL_JSON_BYTES, type ChangeRow, type FieldPath } from '@sectional/core'
+import { projectFields, parseExactly, readValue, smallJsonBytes, type ChangeRow, type FieldPath } from '@sectional/core'
 import type { ChangesEvent, ChangesFeed } from '@sectional/cluster'
 import { ClientGoneError, type Timer } from '@sectional/runtime'
 import { writeAttachmentData } from '../attachments/attachment-view.ts'
@@ -27,7 +27,8 @@ export class ChangesRun implements OpenFeed {
   #heartbeat: Timer | undefined
 
   constructor(
-    feed: ChangesFeed, parameters: ChangesParameters, filter: ChangesFilter | null, writer: ChangesWriter, request: RequestContext, services: Services,
+    feed: ChangesFeed, parameters: ChangesParameters, filter: ChangesFilter | null, writer: ChangesWriter,
+    request: RequestContext, services: Services,
   ) {
     this.#feed = feed
     this.#parameters = parameters
@@ -104,7 +105,9 @@ export class ChangesRun implements OpenFeed {
       const leaves = passed instanceof Promise ? await passed : passed
       if (leaves.length === 0) continue
       const sequence = sequenceInterval === null || this.#left % sequenceInterval === 0 ? this.#feed.token() : null
-      const full = this.#writer.row({ sequence, id: row.id, leaves, deleted: row.leaves[0]!.deleted, doc: this.#document(row) })
+      const full = this.#writer.row({
+        sequence, id: row.id, leaves, deleted: row.leaves[0]!.deleted, doc: this.#document(row),
+      })
       if (full !== undefined) await full
       if (--this.#left === 0) return true
     }
@@ -117,26 +120,33 @@ export class ChangesRun implements OpenFeed {
     if (body === undefined) return null
     const flags = this.#flags
     const { revision, deleted } = leaves[0]!
-    const shown = attachments === undefined ? { id, revision, deleted, body, leaves } : { id, revision, deleted, body, leaves, attachments }
+    const shown = attachments === undefined
+      ? { id, revision, deleted, body, leaves }
+      : { id, revision, deleted, body, leaves, attachments }
     const fields = this.#filter?.fields
     if (withContent && attachments !== undefined && !fields) {
       return writer => writeRevision(writer, shown, { ...flags, attachments: true }, this.#request, this.#services)
     }
     if (!fields) return splicedRevision(shown, flags)
     const { json } = showRevision(shown, flags)
-    const project = (paths: readonly FieldPath[]): string => JSON.stringify(projectFields(parseExactly(json.toString('utf8')), paths))
-    if (json.length > SMALL_JSON_BYTES && !withContent) {
+    const project = (paths: readonly FieldPath[]): string =>
+      JSON.stringify(projectFields(parseExactly(json.toString('utf8')), paths))
+    if (json.length > smallJsonBytes && !withContent) {
       return async writer => {
         const { value } = await this.#services.runtime.turns.run(readValue(json, 0, true))
         writer.text(JSON.stringify(projectFields(value, fields)))
       }
     }
     const others = fields.filter(path => path.length > 1 || path[0] !== '_attachments')
-    if (!withContent || attachments === undefined || others.length === fields.length) return Buffer.from(project(fields))
+    if (!withContent || attachments === undefined || others.length === fields.length) {
+      return Buffer.from(project(fields))
+    }
     return async writer => {
       const rest = project(others)
       writer.text(rest === '{}' ? '{' : `${rest.slice(0, -1)},`)
-      await writeAttachmentData(writer, id, attachments, new Set(attachments), encodingInfo, this.#request, this.#services)
+      await writeAttachmentData(
+        writer, id, attachments, new Set(attachments), encodingInfo, this.#request, this.#services,
+      )
       writer.text('}')
     }
   }

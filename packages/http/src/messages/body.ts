@@ -1,6 +1,9 @@
 /** Request bodies: size, content coding, content type, JSON. */
 import { gunzipSync } from 'node:zlib'
-import { ApiError, checkStructure, isJsonObject, parseDocument, parseDocumentInSlices, parseJson, parseJsonInSlices, SMALL_JSON_BYTES, type JsonObject, type ParsedDocument } from '@sectional/core'
+import {
+  ApiError, checkStructure, isJsonObject, parseDocument, parseDocumentInSlices, parseJson, parseJsonInSlices,
+  smallJsonBytes, type JsonObject, type ParsedDocument,
+} from '@sectional/core'
 import { BodyTooLargeError, CompressionError } from '@sectional/runtime'
 
 import type { RequestContext } from '../request/request-context.ts'
@@ -12,7 +15,9 @@ import { gzipTooLarge, requestTooLarge, type RequestLimit } from '../settings/si
  * The whole body, decoded from gzip when the client says so. Counted against the node's budget until the request ends.
  * @param limit of the body as sent and as decoded; by default that of the node
  */
-export async function readBody(request: RequestContext, services: Services, limit = bodyLimit(services)): Promise<Uint8Array> {
+export async function readBody(
+  request: RequestContext, services: Services, limit = bodyLimit(services),
+): Promise<Uint8Array> {
   const startedAt = services.runtime.clock.monotonic()
   const bytes = await receive(request, services, limit)
   request.bodyTimeMs += services.runtime.clock.monotonic() - startedAt
@@ -41,16 +46,23 @@ async function receive(request: RequestContext, { admission }: Services, limit: 
 
 const emptyBody = new Uint8Array(0)
 
-function decodeContent(request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit): Uint8Array | Promise<Uint8Array> {
+function decodeContent(
+  request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit,
+): Uint8Array | Promise<Uint8Array> {
   const coding = request.exchange.headers['content-encoding']
   if (coding === undefined || coding === 'identity') return bytes
   if (coding !== 'gzip') throw new ApiError('bad_content_type', `${coding} is not a supported content encoding.`)
-  return bytes.length <= smallGzipBytes ? inflateAtOnce(request, services, bytes, limit) : inflate(request, services, bytes, limit)
+  return bytes.length <= smallGzipBytes
+    ? inflateAtOnce(request, services, bytes, limit)
+    : inflate(request, services, bytes, limit)
 }
 
 /** Compressed bodies up to this size are inflated on the spot: that takes a few milliseconds. */
 const smallGzipBytes = 8 * 1024
-/** Decoded bytes up to which the ratio of compression does not matter: documents of one repeated text are compressed 1,000 times. */
+/**
+ * Decoded bytes up to which the ratio of compression does not matter: documents of one repeated text are compressed
+ * 1,000 times.
+ */
 const freeRatioBytes = 4 * 1024 * 1024
 
 /** What a gzip body may become: `limits/gzip_ratio` times its size, and no more than a body that is not compressed. */
@@ -59,15 +71,21 @@ function inflatedMax(bytes: Uint8Array, { options }: Services, limit: RequestLim
 }
 
 function inflatedTooLarge(bytes: Uint8Array, services: Services, limit: RequestLimit, cause?: unknown): ApiError {
-  return inflatedMax(bytes, services, limit) === limit.bytes ? requestTooLarge(undefined, limit, cause) : gzipTooLarge(bytes.length, services.options.gzipRatioMax, freeRatioBytes)
+  return inflatedMax(bytes, services, limit) === limit.bytes
+    ? requestTooLarge(undefined, limit, cause)
+    : gzipTooLarge(bytes.length, services.options.gzipRatioMax, freeRatioBytes)
 }
 
-function inflateAtOnce(request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit): Uint8Array {
+function inflateAtOnce(
+  request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit,
+): Uint8Array {
   let inflated: Uint8Array
   try {
     inflated = gunzipSync(bytes, { maxOutputLength: inflatedMax(bytes, services, limit) })
   } catch (error) {
-    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw inflatedTooLarge(bytes, services, limit, error)
+    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') {
+      throw inflatedTooLarge(bytes, services, limit, error)
+    }
     throw badGzip(error)
   }
   services.admission.reserveBody(request, inflated.length)
@@ -75,7 +93,9 @@ function inflateAtOnce(request: RequestContext, services: Services, bytes: Uint8
 }
 
 /** On the thread pool, chunk by chunk, so that a body which becomes too large is noticed early. */
-async function inflate(request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit): Promise<Uint8Array> {
+async function inflate(
+  request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit,
+): Promise<Uint8Array> {
   const lengthMax = inflatedMax(bytes, services, limit)
   const chunks: Uint8Array[] = []
   let length = 0
@@ -100,8 +120,14 @@ function badGzip(cause: unknown): ApiError {
   return new ApiError('bad_request', 'Request body is not properly gzipped.', { cause })
 }
 
-/** The body as it comes, for what is not kept in memory. @throws ApiError `too_large` above `chttpd/max_http_request_size` */
-export async function* requestChunks(request: RequestContext, services: Services): AsyncGenerator<Uint8Array, void, undefined> {
+/**
+ * The body as it comes, for what is not kept in memory.
+ *
+ * @throws ApiError `too_large` above `chttpd/max_http_request_size`
+ */
+export async function* requestChunks(
+  request: RequestContext, services: Services,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const { exchange } = request
   const limit = { bytes: services.options.requestBytesMax, setting: httpDeclarations.requestBytesMax.name }
   const announced = exchange.headers['content-length']
@@ -126,7 +152,9 @@ export function requireJsonType(request: RequestContext): void {
 /** What is to be parsed as JSON. @throws ApiError `missing_body` when the request has no body, not even an empty one */
 export async function readJsonBytes(request: RequestContext, services: Services): Promise<Uint8Array> {
   const { headers } = request.exchange
-  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) throw new ApiError('missing_body')
+  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) {
+    throw new ApiError('missing_body')
+  }
   return readBody(request, services)
 }
 
@@ -141,7 +169,9 @@ export async function readJsonObject(request: RequestContext, services: Services
 }
 
 /** @throws ApiError as `parseBody`, and when it is no JSON object */
-export async function parseBodyObject(bytes: Uint8Array, request: RequestContext, services: Services): Promise<JsonObject> {
+export async function parseBodyObject(
+  bytes: Uint8Array, request: RequestContext, services: Services,
+): Promise<JsonObject> {
   const value = await parseBody(bytes, request, services)
   if (!isJsonObject(value)) throw new ApiError('not_an_object')
   return value
@@ -155,7 +185,7 @@ const valueBytes = 64
  * @throws ApiError `too_large` for more values than `limits/json_values`, and the errors of `parseJson`
  */
 async function parseBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<unknown> {
-  if (bytes.length <= SMALL_JSON_BYTES) return parseJson(bytes)
+  if (bytes.length <= smallJsonBytes) return parseJson(bytes)
   const { admission, options } = services
   const limits = { valuesMax: options.jsonValuesMax, setting: httpDeclarations.jsonValuesMax.name }
   const values = await runWhileWanted(checkStructure(bytes, limits), request, services)
@@ -184,12 +214,14 @@ export function runWhileWanted<Result>(
 /** The document of a request. @throws ApiError as `readJsonBytes` and `parseDocumentBody` */
 export async function readDocumentBody(request: RequestContext, services: Services): Promise<ParsedDocument> {
   const bytes = await readJsonBytes(request, services)
-  return bytes.length <= SMALL_JSON_BYTES ? parseDocument(bytes) : parseDocumentBody(bytes, request, services)
+  return bytes.length <= smallJsonBytes ? parseDocument(bytes) : parseDocumentBody(bytes, request, services)
 }
 
 /** The document that a body is. @throws ApiError as `parseDocument` and `parseDocumentInSlices` */
-export async function parseDocumentBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<ParsedDocument> {
-  if (bytes.length <= SMALL_JSON_BYTES) return parseDocument(bytes)
+export async function parseDocumentBody(
+  bytes: Uint8Array, request: RequestContext, services: Services,
+): Promise<ParsedDocument> {
+  if (bytes.length <= smallJsonBytes) return parseDocument(bytes)
   services.admission.reserveParsed(request, bytes.length)
   return runWhileWanted(parseDocumentInSlices(bytes), request, services)
 }
