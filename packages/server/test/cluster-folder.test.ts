@@ -117,12 +117,20 @@ describe('the data folder of a local cluster', () => {
     writeFileSync(join(folder, 'thesis.txt'), '')
     expect(await refusal(prepareCluster(folder, plain, allFree))).to.contain(`${folder} holds something else`)
     rmSync(join(folder, 'thesis.txt'))
-    for (const text of ['{"nodes": 3,', '{}', 'null']) {
+    const administrator = { name: 'admin', password: 'secret' }
+    const whole = { nodes: 3, port: 7000, clusterPort: 17_000, secret: 'x', administrator }
+    const impossible = [{ nodes: -3 }, { nodes: 1e9 }, { port: 'x' }, { clusterPort: 9e4 }, { secret: '' }]
+    const damaged = impossible.map(change => JSON.stringify({ ...whole, ...change }))
+    for (const text of ['{"nodes": 3,', '{}', 'null', '[]', ...damaged]) {
       writeFileSync(join(folder, 'cluster.json'), text)
       const message = await refusal(prepareCluster(folder, plain, allFree))
-      expect(message).to.match(/cluster\.json is damaged: .*Restore the file from a copy/)
+      expect(message, text).to.match(/cluster\.json is damaged: .*Restore the file from a copy.*remove the folder/)
       expect(message.split('\n')).to.have.length(1)
+      // What it advises must help: a fresh start is refused as well, since the ports of the nodes are not known.
+      expect(await refusal(prepareCluster(folder, { ...plain, fresh: true }, allFree))).to.equal(message)
     }
+    writeFileSync(join(folder, 'cluster.json'), JSON.stringify(whole))
+    await (await prepareCluster(folder, plain, allFree)).lock.release()
     rmSync(join(folder, 'cluster.json'))
     mkdirSync(join(folder, 'cluster.json'))
     expect(await refusal(prepareCluster(folder, plain, allFree))).to.match(

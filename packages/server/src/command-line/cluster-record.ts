@@ -12,6 +12,8 @@ const defaultPort = 5984
 const defaultNodes = 3
 const passwordBytes = 15
 const secretBytes = 32
+const nodesMax = 5
+const portMax = 65_535
 
 export interface Administrator { readonly name: string; readonly password: string }
 
@@ -61,17 +63,25 @@ function reading<Result>(path: string, read: () => Result): Result {
 
 function parseRecord(path: string, text: string): ClusterRecord {
   try {
-    const record = JSON.parse(text) as Partial<ClusterRecord>
-    const { nodes, clusterPort, secret, administrator } = record
-    const isWhole = Number.isInteger(nodes) && Number.isInteger(clusterPort) && typeof secret === 'string'
-      && typeof administrator?.name === 'string' && typeof administrator.password === 'string'
-    if (!isWhole) throw new Error('nodes, clusterPort, secret or administrator is missing')
+    const record = JSON.parse(text) as Partial<ClusterRecord> | null
+    const { nodes, clusterPort = 0, secret, administrator, port = clusterPort - clusterPortDistance } = record ?? {}
+    const isWhole = isWithin(nodes, nodesMax) && isWithin(clusterPort, portMax) && isWithin(port, portMax)
+      && isText(secret) && isText(administrator?.name) && isText(administrator?.password)
+    if (!isWhole) throw new Error('nodes, port, clusterPort, secret or administrator is missing or impossible')
     // Records of earlier versions have no HTTP port.
-    return { port: clusterPort! - clusterPortDistance, ...record } as ClusterRecord
+    return { port, ...record } as ClusterRecord
   } catch (error) {
     throw new StartError(`${path} is damaged: ${(error as Error).message}. Restore the file from a copy; without it the `
-      + 'nodes lack their secret. --fresh removes all data and begins anew')
+      + 'nodes lack their secret. To begin anew without a copy, stop what runs on this data and remove the folder')
   }
+}
+
+function isWithin(value: unknown, max: number): boolean {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
 }
 
 /** @throws StartError when the request asks for fewer nodes than have data */
