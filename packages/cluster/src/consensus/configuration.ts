@@ -1,17 +1,22 @@
 /**
- * Who votes and who only learns. One member changes at a time, so that any majority of the old voters and
- * any of the new ones share a voter (Ongaro's thesis 4.1). An entry takes effect as soon as it is in a log.
+ * The voters and learners of the metadata log. Only one member changes at a time, so that any majority of the old
+ * voters and any majority of the new voters share a voter (Ongaro's thesis, 4.1). A configuration takes effect as soon
+ * as its entry is in a log.
  */
 import type { VotingConfiguration } from '@sectional/core'
 
-/** More voters make every decision slower and add little safety; later members learn. */
+/** More voters make every decision slower and add little safety. Further members stay learners. */
 export const maxVoters = 5
 
 export type ConfigurationChange = { readonly kind: 'add-learner' | 'promote' | 'remove'; readonly node: string }
 
 export const emptyConfiguration: VotingConfiguration = { voters: [], learners: [] }
 
-/** @throws Error when the change makes no sense: the node is there already, is no learner, or is the last voter */
+/**
+ * Returns the configuration after a change.
+ * @throws Error when the change does not fit: the node to add is already a member, the node to promote is not a
+ *   learner, there are `maxVoters` voters already, or the node to remove is not a member or is the last voter
+ */
 export function changeConfiguration(before: VotingConfiguration, change: ConfigurationChange): VotingConfiguration {
   const { node } = change
   const votes = before.voters.includes(node)
@@ -32,15 +37,18 @@ export function changeConfiguration(before: VotingConfiguration, change: Configu
 }
 
 export interface WantedMembers {
-  /** Who ought to be in the configuration. */
+  /** The nodes that ought to be members. */
   readonly members: readonly string[]
-  /** The node that leads: removed last, because it then steps down. */
+  /** The leading node. It is removed last, because it steps down when it is removed. */
   readonly leader: string
-  /** Whether a learner has (nearly) the whole log. */
+  /** Returns whether a learner has (nearly) the whole log. */
   readonly caughtUp: (learner: string) => boolean
 }
 
-/** The next step from a configuration towards the wanted members, or null when there is none now. */
+/**
+ * Returns the next step from a configuration towards the wanted members, or null when no step is possible or necessary
+ * now.
+ */
 export function nextConfigurationChange(current: VotingConfiguration, wanted: WantedMembers): ConfigurationChange | null {
   const present = [...current.voters, ...current.learners]
   const excess = present.filter(node => !wanted.members.includes(node)).sort()
@@ -60,7 +68,7 @@ export function encodeConfiguration(configuration: VotingConfiguration): Uint8Ar
   return new TextEncoder().encode(JSON.stringify({ voters: configuration.voters, learners: configuration.learners }))
 }
 
-/** @throws Error on anything but an encoded configuration */
+/** @throws Error when the bytes are not an encoded configuration */
 export function decodeConfiguration(payload: Uint8Array): VotingConfiguration {
   const value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload)) as { voters?: unknown; learners?: unknown } | null
   const { voters, learners } = value ?? {}

@@ -1,6 +1,6 @@
 /**
- * The leader's half of the consensus core: sends the log to every member and counts how far it has come.
- * Owned by `RaftCore`, which makes one for each term it leads.
+ * The leader's part of the consensus core. It sends the log to every member and records how far each has come.
+ * `RaftCore` makes one for each term in which it leads.
  */
 import type { LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
 import { majority } from '../quorum/majority.ts'
@@ -10,7 +10,7 @@ import type { RaftLog } from './raft-log.ts'
 import type { RaftOptions, RaftSnapshot } from './raft-work.ts'
 import { SnapshotTransfer } from './snapshot-pieces.ts'
 
-/** What it may see of the core, and how it sends. */
+/** The part of the core that `LogReplication` reads, and the function with which it sends. */
 export interface ReplicationHost {
   readonly id: string
   readonly term: number
@@ -21,11 +21,14 @@ export interface ReplicationHost {
   send(message: RaftMessage): void
 }
 
-/** A learner that lags by no more than this may vote. */
+/** A learner becomes a voter only when it lags by at most this number of entries. */
 const caughtUpEntries = 64
 
 export class LogReplication {
-  /** Rises with each broadcast; answers name it, so that a majority of answers dates this leader's authority. */
+  /**
+   * Rises with each broadcast. Answers carry the round, so that a majority of answers to a round proves that this node
+   * still led when the round began.
+   */
   round = 1
   readonly #host: ReplicationHost
   readonly #followers = new Map<string, Progress>()
@@ -38,7 +41,7 @@ export class LogReplication {
     this.setConfiguration(configuration, false)
   }
 
-  /** Starts to send to new members (`active`: believed to be up) and forgets those that left. */
+  /** Begins to send to new members, which count as up when `active` is true, and stops sending to members that left. */
   setConfiguration(configuration: VotingConfiguration, active: boolean): void {
     this.#configuration = configuration
     const members = [...configuration.voters, ...configuration.learners].filter(node => node !== this.#host.id)
@@ -52,15 +55,15 @@ export class LogReplication {
 
   progress(node: string): Progress | undefined { return this.#followers.get(node) }
 
-  /** This node's own log is on disk up to `index`. */
+  /** Records that this node's own log is on disk up to `index`. */
   persistedSelf(index: number): void { this.#ownMatch = index }
 
-  /** The greatest index that a majority of voters has on disk. */
+  /** Returns the greatest index that a majority of voters has on disk. */
   majorityMatch(): number { return majorityReached(this.#configuration.voters, voter => this.matchOf(voter)) }
 
   /**
-   * The newest round that a majority of voters has answered; a leader without a vote waits for a majority of the
-   * others.
+   * Returns the newest round that a majority of voters has answered. A leader that is not a voter needs the majority
+   * from the other nodes.
    */
   majorityRound(): number {
     return majorityReached(
@@ -73,13 +76,13 @@ export class LogReplication {
     return node === this.#host.id ? this.#ownMatch : this.#followers.get(node)?.match ?? 0
   }
 
-  /** Answered within the last one or two election timeouts. */
+  /** True when the member answered within the last one or two election timeouts. */
   isActive(node: string): boolean {
     const follower = this.#followers.get(node)
     return node === this.#host.id || follower?.active === true || follower?.wasActive === true
   }
 
-  /** Members that no longer have what they acknowledged in this term. */
+  /** Returns the members that lost entries which they had acknowledged in this term. */
   wentBack(): readonly string[] {
     return [...this.#followers].filter(([, follower]) => follower.wentBack).map(([node]) => node)
   }
@@ -90,7 +93,7 @@ export class LogReplication {
       && follower.match + caughtUpEntries >= this.#host.log.lastIndex
   }
 
-  /** Whether a majority of voters answered since the last check; begins the next period. */
+  /** Returns whether a majority of voters answered since the last check, and begins the next period. */
   checkQuorum(): boolean {
     const active = this.#configuration.voters.filter(voter =>
       voter === this.#host.id || this.#followers.get(voter)?.active === true).length
@@ -101,12 +104,12 @@ export class LogReplication {
     return active >= majority(this.#configuration.voters.length)
   }
 
-  /** Sends what each follower lacks. */
+  /** Sends to each follower the entries that it lacks. */
   broadcast(): void {
     for (const node of this.#followers.keys()) this.#sendEntries(node)
   }
 
-  /** Tells every follower the commit index at once. */
+  /** Sends the commit index to every follower at once. */
   broadcastCommit(): void {
     this.round += 1
     for (const [node, follower] of this.#followers) {
@@ -115,7 +118,10 @@ export class LogReplication {
     }
   }
 
-  /** One empty message to each follower: keeps authority, shows lost messages, carries the commit index. */
+  /**
+   * Sends one empty message to each follower. It maintains this leader's authority, reveals lost messages and carries
+   * the commit index.
+   */
   heartbeat(): void {
     this.round += 1
     for (const [node, follower] of this.#followers) {
@@ -125,7 +131,7 @@ export class LogReplication {
     }
   }
 
-  /** Handles one answer. True: a follower's log grew. */
+  /** Handles one answer. Returns true when the follower's log grew. */
   answered(message: RaftMessage & { readonly type: 'append-reply' }): boolean {
     const follower = this.#followers.get(message.from)
     if (!follower?.answered(message.round, message.success ? message.matchIndex : 0)) return false
@@ -140,14 +146,14 @@ export class LogReplication {
     return grew
   }
 
-  /** Handles the answer to a piece of a snapshot: the next one follows. */
+  /** Handles the answer to a piece of a snapshot, and sends the next piece. */
   snapshotAnswered(message: RaftMessage & { readonly type: 'snapshot-reply' }): void {
     const follower = this.#followers.get(message.from)
     if (!follower?.answered(message.round, 0)) return
     if (follower.transfer?.answered(message.index, message.received)) this.#sendPiece(message.from, follower)
   }
 
-  /** Sends entries while the follower's window has room. False: nothing was sent. */
+  /** Sends entries while the follower's window has room. Returns false when nothing was sent. */
   #sendEntries(node: string): boolean {
     const follower = this.#followers.get(node)
     const { options, log } = this.#host
@@ -169,8 +175,8 @@ export class LogReplication {
 
   #sendEmpty(node: string, follower: Progress): void {
     const previousTerm = follower.state === 'snapshot' ? undefined : this.#host.log.term(follower.next - 1)
-    // A follower that waits for a snapshot is told that this leader lives, and how far it lags: behind index 0 it
-    // commits nothing.
+    // An append behind index 0 tells a follower that waits for a snapshot that this leader is alive and how far the
+    // follower lags. The follower commits nothing because of it.
     if (previousTerm === undefined) {
       this.#sendAppend(node, follower, { previousIndex: 0, previousTerm: 0, entries: [], commit: this.#host.commit })
     } else this.#sendAppend(node, follower, {
@@ -197,7 +203,7 @@ export class LogReplication {
   }
 
   #sendSnapshot(node: string, follower: Progress): boolean {
-    // Not to a node that is down: snapshots are large.
+    // Snapshots are large, so they are not sent to a node that is down.
     if (!this.isActive(node)) return false
     follower.becomeSnapshot(new SnapshotTransfer(this.#host.snapshot, this.#host.options.snapshotPieceBytes))
     this.#sendPiece(node, follower)

@@ -1,42 +1,46 @@
-/** What a leader knows about one follower. */
+/** The leader's knowledge of one follower. */
 import type { SnapshotTransfer } from './snapshot-pieces.ts'
 
-/** Commit indexes on their way to one follower that are remembered until it answers. */
+/** The number of unanswered commit indexes that are remembered for one follower. */
 const maxCommitsInFlight = 256
 
 export class Progress {
-  /** The follower's log equals ours up to here. */
+  /** The follower's log is known to equal the leader's log up to this index. Invariant: 0 <= match < next. */
   match = 0
-  /** Next entry to send. */
+  /** Index of the next entry to send. */
   next: number
   /**
-   * probe: one message at a time, to find where the logs agree. replicate: entries flow, optimistically.
-   * snapshot: waiting for the answer to one.
+   * `probe`: the leader sends one message at a time, to find the index up to which the logs agree. `replicate`: the
+   * leader sends entries without waiting for the answers to earlier ones. `snapshot`: the leader sends a snapshot and
+   * waits for the answers to its pieces.
    */
   state: 'probe' | 'replicate' | 'snapshot' = 'probe'
-  /** Probing, and a message is out. */
+  /** True in state `probe` while a message waits for its answer. */
   paused = false
-  /** Answered since the last check of the quorum. */
+  /** True when the follower answered since the last check of the quorum. */
   active: boolean
-  /** The same of the period before that check: someone who has just been up need not have answered again yet. */
+  /** The value of `active` before that check. A follower that was up a moment ago need not have answered again yet. */
   wasActive = false
-  /** Newest round that it answered. */
+  /** The newest round that the follower answered. */
   round: number
-  /** Commit index that it surely knows. */
+  /** The greatest commit index that the follower is known to have received. */
   knownCommit = 0
-  /** Commit index that the messages sent so far let it take over, if none of them is lost. */
+  /** The commit index that the follower reaches if none of the messages sent so far is lost. */
   sentCommit = 0
-  /** The snapshot on its way. */
+  /** The snapshot that is being sent; null in the other states. */
   transfer: SnapshotTransfer | null = null
   /**
-   * It refused what it had acknowledged in this term: its disk has an older copy of the log. Stays true for the term.
+   * True after the follower refused entries that it had acknowledged in this term: its disk holds an older copy of the
+   * log. Stays true until the term ends.
    */
   wentBack = false
-  /** The leader's round when `match` last rose: answers to later rounds tell of a log that had reached `match`. */
+  /**
+   * The leader's round when `match` last rose. An answer to a later round was given by a log that had reached `match`.
+   */
   #matchRound = 0
-  /** Last index of each message with entries that is under way. */
+  /** The last index of each message with entries that has not been answered. */
   readonly inflight: number[] = []
-  /** Answers to older rounds are about an earlier membership of the same name. */
+  /** Answers to earlier rounds belong to an earlier membership of a node with the same name. */
   readonly #firstRound: number
   readonly #commits: { readonly round: number; readonly commit: number }[] = []
 
@@ -48,8 +52,8 @@ export class Progress {
   }
 
   /**
-   * Any answer in this term; `holds`: how far the follower's log is right (0: it refused).
-   * False: the answer is not about this membership.
+   * Handles any answer in this term. `holds` is the index up to which the follower's log is right, or 0 when it
+   * refused. Returns false when the answer belongs to an earlier membership.
    */
   answered(round: number, holds: number): boolean {
     if (round < this.#firstRound) return false
@@ -63,13 +67,16 @@ export class Progress {
     return true
   }
 
-  /** Notes that messages of `round` and later carry at least `commit`. */
+  /** Records that messages of `round` and later carry at least `commit`. */
   commitSent(round: number, commit: number): void {
     this.#commits.push({ round, commit })
     if (this.#commits.length > maxCommitsInFlight) this.#commits.shift()
   }
 
-  /** The follower holds everything up to `index`; `round`: the leader's round now. True when that is news. */
+  /**
+   * Records that the follower holds everything up to `index`; `round` is the leader's current round. Returns true when
+   * `match` rose.
+   */
   accepted(index: number, round: number): boolean {
     while (this.inflight[0] !== undefined && this.inflight[0] <= index) this.inflight.shift()
     const news = index > this.match
@@ -86,8 +93,8 @@ export class Progress {
   }
 
   /**
-   * The follower refused `rejected` as previous entry, in its answer to `round`. False: an old answer that says nothing
-   * new.
+   * Handles the follower's refusal of `rejected` as the previous entry, in its answer to `round`. Returns false for an
+   * outdated answer that changes nothing.
    */
   refused(rejected: number, conflictIndex: number, round: number): boolean {
     if (this.state === 'snapshot') return false
@@ -97,7 +104,7 @@ export class Progress {
     return true
   }
 
-  /** What it acknowledged counts no more; it is sent again. */
+  /** The follower's acknowledgements no longer count, and its entries are sent again. */
   #lostEntries(next: number): boolean {
     this.wentBack = true
     this.match = 0

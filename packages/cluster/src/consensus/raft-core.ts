@@ -1,18 +1,19 @@
 /**
- * The consensus core: Raft (Ongaro & Ousterhout 2014; section numbers are those of Ongaro's thesis) as a pure
- * state machine. A message or a tick goes in, a batch of work comes out; the driver does the work. No I/O, no
- * clock, no randomness of its own.
+ * The consensus core: Raft (Ongaro & Ousterhout 2014; section numbers are those of Ongaro's thesis) as a pure state
+ * machine. It takes messages and ticks as input and returns batches of work, which the driver carries out. It does no
+ * I/O and has neither a clock nor a source of randomness of its own.
  *
- * The contract with the driver, which carries all of safety's need for disks:
- *   1. `takeWork()`; send `messages` at once (they promise nothing that is not yet on disk),
- *   2. make `persist` durable in one atomic write, then call `persisted(work)`,
- *   3. restore and apply `restore` and `committed`, then send `messagesAfterPersist`,
- *   4. start again while `hasWork()`. Messages and ticks may come in between at any time.
+ * The driver must follow this contract; the safety of the protocol depends on it:
+ *   1. Call `takeWork()` and send `messages` at once. They promise nothing that is not yet on disk.
+ *   2. Make `persist` durable in one atomic write, then call `persisted(work)`.
+ *   3. Restore and apply `restore` and `committed`, then send `messagesAfterPersist`.
+ *   4. Repeat while `hasWork()` is true. Messages and ticks may arrive between any two of these steps.
  *
- * Beyond the paper's basic protocol: pre-vote (9.6) so that a node that was cut off does not disturb when it
- * returns, check-quorum (6.2) so that a leader that lost its majority steps down, reads confirmed by a round
- * of heartbeats (6.4), membership changes of one node at a time (4.1) that take effect when appended, and only
- * once an entry of the leader's own term is committed (the correction to 4.1 of 2015).
+ * Extensions of the paper's basic protocol: pre-vote (9.6), so that a node that was cut off does not disturb the
+ * cluster when it returns; check-quorum (6.2), so that a leader that lost its majority steps down; reads that are
+ * confirmed by a round of heartbeats (6.4); membership changes of one node at a time (4.1). A membership change takes
+ * effect when it is appended, and it may be appended only after an entry of the leader's own term is committed (the
+ * correction of 2015 to section 4.1).
  */
 import type { LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
 import { changeConfiguration, decodeConfiguration, encodeConfiguration } from './configuration.ts'
@@ -48,16 +49,19 @@ export class RaftCore {
   term: number
   vote: string | null
   commit: number
-  /** The greatest commit index that a leader has told of; this node's log may not reach it yet. */
+  /** The greatest commit index that any leader has sent. Can be greater than the last index of this node's log. */
   leaderCommit = 0
   snapshot: RaftSnapshot
   readonly #random: () => number
   #configurations: { readonly index: number; readonly configuration: VotingConfiguration }[]
   #replication: LogReplication | null = null
   readonly #votes = new Map<string, boolean>()
-  /** Who voted from an older copy of its disk. */
+  /** Voters that granted or refused a vote while their disk was an older copy (see `tallyVotes`). */
   readonly #doubtful = new Set<string>()
-  /** The doubtful node that claimed last to lead in this term or a later one; null since a leader was followed. */
+  /**
+   * The doubtful node that last claimed to lead in this term or a later one. Null after this node followed a leader or
+   * became leader.
+   */
   #ignored: string | null = null
   #electionElapsed = 0
   #heartbeatElapsed = 0
@@ -84,7 +88,7 @@ export class RaftCore {
     this.#configurations = [{ index: start.snapshot.index, configuration: start.snapshot.configuration }]
     for (const entry of this.log.slice(start.snapshot.index + 1, this.log.lastIndex)) this.#noteConfiguration(entry)
     this.#drawElectionTimeout()
-    // Nobody else can lead, so there is nobody to wait for.
+    // The only voter need not wait for another leader.
     const { voters } = this.configuration
     if (voters.length === 1 && voters[0] === this.id) this.#electionTimeout = 1
   }
@@ -101,8 +105,9 @@ export class RaftCore {
   }
 
   /**
-   * @param doubtful the sender's disk is an older copy of the one that it had, or has another log. It is neither voted
-   * for nor followed: what it lacks may be committed here, and it may lead in a term that had another leader
+   * @param doubtful true when the sender's disk is an older copy of the disk that it had before, or holds another log.
+   *   This node neither votes for such a sender nor follows it: entries that the sender lacks may be committed here,
+   *   and the sender may claim to lead in a term that had another leader.
    */
   step(message: RaftMessage, doubtful = false): void {
     if (doubtful && message.type === 'vote-request') return
@@ -123,7 +128,10 @@ export class RaftCore {
     }
   }
 
-  /** Appends a command; its fate is known when `index` is applied: committed if the entry there has this `term`. */
+  /**
+   * Appends a command and returns its position. The command is committed if the entry that is applied at `index` has
+   * this `term`; another term there means that the command was lost.
+   */
   propose(payload: Uint8Array): { readonly index: number; readonly term: number } | Refusal {
     if (this.role !== 'leader') return 'not-leader'
     if (this.log.lastIndex - this.commit >= this.options.maxUncommittedEntries) return 'busy'
@@ -131,9 +139,9 @@ export class RaftCore {
   }
 
   /**
-   * `busy`: another change, or this term's first entry, is not committed yet.
-   *
-   * @throws Error when the change makes no sense
+   * Appends a change of membership. Returns `busy` while another change, or the first entry of this term, is not
+   * committed yet.
+   * @throws Error when the change does not fit the configuration (see `changeConfiguration`)
    */
   proposeConfiguration(change: ConfigurationChange): { readonly index: number; readonly term: number } | Refusal {
     if (this.role !== 'leader') return 'not-leader'
@@ -142,7 +150,10 @@ export class RaftCore {
     return this.#appendOwn('configuration', encodeConfiguration(changeConfiguration(this.configuration, change)))
   }
 
-  /** Asks up to which index a read must wait to see all that was decided before now; answered in `reads`. */
+  /**
+   * Asks for the index that a read must wait for, so that it sees everything that was decided before this call. The
+   * answer arrives in `RaftWork.reads`.
+   */
   readIndex(id: number): void {
     const leads = this.role === 'leader' && this.#replication !== null && this.#reads.length < maxPendingReads
     if (!leads || this.log.term(this.commit) !== this.term) return this.#outbox.answerRead(id, null)
@@ -151,7 +162,7 @@ export class RaftCore {
     this.#confirmReads()
   }
 
-  /** Forgets entries up to `keepAfter`, which the snapshot (of applied state) covers. */
+  /** Drops log entries up to `keepAfter`. The snapshot, which is of applied state, covers them. */
   compact(snapshot: RaftSnapshot, keepAfter: number): void {
     if (snapshot.index > this.#outbox.handedOut) {
       throw new Error(`raft: snapshot at ${snapshot.index} of a state applied to ${this.#outbox.handedOut}`)
@@ -163,27 +174,30 @@ export class RaftCore {
     if (keepAfter > this.log.baseIndex) this.log.compact(Math.min(keepAfter, snapshot.index))
   }
 
-  /** The configuration as of an applied index, for its snapshot. */
+  /** The configuration that was in effect at an applied index, to be stored in a snapshot of that index. */
   configurationAt(index: number): VotingConfiguration {
     return this.#configurations.findLast(entry => entry.index <= index)?.configuration ?? this.snapshot.configuration
   }
 
-  /** Leading: whether a learner has (nearly) the whole log. */
+  /** On the leader: true when a learner has (nearly) the whole log. */
   caughtUp(node: string): boolean { return this.#replication?.caughtUp(node) ?? false }
 
-  /** Leading: whether a member has answered lately. */
+  /** On the leader: true when a member answered within the last one or two election timeouts. */
   isActive(node: string): boolean { return this.#replication?.isActive(node) ?? false }
 
-  /** Leading: how far a member's log is known to equal this one. */
+  /** On the leader: the greatest index up to which the member's log is known to equal this log. */
   matchOf(node: string): number { return this.#replication?.matchOf(node) ?? 0 }
 
-  /** A node that claims to lead and is not followed, because its disk is in doubt; null: there is none. */
+  /** The node that claims to lead but is not followed because its disk is in doubt; null when there is none. */
   get ignoredLeader(): string | null { return this.#ignored }
 
-  /** Leading: members that no longer have what they acknowledged in this term: their disks are older copies. */
+  /**
+   * On the leader: members that lost entries which they had acknowledged in this term, because their disks are older
+   * copies.
+   */
   wentBack(): readonly string[] { return this.#replication?.wentBack() ?? [] }
 
-  /** Leading: the commit index that a member surely has. */
+  /** On the leader: the greatest commit index that the member is known to have received. */
   knownCommitOf(node: string): number {
     return node === this.id ? this.commit : this.#replication?.progress(node)?.knownCommit ?? 0
   }
@@ -192,13 +206,16 @@ export class RaftCore {
 
   takeWork(): RaftWork { return this.#outbox.take({ term: this.term, vote: this.vote, commit: this.commit }) }
 
-  /** The last work before a clean end: also saves the commit index, so that the next start knows what was decided. */
+  /**
+   * Returns the last work before a clean stop. It also saves the commit index, so that the next start knows what was
+   * committed.
+   */
   takeLastWork(): RaftWork {
     this.#outbox.saveCommit(this.commit)
     return this.takeWork()
   }
 
-  /** The work's `persist` is on disk. */
+  /** The driver calls this when the work's `persist` is on disk. */
   persisted(work: RaftWork): void {
     if (!work.persist) return
     const { hardState } = work.persist
@@ -228,13 +245,14 @@ export class RaftCore {
         preVote,
       })
     }
-    // A real vote for oneself counts once it is on disk (`persisted`): a crash must not let this term vote again.
+    // A node's vote for itself counts only after it is on disk (`persisted`): otherwise the node could vote twice in
+    // one term after a crash.
     if (preVote) this.#recordVote(this.id, true)
   }
 
   /**
-   * A voter; also one whose removal is in its log but not committed: it may be the only one whose log is long
-   * enough to win, and then commits its own removal (4.2.2).
+   * True when this node is a voter, also while its removal is in its log but not committed. Such a node may be the only
+   * one whose log is long enough to win; it then commits its own removal (4.2.2).
    */
   #mayCampaign(): boolean {
     return this.#configurations.some(({ configuration }, at) =>
@@ -287,7 +305,7 @@ export class RaftCore {
     this.#reads = []
   }
 
-  /** False: the message is to be ignored, because this node hears from a leader. */
+  /** Returns false when the message must be ignored because this node hears from a leader. */
   #acceptHigherTerm(message: RaftMessage): boolean {
     if (message.type === 'vote-request') {
       if (this.leader !== null && this.#electionElapsed < this.options.electionTicks) return false
@@ -298,7 +316,7 @@ export class RaftCore {
     return true
   }
 
-  /** Tells a leader of an earlier term that its term is over. */
+  /** Informs the leader of an earlier term that a newer term has begun. */
   #answerStale(message: RaftMessage): void {
     if (message.type !== 'append' && message.type !== 'snapshot') return
     this.#outbox.promise({
@@ -317,7 +335,7 @@ export class RaftCore {
     const reply = {
       type: 'append-reply', from: this.id, to: message.from, term: this.term, round: message.round,
     } as const
-    // What is committed here, the leader has as well.
+    // The leader also has every entry that is committed here.
     if (message.previousIndex < this.commit && message.previousIndex + message.entries.length <= this.commit) {
       this.#outbox.promise({ ...reply, success: true, matchIndex: this.commit, conflictIndex: 0 })
       return
@@ -337,8 +355,9 @@ export class RaftCore {
   }
 
   /**
-   * Every leader has every committed entry (3.6.3) as long as voters keep what they acknowledged. A majority of voters
-   * that lost entries can elect a leader without them. This node's state would differ from theirs if it followed.
+   * Checks that the leader has the committed entry at `index`. Every leader has every committed entry (3.6.3) as long
+   * as voters keep what they acknowledged. A majority of voters that lost entries can elect a leader without them; a
+   * node that still has the entries must not follow that leader, because its applied state would differ from theirs.
    * @throws Error when the leader's entry at `index` has another term than the committed entry here
    */
   #checkCommitted(leader: string, index: number, term: number): void {
@@ -421,7 +440,10 @@ export class RaftCore {
     this.#replication?.heartbeat()
   }
 
-  /** @throws Error when a follower has more than this leader, which can have lost entries with its disk only */
+  /**
+   * @throws Error when a follower's log is longer than this leader's log: the leader then lost entries together with
+   *   its disk
+   */
   #handleAppendReply(message: RaftMessage & { readonly type: 'append-reply' }): void {
     if (this.role === 'leader' && message.success && message.matchIndex > this.log.lastIndex) {
       throw new Error(`${message.from} has the metadata log up to ${message.matchIndex}, and this leader to `
@@ -439,7 +461,10 @@ export class RaftCore {
     return { index: entry.index, term: entry.term }
   }
 
-  /** Only an entry of the leader's own term is committed by counting (3.6.2); those before it follow. */
+  /**
+   * Counting replicas commits only entries of the leader's own term (3.6.2); earlier entries are committed together
+   * with them.
+   */
   #advanceCommit(): void {
     const index = this.#replication?.majorityMatch() ?? 0
     if (index <= this.commit || this.log.term(index) !== this.term) return

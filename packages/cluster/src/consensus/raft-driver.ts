@@ -1,6 +1,7 @@
 /**
- * Does the consensus core's work: disk before promises, entries applied in order, snapshots, ticks. One per
- * node. All state that matters is in the core and the store; this holds who waits for what.
+ * Carries out the work of the consensus core: it writes to disk before it sends promises, applies entries in order,
+ * takes snapshots and delivers ticks. Each node has one driver. All protocol state is in the core and in the store; the
+ * driver only holds the callers that wait for results.
  */
 import { ReplicaError } from '@sectional/core'
 import type { CallContext, LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
@@ -15,35 +16,51 @@ import type { StagedSnapshot } from './raft-storage.ts'
 import { snapshotChecksum } from './snapshot-pieces.ts'
 import { Waiters } from './waiters.ts'
 
-/** What the log drives. What it becomes follows from the entries alone. */
+/**
+ * The state machine that the log drives. Its state must depend on the entries alone, so that it is equal on all nodes.
+ */
 export interface ReplicatedStateMachine {
-  /** @throws Error when the entry makes no sense: this node then stops, before its state differs from others */
+  /**
+   * @throws Error when the entry is invalid; this node then stops, before its state differs from that of other nodes
+   */
   apply(entry: LogEntry): unknown
-  /** The state after the last applied entry. */
+  /**
+   * Returns the state after the last applied entry. Calls `pause` between pieces of work, to give up the event loop.
+   */
   snapshot(pause: () => Promise<void>): Promise<Uint8Array> | Uint8Array
   /**
-   * Starts anew from a snapshot; index 0 with no bytes is the empty state.
-   * @param lastIndex end of the log behind the snapshot: entries up to it are not new
+   * Replaces the state by that of a snapshot; index 0 with no bytes is the empty state.
+   * @param lastIndex the last index of the log behind the snapshot; entries up to it were already in the log at this
+   *   start and are not new
    */
   restore(snapshot: RaftSnapshot, lastIndex: number, pause: () => Promise<void>): Promise<void> | void
-  /** Called after a batch of `apply`, and after `restore`. */
+  /** Called after each batch of `apply` calls and after `restore`. */
   settled(): void
 }
 
 export interface RaftDriverOptions {
   readonly raft: RaftOptions
-  /** Milliseconds of one tick: with the default options, heartbeats every 200 ms and elections after 1 to 2 s. */
+  /**
+   * Milliseconds of one tick. With the default options heartbeats are sent every 200 ms and elections start after 1 to
+   * 2 s.
+   */
   readonly tickMs: number
-  /** Applied entries between two snapshots, at least ... */
+  /** Minimum number of applied entries between two snapshots, except where `snapshotLogBytes` requires one earlier. */
   readonly snapshotEntries: number
   /**
-   * ... and when the last one was larger than this, entries that are as large together as it was: so what snapshots
-   * cost for each entry does not grow with the state.
+   * When the last snapshot has more bytes than this, the next one also waits until the entries applied since then have
+   * as many bytes together. The cost of snapshots per entry thus does not grow with the state.
    */
   readonly snapshotFreeBytes: number
-  /** Bytes of applied entries, above those of the last snapshot, after which one is taken however few they are. */
+  /**
+   * Bytes of applied entries after which a snapshot is taken even if they are few. If the last snapshot was larger, its
+   * size is the limit instead.
+   */
   readonly snapshotLogBytes: number
-  /** Entries that stay in the log behind a snapshot, so that a follower that is briefly away needs none. */
+  /**
+   * Entries that stay in the log behind a snapshot, so that a follower that was away briefly does not need the
+   * snapshot.
+   */
   readonly trailingEntries: number
   readonly maxPendingProposals: number
   /** Milliseconds until a failed write is tried again. */
@@ -55,7 +72,7 @@ export const defaultRaftDriverOptions: RaftDriverOptions = {
   snapshotLogBytes: 16 * 1024 * 1024, trailingEntries: 200, maxPendingProposals: 1024, storageRetryMs: 1000,
 }
 
-/** Entries that are applied in one turn of the event loop: a start may have tens of thousands to apply. */
+/** Entries that are applied in one turn of the event loop. A start may have tens of thousands to apply. */
 const entriesPerTurn = 500
 
 export interface RaftDriverParts {
@@ -68,9 +85,9 @@ export interface RaftDriverParts {
   readonly machine: ReplicatedStateMachine
   readonly options: RaftDriverOptions
   readonly send: (message: RaftMessage) => void
-  /** Role, leader or configuration may be different now. */
+  /** Called when the role, the leader or the configuration may have changed. */
   readonly onChange: () => void
-  /** A broken invariant: this node's consensus has stopped for good. */
+  /** Called when an invariant is broken. The consensus of this node has then stopped for good. */
   readonly onFatal: (error: Error) => void
 }
 
@@ -102,17 +119,20 @@ export class RaftDriver {
   #tickTimer: Timer | undefined
   #pump: Promise<void> = Promise.resolve()
   #pumping = false
-  /** Work was taken from the core and is not, or not surely, on disk. */
+  /** True while work that was taken from the core is not known to be on disk. */
   #unsaved = false
-  /** Payloads of the entries applied since the state that the last snapshot is of. */
+  /** Bytes of the payloads that were applied since the last snapshot was begun. */
   #bytesSinceSnapshot = 0
-  /** A snapshot is being encoded and written. */
+  /** Pending while a snapshot is being encoded and written. */
   #staging: Promise<void> | undefined
   #staged: StagedSnapshot | undefined
   #seen = ''
   #lastWriteFailure: StorageError | null = null
   readonly #repeated: RepeatedLines
-  /** The commit index that this node tries to reach, and since when; null: it has applied everything it heard of. */
+  /**
+   * The commit index that this node tries to reach, and since when; null when it has applied everything that it knows
+   * to be committed.
+   */
   #lag: { readonly index: number; readonly sinceMs: number } | null = null
 
   private constructor(parts: RaftDriverParts, storage: RaftStorage, core: RaftCore) {
@@ -138,7 +158,7 @@ export class RaftDriver {
     this.#elections = metrics.counter('sectional_consensus_elections_total', 'Elections won by this node')
   }
 
-  /** Reads the store, brings the state machine to what was committed, and starts to tick. */
+  /** Reads the store, applies what is known to be committed, and starts the ticks. */
   static async open(parts: RaftDriverParts): Promise<RaftDriver> {
     const storage = new RaftStorage(parts.store)
     const { hardState, snapshot, log } = await storage.load()
@@ -154,8 +174,8 @@ export class RaftDriver {
 
   get leader(): string | null { return this.#core.leader }
   /**
-   * Why the disk does not take what is to be written now; null: it does. Meanwhile this node applies nothing and tells
-   * nobody anything.
+   * The reason why the disk refuses writes now; null when it accepts them. Meanwhile this node applies no entry and
+   * sends no promise.
    */
   get writeFailure(): StorageError | null { return this.#lastWriteFailure }
   get leads(): boolean { return this.#core.role === 'leader' }
@@ -163,32 +183,33 @@ export class RaftDriver {
   get applied(): number { return this.#appliedIndex }
   get configuration(): VotingConfiguration { return this.#core.configuration }
 
-  /** @param doubtful the sender's disk is an older copy of the one that it had, or has another log */
+  /**
+   * @param doubtful true when the sender's disk is an older copy of the disk that it had before, or holds another log
+   */
   step(message: RaftMessage, doubtful = false): void {
     if (this.#stopping.signal.aborted) return
     this.#guarded(() => this.#core.step(message, doubtful))
   }
 
-  /**
-   * How long this node has lacked something that a leader told it was committed, in milliseconds; 0: it lacks nothing.
-   */
+  /** Milliseconds for which this node has lacked an entry that a leader reported as committed; 0 when it lacks none. */
   get lagMs(): number { return this.#lag === null ? 0 : this.#parts.clock.monotonic() - this.#lag.sinceMs }
 
-  /** Entries that a leader has committed and this node has not applied. */
+  /** Number of entries that a leader has committed and this node has not applied. */
   get lagEntries(): number { return Math.max(0, this.#core.leaderCommit - this.#appliedIndex) }
 
-  /** Who votes and who learns by what is known as committed. */
+  /** The voters and learners of the newest configuration that is known to be committed. */
   get committedConfiguration(): VotingConfiguration { return this.#core.configurationAt(this.#core.commit) }
 
-  /** A node that claims to lead and is not followed, because its disk is in doubt; null: there is none. */
+  /** The node that claims to lead but is not followed because its disk is in doubt; null when there is none. */
   get ignoredLeader(): string | null { return this.#core.ignoredLeader }
 
-  /** Leading: members whose disks are older copies of those that they had in this term. */
+  /** On the leader: members whose disks are older copies of those that they had earlier in this term. */
   wentBack(): readonly string[] { return this.#core.wentBack() }
 
   /**
-   * Proposes a command; `not-leader`: this node does not lead, or stopped leading before the outcome was known.
-   * @throws ReplicaError `overloaded` when too many wait
+   * Proposes a command. The outcome `not-leader` means that this node does not lead, or stopped leading before the
+   * outcome was known.
+   * @throws ReplicaError `overloaded` when too many proposals wait
    */
   propose(payload: Uint8Array, context: CallContext): Promise<ProposalOutcome> {
     if (this.#stopping.signal.aborted) return Promise.resolve({ kind: 'not-leader' })
@@ -214,7 +235,10 @@ export class RaftDriver {
     return outcome
   }
 
-  /** Starts a change of membership. @throws Error when it makes no sense */
+  /**
+   * Starts a change of membership.
+   * @throws Error when the change does not fit the configuration
+   */
   changeConfiguration(change: ConfigurationChange): Refusal | 'started' {
     const placed = this.#core.proposeConfiguration(change)
     if (typeof placed === 'string') return placed
@@ -223,7 +247,8 @@ export class RaftDriver {
   }
 
   /**
-   * The index to which a read must wait to see all that was decided before now; null: this node does not (surely) lead.
+   * Returns the index that a read must wait for to see everything that was decided before this call; null when this
+   * node does not lead, or cannot confirm that it leads within `timeoutMs`.
    */
   readIndex(timeoutMs: number): Promise<number | null> {
     const id = this.#nextRead
@@ -237,33 +262,36 @@ export class RaftDriver {
     return answer
   }
 
-  /** Resolves when this node has applied `index`; false: not within `timeoutMs`. */
+  /** Resolves to true when this node has applied `index`, and to false after `timeoutMs` or when this node stops. */
   waitApplied(index: number, timeoutMs: number): Promise<boolean> {
     return this.#appliedWaiters.wait(() => this.#appliedIndex >= index, timeoutMs)
   }
 
-  /** Leading: resolves when all `nodes()` (asked again each time) know that `index` is committed. */
+  /**
+   * On the leader: resolves to true when all `nodes()` (evaluated at each check) know that `index` is committed, or
+   * when this node no longer leads; to false after `timeoutMs`.
+   */
   waitSpread(index: number, nodes: () => readonly string[], timeoutMs: number): Promise<boolean> {
     return this.#spreadWaiters.wait(
       () => !this.leads || nodes().every(node => this.#core.knownCommitOf(node) >= index), timeoutMs,
     )
   }
 
-  /** Looks again whether what `waitSpread` callers wait for is there (links changed). */
+  /** Checks the conditions of the `waitSpread` callers again. Call this after links changed. */
   checkSpread(): void { this.#spreadWaiters.check() }
 
   isActive(node: string): boolean { return this.#core.isActive(node) }
   caughtUp(node: string): boolean { return this.#core.caughtUp(node) }
   matchOf(node: string): number { return this.#core.matchOf(node) }
 
-  /** Ends ticks and waits; what was promised is on disk already. */
+  /** Stops the ticks and ends all waits. Everything that was promised is already on disk. */
   async stop(): Promise<void> {
     if (this.#stopping.signal.aborted) return this.#pump
     this.#halt()
     await this.#pump
     await this.#staging
     await this.#storage.idle()
-    // What comes after something that was not saved must not be saved either: it would leave a gap.
+    // Work that follows unsaved work must not be saved either, because the stored log would have a gap.
     if (this.#unsaved) return
     const { persist } = this.#core.takeLastWork()
     if (!persist) return
@@ -271,7 +299,7 @@ export class RaftDriver {
       await this.#storage.write(persist)
     } catch (error) {
       this.#parts.log.warn(
-        { err: error }, 'the newest cluster metadata was not saved at the end; it will be fetched again',
+        { err: error }, 'the newest cluster metadata was not saved at the stop; this node will fetch it again',
       )
     }
   }
@@ -318,7 +346,7 @@ export class RaftDriver {
     this.#parts.onFatal(cause)
   }
 
-  /** Works until nothing is left to do; one at a time. */
+  /** Carries out work until none is left. At most one such loop runs at a time. */
   #run(): Promise<void> {
     if (!this.#pumping) this.#pump = this.#workAll()
     return this.#pump
@@ -385,7 +413,7 @@ export class RaftDriver {
     proposal.settle({ kind: 'applied', index: entry.index, result })
   }
 
-  /** Begins to encode and write a snapshot when one is due. The log goes on meanwhile. */
+  /** Begins to encode and write a snapshot when one is due. The log continues meanwhile. */
   #takeSnapshot(): void {
     if (this.#staging || this.#staged || this.#stopping.signal.aborted || !this.#isSnapshotDue()) return
     const index = this.#appliedIndex
@@ -411,14 +439,14 @@ export class RaftDriver {
     const state = await encoding
     const snapshot: RaftSnapshot = { ...point, state, checksum: snapshotChecksum(state) }
     if (!await this.#retryWrite(async () => { this.#staged = await this.#storage.stageSnapshot(snapshot) })) return
-    // It takes effect between two writes of the log.
+    // The snapshot takes effect between two writes of the log.
     void this.#run()
   }
 
   async #replaceSnapshot(): Promise<void> {
     const staged = this.#staged
     this.#staged = undefined
-    // One that the leader has sent meanwhile is newer.
+    // A snapshot that the leader sent meanwhile is newer and takes precedence.
     if (!staged) return
     if (staged.snapshot.index <= this.#core.snapshot.index) return this.#storage.discard(staged)
     const baseIndex = Math.max(this.#core.log.baseIndex, staged.snapshot.index - this.#parts.options.trailingEntries)
@@ -437,7 +465,10 @@ export class RaftDriver {
     return term
   }
 
-  /** Nothing is promised before the disk has it, so a failing disk only makes this node silent. False: stopping. */
+  /**
+   * Repeats a write until it succeeds. Nothing is promised before it is on disk, so a failing disk only makes this node
+   * silent. Returns false when the node is stopping.
+   */
   async #retryWrite(write: () => Promise<void>): Promise<boolean> {
     while (!this.#stopping.signal.aborted) {
       try {

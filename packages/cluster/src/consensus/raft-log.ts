@@ -1,6 +1,9 @@
 import type { LogEntry } from '@sectional/core'
 
-/** The entries after `baseIndex` (everything up to it is only in a snapshot). Held in memory: compaction bounds it. */
+/**
+ * The log entries after `baseIndex`; earlier entries are only in a snapshot. The entries are held in memory, and
+ * compaction bounds them.
+ */
 export class RaftLog {
   #base: number
   #baseTermValue: number
@@ -13,13 +16,13 @@ export class RaftLog {
     this.#checkContiguous()
   }
 
-  /** Index of the last entry that is no longer kept. */
+  /** Index of the last entry that was compacted away. */
   get baseIndex(): number { return this.#base }
   get baseTerm(): number { return this.#baseTermValue }
   get lastIndex(): number { return this.#base + this.#entries.length }
   get lastTerm(): number { return this.#entries.at(-1)?.term ?? this.#baseTermValue }
 
-  /** Undefined: compacted away, or not there yet. */
+  /** Returns undefined when the entry was compacted away or does not exist yet. */
   term(index: number): number | undefined {
     if (index === this.#base) return this.#baseTermValue
     return this.#entries[index - this.#base - 1]?.term
@@ -31,7 +34,8 @@ export class RaftLog {
   }
 
   /**
-   * Entries from `from` on: at most `maxEntries`, and at most `maxBytes` of payload, but always one when there is one.
+   * Returns entries from `from` on: at most `maxEntries`, and at most `maxBytes` of payload. The first entry is
+   * returned whatever its size.
    */
   page(from: number, maxEntries: number, maxBytes: number): readonly LogEntry[] {
     const start = from - this.#base - 1
@@ -50,13 +54,13 @@ export class RaftLog {
     this.#entries.push(entry)
   }
 
-  /** Drops entry `index` and all later ones. */
+  /** Removes entry `index` and all later ones. */
   truncate(index: number): void {
     if (index <= this.#base) throw new Error(`log: cannot drop entry ${index}, which a snapshot holds`)
     this.#entries.length = Math.min(this.#entries.length, index - this.#base - 1)
   }
 
-  /** Forgets entries up to `index`. */
+  /** Removes entries up to `index`, which a snapshot must cover. */
   compact(index: number): void {
     const term = this.term(index)
     if (term === undefined) {
@@ -67,20 +71,23 @@ export class RaftLog {
     this.#baseTermValue = term
   }
 
-  /** Starts anew behind a snapshot. */
+  /** Empties the log and lets it begin after a snapshot of `index`. */
   reset(index: number, term: number): void {
     this.#base = index
     this.#baseTermValue = term
     this.#entries = []
   }
 
-  /** Whether a candidate whose log ends like this may be trusted with everything that is here (thesis 3.6.1). */
+  /**
+   * Returns whether a candidate whose log ends like this has every committed entry that this node has (thesis, 3.6.1).
+   */
   isUpToDate(lastIndex: number, lastTerm: number): boolean {
     return lastTerm > this.lastTerm || (lastTerm === this.lastTerm && lastIndex >= this.lastIndex)
   }
 
   /**
-   * Where a leader should try again after `previousIndex` did not match: the start of the conflicting term, or our end.
+   * Returns the index at which a leader should retry after `previousIndex` did not match: the start of the conflicting
+   * term, or one after the end of this log.
    */
   conflictIndex(previousIndex: number): number {
     if (previousIndex > this.lastIndex) return this.lastIndex + 1

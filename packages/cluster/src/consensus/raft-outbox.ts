@@ -1,4 +1,7 @@
-/** The work of the consensus core that waits for its driver, and how far the disk and the state machine have come. */
+/**
+ * Collects the work of the consensus core until the driver takes it, and records how far the disk and the state machine
+ * have come.
+ */
 import type { RaftMessage } from '@sectional/core'
 import type { RaftLog } from './raft-log.ts'
 import type { HardState, Persist, RaftSnapshot, RaftWork } from './raft-work.ts'
@@ -11,7 +14,7 @@ export class RaftOutbox {
   #restore: RaftSnapshot | null = null
   #hardStateChanged = false
   #savedCommit: number
-  /** First entry that no work has carried yet. */
+  /** Index of the first entry that no taken work contains. */
   #unstableFrom: number
   #stable: number
   #applied: number
@@ -24,22 +27,22 @@ export class RaftOutbox {
     this.#applied = snapshot.index
   }
 
-  /** Entries up to here are on disk. */
+  /** Entries up to this index are on disk. */
   get stableIndex(): number { return this.#stable }
-  /** Entries up to here were given out to be applied. */
+  /** Entries up to this index were handed to the driver to be applied. */
   get handedOut(): number { return this.#applied }
 
-  /** May go before the disk has what was changed. */
+  /** Queues a message that may be sent before the current changes are on disk. */
   send(message: RaftMessage): void { this.#messages.push(message) }
 
-  /** Promises something that must be on disk first. */
+  /** Queues a message that promises something. It is sent after the current changes are on disk. */
   promise(message: RaftMessage): void { this.#promises.push(message) }
 
   answerRead(id: number, index: number | null): void { this.#reads.push({ id, index }) }
 
   changeHardState(): void { this.#hardStateChanged = true }
 
-  /** The commit index is worth a write of its own when nothing else carried it. */
+  /** Requests a write for the commit index alone, when no other write carried it. */
   saveCommit(commit: number): void {
     if (commit > this.#savedCommit) this.#hardStateChanged = true
   }
@@ -49,7 +52,7 @@ export class RaftOutbox {
     this.#stable = Math.min(this.#stable, index - 1)
   }
 
-  /** The log begins anew behind a snapshot, which the next work carries. */
+  /** The log begins anew behind a snapshot, which the next work contains. */
   replaced(snapshot: RaftSnapshot): void {
     this.#restore = snapshot
     this.#applied = snapshot.index
@@ -68,7 +71,7 @@ export class RaftOutbox {
     const persist: Persist = {
       hardState, snapshot: this.#restore, entries, lastIndex: this.#log.lastIndex, lastTerm: this.#log.lastTerm,
     }
-    // Only what this node's own disk holds is applied.
+    // A node applies only entries that are on its own disk.
     const applyTo = Math.min(hardState.commit, this.#stable)
     const work: RaftWork = {
       messages: this.#messages, persist: mustPersist ? persist : null, messagesAfterPersist: this.#promises,
@@ -85,7 +88,10 @@ export class RaftOutbox {
     return work
   }
 
-  /** What was replaced since does not count: then the next write does. */
+  /**
+   * Records a finished write. Entries that were replaced during the write do not count; the write of their replacements
+   * follows.
+   */
   persisted({ lastIndex, lastTerm }: Persist): void {
     if (this.#log.term(lastIndex) === lastTerm) this.#stable = Math.max(this.#stable, lastIndex)
   }

@@ -1,10 +1,14 @@
 /**
- * The consensus core's part of the `control` store. Keys: `h` hard state, `s` what the snapshot is, `c` + slot and
- * number its chunks, `l` + index an entry; numbers in keys by `keyWord` and `keyNumber`, so that entries lie in order.
- * A snapshot is written in several batches to a slot of its own and then takes effect with `s`, in one; what it
- * replaces is removed afterwards, or at the next start. Every value carries a checksum (the chunks one together, in
- * `s`): a voter that takes a flipped bit for its vote, or for an entry that others have committed, would break what the
- * log promises, so a node does not start on a damaged log (`DamagedControlStoreError`).
+ * Stores the state of the consensus core in the node's `control` store. Key `h` holds the hard state, `s` the record of
+ * the snapshot, `c` + slot and number a chunk of a snapshot, `l` + index a log entry. Numbers in keys are written by
+ * `keyWord` and `keyNumber`, so that keys are in numeric order.
+ *
+ * The chunks of a snapshot are written in several batches to a slot of their own. The snapshot then takes effect when
+ * `s` is written, in one batch; the chunks and entries that it replaces are removed afterwards, or at the next start.
+ *
+ * Every value carries a checksum; the chunks share one, which is in `s`. A voter that misread its vote or a committed
+ * entry because of a flipped bit would break the guarantees of the log, so a node does not start on a damaged log
+ * (`DamagedControlStoreError`).
  */
 import type { LogEntry, VotingConfiguration } from '@sectional/core'
 import { keyNumber, keyWord, readKeyNumber, sealBytes, sealRecord, unsealed } from '@sectional/runtime'
@@ -15,15 +19,15 @@ import { RaftLog } from './raft-log.ts'
 import type { HardState, Persist, RaftSnapshot } from './raft-work.ts'
 import { snapshotChecksum } from './snapshot-pieces.ts'
 
-/** Values over 1 MB do not belong in LevelDB. */
+/** LevelDB is not made for values over 1 MB. */
 const chunkBytes = 256 * 1024
-/** Chunks in one batch, so that no batch holds the event loop or the store for long. */
+/** Chunks in one batch. The limit keeps a batch from blocking the event loop or the store for long. */
 const batchChunks = 4
-/** Chunks of one slot: snapshots of up to 1 GiB. */
+/** Chunks of one slot. It limits a snapshot to 1 GiB. */
 const slotChunks = 4096
 const slots = 65_536
 const entryPage = 512
-/** Kind and term, behind the checksum. */
+/** Bytes of the kind and the term, which follow the checksum. */
 const entryHeaderBytes = 9
 const entryKinds = ['command', 'configuration', 'noop'] as const
 
@@ -33,14 +37,14 @@ interface SnapshotRecord {
   readonly configuration: VotingConfiguration
   readonly bytes: number
   readonly crc32: number
-  /** Where its chunks lie; absent: 0. */
+  /** The slot that holds the chunks; absent: slot 0. */
   readonly slot?: number
-  /** Where the stored log begins: the entry before its first one. */
+  /** Index of the entry before the first one of the stored log. */
   readonly baseIndex: number
   readonly baseTerm: number
 }
 
-/** On disk, and not in effect yet. */
+/** A snapshot whose chunks are on disk but which is not in effect yet. */
 export interface StagedSnapshot { readonly snapshot: RaftSnapshot; readonly slot: number }
 
 export interface StoredRaft { readonly hardState: HardState; readonly snapshot: RaftSnapshot; readonly log: RaftLog }
@@ -53,7 +57,7 @@ export class RaftStorage {
   readonly #store: Store
   #firstIndex = 1
   #lastIndex = 0
-  /** Of the snapshot in effect. */
+  /** The slot of the snapshot in effect. */
   #slot = 0
   #lastSlot = 0
   #removing: Promise<void> = Promise.resolve()
@@ -62,7 +66,11 @@ export class RaftStorage {
     this.#store = store
   }
 
-  /** @throws DamagedControlStoreError; Error that names what is wrong when the stored state does not hang together */
+  /**
+   * Reads the stored state, and removes the remains of interrupted writes.
+   * @throws DamagedControlStoreError when a checksum differs
+   * @throws Error that names the contradiction when the parts of the stored state do not fit together
+   */
   async load(): Promise<StoredRaft> {
     const hardState = readJson<HardState>('the hard state (term and vote)', this.#store.getSync(hardStateKey))
       ?? { term: 0, vote: null, commit: 0 }
@@ -82,14 +90,14 @@ export class RaftStorage {
     return { hardState, snapshot, log }
   }
 
-  /** Adds the first state of a new cluster, with this node as its one voter, to a batch. */
+  /** Adds to a batch the first state of a new cluster, whose one voter is this node. */
   static bootstrap(batch: WriteBatch, node: string): void {
     const payload = encodeConfiguration({ voters: [node], learners: [] })
     batch.put(hardStateKey, writeJson({ term: 1, vote: null, commit: 1 } satisfies HardState))
     batch.put(entryKey(1), encodeEntry({ index: 1, term: 1, kind: 'configuration', payload }))
   }
 
-  /** Durable when resolved. `also` adds to the same atomic write. */
+  /** Writes the work of one batch; durable when resolved. `also` adds its operations to the same atomic write. */
   async write(persist: Persist, also: (batch: WriteBatch) => void = () => {}): Promise<void> {
     const { hardState, snapshot, entries, lastIndex } = persist
     const staged = snapshot && await this.stageSnapshot(snapshot)
@@ -104,7 +112,10 @@ export class RaftStorage {
     if (staged) this.#tookEffect(staged, staged.snapshot.index)
   }
 
-  /** Writes the chunks of a snapshot to a slot of their own, in several batches. It counts from `writeSnapshot` on. */
+  /**
+   * Writes the chunks of a snapshot to a free slot, in several batches. The snapshot takes effect only with
+   * `writeSnapshot`.
+   */
   async stageSnapshot(snapshot: RaftSnapshot): Promise<StagedSnapshot> {
     const { state } = snapshot
     do this.#lastSlot = (this.#lastSlot + 1) % slots
@@ -126,21 +137,20 @@ export class RaftStorage {
     return { snapshot, slot }
   }
 
-  /** Has a snapshot of this node's own take effect, and drops the entries up to `base`. */
+  /** Makes a snapshot that this node took itself take effect, and drops the entries up to `base`. */
   async writeSnapshot(staged: StagedSnapshot, base: { readonly index: number; readonly term: number }): Promise<void> {
     await this.#store.write(batch => putRecord(batch, staged, base))
     this.#tookEffect(staged, base.index)
   }
 
-  /** Removes a staged snapshot that is not to take effect. */
+  /** Removes a staged snapshot that shall not take effect. */
   discard({ slot }: StagedSnapshot): void { this.#remove({ gte: chunkKey(slot, 0), lt: chunkKey(slot + 1, 0) }) }
 
-  /** Resolves when nothing is being removed any more. */
+  /** Resolves when all removals in the background have ended. */
   idle(): Promise<void> { return this.#removing }
 
   /**
-   * What the snapshot has replaced is removed in the background. What stays behind when that fails is removed at the
-   * next start.
+   * Removes in the background what the snapshot has replaced. The next start removes what a failed removal left behind.
    */
   #tookEffect({ slot }: StagedSnapshot, baseIndex: number): void {
     const replaced = { slot: this.#slot, firstIndex: this.#firstIndex }
@@ -194,7 +204,7 @@ const hardStateKey = 'h'
 const snapshotKey = 's'
 
 function chunkKey(slot: number, chunk: number): string {
-  // The end of the last slot is one beyond the greatest number.
+  // The end of the last slot is greater than the greatest number that a key can hold.
   return slot === slots ? 'd' : `c${keyWord(slot * slotChunks + chunk)}`
 }
 

@@ -1,21 +1,27 @@
-/** What goes into the consensus core besides messages and ticks, and the batches of work that come out. */
+/** The options of the consensus core, and the batches of work that it returns. */
 import type { LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
 
 export interface RaftOptions {
-  /** Ticks without a leader before an election: drawn anew each time from this up to twice this. */
+  /**
+   * Ticks without a leader after which a node starts an election. Each wait is drawn at random from this number up to
+   * twice this number.
+   */
   readonly electionTicks: number
   readonly heartbeatTicks: number
   readonly maxEntriesPerAppend: number
   readonly maxBytesPerAppend: number
-  /** Messages with entries on their way to one follower. */
+  /** Unanswered messages with entries to one follower. */
   readonly maxAppendsInFlight: number
   /** Heartbeats after which an unanswered piece of a snapshot is sent again. */
   readonly snapshotResendHeartbeats: number
-  /** Bytes of one message with a piece of a snapshot. */
+  /** Bytes of the state in one message of a snapshot. */
   readonly snapshotPieceBytes: number
-  /** Bytes of a snapshot that a follower takes: the memory that a leader may claim. */
+  /**
+   * Bytes of the largest snapshot that a follower accepts. It bounds the memory that a leader can make a follower
+   * allocate.
+   */
   readonly snapshotBytesMax: number
-  /** Entries beyond the commit index; further proposals are refused. */
+  /** Limit of entries beyond the commit index; further proposals are refused as `busy`. */
   readonly maxUncommittedEntries: number
 }
 
@@ -26,7 +32,7 @@ export const defaultRaftOptions: RaftOptions = {
 
 export interface HardState {
   readonly term: number
-  /** Who got this node's vote in `term`. */
+  /** The node that received this node's vote in `term`; null when it has not voted. */
   readonly vote: string | null
   readonly commit: number
 }
@@ -36,15 +42,18 @@ export interface RaftSnapshot {
   readonly term: number
   readonly configuration: VotingConfiguration
   readonly state: Uint8Array
-  /** CRC-32 of `state`; null: not known, since it came from a peer of protocol version 1. */
+  /** CRC-32 of `state`; null when unknown, because a peer of protocol version 1 sent the snapshot. */
   readonly checksum: number | null
 }
 
 export interface Persist {
   readonly hardState: HardState
-  /** Replaces the whole stored log and state machine. */
+  /** When not null, replaces the whole stored log and state machine. */
   readonly snapshot: RaftSnapshot | null
-  /** New entries. Stored entries from the first of these on are replaced, and none stays behind `lastIndex`. */
+  /**
+   * New entries. They replace the stored entries from the first new index on; afterwards the stored log ends at
+   * `lastIndex`.
+   */
   readonly entries: readonly LogEntry[]
   readonly lastIndex: number
   readonly lastTerm: number
@@ -56,7 +65,7 @@ export interface RaftWork {
   readonly messagesAfterPersist: readonly RaftMessage[]
   readonly restore: RaftSnapshot | null
   readonly committed: readonly LogEntry[]
-  /** Reads that may be answered once `index` is applied; null: this node does not lead any more. */
+  /** Reads that may be answered once `index` is applied; index null: this node no longer leads. */
   readonly reads: readonly { readonly id: number; readonly index: number | null }[]
 }
 

@@ -1,13 +1,13 @@
 import { sealed, unsealed } from '@sectional/runtime'
 
 /**
- * The metadata store on this disk is not what was written. The node does not start: repaired by guess it could vote twice, or
- * serve databases that nobody made.
+ * The metadata store on this disk does not hold what was written to it. The node then does not start: if it guessed the
+ * lost values, it could vote twice, or serve databases that nobody created.
  */
 export class DamagedControlStoreError extends Error {
   override readonly name = 'DamagedControlStoreError'
 
-  /** @param what is wrong, as a clause */
+  /** @param what the damage, as a clause */
   constructor(what: string, options?: { cause?: unknown }) {
     super(`the metadata of the cluster on this disk is damaged: ${what}. This node does not start on it. `
       + 'Where other nodes hold the data, empty this node\'s data directory and start it under its name and address: it is admitted anew '
@@ -19,7 +19,7 @@ export function writeJson(value: object): Uint8Array {
   return new Uint8Array(sealed(Buffer.from(JSON.stringify(value))))
 }
 
-/** @throws DamagedControlStoreError */
+/** @throws DamagedControlStoreError when the checksum differs; `what` names the record in its text */
 export function readJson<T>(what: string, bytes: Uint8Array | undefined): T | undefined {
   if (bytes === undefined) return undefined
   const json = unsealed(bytes)

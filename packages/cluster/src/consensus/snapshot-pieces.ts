@@ -1,5 +1,5 @@
 /**
- * A snapshot on its way from a leader to a follower, in pieces: the leader sends the next one when the follower holds
+ * Transfers a snapshot from a leader to a follower in pieces. The leader sends the next piece when the follower holds
  * the one before.
  */
 import { crc32 } from 'node:zlib'
@@ -10,7 +10,7 @@ type Piece = RaftMessage & { readonly type: 'snapshot' }
 
 export function snapshotChecksum(state: Uint8Array): number { return crc32(state) }
 
-/** The leader's end. It sends one snapshot to its end, also when it has taken a newer one meanwhile. */
+/** The leader's side. It completes the transfer of one snapshot even if the leader has taken a newer one meanwhile. */
 export class SnapshotTransfer {
   readonly snapshot: RaftSnapshot
   /** Heartbeats since the last piece was sent. */
@@ -23,14 +23,17 @@ export class SnapshotTransfer {
     this.#pieceBytes = pieceBytes
   }
 
-  /** The follower's answer. False: it says nothing new, and the piece that it waits for is under way. */
+  /**
+   * Handles the follower's answer. Returns false when it reports no progress: the piece that the follower waits for is
+   * already on its way.
+   */
   answered(index: number, received: number): boolean {
     if (index !== this.snapshot.index || received === this.#held || received > this.snapshot.state.length) return false
     this.#held = received
     return true
   }
 
-  /** The piece that the follower lacks next. */
+  /** Returns the next piece that the follower lacks. */
   next(): Pick<Piece, 'index' | 'snapshotTerm' | 'configuration' | 'state' | 'offset' | 'totalBytes' | 'checksum'> {
     this.ticks = 0
     const { index, term, configuration, state, checksum } = this.snapshot
@@ -41,7 +44,7 @@ export class SnapshotTransfer {
   }
 }
 
-/** The follower's end: puts the pieces of one snapshot at a time together. */
+/** The follower's side. It assembles the pieces of one snapshot at a time. */
 export class SnapshotIntake {
   readonly #bytesMax: number
   #of: Pick<Piece, 'from' | 'term' | 'index' | 'snapshotTerm' | 'totalBytes' | 'checksum'> | null = null
@@ -53,8 +56,8 @@ export class SnapshotIntake {
   }
 
   /**
-   * Takes a piece in. Returns the whole snapshot once it is there and its checksum is right, else how many bytes of it
-   * are held: 0 when it has to be sent anew.
+   * Accepts a piece. Returns the complete snapshot when all pieces are there and the checksum is right. Otherwise
+   * returns how many bytes of it are held, which is 0 when it must be sent from the start.
    */
   take(piece: Piece): RaftSnapshot | number {
     if (!this.#belongs(piece)) {
@@ -76,7 +79,7 @@ export class SnapshotIntake {
     }
   }
 
-  /** What is committed needs no snapshot. */
+  /** Discards a snapshot of an index up to `index`: it is not needed, because this node has committed that index. */
   forgetUpTo(index: number): void {
     if (this.#of !== null && this.#of.index <= index) this.#forget()
   }

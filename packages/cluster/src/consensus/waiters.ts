@@ -1,6 +1,8 @@
 import type { Clock } from '@sectional/runtime'
 
-/** Callers that wait, with a deadline each, for a condition that is looked at when told to. */
+/**
+ * Callers that wait, each with a deadline, for a condition. The conditions are evaluated only when `check` is called.
+ */
 export class Waiters {
   readonly #clock: Clock
   readonly #waiting = new Set<{ readonly met: () => boolean; readonly settle: (met: boolean) => void }>()
@@ -10,7 +12,7 @@ export class Waiters {
     this.#clock = clock
   }
 
-  /** True: `met`; false: not within `timeoutMs`, or stopped. */
+  /** Resolves to true once `met()` is true, and to false after `timeoutMs` or `stop`. */
   wait(met: () => boolean, timeoutMs: number): Promise<boolean> {
     if (met()) return Promise.resolve(true)
     if (this.#stopped || timeoutMs <= 0) return Promise.resolve(false)

@@ -2,8 +2,8 @@ import { sleep } from '@sectional/runtime'
 import type { Clock } from '@sectional/runtime'
 
 /**
- * Merges questions to the leader: whoever asks gets the answer to a question put after they asked, and at most
- * one question is put per interval.
+ * Merges questions to the leader. At most one question is sent per interval, and each caller gets the answer to a
+ * question that was sent after the call.
  */
 export class AbsenceCheck {
   readonly #clock: Clock
@@ -20,7 +20,7 @@ export class AbsenceCheck {
     this.#question = question
   }
 
-  /** Resolves with whether the question was answered. */
+  /** Resolves to true when the leader answered the question. */
   ask(): Promise<boolean> {
     this.#next ??= this.#putNext(this.#current)
     return this.#next

@@ -1,4 +1,7 @@
-/** What a node has once it belongs to a cluster: its part of the log, the state it builds, and the leader's duties. */
+/**
+ * The parts of a node that belongs to a cluster: its part of the log, the state that the log builds, and the leader's
+ * duties.
+ */
 import { ReplicaError } from '@sectional/core'
 import type { CallContext, PeerNetwork, PeerStart, ProposeReply } from '@sectional/core'
 import type { Log, Runtime } from '@sectional/runtime'
@@ -68,7 +71,10 @@ export class ClusterMember implements LogAccess {
     return this.#parts.network.connected().filter(peer => peer.clusterId === this.clusterId).map(peer => peer.node)
   }
 
-  /** Handles a proposal as the leader, or says who leads. @throws ReplicaError `protocol` when it is malformed */
+  /**
+   * Handles a proposal as the leader, or returns the name of the leader.
+   * @throws ReplicaError `protocol` when the proposal is malformed
+   */
   async propose(value: unknown, context: CallContext): Promise<ProposeReply> {
     const { raft, duties } = this
     if (!raft.leads) return { kind: 'not-leader', leader: raft.leader }
@@ -81,7 +87,8 @@ export class ClusterMember implements LogAccess {
     if (verdict) return { kind: 'applied', index: raft.applied, result: verdict }
     const outcome = await raft.propose(encodeCommand(command), context)
     if (outcome.kind === 'not-leader') return { kind: 'not-leader', leader: raft.leader }
-    // So that a client that goes to another node next finds what it was told.
+    // The other members learn the decision before the client does, so that a client that goes to another node next
+    // finds the change there.
     if (outcome.kind === 'applied') {
       await raft.waitSpread(
         outcome.index, () => this.#reachable(), Math.min(this.#parts.options.spreadMs, context.timeoutMs / 2),
@@ -95,7 +102,7 @@ export class ClusterMember implements LogAccess {
     await this.duties.stop()
   }
 
-  /** Members that ought to hear of a decision at once. */
+  /** The members that can be told of a decision at once. */
   #reachable(): readonly string[] {
     const { voters, learners } = this.raft.configuration
     const connected = this.connected()

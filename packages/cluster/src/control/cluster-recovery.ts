@@ -1,10 +1,10 @@
 /**
- * Forms a cluster anew from what one of its nodes has on disk, after a majority of the voters was lost for good. The
- * node must be stopped. Nothing is changed before `carryOut`, which is one atomic write.
+ * Forms a new cluster from the data on one node's disk, after a majority of the voters was lost for good. The node must
+ * be stopped. Nothing is changed before `carryOut`, which is one atomic write.
  *
- * The new cluster has a new id, so that links to the other old members are refused, and one voter: this node. Entries
- * of the log behind the commit index are kept: any of them may have been acknowledged. Databases keep their
- * incarnations, so that the documents on this node's disk belong to them as before.
+ * The new cluster has a new id, so that links to the other old members are refused, and this node is its only voter.
+ * Log entries after the commit index are kept, because any of them may have been acknowledged. Databases keep their
+ * incarnations, so that the documents on this node's disk still belong to them.
  */
 import { compareRanges } from '@sectional/core'
 import type { HashRange, VotingConfiguration } from '@sectional/core'
@@ -23,32 +23,32 @@ import { memberOf } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 import { encodeState } from './state-snapshot.ts'
 
-/** The data directory does not allow a recovery. The message says why, and what to do. */
+/** The data directory does not allow a recovery. The message gives the reason and tells the operator what to do. */
 export class RecoveryError extends Error {
   override readonly name = 'RecoveryError'
 }
 
-/** A shard about which the operator must know before the cluster is formed anew. */
+/** A shard that the operator must know about before the new cluster is formed. */
 export interface EndangeredShard { readonly database: string; readonly range: HashRange; readonly otherReplicas: readonly string[] }
 
 export interface RecoveryReport {
   readonly clusterId: string
   readonly voters: readonly string[]
-  /** The other members: they are cut off, and may come back only with an empty data directory. */
+  /** The other members. They are cut off, and may return only with an empty data directory. */
   readonly cutOff: readonly NodeRecord[]
   readonly commitIndex: number
-  /** End of the metadata log on this disk. What lies behind the commit index is kept. */
+  /** Index of the last entry of the metadata log on this disk. Entries after the commit index are kept. */
   readonly lastIndex: number
   readonly databases: number
-  /** Shards without a replica here. They begin empty: their documents are lost to the new cluster. */
+  /** Shards without a replica on this node. They are empty in the new cluster: their documents are lost to it. */
   readonly missing: readonly EndangeredShard[]
-  /** Shards whose replica here was still being filled: documents may be missing. */
+  /** Shards whose replica on this node was still being filled. Documents may be missing. */
   readonly incomplete: readonly EndangeredShard[]
-  /** Shards with a complete replica here and others on the members that are cut off. */
+  /** Number of shards with a complete replica on this node and others on the members that are cut off. */
   readonly shared: number
 }
 
-/** The metadata of the new cluster: this node alone, with a replica of every shard. */
+/** Returns the metadata of the new cluster: this node is the only member and has a replica of every shard. */
 export function recoveredState(before: ControlState, node: string, clusterId: string, index: number): ControlState {
   const self = memberOf(before, node)
   if (!self) throw new RecoveryError(`${node} is no member of its cluster by the metadata on its disk: it has no databases to recover`)
@@ -76,7 +76,10 @@ export function recoveryReport(state: ControlState, node: string, log: { readonl
   return { clusterId: state.clusterId, ...log, cutOff, databases: state.databases.size, missing, incomplete, shared }
 }
 
-/** Whether this node and the members that answer are a majority of the voters, so that the cluster goes on by itself. */
+/**
+ * Returns whether this node and the members that answer are a majority of the voters. The cluster can then continue
+ * without a recovery.
+ */
 export function majorityIsLeft(voters: readonly string[], node: string, answering: readonly string[]): boolean {
   return voters.filter(voter => voter === node || answering.includes(voter)).length >= majority(voters.length)
 }
@@ -100,8 +103,10 @@ export class ClusterRecovery {
   }
 
   /**
-   * Reads what the stopped node `node` has in its control store, which stays open until `close`.
-   * @throws RecoveryError when it holds no cluster of that node; DamagedControlStoreError; StorageError (`locked`: the node runs)
+   * Reads the control store of the stopped node `node`. The store stays open until `close`.
+   * @throws RecoveryError when the store holds no cluster of that node
+   * @throws DamagedControlStoreError
+   * @throws StorageError (`locked` when the node is running)
    */
   static async open(storage: Storage, node: string, log: Log): Promise<ClusterRecovery> {
     const control = await ControlStore.open(storage)
@@ -128,7 +133,7 @@ export class ClusterRecovery {
 
   close(): Promise<void> { return this.#control.store.close() }
 
-  /** Writes the new cluster. Resolves with its id once it is durable. */
+  /** Writes the new cluster. Resolves with the new cluster's id once it is durable. */
   async carryOut(random: Random): Promise<string> {
     const { hardState, log } = this.#stored
     const clusterId = newClusterId(random)

@@ -1,70 +1,76 @@
 /**
- * What the control plane holds (docs/architecture.md#two-planes): the value that the replicated log builds. Plain JSON,
- * never changed in place: `apply` (state-machine.ts) gives a new value and shares what did not change.
+ * The state of the control plane (docs/architecture.md#two-planes), which the replicated log builds. It is plain JSON
+ * that is never changed in place: `applyCommand` (state-machine.ts) returns a new value, which shares the unchanged
+ * parts.
  */
 import type { HashRange } from '@sectional/core'
 import type { RecordedStart } from './node-start.ts'
 
 export interface ClusterState {
   readonly clusterId: string
-  /** Last applied log index; also the epoch that answers and shard maps carry. */
+  /** Index of the last applied log entry. Answers and shard maps carry it as the epoch. */
   readonly index: number
   readonly nodes: Readonly<Record<string, NodeRecord>>
-  /** In the order of their names. `DatabaseMap` tells what differs between two states. */
+  /** Ordered by name. `DatabaseMap.changed` returns the differences between two states. */
   readonly databases: ReadonlyMap<string, DatabaseRecord>
-  /** Cluster-wide settings, such as the session secret; `section/key` -> text. */
+  /** Cluster-wide settings, such as the session secret. Keys are `section/key`. */
   readonly settings: Readonly<Record<string, string>>
-  /** Ids of the clusters from whose remains an operator formed this one; absent: none. */
+  /**
+   * Ids of the clusters from whose data an operator formed this one (cluster-recovery.ts); absent when there are none.
+   */
   readonly replaces?: readonly string[]
 }
 
 export interface NodeRecord {
   readonly name: string
-  /** Cluster listener, `host:port`. */
+  /** Address of the cluster listener, `host:port`. */
   readonly address: string
   readonly zone: string | null
-  /** The newest start of its process that the log knows; undefined: it has announced none yet. */
+  /** The newest start of the node's process that the log has recorded; undefined before the first one. */
   readonly start?: RecordedStart
 }
 
 export interface DatabaseRecord {
   readonly name: string
-  /** New for every creation: a re-created name never meets its old data. */
+  /**
+   * Random, and new for every creation, so that a database that is created again under its old name never meets its old
+   * data.
+   */
   readonly incarnation: string
   readonly partitioned: boolean
-  /** Wanted replicas of each shard; fewer stand in `shards` while fewer nodes exist. */
+  /** Wanted replicas of each shard. Shards have fewer while the cluster has fewer nodes. */
   readonly n: number
-  /** Ranges in ascending order, covering the hash space. */
+  /** In ascending order of their ranges, which together cover the hash space. */
   readonly shards: readonly ShardRecord[]
   readonly security: DatabaseSecurity
   readonly revsLimit: number
   readonly purgedInfosLimit: number
-  /** `_auto_purge`: empty object when unset. */
+  /** The `_auto_purge` object; empty when it was not set. */
   readonly autoPurge: Readonly<Record<string, unknown>>
 }
 
 export interface ShardRecord {
   readonly range: HashRange
-  /** In the order in which they are asked to decide edits. */
+  /** In the order in which the coordinator asks them to decide edits. */
   readonly replicas: readonly ReplicaRecord[]
 }
 
 export interface ReplicaRecord {
   readonly node: string
   /**
-   * A replica that was added later and still fetches the documents: it receives writes and anti-entropy,
-   * but counts towards no quorum until it is filled.
+   * True for a replica that was added later and still fetches its documents. It receives writes and takes part in
+   * anti-entropy, but counts towards no quorum until it is filled.
    */
   readonly filling: boolean
 }
 
-/** The `_security` object as its client wrote it. Empty: everybody may read and write. */
+/** The `_security` object as the client wrote it. Empty: everybody may read and write. */
 export type DatabaseSecurity = Readonly<Record<string, unknown>>
 
-/** What a new database has, so that nobody but administrators gets in before its `_security` is set. */
+/** The security object of a new database. Only administrators have access before its `_security` is set. */
 export const adminOnlySecurity: DatabaseSecurity = Object.freeze({ members: { roles: ['_admin'] }, admins: { roles: ['_admin'] } })
 
-/** The replicas that quorums count. */
+/** Returns the replicas that count towards quorums. */
 export function activeReplicas(shard: ShardRecord): readonly ReplicaRecord[] {
   return shard.replicas.filter(replica => !replica.filling)
 }

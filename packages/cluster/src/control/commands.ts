@@ -1,15 +1,16 @@
 /**
- * The closed set of changes that the replicated log carries. A malformed or unknown command is refused before
- * the log; one inside the log means that this node runs older code than the leader, and stops it.
+ * The complete set of changes that the replicated log carries. A malformed or unknown command is refused before it
+ * enters the log. An unknown command inside the log means that this node runs older code than the leader; the node then
+ * stops.
  */
 import type { HashRange, PeerStart } from '@sectional/core'
 import type { DatabaseSecurity } from './cluster-state.ts'
 import type { DatabaseOption } from './control-plane.ts'
 import { unconfirmedStartsMax } from './node-start.ts'
 
-/** JSON bytes of one command, most of all of a `_security` object. */
+/** Bytes of the JSON of one command. The largest commands carry a `_security` object. */
 export const maxCommandBytes = 1024 * 1024
-/** Shards of one database. */
+/** Largest number of shards of one database. */
 export const maxShards = 256
 const maxNameLength = 1024
 
@@ -20,34 +21,37 @@ export type CommandBody =
   | { readonly type: 'set-database-option'; readonly name: string; readonly incarnation: string; readonly option: DatabaseOption }
   | { readonly type: 'set-setting'; readonly section: string; readonly key: string; readonly value: string | null }
   /**
-   * `fresh`: the node's disk is empty, whatever a node of that name had before is gone. `start`: of the process that asks; absent where
-   * an earlier version proposed the command.
+   * `fresh` means that the node's disk is empty: any data that a node of that name held before is lost. `start` is the
+   * start of the process that asks; absent when an earlier version proposed the command.
    */
   | { readonly type: 'admit-node'; readonly node: string; readonly address: string; readonly zone: string | null; readonly fresh: boolean; readonly start?: PeerStart }
   /**
-   * The node's disk is known to be lost, it will come back empty: until it is admitted anew it neither votes nor counts. `outdated`: it
-   * is still there, with an older copy of its data, and must be given up.
+   * The node's disk is known to be lost. The node neither votes nor counts until it is admitted again. `outdated` means
+   * that the node still runs, with an older copy of its data, and must give that copy up.
    */
   | { readonly type: 'forget-node'; readonly node: string; readonly outdated?: boolean }
   | { readonly type: 'remove-node'; readonly node: string }
   | { readonly type: 'replica-filled'; readonly incarnation: string; readonly range: HashRange; readonly node: string }
-  /** The replica has lost part of what it held, and is to be filled again: done where another one of the shard counts. */
+  /**
+   * The replica has lost part of its documents and must be filled again. Refused when no other replica of the shard
+   * counts.
+   */
   | { readonly type: 'replica-damaged'; readonly incarnation: string; readonly range: HashRange; readonly node: string }
   /** Adds the replicas that these databases lack and for which there are nodes now. */
   | { readonly type: 'extend-databases'; readonly names: readonly string[] }
 
-/** `id` is random: a command that is proposed again after a lost answer is applied once. */
+/** `id` is random. It ensures that a command that is proposed again after a lost answer is applied once. */
 export type Command = CommandBody & { readonly id: string }
 
-/** What the state machine answers. */
+/** The result of a command in the state machine. */
 export type CommandResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'exists' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'refused'; readonly reason: string }
-  /** The leader must finish something first. */
+  /** Another step must finish first; the node asks again. */
   | { readonly kind: 'later' }
-  /** The node's data directory is an older copy, and nothing depends on it any more: it can be given up. */
+  /** The node's data directory is an older copy that nothing depends on any more; the node may give it up. */
   | { readonly kind: 'outdated' }
 
 export class CommandError extends Error {
@@ -79,7 +83,7 @@ const schemas: { readonly [Type in CommandBody['type']]: Readonly<Record<Exclude
   'extend-databases': { names },
 }
 
-/** @throws CommandError that names the member at fault */
+/** @throws CommandError that names the invalid member of the command */
 export function checkCommand(value: unknown): Command {
   if (!object(value)) throw new CommandError('a command is a JSON object')
   const members = value as Record<string, unknown>
@@ -93,19 +97,19 @@ export function checkCommand(value: unknown): Command {
   return members as unknown as Command
 }
 
-/** @throws CommandError when it is malformed or larger than `maxCommandBytes` */
+/** @throws CommandError when the command is malformed or has more than `maxCommandBytes` bytes */
 export function encodeCommand(command: Command): Uint8Array {
   const bytes = new TextEncoder().encode(JSON.stringify(checkCommand(command)))
   if (bytes.length > maxCommandBytes) throw new CommandError(`${command.type}: ${bytes.length} bytes, the limit is ${maxCommandBytes}`)
   return bytes
 }
 
-/** @throws CommandError */
+/** @throws CommandError when the command is malformed or unknown */
 export function decodeCommand(bytes: Uint8Array): Command {
   return checkCommand(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
 }
 
-/** `host:port`, IPv6 hosts in brackets. */
+/** Returns whether the value is `host:port`, with an IPv6 host in brackets. */
 export function isAddress(value: unknown): boolean {
   if (typeof value !== 'string' || value.length > maxNameLength) return false
   const match = /^(?:[^\s:\[\]]+|\[[0-9a-fA-F:.%\w]+\]):(\d{1,5})$/.exec(value)

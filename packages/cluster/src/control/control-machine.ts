@@ -1,4 +1,4 @@
-/** The state machine as the log drives it: holds the newest state, tells who listens. */
+/** Connects the state machine to the log: holds the newest state and calls the listener after changes. */
 import type { LogEntry } from '@sectional/core'
 import type { Log } from '@sectional/runtime'
 import type { ReplicatedStateMachine } from '../consensus/raft-driver.ts'
@@ -14,7 +14,10 @@ export class ControlMachine implements ReplicatedStateMachine {
   readonly #log: Log
   readonly #onSettled: () => void
   #current: ControlState
-  /** Entries up to this index were on this node's disk when it started, so its log has told of them before. */
+  /**
+   * Entries up to this index were on this node's disk when it started; changes of membership in them were logged
+   * before.
+   */
   #historyEnd = 0
 
   constructor(clusterId: string, log: Log, onSettled: () => void) {
@@ -37,7 +40,7 @@ export class ControlMachine implements ReplicatedStateMachine {
     this.#current = state
     const isMembership = command.type === 'admit-node' || command.type === 'remove-node'
       || command.type === 'forget-node'
-    // A member announces each start of its process.
+    // A member announces each start of its process; these announcements are not logged as changes of membership.
     const isStart = command.type === 'admit-node' && !command.fresh && result.kind === 'done'
       && before?.address === command.address && before.zone === command.zone
     if (isMembership && !isStart && entry.index > this.#historyEnd) {

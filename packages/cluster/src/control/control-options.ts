@@ -3,21 +3,24 @@ import type { OptionValues } from '@sectional/core/options'
 import { defaultRaftDriverOptions } from '../consensus/raft-driver.ts'
 import type { RaftDriverOptions } from '../consensus/raft-driver.ts'
 
-/** Who this node is, from its configuration. */
+/** The identity of this node, from its configuration. */
 export interface ControlPlaneIdentity {
   readonly node: string
-  /** Cluster listener, `host:port`, as the other nodes reach it. */
+  /** Address of the cluster listener, `host:port`, as the other nodes reach it. */
   readonly address: string
   readonly zone: string | null
-  /** Addresses of nodes to meet at first; the first one forms a new cluster. Empty: this node forms its own. */
+  /**
+   * Addresses of the nodes to contact at first. The first one forms a new cluster. Empty: this node forms its own
+   * cluster.
+   */
   readonly seeds: readonly string[]
 }
 
-/** Those of the options below that the configuration has. */
+/** Options of the control plane that can be set in the configuration. */
 export const controlDeclarations = {
   /**
-   * A node with an empty disk forms no cluster for so long after its start, so that members of its former cluster can
-   * find it.
+   * Milliseconds after its start during which a node with an empty disk forms no cluster, so that members of its former
+   * cluster can reach it.
    */
   formationGraceMs: option('cluster/formation_grace_ms', integer({ min: 0, max: 60_000, unit: 'milliseconds' }), {
     default: 2000,
@@ -27,30 +30,32 @@ export const controlDeclarations = {
   }),
 }
 
-/** Times in milliseconds. */
+/** Options of the control plane. Times are in milliseconds. */
 export interface ControlPlaneOptions extends OptionValues<typeof controlDeclarations> {
-  /** A change waits this long for a majority, then answers 503. */
+  /** Time that a change waits for a majority before it is answered with 503. */
   readonly proposeMs: number
-  /** A deletion waits this long for a majority, then becomes an intent (202). */
+  /** Time that a deletion waits for a majority before it becomes an intent and is answered with 202. */
   readonly deleteMs: number
-  /** One attempt at one leader. */
+  /** Time of one attempt at one leader. */
   readonly attemptMs: number
   readonly retryMs: number
-  /** A change is answered once all connected members know it, or after this. */
+  /** A change is answered once all connected members know it, but at the latest after this time. */
   readonly spreadMs: number
-  /** The longest that a lookup of an unknown name waits for the leader's word. */
+  /** Longest time that a lookup of an unknown name waits for the leader's confirmation. */
   readonly confirmMs: number
-  /** At most one such question in this time. */
+  /** Shortest time between two such questions to the leader. */
   readonly confirmIntervalMs: number
   readonly intentRetryMs: number
   readonly askMs: number
-  /** Joining: first and longest pause between rounds, and the time for one call. */
+  /** First and longest pause between two rounds of joining; `joinCallMs` limits one call. */
   readonly joinIntervalMs: number
   readonly joinMaxIntervalMs: number
   readonly joinCallMs: number
-  /** The longest that a node that starts answers 503 because it has not reached its peers, or not heard from the leader. */
+  /**
+   * Longest time that a starting node answers 503 because it has not reached its peers or not heard from the leader.
+   */
   readonly startWaitMs: number
-  /** Without a leader for this long, a member asks whether it still is one. */
+  /** Time without a leader after which a member asks whether it is still a member. */
   readonly leaderlessMs: number
   readonly raft: RaftDriverOptions
 }

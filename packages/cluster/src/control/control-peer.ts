@@ -1,9 +1,9 @@
-/** How this node answers its peers (core's `ControlPeer`), by who they have proven to be. */
+/** The answers of this node to its peers (`ControlPeer` of core), according to their proven identity. */
 import { ReplicaError } from '@sectional/core'
 import type { CallContext, ControlPeer, JoinReply, JoinRequest, NodeQuestion, PeerIdentity, PeerStatus, ProposeReply, RaftMessage } from '@sectional/core'
 import { isAddress } from './commands.ts'
 
-/** What the node offers behind the door. */
+/** The operations that `controlPeer` protects. */
 export interface ControlPeerHost {
   clusterId(): string | null
   status(): PeerStatus
@@ -13,7 +13,10 @@ export interface ControlPeerHost {
   answer(question: NodeQuestion, argument: unknown): Promise<unknown>
 }
 
-/** A guest (no cluster, or another one) may ask for the status and to join; everything else is for members. */
+/**
+ * A guest (a node without a cluster, or of another one) may only ask for the status and ask to join. All other calls
+ * are for members.
+ */
 export function controlPeer(host: ControlPeerHost, node: string, from: PeerIdentity): ControlPeer {
   const membersOnly = (): void => {
     const own = host.clusterId()
@@ -22,7 +25,7 @@ export function controlPeer(host: ControlPeerHost, node: string, from: PeerIdent
   return {
     sendRaft: message => {
       const own = host.clusterId()
-      // One way: a message from a stranger, or for somebody else, is simply not heard.
+      // Messages have no answer: one from a node that is not a member, or for another node, is ignored.
       if (own !== null && from.clusterId === own && message.from === from.node && message.to === node) host.step(message, from)
     },
     status: async () => host.status(),
@@ -35,7 +38,7 @@ export function controlPeer(host: ControlPeerHost, node: string, from: PeerIdent
       return host.admit(request, from, context)
     },
     propose: async (command, context) => {
-      // A leader that lost its disk is still asked for a moment: it must not pass for one that refuses.
+      // A leader that has just lost its disk may still receive proposals. It must answer `not-leader`, not refuse.
       if (host.clusterId() === null) return { kind: 'not-leader', leader: null }
       membersOnly()
       return host.propose(command, context)

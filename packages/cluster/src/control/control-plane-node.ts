@@ -1,6 +1,6 @@
 /**
- * One node's control plane: joins or forms the cluster, keeps its part of the log, answers peers, and gives the
- * rest of the node the `ControlPlane` interface.
+ * The control plane of one node. It forms or joins a cluster, keeps this node's part of the log, answers peers, and
+ * offers the `ControlPlane` interface to the rest of the node.
  */
 import { ApiError, ReplicaError } from '@sectional/core'
 import type {
@@ -35,15 +35,18 @@ export interface ControlPlaneParts {
   readonly network: PeerNetwork
   readonly identity: ControlPlaneIdentity
   readonly options: ControlPlaneOptions
-  /** This node's local replicas, for its peers. */
+  /** Returns this node's local replica of a shard; peers reach it through the network. */
   readonly replica: (shard: ShardId) => ShardReplica | undefined
-  /** This node's answers to `ControlPlane.ask`. */
+  /** Answers questions that other nodes put with `ControlPlane.ask`. */
   readonly answer: (question: NodeQuestion, argument: unknown) => Promise<unknown>
-  /** Gives every replica on this node's disk a new history, with what it holds; replicas appear only after that. */
+  /**
+   * Gives every replica on this node's disk a new history and keeps its documents. Replicas are not served before this
+   * has resolved.
+   */
   readonly renewReplicas: () => Promise<void>
-  /** This node has given up its data directory: all of it is to be closed and opened again. */
+  /** Called when this node has given up its data directory: the whole node must be closed and opened again. */
   readonly onGivenUp: () => void
-  /** Consensus broke an invariant (damaged store, unknown command): the process must not go on. */
+  /** Called when consensus broke an invariant (damaged store, unknown command): the process must stop. */
   readonly onFatal: (error: Error) => void
 }
 
@@ -68,7 +71,7 @@ export class ControlPlaneNode implements ControlPlane {
   private confirmedOnce = false
   private memberAtStart = false
   private leaderSeenAt = 0
-  /** The one that was logged last. */
+  /** The ignored leader that was logged last. */
   private ignoredLeader: string | null = null
   private visible: { readonly of: ControlState; readonly state: ClusterState } | undefined
   private unsubscribe: () => void = () => {}
@@ -97,8 +100,9 @@ export class ControlPlaneNode implements ControlPlane {
   }
 
   /**
-   * Reads the disk, opens the cluster listener and begins to join or form a cluster, which may take as long as
-   * it takes. @throws Error when the address cannot be bound, or the disk belongs to another node
+   * Reads the disk, opens the cluster listener and begins to join or form a cluster. Joining continues in the
+   * background without a time limit.
+   * @throws Error when the address cannot be bound, or the data directory belongs to another node
    */
   async start(): Promise<void> {
     const { runtime, network, identity, options, replica } = this.parts
@@ -154,16 +158,22 @@ export class ControlPlaneNode implements ControlPlane {
     return this.visible.state
   }
 
-  /** The state as the log has it, databases with a promised deletion included: by it a node keeps and drops its replicas. */
+  /**
+   * The state as the log has built it, including databases whose deletion was promised. A node keeps and drops its
+   * replicas by this state.
+   */
   appliedState(): ClusterState | null { return this.member?.machine.state ?? null }
 
-  /** Since its start this node has caught up with the leader once: what its state does not list is not there. */
+  /**
+   * True after this node has caught up with the leader once since its start. From then on, a database that its state
+   * does not list does not exist.
+   */
   confirmed(): boolean { return this.confirmedOnce }
 
   /** Whether this node belonged to a cluster when its process started, by its disk. */
   startedAsMember(): boolean { return this.memberAtStart }
 
-  /** Who votes on the metadata and who only learns; null while this node is not admitted. */
+  /** The voters and learners of the metadata log; null while this node is not admitted. */
   votingConfiguration(): VotingConfiguration | null { return this.member?.raft.configuration ?? null }
 
   onChange(listener: (state: ClusterState) => void): () => void {
@@ -198,7 +208,8 @@ export class ControlPlaneNode implements ControlPlane {
     if (known) return known
     const confirmed = this.leader() !== null && await this.absence.ask()
     const found = this.state()?.databases.get(name)
-    // After a start the metadata can be older than what this node once knew: its disk learns lazily what is committed.
+    // After a start the metadata on this disk can be older than what this node knew before: the commit index is written
+    // with a delay.
     if (!found && !this.confirmedOnce) throw new ApiError('service_unavailable', 'This node has just started and does not know yet whether the database exists. Try again.', { headers: { 'Retry-After': '1' } })
     if (!found && !confirmed && (this.leader() !== null || this.diskTrouble() !== null)) {
       const cause = this.diskTrouble() ?? 'it has not caught up with their leader'
@@ -297,13 +308,16 @@ export class ControlPlaneNode implements ControlPlane {
     return outdated || started || leaderless || this.refusal !== null
   }
 
-  /** Undefined when the disk takes no writes: the start is not announced then, and nobody can tell whether the data directory is older. */
+  /**
+   * Records this start on disk. Returns undefined when the disk refuses writes: the start is then not announced, and
+   * other nodes cannot tell whether this data directory is an older copy.
+   */
   private async recordStart(store: ControlStore): Promise<PeerStart | undefined> {
     try {
       return await store.start(this.parts.runtime.random)
     } catch (error) {
       if (!(error instanceof StorageError) || error.code === 'closed') throw error
-      this.log.warn({ err: error }, 'this start could not be written down, so the other nodes are not told of it')
+      this.log.warn({ err: error }, 'this start could not be recorded on disk, so it is not announced to the other nodes')
       return undefined
     }
   }
@@ -312,7 +326,10 @@ export class ControlPlaneNode implements ControlPlane {
     return { node: this.node, address: this.parts.identity.address, clusterId, ...this.ownStart && { start: this.ownStart } }
   }
 
-  /** Whether a peer goes on with an older copy of its data directory, by what this node knows of the log. */
+  /**
+   * Returns whether a peer runs on an older copy of its data directory, according to the log that this node has
+   * applied.
+   */
   isOutdated({ node, clusterId, start }: PeerIdentity): boolean {
     const state = this.member?.machine.state
     return state !== undefined && clusterId !== null && isOutdated(memberOf(state, node)?.start, start)
@@ -323,7 +340,10 @@ export class ControlPlaneNode implements ControlPlane {
     return state !== undefined && clusterId !== null && hasAnotherLog(memberOf(state, node)?.start, start, state.index)
   }
 
-  /** The log votes and counts without this node: it forgets the cluster, and joins again as a node that has lost its disk. */
+  /**
+   * Called when the log votes and counts quorums without this node. The node forgets the cluster and joins again as a
+   * node that has lost its disk.
+   */
   private async giveUp(): Promise<void> {
     if (!this.member || this.stopped || this.givenUp) return
     this.log.warn({ clusterId: this.member.clusterId, applied: this.member.raft.applied }, 'the data directory of this node is an older copy of the one that it had: '
@@ -345,7 +365,7 @@ export class ControlPlaneNode implements ControlPlane {
         return
       } catch (error) {
         if (this.stopped) return
-        this.log.warn({ err: error }, 'the replicas of an older data directory could not be given new histories yet; this is tried again')
+        this.log.warn({ err: error }, 'the replicas of an older data directory could not be given new histories; trying again')
         await sleep(this.parts.runtime.clock, this.parts.options.joinMaxIntervalMs, this.stopping.signal)
       }
     }
@@ -356,8 +376,8 @@ export class ControlPlaneNode implements ControlPlane {
     const confirmed = state && this.ownStart ? confirmedStart(this.ownStart, memberOf(state, this.node)?.start) : null
     if (confirmed === null) return
     this.ownStart = confirmed
-    // Written or not: what is not known as recorded is only told again.
-    this.store?.writeStart(confirmed).catch((error: unknown) => this.log.debug({ err: error }, 'the recorded start was not written down'))
+    // A failed write is harmless: the node only announces a recorded start once more.
+    this.store?.writeStart(confirmed).catch((error: unknown) => this.log.debug({ err: error }, 'the recorded start could not be saved'))
   }
 
   private updatePeers(): void {
@@ -406,7 +426,10 @@ export class ControlPlaneNode implements ControlPlane {
     if (!this.confirmedOnce && this.leader() !== null) void this.absence.ask()
   }
 
-  /** Learns what the leader has decided before now; gives up quietly, because the log may be out of reach. */
+  /**
+   * Applies everything that the leader had decided before this call. Returns false, without an error, when the leader
+   * cannot be reached.
+   */
   private async catchUp(): Promise<boolean> {
     try {
       await this.proposer.catchUp(this.parts.options.confirmMs)
@@ -414,7 +437,7 @@ export class ControlPlaneNode implements ControlPlane {
       this.confirmedOnce = true
       const state = this.member?.machine.state
       if (state) await this.intents?.settle(state)
-      // Who drops garbage waits for this.
+      // The removal of garbage waits for this confirmation.
       if (first) this.stateChanged()
       return true
     } catch (error) {
@@ -423,7 +446,7 @@ export class ControlPlaneNode implements ControlPlane {
     }
   }
 
-  /** Why this node cannot write its metadata now, as a clause; null: it can. */
+  /** The reason why this node cannot write its metadata now, as a clause; null when it can. */
   private diskTrouble(): string | null {
     const failure = this.member?.raft.writeFailure
     if (!failure) return null

@@ -1,62 +1,80 @@
-/** The control plane as the coordinator, anti-entropy and the HTTP layer see it. */
+/** The interface of the control plane for the coordinator, anti-entropy and the HTTP layer. */
 import type { HashRange, NodeQuestion } from '@sectional/core'
 import type { ClusterState, DatabaseRecord, DatabaseSecurity } from './cluster-state.ts'
 
 export interface ControlPlane {
   readonly node: string
-  /** The newest state this node has applied; null while it is not admitted to a cluster. */
+  /** The newest state that this node has applied; null while it is not admitted to a cluster. */
   state(): ClusterState | null
-  /** Called after each applied change. Returns an unsubscribe function. */
+  /** Calls `listener` after each batch of applied changes. Returns an unsubscribe function. */
   onChange(listener: (state: ClusterState) => void): () => void
-  /** Why requests for data are answered 503 now, or null when this node serves. See readiness.ts for the conditions. */
+  /**
+   * The reason why requests for data are answered with 503 now; null when this node serves. The conditions are in
+   * readiness.ts.
+   */
   unavailableReason(): string | null
-  /** Why writes are answered 503 now; never null while `unavailableReason` gives a reason. */
+  /** The reason why writes are answered with 503 now. Not null while `unavailableReason` is not null. */
   writesRefusedReason(): string | null
-  /** Why `/_up` answers 404, so that load balancers choose other nodes; never null while one of the above gives a reason. */
+  /**
+   * The reason why `/_up` answers 404, so that load balancers choose other nodes. Not null while one of the reasons
+   * above is not null.
+   */
   notReadyReason(): string | null
-  /** Peers whose link is open, and this node: sorted names. */
+  /** Sorted names of this node and of the peers with an open link. */
   connectedNodes(): readonly string[]
   leader(): string | null
 
   /**
-   * Each change resolves once it is applied on this node.
-   * @throws ApiError `service_unavailable` with a plain reason and Retry-After while no majority answers
+   * Creates a database. This and the following changes resolve once they are applied on this node.
+   * @throws ApiError `service_unavailable` with a reason and a Retry-After header while no majority of the voters
+   *   answers
    */
   createDatabase(name: string, options: CreateDatabaseOptions): Promise<DatabaseRecord>
-  /** `accepted`: the log is out of reach; the intent is durable on this node and applied later (202). */
+  /**
+   * Resolves to `accepted` when the log cannot be reached: the deletion is durable on this node and applied later
+   * (status 202).
+   */
   deleteDatabase(name: string): Promise<'deleted' | 'accepted'>
   setSecurity(name: string, security: DatabaseSecurity): Promise<void>
   setDatabaseOption(name: string, option: DatabaseOption): Promise<void>
   setSetting(section: string, key: string, value: string | null): Promise<void>
-  /** Removes a member that was emptied or is lost. @throws ApiError `not_found` when it is no member */
+  /**
+   * Removes a member that was emptied or is lost.
+   * @throws ApiError `not_found` when the node is not a member
+   */
   removeNode(node: string): Promise<void>
-  /** Anti-entropy says so once a filling replica has what its peers had: from then on quorums count it. Repeating is harmless. */
+  /**
+   * Anti-entropy calls this when a filling replica has every document that its peers had. Quorums count the replica
+   * from then on. Repeated calls are harmless.
+   */
   replicaFilled(incarnation: string, range: HashRange, node: string): Promise<void>
   /**
-   * Part of a replica is damaged: until it is filled again it counts towards no quorum. Resolves with false where no other replica of
-   * the shard counts, so that nobody could fill it.
+   * Reports that part of a replica is damaged. The replica then counts towards no quorum until it is filled again.
+   * Resolves to false when no other replica of the shard counts, because nothing could then fill it.
    */
   replicaDamaged(incarnation: string, range: HashRange, node: string): Promise<boolean>
 
   /**
-   * For a name that `state()` does not list, before a client hears 404: asks the leader whether this node has
-   * missed its creation, waits for it (at most about a second, and not at all while no leader is in reach) and
-   * looks again. Calls are merged, so that a flood of wrong names costs the leader little.
-   * @throws ApiError `service_unavailable` when this node has not heard a leader's word since it started
+   * Call this for a name that `state()` does not list, before a client receives 404. Asks the leader whether this node
+   * has missed the creation of the database, waits until this node has caught up (at most about a second, and not at
+   * all while no leader is reachable) and looks again. Concurrent calls are merged, so that many wrong names cost the
+   * leader little.
+   * @throws ApiError `service_unavailable` when this node has not caught up with a leader since its start, or its
+   *   metadata may be old
    */
   confirmAbsent(name: string): Promise<DatabaseRecord | undefined>
 
   /**
-   * Asks another member (or this one).
-   * @throws ApiError `nodedown` when it is a member without a link, `not_found` when it is none
+   * Asks another member, or this node itself.
+   * @throws ApiError `nodedown` when the member does not answer, `not_found` when the node is not a member
    */
   ask(node: string, question: NodeQuestion, argument: unknown): Promise<unknown>
 }
 
 export interface CreateDatabaseOptions {
-  /** 1..256. */
+  /** 1 to 256. */
   readonly q: number
-  /** At least 1; capped by the members that exist, and growing when they come. */
+  /** At least 1. Fewer replicas exist while the cluster has fewer members; the others are added when members join. */
   readonly n: number
   readonly partitioned: boolean
 }

@@ -1,6 +1,7 @@
 /**
- * What a node remembers about itself, in the `control` store beside the consensus core's part. Keys: `i` its
- * identity, `b` its starts, `o` a mark (see `giveUp`), `d` + incarnation the intent to delete a database.
+ * A node's records about itself, in the `control` store that also holds the state of the consensus core. Key `i` holds
+ * the node's identity, `b` its starts, `o` the mark of a data directory that was given up (see `giveUp`), `d` +
+ * incarnation the intent to delete a database.
  */
 import type { PeerStart } from '@sectional/core'
 import { lastKey, StorageError } from '@sectional/runtime'
@@ -13,10 +14,10 @@ const intentPage = 256
 const clusterIdBytes = 16
 const startIdBytes = 8
 
-/** On disk once the node belongs to a cluster; absent: it never did. */
+/** Present on disk once the node has belonged to a cluster. */
 export interface StoredIdentity { readonly clusterId: string; readonly node: string }
 
-/** A deletion that a client was promised while the log was out of reach. */
+/** A deletion that was promised to a client while the log could not be reached. */
 export interface DeleteIntent { readonly name: string; readonly incarnation: string }
 
 export class ControlStore {
@@ -27,9 +28,10 @@ export class ControlStore {
   }
 
   /**
-   * An old vote, or a log without its last entries, must not be taken for the newest: so the store is opened only when every write that
-   * was acknowledged is there.
-   * @throws DamagedControlStoreError, StorageError
+   * Opens the store only when every acknowledged write is there: the node must not take an old vote, or a log without
+   * its last entries, for the newest.
+   * @throws DamagedControlStoreError when data is missing or corrupt
+   * @throws StorageError
    */
   static async open(storage: Storage): Promise<ControlStore> {
     try {
@@ -45,7 +47,7 @@ export class ControlStore {
     return readJson<StoredIdentity>('the node\'s identity', this.store.getSync(identityKey)) ?? null
   }
 
-  /** Durable when resolved. `also` adds to the same atomic write. */
+  /** Writes the identity; durable when resolved. `also` adds its operations to the same atomic write. */
   writeIdentity(identity: StoredIdentity, also: (batch: WriteBatch) => void = () => {}): Promise<void> {
     return this.store.write(batch => {
       this.putIdentity(batch, identity)
@@ -56,7 +58,10 @@ export class ControlStore {
   /** Adds the identity to a batch. */
   putIdentity(batch: WriteBatch, identity: StoredIdentity): void { batch.put(identityKey, writeJson(identity)) }
 
-  /** Writes down a start of this node's process. Durable when resolved. @throws DamagedControlStoreError */
+  /**
+   * Records a start of this node's process; durable when resolved.
+   * @throws DamagedControlStoreError
+   */
   async start(random: Random): Promise<PeerStart> {
     const start = nextStart(readJson<PeerStart>('the record of this node\'s starts', this.store.getSync(startsKey)), Buffer.from(random.bytes(startIdBytes)).toString('hex'))
     await this.writeStart(start)
@@ -68,8 +73,9 @@ export class ControlStore {
   }
 
   /**
-   * Forgets the cluster, the metadata log and the vote, in one atomic write, and marks the replicas on this disk: each must begin a new
-   * history before the node joins again, since the sequences behind the copy were given out before. Promised deletions and the ids of starts stay.
+   * Removes the cluster's identity, the metadata log and the vote, and marks the replicas on this disk, in one atomic
+   * write. Each replica must begin a new history before the node joins again, because the sequences after the copy was
+   * made were already used. Promised deletions and the ids of starts are kept.
    */
   async giveUp(): Promise<void> {
     const keys: string[] = []
@@ -85,7 +91,10 @@ export class ControlStore {
     })
   }
 
-  /** The replicas on this disk still have the histories of a data directory that was given up. @throws DamagedControlStoreError */
+  /**
+   * True while the replicas on this disk still have the histories of a data directory that was given up.
+   * @throws DamagedControlStoreError
+   */
   givenUp(): boolean { return readJson('the mark of older replicas', this.store.getSync(givenUpKey)) !== undefined }
 
   forgetGivenUp(): Promise<void> { return this.store.write(batch => batch.delete(givenUpKey)) }

@@ -1,4 +1,4 @@
-/** The changes that clients ask for, as commands: what each result means to them. */
+/** The changes that clients request, as commands, and the meaning of each result for the client. */
 import { ApiError } from '@sectional/core'
 import type { HashRange } from '@sectional/core'
 import { StorageError } from '@sectional/runtime'
@@ -20,9 +20,9 @@ export interface DatabaseChangesParts {
   readonly proposer: Proposer
   readonly options: ControlPlaneOptions
   readonly intents: () => DeleteIntents | undefined
-  /** As the log has it, promised deletions not hidden. */
+  /** Returns the database as the log has it; databases whose deletion was promised are not hidden. */
   readonly applied: (name: string) => DatabaseRecord | undefined
-  /** As clients see it, the leader asked when this node does not know it. */
+  /** Returns the database as clients see it. Asks the leader when this node does not know the name. */
   readonly find: (name: string) => Promise<DatabaseRecord | undefined>
 }
 
@@ -66,7 +66,7 @@ export class DatabaseChanges {
       try {
         await intents.add({ name, incarnation })
       } catch (failure) {
-        // What the disk does not take cannot be promised.
+        // A deletion that the disk refuses to store cannot be promised.
         throw failure instanceof StorageError ? error : failure
       }
       return 'accepted'
@@ -94,7 +94,7 @@ export class DatabaseChanges {
   }
 
   async replicaFilled(incarnation: string, range: HashRange, node: string): Promise<void> {
-    // `missing` here: the database or the replica is gone, so there is nothing to report any more.
+    // The result `missing` means that the database or the replica no longer exists, so that there is nothing to report.
     await this.#propose({ type: 'replica-filled', incarnation, range, node })
   }
 
@@ -102,7 +102,10 @@ export class DatabaseChanges {
     return (await this.#propose({ type: 'replica-damaged', incarnation, range, node })).kind === 'done'
   }
 
-  /** A name whose deletion was promised here becomes free only when the log has that deletion. */
+  /**
+   * Applies a deletion of this name that was promised on this node. The name becomes free only when the log has the
+   * deletion.
+   */
   async #keepPromise(name: string): Promise<void> {
     const hidden = this.#parts.applied(name)
     if (hidden && this.#parts.intents()?.hides(hidden.incarnation)) {

@@ -1,20 +1,23 @@
-/** The databases of a cluster state: by name in order, and by incarnation, with what differs between two states at the cost of the difference. */
+/**
+ * The databases of a cluster state, ordered by name and found by incarnation. The comparison of two states costs as
+ * much as they differ.
+ */
 import type { DatabaseRecord } from './cluster-state.ts'
 import { PersistentMap } from './persistent-map.ts'
 
 type Databases = ReadonlyMap<string, DatabaseRecord>
 
 export interface ChangedDatabase {
-  /** Undefined: no database of that name was there. */
+  /** Undefined when there was no database of that name. */
   readonly before: DatabaseRecord | undefined
-  /** Undefined: there is none any more. */
+  /** Undefined when there is no database of that name any more. */
   readonly after: DatabaseRecord | undefined
 }
 
-/** Immutable. */
+/** A map that is never changed in place. */
 export class DatabaseMap implements Databases {
   readonly #records: PersistentMap<DatabaseRecord>
-  /** Incarnation -> name. */
+  /** Maps each incarnation to the name of its database. */
   readonly #names: PersistentMap<string>
 
   private constructor(records: PersistentMap<DatabaseRecord>, names: PersistentMap<string>) {
@@ -27,10 +30,13 @@ export class DatabaseMap implements Databases {
     return new DatabaseMap(records, PersistentMap.from([...records.values()].map(({ name, incarnation }) => [incarnation, name] as const)))
   }
 
-  /** The map itself when it is one of these. */
+  /** Returns the map itself when it is a `DatabaseMap`, and otherwise a copy as one. */
   static of(databases: Databases): DatabaseMap { return databases instanceof DatabaseMap ? databases : DatabaseMap.from(databases.values()) }
 
-  /** What became of each database whose record is another one, by name. Two states with a common past are compared at the cost of what differs. */
+  /**
+   * Returns, in the order of names, each database whose record differs between two states. States that were derived
+   * from each other are compared at the cost of their differences.
+   */
   static changed(before: Databases, after: Databases): Iterable<ChangedDatabase> {
     return before === after ? [] : DatabaseMap.of(after).#records.differences(DatabaseMap.of(before).#records)
   }

@@ -1,4 +1,4 @@
-/** Options for the databases that are created from now on. */
+/** Options that apply to databases at their creation. */
 import { integer, option } from '@sectional/core/options'
 
 export const databaseDeclarations = {

@@ -1,31 +1,32 @@
 /**
- * What a member does when it meets a node of another cluster that holds the same secret. Two clusters of the same
- * nodes come to be when a seed node that lost its disk is started while no other node can tell it of their cluster:
- * it forms a new one. Its clients then write to databases that the other nodes do not have.
+ * Decides what a member does when it meets a node of another cluster that has the same secret. Two clusters of the same
+ * nodes can exist when a seed node that lost its disk starts while no other node can tell it of their cluster: it then
+ * forms a new one. Its clients write to databases that the other nodes do not have.
  *
- * One of the two must stop taking writes, and it must not be the one that holds the data. The metadata tells:
+ * One of the two clusters must stop accepting writes, and it must not be the one that holds the data. The metadata
+ * decides:
  *
- * | who is met | this node |
- * |---|---|
- * | a node whose cluster has this node as a member | is the stray one, and stops taking writes |
- * | a node at an address of the seed list, where this node's cluster has no member; this node is its only member | is the stray one, and stops taking writes |
- * | any other | goes on; the error is logged |
+ * 1. When the node that was met belongs to a cluster that has this node as a member, this node is the stray one. It
+ *    stops accepting writes.
+ * 2. When the node that was met is at an address of the seed list where this node's cluster has no member, and this
+ *    node is the only member of its cluster, this node is the stray one. It stops accepting writes.
+ * 3. In all other cases this node continues; an error is logged.
  *
- * The second rule leaves a cluster of several members alone, so that one foreign node at a seed's address cannot stop it.
- * A cluster that an operator formed anew from the remains of another one does not yield to that one.
+ * The second rule does not apply to a cluster of several members, so that one foreign node at a seed's address cannot
+ * stop it. A cluster that an operator formed from the data of another one does not yield to that other cluster.
  */
 import type { ForeignMeeting } from '@sectional/core'
 import type { Log } from '@sectional/runtime'
 import type { ClusterState } from './cluster-state.ts'
 
-/** Other clusters that are remembered, so that each is logged once. */
+/** Number of other clusters that are remembered, so that each is logged once. */
 const rememberedMax = 16
 
 export interface ForeignClustersParts {
   readonly node: string
   readonly seeds: readonly string[]
   readonly log: Log
-  /** The applied metadata; null while this node is not admitted. */
+  /** Returns the applied metadata; null while this node is not admitted. */
   readonly state: () => ClusterState | null
 }
 
@@ -36,7 +37,7 @@ export class ForeignClusters {
 
   constructor(parts: ForeignClustersParts) { this.#parts = parts }
 
-  /** Why this node takes no writes; null: it does. Once given, it stays until the process ends. */
+  /** The reason why this node accepts no writes; null when it accepts them. A reason stays until the process ends. */
   get reason(): string | null { return this.#reason }
 
   met(meeting: ForeignMeeting): void {
@@ -54,7 +55,7 @@ export class ForeignClusters {
   }
 }
 
-/** Whether this node is the one that must stop taking writes; the table above. */
+/** Returns whether this node is the one that must stop accepting writes, by the rules above. */
 export function isStray(
   { peer, dialed, claimed }: ForeignMeeting,
   { node, seeds, state }: { readonly node: string; readonly seeds: readonly string[]; readonly state: ClusterState },

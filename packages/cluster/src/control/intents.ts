@@ -1,6 +1,6 @@
 /**
- * Deletions that were promised (202) while no majority was in reach: on disk at once, proposed again, by name
- * and incarnation, until the log has them; meanwhile this node hides those databases.
+ * Deletions that were promised (202) while no majority could be reached. A promise is on disk before it is given. The
+ * deletion is proposed again, by name and incarnation, until the log has it; meanwhile this node hides the database.
  */
 import { sleep } from '@sectional/runtime'
 import type { Clock, Log } from '@sectional/runtime'
@@ -8,7 +8,7 @@ import type { ClusterState } from './cluster-state.ts'
 import type { CommandBody, CommandResult } from './commands.ts'
 import type { ControlStore, DeleteIntent } from './control-store.ts'
 
-/** Promises that one node keeps at a time; more deletions are answered 503. */
+/** Promises that one node keeps at a time. More deletions are answered with 503. */
 export const maxDeleteIntents = 10_000
 
 export interface IntentParts {
@@ -16,9 +16,9 @@ export interface IntentParts {
   readonly log: Log
   readonly store: ControlStore
   readonly retryMs: number
-  /** Rejects while the log is out of reach. */
+  /** Rejects while the log cannot be reached. */
   readonly submit: (command: CommandBody) => Promise<CommandResult>
-  /** What is hidden has changed. */
+  /** Called when the set of hidden databases has changed. */
   readonly onChange: () => void
 }
 
@@ -43,7 +43,7 @@ export class DeleteIntents {
 
   hides(incarnation: string): boolean { return this.#pending.has(incarnation) }
 
-  /** Durable when resolved. */
+  /** Records a promised deletion; durable when resolved. */
   async add(intent: DeleteIntent): Promise<void> {
     await this.#parts.store.addIntent(intent)
     this.#pending.set(intent.incarnation, intent)
@@ -55,14 +55,14 @@ export class DeleteIntents {
     this.start()
   }
 
-  /** Tries each intent until none is left. */
+  /** Starts to propose the promised deletions until none is left. */
   start(): void {
     if (this.#working || this.#pending.size === 0 || this.#stopping.signal.aborted) return
     this.#working = true
     this.#work = this.#run().finally(() => { this.#working = false })
   }
 
-  /** Forgets intents whose database is gone. */
+  /** Removes the intents whose database no longer exists. */
   async settle(state: ClusterState): Promise<void> {
     for (const { name, incarnation } of [...this.#pending.values()]) {
       if (state.databases.get(name)?.incarnation === incarnation) continue

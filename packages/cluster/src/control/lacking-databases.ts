@@ -4,15 +4,15 @@ import { usableMembers } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 
 /**
- * Which databases lack replicas that members could hold. Only databases that have changed are looked at, all of them
- * when the members have.
+ * Finds the databases that lack replicas that members could hold. Each update looks only at databases that changed, or
+ * at all databases when the members changed.
  */
 export class LackingDatabases {
   readonly #names = new Set<string>()
   #databases: ControlState['databases'] = DatabaseMap.from([])
   #membersSeen = ''
 
-  /** Names, in no particular order. */
+  /** Returns the names of the databases, in no particular order. */
   update(state: ControlState): ReadonlySet<string> {
     const usable = usableMembers(state)
     const members = Object.keys(usable).sort().join(' ')

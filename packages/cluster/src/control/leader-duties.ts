@@ -1,7 +1,7 @@
 /**
- * What only the leader does: decides about admissions, brings the log's configuration in line with the members,
- * and gives databases the replicas for which there are nodes by now. Everything is derived from the state, so
- * that the next leader goes on where this one stops.
+ * The duties of the leader: it decides about admissions, adapts the log's configuration to the members, and adds
+ * replicas to databases when there are nodes for them. Everything is derived from the state, so that the next leader
+ * continues where this one stopped.
  */
 import type { CallContext, PeerNetwork, PeerStart, ProposeReply } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
@@ -13,9 +13,9 @@ import { isLate, isOutdated } from './node-start.ts'
 import { memberOf, usableMembers } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 
-/** Databases that one command extends: bounds the entry and the anti-entropy that it starts. */
+/** Databases that one command extends. It bounds the size of the entry and the anti-entropy that the entry starts. */
 export const databasesPerExtension = 50
-/** How often a leader looks whether a learner has caught up. */
+/** Milliseconds between two checks of whether a learner has caught up. */
 const dutyIntervalMs = 250
 const dutyTimeoutMs = 5000
 
@@ -46,7 +46,7 @@ export class LeaderDuties {
     this.#parts = parts
   }
 
-  /** Leader, state or membership may be different now. */
+  /** Call this when the leader, the state or the membership may have changed. */
   changed(): void {
     if (this.#stopped || this.#working || !this.#parts.raft.leads) return
     this.#working = true
@@ -56,16 +56,18 @@ export class LeaderDuties {
   }
 
   /**
-   * What the log must not decide about a node that wants in, or null when the log may.
+   * Returns the result of a request for admission that must not enter the log, or null when the log may decide it.
    *
-   * A fresh node (empty disk) that claims a member's name is that member after the loss of its disk when it has the
-   * member's address, which only one process can hold, and when the member has no link as such; otherwise it is another
-   * node under the same name by mistake, and refused. The request may be old, and its sender a member by now: the
-   * leader must have a link to it that shows it empty. The old membership of a member that lost its disk ends first:
-   * `forget-node` takes the name out of the voters and marks its replicas as filling, and only when the
-   * configuration without it is committed may the name be admitted anew, as a learner. A voter that forgot its
-   * votes and its log must not come back as that voter; nor may one that was removed, and asks again before its vote is
-   * out.
+   * A fresh node (empty disk) that uses a member's name is taken for that member after the loss of its disk, on two
+   * conditions: it has the member's address, which only one process can hold, and the member has no other link.
+   * Otherwise it is a different node that was given the name by mistake, and it is refused. Because the request may be
+   * old and its sender may have become a member since, the leader must also have a link that shows the node to be
+   * empty.
+   *
+   * The old membership of a member that lost its disk ends first: `forget-node` removes the name from the voters and
+   * marks its replicas as filling. The name may be admitted again, as a learner, only when the configuration without it
+   * is committed. A voter that forgot its votes and its log must not continue as that voter. The same holds for a
+   * removed node that asks again before its vote has ended.
    */
   async checkAdmission(
     command: Command & { readonly type: 'admit-node' }, context: CallContext,
@@ -77,7 +79,7 @@ export class LeaderDuties {
     if (!command.fresh) return this.#checkOutdated(command, state)
     const { voters, learners } = raft.configuration
     const present = voters.includes(command.node) || learners.includes(command.node)
-    // The first node of a cluster votes before it is a member.
+    // The first node of a cluster is a voter before it is a member.
     if (!member) return present && command.node !== node ? { kind: 'later' } : null
     if (member.address !== command.address) {
       return {
@@ -101,9 +103,9 @@ export class LeaderDuties {
   }
 
   /**
-   * The announcement of a start that is not the newest says nothing. When its process has a link all the same, the log
-   * has taken a late request of another disk for the newest: the node is then admitted anew like one with an older copy
-   * of its data.
+   * Handles the announcement of a start that is not the newest one, which normally has no effect. If the announcing
+   * process has a link all the same, the log took a late request of another disk for the newest start. The node is then
+   * admitted again like a node with an older copy of its data.
    */
   async #answerLate(
     { node, start }: Command & { readonly type: 'admit-node' }, context: CallContext,
@@ -119,8 +121,9 @@ export class LeaderDuties {
   }
 
   /**
-   * Whether a member with an older copy of its data directory may give it up: only when the log is committed without
-   * its vote. Until then it goes on to store entries, since with two voters nothing could be committed without it.
+   * Decides whether a member with an older copy of its data directory may give it up. It may only when the committed
+   * configuration does not include it. Until then it continues to store entries, because with two voters nothing could
+   * be committed without it.
    */
   #checkOutdated(
     { node, start }: Command & { readonly type: 'admit-node' }, state: ControlState,
@@ -142,7 +145,7 @@ export class LeaderDuties {
     this.#timer = this.#parts.clock.setTimer(dutyIntervalMs, () => this.changed())
   }
 
-  /** Whether something is to be done that no change announces. */
+  /** Returns whether there is work that no event announces. */
   #pending(): boolean {
     const { voters, learners } = this.#parts.raft.configuration
     const members = this.#members()

@@ -1,17 +1,17 @@
-/** Finds out which nodes answer at given addresses, without joining or changing anything. */
+/** Finds out which nodes answer at given addresses. It neither joins a cluster nor changes anything. */
 import type { PeerIdentity, PeerNetwork, PeerStatus } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 
 export interface MembersAnsweringParts {
-  /** With the identity of a guest (no cluster); it need not listen. */
+  /** A network with the identity of a guest (no cluster); it need not listen. */
   readonly network: Pick<PeerNetwork, 'setPeers' | 'onChange' | 'control'>
   readonly clock: Clock
   readonly addresses: readonly string[]
-  /** Milliseconds after which whoever has not answered counts as silent. */
+  /** Milliseconds after which a node that has not answered counts as silent. */
   readonly waitMs: number
 }
 
-/** Resolves with what the nodes say, as soon as all of them have answered, or after `waitMs`. */
+/** Resolves to the answers as soon as all nodes have answered, or after `waitMs`. */
 export function membersAnswering({ network, clock, addresses, waitMs }: MembersAnsweringParts): Promise<readonly PeerStatus[]> {
   const answers = new Map<string, PeerStatus>()
   if (addresses.length === 0) return Promise.resolve([])
@@ -27,7 +27,7 @@ export function membersAnswering({ network, clock, addresses, waitMs }: MembersA
       if (answers.size === addresses.length) end()
     }
     const unsubscribe = network.onChange((peer: PeerIdentity, up) => {
-      // A link that ends before the answer leads to another attempt, and that to another call.
+      // When a link ends before the answer, the network connects again, and the new link leads to a new call.
       if (up) network.control(peer.node).status({ timeoutMs: waitMs }).then(answered, () => {})
     })
     network.setPeers(addresses)

@@ -1,15 +1,16 @@
 /**
- * How a node comes to belong to a cluster, without any API call. `decideFormation` is the rule; `Membership`
- * runs it. Nodes may start in any order and restart at any time.
+ * How a node becomes a member of a cluster, without any API call. `decideFormation` decides; `Membership` carries the
+ * decision out. Nodes may start in any order and restart at any time.
  *
- * A node that has an identity on disk never forms a cluster. A fresh one asks every seed for its status:
- * - some seed is a member: it joins through it;
- * - none is: the first seed of the list alone may form a new cluster, with itself as the only voter, once a
- *   majority of the seeds (itself included) say that they are fresh. The others wait for it. So a first seed
- *   that lost its disk while the others are merely away does not found a second cluster beside the old one.
+ * A node that has an identity on disk never forms a cluster. A fresh node asks every seed for its status:
+ * - If some seed is a member, the node joins through it.
+ * - If none is, only the first seed of the list may form a new cluster, with itself as the only voter, and only once a
+ *   majority of the seeds (itself included) answer that they are fresh. The other nodes wait. A first seed that lost
+ *   its disk while the others are only away therefore does not form a second cluster.
  *
- * The first seed waits for a grace period before it forms a cluster, and until every seed was tried. Members of its
- * former cluster dial it meanwhile, whether or not they stand in its seed list, and each link tells a cluster.
+ * Before it forms a cluster, the first seed waits for a grace period and until it has tried every seed. Members of its
+ * former cluster dial it meanwhile, even if its seed list does not name them, and the handshake of each link tells the
+ * cluster of the peer.
  */
 import { ReplicaError } from '@sectional/core'
 import type { JoinReply, JoinRequest, PeerNetwork, PeerStatus } from '@sectional/core'
@@ -19,19 +20,19 @@ import { majority } from '../quorum/majority.ts'
 
 export interface FormationView {
   readonly address: string
-  /** Addresses as configured; the node itself may be among them. */
+  /** Addresses as configured; the node's own address may be among them. */
   readonly seeds: readonly string[]
-  /** What peers answered. */
+  /** The answers of the peers. */
   readonly statuses: readonly PeerStatus[]
-  /** Peers with an open link, which may not have answered yet: the link tells their cluster. */
+  /** Peers with an open link, which may not have answered yet; the link tells their cluster. */
   readonly linked?: readonly { readonly node: string; readonly clusterId: string | null }[]
-  /** What must still happen before a cluster may be formed, as a clause; null: nothing. */
+  /** The condition that must still be met before a cluster may be formed, as a clause; null when there is none. */
   readonly grace?: string | null
 }
 
 export type FormationDecision =
   | { readonly kind: 'bootstrap' }
-  /** Nodes to join through, those that know a leader first. */
+  /** Names of nodes to join through; nodes that know a leader come first. */
   | { readonly kind: 'join'; readonly through: readonly string[] }
   | { readonly kind: 'wait'; readonly reason: string }
 
@@ -70,7 +71,10 @@ export function decideFormation(
   }
 }
 
-/** A node that waits for a cluster longer than this after its start warns: forming and joining take less. */
+/**
+ * Milliseconds after the start from which a node that still waits for a cluster logs a warning. Forming and joining
+ * usually take less.
+ */
 const usualWaitMs = 20_000
 
 export interface MembershipParts {
@@ -80,23 +84,26 @@ export interface MembershipParts {
   readonly random: Random
   readonly log: Log
   readonly network: PeerNetwork
-  /** Milliseconds between two rounds at first; doubles up to `maxIntervalMs` while nothing changes. */
+  /** Milliseconds between two rounds at first. The pause doubles up to `maxIntervalMs` while nothing changes. */
   readonly intervalMs: number
   readonly maxIntervalMs: number
   readonly callTimeoutMs: number
-  /** A node without an identity forms no cluster for so long after its start. */
+  /** Milliseconds after its start during which a node without an identity forms no cluster. */
   readonly formationGraceMs: number
-  /** The cluster this node belongs to by its disk. */
+  /** The id of the cluster to which this node belongs according to its disk; null when it belongs to none. */
   readonly clusterId: () => string | null
-  /** A member whose record is out of date, or that hears from no leader, announces itself again. */
+  /**
+   * Returns true when this member must announce itself again, because its record is out of date or because it hears
+   * from no leader.
+   */
   readonly mustAnnounce: () => boolean
-  /** Called now and then while this node belongs to a cluster. */
+  /** Called in each round while this node belongs to a cluster. */
   readonly onMemberRound: () => void
   readonly bootstrap: () => Promise<void>
   readonly adopt: (clusterId: string) => Promise<void>
-  /** The data directory is an older copy of the one that this node had: it is to be given up. */
+  /** Called when the data directory is an older copy and must be given up. */
   readonly onOutdated: () => Promise<void>
-  /** The cluster's members say no; null: they do not any more. */
+  /** Called with the reason when members refuse to admit this node, and with null when a member has admitted it. */
   readonly onRefusal: (reason: string | null) => void
 }
 
@@ -119,7 +126,7 @@ export class Membership {
     this.#loop = this.#run()
   }
 
-  /** A link opened or the state changed: look now. */
+  /** Ends the current pause. Call this after a link opened or the state changed. */
   changed(): void { this.#wake.abort() }
 
   async stop(): Promise<void> {
@@ -138,7 +145,7 @@ export class Membership {
         if (!this.#stopping.signal.aborted) this.#parts.log.warn({ err: error }, 'joining failed; trying again')
       }
       if (this.#stopping.signal.aborted) return
-      // Half of the wait is random, so that nodes that start together do not ask in step.
+      // Half of the pause is random, so that nodes that start together do not ask at the same times.
       const graceMs = this.#graceEnd - this.#parts.clock.monotonic()
       const pause = wait / 2 + this.#parts.random.fraction() * wait / 2
       await sleep(this.#parts.clock, graceMs > 0 ? Math.min(pause, graceMs) : pause, this.#wake.signal)
@@ -212,7 +219,7 @@ export class Membership {
     }
   }
 
-  /** Logs a reason once, until another one comes or it becomes more serious. */
+  /** Logs a reason once, until the reason or the level changes. */
   #say(reason: string, level: 'info' | 'warn' = 'warn'): void {
     const said = `${level} ${reason}`
     if (said === this.#said) return

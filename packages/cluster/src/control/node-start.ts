@@ -1,54 +1,64 @@
 /**
- * Tells a data directory that a node has gone on with from an older copy of it.
+ * Detects that a node runs on an older copy of its data directory.
  *
- * A node draws an id at each start and writes it down before it talks to anybody. The metadata log records the newest
- * id of each member. A data directory that was put back from a copy does not know the ids that were recorded after the
- * copy was made. It may have lost acknowledged entries, votes and documents, so it must neither vote nor count.
+ * A node draws an id at each start and records it on disk before it contacts any other node. The metadata log records
+ * the newest id of each member. A data directory that was restored from a copy does not hold the ids that were recorded
+ * after the copy was made. It may have lost acknowledged entries, votes and documents, so the node must neither vote
+ * nor count.
  */
 import type { PeerStart } from '@sectional/core'
 
-/** What the metadata log has recorded of a member's newest start. */
+/** The metadata log's record of a member's newest start. */
 export interface RecordedStart {
-  /** The id of the start. Empty: the data directory is known to be an older copy, and is trusted no more. */
+  /** The id of the start. Empty when the data directory is known to be an older copy and is no longer trusted. */
   readonly id: string
-  /** Index of the entry that recorded it. */
+  /** Index of the log entry that recorded the start. */
   readonly index: number
-  /** Ids of earlier starts, the newest first: an announcement of one of them is late, and says nothing. */
+  /** Ids of earlier starts, the newest first. An announcement of one of them is late and has no effect. */
   readonly former: readonly string[]
 }
 
-/** Ids that a node keeps of starts of which it does not know whether they were recorded. More starts without a leader are rare. */
+/**
+ * Ids that a node keeps of starts that may not have been recorded. A node rarely starts more often without a leader.
+ */
 export const unconfirmedStartsMax = 32
 const formerStartsMax = 32
 
-/** What a node writes down when it starts. */
+/** Returns the record that a node writes to its disk when it starts. */
 export function nextStart(before: PeerStart | undefined, id: string): PeerStart {
   return { ids: [id, ...before?.ids ?? []].slice(0, unconfirmedStartsMax), confirmed: before?.confirmed ?? 0 }
 }
 
-/** What a node writes down when it sees that this start was recorded; null: it was not, or that is known. */
+/**
+ * Returns the record that a node writes to its disk when it sees that the log has recorded this start; null when the
+ * log has not, or when that is already on disk.
+ */
 export function confirmedStart(own: PeerStart, recorded: RecordedStart | undefined): PeerStart | null {
   const current = own.ids[0]
   if (recorded === undefined || current === undefined || recorded.id !== current || recorded.index <= own.confirmed) return null
   return { ids: [current], confirmed: recorded.index }
 }
 
-/** The record after the announcement of a start; without one the data directory is trusted no more. */
+/**
+ * Returns the log's record after the announcement of a start. Without a start the data directory is no longer trusted.
+ */
 export function recordStart(before: RecordedStart | undefined, start: PeerStart | undefined, index: number): RecordedStart {
   const [id = '', ...earlier] = start?.ids ?? []
   const former = [before?.id ?? '', ...earlier, ...before?.former ?? []].filter((one, at, all) => one !== '' && one !== id && all.indexOf(one) === at)
   return { id, index, former: former.slice(0, formerStartsMax) }
 }
 
-/** Whether the process that announced this start is gone, since its node has announced another one. */
+/**
+ * Returns whether the announced start is not the node's newest one, because the node has announced another start since.
+ */
 export function isLate(recorded: RecordedStart | undefined, start: PeerStart | undefined): boolean {
   return start?.ids[0] !== undefined && recorded !== undefined && recorded.id !== '' && recorded.former.includes(start.ids[0])
 }
 
 /**
- * Whether the node that started in this way has another log: by its own metadata a start of it was recorded at
- * `confirmed`, and the log here has recorded none there. Nodes with older copies of their data directories began one of
- * the two logs.
+ * Returns whether the node that announced this start has another log: according to its own metadata, a start of it was
+ * recorded at `confirmed`, but the log here recorded none at that index. One of the two logs was then begun by nodes
+ * with older copies of their data directories.
  *
  * @param applied index up to which the log here has been applied
  */
@@ -59,7 +69,10 @@ export function hasAnotherLog(
   return start.confirmed <= applied && recorded.index < start.confirmed
 }
 
-/** Whether the node that started in this way has an older copy of the data directory whose start was recorded. */
+/**
+ * Returns whether the node that announced this start runs on an older copy of the data directory whose start was
+ * recorded.
+ */
 export function isOutdated(recorded: RecordedStart | undefined, start: PeerStart | undefined): boolean {
   if (recorded === undefined || start === undefined) return false
   return recorded.index > start.confirmed && !start.ids.includes(recorded.id)

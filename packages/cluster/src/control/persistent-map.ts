@@ -1,22 +1,26 @@
 /**
- * An immutable map from text to values, in the order of its keys (UTF-16). `with` and `without` make another map, which shares all
- * but one chunk with this one, and `differences` looks only at chunks that are not shared: so what a change of one entry costs hardly
- * depends on the number of entries (copying the list of chunks: 1,500 pointers for 100,000 entries).
+ * An immutable map from strings to values, ordered by key (UTF-16). `with` and `without` return another map, which
+ * shares all chunks but one with this map, and `differences` reads only chunks that are not shared. The cost of
+ * changing one entry therefore hardly depends on the number of entries; it includes a copy of the list of chunks, which
+ * has 1,500 pointers for 100,000 entries.
  */
 
-/** A chunk that grows beyond this is halved. */
+/** A chunk with more entries than this is split into halves. */
 const chunkEntriesMax = 128
-/** A chunk that shrinks below this is joined to the one before it, where both together are no more than half of a full one. */
+/**
+ * A chunk with fewer entries than this is merged into the chunk before it, if both together have at most half as many
+ * entries as a full chunk.
+ */
 const chunkEntriesMin = 32
 
-/** Never changed once it is in a map. Not empty. */
+/** Never empty, and never changed once it is in a map. */
 interface Chunk<Value> { readonly keys: readonly string[]; readonly values: readonly Value[] }
 
 export interface Difference<Value> {
   readonly key: string
-  /** Undefined: the entry is new. */
+  /** Undefined when the entry is new. */
   readonly before: Value | undefined
-  /** Undefined: the entry is gone. */
+  /** Undefined when the entry was removed. */
   readonly after: Value | undefined
 }
 
@@ -31,7 +35,7 @@ export class PersistentMap<Value> implements ReadonlyMap<string, Value> {
 
   static empty<Value>(): PersistentMap<Value> { return new PersistentMap<Value>([], 0) }
 
-  /** Of two entries with the same key the later one stays. */
+  /** When two entries have the same key, the later one is kept. */
   static from<Value>(entries: Iterable<readonly [string, Value]>): PersistentMap<Value> {
     const sorted = [...new Map(entries)].sort(([a], [b]) => a < b ? -1 : 1)
     const chunks: Chunk<Value>[] = []
@@ -54,7 +58,7 @@ export class PersistentMap<Value> implements ReadonlyMap<string, Value> {
     return chunk !== undefined && chunk.keys[lowerBound(chunk.keys, key)] === key
   }
 
-  /** This map with one entry added or replaced. */
+  /** Returns a map with one entry added or replaced. */
   with(key: string, value: Value): PersistentMap<Value> {
     const at = this.#chunkOf(key)
     const { keys, values } = this.#chunks[at] ?? { keys: [], values: [] }
@@ -66,7 +70,7 @@ export class PersistentMap<Value> implements ReadonlyMap<string, Value> {
     return new PersistentMap(this.#chunks.toSpliced(at, 1, ...halved(grown)), this.size + 1)
   }
 
-  /** This map without the entry, itself when there is none. */
+  /** Returns a map without the entry, or this map when there is no such entry. */
   without(key: string): PersistentMap<Value> {
     const at = this.#chunkOf(key)
     const chunk = this.#chunks[at]
@@ -76,7 +80,7 @@ export class PersistentMap<Value> implements ReadonlyMap<string, Value> {
     return new PersistentMap(this.#shrunk(at, left), this.size - 1)
   }
 
-  /** The entries that are not the same value in both maps, in the order of their keys. */
+  /** Returns the entries whose values differ between the two maps, in the order of their keys. */
   *differences(before: PersistentMap<Value>): Generator<Difference<Value>, void, undefined> {
     const old = new Cursor(before.#chunks)
     const now = new Cursor(this.#chunks)
@@ -115,7 +119,7 @@ export class PersistentMap<Value> implements ReadonlyMap<string, Value> {
     return this.#chunks.toSpliced(at - 1, 2, { keys: [...previous.keys, ...left.keys], values: [...previous.values, ...left.values] })
   }
 
-  /** The last chunk that begins at or before the key, else the first. */
+  /** The index of the last chunk that begins at or before the key, or else of the first chunk. */
   #chunkOf(key: string): number {
     const chunks = this.#chunks
     let low = 0
@@ -129,7 +133,7 @@ export class PersistentMap<Value> implements ReadonlyMap<string, Value> {
   }
 }
 
-/** A place in a list of chunks. */
+/** A position in a list of chunks. */
 class Cursor<Value> {
   readonly #chunks: readonly Chunk<Value>[]
   #chunk = 0
@@ -137,7 +141,7 @@ class Cursor<Value> {
 
   constructor(chunks: readonly Chunk<Value>[]) { this.#chunks = chunks }
 
-  /** The chunk at whose beginning this stands. */
+  /** The chunk at whose first entry the cursor stands; undefined elsewhere. */
   get chunkAhead(): Chunk<Value> | undefined { return this.#index === 0 ? this.#chunks[this.#chunk] : undefined }
 
   get key(): string | undefined { return this.#chunks[this.#chunk]?.keys[this.#index] }
@@ -163,7 +167,7 @@ function halved<Value>(chunk: Chunk<Value>): Chunk<Value>[] {
   return [{ keys: keys.slice(0, middle), values: values.slice(0, middle) }, { keys: keys.slice(middle), values: values.slice(middle) }]
 }
 
-/** The first index whose key is at or after the given one. */
+/** The first index whose key is equal to or greater than the given one. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0
   let high = keys.length

@@ -1,4 +1,7 @@
-/** Where replicas lie: pure functions of the members and a seed, so that every node computes the same. */
+/**
+ * Computes where replicas are placed. The functions are pure in the members and a seed, so that every node computes the
+ * same placement.
+ */
 import { compareRanges, shardRanges } from '@sectional/core'
 import { activeReplicas } from './cluster-state.ts'
 import type { DatabaseRecord, NodeRecord, ReplicaRecord, ShardRecord } from './cluster-state.ts'
@@ -6,9 +9,10 @@ import type { DatabaseRecord, NodeRecord, ReplicaRecord, ShardRecord } from './c
 export type Members = Readonly<Record<string, NodeRecord>>
 
 /**
- * Places q ranges with n replicas each (fewer while there are fewer members): the members, sorted and rotated to
- * a start that `seed` picks, take the ranges in turn. Each range starts one node further, so that the nodes that
- * come first in the order, which decide edits, are spread too. Zones are spread as far as they go.
+ * Places q ranges with n replicas each (fewer while there are fewer members). The members are sorted, rotated by
+ * `seed`, and take the ranges in turn. Each range starts one node further, so that the first nodes of the replica
+ * order, which decide edits, are spread over the members too. Replicas of a range are spread over as many zones as
+ * possible.
  */
 export function placeShards(members: Members, wanted: { readonly q: number; readonly n: number; readonly seed: number }): readonly ShardRecord[] {
   const ring = Object.keys(members).sort()
@@ -20,13 +24,13 @@ export function placeShards(members: Members, wanted: { readonly q: number; read
   })
 }
 
-/** Whether more replicas of some shard are wanted than there are, and nodes for them. */
+/** Returns whether some shard has fewer replicas than the members could hold. */
 export function lacksReplicas(members: Members, database: DatabaseRecord): boolean {
   const possible = Math.min(database.n, Object.keys(members).length)
   return database.shards.some(shard => shard.replicas.length < possible)
 }
 
-/** Adds the replicas that are lacking, as `filling`: on the nodes that have the fewest replicas of this database. */
+/** Adds the lacking replicas, as `filling`, on the nodes that have the fewest replicas of this database. */
 export function extendDatabase(members: Members, database: DatabaseRecord): DatabaseRecord {
   if (!lacksReplicas(members, database)) return database
   const possible = Math.min(database.n, Object.keys(members).length)
@@ -38,7 +42,7 @@ export function extendDatabase(members: Members, database: DatabaseRecord): Data
       const order = Object.keys(members).sort((a, b) => (load.get(a) ?? 0) - (load.get(b) ?? 0) || (a < b ? -1 : 1))
       const node = nextNode(members, order, taken)
       load.set(node, (load.get(node) ?? 0) + 1)
-      // With nobody to fill from, it is as good as any other.
+      // Without a counting replica there is nothing to fill from, so the new replica counts at once.
       replicas.push({ node, filling: replicas.some(replica => !replica.filling) })
     }
     return { range: shard.range, replicas }
@@ -46,26 +50,29 @@ export function extendDatabase(members: Members, database: DatabaseRecord): Data
   return { ...database, shards }
 }
 
-/** Takes a node out of a database's map, and puts others in its place where there are any. */
+/** Removes a node from a database's shards and adds replicas on other nodes where there are any. */
 export function removeFromDatabase(members: Members, database: DatabaseRecord, node: string): DatabaseRecord {
   if (!hosts(database, node)) return database
   const shards = database.shards.map(shard => withActive({ ...shard, replicas: shard.replicas.filter(replica => replica.node !== node) }))
   return extendDatabase(members, { ...database, shards })
 }
 
-/** The node's replicas are empty: they are filled again before they count, unless nobody else has the documents. */
+/**
+ * Marks the node's replicas, which are empty, as filling. Where no other replica has the documents, the replica counts
+ * at once.
+ */
 export function refillNode(database: DatabaseRecord, node: string): DatabaseRecord {
   if (!hosts(database, node)) return database
   const shards = database.shards.map(shard => withActive({ ...shard, replicas: shard.replicas.map(replica => replica.node === node ? { node, filling: true } : replica) }, node))
   return { ...database, shards }
 }
 
-/** The replica counts from now on. */
+/** The replica counts towards quorums from now on. */
 export function fillReplica(database: DatabaseRecord, range: ShardRecord['range'], node: string): DatabaseRecord {
   return withFilling(database, range, node, false)
 }
 
-/** The replica no longer counts until it is filled. */
+/** The replica does not count towards quorums until it is filled again. */
 export function markFilling(database: DatabaseRecord, range: ShardRecord['range'], node: string): DatabaseRecord {
   return withFilling(database, range, node, true)
 }
@@ -80,7 +87,7 @@ export function hosts(database: DatabaseRecord, node: string): boolean {
   return database.shards.some(shard => shard.replicas.some(replica => replica.node === node))
 }
 
-/** The first node of the order that is not taken and whose zone has the fewest of those taken. */
+/** Returns the first node of the order that is not taken and whose zone has the fewest taken nodes. */
 function nextNode(members: Members, order: readonly string[], taken: readonly string[]): string {
   const inZone = (node: string): number => taken.filter(other => members[other]?.zone === members[node]?.zone).length
   const free = order.filter(node => !taken.includes(node))
@@ -89,7 +96,10 @@ function nextNode(members: Members, order: readonly string[], taken: readonly st
   return best
 }
 
-/** A shard whose last counting replica went: one of those left (preferably `preferred`) counts, or nothing could ever be read or filled. */
+/**
+ * Ensures that a shard has a counting replica: without one nothing could be read or filled. If none is left, one
+ * replica (`preferred` if it exists) is made to count.
+ */
 function withActive(shard: ShardRecord, preferred?: string): ShardRecord {
   if (shard.replicas.length === 0 || activeReplicas(shard).length > 0) return shard
   const heir = shard.replicas.some(replica => replica.node === preferred) ? preferred : shard.replicas[0]?.node

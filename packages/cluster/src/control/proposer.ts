@@ -1,6 +1,7 @@
 /**
- * Brings a command into the log from any node: proposes it here when this node leads, otherwise asks the
- * leader, and goes on over changes of leader until the deadline. The command's id makes that harmless.
+ * Brings a command into the log from any node. It proposes the command here when this node leads, and sends it to the
+ * leader otherwise. It repeats this across changes of leader until the deadline; the command's id makes repetition
+ * harmless.
  */
 import { ApiError, ReplicaError } from '@sectional/core'
 import type { CallContext, PeerNetwork, ProposeReply } from '@sectional/core'
@@ -11,7 +12,7 @@ import type { Command, CommandBody, CommandResult } from './commands.ts'
 
 const commandIdBytes = 16
 
-/** This node's part in the log, as the proposer needs it. */
+/** The operations on this node's part of the log that the proposer needs. */
 export interface LogAccess {
   readonly leader: string | null
   readonly voters: readonly string[]
@@ -26,17 +27,17 @@ export interface ProposerParts {
   readonly random: Random
   readonly network: PeerNetwork
   readonly say: Log
-  /** Null: not admitted. */
+  /** Returns null while this node is not admitted to a cluster. */
   readonly log: () => LogAccess | null
-  /** One attempt at one leader, milliseconds. */
+  /** Milliseconds for one attempt at one leader. */
   readonly attemptMs: number
-  /** Between attempts, unless something changes sooner. */
+  /** Milliseconds between attempts. An event that `changed` reports ends the pause earlier. */
   readonly retryMs: number
-  /** Why this node cannot write its metadata now, as a clause; null: it can. */
+  /** The reason why this node cannot write its metadata now, as a clause; null when it can. */
   readonly diskTrouble: () => string | null
 }
 
-/** The log has the command, and this node does not show it yet. */
+/** The command is in the log, but this node has not applied it within the time limit. */
 export class NotAppliedHereError extends ApiError {
   readonly result: CommandResult
 
@@ -59,7 +60,7 @@ export class Proposer {
     this.#changes = new Waiters(parts.clock)
   }
 
-  /** The leader or a link may be another one now. */
+  /** Call this when the leader or a link may have changed. */
   changed(): void {
     this.#generation += 1
     this.#changes.check()
@@ -72,8 +73,9 @@ export class Proposer {
 
   /**
    * Resolves once this node has applied the command.
-   * @throws ApiError `service_unavailable` after `timeoutMs`; the command may still be applied later, and
-   * `NotAppliedHereError` has its result
+   * @throws NotAppliedHereError (with the result) when the command is in the log, but not applied here within
+   *   `timeoutMs`
+   * @throws ApiError `service_unavailable` after `timeoutMs`; the command may still be applied later
    */
   async submit(body: CommandBody, timeoutMs: number): Promise<CommandResult> {
     const command: Command = checkCommand({ ...body, id: newCommandId(this.#parts.random) })
@@ -81,7 +83,10 @@ export class Proposer {
     return result as CommandResult
   }
 
-  /** Waits until this node has applied all that was decided before now. @throws ApiError `service_unavailable` */
+  /**
+   * Waits until this node has applied everything that was decided before this call.
+   * @throws ApiError `service_unavailable` after `timeoutMs`
+   */
   async catchUp(timeoutMs: number): Promise<void> {
     await this.#send({ type: 'read-index' }, timeoutMs)
   }

@@ -1,52 +1,59 @@
 /**
- * Everything that can keep a node from serving, in one list. Each condition has a name, says what it stops, and
- * derives its reason (one sentence for clients and operators) from facts that the control plane collects.
- * To add a condition, add the fact that it looks at and a row to `conditions`.
+ * All conditions that can keep a node from serving, in one list. Each condition has a name and the level that it stops,
+ * and derives its reason (one sentence for clients and operators) from facts that the control plane collects. To add a
+ * condition, add the fact that it reads and a row in `conditions`.
  */
 
 /**
- * What an unmet condition stops, from the most to the least:
- * - `requests`: every request for data is answered 503, and `/_up` 404;
- * - `writes`: writes are answered 503, and `/_up` 404; reads go on;
- * - `traffic`: `/_up` is answered 404, so that load balancers choose another node; requests that arrive are served.
+ * The level that an unmet condition stops, from the most to the least severe:
+ * - `requests`: every request for data is answered with 503, and `/_up` with 404;
+ * - `writes`: writes are answered with 503, and `/_up` with 404; reads are served;
+ * - `traffic`: `/_up` is answered with 404, so that load balancers choose another node; requests that arrive are
+ *   served.
  */
 export type Stops = 'requests' | 'writes' | 'traffic'
 
-/** What the control plane knows about this node when it is asked. */
+/** The facts about this node at the moment of the check. */
 export interface ReadinessFacts {
   readonly node: string
   /** The reason that members of the cluster gave for not admitting this node; null when they gave none. */
   readonly refusal: string | null
-  /** The disk holds the identity of a cluster. */
+  /** True when the disk holds the identity of a cluster. */
   readonly admitted: boolean
   /** Index of the last applied entry of the metadata log; 0 before any metadata has arrived. */
   readonly appliedIndex: number
-  /** The metadata lists this node as a member. */
+  /** True when the metadata lists this node as a member. */
   readonly listed: boolean
-  /** Why peers refuse this process: another one has a link under this node's name (`PeerNetwork.rivalReason`); null: they do not. */
+  /**
+   * The reason why peers refuse this process: another process has a link under this node's name
+   * (`PeerNetwork.rivalReason`). Null when they do not.
+   */
   readonly rival: string | null
-  /** Another cluster was met, and this node is the one that must not take writes (foreign-clusters.ts); null: none was. */
+  /**
+   * The reason why this node must not accept writes after it met another cluster (foreign-clusters.ts); null when there
+   * is none.
+   */
   readonly foreignCluster: string | null
-  /** The metadata log knows of a later start of this node than this data directory does. */
+  /** True when the metadata log knows a later start of this node than its data directory does. */
   readonly outdated: boolean
-  /** The replicas on the disk belong to a data directory that was given up, and are being given new histories. */
+  /** True while the replicas of a data directory that was given up are being given new histories. */
   readonly renewing: boolean
-  /** A node that claims to lead and is not followed, since its disk is in doubt; null: there is none. */
+  /** The node that claims to lead but is not followed because its disk is in doubt; null when there is none. */
   readonly ignoredLeader: string | null
-  /** Entries of the metadata log that this node has lacked for longer than `metadataLagMs`. */
+  /** Number of log entries that this node has lacked for longer than `metadataLagMs`. */
   readonly lacking: number
-  /** What this node waits for after its start before it serves (start-wait.ts); null: nothing. */
+  /** What this node still waits for after its start (start-wait.ts); null when it waits for nothing. */
   readonly startWait: string | null
 }
 
 export interface Condition {
   readonly name: string
   readonly stops: Stops
-  /** Why the condition is not met; null when it is met. */
+  /** Returns the reason why the condition is not met; null when it is met. */
   readonly unmet: (facts: ReadinessFacts) => string | null
 }
 
-/** A node whose metadata has lagged for longer is left out by load balancers. Milliseconds. */
+/** Milliseconds of lag of the metadata after which load balancers shall leave this node out. */
 export const metadataLagMs = 5000
 
 const olderCopy = 'the data directory of this node is an older copy of the one that it had'
@@ -56,7 +63,7 @@ export function ignoredLeaderReason(leader: string): string {
     + 'go on as after the loss of a majority of the voters (docs/operations.md)'
 }
 
-/** In the order in which they are looked at: the first unmet one gives the reason. */
+/** In the order in which they are checked: the first unmet one gives the reason. */
 export const conditions: readonly Condition[] = [
   { name: 'not refused', stops: 'requests', unmet: ({ refusal }) => refusal === null ? null : `this node is not admitted: ${refusal}` },
   { name: 'only process of its name', stops: 'requests', unmet: ({ rival }) => rival === null ? null : `the cluster refuses this process: ${rival}` },
@@ -77,14 +84,16 @@ export const conditions: readonly Condition[] = [
   },
 ]
 
-/** The conditions that stop each, or more than that: looked at for every request. */
+/** The conditions that stop a level or a more severe one. Computed once, because every request reads them. */
 const stopping: Readonly<Record<Stops, readonly Condition[]>> = {
   requests: conditions.filter(({ stops }) => stops === 'requests'),
   writes: conditions.filter(({ stops }) => stops !== 'traffic'),
   traffic: conditions,
 }
 
-/** The reason of the first unmet condition that stops `what`, or more than that; null when there is none. */
+/**
+ * Returns the reason of the first unmet condition that stops `what` or a more severe level; null when there is none.
+ */
 export function unmetReason(facts: ReadinessFacts, what: Stops): string | null {
   for (const { unmet } of stopping[what]) {
     const reason = unmet(facts)

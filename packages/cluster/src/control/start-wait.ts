@@ -1,22 +1,22 @@
 /**
- * Holds requests back after the start of a node, until it knows what it has missed while it was away.
+ * Delays requests after the start of a node until the node knows what changed while it was away.
  *
- * Before its links are open, a node that was away answers 404 for documents that were acknowledged meanwhile, takes
- * writes on its own (202), and decides edits that its peers decide as well, which leaves conflicts. Before it has
- * heard from the leader of the metadata log, it does not know of databases that were created or deleted meanwhile.
+ * Without open links, a node that was away answers 404 for documents that were acknowledged meanwhile, accepts writes
+ * alone (202), and decides edits that its peers decide as well, which creates conflicts. Before it has heard from the
+ * leader of the metadata log, it does not know which databases were created or deleted meanwhile.
  */
 import type { Clock } from '@sectional/runtime'
 import { majority } from '../quorum/majority.ts'
 
-/** What the wait looks at; each is asked again every time. */
+/** The state that the wait checks; each function is called at each check. */
 export interface StartView {
-  /** Addresses of peers that were not tried since the start (`PeerNetwork.untried`). */
+  /** Addresses of peers to which no connection was attempted since the start (`PeerNetwork.untried`). */
   readonly untried: () => readonly string[]
-  /** Names of the nodes that vote on the metadata; empty before this node was admitted. */
+  /** Names of the voters of the metadata log; empty before this node was admitted. */
   readonly voters: () => readonly string[]
-  /** Names of the members with an open link, and this node. */
+  /** Names of this node and of the members with an open link. */
   readonly connected: () => readonly string[]
-  /** This node has applied everything that the leader had decided at some moment since the start. */
+  /** Returns true when this node has applied everything that the leader had decided at some moment since the start. */
   readonly confirmed: () => boolean
 }
 
@@ -26,14 +26,17 @@ export class StartWait {
   readonly #view: StartView
   #over = false
 
-  /** @param maxMs the wait ends after so many milliseconds, whoever has answered by then */
+  /** @param maxMs milliseconds after which the wait ends, even if peers have not answered */
   constructor(clock: Clock, maxMs: number, view: StartView) {
     this.#clock = clock
     this.#endMs = clock.monotonic() + maxMs
     this.#view = view
   }
 
-  /** What this node waits for, as a clause for clients; null once the wait is over. It never begins again. */
+  /**
+   * The reason why requests still wait, as a clause for clients; null once the wait is over. The wait never begins
+   * again.
+   */
   reason(): string | null {
     if (this.#over) return null
     const reason = this.#clock.monotonic() < this.#endMs ? this.#pending() : null
@@ -47,7 +50,10 @@ export class StartWait {
     return this.#leaderMayAnswer() && !this.#view.confirmed() ? 'it has not heard from the leader of the cluster\'s metadata yet' : null
   }
 
-  /** No leader can be elected without a majority of the voters, and a node that votes alone has all metadata on its disk. */
+  /**
+   * Returns whether a leader can be expected to answer. Without a majority of the voters no leader can be elected, and
+   * a node that is the only voter has all metadata on its disk.
+   */
   #leaderMayAnswer(): boolean {
     const voters = this.#view.voters()
     const connected = this.#view.connected()

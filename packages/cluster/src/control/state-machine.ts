@@ -1,6 +1,6 @@
 /**
- * The cluster's metadata as a deterministic state machine: the same commands in the same order give the same
- * state on every node. No clock, no randomness: what must be random travels in the command.
+ * The cluster's metadata as a deterministic state machine: the same commands in the same order result in the same state
+ * on every node. It uses no clock and no randomness; commands carry random values.
  */
 import { compareRanges } from '@sectional/core'
 import { activeReplicas, adminOnlySecurity } from './cluster-state.ts'
@@ -10,13 +10,15 @@ import { DatabaseMap } from './database-map.ts'
 import { isLate, isOutdated, recordStart } from './node-start.ts'
 import { extendDatabase, fillReplica, markFilling, placeShards, refillNode, removeFromDatabase } from './placement.ts'
 
-/** Commands whose outcome is remembered, so that one proposed twice is applied once. */
+/** Number of commands whose results are remembered, so that a command that was proposed twice is applied once. */
 const recentCommands = 1024
 const defaultLimit = 1000
 
-/** What the log builds: what everyone may read, and what only the control plane needs. */
+/**
+ * The state that the log builds: the part that the whole node may read, and the part that only the control plane needs.
+ */
 export interface ControlState extends ClusterState {
-  /** Members whose disk is known to be lost. */
+  /** Names of members whose disk is known to be lost, sorted. */
   readonly lost: readonly string[]
   readonly recent: readonly RecentCommand[]
 }
@@ -93,11 +95,13 @@ function admitNode(state: ControlState, index: number, { node, address, zone, fr
   const holder = Object.values(state.nodes).find(other => other.address === address && other.name !== node)
   if (holder) return { state, result: { kind: 'refused', reason: `${address} is the address of ${holder.name}` } }
   if (isLate(member?.start, start)) return { state, result: { kind: 'later' } }
-  // Its data directory has lost entries, votes and documents that it had acknowledged. It is asked to give it up when it votes no more.
+  // The node's data directory has lost entries, votes and documents that it had acknowledged. The leader asks the node
+  // to give it up once the log no longer counts its vote.
   if (!fresh && isOutdated(member?.start, start)) return { ...forgetNode(state, index, { type: 'forget-node', node, outdated: true }), result: { kind: 'later' } }
   const recorded = start === undefined ? member?.start : recordStart(member?.start, start, index)
   const admitted = { ...withNode(state, { name: node, address, zone, ...recorded && { start: recorded } }), lost: state.lost.filter(name => name !== node) }
-  // Who comes with its disk had it all the time, or again: what was marked as filling when it seemed lost is filled.
+  // A node that comes with its disk still holds its replicas: those that were marked as filling when the disk seemed
+  // lost keep the mark until anti-entropy has filled them.
   if (!member || !fresh) return { state: admitted, result: done }
   return { state: changeAll(admitted, database => refillNode(database, node)), result: done }
 }
@@ -128,8 +132,9 @@ function replicaFilled(state: ControlState, { incarnation, range, node }: Of<'re
 }
 
 /**
- * Refused where it would leave nobody that counts. That others are being filled is no reason to wait: they may be waiting for what is
- * damaged here. What two of them lack they push to each other.
+ * Marks the replica as filling, unless no other replica of the shard counts. Other filling replicas do not count, and
+ * the command does not wait for them: they may be waiting for the documents that are damaged here. Two filling replicas
+ * push to each other what the other one lacks.
  */
 function replicaDamaged(state: ControlState, { incarnation, range, node }: Of<'replica-damaged'>): Applied {
   const database = DatabaseMap.withIncarnation(state.databases, incarnation)
@@ -151,12 +156,12 @@ function extendDatabases(state: ControlState, { names }: Of<'extend-databases'>)
   return { state: { ...state, databases }, result: done }
 }
 
-/** The member of that name, if there is one. */
+/** Returns the member of that name, or undefined. */
 export function memberOf(state: ClusterState, node: string): NodeRecord | undefined {
   return Object.hasOwn(state.nodes, node) ? state.nodes[node] : undefined
 }
 
-/** Members that can hold replicas. */
+/** Returns the members that can hold replicas, which are those whose disk is not lost. */
 export function usableMembers(state: ControlState): Readonly<Record<string, NodeRecord>> {
   return Object.fromEntries(Object.entries(state.nodes).filter(([node]) => !state.lost.includes(node)))
 }

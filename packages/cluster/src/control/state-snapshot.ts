@@ -1,7 +1,8 @@
 /**
- * The control plane's state as bytes, for the log's snapshots: lines of JSON, first everything but the databases, with the names of
- * nodes in order, then one line for each database. Both ways go in slices, so that the event loop is held for milliseconds only,
- * however many databases there are. Snapshots of version 1 were one JSON object; they are still read.
+ * Encodes the control plane's state as bytes for the log's snapshots. The format is lines of JSON. The first line holds
+ * everything but the databases, and the names of the nodes in order; each further line holds one database. Encoding and
+ * decoding work in slices, so that the event loop is blocked for milliseconds only, however many databases there are.
+ * Snapshots of version 1 were one JSON object; they can still be decoded.
  */
 import type { DatabaseRecord, ReplicaRecord } from './cluster-state.ts'
 import { DatabaseMap } from './database-map.ts'
@@ -12,7 +13,7 @@ const snapshotVersion = 2
 const sliceDatabases = 250
 const lineFeed = 0x0a
 
-/** Lets other work of the node go on. */
+/** Gives up the event loop once, so that other work of the node can run. */
 export type Pause = () => Promise<void>
 
 interface SnapshotHead extends Omit<ControlState, 'databases'> {
@@ -20,10 +21,10 @@ interface SnapshotHead extends Omit<ControlState, 'databases'> {
   readonly names: readonly string[]
 }
 
-/** Each shard: begin, end, then 2 * position in `names` + 1 while filling, for each replica. */
+/** Each shard is encoded as begin, end and one number per replica: 2 * position in `names`, plus 1 while filling. */
 type EncodedDatabase = Omit<DatabaseRecord, 'shards'> & { readonly shards: readonly (readonly number[])[] }
 
-/** The bytes of the state, which may be an old one by the time that they are ready. */
+/** Returns the bytes of the state. The node's state may have changed by the time that they are ready. */
 export async function encodeState(state: ControlState, pause: Pause): Promise<Uint8Array> {
   const { databases, ...rest } = state
   const names = Object.keys(state.nodes).sort()
@@ -45,9 +46,9 @@ export async function encodeState(state: ControlState, pause: Pause): Promise<Ui
 }
 
 /**
- * @param before the state that this one replaces: databases that did not change stay the same values, so that whoever follows the
- *   state finds what did
- * @throws Error when the bytes are no snapshot of a version that this code knows
+ * @param before the state that this one replaces. Databases that did not change stay the same objects, so that
+ *   listeners find only the changed ones.
+ * @throws Error when the bytes are not a snapshot of a known version
  */
 export async function decodeState(bytes: Uint8Array, before: ControlState, pause: Pause): Promise<ControlState> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
