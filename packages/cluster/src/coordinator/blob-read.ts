@@ -6,8 +6,8 @@ import type { OperationContext } from '../contracts/coordinator.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 
 /**
- * The stored bytes of an attachment, from one replica; when it fails, or its content is damaged, the next one goes on where
- * it stopped. Missing or damaged content is repaired in the background.
+ * Reads the stored bytes of an attachment from one replica. When that replica fails, or its content is damaged, the
+ * next one continues at the same offset. Missing or damaged content is repaired in the background.
  *
  * @throws ApiError when no replica is left
  */

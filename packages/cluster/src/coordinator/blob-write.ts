@@ -11,21 +11,22 @@ import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { SilenceWatch, unlessSilent } from '../shard-calls/silence-watch.ts'
 
-/** The content on its way to one replica. */
+/** One upload of the content to one replica. */
 interface BlobBranch {
   readonly peer: Peer
   readonly branch: ChunkBranch
   readonly written: Promise<WrittenBlob>
-  /** The replica is silent: nothing more is sent to it, and nobody waits for it. */
+  /** Gives up the upload to a silent replica: nothing more is sent to it, and no caller waits for it. */
   readonly abandon: () => void
 }
 
 /**
- * Streams content to every reachable replica of a document's shard at once, as fast as the slowest one takes it; a silent
- * one (`silence-watch.ts`) is left behind.
- * Resolves when w have it on disk, or all have replied; a replica that is missing then gets it with the document.
+ * Streams content to all reachable replicas of a document's shard at the same time. The slowest replica sets the pace;
+ * a silent one (silence-watch.ts) is abandoned. Resolves when w replicas have the content on disk, or when all have
+ * replied. A replica that lacks the content receives it later, together with the document.
  *
- * @throws ApiError when no replica has it; what `chunks` throws, and then nothing stays behind
+ * @throws ApiError when no replica has the content
+ * @throws the error of `chunks`; no replica then keeps the content
  */
 export async function writeBlob(
   scope: CoordinatorScope, db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, { w }: WriteOptions, context: OperationContext,
@@ -79,7 +80,7 @@ async function pump(scope: CoordinatorScope, chunks: AsyncIterable<Uint8Array>, 
   for (const { branch } of branches) branch.end()
 }
 
-/** Resolves as soon as w replicas have the content, or rejects when all have failed. */
+/** Resolves as soon as w replicas have the content, and rejects when all have failed. */
 function confirmed(
   scope: CoordinatorScope, place: ShardPlace, writes: readonly BlobBranch[], w: number | undefined, failures: readonly unknown[],
 ): Promise<WrittenBlob> {
@@ -110,7 +111,9 @@ function confirmed(
   })
 }
 
-/** Keeps content that was written for a document which is still to come, on every replica that answers. */
+/**
+ * Extends the life of content that was written for a document that is not stored yet, on every replica that answers.
+ */
 export async function keepBlobs(scope: CoordinatorScope, db: DatabaseRecord, id: string, hashes: readonly string[], context: OperationContext): Promise<void> {
   const call = writeCall(scope.options.storeTimeoutMs, context)
   const peers = scope.access.peers(scope.access.placeOf(db, id)).filter(peer => scope.access.isReachable(peer.node))
@@ -118,9 +121,9 @@ export async function keepBlobs(scope: CoordinatorScope, db: DatabaseRecord, id:
 }
 
 /**
- * Makes content that documents of one id name available to another id, whose shard may lie on other nodes.
+ * Makes content that documents of one id reference available to another id, whose shard may be on other nodes.
  *
- * @throws ApiError when no replica of the other id has all of it afterwards
+ * @throws ApiError when no replica of the other id's shard has all of the content afterwards
  */
 export async function shareBlobs(
   scope: CoordinatorScope, db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: OperationContext,

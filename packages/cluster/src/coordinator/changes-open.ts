@@ -6,10 +6,10 @@ import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { ChangesFeed, ChangesOptions, OperationContext } from '../contracts/coordinator.ts'
 
 /**
- * Opens a feed over one replica of each shard. They are found before this resolves, so that what cannot be read
- * fails before anything is told to the client; rows are read when they are asked for.
+ * Opens a feed over one replica of each shard. The replicas are chosen before this resolves, so that a shard that
+ * cannot be read causes an error before the client receives anything. Rows are read on demand.
  *
- * @throws ApiError 503 when feeds of this node wait on as many replicas as they may
+ * @throws ApiError 503 when the feeds of this node already wait on the largest allowed number of replicas
  */
 export async function openChanges(scope: CoordinatorScope, db: DatabaseRecord, options: ChangesOptions, context: OperationContext): Promise<ChangesFeed> {
   if (options.follow && scope.watches.full) throw feedsOverloaded()

@@ -7,7 +7,7 @@ import type { DatabaseInfo, OperationContext } from '../contracts/coordinator.ts
 import { completeStanding, meetReplicas } from '../shard-calls/replica-meetings.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
 
-/** Sums over one replica of each shard. */
+/** Returns the sums over one replica of each shard. */
 export async function databaseInfo(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<DatabaseInfo> {
   const call = readCall(scope, context)
   const infos = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {

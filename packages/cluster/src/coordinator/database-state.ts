@@ -12,8 +12,8 @@ import { completeStanding } from '../shard-calls/replica-meetings.ts'
 interface Standing { readonly node: string; readonly history: string; readonly sequence: number }
 
 /**
- * Where every reachable replica stands: whichever node is asked gives the same answer while nothing is written,
- * although replicas number their changes differently.
+ * Returns the checkpoints of all reachable replicas. Although replicas number their changes differently, every node
+ * returns the same result while nothing is written.
  */
 export async function databaseState(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<DatabaseState> {
   const call: CallContext = { timeoutMs: scope.options.stateTimeoutMs, signal: context.signal, requestId: context.requestId }
@@ -23,7 +23,7 @@ export async function databaseState(scope: CoordinatorScope, db: DatabaseRecord,
   return { updateSequence: () => updateSequence(scope, places, { requestId: context.requestId }), fingerprint: hash.digest('hex') }
 }
 
-/** Of the first replica of each shard that answered. */
+/** Returns the update sequence, from the first replica of each shard that answered. */
 async function updateSequence(scope: CoordinatorScope, places: readonly ShardState[], context: Pick<CallContext, 'requestId'>): Promise<string> {
   const parts = await mapBounded(places, scope.options.requestCallsMax, async ({ place, first }) => {
     const position = new ShardPosition(place.id.range, [], scope.histories)
@@ -40,15 +40,16 @@ async function updateSequence(scope: CoordinatorScope, places: readonly ShardSta
 
 interface ShardState {
   readonly place: ShardPlace
-  /** Of those that answered. */
+  /** The first replica that answered. */
   readonly first: Peer
-  /** By node. */
+  /** Sorted by node. */
   readonly standings: readonly Standing[]
 }
 
 async function shardState(scope: CoordinatorScope, place: ShardPlace, call: CallContext): Promise<ShardState> {
   const readers = trusted(scope, scope.access.readers(place))
-  // Who has seen no life of a replica is told at once where it stands; nothing is scanned for that.
+  // A caller that knows no history of the replica is answered at once with its checkpoint; the replica scans nothing
+  // for this.
   const asked = await Promise.allSettled(readers.map(async (peer): Promise<{ readonly peer: Peer; readonly reached: ReplicaCheckpoint }> =>
     ({ peer, reached: await peer.replica.waitForChange({ history: '', sequence: 0 }, call) })))
   for (const [index, outcome] of asked.entries()) {
@@ -66,7 +67,7 @@ async function shardState(scope: CoordinatorScope, place: ShardPlace, call: Call
   return { place, first: first.peer, standings }
 }
 
-/** Silent nodes cost the client a wait for nothing, unless there are no others. */
+/** Leaves out silent nodes, for which the client would wait in vain, unless there are no others. */
 function trusted(scope: CoordinatorScope, readers: readonly Peer[]): readonly Peer[] {
   const answering = readers.filter(peer => peer.local || !scope.readHealth.isSuspect(peer.node))
   return answering.length > 0 ? answering : readers

@@ -8,21 +8,22 @@ import type { Peer } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { askOne } from '../shard-calls/reply-collection.ts'
 
-/** What one replica of the partition's shard has counted. */
+/** Returns the counts of one replica of the partition's shard. */
 export function partitionInfo(scope: CoordinatorScope, db: DatabaseRecord, partition: string, context: OperationContext): Promise<PartitionInfo> {
   const call = readCall(scope, context)
   return askOne(scope, scope.access.placeOf(db, `${partition}:`), peer => peer.replica.partitionInfo(partition, call))
 }
 
 /**
- * Starts a compaction on every replica that is up; the others compact by themselves when it is worth it.
+ * Starts a compaction on every replica that is up. Other replicas start compactions themselves when these are
+ * worthwhile.
  * @throws ApiError when no replica of the database is up
  */
 export async function compactDatabase(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<void> {
   await onEveryReplica(scope, db, (_range, peer) => peer.replica.compactShard(writeCall(scope.options.requestTimeoutMs, context)))
 }
 
-/** When each replica recorded which changes. */
+/** Returns for each replica the time spans of its changes, with the number of changes in each. */
 export function timeSpans(scope: CoordinatorScope, db: DatabaseRecord, clear: boolean, context: OperationContext): Promise<readonly ReplicaTimes[]> {
   const call = writeCall(scope.options.requestTimeoutMs, context)
   return onEveryReplica(scope, db, async (range, peer) => {
@@ -36,7 +37,10 @@ function counted(spans: readonly TimeSpan[], sequence: number): ReplicaTimes['sp
   return spans.map((span, index) => ({ begin: span.begin, count: (spans[index + 1]?.sequence ?? sequence + 1) - span.sequence }))
 }
 
-/** What the replicas that are up answer. @throws ApiError when none does */
+/**
+ * Returns the answers of all replicas that are up.
+ * @throws ApiError when no replica answers
+ */
 async function onEveryReplica<T>(scope: CoordinatorScope, db: DatabaseRecord, act: (range: HashRange, peer: Peer) => Promise<T>): Promise<readonly T[]> {
   const targets = scope.access.places(db).flatMap(place => scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node)).map(peer => ({ range: place.id.range, peer })))
   const errors: ReplicaError[] = []

@@ -8,7 +8,7 @@ import { documentReadsMax, fetchRevisions, readDocument } from '../documents/doc
 import type { DocumentRead } from '../documents/document-read.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 
-/** The winner of a document as r replicas know it; differing replicas are repaired in the background. */
+/** Opens the winner of a document as r replicas know it. Replicas that differ are repaired in the background. */
 export async function openDocument(
   scope: CoordinatorScope, db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: OperationContext,
 ): Promise<OpenedDocument | null> {
@@ -26,7 +26,7 @@ export async function openDocument(
   }
   const call = readCall(scope, context)
   for (let reads = 1; ; reads++) {
-    // From the second time on, bodies come together with the leaves, so that no edit gets between them.
+    // From the second read on, replicas send bodies together with the leaves, so that no edit can come in between.
     const read = await readDocument(scope, db, place, id, { r: options.r, body, tree, whole: reads > 1 }, call)
     if (read === null) return null
     const content = body ? await winnersContent(scope, read, id, call) : {}

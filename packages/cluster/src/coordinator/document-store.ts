@@ -7,7 +7,10 @@ import { shardFailure } from '../replicas/replica-failures.ts'
 import { distributeRevisions } from '../documents/revisions-distribution.ts'
 import { batchByShard } from '../shard-calls/shard-batches.ts'
 
-/** Larger batches take turns with other long work of this node; those of all shards in one turn share an fsync. */
+/**
+ * Batches with more documents take turns with other long work of this node. The batches of all shards in one turn share
+ * an fsync.
+ */
 const smallBatch = 200
 
 /**

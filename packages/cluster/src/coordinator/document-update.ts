@@ -15,10 +15,16 @@ import type { ShardBatch } from '../shard-calls/shard-batches.ts'
 import { errorOutcome } from '../documents/write-outcome.ts'
 import { WriteTally } from '../documents/write-tally.ts'
 
-/** Larger batches take turns with other long work of this node; those of all shards in one turn share an fsync. */
+/**
+ * Batches with more documents take turns with other long work of this node. The batches of all shards in one turn share
+ * an fsync.
+ */
 const smallBatch = 200
 
-/** Interactive edits: decided once per shard, then sent to the other replicas. One outcome per write, in order. */
+/**
+ * Makes interactive edits: one replica per shard decides them, then the others receive the revisions. Returns one
+ * outcome per write, in order.
+ */
 export async function updateDocuments(
   scope: CoordinatorScope, db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {
@@ -33,7 +39,8 @@ export async function updateDocuments(
     const distributions: Promise<void>[] = []
     for (const batch of batches) {
       if (batch.items.length > smallBatch) await scope.runtime.turns.pause()
-      // One batch after the other, so that the same id twice is decided in order; distribution overlaps.
+      // Batches are decided one after the other, so that two edits of the same id are decided in order. Distribution of
+      // the batches overlaps.
       const decided = await decideBatch(scope, db, place, batch, options, context, outcomes, failures)
       if (decided !== undefined) distributions.push(decided.distributed)
     }
@@ -43,7 +50,7 @@ export async function updateDocuments(
   return outcomes
 }
 
-/** The only replica is here: it decides, and that is all. */
+/** Makes edits in a shard whose only replica is on this node. Nothing needs to be distributed. */
 async function updateAlone(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {
@@ -61,7 +68,7 @@ async function updateAlone(
   }
 }
 
-/** Fills in the outcomes of one batch: at once where it failed or conflicts, otherwise when `distributed` resolves. */
+/** Sets the outcomes of one batch. Failures and conflicts are set at once, the others when `distributed` resolves. */
 async function decideBatch(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, batch: ShardBatch<DocumentWrite>, options: WriteOptions,
   context: OperationContext, outcomes: WriteOutcome[], failures: ApiError[],
@@ -77,7 +84,7 @@ async function decideBatch(
     return undefined
   }
   const revisions: DocumentRevision[] = []
-  /** Where each of them stands in the batch. */
+  /** The position in the batch of each revision. */
   const places: number[] = []
   decided.outcomes.forEach((outcome, i) => {
     const edit = edits[i]!
@@ -101,7 +108,7 @@ async function decideBatch(
   return { distributed }
 }
 
-/** The only replica of a shard is asked once, and needs no attempts. */
+/** Adds an attempt number to each edit. The only replica of a shard is asked once and needs none. */
 function withAttempts(scope: CoordinatorScope, place: ShardPlace, items: readonly DocumentEdit[]): readonly DocumentEdit[] {
   if (place.record.replicas.length === 1) return items
   const first = 1 + Math.floor(scope.runtime.random.fraction() * (attemptMax - items.length))
@@ -114,14 +121,14 @@ function decidedRevision(edit: DocumentEdit, { path, purges }: DecidedOutcome & 
   return { id, path, deleted, body, ...editedAttachments(edit, path.start), ...(purges && { purges }), ...(attempt !== undefined && { attempt }) }
 }
 
-/** Seconds after which a client is asked to look again: a silent node is found dead within four. */
+/** Seconds after which a client is asked to try again. A silent node is detected within four seconds. */
 const comeBack = { headers: { 'Retry-After': '5' } }
 
 function unknownOutcome(): ApiError {
   return new ApiError('service_unavailable', 'It is not known whether the document was written: a node did not answer. Read the document before you try again.', comeBack)
 }
 
-/** Two replicas decided at the same time: neither edit has certainly won. */
+/** Two replicas decided at the same time, so that it is not certain which edit wins. */
 function rivalOutcome(): ApiError {
   const reason = 'Another edit of the same revision was made at the same time on another node, and may win. Read the document before you try again.'
   return new ApiError('service_unavailable', reason, comeBack)

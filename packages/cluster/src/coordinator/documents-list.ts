@@ -8,7 +8,7 @@ import type { ShardPlace } from '../replicas/replica-access.ts'
 import { askOne } from '../shard-calls/reply-collection.ts'
 import { rowsById } from '../shard-calls/rows-by-id.ts'
 
-/** What to list in each shard, first and last in the direction of the list. */
+/** The documents to list in each shard. First and last follow the direction of the list. */
 interface ListSpan {
   readonly places: readonly ShardPlace[]
   readonly start?: IdBound
@@ -18,8 +18,8 @@ interface ListSpan {
 }
 
 /**
- * Documents in byte order of their ids, merged from one replica of each shard. `rows` scans when it is read;
- * its first page fails where the list as a whole does.
+ * Lists documents in the byte order of their ids, merged from one replica of each shard. The rows are scanned when
+ * `rows` is read; an error of the first page means that the whole list fails.
  */
 export async function listDocuments(
   scope: CoordinatorScope, db: DatabaseRecord, options: ListDocumentsOptions, context: OperationContext,

@@ -5,7 +5,7 @@ import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { OpenedDocument, OperationContext } from '../contracts/coordinator.ts'
 import { askOne } from '../shard-calls/reply-collection.ts'
 
-/** Many documents, each from one replica, in order. */
+/** Opens many documents, each from one replica. Returns them in the order of `ids`. */
 export function openDocuments(
   scope: CoordinatorScope, db: DatabaseRecord, ids: readonly string[], { body }: { readonly body: boolean }, context: OperationContext,
 ): Promise<readonly (OpenedDocument | null)[]> {

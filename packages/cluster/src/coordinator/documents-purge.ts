@@ -12,20 +12,21 @@ import { branchRevisions, mergeBranches } from '../documents/revision-merge.ts'
 import { WriteTally } from '../documents/write-tally.ts'
 
 const uuidBytes = 16
-/** Ancestors that a purge names with a revision, beyond which they are not worth their bytes. */
+/** Limit of the ancestors that a purge names with a revision. Further ones are not worth their bytes. */
 const ancestorsMax = 1000
-/** Purges in one call on a replica. */
+/** Purges in one call to a replica. */
 const purgesTogether = 100
 
 /**
- * Removes revisions from every replica. The purge first learns what the revisions' ancestors are, so that a replica
- * that lags loses them too; then each replica applies it, now or when anti-entropy brings it.
+ * Removes revisions from every replica. The purge first reads the ancestors of the revisions, so that a replica that
+ * lags loses these too. Then each replica applies the purge, now or when anti-entropy brings it.
  *
- * A revision that a majority of the replicas does not know, or knows as an ancestor of others, is not purged and not
- * recorded: a purge of a revision without its ancestors would leave an older revision as a leaf on a replica that lags.
+ * A revision is neither purged nor recorded when a majority of the replicas does not know it, or knows it as an
+ * ancestor of other revisions: a purge without the ancestors would leave an older revision as a leaf on a replica that
+ * lags.
  *
- * @returns one per request, in order
- * @throws ApiError 503 when a revision is unknown to the replicas that answer and these are no majority: nothing was purged
+ * @returns one outcome per request, in order
+ * @throws ApiError 503 when the replicas that answer do not know a revision and are not a majority; nothing was purged
  */
 export async function purgeDocuments(
   scope: CoordinatorScope, db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions,
@@ -55,7 +56,7 @@ export async function purgeDocuments(
   return outcomes
 }
 
-/** The purge of those of the revisions that are leaves, each with its ancestors. */
+/** Returns the purge of those revisions that are leaves, each with its ancestors. */
 async function learnPurge(scope: CoordinatorScope, db: DatabaseRecord, { id, revisions }: PurgeRequest, context: OperationContext): Promise<Purge> {
   const uuid = Buffer.from(scope.runtime.random.bytes(uuidBytes)).toString('hex')
   if (revisions.length === 0) return { uuid, id, paths: [] }
@@ -80,14 +81,15 @@ function unknownToMinority(id: string, revision: string): ApiError {
 
 interface PurgeDistribution {
   readonly verdict: 'met' | 'accepted' | 'failed'
-  /** For each purge, what any of the replicas that answered removed. */
+  /** The revisions of each purge that any answering replica removed. */
   readonly removed: readonly ReadonlySet<string>[]
   readonly errors: readonly ReplicaError[]
 }
 
 /**
- * Resolves when every replica has answered, or a moment after w of them have recorded the purges; the others go on in
- * the background. The moment is for reads: they show what any replica has, and one that is late still has it all.
+ * Applies purges on all replicas of a shard. Resolves when every replica has answered, or a short time after w of them
+ * have recorded the purges; the other calls continue in the background. The short wait is for reads: they show what any
+ * replica has, and a replica that is late still has the purged revisions.
  */
 function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: readonly Purge[], w: number | undefined, context: OperationContext): Promise<PurgeDistribution> {
   return new Promise(resolve => {
@@ -133,7 +135,7 @@ function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: re
   })
 }
 
-/** Every purge that a majority of some shard's replicas knows of, in no order. */
+/** Returns every purge that the asked replicas of the shards know, in no particular order. */
 export async function purgedInfos(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<readonly PurgedInfo[]> {
   const call = readCall(scope, context)
   const shards = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {

@@ -8,7 +8,10 @@ import { asReplicaError } from '../replicas/replica-failures.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
 import type { Reply } from '../shard-calls/reply-collection.ts'
 
-/** The version with the greatest stamp of r replicas. */
+/**
+ * Returns the newest version of a local document on r replicas. Replicas with an older version are repaired in the
+ * background.
+ */
 export async function openLocalDocument(
   scope: CoordinatorScope, db: DatabaseRecord, id: string, options: ReadOptions, context: OperationContext,
 ): Promise<LocalDocument | null> {

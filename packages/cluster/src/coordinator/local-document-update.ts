@@ -9,7 +9,10 @@ import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
 import { distributeRevisions } from '../documents/revisions-distribution.ts'
 
-/** The first reachable replica stamps the new version, the others receive it. The last writer wins. */
+/**
+ * Writes a local document. The first reachable replica stamps the new version, and the other replicas receive it. The
+ * last writer wins.
+ */
 export async function updateLocalDocument(
   scope: CoordinatorScope, db: DatabaseRecord, write: UpdateLocalDocumentRequest, options: WriteOptions, context: OperationContext,
 ): Promise<LocalWriteOutcome> {
@@ -17,7 +20,8 @@ export async function updateLocalDocument(
   const errors: ReplicaError[] = []
   for (const [index, peer] of scope.access.deciders(place).entries()) {
     try {
-      // Whoever is not asked as a rule may hold an old version, whose stamp is no floor for the new one.
+      // A replica that usually does not stamp may hold an old version, and the new stamp must be greater than that of
+      // the newest version.
       if (index > 0) await refresh(scope, db, place, peer, write.id, context)
       const reply = await stamp(scope, db, place, peer, write, context)
       scope.decisionHealth.answered(peer.node)
@@ -33,7 +37,10 @@ export async function updateLocalDocument(
   throw shardFailure(errors)
 }
 
-/** A replica that finds nothing to delete may lag: it is brought up to date and asked again, once. */
+/**
+ * Asks a replica to stamp the write. A replica that finds nothing to delete may lag, so it is brought up to date and
+ * asked again, once.
+ */
 async function stamp(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, write: UpdateLocalDocumentRequest, context: OperationContext,
 ): Promise<UpdateLocalDocumentReply> {
@@ -43,7 +50,7 @@ async function stamp(
   return peer.replica.updateLocalDocument(write, call)
 }
 
-/** True when the replica learned a newer version from the others. */
+/** Brings the replica up to date. Returns true when it received a newer version from the others. */
 async function refresh(scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, id: string, context: OperationContext): Promise<boolean> {
   if (place.activeCount === 1) return false
   const call = readCall(scope, context)

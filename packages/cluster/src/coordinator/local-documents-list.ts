@@ -4,7 +4,7 @@ import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { ListDocumentsOptions, OperationContext } from '../contracts/coordinator.ts'
 import { rowsById } from '../shard-calls/rows-by-id.ts'
 
-/** Local documents in byte order of their ids (without `_local/`), merged from one replica of each shard. */
+/** Lists local documents in the byte order of their ids (without `_local/`), merged from one replica of each shard. */
 export async function listLocalDocuments(
   scope: CoordinatorScope, db: DatabaseRecord, options: ListDocumentsOptions, context: OperationContext,
 ): Promise<{ readonly rows: AsyncIterable<readonly LocalDocument[]> }> {

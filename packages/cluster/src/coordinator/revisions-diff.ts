@@ -8,15 +8,15 @@ import type { OperationContext } from '../contracts/coordinator.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
 
-/** Calls of one request under way at a time, for each of the replicas that are asked. */
+/** Largest number of concurrent calls of one request to each of the asked replicas. */
 const partsMax = 16
 
 export interface DiffRequest { readonly id: string; readonly revisions: readonly string[] }
 
 /**
- * Which revisions the database lacks. A revision counts as there when a majority of the replicas has it: whoever
- * sends it again does no harm, and whoever does not may rely on it. Where those that were asked first differ, one of
- * them lags, and all are asked.
+ * Returns the revisions that the database lacks. A revision counts as present when a majority of the replicas has it:
+ * to store it again is harmless, and a client that does not store it can rely on the majority. When the first replicas
+ * differ, one of them lags, and all replicas are asked.
  */
 export async function diffRevisions(
   scope: CoordinatorScope, db: DatabaseRecord, requests: readonly DiffRequest[], context: OperationContext,
@@ -49,7 +49,7 @@ function cut(indexes: readonly number[], size: number): number[][] {
 
 function joinDiffs(diffs: readonly RevisionsDiff[], { id, revisions }: DiffRequest, holdersMin: number): RevisionsDiff {
   if (diffs.length === 1) return diffs[0]!
-  // Fewer answers than a majority: what one of them lacks is missing.
+  // With fewer answers than a majority, a revision that one of the replicas lacks counts as missing.
   const needed = Math.min(holdersMin, diffs.length)
   const lacking = diffs.map(diff => new Set(diff.missing))
   const possibleAncestors = [...new Set(diffs.flatMap(diff => diff.possibleAncestors))]

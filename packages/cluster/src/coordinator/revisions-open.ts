@@ -15,8 +15,9 @@ import { branchRevisions } from '../documents/revision-merge.ts'
 export type RevisionsRequest = { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions
 
 /**
- * Revisions with their bodies: named ones in their order, or every leaf of the merged tree, winner first. A named one that r replicas
- * lack is looked for on the others: a feed has perhaps shown it before r had it, and a replicator asks only once.
+ * Opens revisions with their bodies: named ones in the given order, or every leaf of the merged tree, winner first. A
+ * named revision that r replicas lack is read from the other replicas: a feed may have shown it before r replicas had
+ * it, and a replicator asks only once.
  */
 export async function openRevisions(
   scope: CoordinatorScope, db: DatabaseRecord, id: string, request: RevisionsRequest, context: OperationContext,
@@ -58,10 +59,11 @@ async function openFrom(
 }
 
 /**
- * Revisions of many documents, one call to each replica that is asked. What the replicas do not agree about, or do not
- * have, is opened document by document as `openRevisions` does.
+ * Opens revisions of many documents with one call to each asked replica. Documents about which the replicas differ, or
+ * which they lack, are opened one by one as `openRevisions` does.
  *
- * @returns undefined in place of documents that are to be asked for again, since others have many bytes already; never of the first one
+ * @returns undefined for documents that the caller must request again, because the answer already has many bytes. The
+ *   first document is never undefined
  * @throws ApiError when no replica of a range answers
  */
 export async function openManyRevisions(
@@ -101,7 +103,10 @@ function indexesByPlace(scope: CoordinatorScope, db: DatabaseRecord, requests: r
   return byPlace
 }
 
-/** In the order of the requests, of the first ones that all replicas answered; undefined: to be opened alone, as all are when a call failed. */
+/**
+ * Opens the first requests that all replicas answer together, in order. An undefined element must be opened alone. The
+ * whole result is undefined when a call failed; all documents must then be opened alone.
+ */
 async function openTogether(
   scope: CoordinatorScope, place: ShardPlace, requests: readonly OpenRevisionsRequest[], r: number | undefined, call: CallContext,
 ): Promise<readonly (readonly OpenedRevision[] | undefined)[] | undefined> {
@@ -146,7 +151,7 @@ async function openAlone(local: ShardReplica, id: string, { revisions, latest }:
   }
 }
 
-/** Each named revision replaced by the leaves that descend from it; unknown ones stay. */
+/** Replaces each named revision by the leaves that descend from it. Unknown revisions stay. */
 function latestOf(read: DocumentRead, revisions: readonly string[]): string[] {
   const branches = read.tree!.map(branchRevisions)
   const replaced = revisions.flatMap(revision => {

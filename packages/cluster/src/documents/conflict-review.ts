@@ -1,8 +1,9 @@
 /**
- * A conflict is answered when it is certain. A decider's conflict may come from what it has not seen, or had not seen when
- * it decided: it lacks the parent, or has not heard that the document was deleted, or the parent arrived (by read repair,
- * say) after the decision. Then it is brought up to date and decides again, once. A conflict that cannot be examined, or
- * whose parent may be on replicas that do not answer, is `unknown`: the client tries again.
+ * Reviews conflicts, so that a client receives a conflict only when it is certain. The replica that decided (the
+ * decider) may have reported a conflict because it lagged: it lacks the parent revision, it does not know that the
+ * document was deleted, or the parent arrived (by read repair, for example) only after the decision. The decider is
+ * then brought up to date and decides again, once. When a conflict cannot be examined, or its parent may be on replicas
+ * that do not answer, the outcome is `unknown` and the client must try again.
  */
 import { mapBounded } from '@sectional/core'
 import type { CallContext, DocumentEdit, EditOutcome, Leaf, UpdateDocumentsReply } from '@sectional/core'
@@ -13,18 +14,18 @@ import { convergeDocument } from './document-convergence.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
 
-/** `unknown`: the edit may have been made or be made yet, or it is not certain that it conflicts. */
+/** `unknown` means that the edit may already be made, may still be made, or is not certain to conflict. */
 export type DecidedOutcome = EditOutcome | { readonly kind: 'unknown' }
 
-/** What a decider's conflict is worth. */
+/** The result of examining a decider's conflict. */
 type Standing =
-  /** The parent was replaced, or the document exists. */
+  /** The conflict is right: the parent was replaced, or the document exists. */
   | 'certain'
   /** The decider would decide otherwise now. */
   | 'changed'
-  /** The decider lacks what others may have. */
+  /** The decider lacks revisions that other replicas may have. */
   | 'lagging'
-  /** The decider could not be asked. */
+  /** The examination failed, because the decider did not answer. */
   | 'unexamined'
 
 export interface ReviewedDecision {
@@ -33,9 +34,9 @@ export interface ReviewedDecision {
   readonly place: ShardPlace
   readonly edits: readonly DocumentEdit[]
   readonly decider: Peer
-  /** For looking at what a replica has. */
+  /** Limits of the calls that examine replicas. */
   readonly call: CallContext
-  /** Has the decider decide again, although it may be catching up. */
+  /** Asks the decider to decide again, even while it is catching up. */
   readonly decide: (edits: readonly DocumentEdit[]) => Promise<UpdateDocumentsReply>
 }
 
@@ -43,7 +44,8 @@ export interface ReviewedDecision {
 export async function reviewConflicts(decision: ReviewedDecision, decided: readonly EditOutcome[]): Promise<readonly DecidedOutcome[]> {
   const { scope, edits } = decision
   const conflicts = decided.flatMap((outcome, index) => outcome.kind === 'conflict' ? [index] : [])
-  // A replica with a short `_revs_limit` may have forgotten already that the parent was replaced by the same call.
+  // An edit of the same call may have replaced the parent, and a replica with a short `_revs_limit` may already have
+  // forgotten the parent.
   const replaced = new Set(edits.filter((_, index) => decided[index]!.kind === 'updated').map(editedRevision))
   const standings = await mapBounded(conflicts, scope.options.requestCallsMax, async index =>
     replaced.has(editedRevision(edits[index]!)) ? 'certain' : examine(decision, edits[index]!))
@@ -59,7 +61,7 @@ export async function reviewConflicts(decision: ReviewedDecision, decided: reado
   again.forEach((index, i) => { outcomes[index] = second[i]! })
   const { access } = scope
   if (access.deciders(decision.place).length >= majority(decision.place.activeCount)) return outcomes
-  // Who lacks the parent may lack what is on the other side of a partition.
+  // A decider that lacked the parent may also lack edits that were made on the other side of a network partition.
   for (const index of lagging) if (outcomes[index]!.kind === 'conflict' && edits[index]!.parent !== null) outcomes[index] = { kind: 'unknown' }
   return outcomes
 }
@@ -94,7 +96,7 @@ async function examine(decision: ReviewedDecision, edit: DocumentEdit): Promise<
 async function examineParent({ decider, call }: ReviewedDecision, id: string, parent: string): Promise<Standing> {
   const [diff] = await decider.replica.diffRevisions([{ id, revisions: [parent] }], call)
   if (diff === undefined || diff.missing.length > 0) return 'lagging'
-  // Asked in this order: a parent that arrives in between is seen as a leaf.
+  // The leaves are read after the diff, so that a parent that arrives in between is seen as a leaf.
   const leaf = (await leavesOn(decider, id, call)).find(({ revision }) => revision === parent)
   return leaf !== undefined && !leaf.deleted ? 'changed' : 'certain'
 }

@@ -10,11 +10,12 @@ import { asReplicaError } from '../replicas/replica-failures.ts'
 import { branchRevisions, mergeBranches } from './revision-merge.ts'
 
 /**
- * Stores on each target the leaves of one document that it lacks and another reachable replica has.
+ * Stores on each target replica the leaves of one document that it lacks and that another reachable replica has.
  *
- * @param targets whom to bring up to date, without waiting for nodes that were silent; default every replica that answers
- * @param read how long each replica is asked; default as for any read
- * @returns how many replicas learned something
+ * @param targets selects the replicas to bring up to date; other replicas are then only asked if their nodes were not
+ *   silent. Default: every replica that answers
+ * @param read limits of the calls that read from replicas; default as for any read
+ * @returns the number of replicas that received revisions
  */
 export async function convergeDocument(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string, requestId: string, targets?: (peer: Peer) => boolean,
@@ -48,7 +49,9 @@ export async function convergeDocument(
   return repaired
 }
 
-/** The missing leaves from whoever has them; a leaf whose body is gone everywhere stays behind. */
+/**
+ * Reads the missing leaves from the replicas that have them. Leaves whose bodies no replica has any more are left out.
+ */
 async function gather(
   scope: CoordinatorScope, known: readonly { readonly peer: Peer; readonly revisions: ReadonlySet<string> }[], missing: readonly Leaf[], id: string, call: CallContext,
 ): Promise<DocumentRevision[]> {

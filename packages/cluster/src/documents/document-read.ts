@@ -7,26 +7,27 @@ import { collectReplies } from '../shard-calls/reply-collection.ts'
 import type { Reply } from '../shard-calls/reply-collection.ts'
 import { bareBranch, mergeBranches, sameLeaves } from './revision-merge.ts'
 
-/** A leaf without a body was replaced while it was read, or its body is lost: so often the document is read in all. */
+/** How often a document is read in all. A leaf without a body was replaced during the read, or its body is lost. */
 export const documentReadsMax = 3
 
 /** A document as r replicas know it together. */
 export interface DocumentRead {
   readonly leaves: readonly Leaf[]
   readonly sequence: number
-  /** Present when asked for, and when replicas differed. */
+  /** Present when it was requested, and when replicas differed. */
   readonly tree?: readonly Branch[]
-  /** The winner's body if the preferred reader sent it. */
+  /** The winner's body, if the preferred reader sent it. */
   readonly body?: Uint8Array
   readonly attachments?: readonly AttachmentRecord[]
-  /** Those who answered, to open bodies from. */
+  /** The replicas that answered. Bodies can be opened from them. */
   readonly peers: readonly Peer[]
 }
 
 /**
- * Reads a document from r replicas; where they differ, merges their trees and has the document repaired.
+ * Reads a document from r replicas. When they differ, merges their trees and requests a repair of the document.
  *
- * @param request `whole`: every replica sends its winner's body and its tree at once, not the preferred reader alone
+ * @param request with `whole`, every replica sends its winner's body and its tree; otherwise only the preferred reader
+ *   does
  * @returns null when no replica that answered knows the document
  * @throws ApiError when no replica answers
  */
@@ -63,7 +64,7 @@ async function mergeReplies(replies: readonly Reply<DocumentSnapshot | null>[], 
   return { leaves, tree: branches, sequence: known[0]!.sequence, ...(body && { body }), ...(attachments && { attachments }) }
 }
 
-/** The branches of one replica; only its leaves when it does not answer again. */
+/** The branches of one replica; only its leaves when it does not answer the second request. */
 async function withTree({ peer, value }: Reply<DocumentSnapshot | null>, id: string, call: CallContext): Promise<readonly Branch[]> {
   if (value === null) return []
   if (value.tree !== undefined) return value.tree
@@ -71,17 +72,18 @@ async function withTree({ peer, value }: Reply<DocumentSnapshot | null>, id: str
     const again = await peer.replica.openDocument({ id, body: false, tree: true }, call)
     if (again?.tree !== undefined) return again.tree
   } catch {
-    // It answered before: what it said then still counts.
+    // The replica's first answer still counts.
   }
   return value.leaves.map(bareBranch)
 }
 
 /**
- * Opens named revisions, asking one replica after the other for what is still missing. A revision is the same
- * wherever it is found.
+ * Opens named revisions. It asks one replica after the other for the revisions that are still missing; a revision has
+ * the same content on every replica.
  *
- * @param peersMax how many replicas may be asked
- * @returns in the order of `revisions`; and how many replicas answered
+ * @param peersMax the number of replicas that may answer
+ * @returns the revisions in the order of `revisions`, the number of replicas that answered, and the errors of those
+ *   that failed
  */
 export async function fetchRevisions(
   scope: CoordinatorScope, peers: readonly Peer[], id: string, revisions: readonly string[], peersMax: number, call: CallContext,

@@ -1,16 +1,19 @@
 /**
- * One replica decides each edit: whether it conflicts, and which revision it makes. The others receive what was decided.
+ * The decision about edits. One replica, the decider, decides for each edit whether it conflicts and which revision it
+ * makes; the other replicas receive the decided revisions.
  *
- * Each edit has an attempt number that is the same in every call for it (`DocumentEdit.attempt`). So a replica that is
- * asked again recognises the revision that it made for this very attempt, and when the first replica does not answer, the
- * next one can be asked: two that both decide agree, as long as no other edit comes between.
+ * Each edit has an attempt number that is the same in every call for the edit (`DocumentEdit.attempt`). A replica that
+ * is asked again therefore recognises the revision that it made for this attempt. When the first replica does not
+ * answer, the next one can be asked: two replicas that decide the same attempt agree, unless another edit comes in
+ * between.
  *
- * A silent replica may have decided, or decide yet. A conflict from the next one is then no answer: the edit may take
- * effect all the same, as a conflict branch that may even win. The outcome of such an edit is `unknown`, and becomes 503.
+ * A replica that is silent may have decided, or may decide later. A conflict that the next replica reports is then not
+ * final: the edit may still take effect as a conflict branch, and that branch may even win. The outcome of such an edit
+ * is `unknown`, which the client receives as 503.
  *
- * The first replica of the map decides nearly everything and so has seen nearly everything. A stand-in has not,
- * nor has one that is catching up: before such a replica decides, it is given the leaves that the others have of
- * the documents at hand. And a conflict is only answered after a review (`conflict-review.ts`).
+ * The first replica of the shard map decides nearly all edits and therefore has nearly all revisions. A stand-in may
+ * lack some, and so may a replica that is catching up. Before such a replica decides, it receives the leaves that the
+ * other replicas have of the documents in question. A conflict is answered only after a review (conflict-review.ts).
  */
 import { mapBounded } from '@sectional/core'
 import type { CallContext, DocumentEdit, EditOutcome, Leaf, ReplicaError, UpdateDocumentsReply } from '@sectional/core'
@@ -30,14 +33,14 @@ import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { SilenceWatch } from '../shard-calls/silence-watch.ts'
 
 export interface DecidedEdits {
-  /** Has the decided revisions on its disk. */
+  /** The replica that has the decided revisions on its disk. */
   readonly decider: Peer
-  /** One per edit. */
+  /** One outcome per edit, in order. */
   readonly outcomes: readonly DecidedOutcome[]
 }
 
 /**
- * Asks the first replica that can to decide the edits.
+ * Asks the first replica that is able to decide the edits. When it fails or is silent, asks the next one.
  *
  * @throws ApiError when no replica decides
  */
@@ -61,9 +64,9 @@ class EditDecision {
   readonly #deciders: readonly Peer[]
   readonly #review: CallContext
   readonly #errors: ReplicaError[] = []
-  /** Who was asked and has not answered. These never reject. */
+  /** The calls that have not been answered. Their promises never reject. */
   readonly #open = new Map<Peer, Promise<Answer>>()
-  /** A call failed that may have been, or may yet be, carried out. */
+  /** True after a call failed that may have been carried out or may still be carried out. */
   #unknownOutcome = false
 
   constructor(
@@ -93,7 +96,7 @@ class EditDecision {
       }
       state = withRefusal(state, answer?.kind ?? 'failed')
     }
-    // Nobody else is left to ask: a silent one may still answer before its time is over.
+    // No other replica is left to ask. A silent one may still answer within its time limit.
     while (this.#open.size > 0) {
       const answer = await this.#nextAnswer()
       if (answer.kind === 'decided') return this.#finish(answer.decider, answer.outcomes)
@@ -119,7 +122,10 @@ class EditDecision {
     }
   }
 
-  /** The decider's answer, or the decision of one that was asked before; undefined: the decider is silent. */
+  /**
+   * Returns the decider's answer, or the decision of a replica that was asked before it; undefined when the decider is
+   * silent.
+   */
   async #answerOf(decider: Peer): Promise<Answer | undefined> {
     if (decider.local && this.#open.size === 1) return this.#onlyAnswer(decider)
     let watch: SilenceWatch | undefined
@@ -134,7 +140,7 @@ class EditDecision {
     }
   }
 
-  /** The usual case of a write, which races nobody. */
+  /** The usual case of a write: only the local replica was asked, so that there is no race. */
   async #onlyAnswer(decider: Peer): Promise<Answer> {
     const answer = await this.#open.get(decider)!
     this.#open.delete(decider)
@@ -172,7 +178,10 @@ class EditDecision {
     }
   }
 
-  /** Stores on the decider what the other replicas have of the documents and it lacks. Who does not answer in time is not waited for. */
+  /**
+   * Stores on the decider the leaves of the documents that other replicas have and it lacks. Replicas that do not
+   * answer in time are left out.
+   */
   async #refresh(decider: Peer): Promise<void> {
     const { access, readHealth } = this.#scope
     const others = access.readers(this.#place).filter(peer => peer.node !== decider.node)

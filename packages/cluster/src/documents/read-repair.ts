@@ -7,12 +7,12 @@ import { asReplicaError } from '../replicas/replica-failures.ts'
 
 interface RepairJob { readonly db: DatabaseRecord; readonly place: ShardPlace; readonly id: string }
 
-/** What repairs log as their request id. */
+/** The request id of repairs, for the log. */
 const repairRequestId = 'read-repair'
 
 /**
- * Makes the replicas of documents equal whose answers to a read differed: a few at a time, each document once.
- * What finds no room is left to anti-entropy.
+ * Repairs documents whose replicas differed in a read. A few repairs run at a time, and a document that already waits
+ * is not queued again. When the queue is full, the repair is left to anti-entropy.
  */
 export class ReadRepair implements RepairRequests {
   readonly #scope: () => CoordinatorScope
@@ -34,7 +34,7 @@ export class ReadRepair implements RepairRequests {
     this.#startNext()
   }
 
-  /** Forgets what waits; what runs is tracked by the scope's background work. */
+  /** Drops the waiting repairs. The running ones are tracked by the background work of the scope. */
   stop(): void {
     this.#stopped = true
     this.#queue.clear()

@@ -1,15 +1,15 @@
 import { compareLeaves } from '@sectional/core'
 import type { Branch, Leaf } from '@sectional/core'
 
-/** What several replicas know of one document, together. */
+/** The knowledge of several replicas about one document, merged. */
 export interface MergedRevisions {
-  /** Winner first; a revision that is an ancestor anywhere is no leaf. */
+  /** Winner first. A revision that is an ancestor on any replica is not a leaf. */
   readonly leaves: readonly Leaf[]
-  /** One per leaf, in their order: the longest ancestry that any replica has. */
+  /** One branch per leaf, in the same order, with the longest ancestry that any replica has. */
   readonly branches: readonly Branch[]
 }
 
-/** Both winner first. */
+/** Returns whether two lists of leaves are equal. Both must have the winner first. */
 export function sameLeaves(a: readonly Leaf[], b: readonly Leaf[]): boolean {
   if (a.length !== b.length) return false
   for (let i = 0; i < a.length; i++) {
@@ -18,12 +18,12 @@ export function sameLeaves(a: readonly Leaf[], b: readonly Leaf[]): boolean {
   return true
 }
 
-/** The revisions of a branch, leaf first. */
+/** Returns the revisions of a branch, leaf first. */
 export function branchRevisions(branch: Branch): string[] {
   return branch.path.ids.map((hash, i) => `${branch.path.start - i}-${hash}`)
 }
 
-/** A leaf whose ancestry is not known. */
+/** Returns a branch for a leaf whose ancestry is not known. */
 export function bareBranch(leaf: Leaf): Branch {
   const dash = leaf.revision.indexOf('-')
   return {
@@ -32,7 +32,7 @@ export function bareBranch(leaf: Leaf): Branch {
   }
 }
 
-/** Merges the branches of all replicas. Any order of `branches` gives the same leaves. */
+/** Merges the branches of all replicas. The leaves do not depend on the order of `branches`. */
 export function mergeBranches(branches: readonly Branch[]): MergedRevisions {
   const inner = new Set<string>()
   const available = new Set<string>()

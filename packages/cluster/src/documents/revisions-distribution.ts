@@ -11,21 +11,21 @@ import { SilenceWatch } from '../shard-calls/silence-watch.ts'
 import { WriteTally } from './write-tally.ts'
 
 export interface Distribution {
-  /** `accepted`: durable somewhere, but on fewer than w replicas after all have replied. */
+  /** `accepted`: the write is durable on at least one replica, but on fewer than w after all have replied. */
   readonly verdict: 'met' | 'accepted' | 'failed'
   readonly errors: readonly ReplicaError[]
-  /** Places in `revisions` of those of which a replica that has confirmed them knew a rival (`StoreRevisionsReply`). */
+  /** Positions in `revisions` for which a replica that confirmed them knew a rival (`StoreRevisionsReply`). */
   readonly rivals: ReadonlySet<number>
 }
 
 /**
- * Sends decided revisions to every replica but the one that has them already. Resolves as soon as w copies are
- * durable; the rest goes on as background work. Filling replicas receive and do not count. A replica that the shard got
- * meanwhile receives them too, and w counts by the old map and the new. A silent replica (`silence-watch.ts`) is sent them
- * and not waited for.
+ * Sends decided revisions to every replica except the one that already has them. Resolves as soon as w copies are
+ * durable; the remaining calls continue as background work. Filling replicas receive the revisions but do not count. If
+ * the shard's replicas change meanwhile, new replicas receive the revisions too, and w must be met by both the old and
+ * the new map. A silent replica (silence-watch.ts) is sent the revisions but not waited for.
  *
- * @param decider the replica that made the revisions durable when it decided; null: none has them yet
- * @param w as the client gave it
+ * @param decider the replica that made the revisions durable when it decided; null when no replica has them yet
+ * @param w the client's `w`; undefined for the default
  */
 export function distributeRevisions(
   scope: CoordinatorScope, place: ShardPlace, request: StoreRevisionsRequest, decider: Peer | null, w: number | undefined, context: OperationContext,
@@ -79,7 +79,7 @@ export function distributeRevisions(
   })
 }
 
-/** The reply of a replica that has the revisions on disk, or why it has not. */
+/** Returns the reply of a replica that has the revisions on disk, or the error that prevented it. */
 async function storeOn(
   scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: OperationContext,
 ): Promise<StoreRevisionsReply | ReplicaError> {
@@ -103,7 +103,10 @@ async function storeOn(
   }
 }
 
-/** A replica that was away while content was written gets it from the others first. */
+/**
+ * Stores the revisions on a replica. A replica that lacks content of attachments, because it was away when that was
+ * written, receives it from other replicas first.
+ */
 async function storeWithBlobs(
   scope: CoordinatorScope, place: ShardPlace, peer: Peer, request: StoreRevisionsRequest, context: OperationContext,
 ): Promise<StoreRevisionsReply> {

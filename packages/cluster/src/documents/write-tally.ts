@@ -3,7 +3,10 @@ import { jointWriteVerdict, writeQuorum } from '../quorum/write-quorum.ts'
 import type { WriteQuorum, WriteVerdict } from '../quorum/write-quorum.ts'
 import type { ReplicaAccess, ShardPlace } from '../replicas/replica-access.ts'
 
-/** Which replicas have one write on disk, and what that means by the shard map of the moment. */
+/**
+ * Counts the replicas that have one write on disk and those that failed, and evaluates the quorum by the current shard
+ * map.
+ */
 export class WriteTally {
   readonly #access: ReplicaAccess
   readonly #place: ShardPlace
@@ -11,7 +14,7 @@ export class WriteTally {
   readonly #durable: string[] = []
   readonly #failed: string[] = []
 
-  /** @param w as the client gave it */
+  /** @param w the client's `w`; undefined for the default */
   constructor(access: ReplicaAccess, place: ShardPlace, w: number | undefined) {
     this.#access = access
     this.#place = place
@@ -32,7 +35,7 @@ export class WriteTally {
     return jointWriteVerdict(now === this.#place ? [quorum] : [quorum, this.#quorum(now)])
   }
 
-  /** Only active replicas count. */
+  /** Only active replicas count towards the quorum. */
   #quorum({ record }: ShardPlace): WriteQuorum {
     const active = activeReplicas(record)
     let [durable, failed] = [0, 0]

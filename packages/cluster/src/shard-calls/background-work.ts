@@ -1,8 +1,11 @@
-/** Work that outlives the request that began it, so that a stop can wait for it. Callers bound how much they begin. */
+/**
+ * Tracks work that outlives the request that began it, so that a stop can wait for it. Callers must bound the work that
+ * they begin.
+ */
 export class BackgroundWork {
   readonly #running = new Set<Promise<void>>()
 
-  /** `work` must handle its own failures. */
+  /** Tracks a promise. `work` must handle its own failures. */
   track(work: Promise<void>): void {
     this.#running.add(work)
     const forget = (): void => { this.#running.delete(work) }
@@ -13,13 +16,13 @@ export class BackgroundWork {
     return this.#running.size
   }
 
-  /** Resolves when nothing is left, including what was begun meanwhile. */
+  /** Resolves when no work is left, including work that began meanwhile. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled([...this.#running])
   }
 }
 
-/** Calls under way and their bytes, per node. */
+/** Limits the concurrent calls and their bytes per node. */
 export class NodeWindow {
   readonly #callsMax: number
   readonly #bytesMax: number
@@ -30,7 +33,7 @@ export class NodeWindow {
     this.#bytesMax = bytesMax
   }
 
-  /** False when the node has enough to do; a call that finds nothing under way always enters. */
+  /** Returns false when the node is at its limit. A call always enters when no other call to the node is running. */
   enter(node: string, bytes: number): boolean {
     const open = this.#open.get(node)
     if (open === undefined) {

@@ -10,7 +10,7 @@ type WriteOutcomeName = (typeof writeOutcomes)[number]
 type DecisionOutcome = (typeof decisionOutcomes)[number]
 type RepairOutcome = (typeof repairOutcomes)[number]
 
-/** Counts on the hot path, handed to the node's metrics only when those are collected. */
+/** Counts outcomes on the hot path. The counts are added to the node's metrics only when these are collected. */
 export class CoordinatorMetrics {
   readonly #reads: Tally<ReadOutcome>
   readonly #writes: Tally<WriteOutcomeName>

@@ -11,7 +11,7 @@ import type { ReplicaHealth } from '../replicas/replica-health.ts'
 import type { ReplicaHistories } from '../replicas/replica-histories.ts'
 import type { ReplicaStandings } from '../replicas/replica-standings.ts'
 
-/** What every operation of one node's coordinator works with. */
+/** The dependencies that all operations of one node's coordinator share. */
 export interface CoordinatorScope {
   readonly runtime: Runtime
   readonly options: CoordinatorOptions
@@ -26,7 +26,7 @@ export interface CoordinatorScope {
   readonly watches: ChangeWatches
   readonly standings: ReplicaStandings
   readonly blobRepairs: BlobRepairRequests
-  /** Tells anti-entropy that a replica lacks revisions that others confirmed. */
+  /** Reports to anti-entropy that a replica lacks revisions that others confirmed. */
   readonly reportMissed: (shard: ShardId, node: string) => void
 }
 
@@ -36,21 +36,24 @@ export interface RepairRequests {
 }
 
 export interface BlobRepairRequests {
-  /** Writes content anew on a replica where it is missing or damaged, in the background. */
+  /** Replaces missing or damaged content on a replica, in the background. */
   request(place: ShardPlace, peer: Peer, hash: string): void
 }
 
-/** A call that ends with its client. */
+/** The context of a call that is cancelled together with its client's request. */
 export function readCall(scope: CoordinatorScope, context: OperationContext): CallContext {
   return { timeoutMs: scope.options.readTimeoutMs, signal: context.signal, requestId: context.requestId }
 }
 
-/** A point read of this node's own disk answers on the spot: the client's signal costs more to make than it could save. */
+/**
+ * The context of a point read from this node's own disk. It is so fast that the client's signal would cost more to
+ * create than it could save.
+ */
 export function localReadCall(scope: CoordinatorScope, context: OperationContext): CallContext {
   return { timeoutMs: scope.options.readTimeoutMs, requestId: context.requestId }
 }
 
-/** A call that goes on when its client is gone: half a write helps nobody. */
+/** The context of a call that continues after its client has gone: a write must not stop half way. */
 export function writeCall(timeoutMs: number, context: Pick<OperationContext, 'requestId'>): CallContext {
   return { timeoutMs, requestId: context.requestId }
 }

@@ -5,15 +5,16 @@ import { asReplicaError } from '../replicas/replica-failures.ts'
 import type { Standing } from '../replicas/replica-standings.ts'
 
 /**
- * Asks the replicas of a shard which lives they live and where they stand, unless they were asked a moment ago. Only
- * then a place can be told in the form that is the same on every node. Never rejects: who does not answer is left out.
+ * Asks the replicas of a shard for their histories and checkpoints, unless they were asked a moment ago. A position in
+ * the changes feed can be given in the form that is equal on all nodes only when these are known. Never rejects;
+ * replicas that do not answer are left out.
  */
 export async function meetReplicas(scope: CoordinatorScope, place: ShardPlace, call: Pick<CallContext, 'requestId'>): Promise<void> {
   const strangers = scope.access.readers(place).filter(({ node, local }) =>
     (local || !scope.readHealth.isSuspect(node)) && !scope.standings.isMet(node, place.id))
   await Promise.all(strangers.map(({ node, replica }) => scope.standings.meeting(node, place.id, async () => {
     try {
-      // Who has seen no life of a replica is told at once where it stands.
+      // A caller that knows no history of the replica is answered at once with its checkpoint.
       const reached = await replica.waitForChange({ history: '', sequence: 0 }, { ...call, timeoutMs: scope.options.stateTimeoutMs })
       scope.histories.learn(reached.history, node)
       scope.standings.meet(node, place.id, reached)
@@ -24,9 +25,10 @@ export async function meetReplicas(scope: CoordinatorScope, place: ShardPlace, c
 }
 
 /**
- * The standing with the list of all replicas of its shard, where all of them have what the others have. Replicas that
- * have not told this yet are asked, but only where this one has all of the others: while documents are written it seldom
- * has. Never rejects; the standing comes back as it was where a replica lacks something or does not answer.
+ * Returns the standing with the list of all replicas of its shard, if each of them has every change of the others.
+ * Replicas that have not reported this yet are asked, but only if this replica has every change of the others, which is
+ * rare while documents are written. Never rejects. Returns the standing unchanged when a replica lacks a change or does
+ * not answer.
  */
 export async function completeStanding(
   scope: CoordinatorScope, standing: Standing, place: ShardPlace, call: Pick<CallContext, 'requestId'>,

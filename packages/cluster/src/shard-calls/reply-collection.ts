@@ -11,15 +11,15 @@ export interface Reply<T> { readonly peer: Peer; readonly value: T }
 export interface CollectedReplies<T> {
   /** In order of arrival; at least one. */
   readonly replies: readonly Reply<T>[]
-  /** False: every replica was asked, and fewer than r answered. */
+  /** False when every replica was asked and fewer than r answered. */
   readonly met: boolean
 }
 
 /**
- * Asks as many replicas as r needs, another one for each that fails, and another one when some are silent for
- * `readHedgeMs`. Resolves with r answers, or with fewer when nobody is left to ask.
+ * Asks as many replicas as r requires, another one for each that fails, and another one when some are silent for
+ * `readHedgeMs`. Resolves with r answers, or with fewer when no replica is left to ask.
  *
- * @param ask `first`: this is the preferred reader, which sends the body
+ * @param ask asks one replica; `first` is true for the preferred reader, which sends the body
  * @throws ApiError when no replica answers
  */
 export function collectReplies<T>(
@@ -29,7 +29,7 @@ export function collectReplies<T>(
   return new ReplyCollection(scope, readers, readQuorum(place.activeCount, readers.length, r), ask).run()
 }
 
-/** One answer, from this node's replica where there is one. */
+/** Returns one answer, from this node's replica if it has one. */
 export async function askOne<T>(scope: CoordinatorScope, place: ShardPlace, ask: (peer: Peer) => Promise<T>): Promise<T> {
   const local = scope.access.loneLocal(place)
   if (local === undefined) return (await collectReplies(scope, place, 1, ask)).replies[0]!.value
@@ -46,9 +46,9 @@ class ReplyCollection<T> {
   readonly #ask: (peer: Peer, first: boolean) => Promise<T>
   readonly #replies: Reply<T>[] = []
   readonly #errors: ReplicaError[] = []
-  /** Asked and not yet heard of. */
+  /** Replicas that were asked and have not answered. */
   readonly #hopeful = new Set<Peer>()
-  /** Silent for too long: they may still answer, but others are asked in their place. */
+  /** Replicas that were silent for too long. They may still answer, but others are asked in their place. */
   readonly #late = new Set<Peer>()
   #quorum: ReadQuorum
   #asked = 0
@@ -107,14 +107,14 @@ class ReplyCollection<T> {
     if (!this.#hopeful.delete(peer)) this.#late.delete(peer)
   }
 
-  /** A timer only while a remote reader is awaited and another could be asked. */
+  /** Starts a timer, but only while a remote reader is awaited and another one could be asked. */
   #watch(): void {
     if (this.#timer !== undefined || this.#asked === this.#readers.length) return
     let remote = false
     for (const peer of this.#hopeful) remote ||= !peer.local
     if (!remote) return
     const { clock } = this.#scope.runtime
-    // The immediate lets answers that came in during a long turn of this process be seen first.
+    // The immediate lets answers that arrived during a long turn of the event loop be handled first.
     this.#timer = clock.setTimer(this.#scope.options.readHedgeMs, () => clock.setImmediate(() => this.#hedge()))
   }
 

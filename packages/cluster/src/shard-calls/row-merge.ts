@@ -1,13 +1,13 @@
 export interface RowMergeOptions<Row> {
-  /** Less than zero when `a` comes before `b` in the order of the sources, and of the result. */
+  /** Returns less than zero when `a` comes before `b` in the order of the sources and of the result. */
   readonly compare: (a: Row, b: Row) => number
-  /** Bytes that a row counts for in a page. */
+  /** The bytes that a row counts for in a page. */
   readonly bytesOf: (row: Row) => number
-  /** Rows that are left out at the beginning. */
+  /** Number of rows to leave out at the beginning. */
   readonly skip: number
-  /** Rows that are given at most; null: all. */
+  /** Largest number of rows to return; null: all. */
   readonly limit: number | null
-  /** A page ends with the row that reaches one of these limits. */
+  /** A page ends with the row that reaches one of these two limits. */
   readonly pageRows: number
   readonly pageBytes: number
 }
@@ -15,8 +15,9 @@ export interface RowMergeOptions<Row> {
 interface Cursor<Row> { page: readonly Row[]; at: number; readonly source: AsyncIterator<readonly Row[]> }
 
 /**
- * Merges sources whose rows lie in the order of `compare` into one sequence in that order, with a heap of the sources by
- * their next rows. Closes every source when the result is closed, whether the rows were read to the end or not.
+ * Merges sources whose rows are in the order of `compare` into one sequence in that order. It keeps a heap of the
+ * sources, ordered by their next rows. When the result is closed, it closes every source, even if not all rows were
+ * read.
  */
 export async function* mergeRows<Row>(
   sources: readonly AsyncIterable<readonly Row[]>[], { compare, bytesOf, skip, limit, pageRows, pageBytes }: RowMergeOptions<Row>,
@@ -57,7 +58,7 @@ export async function* mergeRows<Row>(
   }
 }
 
-/** Like `Promise.all`, but waits for the others before it rejects. */
+/** Like `Promise.all`, but waits for all promises before it rejects. */
 async function settleAll<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(promises)
   return settled.map(each => {
@@ -66,7 +67,7 @@ async function settleAll<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   })
 }
 
-/** False at the source's end. */
+/** Reads the next page. Returns false at the end of the source. */
 async function fill<Row>(cursor: Cursor<Row>): Promise<boolean> {
   for (;;) {
     const next = await cursor.source.next()

@@ -9,7 +9,7 @@ import type { ShardScan } from './shard-scan.ts'
 
 interface IdRow { readonly id: string; readonly body?: Uint8Array | null }
 
-/** Which rows to list; `start` is the first one in the direction of the list. */
+/** The rows to list. `start` is the first one in the direction of the list. */
 interface ListedRows {
   readonly start?: IdBound | undefined
   readonly descending: boolean
@@ -18,7 +18,8 @@ interface ListedRows {
 }
 
 /**
- * Rows of all shards in the byte order of their ids. A page is limited by its rows and the bytes of their bodies.
+ * Returns the rows of all shards in the byte order of their ids. The number of rows and the bytes of their bodies limit
+ * a page.
  * @param open reads one replica in that order
  */
 export function rowsById<Row extends IdRow>(

@@ -6,7 +6,7 @@ import type { ReplicaAccess, ShardPlace } from '../replicas/replica-access.ts'
 /** Items of one request that go to one shard in one call. */
 export interface ShardBatch<Item> {
   readonly items: readonly Item[]
-  /** Where each item stood in the request. */
+  /** The position of each item in the request. */
   readonly indexes: readonly number[]
 }
 
@@ -14,14 +14,17 @@ export interface ShardGroup<Item> { readonly place: ShardPlace; readonly batches
 
 type Batched = { readonly id: string; readonly body: Uint8Array; readonly path?: RevisionPath }
 
-/** What an ancestor counts in a batch: it costs as much time as so many bytes of a body. */
+/** Bytes that an ancestor counts for in a batch. It costs as much time as this many bytes of a body. */
 const ancestorBytes = 400
 
 function bytesOf({ body, path }: Batched): number {
   return body.length + (path === undefined ? 0 : path.ids.length * ancestorBytes)
 }
 
-/** Groups by shard in order of first appearance, and cuts each group at the bounds of one call. Order within a shard is kept. */
+/**
+ * Groups items by shard, in order of first appearance, and splits each group at the limits of one call. The order
+ * within a shard is kept.
+ */
 export function batchByShard<Item extends Batched>(
   access: ReplicaAccess, db: DatabaseRecord, items: readonly Item[], bounds: Pick<CoordinatorOptions, 'batchDocumentsMax' | 'batchBytesMax'>,
 ): ShardGroup<Item>[] {

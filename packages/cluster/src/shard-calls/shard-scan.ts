@@ -4,24 +4,25 @@ import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 
-/** What is left to read of one shard. */
+/** The rest of a scan of one shard. */
 export interface ScanRest<Position> {
-  /** Where to begin, in the direction of the scan; absent: at the first row. */
+  /** The position at which to begin, in the direction of the scan; absent: at the first row. */
   readonly start?: Position
-  /** Rows to read at most; absent: all. */
+  /** Largest number of rows to read; absent: all. */
   readonly limit?: number
 }
 
-/** Rows of one kind in one order, which every replica of a shard gives alike. */
+/** A scan of rows of one kind, in an order that is equal on all replicas of a shard. */
 export interface ShardScan<Row, Position> extends ScanRest<Position> {
-  /** Reads from one replica. The deadline of `call` is that of each page. */
+  /** Reads from one replica. The deadline of `call` applies to each page. */
   readonly open: (peer: Peer, rest: ScanRest<Position>, call: CallContext) => AsyncIterable<readonly Row[]>
-  /** The position directly behind a row, from which another replica goes on. */
+  /** Returns the position directly after a row, at which another replica can continue. */
   readonly behind: (row: Row) => Position
 }
 
 /**
- * Rows of one shard in order from one replica. When it fails or falls silent, the next one goes on behind the last row.
+ * Returns the rows of one shard in order from one replica. When that replica fails or is silent, the next one continues
+ * after the last row.
  *
  * @throws ApiError when no replica is left
  */

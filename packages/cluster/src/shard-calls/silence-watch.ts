@@ -4,10 +4,10 @@ import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { Peer } from '../replicas/replica-access.ts'
 
 /**
- * Finds out which of the peers that owe an answer are silent: stopped processes, and nodes whose connection was cut
- * without a word. A peer that has not answered for `silenceProbeMs` is asked for nothing at all, on the same link and
- * replica; when that is not answered within the same time either, the peer is silent. A node that only takes long, for
- * its disk is slow or it has much to do, answers the probe and is not disturbed: a second decider has its price.
+ * Detects silent peers among those that owe an answer: stopped processes, and nodes whose connection was cut without
+ * notice. A peer that has not answered for `silenceProbeMs` receives a probe, which is an empty request on the same
+ * link and replica. When the probe is not answered within the same time either, the peer is silent. A node that is only
+ * slow, because of its disk or its load, answers the probe and is not given up: asking a second decider has a cost.
  */
 export class SilenceWatch {
   readonly #scope: CoordinatorScope
@@ -16,8 +16,8 @@ export class SilenceWatch {
   readonly #timers = new Set<Timer>()
 
   /**
-   * @param peers those of them on this node are not watched
-   * @param onSilent called at most once for each peer, never after `answered` or `cancel`
+   * @param peers the peers to watch; those on this node are ignored
+   * @param onSilent called at most once for each peer, and never after `answered` or `cancel`
    */
   constructor(scope: CoordinatorScope, peers: readonly Peer[], onSilent: (peer: Peer) => void) {
     this.#scope = scope
@@ -28,7 +28,7 @@ export class SilenceWatch {
     if (suspects.length > 0) scope.runtime.clock.setImmediate(() => { for (const peer of suspects) this.#begin(peer) })
   }
 
-  /** A suspect has had its time, and is not probed for each call. */
+  /** A suspect was already given time to answer, so it is not probed in each call. */
   #begin(peer: Peer): void {
     const { decisionHealth, options: { silenceProbeMs } } = this.#scope
     if (!this.#waiting.has(peer)) return
@@ -37,7 +37,7 @@ export class SilenceWatch {
     this.#onSilent(peer)
   }
 
-  /** The peer is awaited no more. */
+  /** Ends the watch of a peer that has answered. */
   answered(peer: Peer): void {
     if (this.#waiting.delete(peer) && this.#waiting.size === 0) this.cancel()
   }
@@ -56,7 +56,7 @@ export class SilenceWatch {
       heard = true
       if (this.#waiting.has(peer)) this.#after(() => { if (this.#waiting.has(peer)) this.#probe(peer) })
     }
-    // Failures are answers, too: the call that is awaited will say what is wrong.
+    // A failed probe is also an answer: the awaited call will report the failure.
     const probe = peer.replica.diffRevisions([], { timeoutMs: 2 * silenceProbeMs, requestId: 'silence-probe' })
     background.track(probe.then(answered, answered))
   }
@@ -68,7 +68,10 @@ export class SilenceWatch {
     this.#onSilent(peer)
   }
 
-  /** The immediate lets answers that came in during a long turn of this process be seen first. */
+  /**
+   * Calls `act` after `silenceProbeMs`. The immediate lets answers that arrived during a long turn of the event loop be
+   * handled first.
+   */
   #after(act: () => void): Timer {
     const { clock } = this.#scope.runtime
     const timer = clock.setTimer(this.#scope.options.silenceProbeMs, () => {
@@ -81,7 +84,7 @@ export class SilenceWatch {
 }
 
 /**
- * The peer's answer to one call.
+ * Returns the peer's answer to one call.
  * @throws ReplicaError `timeout` as soon as the peer is silent
  */
 export async function unlessSilent<T>(scope: CoordinatorScope, peer: Peer, answer: Promise<T>): Promise<T> {
