@@ -163,6 +163,15 @@ describe('tidy', () => {
     expect(tidy(root)).to.deep.equal(['packages/core/src/utils.ts: name the file after its concept'])
   })
 
+  it('refuses private members without # and constants in capitals', () => {
+    const members = '  private constructor() {}\n  readonly #b = 1\n  private readonly c = 2\n'
+    write({ 'packages/core/src/a.ts': `export const LIMIT_MAX = 1\nconst limitMax = 2\nclass A {\n${members}}\n` })
+    expect(tidy(root)).to.deep.equal([
+      'packages/core/src/a.ts:6: hide the member by a name with #',
+      'packages/core/src/a.ts:1: name the constant in camelCase',
+    ])
+  })
+
   it('lets exceptions to the size limits only shrink', () => {
     const lines = (count: number) => `export function long(): { a: number } {\n${'  f()\n'.repeat(count - 2)}}\n`
     const exceptions = (count: number) => JSON.stringify({ functions: { 'packages/core/src/a.ts#long': count } })
