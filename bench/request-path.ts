@@ -1,8 +1,8 @@
 /**
  * A node without sockets: what a request costs between its arrival and its answer, so that changes to the hot paths
  * show beside the noise of a busy machine. Run `node --conditions=sectional-source bench/request-path.ts
- * [get,get-again,put,bulk,bulk-get,bulk-get-again,all-docs,all-docs-with,changes,changes-with] [rounds=3]
- * `; with `--cpu-prof ` to see where it goes. `-again` asks for the same thousand documents all the time. Prints CPU
+ * [get,get-again,put,bulk,bulk-get,bulk-get-again,all-docs,all-docs-with,changes,changes-with] [rounds=3]`;
+ * with `--cpu-prof` to see where it goes. `-again` asks for the same thousand documents all the time. Prints CPU
  * microseconds a request (a document in bulk, a row of a list), LevelDB's threads included.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -13,6 +13,7 @@ export type Answer =
     readonly kind: 'unknown'
     readonly status: 0
     readonly body: undefined
+    /** The part of an answer that arrived before the connection broke. */
     readonly partial?: string
   }
 
