@@ -1,4 +1,6 @@
-/** Coordinators and anti-entropy of several nodes over replicas in maps, with links that can be cut, hang, lie or lag. */
+/**
+ * Coordinators and anti-entropy of several nodes over replicas in maps, with links that can be cut, hang, lie or lag.
+ */
 import { deriveVerbs, ReplicaError, revisionHash, shardKey, shardRanges, shardVerbs } from '@sectional/core'
 import type { CallContext, Leaf, ReplicaErrorCode, ShardId, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
@@ -67,9 +69,13 @@ export class ReplicaWorld {
     this.#random = new SeededRandom(options.seed ?? 1)
     const n = Math.min(options.n ?? this.nodes.length, this.nodes.length)
     this.db = {
-      name: 'db', incarnation: 'one', partitioned: options.partitioned ?? false, n, security: {}, revsLimit: 1000, purgedInfosLimit: 1000, autoPurge: {},
+      name: 'db', incarnation: 'one', partitioned: options.partitioned ?? false, n, security: {}, revsLimit: 1000,
+      purgedInfosLimit: 1000, autoPurge: {},
       shards: shardRanges(options.q ?? 1).map((range, i) => ({
-        range, replicas: Array.from({ length: n }, (_, k) => ({ node: this.nodes[(i + k) % this.nodes.length]!, filling: false })),
+        range,
+        replicas: Array.from(
+          { length: n }, (_, k) => ({ node: this.nodes[(i + k) % this.nodes.length]!, filling: false }),
+        ),
       })),
     }
     for (const node of this.nodes) {
@@ -150,9 +156,12 @@ export class ReplicaWorld {
     }
   }
 
-  coordinator(node: string, parts: { readonly onMissed?: (shard: ShardId, node: string) => void } = {}): CoordinatorNode {
+  coordinator(
+    node: string, parts: { readonly onMissed?: (shard: ShardId, node: string) => void } = {},
+  ): CoordinatorNode {
     return createCoordinator({
-      runtime: this.runtime(node), control: { node, state: () => this.state() }, replicas: this.directory(node), options: this.#options.coordinator, ...parts,
+      runtime: this.runtime(node), control: { node, state: () => this.state() }, replicas: this.directory(node),
+      options: this.#options.coordinator, ...parts,
     })
   }
 
@@ -162,13 +171,19 @@ export class ReplicaWorld {
       runtime: this.runtime(node),
       control: {
         node, state: () => this.state(),
-        onChange: listener => { this.#stateListeners.add(listener); return () => { this.#stateListeners.delete(listener) } },
+        onChange: listener => {
+          this.#stateListeners.add(listener)
+          return () => { this.#stateListeners.delete(listener) }
+        },
         replicaDamaged: async () => false,
-        replicaFilled: async (incarnation, range, filled) => { this.filledReports.push(`${incarnation} ${range.begin} ${filled}`) },
+        replicaFilled: async (incarnation, range, filled) => { this.filledReports.push(
+          `${incarnation} ${range.begin} ${filled}`,
+        ) },
       },
       replicas: this.directory(node),
       local: {
-        shards: () => this.db.shards.map(({ range }) => ({ incarnation: this.db.incarnation, range })).filter(shard => hosted.has(shardKey(shard))),
+        shards: () => this.db.shards.map(({ range }) => ({ incarnation: this.db.incarnation, range }))
+          .filter(shard => hosted.has(shardKey(shard))),
         replica: shard => hosted.get(shardKey(shard)),
         setCatchingUp: (shard, catchingUp) => { hosted.get(shardKey(shard))!.catchingUp = catchingUp },
         onDamage: () => () => {},
@@ -183,9 +198,14 @@ export class ReplicaWorld {
     })
   }
 
-  directory(from: string): { replica(node: string, shard: ShardId): ShardReplica; isConnected(node: string): boolean; isCatchingUp(shard: ShardId): boolean } {
+  directory(
+    from: string,
+  ): { replica(
+    node: string, shard: ShardId,
+  ): ShardReplica; isConnected(node: string): boolean; isCatchingUp(shard: ShardId): boolean } {
     return {
-      replica: (node, shard) => new FaultyReplica({ world: this, from, node, replica: this.#replicas.get(node)?.get(shardKey(shard)) }),
+      replica: (node, shard) =>
+        new FaultyReplica({ world: this, from, node, replica: this.#replicas.get(node)?.get(shardKey(shard)) }),
       isConnected: node => this.isConnected(from, node),
       isCatchingUp: shard => this.#replicas.get(from)?.get(shardKey(shard))?.catchingUp ?? false,
     }
@@ -198,7 +218,9 @@ export class ReplicaWorld {
   }
 
   async jitter(): Promise<void> {
-    for (let turns = Math.floor(this.#random.fraction() * (this.jitterTurns + 1)); turns > 0; turns--) await new Promise(resolve => { setImmediate(resolve) })
+    for (let turns = Math.floor(this.#random.fraction() * (this.jitterTurns + 1)); turns > 0; turns--) {
+      await new Promise(resolve => { setImmediate(resolve) })
+    }
   }
 
   /** Lets time pass until the promise settles. */
@@ -217,7 +239,8 @@ export class ReplicaWorld {
   async leavesOf(id: string, shardIndex = 0): Promise<Record<string, readonly Leaf[]>> {
     const leaves: Record<string, readonly Leaf[]> = {}
     for (const { node } of this.db.shards[shardIndex]!.replicas) {
-      leaves[node] = (await this.store(node, shardIndex).openDocument({ id, body: false, tree: false }, plainCall))?.leaves ?? []
+      leaves[node] = (await this.store(node, shardIndex)
+        .openDocument({ id, body: false, tree: false }, plainCall))?.leaves ?? []
     }
     return leaves
   }
@@ -252,7 +275,9 @@ export class TestMetrics implements Metrics {
   readonly #values = new Map<string, number>()
   readonly #collectors: (() => void | Promise<void>)[] = []
 
-  counter(name: string) { return { add: (value = 1, labels = {}) => this.#put(name, labels, (this.#get(name, labels) ?? 0) + value) } }
+  counter(name: string) {
+    return { add: (value = 1, labels = {}) => this.#put(name, labels, (this.#get(name, labels) ?? 0) + value) }
+  }
   gauge(name: string) {
     return {
       set: (value: number, labels = {}) => this.#put(name, labels, value),
@@ -268,11 +293,17 @@ export class TestMetrics implements Metrics {
   /** The sum over all labels, or of one label value. */
   async value(name: string, label?: string): Promise<number> {
     for (const collect of this.#collectors) await collect()
-    return [...this.#values].filter(([key]) => key.startsWith(`${name} `) && (label === undefined || key.includes(`"${label}"`))).reduce((sum, [, value]) => sum + value, 0)
+    return [...this.#values].filter(([key]) =>
+      key.startsWith(`${name} `) && (label === undefined || key.includes(`"${label}"`)))
+      .reduce((sum, [, value]) => sum + value, 0)
   }
 
-  #get(name: string, labels: object): number | undefined { return this.#values.get(`${name} ${JSON.stringify(labels)}`) }
-  #put(name: string, labels: object, value: number): void { this.#values.set(`${name} ${JSON.stringify(labels)}`, value) }
+  #get(name: string, labels: object): number | undefined {
+    return this.#values.get(`${name} ${JSON.stringify(labels)}`)
+  }
+  #put(name: string, labels: object, value: number): void {
+    this.#values.set(`${name} ${JSON.stringify(labels)}`, value)
+  }
 }
 
 const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silentLog }
@@ -283,7 +314,12 @@ function subscribe<T>(listeners: Set<T>, listener: T): () => void {
 }
 
 /** A replica as one node sees it on another, or on itself; `replica` undefined: there is none. */
-interface Seen { readonly world: ReplicaWorld; readonly from: string; readonly node: string; readonly replica: MemoryShardReplica | undefined }
+interface Seen {
+  readonly world: ReplicaWorld
+  readonly from: string
+  readonly node: string
+  readonly replica: MemoryShardReplica | undefined
+}
 
 /** The same calls as of the replica, through what is wrong between the two nodes. */
 const FaultyReplica = deriveVerbs<typeof shardVerbs, Seen>(shardVerbs, {
@@ -312,26 +348,36 @@ function present({ replica }: Seen): MemoryShardReplica {
   return replica
 }
 
-async function faultyCall<T>({ world, from, node }: Seen, verb: Verb, act: () => Promise<T>, context: CallContext): Promise<T> {
+async function faultyCall<T>(
+  { world, from, node }: Seen, verb: Verb, act: () => Promise<T>, context: CallContext,
+): Promise<T> {
   const fault = world.faults.get(node)
   if (!world.isConnected(from, node)) throw new ReplicaError('unreachable', `no link from ${from} to ${node}`)
   if (from === node && fault?.kind !== 'fail') return act()
   if (fault?.kind === 'hang' && (fault.verbs === undefined || fault.verbs.includes(verb))) await timeout(world, context)
-  if (fault?.kind === 'fail' && (fault.verbs === undefined || fault.verbs.includes(verb))) throw new ReplicaError(fault.code, `${node} fails`)
+  if (fault?.kind === 'fail' && (fault.verbs === undefined || fault.verbs.includes(verb))) {
+    throw new ReplicaError(fault.code, `${node} fails`)
+  }
   await world.jitter()
   const value = await (verb === 'waitForChange' ? world.unlessCut(from, node, act()) : act())
   await world.jitter()
-  if (fault?.kind === 'lose-reply' && fault.verbs.includes(verb)) throw new ReplicaError('unreachable', 'the link broke during the call')
+  if (fault?.kind === 'lose-reply' && fault.verbs.includes(verb)) {
+    throw new ReplicaError('unreachable', 'the link broke during the call')
+  }
   return value
 }
 
-async function* faultyPages<Page>(seen: Seen, verb: Verb, open: () => AsyncIterable<Page>, context: CallContext): AsyncGenerator<Page> {
+async function* faultyPages<Page>(
+  seen: Seen, verb: Verb, open: () => AsyncIterable<Page>, context: CallContext,
+): AsyncGenerator<Page> {
   let pages = 0
   const { world, node } = seen
   await faultyCall(seen, verb, async () => {}, context)
   for await (const page of open()) {
     const fault = world.faults.get(node)
-    if (fault?.kind === 'break-scan' && pages++ >= fault.afterPages) throw new ReplicaError('unreachable', 'the link broke during the scan')
+    if (fault?.kind === 'break-scan' && pages++ >= fault.afterPages) {
+      throw new ReplicaError('unreachable', 'the link broke during the scan')
+    }
     yield await faultyCall(seen, verb, async () => page, context)
   }
 }

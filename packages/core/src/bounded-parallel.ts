@@ -1,5 +1,10 @@
-/** Maps in order of the items with at most `limit` under way. Rejects with the first failure, after what was under way has settled. */
-export async function mapBounded<Item, Result>(items: readonly Item[], limit: number, work: (item: Item, index: number) => Promise<Result>): Promise<Result[]> {
+/**
+ * Maps in order of the items with at most `limit` under way. Rejects with the first failure, after what was under way
+ * has settled.
+ */
+export async function mapBounded<Item, Result>(
+  items: readonly Item[], limit: number, work: (item: Item, index: number) => Promise<Result>,
+): Promise<Result[]> {
   const results = new Array<Result>(items.length)
   let next = 0
   let failed = false

@@ -19,7 +19,9 @@ export const errorRegistry = {
   illegal_docid: { status: 400, error: 'illegal_docid' },
   illegal_partition: { status: 400, error: 'illegal_partition' },
   invalid_design_doc: { status: 400, error: 'invalid_design_doc' },
-  modification_not_allowed: { status: 400, error: 'modification_not_allowed', reason: 'This config variable is read-only' },
+  modification_not_allowed: {
+    status: 400, error: 'modification_not_allowed', reason: 'This config variable is read-only',
+  },
   content_md5_mismatch: { status: 400, error: 'content_md5_mismatch', reason: 'Possible message corruption.' },
   doc_validation: { status: 400, error: 'doc_validation' },
   unauthorized: { status: 401, error: 'unauthorized' },
@@ -37,7 +39,9 @@ export const errorRegistry = {
   missing_attachment: { status: 404, error: 'not_found', reason: 'Document is missing attachment' },
   conflict: { status: 409, error: 'conflict', reason: 'Document update conflict.' },
   gone: { status: 410, error: 'gone' },
-  file_exists: { status: 412, error: 'file_exists', reason: 'The database could not be created, the file already exists.' },
+  file_exists: {
+    status: 412, error: 'file_exists', reason: 'The database could not be created, the file already exists.',
+  },
   missing_stub: { status: 412, error: 'missing_stub' },
   nodedown: { status: 412, error: 'nodedown' },
   too_large: { status: 413, error: 'too_large', reason: 'the request entity is too large' },
@@ -45,14 +49,21 @@ export const errorRegistry = {
   attachment_too_large: { status: 413, error: 'attachment_too_large' },
   too_long: { status: 414, error: 'too_long', reason: 'the request uri is too long' },
   bad_content_type: { status: 415, error: 'bad_content_type' },
-  range_not_satisfiable: { status: 416, error: 'requested_range_not_satisfiable', reason: 'Requested range not satisfiable' },
+  range_not_satisfiable: {
+    status: 416, error: 'requested_range_not_satisfiable', reason: 'Requested range not satisfiable',
+  },
   expectation_failed: { status: 417, error: 'expectation_failed' },
   too_many_requests: { status: 429, error: 'too_many_requests' },
   internal_server_error: { status: 500, error: 'internal_server_error' },
   unknown_error: { status: 500, error: 'unknown_error' },
-  timeout: { status: 500, error: 'timeout', reason: 'The request could not be processed in a reasonable amount of time.' },
+  timeout: {
+    status: 500, error: 'timeout', reason: 'The request could not be processed in a reasonable amount of time.',
+  },
   not_implemented: { status: 501, error: 'not_implemented', reason: 'this feature is not yet implemented' },
-  service_unavailable: { status: 503, error: 'service unavailable', reason: 'Nodes are unable to service this request due to overloading or maintenance mode.' },
+  service_unavailable: {
+    status: 503, error: 'service unavailable',
+    reason: 'Nodes are unable to service this request due to overloading or maintenance mode.',
+  },
   insufficient_storage: { status: 507, error: 'insufficient_storage' },
 } as const satisfies Record<string, ErrorEntry>
 

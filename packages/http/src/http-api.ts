@@ -1,4 +1,6 @@
-/** The pipeline of a request: admission, request id, authentication, route and access, handler, rendering, accounting. */
+/**
+ * The pipeline of a request: admission, request id, authentication, route and access, handler, rendering, accounting.
+ */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { ApiError } from '@sectional/core'
 import { RepeatedLines } from '@sectional/runtime'
@@ -91,8 +93,12 @@ class Pipeline {
     const startedAt = services.runtime.clock.monotonic()
     const requestId = requestIdOf(exchange, this.#requestIds)
     const isHealthCheck = healthCheck.test(exchange.target)
-    if (exchange.isRefused && !isHealthCheck) return this.#refuse(exchange, requestId, startedAt, overloaded('connections'))
-    if (!services.admission.enter(isHealthCheck)) return this.#refuse(exchange, requestId, startedAt, services.admission.refusal())
+    if (exchange.isRefused && !isHealthCheck) {
+      return this.#refuse(exchange, requestId, startedAt, overloaded('connections'))
+    }
+    if (!services.admission.enter(isHealthCheck)) {
+      return this.#refuse(exchange, requestId, startedAt, services.admission.refusal())
+    }
     void this.#run(exchange, requestId, startedAt)
   }
 
@@ -126,7 +132,9 @@ class Pipeline {
 
   /** A slow body costs a place among the requests: one of a client that is not logged in gets little time. */
   #expectBody(request: RequestContext): void {
-    const { admission, options: { anonymousBodyGraceMs, bodyGraceMs, bodyBytesPerSecondMin: bytesPerSecond } } = this.#services
+    const {
+      admission, options: { anonymousBodyGraceMs, bodyGraceMs, bodyBytesPerSecondMin: bytesPerSecond },
+    } = this.#services
     const isAnonymous = request.user.name === null
     if (isAnonymous) admission.admitAnonymousBody(request)
     request.exchange.bodyPace = { graceMs: isAnonymous ? anonymousBodyGraceMs : bodyGraceMs, bytesPerSecond }
@@ -162,7 +170,9 @@ class Pipeline {
     try {
       renderError(request, this.#services, error)
     } catch (failure) {
-      this.#services.runtime.log.warn({ requestId: request.requestId, error: String(failure) }, 'an error could not be answered')
+      this.#services.runtime.log.warn(
+        { requestId: request.requestId, error: String(failure) }, 'an error could not be answered',
+      )
     }
   }
 
@@ -175,7 +185,8 @@ class Pipeline {
     const { exchange } = request
     log[level]({
       requestId: request.requestId, peer: exchange.remoteAddress, user: request.user.name, method: exchange.method,
-      path: withoutQuery(exchange.target), route: request.route, status: request.status, ms: Math.round(seconds * 1e6) / 1000,
+      path: withoutQuery(exchange.target), route: request.route, status: request.status,
+      ms: Math.round(seconds * 1e6) / 1000,
     }, 'request')
   }
 }

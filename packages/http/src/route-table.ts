@@ -13,28 +13,38 @@ import { postBulkGet } from './routes/bulk-get.ts'
 import { getChanges, refuseChangesMethod } from './routes/changes.ts'
 import { getClusterSetup, postClusterSetup } from './routes/cluster-setup.ts'
 import {
-  getAutoPurge, getPurgedInfosLimit, getRevisionsLimit, getSecurity, putAutoPurge, putPurgedInfosLimit, putRevisionsLimit, putSecurity,
+  getAutoPurge, getPurgedInfosLimit, getRevisionsLimit, getSecurity, putAutoPurge, putPurgedInfosLimit,
+  putRevisionsLimit, putSecurity,
 } from './routes/database-options.ts'
 import { getDatabaseUpdates } from './routes/database-updates.ts'
 import { deleteDatabase, getDatabase, putDatabase } from './routes/database.ts'
 import { getAllDatabases, getDatabasesInformation, postDatabasesInformation } from './routes/databases.ts'
-import { listAllDocuments, listDesignDocuments, listPartition, queryPartition, queryAllDocuments, queryDesignDocuments } from './routes/document-list.ts'
+import {
+  listAllDocuments, listDesignDocuments, listPartition, queryPartition, queryAllDocuments, queryDesignDocuments,
+} from './routes/document-list.ts'
 import { postDocumentForm } from './routes/document-form.ts'
 import { getDocument } from './routes/document-open.ts'
 import { copyDocument, copyLocalDocument, deleteDocument, postDocument, putDocument } from './routes/document-update.ts'
 import { listLocalDocuments, queryLocalDocuments } from './routes/local-document-list.ts'
-import { deleteLocalDocument, getLocalDocument, putLocalDocument, refuseLocalAttachment, refuseLocalName } from './routes/local-document.ts'
 import {
-  deleteConfigurationValue, getConfiguration, getConfigurationSection, getConfigurationValue, putConfigurationValue, reloadConfiguration,
+  deleteLocalDocument, getLocalDocument, putLocalDocument, refuseLocalAttachment, refuseLocalName,
+} from './routes/local-document.ts'
+import {
+  deleteConfigurationValue, getConfiguration, getConfigurationSection, getConfigurationValue, putConfigurationValue,
+  reloadConfiguration,
 } from './routes/node-configuration.ts'
-import { getNode, getPrometheus, getReplicas, getStatistics, getSystem, getVersions, refuseIncompletePath } from './routes/node.ts'
+import {
+  getNode, getPrometheus, getReplicas, getStatistics, getSystem, getVersions, refuseIncompletePath,
+} from './routes/node.ts'
 import { missingFeature, notImplemented } from './routes/not-implemented.ts'
 import { getPurgedInfos, postPurge } from './routes/purge.ts'
 import { postMissingRevisions, postRevisionsDiff } from './routes/revisions-diff.ts'
 import { getActiveTasks, getGreeting, getIcon, getMembership, getUp, getUuids } from './routes/server.ts'
 import { deleteSession, getSession, postSession } from './routes/session.ts'
 import { getShardOfDocument, getShards, postEnsureFullCommit, postSynchronizeShards } from './routes/shards.ts'
-import { deleteTimeSequence, getPartition, getTimeSequence, postCleanup, postCompact, postCompactDesign } from './routes/upkeep.ts'
+import {
+  deleteTimeSequence, getPartition, getTimeSequence, postCleanup, postCompact, postCompactDesign,
+} from './routes/upkeep.ts'
 
 function resource(name: string, access: Access, allow: string, methods: Readonly<Record<string, Handler>>): Resource {
   return { name, access, allow, methods }
@@ -61,10 +71,14 @@ export function serverResources(): Readonly<Record<string, Resource>> {
       GET: getSession, POST: postSession, DELETE: deleteSession,
     }),
     '/_all_dbs': resource('all-databases', 'database-list', 'GET,HEAD', { GET: getAllDatabases }),
-    '/_dbs_info': resource('databases-info', 'database-list', 'GET,HEAD,POST', { GET: getDatabasesInformation, POST: postDatabasesInformation }),
+    '/_dbs_info': resource('databases-info', 'database-list', 'GET,HEAD,POST', {
+      GET: getDatabasesInformation, POST: postDatabasesInformation,
+    }),
     '/_membership': resource('membership', 'server-admin', 'GET', { GET: getMembership }),
     '/_active_tasks': resource('active-tasks', 'server-admin', 'GET,HEAD', { GET: getActiveTasks }),
-    '/_cluster_setup': resource('cluster-setup', 'server-admin', 'GET,POST', { GET: getClusterSetup, POST: postClusterSetup }),
+    '/_cluster_setup': resource('cluster-setup', 'server-admin', 'GET,POST', {
+      GET: getClusterSetup, POST: postClusterSetup,
+    }),
     '/_replicate': missingFeature('replicate', 'authenticated', 'POST', 'Replication is'),
     '/_scheduler/jobs': missingFeature('scheduler', 'server-admin', 'GET,HEAD', 'Replication is'),
     '/_scheduler/jobs/{id}': missingFeature('scheduler', 'server-admin', 'GET,HEAD', 'Replication is'),
@@ -116,18 +130,26 @@ export function databaseResources(): Readonly<Record<string, Resource>> {
   return {
     '/_all_docs': resource('all-docs', 'member', 'GET,HEAD,POST', { GET: listAllDocuments, POST: listAllDocuments }),
     '/_all_docs/queries': resource('all-docs-queries', 'member', 'POST', { POST: queryAllDocuments }),
-    '/_design_docs': resource('design-docs', 'member', 'GET,HEAD,POST', { GET: listDesignDocuments, POST: listDesignDocuments }),
+    '/_design_docs': resource('design-docs', 'member', 'GET,HEAD,POST', {
+      GET: listDesignDocuments, POST: listDesignDocuments,
+    }),
     '/_design_docs/queries': resource('design-docs-queries', 'member', 'POST', { POST: queryDesignDocuments }),
-    '/_local_docs': resource('local-docs', 'member', 'GET,HEAD,POST', { GET: listLocalDocuments, POST: listLocalDocuments }),
+    '/_local_docs': resource('local-docs', 'member', 'GET,HEAD,POST', {
+      GET: listLocalDocuments, POST: listLocalDocuments,
+    }),
     '/_local_docs/queries': resource('local-docs-queries', 'member', 'POST', { POST: queryLocalDocuments }),
-    '/_changes': resource('changes', 'member', 'GET,HEAD,POST', { GET: getChanges, POST: getChanges, '*': refuseChangesMethod }),
+    '/_changes': resource('changes', 'member', 'GET,HEAD,POST', {
+      GET: getChanges, POST: getChanges, '*': refuseChangesMethod,
+    }),
     '/_bulk_docs': resource('bulk-docs', 'member', 'POST', { POST: postBulkDocuments }),
     '/_bulk_get': resource('bulk-get', 'member', 'POST', { POST: postBulkGet }),
     '/_revs_diff': resource('revs-diff', 'member', 'POST', { POST: postRevisionsDiff }),
     '/_missing_revs': resource('missing-revs', 'member', 'POST', { POST: postMissingRevisions }),
     '/_security': resource('security', 'member', 'PUT,GET', { GET: getSecurity, PUT: putSecurity }),
     '/_revs_limit': resource('revs-limit', 'member', 'PUT,GET', { GET: getRevisionsLimit, PUT: putRevisionsLimit }),
-    '/_purged_infos_limit': resource('purged-infos-limit', 'server-admin', 'GET,PUT', { GET: getPurgedInfosLimit, PUT: putPurgedInfosLimit }),
+    '/_purged_infos_limit': resource('purged-infos-limit', 'server-admin', 'GET,PUT', {
+      GET: getPurgedInfosLimit, PUT: putPurgedInfosLimit,
+    }),
     '/_auto_purge': resource('auto-purge', 'member', 'GET,PUT', { GET: getAutoPurge, PUT: putAutoPurge }),
     '/_purge': resource('purge', 'server-admin', 'POST', { POST: postPurge }),
     '/_purged_infos': resource('purged-infos', 'member', 'GET', { GET: getPurgedInfos }),
@@ -152,13 +174,23 @@ function partitionResources(): Readonly<Record<string, Resource>> {
   return {
     '/_partition': resource('partition', 'member', 'GET', { '*': refusePartitionPath }),
     '/_partition/{partition}': resource('partition', 'member', 'GET', { GET: getPartition }),
-    '/_partition/{partition}/_all_docs': resource('partition-all-docs', 'member', 'GET,HEAD,POST', { GET: listPartition, POST: listPartition }),
-    '/_partition/{partition}/_all_docs/queries': resource('partition-all-docs-queries', 'member', 'POST', { POST: queryPartition }),
+    '/_partition/{partition}/_all_docs': resource('partition-all-docs', 'member', 'GET,HEAD,POST', {
+      GET: listPartition, POST: listPartition,
+    }),
+    '/_partition/{partition}/_all_docs/queries': resource('partition-all-docs-queries', 'member', 'POST', {
+      POST: queryPartition,
+    }),
     '/_partition/{partition}/_find': missingFeature('partition-find', 'member', 'POST', 'Find is'),
     '/_partition/{partition}/_explain': missingFeature('partition-explain', 'member', 'POST', 'Find is'),
-    '/_partition/{partition}/_design/{name}/_view/{view}': missingFeature('partition-view', 'member', 'GET,POST,HEAD', 'Views are'),
-    '/_partition/{partition}/_design/{name}/_search/{index}': missingFeature('partition-search', 'member', 'GET,POST', 'Text search is'),
-    '/_partition/{partition}/_design/{name}/_nouveau/{index}': missingFeature('partition-nouveau', 'member', 'GET, POST', 'Text search is'),
+    '/_partition/{partition}/_design/{name}/_view/{view}': missingFeature(
+      'partition-view', 'member', 'GET,POST,HEAD', 'Views are',
+    ),
+    '/_partition/{partition}/_design/{name}/_search/{index}': missingFeature(
+      'partition-search', 'member', 'GET,POST', 'Text search is',
+    ),
+    '/_partition/{partition}/_design/{name}/_nouveau/{index}': missingFeature(
+      'partition-nouveau', 'member', 'GET, POST', 'Text search is',
+    ),
     '/_partition/{path...}': resource('partition', 'member', 'GET', { '*': refusePartitionedPath }),
   }
 }
@@ -181,7 +213,9 @@ function documentResources(): Readonly<Record<string, Resource>> {
     '/_local/{name}': resource('local-document', 'member', documentMethods, {
       GET: getLocalDocument, PUT: putLocalDocument, DELETE: deleteLocalDocument, COPY: copyLocalDocument,
     }),
-    '/_local/{name}/{attachment...}': resource('local-document', 'member', 'DELETE,GET,HEAD,PUT', { '*': refuseLocalAttachment }),
+    '/_local/{name}/{attachment...}': resource('local-document', 'member', 'DELETE,GET,HEAD,PUT', {
+      '*': refuseLocalAttachment,
+    }),
   }
 }
 

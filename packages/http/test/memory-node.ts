@@ -4,7 +4,8 @@ import { ApiError, shardKey, shardRanges, type ShardId, type ShardReplica } from
 import { LiveOptions } from '@sectional/core/options'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import {
-  adminOnlySecurity, createCoordinator, DatabaseEvents, DatabaseMap, type ClusterState, type ControlPlane, type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
+  adminOnlySecurity, createCoordinator, DatabaseEvents, DatabaseMap, type ClusterState, type ControlPlane,
+  type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
 } from '@sectional/cluster'
 import {
   createMemoryRuntime, ManualClock, MemoryLog, MemoryMachine, ResponseCutError, SeededRandom,
@@ -37,7 +38,13 @@ export class MemoryNode {
   readonly #commitListeners = new Set<(shard: ShardId, documents: boolean) => void>()
   #port: Promise<HttpServer> | undefined
 
-  constructor(options: { readonly nodes?: readonly string[]; readonly http?: Partial<HttpOptions>; readonly wrap?: (coordinator: CoordinatorNode) => CoordinatorNode } = {}) {
+  constructor(
+    options: {
+      readonly nodes?: readonly string[]
+      readonly http?: Partial<HttpOptions>
+      readonly wrap?: (coordinator: CoordinatorNode) => CoordinatorNode
+    } = {},
+  ) {
     const nodes = options.nodes ?? ['node1@127.0.0.1']
     this.runtime = createMemoryRuntime({ clock: this.clock, random: new SeededRandom(7), log: this.log })
     const runtime = { ...this.runtime, machine: this.machine }
@@ -45,13 +52,15 @@ export class MemoryNode {
     this.control = new MemoryControlPlane(nodes, this.down)
     const coordinator = createCoordinator({
       runtime, control: this.control,
-      replicas: { replica: (node, shard) => this.#replica(node, shard), isConnected: node => !this.down.has(node), isCatchingUp: () => false },
+      replicas: { replica: (node, shard) =>
+        this.#replica(node, shard), isConnected: node => !this.down.has(node), isCatchingUp: () => false },
     })
     this.coordinator = options.wrap?.(coordinator) ?? coordinator
     this.databaseEvents = this.#createDatabaseEvents(nodes[0]!)
     this.databaseEvents.start()
     this.api = createHttpApi({
-      runtime, control: this.control, coordinator: this.coordinator, databaseEvents: this.databaseEvents, configuration: this.configuration,
+      runtime, control: this.control, coordinator: this.coordinator, databaseEvents: this.databaseEvents,
+      configuration: this.configuration,
       nodeInformation: memoryNodeInformation, clusterSecret: '',
       options: Object.assign(this.configuration.options.values, options.http),
     })
@@ -64,7 +73,8 @@ export class MemoryNode {
   async request(method: string, target: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array || isStream(body)
     const all: Record<string, string> = {
-      host: 'node.example:5984', accept: 'application/json', authorization: adminAuthorization, ...(raw ? {} : { 'content-type': 'application/json' }), ...headers,
+      host: 'node.example:5984', accept: 'application/json', authorization: adminAuthorization,
+      ...(raw ? {} : { 'content-type': 'application/json' }), ...headers,
     }
     const sent = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''))
     const response = await this.open(method, target, sent, raw ? body as string | undefined : JSON.stringify(body))
@@ -72,15 +82,27 @@ export class MemoryNode {
   }
 
   /** As it is, and its answer as it comes. */
-  async open(method: string, target: string, headers: Record<string, string>, body?: string, signal?: AbortSignal): Promise<InjectedResponse> {
+  async open(
+    method: string, target: string, headers: Record<string, string>, body?: string, signal?: AbortSignal,
+  ): Promise<InjectedResponse> {
     this.#port ??= this.runtime.http.listen({ host: '127.0.0.1', port: 0 }, this.api.handler)
-    return this.runtime.http.open({ method, target, headers, body, ...(signal && { signal }) }, (await this.#port).address.port)
+    return this.runtime.http.open(
+      { method, target, headers, body, ...(signal && { signal }) }, (await this.#port).address.port,
+    )
   }
 
-  get(target: string, headers?: Record<string, string>): Promise<Answer> { return this.request('GET', target, undefined, headers) }
-  put(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> { return this.request('PUT', target, body, headers) }
-  post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> { return this.request('POST', target, body, headers) }
-  delete(target: string, headers?: Record<string, string>): Promise<Answer> { return this.request('DELETE', target, undefined, headers) }
+  get(target: string, headers?: Record<string, string>): Promise<Answer> {
+    return this.request('GET', target, undefined, headers)
+  }
+  put(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> {
+    return this.request('PUT', target, body, headers)
+  }
+  post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> {
+    return this.request('POST', target, body, headers)
+  }
+  delete(target: string, headers?: Record<string, string>): Promise<Answer> {
+    return this.request('DELETE', target, undefined, headers)
+  }
 
   /** Lets time pass until the work is done. */
   async during<T>(work: Promise<T>, limitMs = 120_000): Promise<T> {
@@ -103,10 +125,12 @@ export class MemoryNode {
   #createDatabaseEvents(node: string): DatabaseEvents {
     const { control, coordinator, runtime } = this
     return new DatabaseEvents({
-      runtime, control, coordinator, enabled: () => this.configuration.get('global_changes', 'update_db') !== 'false', replicas: () => 3,
+      runtime, control, coordinator, enabled: () => this.configuration.get('global_changes', 'update_db') !== 'false',
+      replicas: () => 3,
       local: {
         shards: () => [...control.state()?.databases.values() ?? []].flatMap(({ incarnation, shards }) => shards
-          .filter(shard => shard.replicas.some(replica => replica.node === node)).map(({ range }) => ({ incarnation, range }))),
+          .filter(shard =>
+            shard.replicas.some(replica => replica.node === node)).map(({ range }) => ({ incarnation, range }))),
         replica: shard => this.#replica(node, shard),
         onCommit: listener => {
           this.#commitListeners.add(listener)
@@ -121,7 +145,9 @@ export class MemoryNode {
     let replica = this.replicas.get(key)
     if (replica === undefined) this.replicas.set(key, replica = new MemoryShardReplica({
       history: key,
-      onCommit: documents => { if (node === this.control.node) for (const listener of this.#commitListeners) listener(shard, documents) },
+      onCommit: documents => {
+        if (node === this.control.node) for (const listener of this.#commitListeners) listener(shard, documents)
+      },
     }))
     return replica
   }
@@ -143,7 +169,9 @@ export class MemoryControlPlane implements ControlPlane {
     this.#down = down
     this.#state = {
       clusterId: 'c0ffee', index: 0, databases: new Map(), settings: {},
-      nodes: Object.fromEntries(nodes.map((name, index) => [name, { name, address: `127.0.0.1:${7000 + index}`, zone: null }])),
+      nodes: Object.fromEntries(
+        nodes.map((name, index) => [name, { name, address: `127.0.0.1:${7000 + index}`, zone: null }]),
+      ),
     }
   }
 
@@ -162,7 +190,8 @@ export class MemoryControlPlane implements ControlPlane {
     if (this.#state.databases.has(name)) throw new ApiError('file_exists')
     const replicas = Object.keys(this.#state.nodes).slice(0, n).map(node => ({ node, filling: false }))
     const record: DatabaseRecord = {
-      name, incarnation: `${name}.${++this.#created}`, partitioned, n, shards: shardRanges(q).map(range => ({ range, replicas })),
+      name, incarnation: `${name}.${++this.#created}`, partitioned, n,
+      shards: shardRanges(q).map(range => ({ range, replicas })),
       security: adminOnlySecurity, revsLimit: 1000, purgedInfosLimit: 1000, autoPurge: {},
     }
     this.#change(databases => databases.set(name, record))
@@ -174,7 +203,9 @@ export class MemoryControlPlane implements ControlPlane {
     return 'deleted'
   }
 
-  async setSecurity(name: string, security: DatabaseRecord['security']): Promise<void> { this.#update(name, { security }) }
+  async setSecurity(name: string, security: DatabaseRecord['security']): Promise<void> {
+    this.#update(name, { security })
+  }
   async setDatabaseOption(name: string, option: Partial<DatabaseRecord>): Promise<void> { this.#update(name, option) }
   async setSetting(section: string, key: string, value: string | null): Promise<void> {
     this.#become({ ...this.#state, settings: { ...this.#state.settings, [`${section}/${key}`]: value ?? '' } })
@@ -269,7 +300,9 @@ const memoryNodeInformation: NodeInformation = {
 
 class CountingMachine extends MemoryMachine {
   pbkdf2Calls = 0
-  override pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest): Promise<Uint8Array> {
+  override pbkdf2(
+    password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest,
+  ): Promise<Uint8Array> {
     this.pbkdf2Calls++
     return super.pbkdf2(password, salt, iterations, keyBytes, digest)
   }
@@ -299,7 +332,10 @@ async function readAnswer(response: InjectedResponse): Promise<Answer> {
   // The handler lets go of a request a moment after the client has its answer.
   await new Promise<void>(resolve => { setImmediate(resolve) })
   const text = Buffer.concat(parts).toString('utf8')
-  return { status: response.status, headers: response.headers as Record<string, string>, text, json: asJson(text), cut, chunks: parts.length }
+  return {
+    status: response.status, headers: response.headers as Record<string, string>, text, json: asJson(text), cut,
+    chunks: parts.length,
+  }
 }
 
 function isStream(body: unknown): boolean {

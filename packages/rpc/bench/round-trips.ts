@@ -18,9 +18,12 @@ const context = { timeoutMs: 5000, requestId: 'a1b2c3d4e5' }
 function makeNetwork(node: string) {
   const log = new MemoryLog()
   const network = new WebSocketNetwork()
-  const runtime: Runtime = { ...createMemoryRuntime({ log }), clock: new RealClock(), random: new RealRandom(), network }
+  const runtime: Runtime = {
+    ...createMemoryRuntime({ log }), clock: new RealClock(), random: new RealRandom(), network,
+  }
   return createPeerNetwork({
-    runtime, log, secret: 'x'.repeat(32), listen: { host: '127.0.0.1', port: 0 }, identity: { node, address: `${node}:1`, clusterId: 'bench' },
+    runtime, log, secret: 'x'.repeat(32), listen: { host: '127.0.0.1', port: 0 },
+    identity: { node, address: `${node}:1`, clusterId: 'bench' },
   })
 }
 
@@ -39,8 +42,11 @@ async function serve(): Promise<void> {
 }
 
 async function run(): Promise<void> {
-  const child = fork(import.meta.filename, process.argv.slice(2), { env: { ...process.env, RPC_BENCH_SERVER: '1' }, execArgv: process.execArgv })
-  const reply = (): Promise<{ port: number; cpu: number }> => new Promise(resolve => { child.once('message', message => { resolve(message as never) }) })
+  const child = fork(import.meta.filename, process.argv.slice(2), {
+    env: { ...process.env, RPC_BENCH_SERVER: '1' }, execArgv: process.execArgv,
+  })
+  const reply = (): Promise<{ port: number; cpu: number }> =>
+    new Promise(resolve => { child.once('message', message => { resolve(message as never) }) })
   const { port } = await reply()
   const network = makeNetwork('client')
   await network.start({ replica: unused, control: unused })

@@ -1,10 +1,14 @@
-/** Writes src/schema/schema-text.ts from the .proto files: `node packages/rpc/proto/embed.ts`. A test holds the two equal. */
+/**
+ * Writes src/schema/schema-text.ts from the .proto files: `node packages/rpc/proto/embed.ts`. A test holds the two
+ * equal.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 
 /** The module's source, given each file's text. */
 export function embedSchema(read: (file: string) => string): string {
   const files = ['link.proto', 'verbs.proto', 'raft.proto']
-  const quoted = files.map(file => `  ${JSON.stringify(file)}: ${'`'}${withoutComments(read(file)).replace(/[\\`$]/g, '\\$&')}${'`'},\n`)
+  const quoted = files.map(file =>
+    `  ${JSON.stringify(file)}: ${'`'}${withoutComments(read(file)).replace(/[\\`$]/g, '\\$&')}${'`'},\n`)
   return '/** The text of proto/*.proto without its comments: this copy exists because nothing outside `runtime` reads files.\n'
     + ' * Made by proto/embed.ts; do not edit. */\n'
     + `export const schemaText = {\n${quoted.join('')}} as const\n`
@@ -15,5 +19,8 @@ function withoutComments(text: string): string {
 }
 
 if (import.meta.main) {
-  writeFileSync(new URL('../src/schema/schema-text.ts', import.meta.url), embedSchema(file => readFileSync(new URL(file, import.meta.url), 'utf8')))
+  writeFileSync(
+    new URL('../src/schema/schema-text.ts', import.meta.url),
+    embedSchema(file => readFileSync(new URL(file, import.meta.url), 'utf8')),
+  )
 }

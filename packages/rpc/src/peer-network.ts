@@ -80,7 +80,9 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
 
   async start(handlers: PeerHandlers): Promise<void> {
     this.#handlers = handlers
-    this.#listener = await this.#options.runtime.network.listen(this.#options.listen, connection => { this.#links.accept(connection) })
+    this.#listener = await this.#options.runtime.network.listen(this.#options.listen, connection => {
+      this.#links.accept(connection)
+    })
   }
 
   async stop(): Promise<void> {
@@ -89,7 +91,9 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
     await listenerClosed
   }
 
-  setPeers(addresses: readonly string[], names?: ReadonlyMap<string, string>): void { this.#links.setPeers(addresses, names) }
+  setPeers(addresses: readonly string[], names?: ReadonlyMap<string, string>): void {
+    this.#links.setPeers(addresses, names)
+  }
 
   setIdentity(identity: PeerIdentity): void { this.#links.setIdentity(identity) }
 
@@ -107,7 +111,9 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
     return new ControlClient(this.#caller(node), message => { this.#raft.send(this.#links.best(node), message) })
   }
 
-  replica(node: string, shard: ShardId): ShardReplica { return new RemoteReplica({ caller: this.#caller(node), shard: encodeShard(shard) }) }
+  replica(node: string, shard: ShardId): ShardReplica {
+    return new RemoteReplica({ caller: this.#caller(node), shard: encodeShard(shard) })
+  }
 
   classOf(call: WireMessage): CallClass { return shardCallClass(call) ?? controlCallClass(call) ?? 'data' }
 
@@ -115,7 +121,9 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
     const handlers = this.#handlers
     if (!handlers) throw new ReplicaError('closed', 'this node is starting')
     if (peer.clusterId === null && !guestVerbs.has(call.verb)) {
-      throw new ReplicaError('protocol', `${peer.node} was not admitted to a cluster: it may only ask for ${[...guestVerbs].join(' and ')}`)
+      throw new ReplicaError(
+        'protocol', `${peer.node} was not admitted to a cluster: it may only ask for ${[...guestVerbs].join(' and ')}`,
+      )
     }
     const work = prepareShardCall(call, payload, shard => handlers.replica(shard), this.#limits.pageBytes)
       ?? prepareControlCall(call, payload, () => handlers.control(peer))
@@ -135,8 +143,12 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
   receiveRaft(peer: LinkIdentity, wire: WireMessage, payload: PayloadReader): void {
     const message = decodeRaft(wire, payload)
     payload.finish()
-    const reason = peer.clusterId === null ? 'the node was not admitted' : message.from !== peer.node ? `it claims to be from ${message.from}` : null
-    if (reason !== null) return this.#options.log.warn({ peer: peer.node, type: message.type, reason }, 'a consensus message was dropped')
+    const reason = peer.clusterId === null ? 'the node was not admitted'
+      : message.from !== peer.node ? `it claims to be from ${message.from}`
+      : null
+    if (reason !== null) {
+      return this.#options.log.warn({ peer: peer.node, type: message.type, reason }, 'a consensus message was dropped')
+    }
     this.#handlers?.control(peer).sendRaft(message)
   }
 

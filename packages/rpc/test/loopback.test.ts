@@ -9,7 +9,9 @@ import type { TestNodeOptions } from './test-node.ts'
 const clock = new RealClock()
 
 async function listening(name: string, options: Partial<TestNodeOptions> = {}): Promise<TestNode> {
-  const node = new TestNode({ name: '127.0.0.1', network: new WebSocketNetwork(), clock, ...options, seed: name.charCodeAt(0) })
+  const node = new TestNode({
+    name: '127.0.0.1', network: new WebSocketNetwork(), clock, ...options, seed: name.charCodeAt(0),
+  })
   return node.start()
 }
 
@@ -48,7 +50,9 @@ describe('links over WebSockets on loopback', () => {
     const [a, b] = await pair()
     const replica = a.peers.replica('b', { incarnation: 'incarnation-1', range: { begin: 0, end: 0xffffffff } })
     const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(8_000_000) }))
-    await replica.storeRevisions({ revisions: [{ id: 'big', path: { start: 1, ids: ['ab'] }, deleted: false, body }], revsLimit: 10 }, context)
+    await replica.storeRevisions(
+      { revisions: [{ id: 'big', path: { start: 1, ids: ['ab'] }, deleted: false, body }], revsLimit: 10 }, context,
+    )
     const opened = await replica.openDocument({ id: 'big', body: true, tree: false }, context)
     assert(opened?.body && Buffer.compare(opened.body, body) === 0)
     await Promise.all([a.peers.stop(), b.peers.stop()])
@@ -57,7 +61,8 @@ describe('links over WebSockets on loopback', () => {
   it('fail calls as unreachable when the peer is gone, and come back when it is', async () => {
     const [a, b] = await pair({ limits: { backoffMaxMs: 100 } })
     const address = addressOf(b)
-    const hanging = failure(a.peers.replica('b', { incarnation: 'incarnation-1', range: { begin: 0, end: 0xffffffff } }).openDocument({ id: 'x', body: true, tree: false }, context))
+    const hanging = failure(a.peers.replica('b', { incarnation: 'incarnation-1', range: { begin: 0, end: 0xffffffff } })
+      .openDocument({ id: 'x', body: true, tree: false }, context))
     b.replica = Object.assign(new MemoryShardReplica({ history: 'h' }), { openDocument: () => new Promise(() => {}) })
     const down = new Promise<void>(resolve => { a.peers.onChange((_peer, up) => { if (!up) resolve() }) })
     await b.peers.stop()

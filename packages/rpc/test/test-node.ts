@@ -1,6 +1,8 @@
 /** Nodes for the tests of this package: real links on a network in memory, a manual clock, a log that can be read. */
 import { ReplicaError } from '@sectional/core'
-import type { AskRequest, CallContext, ControlPeer, PeerHandlers, PeerIdentity, RaftMessage, ShardId, ShardReplica } from '@sectional/core'
+import type {
+  AskRequest, CallContext, ControlPeer, PeerHandlers, PeerIdentity, RaftMessage, ShardId, ShardReplica,
+} from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { createMemoryRuntime, ManualClock, MemoryLog, MemoryNetworkHub, SeededRandom } from '@sectional/runtime'
 import type { Clock, LogLine, Metrics, Network, Runtime } from '@sectional/runtime'
@@ -13,7 +15,8 @@ export const context: CallContext = { timeoutMs: 5000 }
 
 /** Log lines of a level whose message or reason matches. */
 export function logged(node: TestNode, level: string, pattern: RegExp): readonly LogLine[] {
-  return node.log.lines.filter(line => line.level === level && (pattern.test(line.message) || pattern.test(String(line.fields.reason))))
+  return node.log.lines.filter(line =>
+    line.level === level && (pattern.test(line.message) || pattern.test(String(line.fields.reason))))
 }
 
 /** A control peer that answers plainly and remembers what it was told. */
@@ -27,7 +30,11 @@ export class RecordingControl implements ControlPeer {
     this.raft = raft
   }
   sendRaft(message: RaftMessage): void { this.raft.push(message) }
-  async status() { return { node: this.self.node, address: this.self.address, clusterId: this.self.clusterId, fresh: false, leader: null } }
+  async status() {
+    return {
+      node: this.self.node, address: this.self.address, clusterId: this.self.clusterId, fresh: false, leader: null,
+    }
+  }
   async join() { return { kind: 'admitted' as const, clusterId: 'c1' } }
   async propose(command: unknown) { return { kind: 'applied' as const, index: 7, result: { command } } }
   async ask({ question, argument }: AskRequest) { return { question, argument, from: this.from.node } }
@@ -60,7 +67,8 @@ export class TestNode {
     const runtime: Runtime = { ...createMemoryRuntime({ log: this.log, random }), clock, network }
     this.metrics = runtime.metrics
     this.peers = createPeerNetwork({
-      runtime, limits, log: this.log, identity: this.identity, secret: options.secret ?? secret, listen: { host: name, port },
+      runtime, limits, log: this.log, identity: this.identity, secret: options.secret ?? secret,
+      listen: { host: name, port },
     })
     this.peers.onChange((peer, up) => this.changes.push(`${up ? '+' : '-'}${peer.node}`))
   }
@@ -82,7 +90,8 @@ export class TestNode {
   /** A sample by name and label values. */
   async metric(name: string, ...labels: readonly string[]): Promise<number> {
     const samples = await this.metrics.samples()
-    return samples.find(sample => sample.name === name && labels.every(label => Object.values(sample.labels).includes(label)))?.value ?? 0
+    return samples.find(sample =>
+      sample.name === name && labels.every(label => Object.values(sample.labels).includes(label)))?.value ?? 0
   }
 
   connected(): readonly string[] { return this.peers.connected().map(peer => peer.node).sort() }

@@ -27,7 +27,10 @@ export interface RealRuntimeOptions {
 }
 
 export interface RealRuntime extends Runtime {
-  /** Ends sockets and listeners that are still open; resolves when the log is written. Stores are closed by their owners. */
+  /**
+   * Ends sockets and listeners that are still open; resolves when the log is written. Stores are closed by their
+   * owners.
+   */
   close(): Promise<void>
 }
 
@@ -45,7 +48,9 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
     clock,
     turns,
     random: new RealRandom(),
-    storage: new LevelStorage({ directory: join(options.dataDirectory, 'stores'), observer: storageMetrics(metrics, clock) }),
+    storage: new LevelStorage({
+      directory: join(options.dataDirectory, 'stores'), observer: storageMetrics(metrics, clock),
+    }),
     blobs: new FileBlobStorage(join(options.dataDirectory, 'blobs')),
     compression: new ZlibCompression(turns),
     network,

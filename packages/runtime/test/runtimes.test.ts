@@ -28,7 +28,8 @@ describe('a real runtime', () => {
     expect(statSync(dataDirectory).mode & 0o777).to.equal(0o700)
     expect(existsSync(join(dataDirectory, 'stores', 'documents', 'CURRENT'))).to.equal(true)
     expect(existsSync(join(dataDirectory, 'blobs', 'attachments'))).to.equal(true)
-    expect((await runtime.metrics.samples()).find(({ name }) => name === 'sectional_storage_operations_total')).to.deep.include({ labels: { store: 'documents' }, value: 1 })
+    expect((await runtime.metrics.samples()).find(({ name }) =>
+      name === 'sectional_storage_operations_total')).to.deep.include({ labels: { store: 'documents' }, value: 1 })
     await runtime.close()
   })
 
@@ -94,7 +95,9 @@ describe('machines', () => {
     try {
       expect(machine.testInTime(/^(ab)+$/u, 'ab'.repeat(1000), 1000)).to.equal(true)
       expect(machine.testInTime(/b/, 'a', 1000)).to.equal(false)
-      for (const pattern of [/^(a+)+$/u, /^(a|aa)+$/, /(a*)*\1b/]) expect(machine.testInTime(pattern, `${'a'.repeat(1000)}!`, 50), String(pattern)).to.equal(null)
+      for (const pattern of [/^(a+)+$/u, /^(a|aa)+$/, /(a*)*\1b/]) {
+        expect(machine.testInTime(pattern, `${'a'.repeat(1000)}!`, 50), String(pattern)).to.equal(null)
+      }
       expect(machine.testInTime(/b/, 'b', 1000)).to.equal(true)
     } finally {
       machine.close()

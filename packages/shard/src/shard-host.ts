@@ -1,7 +1,9 @@
 import type { ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
 import { Turns } from '@sectional/runtime'
-import type { BlobStorage, Clock, Counter, Log, Metrics, Random, Storage, Store, StoreOptions } from '@sectional/runtime'
+import type {
+  BlobStorage, Clock, Counter, Log, Metrics, Random, Storage, Store, StoreOptions,
+} from '@sectional/runtime'
 import { NodeBlobs } from './blobs/node-blobs.ts'
 import type { CompactionOptions } from './compaction/compaction-options.ts'
 import { Compactor } from './compaction/compactor.ts'
@@ -23,7 +25,10 @@ import type { WriteMetrics } from './writing/shard-writer.ts'
 
 export const documentStoreName = 'documents'
 export const blobStoreName = 'attachments'
-/** Reads that miss LevelDB's block cache cost twice as much as those that hit it; each write buffer that goes to disk has ids of all shards merged anew. */
+/**
+ * Reads that miss LevelDB's block cache cost twice as much as those that hit it; each write buffer that goes to disk
+ * has ids of all shards merged anew.
+ */
 const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 64 * 1024 * 1024 }
 /** For the ids of eight to twenty million documents. */
 const filterBytesMax = 64 * 1024 * 1024
@@ -85,7 +90,10 @@ export class ShardHost {
   readonly #dropping = new Map<string, Promise<void>>()
   #closing: Promise<void> | undefined
 
-  private constructor(runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs, { compaction, scrub }: HostOptions) {
+  private constructor(
+    runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs,
+    { compaction, scrub }: HostOptions,
+  ) {
     this.blobs = blobs
     this.#runtime = runtime
     this.#turns = runtime.turns ?? new Turns(runtime.clock)
@@ -94,9 +102,13 @@ export class ShardHost {
     this.#metrics = writeMetrics(runtime.metrics)
     this.#compactor = new Compactor(runtime.clock, runtime.log, compaction)
     this.#reclaimer = new SpaceReclaimer({
-      store, directory, clock: runtime.clock, log: runtime.log, onCleared: () => blobs.collectSoon(), signal: this.#abort.signal,
+      store, directory, clock: runtime.clock, log: runtime.log, onCleared: () => blobs.collectSoon(),
+      signal: this.#abort.signal,
     })
-    this.#damaged = runtime.metrics.counter('sectional_shard_damaged_total', 'Damaged records of documents, bodies and the like that were met, each as often as it was met.')
+    this.#damaged = runtime.metrics.counter(
+      'sectional_shard_damaged_total',
+      'Damaged records of documents, bodies and the like that were met, each as often as it was met.',
+    )
     blobs.onDamage = hash => { void this.#blobDamaged(hash) }
     this.#scrubber = new Scrubber({
       clock: runtime.clock, log: runtime.log, options: { ...defaultScrubOptions, ...scrub },
@@ -104,7 +116,9 @@ export class ShardHost {
       onDamage: (shard, error) => this.#recordDamaged(shard, error), readBlobs: rest => blobs.scrub(rest),
       checkFiles: (contents, rest) => this.#checkFiles(contents, rest),
     })
-    const bytes = runtime.metrics.gauge('sectional_shard_storage_bytes', 'Approximate bytes of the document store on disk.')
+    const bytes = runtime.metrics.gauge(
+      'sectional_shard_storage_bytes', 'Approximate bytes of the document store on disk.',
+    )
     runtime.metrics.onCollect(async () => {
       if (this.#closing === undefined) bytes.set(await store.approximateSize(ShardKeys.shards(1, prefixMax)))
     })
@@ -115,13 +129,18 @@ export class ShardHost {
    * @throws StorageError, BlobError
    */
   static async open(runtime: ShardRuntime, options: HostOptions = {}): Promise<ShardHost> {
-    const store = await runtime.storage.open(documentStoreName, { ...defaultOptions, ...options.store, onDamage: 'report' })
+    const store = await runtime.storage.open(documentStoreName, {
+      ...defaultOptions, ...options.store, onDamage: 'report',
+    })
     const { damage } = store
     let directory
     let blobs
     try {
       const opened = directory = await ShardDirectory.open(store, runtime.random)
-      blobs = new NodeBlobs({ ...runtime, blobs: await runtime.blobs.open(blobStoreName), store, complete: () => opened.suspects().length === 0 })
+      blobs = new NodeBlobs({
+        ...runtime, blobs: await runtime.blobs.open(blobStoreName), store,
+        complete: () => opened.suspects().length === 0,
+      })
     } catch (error) {
       await store.close()
       throw error
@@ -144,7 +163,9 @@ export class ShardHost {
   replica(shard: ShardId): ShardEngine | undefined {
     const name = this.#nameOf(shard)
     const engine = this.#engines.get(name)
-    if (engine !== undefined || this.#closing !== undefined || this.#dropping.has(name) || this.#rebuilding.has(name)) return engine
+    if (engine !== undefined || this.#closing !== undefined || this.#dropping.has(name) || this.#rebuilding.has(name)) {
+      return engine
+    }
     const entry = this.#directory.get(name)
     if (entry === undefined) return undefined
     const created = this.#engine(entry, (committed, documents) => this.#committed(committed, documents))
@@ -154,8 +175,10 @@ export class ShardHost {
 
   #engine(entry: DirectoryEntry, onCommit: (shard: ShardId, documents: boolean) => void): ShardEngine {
     return new ShardEngine({
-      store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, turns: this.#turns, metrics: this.#metrics, compactor: this.#compactor,
-      filterBudget: this.#filterBudget, keptBudget: this.#keptBudget, onCommit, onDamage: (shard, error) => this.#recordDamaged(shard, error),
+      store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, turns: this.#turns, metrics: this.#metrics,
+      compactor: this.#compactor,
+      filterBudget: this.#filterBudget, keptBudget: this.#keptBudget, onCommit,
+      onDamage: (shard, error) => this.#recordDamaged(shard, error),
       onMissed: shard => { for (const listener of this.#missedListeners) listener(shard) },
     }, entry)
   }
@@ -167,7 +190,10 @@ export class ShardHost {
     return name
   }
 
-  /** Calls back after each durable change of a shard's documents (`documents`) or only local documents. Returns an unsubscribe function. */
+  /**
+   * Calls back after each durable change of a shard's documents (`documents`) or only local documents. Returns an
+   * unsubscribe function.
+   */
   onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void {
     this.#commitListeners.add(listener)
     return () => { this.#commitListeners.delete(listener) }
@@ -182,8 +208,8 @@ export class ShardHost {
   }
 
   /**
-   * Whether entries of this node's shards may be missing on its disk. A replica that is created meanwhile is taken for damaged:
-   * acknowledged documents may have been in the one whose entry is gone.
+   * Whether entries of this node's shards may be missing on its disk. A replica that is created meanwhile is taken for
+   * damaged: acknowledged documents may have been in the one whose entry is gone.
    */
   get incomplete(): boolean {
     return this.#directory.incomplete
@@ -210,12 +236,18 @@ export class ShardHost {
     for (const range of await this.#store.checkFiles(contents, rest)) {
       const shards = this.#directory.shardsIn(range)
       this.#damaged.add(Math.max(1, shards.length))
-      this.#runtime.log.error({ shards: shards.map(describe) }, 'a table of the document store is damaged; the replicas in it are rebuilt where there are others')
+      this.#runtime.log.error(
+        { shards: shards.map(describe) },
+        'a table of the document store is damaged; the replicas in it are rebuilt where there are others',
+      )
       for (const shard of shards) for (const listener of this.#damageListeners) listener.damagedReplica(shard)
     }
   }
 
-  /** Calls back when something on the disk is not what was written, and for what was found so before. Returns an unsubscribe function. */
+  /**
+   * Calls back when something on the disk is not what was written, and for what was found so before. Returns an
+   * unsubscribe function.
+   */
   onDamage(listener: DamageListener): () => void {
     this.#damageListeners.add(listener)
     for (const shard of this.#directory.suspects()) listener.damagedReplica(shard)
@@ -232,7 +264,10 @@ export class ShardHost {
     this.#directory.compared(this.#nameOf(shard))
   }
 
-  /** Calls back when a replica failed to store revisions or purges, or was told that it did. Returns an unsubscribe function. */
+  /**
+   * Calls back when a replica failed to store revisions or purges, or was told that it did. Returns an unsubscribe
+   * function.
+   */
   onMissed(listener: (shard: ShardId) => void): () => void {
     this.#missedListeners.add(listener)
     return () => { this.#missedListeners.delete(listener) }
@@ -240,14 +275,18 @@ export class ShardHost {
 
   #recordDamaged(shard: ShardId, error: DamagedRecordError): void {
     this.#damaged.add()
-    this.#runtime.log.error({ shard: describe(shard), error: error.message }, 'a record on this disk is damaged; the replica is rebuilt where there are others')
+    this.#runtime.log.error(
+      { shard: describe(shard), error: error.message },
+      'a record on this disk is damaged; the replica is rebuilt where there are others',
+    )
     for (const listener of this.#damageListeners) listener.damagedReplica(shard)
   }
 
   async #blobDamaged(hash: string): Promise<void> {
     try {
       const prefixes = new Set((await this.blobs.references(hash)).map(({ prefix }) => prefix))
-      const shards = [...this.#directory.entries()].filter(({ prefix }) => prefixes.has(prefix)).map(({ shard }) => shard)
+      const shards = [...this.#directory.entries()].filter(({ prefix }) => prefixes.has(prefix))
+        .map(({ shard }) => shard)
       for (const listener of this.#damageListeners) listener.damagedBlob(hash, shards)
     } catch (error) {
       this.#runtime.log.warn({ blob: hash, error: String(error) }, 'damaged attachment content could not be looked up')
@@ -326,14 +365,17 @@ export class ShardHost {
   }
 
   /**
-   * Begins another life of a replica, under another history, with everything of the present one whose checksums hold: the way out when
-   * something in it is damaged. Its calls wait meanwhile. What it lacks then is to be fetched from other replicas.
+   * Begins another life of a replica, under another history, with everything of the present one whose checksums hold:
+   * the way out when something in it is damaged. Its calls wait meanwhile. What it lacks then is to be fetched from
+   * other replicas.
    * @throws ReplicaError `closed`, `not_hosted`, `storage`: it goes on as it was
    */
   async rebuild(shard: ShardId): Promise<SalvageReport> {
     const name = shardName(shard)
     if (this.#closing !== undefined) throw closed()
-    if (this.#directory.get(name) === undefined || this.#dropping.has(name) || this.#rebuilding.has(name)) throw new ReplicaError('not_hosted', `this node holds no replica of ${describe(shard)}`)
+    if (this.#directory.get(name) === undefined || this.#dropping.has(name) || this.#rebuilding.has(name)) {
+      throw new ReplicaError('not_hosted', `this node holds no replica of ${describe(shard)}`)
+    }
     const work = this.#rebuild(name)
     this.#rebuilding.set(name, work.then(() => {}, () => {}))
     let report
@@ -344,7 +386,9 @@ export class ShardHost {
     } finally {
       this.#rebuilding.delete(name)
     }
-    this.#runtime.log.warn({ shard: describe(shard), ...report }, 'a damaged replica was rebuilt from what is sound in it')
+    this.#runtime.log.warn(
+      { shard: describe(shard), ...report }, 'a damaged replica was rebuilt from what is sound in it',
+    )
     this.#committed(shard, true)
     return report
   }
@@ -409,7 +453,11 @@ function describe(shard: ShardId): string {
 function writeMetrics(metrics: Metrics): WriteMetrics {
   return {
     commits: metrics.counter('sectional_shard_commits_total', 'Calls that wrote to a shard and became durable.'),
-    documents: metrics.counter('sectional_shard_documents_written_total', 'Documents written, counted once for each replica and call.'),
-    commitDocuments: metrics.histogram('sectional_shard_commit_documents', 'Documents in one durable call.', [], commitDocumentsBuckets),
+    documents: metrics.counter(
+      'sectional_shard_documents_written_total', 'Documents written, counted once for each replica and call.',
+    ),
+    commitDocuments: metrics.histogram(
+      'sectional_shard_commit_documents', 'Documents in one durable call.', [], commitDocumentsBuckets,
+    ),
   }
 }

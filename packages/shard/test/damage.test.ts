@@ -20,8 +20,13 @@ class DamageWorld {
   replica!: ShardEngine
 
   async open(): Promise<this> {
-    this.host = await ShardHost.open(shardRuntime(this.storage, this.clock, 1, this.blobs), { scrub: { pauseMs: scrubPauseMs } })
-    this.host.onDamage({ damagedReplica: shard => { this.damaged.push(shard) }, damagedBlob: (hash, shards) => { this.damagedBlobs.push({ hash, shards }) } })
+    this.host = await ShardHost.open(shardRuntime(this.storage, this.clock, 1, this.blobs), {
+      scrub: { pauseMs: scrubPauseMs },
+    })
+    this.host.onDamage({
+      damagedReplica: shard => { this.damaged.push(shard) },
+      damagedBlob: (hash, shards) => { this.damagedBlobs.push({ hash, shards }) },
+    })
     this.replica = await this.host.create(shardA)
     return this
   }
@@ -32,7 +37,8 @@ class DamageWorld {
 
   /** Flips a bit in each record of a kind. */
   async damage(kind: KeyKind, only: (key: string) => boolean = () => true): Promise<number> {
-    const entries: StoreEntry[] = (await this.store.iterate(this.replica.records.keys.kind(kind)).next(1000)).filter(([key]) => only(key))
+    const entries: StoreEntry[] = (await this.store.iterate(this.replica.records.keys.kind(kind))
+      .next(1000)).filter(([key]) => only(key))
     await this.store.write(batch => {
       for (const [key, value] of entries) {
         const damaged = Uint8Array.from(value)
@@ -45,7 +51,8 @@ class DamageWorld {
 
   /** Takes the first record of a kind away; of bodies the newest, since older ones belong to replaced revisions. */
   async lose(kind: KeyKind): Promise<void> {
-    const keys = (await this.store.iterate(this.replica.records.keys.kind(kind), { values: false }).next(1000)).map(([key]) => key)
+    const keys = (await this.store.iterate(this.replica.records.keys.kind(kind), { values: false })
+      .next(1000)).map(([key]) => key)
     await this.store.write(batch => batch.delete(kind === 'b' ? keys.at(-1)! : keys[0]!))
   }
 
@@ -57,11 +64,24 @@ class DamageWorld {
   }
 
   async fill(): Promise<void> {
-    await this.replica.updateDocuments({ edits: [edit('a', null, { v: 1 }), edit('b', null, { v: 2 }), edit('c', null, { v: 3 })], revsLimit: 100 }, context)
-    await this.replica.updateDocuments({ edits: [edit('a', await this.revision('a'), { v: 4 })], revsLimit: 100 }, context)
+    await this.replica.updateDocuments(
+      { edits: [edit('a', null, { v: 1 }), edit('b', null, { v: 2 }), edit('c', null, { v: 3 })], revsLimit: 100 },
+      context,
+    )
+    await this.replica.updateDocuments(
+      { edits: [edit('a', await this.revision('a'), { v: 4 })], revsLimit: 100 }, context,
+    )
     await this.replica.updateLocalDocument({ id: 'l', revision: 1, body: json({ v: 5 }), mustExist: false }, context)
-    await this.replica.purgeDocuments({ purges: [{ uuid: 'u', id: 'gone', paths: [{ start: 1, ids: ['x'] }] }], checkpoint: { history: 'other', sequence: 3 } }, context)
-    await this.replica.storeRevisions({ revisions: [], revsLimit: 100, checkpoint: { history: 'other', sequence: 7 } }, context)
+    await this.replica.purgeDocuments(
+      {
+        purges: [{ uuid: 'u', id: 'gone', paths: [{ start: 1, ids: ['x'] }] }],
+        checkpoint: { history: 'other', sequence: 3 },
+      },
+      context,
+    )
+    await this.replica.storeRevisions(
+      { revisions: [], revsLimit: 100, checkpoint: { history: 'other', sequence: 7 } }, context,
+    )
   }
 
   async purge(id: string): Promise<void> {
@@ -80,13 +100,17 @@ class DamageWorld {
     expect((await verifyShard(replica.records)).problems).to.deep.equal([])
     const rows = await collect(replica.scanChanges({ since: 0, descending: false, body: true, locals: false }, context))
     const locals = await replica.openLocalDocuments(['l'], context)
-    return { ...Object.fromEntries(rows.map(({ id, body }) => [id, String(Buffer.from(body!))])), ...(locals[0] && { l: String(Buffer.from(locals[0].body!)) }) }
+    return {
+      ...Object.fromEntries(rows.map(({ id, body }) => [id, String(Buffer.from(body!))])),
+      ...(locals[0] && { l: String(Buffer.from(locals[0].body!)) }),
+    }
   }
 
   async attach(id: string, content: string): Promise<DocumentEdit> {
     const written = await this.replica.writeBlob((async function* () { yield Buffer.from(content) })(), context)
     const record: AttachmentRecord = {
-      name: 'n', contentType: 'text/plain', revpos: 1, digest: createHash('md5').update(content).digest('base64'), blob: written.hash,
+      name: 'n', contentType: 'text/plain', revpos: 1, digest: createHash('md5').update(content).digest('base64'),
+      blob: written.hash,
       length: content.length, encoding: 'identity', storedLength: content.length,
     }
     return { ...edit(id, null, {}), attachments: [record] }
@@ -111,7 +135,8 @@ describe('damage on the disk of a shard', () => {
 
   it('is told of when a call meets it, and answered as a failure of the disk', async () => {
     await world.damage('i', key => ShardKeys.text(key) === 'b')
-    expect(await world.replica.openDocument({ id: 'b', body: true, tree: false }, context).catch((error: unknown) => error)).to.include({ name: 'ReplicaError', code: 'storage' })
+    expect(await world.replica.openDocument({ id: 'b', body: true, tree: false }, context)
+      .catch((error: unknown) => error)).to.include({ name: 'ReplicaError', code: 'storage' })
     expect(await world.revision('a')).to.match(/^2-/)
     expect(world.damaged).to.deep.equal([shardA])
   })
@@ -126,7 +151,9 @@ describe('damage on the disk of a shard', () => {
       const report = await world.host.rebuild(shardA)
       expect(report.damaged > 0).to.equal('ibl'.includes(kind) || kind === 'q')
       const left: Record<string, string> = await world.contents()
-      expect(left).to.deep.equal(kind === 'i' || kind === 'b' ? { l: whole.l } : kind === 'l' ? { a: whole.a, b: whole.b, c: whole.c } : whole)
+      expect(left).to.deep.equal(
+        kind === 'i' || kind === 'b' ? { l: whole.l } : kind === 'l' ? { a: whole.a, b: whole.b, c: whole.c } : whole,
+      )
       expect(world.host.list().length).to.equal(before)
     })
   }
@@ -174,7 +201,8 @@ describe('damage on the disk of a shard', () => {
     const after = await world.host.replica(shardA)!.replicaInfo(context)
     expect(after.history).not.to.equal(before.history)
     expect([after.seen, after.purgesSeen, after.purgeSequence]).to.deep.equal([{}, {}, 1])
-    expect((await collect(world.host.replica(shardA)!.scanPurges(0, context))).map(({ uuid }) => uuid)).to.deep.equal(['u'])
+    expect((await collect(world.host.replica(shardA)!.scanPurges(0, context))).map(({ uuid }) =>
+      uuid)).to.deep.equal(['u'])
   })
 
   it('ends the place of a reader of changes and purges, who begins anew without what was purged', async () => {
@@ -214,7 +242,11 @@ describe('damage on the disk of a shard', () => {
     const again = await ShardHost.open(shardRuntime(storage, world.clock, 2, world.blobs))
     await again.reclaimed()
     const prefixes = new Set<number>()
-    for (let prefix = 1; prefix < 10; prefix++) if ((await again.replica(shardA)!.records.store.iterate(new ShardKeys(prefix).all()).next(1)).length > 0) prefixes.add(prefix)
+    for (let prefix = 1; prefix < 10; prefix++) {
+      if ((await again.replica(shardA)!.records.store.iterate(new ShardKeys(prefix).all()).next(1)).length > 0) {
+        prefixes.add(prefix)
+      }
+    }
     expect([...prefixes]).to.deep.equal([again.replica(shardA)!.records.keys.prefix])
     expect((await verifyShard(again.replica(shardA)!.records)).problems).to.deep.equal([])
     await again.close()
@@ -223,7 +255,8 @@ describe('damage on the disk of a shard', () => {
   it('lets calls wait for a rebuild, and writes that were accepted before it stay', async () => {
     const writing = world.replica.updateDocuments({ edits: [edit('d', null, { v: 6 })], revsLimit: 100 }, context)
     const rebuilding = world.host.rebuild(shardA)
-    const reading = world.host.create(shardA).then(replica => replica.openDocument({ id: 'd', body: true, tree: false }, context))
+    const reading = world.host.create(shardA)
+      .then(replica => replica.openDocument({ id: 'd', body: true, tree: false }, context))
     await Promise.allSettled([writing])
     await rebuilding
     expect(String(Buffer.from((await reading)!.body!))).to.equal('{"v":6}')
@@ -235,7 +268,9 @@ describe('damage on the disk of a shard', () => {
     await world.replica.updateDocuments({ edits: [attached], revsLimit: 100 }, context)
     const hash = attached.attachments![0]!.blob
     world.blobs.disk.damage('attachments', hash)
-    for (let turns = 0; world.damagedBlobs.length === 0 && turns < 100; turns++) await world.clock.advance(scrubPauseMs / 10)
+    for (let turns = 0; world.damagedBlobs.length === 0 && turns < 100; turns++) {
+      await world.clock.advance(scrubPauseMs / 10)
+    }
     expect(world.damagedBlobs[0]).to.deep.equal({ hash, shards: [shardA] })
     expect(world.damaged).to.deep.equal([])
   })
@@ -249,7 +284,9 @@ describe('damage on the disk of a shard', () => {
     await world.host.close()
     const store = await world.storage.open('documents')
     const entries = (await store.iterate(directoryKeys.shards()).next(9))
-    await store.write(batch => { for (const [key, value] of entries) batch.put(key, Buffer.concat([value.subarray(0, -1), Buffer.from('x')])) })
+    await store.write(batch => {
+      for (const [key, value] of entries) batch.put(key, Buffer.concat([value.subarray(0, -1), Buffer.from('x')]))
+    })
     await store.close()
     const error = await ShardHost.open(shardRuntime(world.storage, world.clock)).catch((failure: unknown) => failure)
     expect(String(error)).to.match(/damaged.*empty this node's data directory/)

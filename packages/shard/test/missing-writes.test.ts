@@ -42,7 +42,8 @@ async function write(replica: ShardEngine, id: string): Promise<void> {
 }
 
 async function ids(replica: ShardEngine): Promise<string[]> {
-  return (await collect(replica.scanDocuments({ descending: false, body: false, leaves: false }, context))).map(({ id }) => id)
+  return (await collect(replica.scanDocuments({ descending: false, body: false, leaves: false }, context))).map(({ id }) =>
+    id)
 }
 
 describe('a shard host whose disk lacks acknowledged writes', () => {
@@ -107,7 +108,8 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
     expect(again.records.keys.prefix).to.be.greaterThan(prefix)
     await world.host.reclaimed()
     expect(await ids(again)).to.deep.equal([])
-    expect(world.disk.entries(documentStoreName).filter(([key]) => key.startsWith('\0\0\0' + String.fromCharCode(prefix)))).to.deep.equal([])
+    expect(world.disk.entries(documentStoreName)
+      .filter(([key]) => key.startsWith('\0\0\0' + String.fromCharCode(prefix)))).to.deep.equal([])
   })
 
   it('takes a replica for damaged that it makes anew, since its entry may be among the missing writes', async () => {

@@ -54,11 +54,13 @@ describe('a shard host', () => {
     const first = await ShardHost.open(shardRuntime(storage))
     const learning = await first.create(shardA)
     const learn = (from: number, to: number): Promise<unknown> => learning.storeRevisions({
-      revisions: [], revsLimit: 10, trail: { history: 'north', base: { theirs: from, own: from }, points: [{ theirs: to, own: to }] },
+      revisions: [], revsLimit: 10,
+      trail: { history: 'north', base: { theirs: from, own: from }, points: [{ theirs: to, own: to }] },
     }, context)
     await learn(0, 5000)
     for (let at = 5000; at < 5100; at++) await learn(at, at + 1)
-    const follow = (engine: ShardReplica): Promise<number> => engine.translateCheckpoints([{ history: 'north', sequence: 10_000 }], context)
+    const follow = (engine: ShardReplica): Promise<number> =>
+      engine.translateCheckpoints([{ history: 'north', sequence: 10_000 }], context)
     expect(await follow(learning)).to.equal(5100)
     await first.close()
 

@@ -10,7 +10,9 @@ export const wholeRange = { begin: 0, end: 0xffffffff }
 export const shardA: ShardId = { incarnation: 'aaaa', range: wholeRange }
 export const shardB: ShardId = { incarnation: 'aaaa', range: { begin: 0, end: 0x7fffffff } }
 
-export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => silentLog }
+export const silentLog: Log = {
+  debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => silentLog,
+}
 
 export const noMetrics: Metrics = {
   counter: () => ({ add: () => {} }),
@@ -22,7 +24,10 @@ export const noMetrics: Metrics = {
 }
 
 /** A runtime of which the shards use everything that counts; seeded. */
-export function shardRuntime(storage: Storage = new MemoryStorage(), clock: Clock = new ManualClock(), seed = 1, blobs: BlobStorage = new MemoryBlobStorage()): ShardRuntime {
+export function shardRuntime(
+  storage: Storage = new MemoryStorage(), clock: Clock = new ManualClock(), seed = 1,
+  blobs: BlobStorage = new MemoryBlobStorage(),
+): ShardRuntime {
   return { storage, blobs, clock, random: new SeededRandom(seed), metrics: noMetrics, log: silentLog }
 }
 

@@ -26,7 +26,10 @@ class Running {
   }
 
   async storeOn(node: string, id: string, ids: readonly string[] = ['r']): Promise<void> {
-    await this.world.store(node).storeRevisions({ revisions: [{ id, path: { start: ids.length, ids }, deleted: false, body: bytes({ id }) }], revsLimit: 1000 }, plainCall)
+    await this.world.store(node).storeRevisions(
+      { revisions: [{ id, path: { start: ids.length, ids }, deleted: false, body: bytes({ id }) }], revsLimit: 1000 },
+      plainCall,
+    )
   }
 
   async holders(id: string): Promise<string[]> {
@@ -88,7 +91,8 @@ describe('anti-entropy', () => {
     running.world.faults.set('c', { kind: 'fail', code: 'overloaded' })
     await running.storeOn('b', 'x')
     await running.world.clock.advance(600_000)
-    const asked = running.world.calls.filter(call => call.from === 'b' && call.node === 'c' && call.verb === 'replicaInfo').length
+    const asked = running.world.calls.filter(call =>
+      call.from === 'b' && call.node === 'c' && call.verb === 'replicaInfo').length
     expect(asked).to.be.within(8, 40)
   })
 
@@ -108,7 +112,9 @@ describe('anti-entropy', () => {
     expect(running.world.calls.filter(call => call.verb === 'storeRevisions')).to.have.length(6)
     running.world.calls.length = 0
     await running.world.clock.advance(80_000)
-    expect(running.world.calls.map(({ verb }) => verb), 'each pair is checked once').to.deep.equal(['replicaInfo', 'replicaInfo', 'replicaInfo'])
+    expect(running.world.calls.map(({ verb }) => verb), 'each pair is checked once').to.deep.equal([
+      'replicaInfo', 'replicaInfo', 'replicaInfo',
+    ])
     running.world.calls.length = 0
     await running.world.clock.advance(200_000)
     expect(running.world.calls).to.deep.equal([])
@@ -119,8 +125,12 @@ describe('anti-entropy', () => {
     running.start('a', 'b', 'c')
     await running.world.clock.advance(5_000)
     running.world.isolate('c')
-    for (let i = 0; i < 20; i++) await running.world.coordinator('a').updateDocuments(running.world.db, [edit(`x${i}`, null, { i })], {}, request())
-    await running.world.coordinator('c').updateDocuments(running.world.db, [edit('x0', null, { other: true })], {}, request())
+    for (let i = 0; i < 20; i++) {
+      await running.world.coordinator('a')
+        .updateDocuments(running.world.db, [edit(`x${i}`, null, { i })], {}, request())
+    }
+    await running.world.coordinator('c')
+      .updateDocuments(running.world.db, [edit('x0', null, { other: true })], {}, request())
     await running.world.clock.advance(60_000)
     running.world.heal()
     await running.world.clock.advance(10_000)
@@ -163,13 +173,25 @@ describe('anti-entropy', () => {
 
   it('fills a replica whose disk was lost', async () => {
     running = new Running({ q: 2 })
-    for (const shard of [0, 1]) for (let i = 0; i < 30; i++) await running.world.store('a', shard).storeRevisions({ revisions: [{ id: `d${i}`, path: { start: 1, ids: ['r'] }, deleted: false, body: bytes({}) }], revsLimit: 1000 }, plainCall)
+    for (const shard of [0, 1]) {
+      for (let i = 0; i < 30; i++) {
+        await running.world.store('a', shard).storeRevisions(
+          {
+            revisions: [{ id: `d${i}`, path: { start: 1, ids: ['r'] }, deleted: false, body: bytes({}) }],
+            revsLimit: 1000,
+          },
+          plainCall,
+        )
+      }
+    }
     running.start('a', 'b')
     await running.world.clock.advance(5_000)
     running.world.wipe('c')
     running.start('c')
     await running.world.clock.advance(5_000)
-    for (const shard of [0, 1]) expect((await running.world.store('c', shard).replicaInfo(plainCall)).documentCount).to.equal(30)
+    for (const shard of [0, 1]) {
+      expect((await running.world.store('c', shard).replicaInfo(plainCall)).documentCount).to.equal(30)
+    }
   })
 
   it('synchronizes a database on demand', async () => {
@@ -189,7 +211,10 @@ describe('anti-entropy', () => {
     const { world } = running
     world.setDatabase({ ...world.db, revsLimit: 2 })
     const store = (node: string, start: number, ids: readonly string[]): Promise<unknown> =>
-      world.store(node).storeRevisions({ revisions: [{ id: 'x', path: { start, ids }, deleted: false, body: bytes({ start }) }], revsLimit: 2 }, plainCall)
+      world.store(node).storeRevisions(
+        { revisions: [{ id: 'x', path: { start, ids }, deleted: false, body: bytes({ start }) }], revsLimit: 2 },
+        plainCall,
+      )
     running.start('a', 'b')
     for (const node of ['a', 'b']) await store(node, 2, ['second', 'first'])
     await world.clock.advance(10_000)
@@ -230,14 +255,17 @@ describe('anti-entropy', () => {
     running = new Running({ antiEntropy: { digestIntervalMs: 60_000, digestBuckets: 16 } })
     await running.storeOn('b', 'x')
     for (const [node, history] of [['a', 'b-2'], ['c', 'b-2']] as const) {
-      await running.world.store(node).storeRevisions({ revisions: [], revsLimit: 1000, checkpoint: { history, sequence: 99 } }, plainCall)
+      await running.world.store(node)
+        .storeRevisions({ revisions: [], revsLimit: 1000, checkpoint: { history, sequence: 99 } }, plainCall)
     }
     running.start('a', 'b', 'c')
     await running.world.clock.advance(20_000)
     expect(await running.holders('x')).to.deep.equal(['b'])
     await running.world.clock.advance(300_000)
     expect(await running.holders('x')).to.deep.equal(['a', 'b', 'c'])
-    const found = await Promise.all(['a', 'b', 'c'].map(node => running.metric(node, 'sectional_digest_documents_found_total')))
+    const found = await Promise.all(
+      ['a', 'b', 'c'].map(node => running.metric(node, 'sectional_digest_documents_found_total')),
+    )
     expect(found.reduce((sum, each) => sum + each)).to.be.within(1, 2)
   })
 
@@ -341,11 +369,14 @@ describe('catching up', () => {
   it('compares digests before it decides again when its process did not end in order, and once', async () => {
     running = new Running()
     const lost = { id: 'lost', path: { start: 1, ids: ['r'] }, deleted: false, body: bytes({}) }
-    for (const node of ['a', 'b']) await running.world.store(node).storeRevisions({ revisions: [lost], revsLimit: 1000 }, plainCall)
+    for (const node of ['a', 'b']) {
+      await running.world.store(node).storeRevisions({ revisions: [lost], revsLimit: 1000 }, plainCall)
+    }
     // The checkpoints of c cover what its disk has lost.
     for (const node of ['a', 'b']) {
       const { history, sequence } = await running.world.store(node).replicaInfo(plainCall)
-      await running.world.store('c').storeRevisions({ revisions: [], revsLimit: 1000, checkpoint: { history, sequence } }, plainCall)
+      await running.world.store('c')
+        .storeRevisions({ revisions: [], revsLimit: 1000, checkpoint: { history, sequence } }, plainCall)
     }
     const { begin, end } = running.world.db.shards[0]!.range
     running.world.uncompared.add(`c one/${begin}-${end}`)
@@ -375,11 +406,17 @@ describe('catching up', () => {
     const seen: { readonly task: readonly RefillTask[]; readonly filling: number; readonly left: number }[] = []
     const original = running.world.store('a').openRevisions.bind(running.world.store('a'))
     running.world.store('a').openRevisions = async (requests, call) => {
-      const [filling, left] = [await running.metric('c', 'sectional_replicas_filling'), await running.metric('c', 'sectional_refill_changes_left')]
+      const [filling, left] = [
+        await running.metric('c', 'sectional_replicas_filling'),
+        await running.metric('c', 'sectional_refill_changes_left'),
+      ]
       seen.push({ task: running.drivers.get('c')!.refills(), filling, left })
       return await original(requests, call)
     }
-    running.world.setDatabase({ ...db, shards: db.shards.map(shard => ({ ...shard, replicas: [...shard.replicas, { node: 'c', filling: true }] })) })
+    running.world.setDatabase({
+      ...db,
+      shards: db.shards.map(shard => ({ ...shard, replicas: [...shard.replicas, { node: 'c', filling: true }] })),
+    })
     await running.world.clock.advance(5_000)
     const first = seen.find(({ task }) => task.length > 0)!
     expect(first).to.deep.include({ filling: 1, left: 300 })
@@ -400,7 +437,10 @@ describe('catching up', () => {
     await running.world.clock.advance(1_000)
     const { db } = running.world
     running.world.faults.set('a', { kind: 'hang' })
-    running.world.setDatabase({ ...db, shards: db.shards.map(shard => ({ ...shard, replicas: [...shard.replicas, { node: 'c', filling: true }] })) })
+    running.world.setDatabase({
+      ...db,
+      shards: db.shards.map(shard => ({ ...shard, replicas: [...shard.replicas, { node: 'c', filling: true }] })),
+    })
     await running.world.clock.advance(10_000)
     expect(running.world.filledReports).to.deep.equal([])
     running.world.faults.clear()

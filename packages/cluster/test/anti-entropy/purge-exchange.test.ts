@@ -14,11 +14,14 @@ function pass(source: ShardReplica, target: ShardReplica): Promise<unknown> {
 }
 
 async function store(replica: ShardReplica, id: string, ids: readonly string[]): Promise<void> {
-  await replica.storeRevisions({ revisions: [{ id, path: { start: ids.length, ids }, deleted: false, body: bytes({}) }], revsLimit }, plainCall)
+  await replica.storeRevisions(
+    { revisions: [{ id, path: { start: ids.length, ids }, deleted: false, body: bytes({}) }], revsLimit }, plainCall,
+  )
 }
 
 async function leavesOf(replica: ShardReplica, id: string): Promise<string[]> {
-  return (await replica.openDocument({ id, body: false, tree: false }, plainCall))?.leaves.map(leaf => leaf.revision) ?? []
+  return (await replica.openDocument({ id, body: false, tree: false }, plainCall))?.leaves.map(leaf =>
+    leaf.revision) ?? []
 }
 
 function replicas(count: number): MemoryShardReplica[] {
@@ -117,20 +120,27 @@ class PurgeWorld {
     const outcome = reply.kind === 'decided' ? reply.outcomes[0]! : undefined
     if (outcome?.kind !== 'updated') return
     const name = `${outcome.path.start}-${outcome.path.ids[0]}`
-    this.#rewritten.set(`${id} ${name}`, new Set([...this.#rewritten.get(`${id} ${name}`) ?? [], ...outcome.purges ?? []]))
-    const revision = { id, path: outcome.path, deleted: false, body: made.body, ...(outcome.purges && { purges: outcome.purges }) }
+    this.#rewritten.set(
+      `${id} ${name}`, new Set([...this.#rewritten.get(`${id} ${name}`) ?? [], ...outcome.purges ?? []]),
+    )
+    const revision = {
+      id, path: outcome.path, deleted: false, body: made.body, ...(outcome.purges && { purges: outcome.purges }),
+    }
     for (const target of [0, 1, 2]) {
       if (target === at) continue
-      if (reached.includes(target)) await this.replicas[target]!.storeRevisions({ revisions: [revision], revsLimit }, plainCall)
-      else this.#late.push({ target, revision })
+      if (reached.includes(target)) {
+        await this.replicas[target]!.storeRevisions({ revisions: [revision], revsLimit }, plainCall)
+      } else this.#late.push({ target, revision })
     }
   }
 
   /** As the coordinator does it: what a majority knows of the winner, applied where it gets to. */
   async purge(id: string, reached: readonly number[]): Promise<void> {
-    const trees = await Promise.all(this.replicas.slice(0, 2).map(async replica => (await replica.openDocument({ id, body: false, tree: true }, plainCall))?.tree ?? []))
+    const trees = await Promise.all(this.replicas.slice(0, 2)
+      .map(async replica => (await replica.openDocument({ id, body: false, tree: true }, plainCall))?.tree ?? []))
     const inner = new Set(trees.flat().flatMap(({ path }) => path.ids.slice(1)))
-    const paths: RevisionPath[] = trees.flat().map(({ path }) => path).filter(path => !inner.has(path.ids[0]!)).slice(0, 1)
+    const paths: RevisionPath[] = trees.flat().map(({ path }) => path).filter(path => !inner.has(path.ids[0]!))
+      .slice(0, 1)
     if (paths.length === 0) return
     const purge: Purge = { uuid: `u${this.#purges.length}`, id, paths }
     this.#purges.push(purge)
@@ -143,7 +153,9 @@ class PurgeWorld {
 
   async deliver(index: number): Promise<void> {
     const [message] = this.#late.splice(index % Math.max(1, this.#late.length), 1)
-    if (message !== undefined) await this.replicas[message.target]!.storeRevisions({ revisions: [message.revision], revsLimit }, plainCall)
+    if (message !== undefined) {
+      await this.replicas[message.target]!.storeRevisions({ revisions: [message.revision], revsLimit }, plainCall)
+    }
   }
 
   async settle(): Promise<void> {
@@ -152,13 +164,16 @@ class PurgeWorld {
       for (let count = this.#late.length; count > 0; count--) await this.deliver(0)
     }
     for (const [first, second] of [[0, 1], [1, 2], [0, 2]] as const) {
-      await compareDigests({ first: this.replicas[first]!, second: this.replicas[second]!, revsLimit, buckets: 1, call: plainCall })
+      await compareDigests({
+        first: this.replicas[first]!, second: this.replicas[second]!, revsLimit, buckets: 1, call: plainCall,
+      })
     }
   }
 
   /** Named by a purge that somebody applied, and never made again by somebody who had applied it. */
   isPurgedForGood(id: string, revision: string): boolean {
-    const named = this.#purges.filter(purge => purge.id === id && purge.paths.some(({ start, ids }) => `${start}-${ids[0]}` === revision))
+    const named = this.#purges.filter(purge =>
+      purge.id === id && purge.paths.some(({ start, ids }) => `${start}-${ids[0]}` === revision))
     const known = this.#rewritten.get(`${id} ${revision}`)
     return purgesOf(named, revision).some(uuid => !known?.has(uuid))
   }

@@ -34,26 +34,39 @@ class ReplicaOfManyLives {
 
   async* #scan(verb: keyof ShardReplica, args: readonly unknown[]): AsyncGenerator<unknown> {
     await this.#reached()
-    yield* (this.current[verb] as unknown as (...args: unknown[]) => AsyncIterable<unknown>).apply(this.current, [...args])
+    yield* (this.current[verb] as unknown as (...args: unknown[]) => AsyncIterable<unknown>).apply(this.current, [
+      ...args,
+    ])
   }
 }
 
 async function store(replica: ShardReplica, ...ids: readonly string[]): Promise<void> {
-  for (const id of ids) await replica.storeRevisions({ revisions: [{ id, path: { start: 1, ids: ['r'] }, deleted: false, body: bytes({ id }) }], revsLimit }, plainCall)
+  for (const id of ids) {
+    await replica.storeRevisions(
+      { revisions: [{ id, path: { start: 1, ids: ['r'] }, deleted: false, body: bytes({ id }) }], revsLimit },
+      plainCall,
+    )
+  }
 }
 
-/** Another life with everything of the present one but what is damaged: the document `b`, and the record of its purge. */
+/**
+ * Another life with everything of the present one but what is damaged: the document `b`, and the record of its purge.
+ */
 async function rebuild(replica: ReplicaOfManyLives, history: string): Promise<void> {
   const life = new MemoryShardReplica({ history })
   const purges = (await recordedPurges(replica.current)).filter(({ id }) => id !== 'b0')
-  if (purges.length > 0) await life.purgeDocuments({ purges: purges.map(({ uuid, id, paths }) => ({ uuid, id, paths })) }, plainCall)
+  if (purges.length > 0) {
+    await life.purgeDocuments({ purges: purges.map(({ uuid, id, paths }) => ({ uuid, id, paths })) }, plainCall)
+  }
   await store(life, ...(await documentIds(replica.current)).filter(id => id !== 'b'))
   replica.current = life
 }
 
 async function documentIds(replica: ShardReplica): Promise<string[]> {
   const ids: string[] = []
-  for await (const page of replica.scanDocuments({ descending: false, body: false, leaves: false }, plainCall)) ids.push(...page.map(row => row.id))
+  for await (const page of replica.scanDocuments({ descending: false, body: false, leaves: false }, plainCall)) {
+    ids.push(...page.map(row => row.id))
+  }
   return ids
 }
 
@@ -71,7 +84,8 @@ function pass(source: ReplicaOfManyLives, target: ReplicaOfManyLives): Promise<u
 async function twoReplicas(): Promise<{ readonly source: ReplicaOfManyLives; readonly target: ReplicaOfManyLives }> {
   const source = new ReplicaOfManyLives(new MemoryShardReplica({ history: 's1' }))
   const target = new ReplicaOfManyLives(new MemoryShardReplica({ history: 't1' }))
-  const purge = (id: string) => source.current.purgeDocuments({ purges: [{ uuid: id, id, paths: [{ start: 1, ids: ['r'] }] }] }, plainCall)
+  const purge = (id: string) =>
+    source.current.purgeDocuments({ purges: [{ uuid: id, id, paths: [{ start: 1, ids: ['r'] }] }] }, plainCall)
   await store(source.current, 'a', 'b', 'c')
   await purge('b0')
   await pass(source, target)
@@ -94,7 +108,9 @@ describe('a pass during which a replica begins another life', () => {
       target.before = { call, run: () => rebuild(target, 't2') }
       await pass(source, target).catch(() => {})
       await pass(source, target)
-      expect(await documentIds(target.current), `rebuilt before call ${call}`).to.deep.equal(await documentIds(source.current))
+      expect(await documentIds(target.current), `rebuilt before call ${call}`).to.deep.equal(
+        await documentIds(source.current),
+      )
       const purges = (await recordedPurges(target.current)).map(({ id }) => id)
       expect(purges.sort(), `rebuilt before call ${call}`).to.deep.equal(['b0', 'c0'])
     }
@@ -108,8 +124,11 @@ describe('a pass during which a replica begins another life', () => {
         await store(source.current, 'z')
       } }
       const succeeded = await pass(source, target).then(() => true, () => false)
-      if (succeeded) expect(await documentIds(target.current), `rebuilt before call ${call}`).to.include.members(await documentIds(source.current))
-      else expect(await source.current.translateCheckpoints([{ history: 't1', sequence: 1e9 }], plainCall), `trail after a rebuild before call ${call}`).to.equal(0)
+      if (succeeded) {
+        expect(await documentIds(target.current), `rebuilt before call ${call}`).to.include.members(
+          await documentIds(source.current),
+        )
+      } else expect(await source.current.translateCheckpoints([{ history: 't1', sequence: 1e9 }], plainCall), `trail after a rebuild before call ${call}`).to.equal(0)
       await pass(source, target)
       expect(await documentIds(target.current)).to.include.members(await documentIds(source.current))
     }
@@ -119,7 +138,8 @@ describe('a pass during which a replica begins another life', () => {
     const { source, target } = await twoReplicas()
     await pass(source, target)
     target.calls = 0
-    const compare = () => compareDigests({ first: source.shown, second: target.shown, revsLimit, buckets: 4, call: plainCall })
+    const compare = () =>
+      compareDigests({ first: source.shown, second: target.shown, revsLimit, buckets: 4, call: plainCall })
     await compare()
     for (let call = 2, last = target.calls; call <= last; call++) {
       target.calls = 0

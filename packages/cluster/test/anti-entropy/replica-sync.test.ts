@@ -13,8 +13,12 @@ function pass(source: ShardReplica, target: ShardReplica, onBehind?: () => void)
   return syncReplica({ source, target, revsLimit, options, call: plainCall, ...(onBehind && { onBehind }) })
 }
 
-async function store(replica: ShardReplica, id: string, ids: readonly string[], value: unknown = {}, deleted = false): Promise<void> {
-  await replica.storeRevisions({ revisions: [{ id, path: { start: ids.length, ids }, deleted, body: bytes(value) }], revsLimit }, plainCall)
+async function store(
+  replica: ShardReplica, id: string, ids: readonly string[], value: unknown = {}, deleted = false,
+): Promise<void> {
+  await replica.storeRevisions(
+    { revisions: [{ id, path: { start: ids.length, ids }, deleted, body: bytes(value) }], revsLimit }, plainCall,
+  )
 }
 
 /** Everything a replica holds that its peers should hold too. */
@@ -64,7 +68,9 @@ describe('one pass from a replica to another', () => {
   it('sends little at a time, however large documents and local documents are', async () => {
     const [source, target] = [new MemoryShardReplica({ history: 's' }), new MemoryShardReplica({ history: 't' })]
     const large = { text: 'x'.repeat(900_000) }
-    for (let i = 0; i < 4; i++) await source.updateLocalDocument({ id: `l${i}`, revision: 1, body: bytes(large), mustExist: false }, plainCall)
+    for (let i = 0; i < 4; i++) {
+      await source.updateLocalDocument({ id: `l${i}`, revision: 1, body: bytes(large), mustExist: false }, plainCall)
+    }
     for (let i = 0; i < 4; i++) await store(source, 'conflict', [`r${i}`], large)
     const sizes: number[] = []
     const sized = (replica: ShardReplica): ShardReplica => new Proxy(replica, { get: (object, name: keyof ShardReplica) => (...args: never[]) => {
@@ -120,7 +126,8 @@ describe('one pass from a replica to another', () => {
 
   it('makes divergent replicas equal, whatever happened to them', async () => {
     const operation = fc.record({
-      replica: fc.nat(2), id: fc.constantFrom('x', 'y', 'z'), kind: fc.constantFrom('edit', 'edit', 'delete', 'branch', 'local', 'sync'), value: fc.nat(3), other: fc.nat(2),
+      replica: fc.nat(2), id: fc.constantFrom('x', 'y', 'z'),
+      kind: fc.constantFrom('edit', 'edit', 'delete', 'branch', 'local', 'sync'), value: fc.nat(3), other: fc.nat(2),
     })
     await fc.assert(fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async operations => {
       let stamp = 0
@@ -128,15 +135,23 @@ describe('one pass from a replica to another', () => {
       for (const { replica: index, id, kind, value, other } of operations) {
         const replica = replicas[index]!
         if (kind === 'sync') await pass(replica, replicas[other]!)
-        else if (kind === 'local') await replica.updateLocalDocument({ id, revision: value, body: bytes({ value }), mustExist: false }, plainCall)
-        else if (kind === 'branch') await store(replica, id, [`r${value}`, `p${value % 2}`], { value })
+        else if (kind === 'local') {
+          await replica.updateLocalDocument(
+            { id, revision: value, body: bytes({ value }), mustExist: false }, plainCall,
+          )
+        } else if (kind === 'branch') await store(replica, id, [`r${value}`, `p${value % 2}`], { value })
         else {
-          const leaves: readonly Leaf[] = (await replica.openDocument({ id, body: false, tree: false }, plainCall))?.leaves ?? []
+          const leaves: readonly Leaf[] =
+            (await replica.openDocument({ id, body: false, tree: false }, plainCall))?.leaves ?? []
           const parent = leaves[0]?.deleted ? null : leaves[0]?.revision ?? null
-          await replica.updateDocuments({ edits: [edit(id, parent, { value }, kind === 'delete')], revsLimit }, plainCall)
+          await replica.updateDocuments(
+            { edits: [edit(id, parent, { value }, kind === 'delete')], revsLimit }, plainCall,
+          )
         }
       }
-      for (const source of [...replicas, ...replicas]) for (const target of replicas) if (source !== target) await pass(source, target)
+      for (const source of [...replicas, ...replicas]) {
+        for (const target of replicas) if (source !== target) await pass(source, target)
+      }
       const [a, b, c] = await Promise.all(replicas.map(contents))
       expect(b).to.deep.equal(a)
       expect(c).to.deep.equal(a)
@@ -148,7 +163,9 @@ describe('comparison of digests', () => {
   it('finds nothing in equal replicas', async () => {
     const [first, second] = [new MemoryShardReplica({ history: 'a' }), new MemoryShardReplica({ history: 'b' })]
     for (let i = 0; i < 20; i++) for (const replica of [first, second]) await store(replica, `d${i}`, ['r'])
-    expect(await compareDigests({ first, second, revsLimit, buckets: 8, call: plainCall })).to.deep.equal({ buckets: 0, documents: 0 })
+    expect(await compareDigests({ first, second, revsLimit, buckets: 8, call: plainCall })).to.deep.equal({
+      buckets: 0, documents: 0,
+    })
   })
 
   it('reads all documents once where many buckets differ, and copies both ways', async () => {
@@ -168,8 +185,12 @@ describe('comparison of digests', () => {
     const result = await compareDigests({ first: counted, second: other, revsLimit, buckets: 64, call: plainCall })
     expect(result.documents).to.equal(100 + 60 + 43)
     expect(scans).to.equal(1)
-    expect((await contents(one) as { documents: unknown }).documents).to.deep.equal((await contents(other) as { documents: unknown }).documents)
-    expect(await compareDigests({ first: one, second: other, revsLimit, buckets: 64, call: plainCall })).to.deep.equal({ buckets: 0, documents: 0 })
+    expect((await contents(one) as { documents: unknown }).documents).to.deep.equal(
+      (await contents(other) as { documents: unknown }).documents,
+    )
+    expect(await compareDigests({ first: one, second: other, revsLimit, buckets: 64, call: plainCall })).to.deep.equal({
+      buckets: 0, documents: 0,
+    })
   })
 
   it('finds what checkpoints miss, and copies it both ways', async () => {

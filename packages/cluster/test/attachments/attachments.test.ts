@@ -21,7 +21,10 @@ async function* pieces(whole: Uint8Array, size = 50_000): AsyncGenerator<Uint8Ar
 
 function write(id: string, attachments: readonly AttachmentRecord[] = [record]): DocumentWrite {
   const body = bytes({})
-  return { id, parent: null, deleted: false, body, attachments, revisionHash: revisionHash({ deleted: false, parent: null, body, attachments: attachmentDigests(attachments) }) }
+  return {
+    id, parent: null, deleted: false, body, attachments,
+    revisionHash: revisionHash({ deleted: false, parent: null, body, attachments: attachmentDigests(attachments) }),
+  }
 }
 
 function read(world: ReplicaWorld, coordinator: CoordinatorNode, id = 'x', attachment = record): Promise<Buffer> {
@@ -35,7 +38,9 @@ async function all(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 async function holders(world: ReplicaWorld): Promise<string[]> {
-  const found = await Promise.all(world.nodes.map(async node => (await world.store(node).hasBlobs([hash], plainCall))[0] ? [node] : []))
+  const found = await Promise.all(
+    world.nodes.map(async node => (await world.store(node).hasBlobs([hash], plainCall))[0] ? [node] : []),
+  )
   return found.flat()
 }
 
@@ -43,7 +48,9 @@ describe('content of attachments', () => {
   it('goes to every replica at once, and is read back through any node', async () => {
     const world = new ReplicaWorld()
     const coordinator = world.coordinator('a')
-    expect(await coordinator.writeBlob(world.db, 'x', pieces(content), {}, request())).to.deep.equal({ hash, length: content.length })
+    expect(await coordinator.writeBlob(world.db, 'x', pieces(content), {}, request())).to.deep.equal({
+      hash, length: content.length,
+    })
     const [outcome] = await coordinator.updateDocuments(world.db, [write('x')], {}, request())
     expect(outcome).to.include({ kind: 'written', accepted: false })
     await coordinator.stop()
@@ -106,7 +113,8 @@ describe('content of attachments', () => {
   it('fails when no replica can keep it', async () => {
     const world = new ReplicaWorld()
     for (const node of world.nodes) world.faults.set(node, { kind: 'fail', code: 'storage' })
-    const failure = await world.coordinator('a').writeBlob(world.db, 'x', pieces(content), {}, request()).catch((error: unknown) => error)
+    const failure = await world.coordinator('a').writeBlob(world.db, 'x', pieces(content), {}, request())
+      .catch((error: unknown) => error)
     expect(failure).to.be.instanceOf(ApiError)
     expect((failure as ApiError).error).to.equal('insufficient_storage')
   })
@@ -123,7 +131,8 @@ describe('content of attachments', () => {
 
   it('that nobody has makes no document', async () => {
     const world = new ReplicaWorld()
-    const failure = await world.coordinator('a').updateDocuments(world.db, [write('x')], {}, request()).catch((error: unknown) => error)
+    const failure = await world.coordinator('a').updateDocuments(world.db, [write('x')], {}, request())
+      .catch((error: unknown) => error)
     expect((failure as ApiError).reason).to.match(/content of an attachment/)
     expect(await world.coordinator('a').openDocument(world.db, 'x', {}, request())).to.equal(null)
   })
@@ -139,7 +148,8 @@ describe('content of attachments', () => {
       await world.store('c').writeBlob(pieces(content), plainCall)
       fault(world)
       const coordinator = world.coordinator('a')
-      const refused = coordinator.updateDocuments(world.db, [write('x')], {}, request()).catch((error: unknown) => error)
+      const refused = coordinator.updateDocuments(world.db, [write('x')], {}, request())
+        .catch((error: unknown) => error)
       expect(await world.during(refused)).to.include({ error: 'service unavailable' })
       const unread = read(world, coordinator).catch((error: unknown) => error)
       expect(await world.during(unread)).to.include({ error: 'service unavailable' })
@@ -203,21 +213,26 @@ describe('anti-entropy of attachments', () => {
     const replica = new MemoryShardReplica({ history: 's' })
     await replica.writeBlob(pieces(content), plainCall)
     for (const id of ['one', 'two']) await replica.updateDocuments({ edits: [write(id)], revsLimit: 10 }, plainCall)
-    await replica.updateDocuments({ edits: [{ ...write('bare', []), attachments: undefined }], revsLimit: 10 } as never, plainCall)
+    await replica.updateDocuments(
+      { edits: [{ ...write('bare', []), attachments: undefined }], revsLimit: 10 } as never, plainCall,
+    )
     return replica
   }
 
   it('brings the content before the revisions that name it', async () => {
     const [from, to] = [await source(), new MemoryShardReplica({ history: 't' })]
     await syncReplica({ source: from, target: to, revsLimit: 10, options, call: plainCall })
-    expect((await to.openDocument({ id: 'two', body: true, tree: false }, plainCall))?.attachments).to.deep.equal([record])
+    expect((await to.openDocument({ id: 'two', body: true, tree: false }, plainCall))?.attachments).to.deep.equal([
+      record,
+    ])
     expect(await to.hasBlobs([hash], plainCall)).to.deep.equal([true])
   })
 
   it('copies the rest when content is lost at the source, and comes back for it', async () => {
     const [from, to] = [await source(), new MemoryShardReplica({ history: 't' })]
     from.damageBlob(hash, 'lost')
-    const pass = (): Promise<unknown> => syncReplica({ source: from, target: to, revsLimit: 10, options, call: plainCall })
+    const pass = (): Promise<unknown> =>
+      syncReplica({ source: from, target: to, revsLimit: 10, options, call: plainCall })
     expect(await pass().then(() => 'done', (error: { code: string }) => error.code)).to.equal('missing_blob')
     expect(await to.openDocument({ id: 'bare', body: false, tree: false }, plainCall)).to.not.equal(null)
     expect(await to.openDocument({ id: 'one', body: false, tree: false }, plainCall)).to.equal(null)
@@ -228,7 +243,9 @@ describe('anti-entropy of attachments', () => {
 
   it('brings content with what a comparison of digests found', async () => {
     const [from, to] = [await source(), new MemoryShardReplica({ history: 't' })]
-    expect(await compareDigests({ first: from, second: to, revsLimit: 10, buckets: 4, call: plainCall })).to.include({ documents: 3 })
+    expect(await compareDigests({ first: from, second: to, revsLimit: 10, buckets: 4, call: plainCall })).to.include({
+      documents: 3,
+    })
     expect(await to.hasBlobs([hash], plainCall)).to.deep.equal([true])
   })
 })

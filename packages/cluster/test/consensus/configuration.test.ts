@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { VotingConfiguration } from '@sectional/core'
-import { changeConfiguration, decodeConfiguration, encodeConfiguration, maxVoters, nextConfigurationChange } from '../../src/consensus/configuration.ts'
+import {
+  changeConfiguration, decodeConfiguration, encodeConfiguration, maxVoters, nextConfigurationChange,
+} from '../../src/consensus/configuration.ts'
 
 const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
 const configurations = fc.tuple(fc.subarray(names, { minLength: 1, maxLength: maxVoters }), fc.subarray(names))
@@ -19,7 +21,8 @@ describe('changes of the voting configuration', () => {
         expect(Math.abs(next.voters.length - current.voters.length)).to.be.at.most(1)
         if (change.node === leader && change.kind === 'remove') {
           const present = [...next.voters, ...next.learners]
-          expect(members.every(name => present.includes(name)) && present.every(name => members.includes(name)), 'the leader left before the others had come and gone').to.equal(true)
+          expect(members.every(name => present.includes(name)) && present.every(name =>
+            members.includes(name)), 'the leader left before the others had come and gone').to.equal(true)
         }
         current = next
       }
@@ -29,13 +32,20 @@ describe('changes of the voting configuration', () => {
   })
 
   it('wait for learners to catch up, and never remove the last voter', () => {
-    expect(nextConfigurationChange({ voters: ['a'], learners: ['b'] }, { members: ['a', 'b'], leader: 'a', caughtUp: () => false })).to.equal(null)
-    expect(nextConfigurationChange({ voters: ['a'], learners: [] }, { members: [], leader: 'a', caughtUp: () => true })).to.equal(null)
-    expect(() => changeConfiguration({ voters: ['a'], learners: [] }, { kind: 'remove', node: 'a' })).to.throw(/last voter/)
+    expect(nextConfigurationChange({ voters: ['a'], learners: ['b'] }, { members: ['a', 'b'], leader: 'a', caughtUp: () =>
+      false })).to.equal(null)
+    expect(nextConfigurationChange({ voters: ['a'], learners: [] }, { members: [], leader: 'a', caughtUp: () =>
+      true })).to.equal(null)
+    expect(() =>
+      changeConfiguration({ voters: ['a'], learners: [] }, { kind: 'remove', node: 'a' })).to.throw(/last voter/)
   })
 
   it('survive their encoding, and nothing else does', () => {
-    fc.assert(fc.property(configurations, configuration => { expect(decodeConfiguration(encodeConfiguration(configuration))).to.deep.equal(configuration) }))
-    for (const text of ['null', '{}', '[]', '{"voters":[1],"learners":[]}']) expect(() => decodeConfiguration(Buffer.from(text))).to.throw()
+    fc.assert(fc.property(configurations, configuration => {
+      expect(decodeConfiguration(encodeConfiguration(configuration))).to.deep.equal(configuration)
+    }))
+    for (const text of ['null', '{}', '[]', '{"voters":[1],"learners":[]}']) {
+      expect(() => decodeConfiguration(Buffer.from(text))).to.throw()
+    }
   })
 })

@@ -38,10 +38,14 @@ describe('majorities', () => {
     fc.assert(fc.property(voters, fc.dictionary(fc.constantFrom(...names), fc.boolean()), fc.subarray(names), (all, cast, doubtful) => {
       const sets = majorities(all)
       const sound = all.filter(voter => !doubtful.includes(voter))
-      const wins = (agree: (voter: string) => boolean): boolean => sets.some(set => set.every(agree)) && sets.every(set => set.some(voter => sound.includes(voter) && agree(voter)))
+      const wins = (agree: (voter: string) => boolean): boolean =>
+        sets.some(set => set.every(agree))
+          && sets.every(set => set.some(voter => sound.includes(voter) && agree(voter)))
       const won = wins(voter => cast[voter] === true)
       const possible = wins(voter => cast[voter] !== false)
-      expect(tallyVotes(all, new Map(Object.entries(cast)), new Set(doubtful))).to.equal(won ? 'won' : possible ? 'pending' : 'lost')
+      expect(tallyVotes(all, new Map(Object.entries(cast)), new Set(doubtful))).to.equal(
+        won ? 'won' : possible ? 'pending' : 'lost',
+      )
     }))
   })
 

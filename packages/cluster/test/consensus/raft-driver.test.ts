@@ -8,7 +8,10 @@ import { RaftStorage } from '../../src/consensus/raft-storage.ts'
 import { DamagedControlStoreError } from '../../src/consensus/sealed-records.ts'
 
 const metric = { add: () => {}, set: () => {}, observe: () => {} }
-const metrics: Metrics = { counter: () => metric, gauge: () => metric, histogram: () => metric, onCollect: () => {}, render: async () => '', samples: async () => [] }
+const metrics: Metrics = {
+  counter: () => metric, gauge: () => metric, histogram: () => metric, onCollect: () => {}, render: async () => '',
+  samples: async () => [],
+}
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 describe('the consensus driver', () => {
@@ -34,7 +37,8 @@ describe('the consensus driver', () => {
 
   const log: Log = {
     debug: () => {}, child: () => log,
-    info: (_fields, message) => { lines.push(message) }, warn: (_fields, message) => { lines.push(message) }, error: (_fields, message) => { lines.push(message) },
+    info: (_fields, message) => { lines.push(message) }, warn: (_fields, message) => { lines.push(message) },
+    error: (_fields, message) => { lines.push(message) },
   }
 
   const open = (options: Partial<typeof defaultRaftDriverOptions> = {}): Promise<RaftDriver> => RaftDriver.open({
@@ -47,7 +51,9 @@ describe('the consensus driver', () => {
         return applied.length
       },
       snapshot: () => bytes(JSON.stringify(applied)),
-      restore: snapshot => { applied = snapshot.state.length === 0 ? [] : JSON.parse(new TextDecoder().decode(snapshot.state)) as string[] },
+      restore: snapshot => { applied = snapshot.state.length === 0
+        ? []
+        : JSON.parse(new TextDecoder().decode(snapshot.state)) as string[] },
       settled: () => {},
     },
     options: { ...defaultRaftDriverOptions, ...options },
@@ -113,10 +119,17 @@ describe('the consensus driver', () => {
     const driver = await open()
     let writes = 0
     disk.setFaults({ failWrite: () => ++writes === 1 ? 'io' : undefined })
-    const entry: LogEntry = { index: 1, term: 1, kind: 'configuration', payload: encodeConfiguration({ voters: ['b'], learners: ['a'] }) }
-    driver.step({ type: 'append', from: 'b', to: 'a', term: 1, previousIndex: 0, previousTerm: 0, commit: 0, entries: [entry], round: 1 })
+    const entry: LogEntry = {
+      index: 1, term: 1, kind: 'configuration', payload: encodeConfiguration({ voters: ['b'], learners: ['a'] }),
+    }
+    driver.step({
+      type: 'append', from: 'b', to: 'a', term: 1, previousIndex: 0, previousTerm: 0, commit: 0, entries: [entry],
+      round: 1,
+    })
     await clock.advance(1)
-    driver.step({ type: 'append', from: 'b', to: 'a', term: 1, previousIndex: 1, previousTerm: 1, commit: 1, entries: [], round: 2 })
+    driver.step({
+      type: 'append', from: 'b', to: 'a', term: 1, previousIndex: 1, previousTerm: 1, commit: 1, entries: [], round: 2,
+    })
     await clock.advance(1)
     await driver.stop()
     await restart()
@@ -127,10 +140,17 @@ describe('the consensus driver', () => {
 
   it('applies nothing any more, and so skips nothing, when its store was closed under it', async () => {
     const driver = await open()
-    const configuration: LogEntry = { index: 1, term: 1, kind: 'configuration', payload: encodeConfiguration({ voters: ['b'], learners: ['a'] }) }
-    const command = (index: number, text: string): LogEntry => ({ index, term: 1, kind: 'command', payload: bytes(text) })
+    const configuration: LogEntry = {
+      index: 1, term: 1, kind: 'configuration', payload: encodeConfiguration({ voters: ['b'], learners: ['a'] }),
+    }
+    const command = (index: number, text: string): LogEntry => ({
+      index, term: 1, kind: 'command', payload: bytes(text),
+    })
     const append = (previousIndex: number, commit: number, entries: readonly LogEntry[]): void => {
-      driver.step({ type: 'append', from: 'b', to: 'a', term: 1, previousIndex, previousTerm: previousIndex === 0 ? 0 : 1, commit, entries, round: previousIndex + 1 })
+      driver.step({
+        type: 'append', from: 'b', to: 'a', term: 1, previousIndex, previousTerm: previousIndex === 0 ? 0 : 1, commit,
+        entries, round: previousIndex + 1,
+      })
     }
     append(0, 0, [configuration, command(2, 'one'), command(3, 'two')])
     await clock.advance(1)
@@ -164,12 +184,15 @@ describe('the consensus driver', () => {
       await driver.propose(bytes(text), { timeoutMs: 1000 })
       await clock.advance(1)
       const record = store.getSync('s')
-      const index = record && (JSON.parse(Buffer.from(unsealed(record)!).toString()) as { readonly index: number }).index
+      const index = record
+        && (JSON.parse(Buffer.from(unsealed(record)!).toString()) as { readonly index: number }).index
       if (index !== undefined && index !== written.at(-1)) written.push(index)
     }
     // Each is about as far from the one before as that was from the beginning.
     expect(written.length).to.be.within(5, 7)
-    for (const [at, index] of written.entries()) if (at > 0) expect(index - written[at - 1]!).to.be.at.least(written[at - 1]! * 0.9 - 4)
+    for (const [at, index] of written.entries()) {
+      if (at > 0) expect(index - written[at - 1]!).to.be.at.least(written[at - 1]! * 0.9 - 4)
+    }
     await driver.stop()
     await restart()
     const again = await open(options)

@@ -6,7 +6,9 @@ import { snapshotChecksum, SnapshotIntake, SnapshotTransfer } from '../../src/co
 type Piece = RaftMessage & { readonly type: 'snapshot' }
 
 const state = Uint8Array.from({ length: 100 }, (_, at) => at * 7 & 0xff)
-const snapshot: RaftSnapshot = { index: 9, term: 3, configuration: { voters: ['a'], learners: [] }, state, checksum: snapshotChecksum(state) }
+const snapshot: RaftSnapshot = {
+  index: 9, term: 3, configuration: { voters: ['a'], learners: [] }, state, checksum: snapshotChecksum(state),
+}
 
 function sent(transfer: SnapshotTransfer): Piece {
   return { from: 'a', to: 'b', term: 4, round: 1, type: 'snapshot', ...transfer.next() }
@@ -44,7 +46,9 @@ describe('a snapshot in pieces', () => {
     const transfer = new SnapshotTransfer(snapshot, 60)
     const intake = new SnapshotIntake(1000)
     const first = sent(transfer)
-    transfer.answered(9, intake.take({ ...first, state: first.state.map((byte, at) => at === 5 ? byte ^ 1 : byte) }) as number)
+    transfer.answered(
+      9, intake.take({ ...first, state: first.state.map((byte, at) => at === 5 ? byte ^ 1 : byte) }) as number,
+    )
     expect(intake.take(sent(transfer))).to.equal(0)
     expect(transfer.answered(9, 0)).to.equal(true)
     transfer.answered(9, intake.take(sent(transfer)) as number)

@@ -20,7 +20,9 @@ class ChaosRun {
 
   constructor(seed: number) {
     this.random = new SeededRandom(seed)
-    this.world = new ControlWorld({ seed, options: { raft: { ...defaultRaftDriverOptions, snapshotEntries: 15, trailingEntries: 4 } } })
+    this.world = new ControlWorld({
+      seed, options: { raft: { ...defaultRaftDriverOptions, snapshotEntries: 15, trailingEntries: 4 } },
+    })
   }
 
   pick<T>(items: readonly T[]): T | undefined { return items[Math.floor(this.random.fraction() * items.length)] }

@@ -9,11 +9,17 @@ import { ControlWorld } from './control-world.ts'
 const options = { q: 4, n: 3, partitioned: false }
 
 function stateOf(...commands: readonly CommandBody[]): ControlState {
-  return commands.reduce((state, command, at) => applyCommand(state, at + 1, { ...command, id: `c${at}` }).state, initialState('old'))
+  return commands.reduce(
+    (state, command, at) => applyCommand(state, at + 1, { ...command, id: `c${at}` }).state, initialState('old'),
+  )
 }
 
-const admit = (node: string): CommandBody => ({ type: 'admit-node', node, address: `${node}:1`, zone: null, fresh: true })
-const create = (name: string, n: number, q = 3): CommandBody => ({ type: 'create-database', name, incarnation: `of ${name}`, q, n, partitioned: false, seed: 0 })
+const admit = (node: string): CommandBody => ({
+  type: 'admit-node', node, address: `${node}:1`, zone: null, fresh: true,
+})
+const create = (name: string, n: number, q = 3): CommandBody => ({
+  type: 'create-database', name, incarnation: `of ${name}`, q, n, partitioned: false, seed: 0,
+})
 
 describe('cluster recovery', () => {
   it('counts this node and those that answer, by the voters', () => {
@@ -28,12 +34,16 @@ describe('cluster recovery', () => {
   it('names the shards that this node has not, or not wholly', () => {
     const filled = stateOf(admit('a'), admit('b'), admit('c'), create('all', 3), create('single', 1))
     const range = filled.databases.get('all')!.shards[0]!.range
-    const state = applyCommand(filled, 6, { type: 'replica-damaged', incarnation: 'of all', range, node: 'a', id: 'damage' }).state
+    const state =
+      applyCommand(filled, 6, { type: 'replica-damaged', incarnation: 'of all', range, node: 'a', id: 'damage' }).state
     const report = recoveryReport(state, 'a', { voters: ['a', 'b', 'c'], commitIndex: 5, lastIndex: 6 })
     expect(report.cutOff.map(({ name }) => name)).to.deep.equal(['b', 'c'])
     expect(report.databases).to.equal(2)
-    expect(report.missing.map(({ database, otherReplicas }) => [database, ...otherReplicas])).to.deep.equal([['single', 'b'], ['single', 'c']])
-    expect(report.incomplete.map(({ database, range: { begin }, otherReplicas }) => [database, begin, [...otherReplicas].sort()])).to.deep.equal([['all', range.begin, ['b', 'c']]])
+    expect(report.missing.map(({ database, otherReplicas }) => [database, ...otherReplicas])).to.deep.equal([
+      ['single', 'b'], ['single', 'c'],
+    ])
+    expect(report.incomplete.map(({ database, range: { begin }, otherReplicas }) =>
+      [database, begin, [...otherReplicas].sort()])).to.deep.equal([['all', range.begin, ['b', 'c']]])
     expect(report.shared).to.equal(2)
   })
 
@@ -51,7 +61,9 @@ describe('cluster recovery', () => {
     for (const [name, database] of state.databases) {
       const old = before.databases.get(name)!
       expect({ ...database, shards: [] }).to.deep.equal({ ...old, shards: [] })
-      expect(database.shards).to.deep.equal(old.shards.map(({ range }) => ({ range, replicas: [{ node: 'a', filling: false }] })))
+      expect(database.shards).to.deep.equal(
+        old.shards.map(({ range }) => ({ range, replicas: [{ node: 'a', filling: false }] })),
+      )
     }
   })
 
@@ -66,7 +78,9 @@ describe('cluster recovery', () => {
       await world.stopAll()
 
       const recovery = await ClusterRecovery.open(new MemoryStorage(world.disk(survivor)), survivor, new MemoryLog())
-      expect(recovery.report.cutOff.map(({ name }) => name).sort()).to.deep.equal(founders.filter(name => name !== survivor))
+      expect(recovery.report.cutOff.map(({ name }) => name).sort()).to.deep.equal(
+        founders.filter(name => name !== survivor),
+      )
       const clusterId = await recovery.carryOut(new SeededRandom(5))
       await recovery.close()
 
@@ -94,7 +108,11 @@ describe('cluster recovery', () => {
       }
       await world.voting(founders)
       const replicas = Math.min(3, founders.length)
-      await world.until(() => world.plane(survivor).state()!.databases.get('db')!.shards.every(shard => shard.replicas.length === replicas), 'new replicas of the lost ones')
+      await world.until(
+        () =>
+          world.plane(survivor).state()!.databases.get('db')!.shards.every(shard => shard.replicas.length === replicas),
+        'new replicas of the lost ones',
+      )
       await world.stopAll()
       expect(world.fatal).to.deep.equal([])
     })

@@ -21,7 +21,10 @@ describe('the metadata on a real disk', () => {
     const raft = new RaftStorage(store)
     for (let index = 1; index <= 12; index++) {
       const entry = { index, term: index, kind: 'command', payload: Buffer.from(`command ${index}`) } as const
-      await raft.write({ hardState: { term: index, vote: `node${index % 3}`, commit: index - 1 }, snapshot: null, entries: [entry], lastIndex: index, lastTerm: index })
+      await raft.write({
+        hardState: { term: index, vote: `node${index % 3}`, commit: index - 1 }, snapshot: null, entries: [entry],
+        lastIndex: index, lastTerm: index,
+      })
     }
     await cp(join(base, 'live'), join(base, 'left'), { recursive: true })
     await store.close()
@@ -55,7 +58,9 @@ describe('the metadata on a real disk', () => {
         changed[bit >> 3]! ^= 1 << (bit & 7)
         await cp(join(base, 'left'), join(base, 'tried'), { recursive: true })
         await writeFile(join(base, 'tried', 'control', file), changed)
-        expect(await loaded(join(base, 'tried')), `bit ${bit} of ${file}`).to.be.oneOf(['refused', '{"hardState":{"term":12,"vote":"node0","commit":11},"lastIndex":12}'])
+        expect(await loaded(join(base, 'tried')), `bit ${bit} of ${file}`).to.be.oneOf([
+          'refused', '{"hardState":{"term":12,"vote":"node0","commit":11},"lastIndex":12}',
+        ])
         await rm(join(base, 'tried'), { recursive: true })
       }
     }

@@ -11,9 +11,14 @@ export class CountedDatabases {
   reads = 0
 
   constructor(nodes: readonly string[], count: number) {
-    this.state = nodes.reduce((state, node) => applyCommand(state, 1, { type: 'admit-node', id: node, node, address: `${node}:1`, zone: null, fresh: true }).state, initialState('c'))
+    this.state = nodes.reduce(
+      (state, node) =>
+        applyCommand(state, 1, { type: 'admit-node', id: node, node, address: `${node}:1`, zone: null, fresh: true }).state,
+      initialState('c'),
+    )
     for (let at = 0; at < count; at += 1) this.create(`db${at}`)
-    const records = [...this.state.databases.values()].map(record => new Proxy(record, { get: (target, name) => { this.reads += 1; return target[name as keyof DatabaseRecord] } }))
+    const records = [...this.state.databases.values()].map(record =>
+      new Proxy(record, { get: (target, name) => { this.reads += 1; return target[name as keyof DatabaseRecord] } }))
     this.state = { ...this.state, databases: DatabaseMap.from(records) }
     this.reads = 0
   }
@@ -21,6 +26,9 @@ export class CountedDatabases {
   apply(command: Command): void { this.state = applyCommand(this.state, this.state.index + 1, command).state }
 
   create(name: string): void {
-    this.apply({ type: 'create-database', id: `create ${name}`, name, incarnation: `of ${name}`, q: 1, n: 3, partitioned: false, seed: 0 })
+    this.apply({
+      type: 'create-database', id: `create ${name}`, name, incarnation: `of ${name}`, q: 1, n: 3, partitioned: false,
+      seed: 0,
+    })
   }
 }

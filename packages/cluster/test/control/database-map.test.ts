@@ -21,13 +21,17 @@ describe('a persistent map', () => {
     fc.assert(fc.property(fc.array(step, { maxLength: 60 }), steps => {
       const model = new Map<string, number>()
       let map = PersistentMap.empty<number>()
-      const versions: { readonly map: PersistentMap<number>; readonly entries: (readonly [string, number])[] }[] = [{ map, entries: [] }]
+      const versions: { readonly map: PersistentMap<number>; readonly entries: (readonly [string, number])[] }[] = [
+        { map, entries: [] },
+      ]
       const put = (name: string, value: number): void => { model.set(name, value); map = map.with(name, value) }
       const remove = (name: string): void => { model.delete(name); map = map.without(name) }
       for (const action of steps) {
         if ('value' in action) put(action.put, action.value)
         else if ('remove' in action) remove(action.remove)
-        else for (let at = action.from; at < action.from + action.count; at += 1) action.put ? put(`k${at}`, at) : remove(`k${at}`)
+        else for (let at = action.from; at < action.from + action.count; at += 1) action.put
+          ? put(`k${at}`, at)
+          : remove(`k${at}`)
         versions.push({ map, entries: sorted(model) })
       }
       expect(PersistentMap.from(model).size).to.equal(model.size)
@@ -35,7 +39,9 @@ describe('a persistent map', () => {
         expect([...version]).to.deep.equal(entries)
         expect(version.size).to.equal(entries.length)
       }
-      for (const name of ['k0', 'k7', 'k399', 'none', '']) expect([map.get(name), map.has(name)]).to.deep.equal([model.get(name), model.has(name)])
+      for (const name of ['k0', 'k7', 'k399', 'none', '']) {
+        expect([map.get(name), map.has(name)]).to.deep.equal([model.get(name), model.has(name)])
+      }
     }), { numRuns: 60 })
   })
 
@@ -47,26 +53,36 @@ describe('a persistent map', () => {
         if (at === first) before = related ? map : PersistentMap.from(map)
         if ('value' in action) map = map.with(action.put, action.value)
         else if ('remove' in action) map = map.without(action.remove)
-        else for (let each = action.from; each < action.from + action.count; each += 1) map = action.put ? map.with(`k${each}`, at) : map.without(`k${each}`)
+        else for (let each = action.from; each < action.from + action.count; each += 1) map = action.put
+          ? map.with(`k${each}`, at)
+          : map.without(`k${each}`)
       }
-      const names = [...new Set([...before.keys(), ...map.keys()])].sort().filter(name => before.get(name) !== map.get(name))
-      expect([...map.differences(before)]).to.deep.equal(names.map(name => ({ key: name, before: before.get(name), after: map.get(name) })))
+      const names = [...new Set([...before.keys(), ...map.keys()])].sort()
+        .filter(name => before.get(name) !== map.get(name))
+      expect([...map.differences(before)]).to.deep.equal(
+        names.map(name => ({ key: name, before: before.get(name), after: map.get(name) })),
+      )
     }), { numRuns: 200 })
   })
 })
 
 describe('the databases of a cluster state', () => {
   const database = (name: string, incarnation: string): DatabaseRecord => ({
-    name, incarnation, partitioned: false, n: 1, shards: [], security: {}, revsLimit: 1, purgedInfosLimit: 1, autoPurge: {},
+    name, incarnation, partitioned: false, n: 1, shards: [], security: {}, revsLimit: 1, purgedInfosLimit: 1,
+    autoPurge: {},
   })
 
   it('are found by incarnation, also when a name was given again', () => {
     const first = DatabaseMap.from([database('a', 'i1'), database('b', 'i2')])
     const again = first.without('a').with(database('a', 'i3'))
     const replaced = first.with(database('a', 'i4'))
-    expect(['i1', 'i2', 'i3'].map(incarnation => DatabaseMap.withIncarnation(again, incarnation)?.name)).to.deep.equal([undefined, 'b', 'a'])
-    expect(['i1', 'i2', 'i4'].map(incarnation => DatabaseMap.withIncarnation(replaced, incarnation)?.name)).to.deep.equal([undefined, 'b', 'a'])
-    expect([...DatabaseMap.changed(first, again)].map(({ before, after }) => [before?.incarnation, after?.incarnation])).to.deep.equal([['i1', 'i3']])
+    expect(['i1', 'i2', 'i3'].map(incarnation => DatabaseMap.withIncarnation(again, incarnation)?.name)).to.deep.equal([
+      undefined, 'b', 'a',
+    ])
+    expect(['i1', 'i2', 'i4'].map(incarnation =>
+      DatabaseMap.withIncarnation(replaced, incarnation)?.name)).to.deep.equal([undefined, 'b', 'a'])
+    expect([...DatabaseMap.changed(first, again)].map(({ before, after }) =>
+      [before?.incarnation, after?.incarnation])).to.deep.equal([['i1', 'i3']])
   })
 
   it('are listed in the order of their names', () => {

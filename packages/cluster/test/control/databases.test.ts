@@ -24,14 +24,20 @@ describe('the control plane', () => {
   it('shows a created database on every connected node as soon as it is created', async () => {
     for (const [at, name] of world.running().entries()) {
       await world.during(world.plane(name).createDatabase(`db${at}`, options))
-      for (const other of world.running()) expect(world.plane(other).state()?.databases.get(`db${at}`)?.shards.length, other).to.equal(4)
+      for (const other of world.running()) {
+        expect(world.plane(other).state()?.databases.get(`db${at}`)?.shards.length, other).to.equal(4)
+      }
     }
   })
 
   it('decides a race for one name: exactly one creator wins', async () => {
-    const outcomes = await world.during(Promise.allSettled(world.running().map(name => world.plane(name).createDatabase('race', options))))
+    const outcomes = await world.during(
+      Promise.allSettled(world.running().map(name => world.plane(name).createDatabase('race', options))),
+    )
     expect(outcomes.filter(outcome => outcome.status === 'fulfilled').length).to.equal(1)
-    for (const outcome of outcomes) if (outcome.status === 'rejected') expect((outcome.reason as ApiError).error).to.equal('file_exists')
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') expect((outcome.reason as ApiError).error).to.equal('file_exists')
+    }
   })
 
   it('gives a created name a new incarnation each time', async () => {
@@ -99,7 +105,10 @@ describe('the control plane', () => {
     await world.during(world.plane('n1').deleteDatabase('db'))
     const again = await world.during(world.plane('n1').createDatabase('db', options))
     world.hub.heal()
-    await world.until(() => world.plane('n3').state()?.databases.get('db')?.incarnation === again.incarnation, 'n3 shows the new database')
+    await world.until(
+      () => world.plane('n3').state()?.databases.get('db')?.incarnation === again.incarnation,
+      'n3 shows the new database',
+    )
     await world.advance(10_000)
     expect(world.plane('n2').state()?.databases.get('db')?.incarnation).to.equal(again.incarnation)
   })
@@ -111,7 +120,9 @@ describe('the control plane', () => {
     world.hub.partition([leader], world.running().filter(name => name !== leader))
     await world.during(creation)
     world.hub.heal()
-    await world.until(() => world.running().every(name => world.plane(name).state()?.databases.has('db')), 'all know the database')
+    await world.until(
+      () => world.running().every(name => world.plane(name).state()?.databases.has('db')), 'all know the database',
+    )
   })
 
   it('finds a database that it has missed when asked to confirm its absence', async () => {
@@ -139,11 +150,14 @@ describe('the control plane', () => {
     for (const name of world.running()) await world.crash(name)
     for (const name of ['n1', 'n2', 'n3']) await world.start(name)
     await world.leader()
-    await world.until(() => world.running().every(name => world.plane(name).state()?.databases.size === 5), 'all five are there')
+    await world.until(
+      () => world.running().every(name => world.plane(name).state()?.databases.size === 5), 'all five are there',
+    )
   })
 
   it('refuses what breaks the limits before the log', async () => {
-    expect((await failure(world.plane('n1').createDatabase('db', { q: 0, n: 3, partitioned: false }))).status).to.equal(400)
+    expect((await failure(world.plane('n1')
+      .createDatabase('db', { q: 0, n: 3, partitioned: false }))).status).to.equal(400)
   })
 
   it('asks members, and says why it cannot', async () => {

@@ -9,13 +9,18 @@ function state(members: readonly string[], replaces?: readonly string[]): Cluste
   return { clusterId: 'own', index: 7, nodes, databases: new Map(), settings: {}, ...(replaces && { replaces }) }
 }
 
-const stranger: ForeignMeeting = { peer: { node: 'b', address: 'b:1', clusterId: 'other' }, dialed: null, claimed: false }
+const stranger: ForeignMeeting = {
+  peer: { node: 'b', address: 'b:1', clusterId: 'other' }, dialed: null, claimed: false,
+}
 
 describe('a meeting with another cluster', () => {
   const seeds = ['a:1', 'b:1']
   const cases: readonly [string, ForeignMeeting, ClusterState, boolean][] = [
     ['that has this node as a member: it is the stray one', { ...stranger, claimed: true }, state(['a']), true],
-    ['that has this node as a member, while it has members: it is the stray one', { ...stranger, claimed: true }, state(['a', 'c']), true],
+    [
+      'that has this node as a member, while it has members: it is the stray one', { ...stranger, claimed: true },
+      state(['a', 'c']), true,
+    ],
     ['that this one replaces: goes on', { ...stranger, claimed: true }, state(['a'], ['older', 'other']), false],
     ['at a seed, alone: it is the stray one', { ...stranger, dialed: 'b:1' }, state(['a']), true],
     ['at a seed, with other members: goes on', { ...stranger, dialed: 'b:1' }, state(['a', 'c']), false],
@@ -33,7 +38,9 @@ describe('a meeting with another cluster', () => {
     expect(clusters.reason).to.equal(null)
     for (let times = 0; times < 3; times++) clusters.met({ ...stranger, claimed: true })
     clusters.met(stranger)
-    expect(clusters.reason).to.match(/b at b:1 belongs to cluster other, which has a as a member, .* empty its data directory/)
+    expect(clusters.reason).to.match(
+      /b at b:1 belongs to cluster other, which has a as a member, .* empty its data directory/,
+    )
     expect(log.lines.map(({ level }) => level)).to.deep.equal(['error', 'error'])
   })
 

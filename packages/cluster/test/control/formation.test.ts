@@ -32,7 +32,9 @@ describe('forming a cluster', () => {
     world = new ControlWorld({ seeds: [] })
     await world.form(['n1'])
     const record = await world.during(world.plane('n1').createDatabase('db', { q: 2, n: 3, partitioned: false }))
-    expect(record.shards.map(shard => shard.replicas)).to.deep.equal([[{ node: 'n1', filling: false }], [{ node: 'n1', filling: false }]])
+    expect(record.shards.map(shard => shard.replicas)).to.deep.equal([
+      [{ node: 'n1', filling: false }], [{ node: 'n1', filling: false }],
+    ])
   })
 
   it('waits until a majority of the seeds says that it is fresh', async () => {
@@ -88,7 +90,8 @@ describe('forming a cluster', () => {
   it('is told by the log once, not again at each restart', async () => {
     world = new ControlWorld()
     await world.form()
-    const tellings = (): number => world.lines.filter(({ level, message }) => level === 'info' && message === 'membership').length
+    const tellings = (): number =>
+      world.lines.filter(({ level, message }) => level === 'info' && message === 'membership').length
     await world.during(world.plane('n1').createDatabase('db', { q: 2, n: 3, partitioned: false }))
     const before = tellings()
     expect(before).to.be.greaterThan(2)

@@ -29,7 +29,9 @@ describe('the leader', () => {
   })
 
   it('lets a removed node in again only when its old vote is out: it has forgotten how it voted', async () => {
-    const returning = { type: 'admit-node' as const, id: 'x', node: 'n2', address: addressOf('n2'), zone: null, fresh: true }
+    const returning = {
+      type: 'admit-node' as const, id: 'x', node: 'n2', address: addressOf('n2'), zone: null, fresh: true,
+    }
     configuration = { voters: ['n1', 'n2'], learners: [] }
     expect(await duties().checkAdmission(returning, context)).to.deep.equal({ kind: 'later' })
     configuration = { voters: ['n1'], learners: ['n2'] }
@@ -40,7 +42,9 @@ describe('the leader', () => {
   })
 
   it('takes the disk of a member for lost when a link shows that it is empty, and not for a request that may be old', async () => {
-    const request = { type: 'admit-node' as const, id: 'x', node: 'n2', address: addressOf('n2'), zone: null, fresh: true }
+    const request = {
+      type: 'admit-node' as const, id: 'x', node: 'n2', address: addressOf('n2'), zone: null, fresh: true,
+    }
     const asked = async (clusterId: string | null | undefined): Promise<unknown> => {
       linked = clusterId === undefined ? [] : [{ node: 'n2', address: addressOf('n2'), clusterId }]
       return { answer: (await duties().checkAdmission(request, context))?.kind, proposed: proposed.splice(0) }

@@ -25,7 +25,8 @@ describe('a change of metadata among many databases', () => {
     databases.create('one more')
     expect(hosted.update(databases.state).added.map(({ db }) => db.name)).to.deep.equal(['one more'])
     databases.apply({ type: 'replica-damaged', id: 'd', incarnation: 'of one more', range: whole, node: 'a' })
-    expect(hosted.update(databases.state).changed.map(({ db, filling }) => [db.name, filling])).to.deep.equal([['one more', true]])
+    expect(hosted.update(databases.state).changed.map(({ db, filling }) =>
+      [db.name, filling])).to.deep.equal([['one more', true]])
     databases.apply({ type: 'delete-database', id: 'x', name: 'one more', incarnation: 'of one more' })
     expect(hosted.update(databases.state).removed.map(({ db }) => db.name)).to.deep.equal(['one more'])
     expect(databases.reads).to.equal(0)

@@ -30,7 +30,9 @@ describe('membership', () => {
     const leader = await world.leader()
     const leaving = world.plane('n1').votingConfiguration()?.voters.find(name => name !== leader) ?? ''
     await world.during(world.plane(leader).removeNode(leaving))
-    await world.until(() => world.plane(leader).votingConfiguration()?.voters.includes(learner) === true, 'the learner votes')
+    await world.until(
+      () => world.plane(leader).votingConfiguration()?.voters.includes(learner) === true, 'the learner votes',
+    )
     expect(world.plane(leader).votingConfiguration()?.voters).not.to.include(leaving)
   })
 
@@ -38,22 +40,31 @@ describe('membership', () => {
     world = new ControlWorld()
     await world.form(['n1', 'n2'])
     await world.during(world.plane('n1').createDatabase('db', options))
-    expect(world.plane('n1').state()?.databases.get('db')?.shards.every(shard => shard.replicas.length === 2)).to.equal(true)
+    expect(world.plane('n1')
+      .state()?.databases.get('db')?.shards.every(shard => shard.replicas.length === 2)).to.equal(true)
     await world.start('n3')
-    await world.until(() => world.plane('n3').state()?.databases.get('db')?.shards.every(shard => shard.replicas.length === 3) === true, 'three replicas each')
+    await world.until(
+      () => world.plane('n3').state()?.databases.get('db')?.shards.every(shard => shard.replicas.length === 3) === true,
+      'three replicas each',
+    )
     const record = world.plane('n3').state()?.databases.get('db')
     for (const shard of record?.shards ?? []) {
       expect(shard.replicas.filter(replica => replica.filling)).to.deep.equal([{ node: 'n3', filling: true }])
       await world.during(world.plane('n3').replicaFilled(record?.incarnation ?? '', shard.range, 'n3'))
     }
-    expect(world.plane('n1').state()?.databases.get('db')?.shards.every(shard => activeReplicas(shard).length === 3)).to.equal(true)
+    expect(world.plane('n1')
+      .state()?.databases.get('db')?.shards.every(shard => activeReplicas(shard).length === 3)).to.equal(true)
   })
 
   it('brings a node that was long away up to date by a snapshot', async () => {
-    world = new ControlWorld({ options: { raft: { ...defaultRaftDriverOptions, snapshotEntries: 20, trailingEntries: 5 } } })
+    world = new ControlWorld({
+      options: { raft: { ...defaultRaftDriverOptions, snapshotEntries: 20, trailingEntries: 5 } },
+    })
     await world.form()
     await world.stop('n3')
-    for (let at = 0; at < 60; at += 1) await world.during(world.plane('n1').createDatabase(`db${at}`, { ...options, q: 1 }))
+    for (let at = 0; at < 60; at += 1) {
+      await world.during(world.plane('n1').createDatabase(`db${at}`, { ...options, q: 1 }))
+    }
     await world.start('n3')
     await world.until(() => world.plane('n3').state()?.databases.size === 60, 'n3 knows all databases')
     expect(world.said('n3', 'took over a snapshot')).to.equal(true)
@@ -61,7 +72,10 @@ describe('membership', () => {
     await world.start('n3')
     expect(world.plane('n3').state()?.databases.size).to.equal(60)
     await world.start('n4')
-    await world.until(() => world.running().includes('n4') && world.plane('n4').state()?.databases.size === 60, 'n4 knows all databases')
+    await world.until(
+      () => world.running().includes('n4') && world.plane('n4').state()?.databases.size === 60,
+      'n4 knows all databases',
+    )
   })
 
   it('moves the replicas of a removed node to others', async () => {
@@ -84,7 +98,10 @@ describe('membership', () => {
     await world.stop('n4')
     await world.during(world.plane('n1').removeNode('n4'))
     await world.start('n4', { seeds: ['n1', 'n2', 'n3'].map(addressOf) })
-    await world.until(() => /was removed from this cluster/.test(world.plane('n4').unavailableReason() ?? ''), 'n4 knows that it was removed')
+    await world.until(
+      () => /was removed from this cluster/.test(world.plane('n4').unavailableReason() ?? ''),
+      'n4 knows that it was removed',
+    )
     expect(await world.leader(['n1', 'n2', 'n3'])).to.be.a('string')
     await world.stop('n4')
     world.wipe('n4')
@@ -98,7 +115,9 @@ describe('membership', () => {
     const leader = await world.leader()
     const others = world.running().filter(name => name !== leader)
     await world.during(world.plane(others[0] ?? '').removeNode(leader))
-    await world.until(() => world.plane(others[0] ?? '').votingConfiguration()?.voters.length === 2, 'two voters are left')
+    await world.until(
+      () => world.plane(others[0] ?? '').votingConfiguration()?.voters.length === 2, 'two voters are left',
+    )
     await world.leader(others)
     await world.during(world.plane(others[1] ?? '').createDatabase('db', options))
     expect(world.plane(leader).unavailableReason()).to.match(/not a member/)
@@ -125,7 +144,9 @@ describe('membership', () => {
     await guest.start({ control: () => deafPeer, replica: () => undefined })
     guest.setPeers([addressOf(through)])
     await world.until(() => guest.connected().some(peer => peer.node === through), 'the guest has a link')
-    const reply = await world.during(guest.control(through).join({ node: name, address, zone: null }, { timeoutMs: 5000 }))
+    const reply = await world.during(
+      guest.control(through).join({ node: name, address, zone: null }, { timeoutMs: 5000 }),
+    )
     await guest.stop()
     return reply
   }
@@ -162,8 +183,11 @@ describe('membership', () => {
     await world.serving(['n1', 'n2', 'n3'])
     await world.voting(['n1', 'n2', 'n3'])
     const record = world.plane('n2').state()?.databases.get('db')
-    for (const shard of record?.shards ?? []) await world.during(world.plane('n2').replicaFilled(record?.incarnation ?? '', shard.range, 'n2'))
-    expect(world.plane('n2').state()?.databases.get('db')?.shards.every(shard => activeReplicas(shard).length === 3)).to.equal(true)
+    for (const shard of record?.shards ?? []) {
+      await world.during(world.plane('n2').replicaFilled(record?.incarnation ?? '', shard.range, 'n2'))
+    }
+    expect(world.plane('n2')
+      .state()?.databases.get('db')?.shards.every(shard => activeReplicas(shard).length === 3)).to.equal(true)
   })
 
   it('survives the loss of each disk, one after the other', async () => {
@@ -177,9 +201,12 @@ describe('membership', () => {
       await world.serving(['n1', 'n2', 'n3'])
       await world.voting(['n1', 'n2', 'n3'])
       const record = world.plane(name).state()?.databases.get('db')
-      for (const shard of record?.shards ?? []) await world.during(world.plane(name).replicaFilled(record?.incarnation ?? '', shard.range, name))
+      for (const shard of record?.shards ?? []) {
+        await world.during(world.plane(name).replicaFilled(record?.incarnation ?? '', shard.range, name))
+      }
     }
-    expect(world.plane('n2').state()?.databases.get('db')?.shards.every(shard => activeReplicas(shard).length === 3)).to.equal(true)
+    expect(world.plane('n2')
+      .state()?.databases.get('db')?.shards.every(shard => activeReplicas(shard).length === 3)).to.equal(true)
   })
 
   it('follows a member to its new address', async () => {
@@ -187,7 +214,9 @@ describe('membership', () => {
     await world.form()
     await world.stop('n3')
     await world.start('n3', { address: 'moved.test:7000', zone: 'east' })
-    await world.until(() => world.plane('n1').state()?.nodes['n3']?.address === 'moved.test:7000', 'the address is known')
+    await world.until(
+      () => world.plane('n1').state()?.nodes['n3']?.address === 'moved.test:7000', 'the address is known',
+    )
     expect(world.plane('n1').state()?.nodes['n3']?.zone).to.equal('east')
   })
 
@@ -214,10 +243,13 @@ describe('membership', () => {
     const peer = guest.control('n1')
     const context = { timeoutMs: 1000 }
     expect((await world.during(peer.status(context))).clusterId).to.be.a('string')
-    for (const call of [() => peer.propose({ type: 'remove-node', node: 'n2', id: 'x' }, context), () => peer.ask({ question: 'config', argument: null }, context)]) {
+    for (const call of [() => peer.propose({ type: 'remove-node', node: 'n2', id: 'x' }, context), () =>
+      peer.ask({ question: 'config', argument: null }, context)]) {
       expect(String(await world.during(call().catch((error: unknown) => error)))).to.match(/no member of this cluster/)
     }
-    peer.sendRaft({ type: 'vote-request', from: 'guest', to: 'n1', term: 1000, lastIndex: 1e6, lastTerm: 999, preVote: false })
+    peer.sendRaft({
+      type: 'vote-request', from: 'guest', to: 'n1', term: 1000, lastIndex: 1e6, lastTerm: 999, preVote: false,
+    })
     await world.advance(3000)
     await world.leader()
     expect(Object.keys(world.plane('n1').state()?.nodes ?? {})).to.have.length(3)

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { applyCommand, initialState } from '../../src/control/state-machine.ts'
-import { confirmedStart, hasAnotherLog, isLate, isOutdated, nextStart, recordStart, unconfirmedStartsMax } from '../../src/control/node-start.ts'
+import {
+  confirmedStart, hasAnotherLog, isLate, isOutdated, nextStart, recordStart, unconfirmedStartsMax,
+} from '../../src/control/node-start.ts'
 
 describe('starts of a node', () => {
   it('are current while the newest recorded one is among those that the data directory knows', () => {
@@ -22,7 +24,9 @@ describe('starts of a node', () => {
     const restored = nextStart(copy, 'c')
     expect(isOutdated(recorded, restored)).to.equal(true)
     const known = recordStart(recorded, undefined, 11)
-    for (const start of [restored, nextStart(restored, 'd'), nextStart(copy, 'b')]) expect(isOutdated(known, start)).to.equal(true)
+    for (const start of [restored, nextStart(restored, 'd'), nextStart(copy, 'b')]) {
+      expect(isOutdated(known, start)).to.equal(true)
+    }
     expect(isOutdated(recordStart(known, nextStart(undefined, 'e'), 14), nextStart(undefined, 'e'))).to.equal(false)
   })
 
@@ -52,8 +56,11 @@ describe('starts of a node', () => {
   it('do not count as the newest when the request of an earlier process to join comes late', () => {
     const first = nextStart(undefined, 'a')
     const second = nextStart(first, 'b')
-    const join = (start: typeof first, id: string) => ({ type: 'admit-node' as const, node: 'n', address: 'n:1', zone: null, fresh: true, start, id })
-    const admitted = applyCommand(applyCommand(initialState('c'), 1, join(first, 'x')).state, 2, join(second, 'y')).state
+    const join = (start: typeof first, id: string) => ({
+      type: 'admit-node' as const, node: 'n', address: 'n:1', zone: null, fresh: true, start, id,
+    })
+    const admitted =
+      applyCommand(applyCommand(initialState('c'), 1, join(first, 'x')).state, 2, join(second, 'y')).state
     const late = applyCommand(admitted, 3, join(first, 'z'))
     expect(late.result).to.deep.equal({ kind: 'later' })
     expect(late.state.nodes).to.deep.equal(admitted.nodes)
@@ -64,7 +71,9 @@ describe('starts of a node', () => {
     const recorded = recordStart(recordStart(undefined, nextStart(undefined, 'a'), 5), nextStart(undefined, 'b'), 6)
     expect(isLate(recorded, nextStart(undefined, 'a'))).to.equal(true)
     const given = recordStart(recorded, undefined, 7)
-    expect([isLate(given, nextStart(undefined, 'a')), isOutdated(given, nextStart(undefined, 'a'))]).to.deep.equal([false, true])
+    expect([isLate(given, nextStart(undefined, 'a')), isOutdated(given, nextStart(undefined, 'a'))]).to.deep.equal([
+      false, true,
+    ])
   })
 
   it('are kept in bounded number', () => {

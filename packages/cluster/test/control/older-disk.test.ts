@@ -24,7 +24,12 @@ describe('a node with an older copy of its data directory', () => {
   /** All members serve, know the same databases, and vote as before. */
   async function healed(names: readonly string[], databases: readonly string[]): Promise<void> {
     await world.serving(names)
-    await world.until(() => names.every(name => String([...world.plane(name).state()!.databases.keys()].sort()) === String([...databases].sort())), 'all know the same databases', 120_000)
+    await world.until(
+      () =>
+        names.every(name =>
+          String([...world.plane(name).state()!.databases.keys()].sort()) === String([...databases].sort())),
+      'all know the same databases', 120_000,
+    )
     await world.voting(names)
     await world.until(() => names.every(name => world.plane(name).notReadyReason() === null), 'all are ready')
   }
@@ -49,7 +54,8 @@ describe('a node with an older copy of its data directory', () => {
         await world.until(() => world.renewed.includes(node), `${node} gives its replicas new histories`, 120_000)
         await healed(names, ['before', 'after'])
         expect(world.said(node, 'is an older copy')).to.equal(true)
-        const fillingAt = world.plane(other).state()!.databases.get('before')!.shards.flatMap(({ replicas }) => replicas.filter(({ filling }) => filling).map(replica => replica.node))
+        const fillingAt = world.plane(other).state()!.databases.get('before')!.shards.flatMap(({ replicas }) =>
+          replicas.filter(({ filling }) => filling).map(replica => replica.node))
         expect([...new Set(fillingAt)]).to.deep.equal([node])
         await world.stop(node)
         await world.start(node)

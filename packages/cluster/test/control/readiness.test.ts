@@ -2,7 +2,10 @@ import { expect } from 'chai'
 import { conditions, unmetReason } from '../../src/control/readiness.ts'
 import type { ReadinessFacts, Stops } from '../../src/control/readiness.ts'
 
-const serving: ReadinessFacts = { node: 'n1', refusal: null, admitted: true, appliedIndex: 7, listed: true, outdated: false, renewing: false, lacking: 0, ignoredLeader: null, startWait: null, rival: null, foreignCluster: null }
+const serving: ReadinessFacts = {
+  node: 'n1', refusal: null, admitted: true, appliedIndex: 7, listed: true, outdated: false, renewing: false,
+  lacking: 0, ignoredLeader: null, startWait: null, rival: null, foreignCluster: null,
+}
 
 /** One set of facts for each condition, under which that condition is the first unmet one. */
 const unmetFacts: Readonly<Record<string, Partial<ReadinessFacts>>> = {

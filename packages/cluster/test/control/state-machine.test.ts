@@ -17,17 +17,32 @@ const name = fc.constantFrom(...databaseNames)
 const incarnation = fc.constantFrom(...incarnations)
 
 const bodies: fc.Arbitrary<CommandBody> = fc.oneof(
-  fc.record({ type: fc.constant('create-database' as const), name, incarnation, q: fc.integer({ min: 1, max: 4 }), n: fc.integer({ min: 1, max: 5 }), partitioned: fc.boolean(), seed: fc.nat() }),
+  fc.record({
+    type: fc.constant('create-database' as const), name, incarnation, q: fc.integer({ min: 1, max: 4 }),
+    n: fc.integer({ min: 1, max: 5 }), partitioned: fc.boolean(), seed: fc.nat(),
+  }),
   fc.record({ type: fc.constant('delete-database' as const), name, incarnation }),
   fc.record({ type: fc.constant('set-security' as const), name, incarnation, security: fc.constant({ members: {} }) }),
-  fc.record({ type: fc.constant('set-database-option' as const), name, incarnation, option: fc.constant({ revsLimit: 7 }) }),
-  fc.record({ type: fc.constant('set-setting' as const), section: fc.constantFrom('a', 'b'), key: fc.constantFrom('x', 'y'), value: fc.option(fc.string()) }),
-  node.chain(one => fc.record({ type: fc.constant('admit-node' as const), node: fc.constant(one), address: fc.constant(`${one}:1`), zone: fc.constantFrom(null, 'east', 'west'), fresh: fc.boolean() })),
+  fc.record({
+    type: fc.constant('set-database-option' as const), name, incarnation, option: fc.constant({ revsLimit: 7 }),
+  }),
+  fc.record({
+    type: fc.constant('set-setting' as const), section: fc.constantFrom('a', 'b'), key: fc.constantFrom('x', 'y'),
+    value: fc.option(fc.string()),
+  }),
+  node.chain(one => fc.record({
+    type: fc.constant('admit-node' as const), node: fc.constant(one), address: fc.constant(`${one}:1`),
+    zone: fc.constantFrom(null, 'east', 'west'), fresh: fc.boolean(),
+  })),
   fc.record({ type: fc.constant('forget-node' as const), node }),
   fc.record({ type: fc.constant('remove-node' as const), node }),
   fc.record({ type: fc.constant('extend-databases' as const), names: fc.subarray(databaseNames) }),
-  fc.record({ type: fc.constant('replica-damaged' as const), incarnation, range: fc.constant({ begin: 0, end: 0xffffffff }), node }),
-  fc.record({ type: fc.constant('replica-filled' as const), incarnation, range: fc.constant({ begin: 0, end: 0xffffffff }), node }),
+  fc.record({
+    type: fc.constant('replica-damaged' as const), incarnation, range: fc.constant({ begin: 0, end: 0xffffffff }), node,
+  }),
+  fc.record({
+    type: fc.constant('replica-filled' as const), incarnation, range: fc.constant({ begin: 0, end: 0xffffffff }), node,
+  }),
 )
 const commands: fc.Arbitrary<Command[]> = fc.array(fc.tuple(bodies, fc.integer({ min: 0, max: 80 })), { maxLength: 40 })
   .map(list => list.map(([body, id]) => ({ ...body, id: `c${id}` })))
@@ -65,42 +80,61 @@ describe('the metadata state machine', () => {
 
   it('reads snapshots of version 1, which were one JSON object', async () => {
     const old = {
-      version: 1, clusterId: 'c', index: 7, nodes: { n1: { name: 'n1', address: 'n1:1', zone: null } }, settings: {}, lost: [], recent: [], names: ['n1'],
-      databases: [{ name: 'db', incarnation: 'i', partitioned: false, n: 1, shards: [[0, 0xffffffff, 1]], security: {}, revsLimit: 1, purgedInfosLimit: 1, autoPurge: {} }],
+      version: 1, clusterId: 'c', index: 7, nodes: { n1: { name: 'n1', address: 'n1:1', zone: null } }, settings: {},
+      lost: [], recent: [], names: ['n1'],
+      databases: [{
+        name: 'db', incarnation: 'i', partitioned: false, n: 1, shards: [[0, 0xffffffff, 1]], security: {},
+        revsLimit: 1, purgedInfosLimit: 1, autoPurge: {},
+      }],
     }
     const state = await decodeState(Buffer.from(JSON.stringify(old)), initialState('c'), goOn)
-    expect(state.databases.get('db')?.shards).to.deep.equal([{ range: { begin: 0, end: 0xffffffff }, replicas: [{ node: 'n1', filling: true }] }])
+    expect(state.databases.get('db')?.shards).to.deep.equal(
+      [{ range: { begin: 0, end: 0xffffffff }, replicas: [{ node: 'n1', filling: true }] }],
+    )
     expect([state.clusterId, state.index, Object.keys(state.nodes)]).to.deep.equal(['c', 7, ['n1']])
   })
 
   it('is encoded and decoded in slices, and keeps what a snapshot does not change', async () => {
     let pauses = 0
     const pause = async (): Promise<void> => { pauses += 1 }
-    const create = (name: string, at: number, state = initialState('c')) => applyCommand(state, at, { type: 'create-database', id: name, name, incarnation: `of ${name}`, q: 1, n: 1, partitioned: false, seed: 0 }).state
+    const create = (name: string, at: number, state = initialState('c')) =>
+      applyCommand(state, at, { type: 'create-database', id: name, name, incarnation: `of ${name}`, q: 1, n: 1, partitioned: false, seed: 0 }).state
     let state = run([{ type: 'admit-node', id: 'a', node: 'n1', address: 'n1:1', zone: null, fresh: true }])
     for (let at = 0; at < 2200; at += 1) state = create(`db${at}`, at + 2, state)
     const bytes = await encodeState(create('new', 5000, state), pause)
     expect(pauses).to.equal(8)
     const decoded = await decodeState(bytes, create('gone', 4000, state), pause)
     expect(pauses).to.equal(17)
-    expect([...DatabaseMap.changed(state.databases, decoded.databases)].map(({ before, after }) => [before?.name, after?.name])).to.deep.equal([[undefined, 'new']])
+    expect([...DatabaseMap.changed(state.databases, decoded.databases)].map(({ before, after }) =>
+      [before?.name, after?.name])).to.deep.equal([[undefined, 'new']])
   })
 
   it('goes on from a snapshot as it would have without one', () => {
     return fc.assert(fc.asyncProperty(commands, fc.nat(), async (list, cut) => {
       const at = cut % (list.length + 1)
       const restored = await decodeState(await encodeState(run(list.slice(0, at)), goOn), initialState('c'), goOn)
-      const resumed = list.slice(at).reduce((state, command, step) => applyCommand(state, at + step + 1, command).state, restored)
+      const resumed = list.slice(at)
+        .reduce((state, command, step) => applyCommand(state, at + step + 1, command).state, restored)
       expect(resumed).to.deep.equal(run(list))
     }))
   })
 
   it('takes a damaged replica for one to be filled, beside others that are, where one is left that counts', () => {
-    const admitted = ['n1', 'n2', 'n3'].map((one): CommandBody => ({ type: 'admit-node', node: one, address: `${one}:1`, zone: null, fresh: true }))
+    const admitted = ['n1', 'n2', 'n3'].map((one): CommandBody => ({
+      type: 'admit-node', node: one, address: `${one}:1`, zone: null, fresh: true,
+    }))
     const whole = { begin: 0, end: 0xffffffff }
-    const before = run([...admitted, { type: 'create-database', name: 'db1', incarnation: 'i1', q: 1, n: 3, partitioned: false, seed: 0 } as const].map((body, at) => ({ ...body, id: `a${at}` })))
-    const damaged = (state: ControlState, one: string): ReturnType<typeof applyCommand> => applyCommand(state, state.index + 1, { type: 'replica-damaged', incarnation: 'i1', range: whole, node: one, id: `d${state.index}` })
-    const counting = (state: ControlState): string[] => activeReplicas(state.databases.get('db1')!.shards[0]!).map(replica => replica.node).sort()
+    const before = run(
+      [...admitted, { type: 'create-database', name: 'db1', incarnation: 'i1', q: 1, n: 3, partitioned: false, seed: 0 } as const].map((body, at) => ({
+        ...body, id: `a${at}`,
+      })),
+    )
+    const damaged = (state: ControlState, one: string): ReturnType<typeof applyCommand> =>
+      applyCommand(state, state.index + 1, {
+        type: 'replica-damaged', incarnation: 'i1', range: whole, node: one, id: `d${state.index}`,
+      })
+    const counting = (state: ControlState): string[] =>
+      activeReplicas(state.databases.get('db1')!.shards[0]!).map(replica => replica.node).sort()
     const first = damaged(before, 'n2')
     expect([first.result.kind, counting(first.state)]).to.deep.equal(['done', ['n1', 'n3']])
     const second = damaged(first.state, 'n3')
@@ -123,7 +157,9 @@ describe('the metadata state machine', () => {
 
   it('applies a command that comes twice once', () => {
     const admit: Command = { type: 'admit-node', id: '1', node: 'n1', address: 'n1:1', zone: null, fresh: true }
-    const create: Command = { type: 'create-database', id: '2', name: 'db', incarnation: 'i', q: 1, n: 1, partitioned: false, seed: 0 }
+    const create: Command = {
+      type: 'create-database', id: '2', name: 'db', incarnation: 'i', q: 1, n: 1, partitioned: false, seed: 0,
+    }
     const remove: Command = { type: 'delete-database', id: '3', name: 'db', incarnation: 'i' }
     const state = run([admit, create, remove, create])
     expect(state.databases.size).to.equal(0)
@@ -134,19 +170,29 @@ describe('the metadata state machine', () => {
   it('refuses malformed and unknown commands', () => {
     const good: Command = { type: 'delete-database', id: 'x', name: 'db', incarnation: 'i' }
     expect(decodeCommand(encodeCommand(good))).to.deep.equal(good)
-    const bad: unknown[] = [null, [], 'x', {}, { type: 'constructor', id: 'x' }, { type: 'toString', id: 'x' }, { type: 'drop-everything', id: 'x' }, { ...good, id: '' }, { ...good, name: 7 },
-      { ...good, more: 1 }, { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { revsLimit: 0 } }, { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { incarnation: 'j' } },
-      { type: 'admit-node', id: 'x', node: 'n', address: 'no port', zone: null, fresh: true }, { type: 'create-database', id: 'x', name: 'db', incarnation: 'i', q: 1e9, n: 1, partitioned: false, seed: 0 }]
+    const bad: unknown[] = [null, [], 'x', {}, { type: 'constructor', id: 'x' }, { type: 'toString', id: 'x' }, { type: 'drop-everything', id: 'x' }, { ...good, id: '' }, {
+      ...good, name: 7,
+    },
+      { ...good, more: 1 },
+      { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { revsLimit: 0 } },
+      { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { incarnation: 'j' } },
+      { type: 'admit-node', id: 'x', node: 'n', address: 'no port', zone: null, fresh: true },
+      { type: 'create-database', id: 'x', name: 'db', incarnation: 'i', q: 1e9, n: 1, partitioned: false, seed: 0 }]
     for (const value of bad) expect(() => checkCommand(value), JSON.stringify(value)).to.throw(CommandError)
     fc.assert(fc.property(fc.jsonValue(), value => { expect(() => checkCommand(value)).to.throw(CommandError) }))
-    expect(() => encodeCommand({ type: 'set-setting', id: 'x', section: 'a', key: 'b', value: 'x'.repeat(2 ** 20) })).to.throw(/the limit is 1048576/)
+    expect(() =>
+      encodeCommand({ type: 'set-setting', id: 'x', section: 'a', key: 'b', value: 'x'.repeat(2 ** 20) })).to.throw(/the limit is 1048576/)
   })
 })
 
 describe('placement', () => {
   const admitted = (zones: readonly (string | null)[]): Command[] =>
-    zones.map((zone, at) => ({ type: 'admit-node', id: `a${at}`, node: `n${at}`, address: `n${at}:1`, zone, fresh: true }))
-  const created = (q: number, n: number, seed = 0): Command => ({ type: 'create-database', id: 'create', name: 'db', incarnation: 'i', q, n, partitioned: false, seed })
+    zones.map((zone, at) => ({
+      type: 'admit-node', id: `a${at}`, node: `n${at}`, address: `n${at}:1`, zone, fresh: true,
+    }))
+  const created = (q: number, n: number, seed = 0): Command => ({
+    type: 'create-database', id: 'create', name: 'db', incarnation: 'i', q, n, partitioned: false, seed,
+  })
 
   it('gives every node the same number of replicas and of first places when it comes out even', () => {
     fc.assert(fc.property(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 6 }), fc.nat(), (nodes, n, seed) => {
@@ -168,7 +214,9 @@ describe('placement', () => {
 
   it('knows which shards a node is to have', () => {
     const state = run([...admitted([null, null]), created(2, 1)])
-    const [low, high] = state.databases.get('db')!.shards.map(({ range, replicas }) => ({ shard: { incarnation: 'i', range }, node: replicas[0]!.node }))
+    const [low, high] = state.databases.get('db')!.shards.map(({ range, replicas }) => ({
+      shard: { incarnation: 'i', range }, node: replicas[0]!.node,
+    }))
     expect(low!.node).to.not.equal(high!.node)
     for (const { shard, node } of [low!, high!]) {
       expect(shardsOn(node, state.databases.get('db')!)).to.deep.equal([shard])

@@ -67,7 +67,9 @@ describe('the outcome of an edit', () => {
       theirs = await outcomeOf(world.coordinator('c').updateDocuments(world.db, [other], { w: 2 }, request()))
       return reply
     }
-    const outcome = await outcomeOf(world.during(world.coordinator('b').updateDocuments(world.db, [mine], {}, request())))
+    const outcome = await outcomeOf(
+      world.during(world.coordinator('b').updateDocuments(world.db, [mine], {}, request())),
+    )
     expect(theirs).to.include({ kind: 'written', revision: revisionOf(other) })
     expect(outcome).to.equal(503)
     expect((await world.leavesOf('x')).a).to.deep.equal([{ revision: revisionOf(mine), deleted: false }])
@@ -80,7 +82,9 @@ describe('the outcome of an edit', () => {
       const coordinator = world.coordinator('b')
       const first = await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 1 })], {}, request()))
       expect(first).to.include({ kind: 'written' })
-      expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 2 })], {}, request()))).to.deep.equal({ kind: 'conflict' })
+      expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 2 })], {}, request()))).to.deep.equal({
+        kind: 'conflict',
+      })
     })
   }
 
@@ -88,7 +92,13 @@ describe('the outcome of an edit', () => {
     const { world, parent } = await worldWithDocument()
     world.faults.set('a', { kind: 'lose-reply', verbs: ['updateDocuments'] })
     const late = edit('x', parent, { v: 1 })
-    await world.store('b').storeRevisions({ revisions: [{ id: 'x', path: { start: 2, ids: ['ff', parent.slice(2)] }, deleted: false, body: late.body }], revsLimit: 1000 }, plainCall)
+    await world.store('b').storeRevisions(
+      {
+        revisions: [{ id: 'x', path: { start: 2, ids: ['ff', parent.slice(2)] }, deleted: false, body: late.body }],
+        revsLimit: 1000,
+      },
+      plainCall,
+    )
     const outcomes = await world.coordinator('c').updateDocuments(world.db, [late, edit('y', null, {})], {}, request())
     expect(outcomes[0]).to.include({ kind: 'error', status: 503 })
     expect(outcomes[1]).to.include({ kind: 'written' })
@@ -101,9 +111,12 @@ describe('the outcome of an edit', () => {
     world.cut('a', 'b')
     const first = await outcomeOf(world.coordinator('a').updateDocuments(world.db, [left], { w: 2 }, request()))
     expect(first).to.include({ kind: 'written', accepted: false })
-    await world.store('b').updateDocuments({ edits: [{ ...right, attempt: 9 }], revsLimit: 1000, force: true }, plainCall)
+    await world.store('b')
+      .updateDocuments({ edits: [{ ...right, attempt: 9 }], revsLimit: 1000, force: true }, plainCall)
     const path = { start: 2, ids: [right.revisionHash, parent.slice(2)] }
-    const stored = await world.store('c').storeRevisions({ revisions: [{ id: 'x', path, deleted: false, body: right.body, attempt: 9 }], revsLimit: 1000 }, plainCall)
+    const stored = await world.store('c').storeRevisions(
+      { revisions: [{ id: 'x', path, deleted: false, body: right.body, attempt: 9 }], revsLimit: 1000 }, plainCall,
+    )
     expect(stored.rivals).to.deep.equal([0])
   })
 })
@@ -121,11 +134,24 @@ describe('the review of a conflict', () => {
     store.updateDocuments = async (asked: UpdateDocumentsRequest, call) => {
       const reply = await decide(asked, call)
       // Read repair, say, brings the parent at once.
-      if (decisions++ === 0) await store.storeRevisions({ revisions: [{ id: 'x', path: { start: 2, ids: [second.revisionHash, parent.slice(2)] }, deleted: false, body: second.body }], revsLimit: 1000 }, plainCall)
+      if (decisions++ === 0) {
+        await store.storeRevisions(
+          {
+            revisions: [{
+              id: 'x', path: { start: 2, ids: [second.revisionHash, parent.slice(2)] }, deleted: false,
+              body: second.body,
+            }],
+            revsLimit: 1000,
+          },
+          plainCall,
+        )
+      }
       return reply
     }
     const deletion = edit('x', revisionOf(second), {}, true)
-    expect(await outcomeOf(world.coordinator('c').updateDocuments(world.db, [deletion], {}, request()))).to.include({ kind: 'written' })
+    expect(await outcomeOf(world.coordinator('c').updateDocuments(world.db, [deletion], {}, request()))).to.include({
+      kind: 'written',
+    })
     expect(decisions).to.equal(2)
   })
 
@@ -135,13 +161,19 @@ describe('the review of a conflict', () => {
     const stale = edit('x', '1-00', { v: 2 })
     expect(await outcomeOf(world.coordinator('b').updateDocuments(world.db, [stale], {}, request()))).to.equal(503)
     world.faults.clear()
-    expect(await outcomeOf(world.coordinator('b').updateDocuments(world.db, [stale], {}, request()))).to.deep.equal({ kind: 'conflict' })
+    expect(await outcomeOf(world.coordinator('b').updateDocuments(world.db, [stale], {}, request()))).to.deep.equal({
+      kind: 'conflict',
+    })
     // A minority that has never seen the parent does not know either.
     world.isolate('c')
     const coordinator = world.coordinator('c')
     expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', '2-ff', {})], {}, request()))).to.equal(503)
-    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request()))).to.deep.equal({ kind: 'conflict' })
-    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 3 })], {}, request()))).to.include({ kind: 'written', accepted: true })
+    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request()))).to.deep.equal({
+      kind: 'conflict',
+    })
+    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 3 })], {}, request()))).to.include({
+      kind: 'written', accepted: true,
+    })
   })
 })
 
@@ -152,10 +184,14 @@ describe('a silent node', () => {
     const coordinator = world.coordinator('b')
     const startedMs = world.clock.monotonic()
     const first = edit('x', parent, { v: 1 })
-    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [first], {}, request())))).to.include({ kind: 'written', accepted: false })
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [first], {}, request())))).to.include({
+      kind: 'written', accepted: false,
+    })
     expect(world.clock.monotonic() - startedMs).to.be.within(700, 1000)
     const nextMs = world.clock.monotonic()
-    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], {}, request())))).to.include({ kind: 'written' })
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], {}, request())))).to.include({
+      kind: 'written',
+    })
     expect(world.clock.monotonic()).to.equal(nextMs)
     await world.during(coordinator.stop())
     expect(world.clock.pendingTimers).to.equal(0)
@@ -166,7 +202,9 @@ describe('a silent node', () => {
     world.faults.set('a', { kind: 'hang', verbs: ['updateDocuments'] })
     const startedMs = world.clock.monotonic()
     const coordinator = world.coordinator('b')
-    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 1 })], {}, request())))).to.include({ kind: 'written' })
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 1 })], {}, request())))).to.include({
+      kind: 'written',
+    })
     expect(world.clock.monotonic() - startedMs).to.be.at.least(5000)
     await world.during(coordinator.stop())
   })
@@ -176,7 +214,9 @@ describe('a silent node', () => {
     world.faults.set('c', { kind: 'hang' })
     const startedMs = world.clock.monotonic()
     const coordinator = world.coordinator('a')
-    const outcome = await outcomeOf(world.during(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 1 })], { w: 3 }, request())))
+    const outcome = await outcomeOf(
+      world.during(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 1 })], { w: 3 }, request())),
+    )
     expect(outcome).to.include({ kind: 'written', accepted: true })
     expect(world.clock.monotonic() - startedMs).to.be.within(700, 1000)
     await world.during(coordinator.stop())

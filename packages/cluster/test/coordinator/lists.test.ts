@@ -7,7 +7,8 @@ import { bytes, edit, ReplicaWorld, request } from '../replica-world.ts'
 const everything: ListDocumentsOptions = { descending: false, skip: 0, limit: null, body: false, leaves: false }
 
 async function filled(world: ReplicaWorld, ids: readonly string[]): Promise<void> {
-  await world.coordinator(world.nodes[0]!).updateDocuments(world.db, ids.map(id => edit(id, null, { id })), { w: world.nodes.length }, request())
+  await world.coordinator(world.nodes[0]!)
+    .updateDocuments(world.db, ids.map(id => edit(id, null, { id })), { w: world.nodes.length }, request())
 }
 
 async function collect<Row>(rows: AsyncIterable<readonly Row[]>): Promise<Row[]> {
@@ -24,14 +25,17 @@ describe('listing documents', () => {
     const coordinator = world.coordinator('b')
     const bound = fc.record({ id: fc.constantFrom('', ...ids, 'd05x', 'z'), inclusive: fc.boolean() })
     await fc.assert(fc.asyncProperty(fc.option(bound, { nil: undefined }), fc.option(bound, { nil: undefined }), fc.boolean(), fc.nat(12), fc.option(fc.nat(12)), async (start, end, descending, skip, limit) => {
-      const list = await coordinator.listDocuments(world.db, { ...everything, start, end, descending, skip, limit }, request())
+      const list = await coordinator.listDocuments(
+        world.db, { ...everything, start, end, descending, skip, limit }, request(),
+      )
       const order = descending ? ids.toReversed() : ids
       const sign = descending ? -1 : 1
       const reached = (id: string, at: { id: string; inclusive: boolean } | undefined, side: number): boolean => {
         const difference = at === undefined ? 1 : compareUtf8(id, at.id) * sign * side
         return difference > 0 || (difference === 0 && at!.inclusive)
       }
-      const expected = order.filter(id => reached(id, start, 1) && reached(id, end, -1)).slice(skip, limit === null ? undefined : skip + limit)
+      const expected = order.filter(id => reached(id, start, 1) && reached(id, end, -1))
+        .slice(skip, limit === null ? undefined : skip + limit)
       expect((await collect(list.rows)).map(row => row.id)).to.deep.equal(expected)
       expect(list.total).to.equal(40)
       expect(list.offset).to.equal(Math.min(40, order.filter(id => !reached(id, start, 1)).length + skip))
@@ -45,7 +49,9 @@ describe('listing documents', () => {
     const up = await coordinator.listDocuments(world.db, { ...everything, partition: 'p' }, request())
     expect((await collect(up.rows)).map(row => row.id)).to.deep.equal(['p:1', 'p:2', 'p:3'])
     expect([up.total, up.offset]).to.deep.equal([3, 0])
-    const down = await coordinator.listDocuments(world.db, { ...everything, partition: 'p', descending: true, start: { id: 'p:2', inclusive: true } }, request())
+    const down = await coordinator.listDocuments(
+      world.db, { ...everything, partition: 'p', descending: true, start: { id: 'p:2', inclusive: true } }, request(),
+    )
     expect((await collect(down.rows)).map(row => row.id)).to.deep.equal(['p:2', 'p:1'])
     expect([down.total, down.offset]).to.deep.equal([3, 1])
   })
@@ -53,7 +59,8 @@ describe('listing documents', () => {
   it('sends bodies and leaves on request', async () => {
     const world = new ReplicaWorld({ q: 2 })
     await filled(world, ['x'])
-    const list = await world.coordinator('c').listDocuments(world.db, { ...everything, body: true, leaves: true }, request())
+    const list = await world.coordinator('c')
+      .listDocuments(world.db, { ...everything, body: true, leaves: true }, request())
     const [row] = await collect(list.rows)
     expect(Buffer.from(row!.body!).toString()).to.equal('{"id":"x"}')
     expect(row!.leaves).to.have.length(1)
@@ -80,7 +87,9 @@ describe('listing documents', () => {
     await world.coordinator('b').updateDocuments(world.db, [edit('missed', null, {})], { w: 2 }, request())
     world.heal()
     world.store('a').catchingUp = true
-    const list = async (): Promise<string[]> => (await collect((await world.coordinator('a').listDocuments(world.db, everything, request())).rows)).map(row => row.id)
+    const list = async (): Promise<string[]> =>
+      (await collect((await world.coordinator('a').listDocuments(world.db, everything, request())).rows)).map(row =>
+        row.id)
     expect(await list()).to.deep.equal(['missed'])
     const [opened] = await world.coordinator('a').openDocuments(world.db, ['missed'], { body: true }, request())
     expect(opened).to.not.equal(null)
@@ -110,7 +119,9 @@ describe('listing documents', () => {
     await filled(world, ['p', 'q', 'r'])
     const coordinator = world.coordinator('b')
     const opened = await coordinator.openDocuments(world.db, ['r', 'none', 'p'], { body: true }, request())
-    expect(opened.map(each => each && Buffer.from(each.body!).toString())).to.deep.equal(['{"id":"r"}', null, '{"id":"p"}'])
+    expect(opened.map(each => each && Buffer.from(each.body!).toString())).to.deep.equal([
+      '{"id":"r"}', null, '{"id":"p"}',
+    ])
     const info = await coordinator.databaseInfo(world.db, request())
     expect(info).to.deep.include({ documentCount: 3, deletedCount: 0 })
     expect(info.updateSequence).to.match(/^3-/)
@@ -118,20 +129,31 @@ describe('listing documents', () => {
 })
 
 describe('local documents', () => {
-  const write = (id: string, revision: number, value: unknown, mustExist = false) => ({ id, revision, body: value === null ? null : bytes(value), mustExist })
+  const write = (id: string, revision: number, value: unknown, mustExist = false) => ({
+    id, revision, body: value === null ? null : bytes(value), mustExist,
+  })
 
   it('are stamped once, read by the greatest stamp, listed and deleted', async () => {
     const world = new ReplicaWorld({ q: 4 })
     const coordinator = world.coordinator('b')
-    for (const id of ['p', 'q', 'r']) expect(await coordinator.updateLocalDocument(world.db, write(id, 1, { id }), {}, request())).to.deep.equal({ kind: 'written', revision: 1, accepted: false })
+    for (const id of ['p', 'q', 'r']) {
+      expect(await coordinator.updateLocalDocument(world.db, write(id, 1, { id }), {}, request())).to.deep.equal({
+        kind: 'written', revision: 1, accepted: false,
+      })
+    }
     await coordinator.updateLocalDocument(world.db, write('p', 2, { again: true }), { w: 3 }, request())
     const opened = await world.coordinator('c').openLocalDocument(world.db, 'p', {}, request())
     expect(Buffer.from(opened!.body!).toString()).to.equal('{"again":true}')
     expect(opened!.revision).to.equal(2)
-    expect((await collect((await coordinator.listLocalDocuments(world.db, { ...everything, skip: 1 }, request())).rows)).map(local => local.id)).to.deep.equal(['q', 'r'])
-    expect(await coordinator.updateLocalDocument(world.db, write('p', 0, null, true), { w: 3 }, request())).to.include({ kind: 'written' })
+    expect((await collect((await coordinator.listLocalDocuments(world.db, { ...everything, skip: 1 }, request())).rows)).map(local =>
+      local.id)).to.deep.equal(['q', 'r'])
+    expect(await coordinator.updateLocalDocument(world.db, write('p', 0, null, true), { w: 3 }, request())).to.include({
+      kind: 'written',
+    })
     expect(await coordinator.openLocalDocument(world.db, 'p', {}, request())).to.equal(null)
-    expect(await coordinator.updateLocalDocument(world.db, write('p', 0, null, true), {}, request())).to.deep.equal({ kind: 'missing' })
+    expect(await coordinator.updateLocalDocument(world.db, write('p', 0, null, true), {}, request())).to.deep.equal({
+      kind: 'missing',
+    })
   })
 
   it('reach a replica that missed them when they are read', async () => {
@@ -151,7 +173,8 @@ describe('local documents', () => {
     world.isolate('a')
     await world.coordinator('b').updateLocalDocument(world.db, write('x', 1, { v: 1 }), {}, request())
     world.heal()
-    expect(await world.coordinator('c').updateLocalDocument(world.db, write('x', 0, null, true), { w: 3 }, request())).to.include({ kind: 'written' })
+    expect(await world.coordinator('c')
+      .updateLocalDocument(world.db, write('x', 0, null, true), { w: 3 }, request())).to.include({ kind: 'written' })
     expect(await world.coordinator('b').openLocalDocument(world.db, 'x', { r: 3 }, request())).to.equal(null)
   })
 })
@@ -160,7 +183,8 @@ describe('a list of large documents', () => {
   it('is handed on in pages of bounded size, whatever the number of shards', async () => {
     const world = new ReplicaWorld({ q: 4, coordinator: { listPageBytes: 10_000 } })
     const names = Array.from({ length: 200 }, (_, i) => `doc${String(i).padStart(3, '0')}`)
-    await world.coordinator('a').updateDocuments(world.db, names.map(id => edit(id, null, { text: 'x'.repeat(1000) })), { w: 3 }, request())
+    await world.coordinator('a')
+      .updateDocuments(world.db, names.map(id => edit(id, null, { text: 'x'.repeat(1000) })), { w: 3 }, request())
     const { rows } = await world.coordinator('b').listDocuments(world.db, { ...everything, body: true }, request())
     const listed: string[] = []
     for await (const page of rows) {

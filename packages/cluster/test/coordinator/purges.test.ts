@@ -1,9 +1,13 @@
 import { expect } from 'chai'
 import { edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 
-async function storeOn(world: ReplicaWorld, nodes: readonly string[], ids: readonly string[], deleted = false): Promise<void> {
+async function storeOn(
+  world: ReplicaWorld, nodes: readonly string[], ids: readonly string[], deleted = false,
+): Promise<void> {
   const revision = { id: 'x', path: { start: ids.length, ids }, deleted, body: Buffer.from('{}') }
-  for (const node of nodes) await world.store(node).storeRevisions({ revisions: [revision], revsLimit: 1000 }, plainCall)
+  for (const node of nodes) {
+    await world.store(node).storeRevisions({ revisions: [revision], revsLimit: 1000 }, plainCall)
+  }
 }
 
 async function purgesOn(world: ReplicaWorld, node: string): Promise<number> {
@@ -24,7 +28,8 @@ describe('purging documents', () => {
     const [x, y] = [await write(world, 'x'), await write(world, 'y')]
     const coordinator = world.coordinator('b')
     const requests = [{ id: 'x', revisions: [x, '9-ffff'] }, { id: 'y', revisions: [] }, { id: 'none', revisions: [y] }]
-    expect((await coordinator.purgeDocuments(world.db, requests, {}, request())).map(outcome => outcome.revisions)).to.deep.equal([[x], [], []])
+    expect((await coordinator.purgeDocuments(world.db, requests, {}, request())).map(outcome =>
+      outcome.revisions)).to.deep.equal([[x], [], []])
     await coordinator.stop()
     for (const id of ['x', 'y']) {
       const opened = await coordinator.openDocument(world.db, id, { r: 3 }, request())
@@ -71,7 +76,9 @@ describe('purging documents', () => {
     world.faults.set('c', { kind: 'hang' })
     const coordinator = world.coordinator('a')
     const started = world.clock.monotonic()
-    const [outcome] = await world.during(coordinator.purgeDocuments(world.db, [{ id: 'x', revisions: [x] }], {}, request()))
+    const [outcome] = await world.during(
+      coordinator.purgeDocuments(world.db, [{ id: 'x', revisions: [x] }], {}, request()),
+    )
     expect(outcome?.revisions).to.deep.equal([x])
     expect(world.clock.monotonic() - started).to.be.within(900, 1400)
     await world.during(coordinator.stop())
@@ -99,14 +106,17 @@ describe('purging documents', () => {
       world.isolate('c')
       const coordinator = world.coordinator('c')
       const missed = `${ids.length}-${ids[0]}`
-      const failure = await coordinator.purgeDocuments(world.db, [{ id: 'x', revisions: [missed] }], {}, request()).catch((error: unknown) => error)
+      const failure = await coordinator.purgeDocuments(world.db, [{ id: 'x', revisions: [missed] }], {}, request())
+        .catch((error: unknown) => error)
       expect(failure).to.include({ status: 503 }).and.have.nested.property('headers.Retry-After')
       expect(failure).to.have.property('reason').that.includes(missed)
       await coordinator.stop()
       expect(await purgesOn(world, 'c')).to.equal(0)
       world.heal()
       const healed = world.coordinator('c')
-      expect((await healed.purgeDocuments(world.db, [{ id: 'x', revisions: [missed] }], {}, request()))[0]?.revisions).to.deep.equal([missed])
+      expect((await healed.purgeDocuments(world.db, [{ id: 'x', revisions: [missed] }], {}, request()))[0]?.revisions).to.deep.equal([
+        missed,
+      ])
       await healed.stop()
       const left = what === 'one branch of two' ? ['2-b'] : []
       const leaves = await world.leavesOf('x')
@@ -119,11 +129,15 @@ describe('purging documents', () => {
     const x = await write(world, 'x')
     world.isolate('c')
     const coordinator = world.coordinator('c')
-    const requests = [{ id: 'x', revisions: [x] }, ...['p', 'q', 'r', 's'].map(id => ({ id, revisions: ['1-unknown'] }))]
+    const requests = [
+      { id: 'x', revisions: [x] }, ...['p', 'q', 'r', 's'].map(id => ({ id, revisions: ['1-unknown'] })),
+    ]
     const failure = await coordinator.purgeDocuments(world.db, requests, {}, request()).catch((error: unknown) => error)
     expect(failure).to.include({ status: 503 })
     await coordinator.stop()
-    for (let shard = 0; shard < 4; shard++) expect((await world.store('c', shard).replicaInfo(plainCall)).purgeSequence).to.equal(0)
+    for (let shard = 0; shard < 4; shard++) {
+      expect((await world.store('c', shard).replicaInfo(plainCall)).purgeSequence).to.equal(0)
+    }
   })
 
   it('is accepted by a node that is cut off when it knows the revision, and then takes the ancestors that others hold as leaves', async () => {

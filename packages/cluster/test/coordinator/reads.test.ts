@@ -3,9 +3,14 @@ import type { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { expect } from 'chai'
 import { bytes, edit, plainCall, ReplicaWorld, request, text } from '../replica-world.ts'
 
-async function put(world: ReplicaWorld, nodes: readonly string[], id: string, ids: readonly string[], value: unknown, deleted = false, revsLimit = 1000): Promise<string> {
+async function put(
+  world: ReplicaWorld, nodes: readonly string[], id: string, ids: readonly string[], value: unknown, deleted = false,
+  revsLimit = 1000,
+): Promise<string> {
   for (const node of nodes) {
-    await world.store(node).storeRevisions({ revisions: [{ id, path: { start: ids.length, ids }, deleted, body: bytes(value) }], revsLimit }, plainCall)
+    await world.store(node).storeRevisions(
+      { revisions: [{ id, path: { start: ids.length, ids }, deleted, body: bytes(value) }], revsLimit }, plainCall,
+    )
   }
   return `${ids.length}-${ids[0]}`
 }
@@ -19,10 +24,14 @@ function refuseMany(replica: MemoryShardReplica): void {
   }
 }
 
-/** Where only the last revision keeps its body: one that b alone has is replaced on all nodes when b is first asked for bodies. */
+/**
+ * Where only the last revision keeps its body: one that b alone has is replaced on all nodes when b is first asked for
+ * bodies.
+ */
 async function replacedWhenBodiesAreAsked(): Promise<{ readonly world: ReplicaWorld; readonly newest: string }> {
   const world = new ReplicaWorld()
-  const edit = (nodes: readonly string[], ids: readonly string[]): Promise<string> => put(world, nodes, 'x', ids, { v: ids[0] }, false, 1)
+  const edit = (nodes: readonly string[], ids: readonly string[]): Promise<string> =>
+    put(world, nodes, 'x', ids, { v: ids[0] }, false, 1)
   await edit(['a', 'b', 'c'], ['r1'])
   await edit(['b'], ['r2', 'r1'])
   const store = world.store('b')
@@ -82,7 +91,9 @@ describe('reading a document', () => {
     const tombstone = await put(world, ['b', 'c'], 'gone', ['r2', 'r1'], {}, true)
     const coordinator = world.coordinator('a')
     expect(text((await coordinator.openDocument(world.db, 'new', {}, request()))!.body)).to.equal('{"v":1}')
-    expect((await coordinator.openDocument(world.db, 'gone', {}, request()))!.leaves).to.deep.equal([{ revision: tombstone, deleted: true }])
+    expect((await coordinator.openDocument(world.db, 'gone', {}, request()))!.leaves).to.deep.equal(
+      [{ revision: tombstone, deleted: true }],
+    )
     await coordinator.stop()
     expect((await world.leavesOf('new')).a).to.have.length(1)
   })
@@ -120,7 +131,8 @@ describe('reading a document', () => {
         const { body: lost, ...snapshot } = (await open(asked, call))!
         return snapshot
       }
-      store.openRevisions = async requests => requests.map(({ revisions }) => [...revisions].map(revision => ({ kind: 'missing', revision })))
+      store.openRevisions = async requests =>
+        requests.map(({ revisions }) => [...revisions].map(revision => ({ kind: 'missing', revision })))
     }
     const opened = await world.coordinator('a').openDocument(world.db, 'x', {}, request())
     expect(opened!.leaves.map(({ revision }) => revision)).to.deep.equal(['1-r1'])
@@ -167,12 +179,16 @@ describe('reading a document', () => {
       [['unreachable', 'not_hosted', 'closed'], 503, 'No DB shards could be opened.'],
       [['overloaded', 'overloaded', 'unreachable'], 503, undefined],
       [['storage', 'overloaded', 'unreachable'], 507, undefined],
-      [['timeout', 'timeout', 'unreachable'], 500, 'The request could not be processed in a reasonable amount of time.'],
+      [
+        ['timeout', 'timeout', 'unreachable'], 500,
+        'The request could not be processed in a reasonable amount of time.',
+      ],
     ] as const
     for (const [codes, status, reason] of cases) {
       const world = new ReplicaWorld()
       codes.forEach((code, i) => world.faults.set(world.nodes[i]!, { kind: 'fail', code }))
-      const error = await world.coordinator('a').openDocument(world.db, 'x', {}, request()).then(() => null, (thrown: unknown) => thrown)
+      const error = await world.coordinator('a').openDocument(world.db, 'x', {}, request())
+        .then(() => null, (thrown: unknown) => thrown)
       expect(error).to.be.instanceOf(ApiError)
       expect((error as ApiError).status).to.equal(status)
       if (reason !== undefined) expect((error as ApiError).reason).to.equal(reason)
@@ -188,13 +204,16 @@ describe('reading revisions', () => {
     await put(world, ['b', 'c'], 'x', ['rb'], { v: 'b' })
     const coordinator = world.coordinator('a')
     const opened = await coordinator.openRevisions(world.db, 'x', { revisions: 'leaves', latest: false }, request())
-    expect(opened!.map(each => each.kind === 'found' && text(each.revision.body))).to.deep.equal(['{"v":"b"}', '{"v":"a"}'])
+    expect(opened!.map(each => each.kind === 'found' && text(each.revision.body))).to.deep.equal([
+      '{"v":"b"}', '{"v":"a"}',
+    ])
     expect(await coordinator.openRevisions(world.db, 'none', { revisions: 'leaves', latest: false }, request())).to.equal(null)
   })
 
   it('opens the leaves that have replaced those which it was told of', async () => {
     const { world } = await replacedWhenBodiesAreAsked()
-    const opened = await world.coordinator('a').openRevisions(world.db, 'x', { revisions: 'leaves', latest: false, r: 2 }, request())
+    const opened = await world.coordinator('a')
+      .openRevisions(world.db, 'x', { revisions: 'leaves', latest: false, r: 2 }, request())
     expect(opened!.map(each => each.kind)).to.deep.equal(opened!.map(() => 'found'))
     expect(opened!.map(each => each.kind === 'found' && text(each.revision.body))).to.include('{"v":"r3"}')
   })
@@ -204,10 +223,17 @@ describe('reading revisions', () => {
     await put(world, ['a', 'b', 'c'], 'x', ['r1'], { v: 1 })
     await put(world, ['b'], 'x', ['r2', 'r1'], { v: 2 })
     const coordinator = world.coordinator('a')
-    const named = await coordinator.openRevisions(world.db, 'x', { revisions: ['2-r2', '7-none'], latest: false }, request())
+    const named = await coordinator.openRevisions(
+      world.db, 'x', { revisions: ['2-r2', '7-none'], latest: false }, request(),
+    )
     expect(named!.map(each => each.kind)).to.deep.equal(['found', 'missing'])
-    const latest = await coordinator.openRevisions(world.db, 'x', { revisions: ['1-r1', '7-none'], latest: true, r: 2 }, request())
-    expect(latest!.map(each => each.kind === 'found' ? `${each.revision.path.start}-${each.revision.path.ids[0]}` : each.kind)).to.deep.equal(['2-r2', 'missing'])
+    const latest = await coordinator.openRevisions(
+      world.db, 'x', { revisions: ['1-r1', '7-none'], latest: true, r: 2 }, request(),
+    )
+    expect(latest!.map(each =>
+      each.kind === 'found' ? `${each.revision.path.start}-${each.revision.path.ids[0]}` : each.kind)).to.deep.equal([
+      '2-r2', 'missing',
+    ])
   })
 
   it('finds a named revision that one replica alone has, as a feed may show it before the others have it', async () => {
@@ -218,9 +244,17 @@ describe('reading revisions', () => {
     const coordinator = world.coordinator('a')
     const asked = [{ id: 'new', revisions: ['1-r1'] }, { id: 'edited', revisions: ['2-r2'] }]
     for (const latest of [false, true]) {
-      const together = await coordinator.openManyRevisions(world.db, asked.map(each => ({ ...each, latest })), {}, request())
-      const alone = await Promise.all(asked.map(({ id, revisions }) => coordinator.openRevisions(world.db, id, { revisions, latest }, request())))
-      for (const opened of [together, alone]) expect(opened.map(each => each?.map(({ kind }) => kind)), `latest ${latest}`).to.deep.equal([['found'], ['found']])
+      const together = await coordinator.openManyRevisions(
+        world.db, asked.map(each => ({ ...each, latest })), {}, request(),
+      )
+      const alone = await Promise.all(
+        asked.map(({ id, revisions }) => coordinator.openRevisions(world.db, id, { revisions, latest }, request())),
+      )
+      for (const opened of [together, alone]) {
+        expect(opened.map(each => each?.map(({ kind }) => kind)), `latest ${latest}`).to.deep.equal([
+          ['found'], ['found'],
+        ])
+      }
     }
     await coordinator.stop()
   })
@@ -230,7 +264,8 @@ describe('reading revisions', () => {
     await put(world, ['a', 'b', 'c'], 'x', ['r1'], {})
     world.faults.set('c', { kind: 'hang' })
     const coordinator = world.coordinator('a')
-    const open = (latest: boolean) => world.during(coordinator.openRevisions(world.db, 'x', { revisions: ['7-none'], latest }, request()))
+    const open = (latest: boolean) =>
+      world.during(coordinator.openRevisions(world.db, 'x', { revisions: ['7-none'], latest }, request()))
     await open(true)
     const before = world.clock.monotonic()
     for (const latest of [true, false]) expect((await open(latest))!.map(({ kind }) => kind)).to.deep.equal(['missing'])
@@ -248,8 +283,12 @@ describe('reading revisions', () => {
     for (const latest of [false, true]) {
       for (const revisions of ['leaves', ['1-r1'], ['1-r1', '7-none']] as const) {
         const coordinator = world.coordinator('a')
-        const together = await coordinator.openManyRevisions(world.db, ids.map(id => ({ id, revisions, latest })), {}, request())
-        const alone = await Promise.all(ids.map(id => coordinator.openRevisions(world.db, id, { revisions, latest }, request())))
+        const together = await coordinator.openManyRevisions(
+          world.db, ids.map(id => ({ id, revisions, latest })), {}, request(),
+        )
+        const alone = await Promise.all(
+          ids.map(id => coordinator.openRevisions(world.db, id, { revisions, latest }, request())),
+        )
         expect(together, `${revisions} ${latest}`).to.deep.equal(alone)
       }
     }
@@ -259,7 +298,9 @@ describe('reading revisions', () => {
     const world = new ReplicaWorld()
     const ids = Array.from({ length: 20 }, (_, index) => `x-${index}`)
     for (const id of ids) await put(world, ['a', 'b', 'c'], id, ['r1'], { id })
-    const open = (latest: boolean) => world.coordinator('a').openManyRevisions(world.db, ids.map(id => ({ id, revisions: ['1-r1'], latest })), {}, request())
+    const open = (latest: boolean) =>
+      world.coordinator('a')
+        .openManyRevisions(world.db, ids.map(id => ({ id, revisions: ['1-r1'], latest })), {}, request())
     world.calls.length = 0
     const named = await open(false)
     expect(named.map(opened => opened![0]!.kind)).to.deep.equal(ids.map(() => 'found'))
@@ -284,10 +325,14 @@ describe('reading revisions', () => {
       const opened: string[] = []
       for (let calls = 1; opened.length < ids.length; calls++) {
         const left = ids.slice(opened.length)
-        const answers = await coordinator.openManyRevisions(world.db, left.map(id => ({ id, revisions: 'leaves', latest: latest! })), {}, request())
+        const answers = await coordinator.openManyRevisions(
+          world.db, left.map(id => ({ id, revisions: 'leaves', latest: latest! })), {}, request(),
+        )
         const given = answers.findIndex(answer => answer === undefined)
         expect(given, `call ${calls}`).to.not.equal(0)
-        for (const [answer] of answers.slice(0, given < 0 ? undefined : given).map(answer => answer!)) opened.push(answer!.kind === 'found' ? answer!.revision.id : '')
+        for (const [answer] of answers.slice(0, given < 0 ? undefined : given).map(answer => answer!)) {
+          opened.push(answer!.kind === 'found' ? answer!.revision.id : '')
+        }
         expect(calls).to.be.below(5)
       }
       expect(opened).to.deep.equal(ids)
@@ -299,12 +344,17 @@ describe('reading revisions', () => {
     const world = new ReplicaWorld({ q: 2 })
     const coordinator = world.coordinator('a')
     await coordinator.updateDocuments(world.db, [edit('x', null, {}), edit('y', null, {})], { w: 3 }, request())
-    const [x, y] = await coordinator.diffRevisions(world.db, [{ id: 'x', revisions: ['1-none', '3-none'] }, { id: 'y', revisions: [`1-${edit('y', null, {}).revisionHash}`] }], request())
+    const [x, y] = await coordinator.diffRevisions(
+      world.db,
+      [{ id: 'x', revisions: ['1-none', '3-none'] }, { id: 'y', revisions: [`1-${edit('y', null, {}).revisionHash}`] }],
+      request(),
+    )
     expect(x!.missing).to.deep.equal(['1-none', '3-none'])
     expect(x!.possibleAncestors).to.deep.equal([`1-${edit('x', null, {}).revisionHash}`])
     expect(y!.missing).to.deep.equal([])
     const one = new ReplicaWorld()
     await put(one, ['b'], 'x', ['r'], {})
-    expect((await one.coordinator('a').diffRevisions(one.db, [{ id: 'x', revisions: ['1-r'] }], request()))[0]!.missing).to.deep.equal(['1-r'])
+    expect((await one.coordinator('a')
+      .diffRevisions(one.db, [{ id: 'x', revisions: ['1-r'] }], request()))[0]!.missing).to.deep.equal(['1-r'])
   })
 })

@@ -19,11 +19,17 @@ describe('writing documents', () => {
     const world = new ReplicaWorld({ nodes: ['a'] })
     const coordinator = world.coordinator('a')
     const [first] = await coordinator.updateDocuments(world.db, [edit('x', null, { v: 1 })], {}, request())
-    expect(first).to.deep.equal({ kind: 'written', revision: `1-${edit('x', null, { v: 1 }).revisionHash}`, accepted: false })
+    expect(first).to.deep.equal({
+      kind: 'written', revision: `1-${edit('x', null, { v: 1 }).revisionHash}`, accepted: false,
+    })
     expect(world.calls).to.have.length(1)
-    const [second] = await coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), {})], { w: 2 }, request())
+    const [second] = await coordinator.updateDocuments(
+      world.db, [edit('x', revisionOf(first), {})], { w: 2 }, request(),
+    )
     expect(second).to.include({ kind: 'written', accepted: true })
-    expect(await coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request())).to.deep.equal([{ kind: 'conflict' }])
+    expect(await coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request())).to.deep.equal([
+      { kind: 'conflict' },
+    ])
   })
 
   it('has the first replica of the map decide, whichever node was asked', async () => {
@@ -35,7 +41,9 @@ describe('writing documents', () => {
       await coordinator.stop()
       expect(world.calls[0]).to.include({ node: 'a', verb: 'updateDocuments' })
       const leaves = await world.leavesOf(`by-${node}`)
-      for (const each of world.nodes) expect(leaves[each]).to.deep.equal([{ revision: revisionOf(outcome), deleted: false }])
+      for (const each of world.nodes) {
+        expect(leaves[each]).to.deep.equal([{ revision: revisionOf(outcome), deleted: false }])
+      }
     }
   })
 
@@ -59,7 +67,9 @@ describe('writing documents', () => {
     world.faults.set('b', { kind: 'fail', code: 'storage' })
     world.faults.set('c', { kind: 'hang', verbs: ['storeRevisions'] })
     const started = world.clock.monotonic()
-    const [outcome] = await world.during(world.coordinator('a').updateDocuments(world.db, [edit('x', null, {})], {}, request()))
+    const [outcome] = await world.during(
+      world.coordinator('a').updateDocuments(world.db, [edit('x', null, {})], {}, request()),
+    )
     expect(outcome).to.include({ kind: 'written', accepted: true })
     expect(world.clock.monotonic() - started).to.be.at.least(15_000)
     expect(await world.metrics.get('a')!.value('sectional_quorum_writes_total', 'accepted')).to.equal(1)
@@ -82,27 +92,39 @@ describe('writing documents', () => {
   it('fails as a whole when no replica can be asked, and by document when one shard cannot', async () => {
     const world = new ReplicaWorld({ nodes: ['a', 'b'], q: 2, n: 1 })
     world.cut('a', 'b')
-    const outcomes = await world.coordinator('a').updateDocuments(world.db, ['p', 'q', 'r', 's', 't', 'u'].map(id => edit(id, null, {})), {}, request())
+    const outcomes = await world.coordinator('a')
+      .updateDocuments(world.db, ['p', 'q', 'r', 's', 't', 'u'].map(id => edit(id, null, {})), {}, request())
     expect(new Set(outcomes.map(outcome => outcome.kind))).to.deep.equal(new Set(['written', 'error']))
-    expect(outcomes.find(outcome => outcome.kind === 'error')).to.include({ status: 503, reason: 'No DB shards could be opened.' })
+    expect(outcomes.find(outcome => outcome.kind === 'error')).to.include({
+      status: 503, reason: 'No DB shards could be opened.',
+    })
     world.faults.set('a', { kind: 'fail', code: 'overloaded' })
-    expect((await caught(world.coordinator('a').updateDocuments(world.db, outcomes.map((_, i) => edit(`w${i}`, null, {})), {}, request()))).status).to.equal(503)
+    expect((await caught(world.coordinator('a')
+      .updateDocuments(world.db, outcomes.map((_, i) => edit(`w${i}`, null, {})), {}, request()))).status).to.equal(503)
     world.heal()
     world.faults.set('b', { kind: 'fail', code: 'overloaded' })
-    expect((await caught(world.coordinator('a').updateDocuments(world.db, [edit('p', null, {})], {}, request()))).headers).to.have.property('Retry-After')
+    expect((await caught(world.coordinator('a')
+      .updateDocuments(world.db, [edit('p', null, {})], {}, request()))).headers).to.have.property('Retry-After')
   })
 
   it('processes the same id twice in order, across the bounds of one call', async () => {
     const world = new ReplicaWorld({ coordinator: { batchDocumentsMax: 1 } })
     const first = edit('x', null, { v: 1 })
-    const outcomes = await world.coordinator('b').updateDocuments(world.db, [first, edit('x', `1-${first.revisionHash}`, { v: 2 }), edit('x', null, { v: 3 })], { w: 3 }, request())
+    const outcomes = await world.coordinator('b').updateDocuments(
+      world.db, [first, edit('x', `1-${first.revisionHash}`, { v: 2 }), edit('x', null, { v: 3 })], { w: 3 }, request(),
+    )
     expect(outcomes.map(outcome => outcome.kind)).to.deep.equal(['written', 'written', 'conflict'])
     expect((await world.leavesOf('x')).c![0]!.revision).to.equal(revisionOf(outcomes[1]))
   })
 
   it('sends filling replicas what is decided and does not count them', async () => {
     const world = new ReplicaWorld()
-    world.setDatabase({ ...world.db, shards: world.db.shards.map(shard => ({ ...shard, replicas: shard.replicas.map(each => ({ ...each, filling: each.node === 'c' })) })) })
+    world.setDatabase({
+      ...world.db,
+      shards: world.db.shards.map(shard => ({
+        ...shard, replicas: shard.replicas.map(each => ({ ...each, filling: each.node === 'c' })),
+      })),
+    })
     world.faults.set('b', { kind: 'fail', code: 'storage' })
     const coordinator = world.coordinator('a')
     const [outcome] = await coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request())
@@ -112,10 +134,17 @@ describe('writing documents', () => {
   })
 
   /** The shard has `before` while the write is under way, and all three replicas when it is answered. */
-  async function grownMeanwhile(before: readonly string[], fails: readonly string[] = []): Promise<{ readonly world: ReplicaWorld; readonly outcome: WriteOutcome }> {
+  async function grownMeanwhile(
+    before: readonly string[], fails: readonly string[] = [],
+  ): Promise<{ readonly world: ReplicaWorld; readonly outcome: WriteOutcome }> {
     const world = new ReplicaWorld()
     const grown = world.db
-    world.setDatabase({ ...grown, shards: grown.shards.map(shard => ({ ...shard, replicas: shard.replicas.filter(each => before.includes(each.node)) })) })
+    world.setDatabase({
+      ...grown,
+      shards: grown.shards.map(shard => ({
+        ...shard, replicas: shard.replicas.filter(each => before.includes(each.node)),
+      })),
+    })
     for (const node of fails) world.faults.set(node, { kind: 'fail', code: 'storage' })
     const coordinator = world.coordinator('b')
     const writing = coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request())
@@ -135,7 +164,10 @@ describe('writing documents', () => {
   it('does not take one copy for enough when the only replica got others meanwhile', async () => {
     const world = new ReplicaWorld()
     const grown = world.db
-    world.setDatabase({ ...grown, shards: grown.shards.map(shard => ({ ...shard, replicas: shard.replicas.filter(each => each.node === 'a') })) })
+    world.setDatabase({
+      ...grown,
+      shards: grown.shards.map(shard => ({ ...shard, replicas: shard.replicas.filter(each => each.node === 'a') })),
+    })
     const writing = world.coordinator('a').updateDocuments(world.db, [edit('x', null, {})], {}, request())
     world.setDatabase(grown)
     expect((await writing)[0]).to.include({ kind: 'written', accepted: true })
@@ -158,14 +190,17 @@ describe('deciding edits', () => {
     const coordinator = world.coordinator('b')
     const [outcome] = await coordinator.updateDocuments(world.db, [edit('x', null, { v: 1 })], {}, request())
     expect(outcome).to.include({ kind: 'written', accepted: false })
-    expect(await world.coordinator('c').updateDocuments(world.db, [edit('x', null, { v: 2 })], {}, request())).to.deep.equal([{ kind: 'conflict' }])
+    expect(await world.coordinator('c')
+      .updateDocuments(world.db, [edit('x', null, { v: 2 })], {}, request())).to.deep.equal([{ kind: 'conflict' }])
   })
 
   it('passes by a silent replica, and does not ask it first again for a while', async () => {
     const world = new ReplicaWorld()
     world.faults.set('a', { kind: 'hang' })
     const coordinator = world.coordinator('b')
-    const [outcome] = await world.during(coordinator.updateDocuments(world.db, [edit('x', null, { v: 1 })], {}, request()))
+    const [outcome] = await world.during(
+      coordinator.updateDocuments(world.db, [edit('x', null, { v: 1 })], {}, request()),
+    )
     expect(outcome).to.include({ kind: 'written', accepted: false })
     const started = world.clock.monotonic()
     await world.during(coordinator.updateDocuments(world.db, [edit('y', null, {})], {}, request()))
@@ -180,14 +215,25 @@ describe('deciding edits', () => {
     world.heal()
     world.store('a').catchingUp = true
     world.calls.length = 0
-    const outcomes = await world.coordinator('c').updateDocuments(world.db, [edit('x', null, { v: 2 }), edit('x', revisionOf(first), { v: 3 }), edit('y', null, {})], { w: 3 }, request())
+    const outcomes = await world.coordinator('c').updateDocuments(
+      world.db, [edit('x', null, { v: 2 }), edit('x', revisionOf(first), { v: 3 }), edit('y', null, {})], { w: 3 },
+      request(),
+    )
     expect(outcomes.map(outcome => outcome.kind)).to.deep.equal(['conflict', 'written', 'written'])
     expect(world.calls.filter(call => call.verb === 'updateDocuments').map(call => call.node)).to.deep.equal(['a', 'a'])
-    for (const leaves of Object.values(await world.leavesOf('x'))) expect(leaves).to.deep.equal([{ revision: revisionOf(outcomes[1]), deleted: false }])
+    for (const leaves of Object.values(await world.leavesOf('x'))) {
+      expect(leaves).to.deep.equal([{ revision: revisionOf(outcomes[1]), deleted: false }])
+    }
     for (const node of world.nodes) world.store(node).catchingUp = true
-    expect((await world.coordinator('b').updateDocuments(world.db, [edit('z', null, {})], { w: 3 }, request()))[0]).to.include({ kind: 'written', accepted: false })
+    expect((await world.coordinator('b')
+      .updateDocuments(world.db, [edit('z', null, {})], { w: 3 }, request()))[0]).to.include({
+      kind: 'written', accepted: false,
+    })
     world.isolate('b')
-    expect((await world.coordinator('b').updateDocuments(world.db, [edit('alone', null, {})], {}, request()))[0]).to.include({ kind: 'written', accepted: true })
+    expect((await world.coordinator('b')
+      .updateDocuments(world.db, [edit('alone', null, {})], {}, request()))[0]).to.include({
+      kind: 'written', accepted: true,
+    })
   })
 
   it('brings a decider up to date that lacks the parent, and decides again', async () => {
@@ -195,37 +241,51 @@ describe('deciding edits', () => {
     world.isolate('a')
     const [first] = await world.coordinator('b').updateDocuments(world.db, [edit('x', null, { v: 1 })], {}, request())
     world.heal()
-    const [second] = await world.coordinator('c').updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], { w: 3 }, request())
+    const [second] = await world.coordinator('c')
+      .updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], { w: 3 }, request())
     expect(second).to.include({ kind: 'written', accepted: false })
-    for (const leaves of Object.values(await world.leavesOf('x'))) expect(leaves).to.deep.equal([{ revision: revisionOf(second), deleted: false }])
+    for (const leaves of Object.values(await world.leavesOf('x'))) {
+      expect(leaves).to.deep.equal([{ revision: revisionOf(second), deleted: false }])
+    }
     expect(await world.metrics.get('c')!.value('sectional_edit_decisions_total', 'reviewed')).to.equal(1)
   })
 
   it('lets a document be created again when only the decider has missed its deletion', async () => {
     const world = new ReplicaWorld()
-    const [first] = await world.coordinator('a').updateDocuments(world.db, [edit('x', null, { v: 1 })], { w: 3 }, request())
+    const [first] = await world.coordinator('a')
+      .updateDocuments(world.db, [edit('x', null, { v: 1 })], { w: 3 }, request())
     world.isolate('a')
     await world.coordinator('b').updateDocuments(world.db, [edit('x', revisionOf(first), {}, true)], {}, request())
     world.heal()
-    const [again] = await world.coordinator('a').updateDocuments(world.db, [edit('x', null, { v: 2 })], { w: 3 }, request())
+    const [again] = await world.coordinator('a')
+      .updateDocuments(world.db, [edit('x', null, { v: 2 })], { w: 3 }, request())
     expect(again).to.include({ kind: 'written' })
     expect(revisionOf(again)).to.match(/^3-/)
-    for (const leaves of Object.values(await world.leavesOf('x'))) expect(leaves).to.deep.equal([{ revision: revisionOf(again), deleted: false }])
+    for (const leaves of Object.values(await world.leavesOf('x'))) {
+      expect(leaves).to.deep.equal([{ revision: revisionOf(again), deleted: false }])
+    }
   })
 
   it('compares a stand-in with the others before it decides', async () => {
     const world = new ReplicaWorld()
-    const [first] = await world.coordinator('a').updateDocuments(world.db, [edit('x', null, { v: 1 })], { w: 3 }, request())
+    const [first] = await world.coordinator('a')
+      .updateDocuments(world.db, [edit('x', null, { v: 1 })], { w: 3 }, request())
     world.cut('a', 'b')
-    const [second] = await world.coordinator('a').updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 }), edit('y', null, { v: 1 })], { w: 2 }, request())
+    const [second] = await world.coordinator('a').updateDocuments(
+      world.db, [edit('x', revisionOf(first), { v: 2 }), edit('y', null, { v: 1 })], { w: 2 }, request(),
+    )
     world.isolate('a')
     expect(await world.leavesOf('x')).to.deep.include({ b: [{ revision: revisionOf(first), deleted: false }] })
     const coordinator = world.coordinator('b')
-    const outcomes = await coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 3 }), edit('y', null, { v: 2 }), edit('z', null, {})], {}, request())
+    const outcomes = await coordinator.updateDocuments(
+      world.db, [edit('x', revisionOf(first), { v: 3 }), edit('y', null, { v: 2 }), edit('z', null, {})], {}, request(),
+    )
     expect(outcomes.map(outcome => outcome.kind)).to.deep.equal(['conflict', 'conflict', 'written'])
     expect((await world.leavesOf('x')).b).to.deep.equal([{ revision: revisionOf(second), deleted: false }])
     world.faults.set('c', { kind: 'hang' })
-    const [alone] = await world.during(coordinator.updateDocuments(world.db, [edit('x', revisionOf(second), { v: 4 })], { w: 1 }, request()))
+    const [alone] = await world.during(
+      coordinator.updateDocuments(world.db, [edit('x', revisionOf(second), { v: 4 })], { w: 1 }, request()),
+    )
     expect(alone).to.include({ kind: 'written' })
     await world.during(coordinator.stop())
   })
@@ -235,7 +295,10 @@ describe('deciding edits', () => {
     const coordinator = world.coordinator('b')
     const [first] = await coordinator.updateDocuments(world.db, [edit('x', null, { v: 1 })], { w: 3 }, request())
     await coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], { w: 3 }, request())
-    const outcomes = await coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 3 }), edit('x', '1-unknown', {}), edit('x', null, {})], {}, request())
+    const outcomes = await coordinator.updateDocuments(
+      world.db, [edit('x', revisionOf(first), { v: 3 }), edit('x', '1-unknown', {}), edit('x', null, {})], {},
+      request(),
+    )
     expect(outcomes.map(outcome => outcome.kind)).to.deep.equal(['conflict', 'conflict', 'conflict'])
   })
 
@@ -265,7 +328,9 @@ async function editConcurrently(seed: number, between: (world: ReplicaWorld, tur
     for (let round = 0; round < 6; round++) {
       const opened = await coordinator.openDocument(world.db, id, {}, request())
       between(world, turn++)
-      const [outcome] = await coordinator.updateDocuments(world.db, [edit(id, opened?.leaves[0]?.revision ?? null, { writer, round, seed })], {}, request())
+      const [outcome] = await coordinator.updateDocuments(
+        world.db, [edit(id, opened?.leaves[0]?.revision ?? null, { writer, round, seed })], {}, request(),
+      )
       if (outcome!.kind === 'written') acknowledged.set(id, (acknowledged.get(id) ?? 0) + 1)
     }
   })))
@@ -284,7 +349,9 @@ async function editConcurrently(seed: number, between: (world: ReplicaWorld, tur
 describe('storing revisions with their history', () => {
   it('merges on all replicas at once, and repeats silently', async () => {
     const world = new ReplicaWorld({ q: 4 })
-    const writes = ['p', 'q', 'r'].map(id => ({ id, path: { start: 2, ids: ['b', 'a'] }, deleted: false, body: bytes({ id }) }))
+    const writes = ['p', 'q', 'r'].map(id => ({
+      id, path: { start: 2, ids: ['b', 'a'] }, deleted: false, body: bytes({ id }),
+    }))
     const coordinator = world.coordinator('a')
     for (let i = 0; i < 2; i++) {
       const outcomes = await coordinator.storeRevisions(world.db, writes, { w: 3 }, request())
@@ -312,7 +379,9 @@ describe('storing revisions with their history', () => {
     const writes = [{ id: 'x', path: { start: 1, ids: ['a'] }, deleted: false, body: bytes({}) }]
     world.faults.set('b', { kind: 'fail', code: 'storage' })
     world.faults.set('c', { kind: 'fail', code: 'storage' })
-    expect((await world.coordinator('a').storeRevisions(world.db, writes, {}, request()))[0]).to.include({ accepted: true })
+    expect((await world.coordinator('a').storeRevisions(world.db, writes, {}, request()))[0]).to.include({
+      accepted: true,
+    })
     world.faults.set('a', { kind: 'fail', code: 'storage' })
     expect((await caught(world.coordinator('a').storeRevisions(world.db, writes, {}, request()))).status).to.equal(507)
   })

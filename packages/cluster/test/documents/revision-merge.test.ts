@@ -4,10 +4,13 @@ import fc from 'fast-check'
 import { mergeBranches, sameLeaves } from '../../src/documents/revision-merge.ts'
 
 /** Paths as root-to-leaf words over a small alphabet: generation i has hash = the word's first i letters. */
-const words = fc.array(fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 })
+const words = fc.array(fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 4 }), {
+  minLength: 1, maxLength: 5,
+})
 
 function treeOf(paths: readonly (readonly string[])[]): RevisionTree {
-  return paths.reduce((tree, word) => tree.merge({ start: word.length, ids: word.map((_, i) => word.slice(0, word.length - i).join('')) }, { deleted: word.length === 3, bodyKey: 1 }).tree, RevisionTree.empty)
+  return paths.reduce((tree, word) => tree.merge({ start: word.length, ids: word.map((_, i) =>
+    word.slice(0, word.length - i).join('')) }, { deleted: word.length === 3, bodyKey: 1 }).tree, RevisionTree.empty)
 }
 
 describe('merge of replies', () => {

@@ -8,7 +8,9 @@ import type { ChangesFeed, ChangesOptions } from '../../src/contracts/coordinato
 import type { CoordinatorNode } from '../../src/coordinator-node.ts'
 import { edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 
-const fromStart: ChangesOptions = { since: { kind: 'start' }, descending: false, limit: null, body: false, follow: false }
+const fromStart: ChangesOptions = {
+  since: { kind: 'start' }, descending: false, limit: null, body: false, follow: false,
+}
 
 function since(token: string): ChangesOptions['since'] {
   const decoded = decodeSinceToken(token)
@@ -48,7 +50,9 @@ async function follow(feed: ChangesFeed, count: number): Promise<ChangeRow[]> {
   return rows
 }
 
-async function list(coordinator: CoordinatorNode, world: ReplicaWorld, options: Partial<ChangesOptions> = {}): Promise<Read> {
+async function list(
+  coordinator: CoordinatorNode, world: ReplicaWorld, options: Partial<ChangesOptions> = {},
+): Promise<Read> {
   const feed = await coordinator.openChanges(world.db, { ...fromStart, ...options }, request())
   try {
     return await read(feed, options.limit ?? Infinity)
@@ -65,13 +69,19 @@ function numbered(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, i) => `doc${String(from + i).padStart(4, '0')}`)
 }
 
-async function write(world: ReplicaWorld, node: string, names: readonly string[], w = world.nodes.length): Promise<void> {
-  await world.during(world.coordinator(node).updateDocuments(world.db, names.map(id => edit(id, null, { id })), { w }, request()))
+async function write(
+  world: ReplicaWorld, node: string, names: readonly string[], w = world.nodes.length,
+): Promise<void> {
+  await world.during(
+    world.coordinator(node).updateDocuments(world.db, names.map(id => edit(id, null, { id })), { w }, request()),
+  )
 }
 
 async function replace(world: ReplicaWorld, node: string, id: string): Promise<void> {
   const before = await world.during(world.coordinator(node).openDocument(world.db, id, {}, request()))
-  await world.during(world.coordinator(node).updateDocuments(world.db, [edit(id, before!.leaves[0]!.revision, { again: true })], { w: world.nodes.length }, request()))
+  await world.during(world.coordinator(node).updateDocuments(
+    world.db, [edit(id, before!.leaves[0]!.revision, { again: true })], { w: world.nodes.length }, request(),
+  ))
 }
 
 /** What anti-entropy does when it has pushed everything everywhere it can. */
@@ -81,7 +91,10 @@ async function settle(world: ReplicaWorld, nodes = world.nodes): Promise<void> {
     for (let round = 0; round < 2; round++) {
       for (const source of hosts) {
         for (const target of hosts) {
-          if (source !== target) await syncReplica({ source: world.store(source, index), target: world.store(target, index), revsLimit: 1000, options: defaultAntiEntropyOptions, call: plainCall })
+          if (source !== target) await syncReplica({
+            source: world.store(source, index), target: world.store(target, index), revsLimit: 1000,
+            options: defaultAntiEntropyOptions, call: plainCall,
+          })
         }
       }
     }
@@ -96,7 +109,8 @@ describe('changes of a database', () => {
     const { rows, pending } = await list(world.coordinator('b'), world)
     expect(ids(rows)).to.deep.equal(all)
     expect(pending).to.equal(0)
-    expect(new Set(world.calls.filter(call => call.verb === 'scanChanges').map(call => call.node))).to.deep.equal(new Set(['b']))
+    expect(new Set(world.calls.filter(call => call.verb === 'scanChanges')
+      .map(call => call.node))).to.deep.equal(new Set(['b']))
   })
 
   it('are read from few shards at once: each holds a page until the reader has dealt with it', async () => {
@@ -122,7 +136,9 @@ describe('changes of a database', () => {
     const found: string[] = []
     let place: ChangesOptions['since'] = { kind: 'start' }
     for (let page = 0; found.length < all.length; page++) {
-      const { rows, token, pending } = await list(world.coordinator(world.nodes[page % 3]!), world, { since: place, limit: 7 })
+      const { rows, token, pending } = await list(world.coordinator(world.nodes[page % 3]!), world, {
+        since: place, limit: 7,
+      })
       found.push(...rows.map(row => row.id))
       expect(pending).to.equal(all.length - found.length)
       place = since(token)
@@ -169,7 +185,9 @@ describe('changes of a database', () => {
   it('begin at the start with a token of another database', async () => {
     const world = new ReplicaWorld({ q: 2 })
     await write(world, 'a', numbered(0, 10))
-    const stranger = encodeSinceToken(world.db.shards.map(({ range }) => ({ range, node: 'a', history: 'other', sequence: 1e6 })))
+    const stranger = encodeSinceToken(
+      world.db.shards.map(({ range }) => ({ range, node: 'a', history: 'other', sequence: 1e6 })),
+    )
     expect((await list(world.coordinator('b'), world, { since: since(stranger) })).rows.length).to.equal(10)
   })
 
@@ -179,7 +197,9 @@ describe('changes of a database', () => {
     const { token } = await list(world.coordinator('a'), world)
     const decoded = since(token)
     const greater = decoded.kind === 'vector' ? decoded.parts.map(part => ({ ...part, sequence: 1000 })) : []
-    const { token: corrected } = await list(world.coordinator('a'), world, { since: { kind: 'vector', parts: greater } })
+    const { token: corrected } = await list(world.coordinator('a'), world, {
+      since: { kind: 'vector', parts: greater },
+    })
     await write(world, 'a', ['b'])
     expect(ids((await list(world.coordinator('a'), world, { since: since(corrected) })).rows)).to.deep.equal(['b'])
   })
@@ -248,7 +268,9 @@ describe('changes of a database', () => {
       await settle(world)
       await write(world, 'a', numbered(5, 8))
       for (const token of tokens) {
-        for (const node of world.nodes) expect(ids((await list(world.coordinator(node), world, { since: since(token) })).rows), `on ${node}`).to.deep.equal(numbered(5, 8))
+        for (const node of world.nodes) {
+          expect(ids((await list(world.coordinator(node), world, { since: since(token) })).rows), `on ${node}`).to.deep.equal(numbered(5, 8))
+        }
       }
     })
   }
@@ -279,7 +301,9 @@ describe('changes of a database', () => {
     const state = await (await world.coordinator('a').databaseState(world.db, request())).updateSequence()
     await write(world, 'b', ['new'])
     world.isolate('c')
-    for (const token of [updateSequence, state]) expect(ids((await list(world.coordinator('b'), world, { since: since(token) })).rows)).to.deep.equal(['new'])
+    for (const token of [updateSequence, state]) {
+      expect(ids((await list(world.coordinator('b'), world, { since: since(token) })).rows)).to.deep.equal(['new'])
+    }
   })
 
   it('go on with another replica when one breaks in the middle', async () => {
@@ -323,7 +347,9 @@ describe('following changes', () => {
   it('costs one waiting call for each replica, and one reading of a change, however many follow', async () => {
     const world = new ReplicaWorld({ q: 2, n: 2 })
     const coordinator = world.coordinator('a')
-    const feeds = await Promise.all(Array.from({ length: 50 }, () => coordinator.openChanges(world.db, { ...fromStart, ...following }, request())))
+    const feeds = await Promise.all(
+      Array.from({ length: 50 }, () => coordinator.openChanges(world.db, { ...fromStart, ...following }, request())),
+    )
     for (const feed of feeds) expect(await feed.next()).to.deep.equal({ kind: 'caught-up' })
     await world.during(Promise.resolve())
     expect(coordinator.watchedReplicas).to.equal(2)
@@ -344,7 +370,9 @@ describe('following changes', () => {
   })
 
   it('asks now and then where no call may wait, at a bounded rate, and waits again when there is room', async () => {
-    const world = new ReplicaWorld({ q: 40, n: 1, coordinator: { pollIntervalMs: 200, pollsPerRound: 5, pollRoundMs: 100 } })
+    const world = new ReplicaWorld({
+      q: 40, n: 1, coordinator: { pollIntervalMs: 200, pollsPerRound: 5, pollRoundMs: 100 },
+    })
     for (const node of ['b', 'c']) world.faults.set(node, { kind: 'refuse-waits' })
     const coordinator = world.coordinator('a')
     const feed = await coordinator.openChanges(world.db, { ...fromStart, ...following }, request())
@@ -372,7 +400,9 @@ describe('following changes', () => {
     const world = new ReplicaWorld({ q: 8, n: 1, coordinator: { watchesMax: 8 } })
     const coordinator = world.coordinator('a')
     const other = { ...world.db, name: 'other', incarnation: 'two' }
-    const first = await coordinator.openChanges({ ...world.db, shards: world.db.shards.slice(0, 5) }, { ...fromStart, ...following }, request())
+    const first = await coordinator.openChanges(
+      { ...world.db, shards: world.db.shards.slice(0, 5) }, { ...fromStart, ...following }, request(),
+    )
     expect(await first.next()).to.deep.equal({ kind: 'caught-up' })
     const all = await coordinator.openChanges(world.db, { ...fromStart, ...following }, request())
     expect(await all.next()).to.deep.equal({ kind: 'caught-up' })
@@ -395,7 +425,9 @@ describe('following changes', () => {
     const feed = await coordinator.openChanges(world.db, { ...fromStart, ...following }, request())
     expect(await feed.next()).to.deep.equal({ kind: 'caught-up' })
     const next = feed.next()
-    await world.during(coordinator.updateLocalDocument(world.db, { id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, { w: 3 }, request()))
+    await world.during(coordinator.updateLocalDocument(
+      world.db, { id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, { w: 3 }, request(),
+    ))
     expect(await world.during(next)).to.deep.equal({ kind: 'caught-up' })
     const calls = world.calls.length
     await world.clock.advance(5000)
@@ -429,7 +461,8 @@ describe('following changes', () => {
     world.faults.set(silent, { kind: 'hang' })
     world.faults.set(broken, { kind: 'fail', code: 'not_hosted' })
     const leaving = new AbortController()
-    const opening = world.coordinator(reader).openChanges(world.db, { ...fromStart, ...following }, { ...request(), signal: leaving.signal })
+    const opening = world.coordinator(reader)
+      .openChanges(world.db, { ...fromStart, ...following }, { ...request(), signal: leaving.signal })
     const ended = opening.then(feed => feed.next(), () => null)
     await world.clock.advance(10)
     leaving.abort()
@@ -445,7 +478,9 @@ describe('following changes', () => {
     expect(await feed.next()).to.deep.equal({ kind: 'caught-up' })
     world.cut('a', 'b')
     let failure: unknown
-    const failing = (async () => { while (await feed.next() !== null); })().catch((error: unknown) => { failure = error })
+    const failing = (async () => { while (await feed.next() !== null); })().catch((error: unknown) => {
+      failure = error
+    })
     await world.during(failing)
     expect(String(failure)).to.contain('No DB shards could be opened')
     await feed.close()
@@ -455,12 +490,16 @@ describe('following changes', () => {
     const world = new ReplicaWorld({ q: 2 })
     const coordinator = world.coordinator('a')
     const controller = new AbortController()
-    const feed = await coordinator.openChanges(world.db, { ...fromStart, ...following }, { requestId: 'r', signal: controller.signal })
+    const feed = await coordinator.openChanges(world.db, { ...fromStart, ...following }, {
+      requestId: 'r', signal: controller.signal,
+    })
     await feed.next()
     const waiting = feed.next()
     feed.end()
     expect(await waiting).to.equal(null)
-    const other = await coordinator.openChanges(world.db, { ...fromStart, ...following }, { requestId: 'r', signal: controller.signal })
+    const other = await coordinator.openChanges(world.db, { ...fromStart, ...following }, {
+      requestId: 'r', signal: controller.signal,
+    })
     await other.next()
     const last = other.next()
     controller.abort()
@@ -473,7 +512,9 @@ describe('following changes', () => {
   it('never misses a change, whatever breaks and wherever its reader resumes', async () => {
     const step = fc.oneof(
       { weight: 4, arbitrary: fc.record({ kind: fc.constant('write' as const), node: fc.nat(2), id: fc.nat(20) }) },
-      { weight: 2, arbitrary: fc.record({ kind: fc.constant('read' as const), node: fc.nat(2), limit: fc.integer({ min: 1, max: 8 }) }) },
+      { weight: 2, arbitrary: fc.record({
+        kind: fc.constant('read' as const), node: fc.nat(2), limit: fc.integer({ min: 1, max: 8 }),
+      }) },
       { weight: 2, arbitrary: fc.record({ kind: fc.constant('isolate' as const), node: fc.nat(2) }) },
       fc.record({ kind: fc.constant('heal' as const) }),
       fc.record({ kind: fc.constant('settle' as const) }),
@@ -485,15 +526,21 @@ describe('following changes', () => {
       let place: ChangesOptions['since'] = { kind: 'start' }
       const advance = async (node: string, limit: number): Promise<number> => {
         const { rows, token } = await world.during(list(world.coordinator(node), world, { since: place, limit }))
-        for (const { id, leaves } of rows) for (const { revision } of leaves) (seen.get(id) ?? seen.set(id, new Set()).get(id)!).add(revision)
+        for (const { id, leaves } of rows) {
+          for (const { revision } of leaves) (seen.get(id) ?? seen.set(id, new Set()).get(id)!).add(revision)
+        }
         place = since(token)
         return rows.length
       }
       for (const each of steps) {
         if (each.kind === 'write') {
           const id = `d${each.id}`
-          const before = await world.during(world.coordinator(world.nodes[each.node]!).openDocument(world.db, id, {}, request()))
-          await world.during(world.coordinator(world.nodes[each.node]!).updateDocuments(world.db, [edit(id, before?.leaves[0]!.revision ?? null, { by: each.node })], { w: 1 }, request()))
+          const before = await world.during(
+            world.coordinator(world.nodes[each.node]!).openDocument(world.db, id, {}, request()),
+          )
+          await world.during(world.coordinator(world.nodes[each.node]!).updateDocuments(
+            world.db, [edit(id, before?.leaves[0]!.revision ?? null, { by: each.node })], { w: 1 }, request(),
+          ))
         } else if (each.kind === 'read') await advance(world.nodes[each.node]!, each.limit)
         else if (each.kind === 'isolate') world.isolate(world.nodes[each.node]!)
         else if (each.kind === 'heal') world.heal()
@@ -509,7 +556,9 @@ describe('following changes', () => {
       while (await advance('a', 1000) > 0);
       for (let index = 0; index < 2; index++) {
         for await (const page of world.store('a', index).scanChanges({ since: 0, descending: false, body: false, locals: false }, plainCall)) {
-          for (const { id, leaves } of page) for (const { revision } of leaves) expect(seen.get(id), `${id} ${revision}`).to.include(revision)
+          for (const { id, leaves } of page) {
+            for (const { revision } of leaves) expect(seen.get(id), `${id} ${revision}`).to.include(revision)
+          }
         }
       }
     }), { numRuns: 200 })
@@ -520,7 +569,10 @@ describe('the state of a database', () => {
   it('is told alike by every node until something is written', async () => {
     const world = new ReplicaWorld({ q: 4 })
     await write(world, 'a', numbered(0, 30))
-    const states = async (): Promise<Set<string>> => new Set(await Promise.all(world.nodes.map(async node => (await world.coordinator(node).databaseState(world.db, request())).fingerprint)))
+    const states = async (): Promise<Set<string>> =>
+      new Set(await Promise.all(
+        world.nodes.map(async node => (await world.coordinator(node).databaseState(world.db, request())).fingerprint),
+      ))
     const before = await states()
     expect(before.size).to.equal(1)
     await write(world, 'b', ['new'])

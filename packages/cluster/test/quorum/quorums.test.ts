@@ -1,20 +1,28 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { readersToAsk, readQuorum, readVerdict, withAnswer, withFailure } from '../../src/quorum/read-quorum.ts'
-import { jointWriteVerdict, withDurable, withFailedWrite, writeQuorum, writeVerdict } from '../../src/quorum/write-quorum.ts'
+import {
+  jointWriteVerdict, withDurable, withFailedWrite, writeQuorum, writeVerdict,
+} from '../../src/quorum/write-quorum.ts'
 import { decision, decisionStep, withRefusal } from '../../src/quorum/decision.ts'
 
 /** Replies as text: `+` good, `-` failed. */
 function readAfter(active: number, reachable: number, r: number | undefined, replies: string) {
-  return readVerdict([...replies].reduce((quorum, reply) => reply === '+' ? withAnswer(quorum) : withFailure(quorum), readQuorum(active, reachable, r)))
+  return readVerdict([...replies].reduce(
+    (quorum, reply) => reply === '+' ? withAnswer(quorum) : withFailure(quorum), readQuorum(active, reachable, r),
+  ))
 }
 
 function writeAfter(active: number, w: number | undefined, replies: string) {
-  return writeVerdict([...replies].reduce((quorum, reply) => reply === '+' ? withDurable(quorum) : withFailedWrite(quorum), writeQuorum(active, w)))
+  return writeVerdict([...replies].reduce(
+    (quorum, reply) => reply === '+' ? withDurable(quorum) : withFailedWrite(quorum), writeQuorum(active, w),
+  ))
 }
 
 /** The rules of docs/reference/README.md#quorums said slowly. */
-function dumbVerdict(active: number, asked: number, wanted: number | undefined, replies: string): 'waiting' | 'met' | 'short' | 'failed' {
+function dumbVerdict(
+  active: number, asked: number, wanted: number | undefined, replies: string,
+): 'waiting' | 'met' | 'short' | 'failed' {
   let needed = wanted
   if (needed === undefined) for (needed = 1; needed * 2 <= active; needed++);
   if (needed < 1) needed = 1
@@ -31,7 +39,10 @@ const replies = (most: number) => fc.array(fc.constantFrom('+', '-'), { maxLengt
 
 describe('read quorum', () => {
   it('waits for a majority of the active replicas by default', () => {
-    const table = [['', 'waiting'], ['+', 'waiting'], ['++', 'met'], ['+-', 'waiting'], ['+-+', 'met'], ['+--', 'degraded'], ['---', 'failed'], ['--', 'waiting']] as const
+    const table = [
+      ['', 'waiting'], ['+', 'waiting'], ['++', 'met'], ['+-', 'waiting'], ['+-+', 'met'], ['+--', 'degraded'],
+      ['---', 'failed'], ['--', 'waiting'],
+    ] as const
     for (const [given, verdict] of table) expect(readAfter(3, 3, undefined, given), given).to.equal(verdict)
   })
 
@@ -67,7 +78,10 @@ describe('read quorum', () => {
 
 describe('write quorum', () => {
   it('is met by w durable copies, and accepted with fewer only after all replied', () => {
-    const table = [['', 'waiting'], ['+', 'waiting'], ['++', 'met'], ['+-', 'waiting'], ['+--', 'accepted'], ['--+', 'accepted'], ['---', 'failed'], ['-++', 'met']] as const
+    const table = [
+      ['', 'waiting'], ['+', 'waiting'], ['++', 'met'], ['+-', 'waiting'], ['+--', 'accepted'], ['--+', 'accepted'],
+      ['---', 'failed'], ['-++', 'met'],
+    ] as const
     for (const [given, verdict] of table) expect(writeAfter(3, undefined, given), given).to.equal(verdict)
   })
 
@@ -77,7 +91,10 @@ describe('write quorum', () => {
   })
 
   it('is met while the shard map changes where both maps have it met', () => {
-    const [met, waiting, failed] = [{ ...writeQuorum(1, undefined), durable: 1 }, { ...writeQuorum(3, undefined), durable: 1 }, { ...writeQuorum(2, undefined), failed: 2 }]
+    const [met, waiting, failed] = [
+      { ...writeQuorum(1, undefined), durable: 1 }, { ...writeQuorum(3, undefined), durable: 1 },
+      { ...writeQuorum(2, undefined), failed: 2 },
+    ]
     expect(jointWriteVerdict([met])).to.equal('met')
     expect(jointWriteVerdict([met, waiting])).to.equal('waiting')
     expect(jointWriteVerdict([met, { ...waiting, durable: 2 }])).to.equal('met')
@@ -101,7 +118,10 @@ describe('write quorum', () => {
 })
 
 describe('decision', () => {
-  /** Who is asked, in order (`!`: after a refresh), when each behaves as the letter says: `d`eclines unless forced, `D`eclines always, `f`ails, `o`k. */
+  /**
+   * Who is asked, in order (`!`: after a refresh), when each behaves as the letter says: `d`eclines unless forced,
+   * `D`eclines always, `f`ails, `o`k.
+   */
   function asked(behaviours: string, usual = true): string {
     const trace: string[] = []
     let state = decision(behaviours.length, usual)

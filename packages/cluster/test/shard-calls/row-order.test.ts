@@ -11,7 +11,8 @@ import { request } from '../replica-world.ts'
 /** A row as an index has it: by key, then by document. */
 interface KeyedRow { readonly key: Uint8Array; readonly id: string; readonly value: number }
 
-const byKey = (a: KeyedRow, b: KeyedRow): number => Buffer.compare(a.key, b.key) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+const byKey = (a: KeyedRow, b: KeyedRow): number =>
+  Buffer.compare(a.key, b.key) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
 async function collect<Row>(pages: AsyncIterable<readonly Row[]>): Promise<(readonly Row[])[]> {
   const all: (readonly Row[])[] = []
@@ -23,7 +24,9 @@ async function* inPages<Row>(rows: readonly Row[], count: number): AsyncGenerato
   for (let at = 0; at < rows.length; at += count) yield rows.slice(at, at + count)
 }
 
-const keyedRow: fc.Arbitrary<KeyedRow> = fc.record({ key: fc.uint8Array({ maxLength: 2 }), id: fc.constantFrom('a', 'b', 'c'), value: fc.nat(5) })
+const keyedRow: fc.Arbitrary<KeyedRow> = fc.record({
+  key: fc.uint8Array({ maxLength: 2 }), id: fc.constantFrom('a', 'b', 'c'), value: fc.nat(5),
+})
 
 describe('rows in an order of their own', () => {
   it('merge as one sorted array, in pages of bounded rows and bytes', () => fc.assert(fc.asyncProperty(
@@ -34,7 +37,8 @@ describe('rows in an order of their own', () => {
       const options = { compare, bytesOf: (row: KeyedRow) => row.value, skip, limit, pageRows: 4, pageBytes: 8 }
       const pages = await collect(mergeRows(sorted.map(rows => inPages(rows, 3)), options))
       const expected = sources.flat().toSorted(compare).slice(skip, limit === null ? undefined : skip + limit)
-      const names = (rows: readonly KeyedRow[]): string[] => rows.map(({ key, id }) => `${Buffer.from(key).toString('hex')} ${id}`)
+      const names = (rows: readonly KeyedRow[]): string[] =>
+        rows.map(({ key, id }) => `${Buffer.from(key).toString('hex')} ${id}`)
       expect(names(pages.flat())).to.deep.equal(names(expected))
       for (const page of pages) {
         expect(page.length).to.be.within(1, 4)
@@ -44,7 +48,8 @@ describe('rows in an order of their own', () => {
   )))
 
   it('are read on behind the last row, where its order says, when a replica fails', async () => {
-    const scope = { options: { scanPageTimeoutMs: 1000 }, access: { readers: () => ['a', 'b', 'c'].map(node => ({ node })) } } as unknown as CoordinatorScope
+    const scope = { options: { scanPageTimeoutMs: 1000 }, access: { readers: () =>
+      ['a', 'b', 'c'].map(node => ({ node })) } } as unknown as CoordinatorScope
     const rows = Array.from({ length: 10 }, (_, index) => ({ rank: 10 - index }))
     const asked: (readonly [node: string, from: number | undefined, limit: number | undefined])[] = []
     const scan: ShardScan<{ rank: number }, number> = {

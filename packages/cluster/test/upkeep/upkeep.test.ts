@@ -17,13 +17,16 @@ describe('upkeep', () => {
   it('forgets records of purges beyond the limit, once every replica has applied them', async () => {
     const world = new ReplicaWorld({ nodes: ['a', 'b'] })
     world.setDatabase({ ...world.db, purgedInfosLimit: 2 })
-    const purges = Array.from({ length: 5 }, (_, i) => ({ uuid: `u${i}`, id: `d${i}`, paths: [{ start: 1, ids: ['x'] }] }))
+    const purges = Array.from(
+      { length: 5 }, (_, i) => ({ uuid: `u${i}`, id: `d${i}`, paths: [{ start: 1, ids: ['x'] }] }),
+    )
     await world.store('a').purgeDocuments({ purges }, plainCall)
     const oldest = async (): Promise<number> => (await world.store('a').replicaInfo(plainCall)).oldestPurge
     const { history } = await world.store('a').replicaInfo(plainCall)
     await upkeep(world, 'a').run()
     expect(await oldest(), 'the other replica has none of them').to.equal(1)
-    await world.store('b').purgeDocuments({ purges: purges.slice(0, 2), checkpoint: { history, sequence: 2 } }, plainCall)
+    await world.store('b')
+      .purgeDocuments({ purges: purges.slice(0, 2), checkpoint: { history, sequence: 2 } }, plainCall)
     world.cut('a', 'b')
     await upkeep(world, 'a').run()
     expect(await oldest(), 'nobody knows how the other replica stands').to.equal(1)
@@ -40,7 +43,8 @@ describe('upkeep', () => {
     let looked = 0
     const work = new Upkeep({
       runtime: world.runtime('a'), control: { node: 'a', state: () => world.state() }, replicas: world.directory('a'),
-      local: { replica: () => { looked += 1; return world.store('a') } }, coordinator: world.coordinator('a'), options: { shardsPerRest: 100 },
+      local: { replica: () => { looked += 1; return world.store('a') } }, coordinator: world.coordinator('a'),
+      options: { shardsPerRest: 100 },
     })
     void work.run()
     await world.clock.advance(0)
@@ -58,7 +62,8 @@ describe('upkeep', () => {
     const replica = new MemoryShardReplica({ history: 'h', now: () => world.clock.now() })
     const purged: string[] = []
     const work = new Upkeep({
-      runtime: world.runtime('a'), control: { node: 'a', state: () => world.state() }, replicas: world.directory('a'), local: { replica: () => replica },
+      runtime: world.runtime('a'), control: { node: 'a', state: () => world.state() }, replicas: world.directory('a'),
+      local: { replica: () => replica },
       coordinator: {
         purgeDocuments: async (_db, requests) => {
           purged.push(...requests.map(({ id }) => id))
@@ -68,7 +73,10 @@ describe('upkeep', () => {
     })
     await world.clock.advance(1_760_000_000_000 - world.clock.now())
     const remove = (id: string): Promise<unknown> =>
-      replica.storeRevisions({ revisions: [{ id, path: { start: 2, ids: ['b', 'a'] }, deleted: true, body: bytes({}) }], revsLimit: 10 }, plainCall)
+      replica.storeRevisions(
+        { revisions: [{ id, path: { start: 2, ids: ['b', 'a'] }, deleted: true, body: bytes({}) }], revsLimit: 10 },
+        plainCall,
+      )
     await remove('old')
     await replica.updateDocuments({ edits: [edit('alive', null, {})], revsLimit: 10 }, plainCall)
     await world.clock.advance(dayMs)
@@ -88,7 +96,11 @@ describe('upkeep', () => {
   })
 
   it('reads times to live as the API does', () => {
-    expect([parseTimeToLive('3_mon'), parseTimeToLive('48_hours'), parseTimeToLive('infinity')]).to.deep.equal([90 * dayMs, 2 * dayMs, Infinity])
-    for (const text of [5, null, '', 'soon', '-1_hour', '3_fortnights', '1_monday']) expect(parseTimeToLive(text)).to.equal(null)
+    expect([parseTimeToLive('3_mon'), parseTimeToLive('48_hours'), parseTimeToLive('infinity')]).to.deep.equal([
+      90 * dayMs, 2 * dayMs, Infinity,
+    ])
+    for (const text of [5, null, '', 'soon', '-1_hour', '3_fortnights', '1_monday']) {
+      expect(parseTimeToLive(text)).to.equal(null)
+    }
   })
 })

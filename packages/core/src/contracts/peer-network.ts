@@ -19,7 +19,10 @@ export interface PeerIdentity {
 
 /** What a node knows about the starts of its process, by its data directory. */
 export interface PeerStart {
-  /** Random id of this start, then those of earlier ones of which it does not know whether the metadata log recorded them. */
+  /**
+   * Random id of this start, then those of earlier ones of which it does not know whether the metadata log recorded
+   * them.
+   */
   readonly ids: readonly string[]
   /** Index in the metadata log at which the newest start that it knows as recorded was recorded; 0: none. */
   readonly confirmed: number
@@ -45,18 +48,37 @@ export interface LogEntry {
 /** Voters and learners as of one log index. */
 export interface VotingConfiguration { readonly voters: readonly string[]; readonly learners: readonly string[] }
 
-/** Messages of the consensus core (Ongaro & Ousterhout 2014; pre-vote: Ongaro's thesis 9.6). One way, may be lost, duplicated or late. */
+/**
+ * Messages of the consensus core (Ongaro & Ousterhout 2014; pre-vote: Ongaro's thesis 9.6). One way, may be lost,
+ * duplicated or late.
+ */
 export type RaftMessage = { readonly from: string; readonly to: string; readonly term: number } & (
   | { readonly type: 'vote-request'; readonly lastIndex: number; readonly lastTerm: number; readonly preVote: boolean }
   | { readonly type: 'vote-reply'; readonly granted: boolean; readonly preVote: boolean }
-  | { readonly type: 'append'; readonly previousIndex: number; readonly previousTerm: number; readonly commit: number; readonly entries: readonly LogEntry[]; readonly round: number }
-  | { readonly type: 'append-reply'; readonly success: boolean; readonly matchIndex: number; readonly conflictIndex: number; readonly round: number }
+  | {
+    readonly type: 'append'
+    readonly previousIndex: number
+    readonly previousTerm: number
+    readonly commit: number
+    readonly entries: readonly LogEntry[]
+    readonly round: number
+  }
+  | {
+    readonly type: 'append-reply'
+    readonly success: boolean
+    readonly matchIndex: number
+    readonly conflictIndex: number
+    readonly round: number
+  }
   | SnapshotPiece
   /** How many bytes of that snapshot the sender holds, from its beginning. */
   | { readonly type: 'snapshot-reply'; readonly index: number; readonly received: number; readonly round: number }
 )
 
-/** A piece of a snapshot of the state machine. `state` lies at `offset` of its `totalBytes`, whose CRC-32 is `checksum`; null: not known. */
+/**
+ * A piece of a snapshot of the state machine. `state` lies at `offset` of its `totalBytes`, whose CRC-32 is `checksum`;
+ * null: not known.
+ */
 export interface SnapshotPiece {
   readonly type: 'snapshot'
   readonly index: number
@@ -95,7 +117,9 @@ export type JoinReply =
   | { readonly kind: 'try-later'; readonly leader: string | null }
 
 /** Closed set of questions that one node's HTTP API asks another node (`/_node/{name}/...`, `_active_tasks`). */
-export const nodeQuestions = ['stats', 'system', 'prometheus', 'versions', 'active-tasks', 'config', 'replicas'] as const
+export const nodeQuestions = [
+  'stats', 'system', 'prometheus', 'versions', 'active-tasks', 'config', 'replicas',
+] as const
 export type NodeQuestion = (typeof nodeQuestions)[number]
 
 /** `argument` is JSON; undefined: the question has none. */
@@ -130,17 +154,20 @@ export interface PeerNetwork {
   /** Ends links, fails calls in flight with `closed`; resolves when nothing is left open. */
   stop(): Promise<void>
   /**
-   * The addresses to keep a link with (members and seeds, without this node); others are closed. `names` has the member that is
-   * known at an address, where one is; it is told to whoever answers there.
+   * The addresses to keep a link with (members and seeds, without this node); others are closed. `names` has the member
+   * that is known at an address, where one is; it is told to whoever answers there.
    */
   setPeers(addresses: readonly string[], names?: ReadonlyMap<string, string>): void
   /** Announces a new identity (after admission); links shake hands again. */
   setIdentity(identity: PeerIdentity): void
-  /** Addresses given to `setPeers` to which no link is open and no attempt to open one has ended yet: the peer there may be up. */
+  /**
+   * Addresses given to `setPeers` to which no link is open and no attempt to open one has ended yet: the peer there may
+   * be up.
+   */
   untried(): readonly string[]
   /**
-   * The reason of a peer that refused this process because another process has a link under this node's name and answers;
-   * null when no peer did since the last link opened.
+   * The reason of a peer that refused this process because another process has a link under this node's name and
+   * answers; null when no peer did since the last link opened.
    */
   rivalReason(): string | null
   /** Peers with an open, authenticated link now. */

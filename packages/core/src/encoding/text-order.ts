@@ -1,4 +1,7 @@
-/** Order of two texts by the bytes of their UTF-8. It differs from the order of UTF-16 units where surrogates meet U+E000 and above. */
+/**
+ * Order of two texts by the bytes of their UTF-8. It differs from the order of UTF-16 units where surrogates meet
+ * U+E000 and above.
+ */
 export function compareUtf8(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let i = 0; i < length; i++) {

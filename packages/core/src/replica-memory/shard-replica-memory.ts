@@ -82,12 +82,15 @@ export class MemoryShardReplica implements ShardReplica {
     return { leaves: tree.leaves(), sequence, ...body, ...(request.tree && { tree: tree.branches() }) }
   }
 
-  async openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
+  async openRevisions(
+    requests: readonly OpenRevisionsRequest[], context: CallContext,
+  ): Promise<readonly (readonly OpenedRevision[])[]> {
     this.#check(context)
     const answers = requests.map(({ id, revisions, latest }) => {
       const tree = this.#tree(id)
       const wanted = revisions === 'leaves' ? tree.leaves().map(leaf => leaf.revision)
-        : latest ? [...new Set(revisions.flatMap(revision => tree.has(revision) ? tree.latest(revision) : [revision]))] : revisions
+        : latest ? [...new Set(revisions.flatMap(revision =>
+          tree.has(revision) ? tree.latest(revision) : [revision]))] : revisions
       return wanted.map(revision => this.#open(id, tree, revision))
     })
     return fittingFirst(answers, openedBytes)
@@ -123,7 +126,9 @@ export class MemoryShardReplica implements ShardReplica {
       if (stored === undefined || compareLocals(local, stored) > 0) this.#putLocal(local)
     }
     const { checkpoint } = request
-    if (checkpoint !== undefined) this.#seen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#seen.get(checkpoint.history) ?? 0))
+    if (checkpoint !== undefined) {
+      this.#seen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#seen.get(checkpoint.history) ?? 0))
+    }
     if (request.trail !== undefined) {
       const { history, base, points } = request.trail
       this.#trails.set(history, extendTrail(this.#trails.get(history) ?? [], base, points))
@@ -132,14 +137,17 @@ export class MemoryShardReplica implements ShardReplica {
     return { rivals }
   }
 
-  async diffRevisions(requests: readonly DiffRevisionsRequest[], context: CallContext): Promise<readonly ReplicaDiff[]> {
+  async diffRevisions(
+    requests: readonly DiffRevisionsRequest[], context: CallContext,
+  ): Promise<readonly ReplicaDiff[]> {
     this.#check(context)
     return requests.map(({ id, revisions }) => {
       const tree = this.#tree(id)
       const missing = tree.missing(revisions)
       return {
         id, missing, possibleAncestors: missing.length === 0 ? [] : tree.possibleAncestors(missing),
-        sequence: this.#documents.get(id)?.sequence ?? 0, otherLeaves: tree.leaves().some(leaf => !revisions.includes(leaf.revision)),
+        sequence: this.#documents.get(id)?.sequence ?? 0,
+        otherLeaves: tree.leaves().some(leaf => !revisions.includes(leaf.revision)),
       }
     })
   }
@@ -229,7 +237,9 @@ export class MemoryShardReplica implements ShardReplica {
     return fittingFirst(ids.map(id => this.#locals.get(id)?.document ?? null), local => local?.body?.length ?? 0)
   }
 
-  async updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {
+  async updateLocalDocument(
+    request: UpdateLocalDocumentRequest, context: CallContext,
+  ): Promise<UpdateLocalDocumentReply> {
     this.#check(context)
     const { id, revision, body, mustExist } = request
     const stored = this.#locals.get(id)?.document
@@ -241,13 +251,18 @@ export class MemoryShardReplica implements ShardReplica {
     return { kind: 'updated', document }
   }
 
-  scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncIterable<readonly LocalDocument[]> {
-    const rows = [...this.#locals.values()].map(stored => stored.document).filter(local => local.body !== null && inSpan(local.id, request))
+  scanLocalDocuments(
+    request: ScanLocalDocumentsRequest, context: CallContext,
+  ): AsyncIterable<readonly LocalDocument[]> {
+    const rows = [...this.#locals.values()].map(stored => stored.document)
+      .filter(local => local.body !== null && inSpan(local.id, request))
     rows.sort((a, b) => request.descending ? compareBytes(b.id, a.id) : compareBytes(a.id, b.id))
     return this.#pages(rows, request.limit, context)
   }
 
-  async purgeDocuments({ purges, checkpoint }: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply> {
+  async purgeDocuments(
+    { purges, checkpoint }: PurgeDocumentsRequest, context: CallContext,
+  ): Promise<PurgeDocumentsReply> {
     this.#check(context)
     const before = this.#sequence
     const reply = purges.map(purge => {
@@ -263,7 +278,11 @@ export class MemoryShardReplica implements ShardReplica {
       } else this.#documents.set(purge.id, { tree: purged.tree, sequence: this.#sequence })
       return purged.purged
     })
-    if (checkpoint !== undefined) this.#purgesSeen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#purgesSeen.get(checkpoint.history) ?? 0))
+    if (checkpoint !== undefined) {
+      this.#purgesSeen.set(
+        checkpoint.history, Math.max(checkpoint.sequence, this.#purgesSeen.get(checkpoint.history) ?? 0),
+      )
+    }
     if (this.#sequence > before) this.#committed()
     return reply
   }
@@ -287,7 +306,8 @@ export class MemoryShardReplica implements ShardReplica {
 
   #partition(partition: string): PartitionInfo {
     const trees = [...this.#documents].filter(([id]) => id.startsWith(`${partition}:`)).map(([, { tree }]) => tree)
-    const external = trees.flatMap(tree => tree.leafNodes()).reduce((sum, leaf) => sum + (this.#body(leaf.bodyKey)?.body.length ?? 0), 0)
+    const external = trees.flatMap(tree => tree.leafNodes())
+      .reduce((sum, leaf) => sum + (this.#body(leaf.bodyKey)?.body.length ?? 0), 0)
     const deletedCount = trees.filter(tree => tree.winner().deleted).length
     return { documentCount: trees.length - deletedCount, deletedCount, sizes: { active: external, external } }
   }
@@ -312,9 +332,12 @@ export class MemoryShardReplica implements ShardReplica {
     const documentCount = this.#live().length
     const bytes = [...this.#bodies.values()].reduce((sum, { body }) => sum + body.length, 0)
     return {
-      history: this.#options.history, sequence: this.#sequence, documentCount, deletedCount: this.#documents.size - documentCount,
-      purgeSequence: this.#purgeSequence, oldestPurge: this.#purges[0]?.sequence ?? 0, purgesSeen: Object.fromEntries(this.#purgesSeen),
-      compacting: false, sizes: { file: bytes, active: bytes, external: bytes }, seen: Object.fromEntries(this.#seen), catchingUp: this.catchingUp,
+      history: this.#options.history, sequence: this.#sequence, documentCount,
+      deletedCount: this.#documents.size - documentCount,
+      purgeSequence: this.#purgeSequence, oldestPurge: this.#purges[0]?.sequence ?? 0,
+      purgesSeen: Object.fromEntries(this.#purgesSeen),
+      compacting: false, sizes: { file: bytes, active: bytes, external: bytes }, seen: Object.fromEntries(this.#seen),
+      catchingUp: this.catchingUp,
     }
   }
 
@@ -327,7 +350,9 @@ export class MemoryShardReplica implements ShardReplica {
     })
   }
 
-  scanDigestBucket({ bucketCount, bucket }: ScanDigestBucketRequest, context: CallContext): AsyncIterable<readonly DocumentLeaves[]> {
+  scanDigestBucket(
+    { bucketCount, bucket }: ScanDigestBucketRequest, context: CallContext,
+  ): AsyncIterable<readonly DocumentLeaves[]> {
     return this.#pages(this.#bucket(bucketCount, bucket), undefined, context)
   }
 
@@ -349,7 +374,9 @@ export class MemoryShardReplica implements ShardReplica {
     const { start, end } = span ?? { start: 0, end: blob.length }
     const damagedAt = this.#damagedBlobs.get(hash) ?? Infinity
     for (let at = start; at < Math.min(end, blob.length); at += pageBytes) {
-      if (at <= damagedAt && damagedAt < at + pageBytes) throw new ReplicaError('damaged_blob', `the blob ${hash} is damaged`)
+      if (at <= damagedAt && damagedAt < at + pageBytes) {
+        throw new ReplicaError('damaged_blob', `the blob ${hash} is damaged`)
+      }
       yield blob.slice(at, Math.min(at + pageBytes, end))
     }
   }
@@ -371,7 +398,9 @@ export class MemoryShardReplica implements ShardReplica {
     throw new ReplicaError('other_history', 'the replica has begun another life')
   }
 
-  async* #pages<Row>(rows: readonly Row[], limit: number | undefined, context: CallContext): AsyncGenerator<readonly Row[]> {
+  async* #pages<Row>(
+    rows: readonly Row[], limit: number | undefined, context: CallContext,
+  ): AsyncGenerator<readonly Row[]> {
     const end = Math.min(rows.length, limit ?? rows.length)
     for (let at = 0; at === 0 || at < end; at += pageRows) {
       this.#check(context)
@@ -381,12 +410,15 @@ export class MemoryShardReplica implements ShardReplica {
 
   #requireBlobs(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[]): void {
     for (const { attachments = [] } of items) {
-      for (const { blob } of attachments) if (!this.#blobs.has(blob)) throw new ReplicaError('missing_blob', `there is no blob ${blob}`)
+      for (const { blob } of attachments) {
+        if (!this.#blobs.has(blob)) throw new ReplicaError('missing_blob', `there is no blob ${blob}`)
+      }
     }
   }
 
   #bucket(bucketCount: number, bucket: number): DocumentLeaves[] {
-    return [...this.#documents].filter(([id]) => documentHash(id, this.#options.partitioned ?? false) % bucketCount === bucket)
+    return [...this.#documents].filter(([id]) =>
+      documentHash(id, this.#options.partitioned ?? false) % bucketCount === bucket)
       .map(([id, { tree }]) => ({ id, leaves: tree.leaves() })).sort((a, b) => compareBytes(a.id, b.id))
   }
 
@@ -411,7 +443,10 @@ export class MemoryShardReplica implements ShardReplica {
     const attempt = tree.isLeaf(revision) ? this.#attempts.get(`${id}/${revision}`) : undefined
     return {
       kind: 'found',
-      revision: { id, path: tree.path(revision)!, deleted: node.deleted, ...body, ...(purges.length > 0 && { purges }), ...(attempt !== undefined && { attempt }) },
+      revision: {
+        id, path: tree.path(revision)!, deleted: node.deleted, ...body, ...(purges.length > 0 && { purges }),
+        ...(attempt !== undefined && { attempt }),
+      },
     }
   }
 
@@ -423,13 +458,24 @@ export class MemoryShardReplica implements ShardReplica {
     const tree = this.#tree(edit.id)
     const decision = tree.decideEdit(edit.parent, edit.deleted)
     if (decision.kind === 'conflict') return this.#again(edit, tree) ?? decision
-    if (partitionBytesMax !== undefined && !edit.deleted && this.#partition(edit.id.split(':', 1)[0]!).sizes.external >= partitionBytesMax) return { kind: 'partition_overflow' }
+    if (partitionBytesMax !== undefined && !edit.deleted
+      && this.#partition(edit.id.split(':', 1)[0]!).sizes.external >= partitionBytesMax) {
+      return { kind: 'partition_overflow' }
+    }
     const { parent } = decision
     const hash = parent === edit.parent ? edit.revisionHash
-      : revisionHash({ deleted: edit.deleted, parent, body: edit.body, attachments: attachmentDigests(edit.attachments) })
+      : revisionHash({
+        deleted: edit.deleted, parent, body: edit.body, attachments: attachmentDigests(edit.attachments),
+      })
     const above = parent === null ? { start: 0, ids: [] } : tree.path(parent)!
     const path = { start: (parent === null ? 0 : parseRevision(parent).generation) + 1, ids: [hash, ...above.ids] }
-    this.#merge({ id: edit.id, path, deleted: edit.deleted, body: edit.body, ...editedAttachments(edit, path.start), ...(edit.attempt !== undefined && { attempt: edit.attempt }) }, revsLimit)
+    this.#merge(
+      {
+        id: edit.id, path, deleted: edit.deleted, body: edit.body, ...editedAttachments(edit, path.start),
+        ...(edit.attempt !== undefined && { attempt: edit.attempt }),
+      },
+      revsLimit,
+    )
     const revision = `${path.start}-${hash}`
     const purges = purgesOf(this.#purgesOf(edit.id), revision)
     return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
@@ -437,7 +483,9 @@ export class MemoryShardReplica implements ShardReplica {
 
   /** The revision that this very attempt made before, while it is a leaf and has no rival. */
   #again({ id, parent, attempt }: DocumentEdit, tree: RevisionTree): EditOutcome | undefined {
-    const own = attempt === undefined ? undefined : tree.leaves().find(({ revision }) => this.#attempts.get(`${id}/${revision}`) === attempt)
+    const own = attempt === undefined
+      ? undefined
+      : tree.leaves().find(({ revision }) => this.#attempts.get(`${id}/${revision}`) === attempt)
     if (own === undefined) return undefined
     const path = joinedToParent(tree.path(own.revision)!, parent)
     if (tree.hasSibling(path)) return undefined
@@ -454,7 +502,9 @@ export class MemoryShardReplica implements ShardReplica {
     // A known revision may bring ancestors that are cut off again at once: nothing changed.
     if (result === 'internal' && Buffer.compare(stemmed.encode(), before.encode()) === 0) return
     if (result !== 'internal') this.#bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
-    if (result !== 'internal' && attempt !== undefined) this.#attempts.set(`${id}/${path.start}-${path.ids[0]}`, attempt)
+    if (result !== 'internal' && attempt !== undefined) {
+      this.#attempts.set(`${id}/${path.start}-${path.ids[0]}`, attempt)
+    }
     this.#documents.set(id, { tree: stemmed, sequence: ++this.#sequence })
     this.#timeSpans = withChange(this.#timeSpans, this.#options.now?.() ?? timeSpanMin, this.#sequence)
   }
@@ -466,14 +516,18 @@ export class MemoryShardReplica implements ShardReplica {
 
 /** Which of two versions of a local document stands: greater stamp, then revision, then body bytes (deleted least). */
 function compareLocals(a: LocalDocument, b: LocalDocument): number {
-  return a.stamp - b.stamp || a.revision - b.revision || Buffer.compare(a.body ?? Buffer.alloc(0), b.body ?? Buffer.alloc(0))
+  return a.stamp - b.stamp || a.revision - b.revision
+    || Buffer.compare(a.body ?? Buffer.alloc(0), b.body ?? Buffer.alloc(0))
 }
 
 function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
-function inSpan(id: string, { start, end, descending }: { readonly start?: IdBound; readonly end?: IdBound; readonly descending: boolean }): boolean {
+function inSpan(
+  id: string,
+  { start, end, descending }: { readonly start?: IdBound; readonly end?: IdBound; readonly descending: boolean },
+): boolean {
   const direction = descending ? -1 : 1
   const behind = (bound: IdBound, sign: number): boolean => {
     const order = compareBytes(id, bound.id) * sign * direction

@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto'
 import { attachmentDigests } from '../revisions/edited-attachments.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
 import type { AttachmentRecord, DocumentEdit, ShardReplica } from '../contracts/shard-replica.ts'
-import { assertFails, bytes, collect, context, documentEdit, revision, revisionFrom, revsLimit } from './replica-fixture.ts'
+import {
+  assertFails, bytes, collect, context, documentEdit, revision, revisionFrom, revsLimit,
+} from './replica-fixture.ts'
 import type { ReplicaFixture } from './replica-fixture.ts'
 
 /** A blob that no replica has. */
@@ -55,7 +57,9 @@ export function blobCases(fixture: ReplicaFixture): void {
     })
 
     it('is not written for a caller who has given up', async () => {
-      await assertFails(fixture.replica.writeBlob(stream(bytes('x')), { timeoutMs: 5000, signal: AbortSignal.abort() }), 'cancelled')
+      await assertFails(
+        fixture.replica.writeBlob(stream(bytes('x')), { timeoutMs: 5000, signal: AbortSignal.abort() }), 'cancelled',
+      )
     })
   })
 }
@@ -63,16 +67,22 @@ export function blobCases(fixture: ReplicaFixture): void {
 export function attachmentCases(fixture: ReplicaFixture): void {
   describe('attachments', () => {
     it('come with the bodies of reads, rows and changes, and only with those', async () => {
-      const attachments = [await store(fixture.replica, 'one', 'first'), await store(fixture.replica, 'a/ü', 'zweite', 'gzip')]
+      const attachments = [
+        await store(fixture.replica, 'one', 'first'), await store(fixture.replica, 'a/ü', 'zweite', 'gzip'),
+      ]
       await fixture.edit(editWith('doc', { n: 1 }, null, attachments))
       await fixture.write('bare')
       assert.deepEqual((await fixture.open('doc')).attachments, attachments)
       assert.equal((await fixture.open('bare')).attachments, undefined)
       const leaf = await fixture.replica.openDocument({ id: 'doc', body: false, tree: false }, context)
       assert.equal(leaf?.attachments, undefined)
-      const rows = await collect(fixture.replica.scanDocuments({ descending: false, body: true, leaves: false }, context))
+      const rows = await collect(
+        fixture.replica.scanDocuments({ descending: false, body: true, leaves: false }, context),
+      )
       assert.deepEqual(rows.map(row => row.attachments), [undefined, attachments])
-      const changes = await collect(fixture.replica.scanChanges({ since: 0, descending: false, body: true, locals: false }, context))
+      const changes = await collect(
+        fixture.replica.scanChanges({ since: 0, descending: false, body: true, locals: false }, context),
+      )
       assert.deepEqual(changes.map(change => change.attachments), [attachments, undefined])
       const [opened] = await fixture.openRevisions('doc', 'leaves')
       assert.deepEqual(opened?.kind === 'found' && opened.revision.attachments, attachments)
@@ -85,7 +95,9 @@ export function attachmentCases(fixture: ReplicaFixture): void {
       const two = revisionFrom(await fixture.edit(editWith('doc', {}, one, [second])))
       const three = await fixture.write('doc', {}, two)
       const found = await fixture.openRevisions('doc', [one, two, three])
-      assert.deepEqual(found.map(each => each.kind === 'found' && each.revision.attachments), [[first], [second], undefined])
+      assert.deepEqual(found.map(each => each.kind === 'found' && each.revision.attachments), [
+        [first], [second], undefined,
+      ])
     })
 
     it('are refused, and nothing is written, when their content is not there', async () => {
@@ -113,14 +125,18 @@ export function attachmentCases(fixture: ReplicaFixture): void {
       const tombstone = await fixture.delete('doc', first)
       const attachment = await store(fixture.replica, 'f', 'again')
       const revived = revisionFrom(await fixture.edit(editWith('doc', { n: 3 }, null, [attachment])))
-      const expected = revisionHash({ deleted: false, parent: tombstone, body: bytes('{"n":3}'), attachments: attachmentDigests([attachment]) })
+      const expected = revisionHash({
+        deleted: false, parent: tombstone, body: bytes('{"n":3}'), attachments: attachmentDigests([attachment]),
+      })
       assert.equal(revived, `3-${expected}`)
       assert.equal((await fixture.open('doc')).attachments?.[0]?.revpos, 3)
     })
 
     it('may be many with long names', async () => {
       const base = await store(fixture.replica, 'f', 'shared')
-      const attachments = Array.from({ length: 3000 }, (_, index) => ({ ...base, name: `${index} ${'long '.repeat(30)}` }))
+      const attachments = Array.from(
+        { length: 3000 }, (_, index) => ({ ...base, name: `${index} ${'long '.repeat(30)}` }),
+      )
       await fixture.edit(editWith('doc', { much: 'x'.repeat(300_000) }, null, attachments))
       const snapshot = await fixture.open('doc')
       assert.deepEqual(snapshot.attachments, attachments)
@@ -130,15 +146,24 @@ export function attachmentCases(fixture: ReplicaFixture): void {
 }
 
 /** Writes the content and makes a record of generation 1. */
-async function store(replica: ShardReplica, name: string, content: string, encoding: AttachmentRecord['encoding'] = 'identity'): Promise<AttachmentRecord> {
+async function store(
+  replica: ShardReplica, name: string, content: string, encoding: AttachmentRecord['encoding'] = 'identity',
+): Promise<AttachmentRecord> {
   const { hash, length } = await replica.writeBlob(stream(bytes(content)), context)
   const digest = createHash('md5').update(content).digest('base64')
   return { name, contentType: 'text/x', revpos: 1, digest, blob: hash, length, encoding, storedLength: length }
 }
 
-function editWith(id: string, value: unknown, parent: string | null, attachments: readonly AttachmentRecord[]): DocumentEdit {
+function editWith(
+  id: string, value: unknown, parent: string | null, attachments: readonly AttachmentRecord[],
+): DocumentEdit {
   const edit = documentEdit(id, value, parent)
-  return { ...edit, attachments, revisionHash: revisionHash({ deleted: false, parent, body: edit.body, attachments: attachmentDigests(attachments) }) }
+  return {
+    ...edit, attachments,
+    revisionHash: revisionHash({
+      deleted: false, parent, body: edit.body, attachments: attachmentDigests(attachments),
+    }),
+  }
 }
 
 async function* stream(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {

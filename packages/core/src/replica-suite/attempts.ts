@@ -4,7 +4,8 @@ import { context, documentEdit, type ReplicaFixture, revision, revisionFrom, rev
 
 /** What one client's attempts to edit are known by (`DocumentEdit.attempt`). */
 export function attemptCases(fixture: ReplicaFixture): void {
-  const attemptOf = (opened: OpenedRevision | undefined): number | undefined => opened?.kind === 'found' ? opened.revision.attempt : undefined
+  const attemptOf = (opened: OpenedRevision | undefined): number | undefined =>
+    opened?.kind === 'found' ? opened.revision.attempt : undefined
 
   describe('attempts', () => {
     it('are answered alike when they come again, and other attempts at the same edit with a conflict', async () => {
@@ -71,7 +72,9 @@ export function attemptCases(fixture: ReplicaFixture): void {
       (await fixture.replica.storeRevisions({ revisions, revsLimit }, context)).rivals
 
     it('are revisions whose parent has another child, and first revisions of a document that has others', async () => {
-      const made = (id: string, start: number, ids: readonly string[], attempt: number) => ({ ...revision(id, start, ids), attempt })
+      const made = (id: string, start: number, ids: readonly string[], attempt: number) => ({
+        ...revision(id, start, ids), attempt,
+      })
       assert.deepEqual(await store(made('a', 2, ['b', 'a'], 1), made('c', 1, ['c'], 2)), [])
       assert.deepEqual(await store(made('a', 2, ['d', 'a'], 3), made('e', 1, ['e'], 4), made('c', 1, ['f'], 5)), [0, 2])
       assert.deepEqual(await fixture.leaves('a'), ['2-d', '2-b'])

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { assertFails, collect, context, documentEdit, type ReplicaFixture, revision, revsLimit } from './replica-fixture.ts'
+import {
+  assertFails, collect, context, documentEdit, type ReplicaFixture, revision, revsLimit,
+} from './replica-fixture.ts'
 
 export function callCases(fixture: ReplicaFixture): void {
   describe('calls', () => {
@@ -8,12 +10,18 @@ export function callCases(fixture: ReplicaFixture): void {
       const cancelled = { ...context, signal: AbortSignal.abort() }
       await assertFails(replica.openDocument({ id: 'doc', body: true, tree: true }, cancelled), 'cancelled')
       await assertFails(replica.openRevisions([], cancelled), 'cancelled')
-      await assertFails(replica.updateDocuments({ edits: [documentEdit('doc', {})], revsLimit }, cancelled), 'cancelled')
-      await assertFails(replica.storeRevisions({ revisions: [revision('doc', 1, ['aa'])], revsLimit }, cancelled), 'cancelled')
+      await assertFails(
+        replica.updateDocuments({ edits: [documentEdit('doc', {})], revsLimit }, cancelled), 'cancelled',
+      )
+      await assertFails(
+        replica.storeRevisions({ revisions: [revision('doc', 1, ['aa'])], revsLimit }, cancelled), 'cancelled',
+      )
       await assertFails(replica.diffRevisions([], cancelled), 'cancelled')
       await assertFails(replica.countDocuments({ descending: false }, cancelled), 'cancelled')
       await assertFails(replica.openLocalDocuments([], cancelled), 'cancelled')
-      await assertFails(replica.updateLocalDocument({ id: 'x', revision: 1, body: null, mustExist: false }, cancelled), 'cancelled')
+      await assertFails(
+        replica.updateLocalDocument({ id: 'x', revision: 1, body: null, mustExist: false }, cancelled), 'cancelled',
+      )
       await assertFails(replica.replicaInfo(cancelled), 'cancelled')
       await assertFails(replica.digestDocuments(1, cancelled), 'cancelled')
       assert.equal(await replica.openDocument({ id: 'doc', body: false, tree: false }, context), null)
@@ -29,16 +37,26 @@ export function callCases(fixture: ReplicaFixture): void {
       const at = { history: 'peer', sequence: 9 }
       await assertFails(replica.replicaInfo(other), 'other_history')
       await assertFails(replica.openDocument({ id: 'doc', body: true, tree: true }, other), 'other_history')
-      await assertFails(replica.openRevisions([{ id: 'doc', revisions: 'leaves', latest: false }], other), 'other_history')
+      await assertFails(
+        replica.openRevisions([{ id: 'doc', revisions: 'leaves', latest: false }], other), 'other_history',
+      )
       await assertFails(replica.diffRevisions(leaves, other), 'other_history')
       await assertFails(replica.openLocalDocuments(['x'], other), 'other_history')
       await assertFails(replica.waitForChange({ history: '', sequence: 0 }, other), 'other_history')
       await assertFails(replica.digestDocuments(1, other), 'other_history')
-      await assertFails(collect(replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, other)), 'other_history')
+      await assertFails(
+        collect(replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, other)),
+        'other_history',
+      )
       await assertFails(collect(replica.scanPurges(0, other)), 'other_history')
       await assertFails(collect(replica.scanDigestBucket({ bucketCount: 1, bucket: 0 }, other)), 'other_history')
-      await assertFails(replica.updateDocuments({ edits: [documentEdit('new', {})], revsLimit }, other), 'other_history')
-      await assertFails(replica.storeRevisions({ revisions: [revision('new', 1, ['aa'])], revsLimit, checkpoint: at }, other), 'other_history')
+      await assertFails(
+        replica.updateDocuments({ edits: [documentEdit('new', {})], revsLimit }, other), 'other_history',
+      )
+      await assertFails(
+        replica.storeRevisions({ revisions: [revision('new', 1, ['aa'])], revsLimit, checkpoint: at }, other),
+        'other_history',
+      )
       await assertFails(replica.storeRevisions({ revisions: [], revsLimit, checkpoint: at }, other), 'other_history')
       await assertFails(replica.purgeDocuments({ purges: [purge], checkpoint: at }, other), 'other_history')
       assert.deepEqual(await replica.replicaInfo(context), before)
@@ -51,7 +69,9 @@ export function callCases(fixture: ReplicaFixture): void {
       const checkpoint = { history: 'peer', sequence: 9 }
       await replica.storeRevisions({ revisions: [revision('doc', 1, ['aa'])], revsLimit, checkpoint }, own)
       assert.deepEqual((await replica.replicaInfo(own)).seen, { peer: 9 })
-      assert.equal((await collect(replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, own))).length, 1)
+      assert.equal(
+        (await collect(replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, own))).length, 1,
+      )
     })
 
     it('reject scans as cancelled, also between pages', async () => {
@@ -59,7 +79,8 @@ export function callCases(fixture: ReplicaFixture): void {
       await fixture.edits(Array.from({ length: 3000 }, (_, i) => documentEdit(`doc${i}`, { i, text: 'x'.repeat(200) })))
       const scans: ((signal: AbortSignal) => AsyncIterable<readonly unknown[]>)[] = [
         signal => replica.scanDocuments({ descending: false, body: true, leaves: true }, { ...context, signal }),
-        signal => replica.scanChanges({ since: 0, descending: false, body: true, locals: true }, { ...context, signal }),
+        signal =>
+          replica.scanChanges({ since: 0, descending: false, body: true, locals: true }, { ...context, signal }),
       ]
       for (const scan of scans) {
         await assertFails(collect(scan(AbortSignal.abort())), 'cancelled')

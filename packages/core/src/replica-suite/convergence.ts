@@ -19,13 +19,16 @@ export function convergenceCases(fixture: ReplicaFixture): void {
     })
 
     it('stores a checkpoint together with its batch', async () => {
-      await fixture.replica.storeRevisions({ revisions: [revision('doc', 1, ['aa'])], revsLimit, checkpoint: { history: 'north', sequence: 4 } }, context)
+      await fixture.replica.storeRevisions(
+        { revisions: [revision('doc', 1, ['aa'])], revsLimit, checkpoint: { history: 'north', sequence: 4 } }, context,
+      )
       assert.deepEqual(await fixture.leaves('doc'), ['1-aa'])
       assert.deepEqual((await fixture.replica.replicaInfo(context)).seen, { north: 4 })
     })
 
     it('sees no change in ancestors that are cut off again at once', async () => {
-      const store = () => fixture.replica.storeRevisions({ revisions: [revision('doc', 3, ['cc', 'bb', 'aa'])], revsLimit: 1 }, context)
+      const store = () =>
+        fixture.replica.storeRevisions({ revisions: [revision('doc', 3, ['cc', 'bb', 'aa'])], revsLimit: 1 }, context)
       await store()
       const before = await fixture.replica.replicaInfo(context)
       await store()
@@ -35,16 +38,22 @@ export function convergenceCases(fixture: ReplicaFixture): void {
     it('keeps where its changes stand in the logs of others, and follows that', async () => {
       const { replica } = fixture
       const learn = (history: string, base: number, ...points: readonly (readonly [number, number])[]): Promise<unknown> => replica.storeRevisions({
-        revisions: [], revsLimit, trail: { history, base: { theirs: base, own: base }, points: points.map(([theirs, own]) => ({ theirs, own })) },
+        revisions: [], revsLimit,
+        trail: { history, base: { theirs: base, own: base }, points: points.map(([theirs, own]) => ({ theirs, own })) },
       }, context)
       await learn('north', 0, [10, 3], [20, 8])
       await learn('south', 5, [9, 7])
       await learn('north', 8, [15, 12], [40, 13])
       const follow = (...read: readonly (readonly [string, number])[]): Promise<number> =>
         replica.translateCheckpoints(read.map(([history, sequence]) => ({ history, sequence })), context)
-      assert.deepEqual(await Promise.all([9, 10, 19, 20, 39, 40, 1000].map(sequence => follow(['north', sequence]))), [0, 3, 3, 12, 12, 13, 13])
+      assert.deepEqual(await Promise.all([9, 10, 19, 20, 39, 40, 1000].map(sequence => follow(['north', sequence]))), [
+        0, 3, 3, 12, 12, 13, 13,
+      ])
       assert.deepEqual(await Promise.all([4, 5, 9].map(sequence => follow(['south', sequence]))), [0, 5, 7])
-      assert.deepEqual([await follow(['west', 100]), await follow(), await follow(['north', 10], ['south', 5], ['west', 1])], [0, 0, 5])
+      assert.deepEqual(
+        [await follow(['west', 100]), await follow(), await follow(['north', 10], ['south', 5], ['west', 1])],
+        [0, 0, 5],
+      )
       const { sequence, seen } = await replica.replicaInfo(context)
       assert.deepEqual([sequence, seen], [0, {}])
     })
@@ -59,11 +68,15 @@ export function convergenceCases(fixture: ReplicaFixture): void {
     it('brings a fresh replica up by changes, missing revisions and their bodies', async () => {
       const other = await fixture.another()
       await fixture.edits(Array.from({ length: 30 }, (_, i) => documentEdit(`doc${i}`, { i })))
-      for (let i = 0; i < 10; i++) await fixture.write(`doc${i}`, { i, again: true }, (await fixture.leaves(`doc${i}`))[0]!)
+      for (let i = 0; i < 10; i++) {
+        await fixture.write(`doc${i}`, { i, again: true }, (await fixture.leaves(`doc${i}`))[0]!)
+      }
       await fixture.delete('doc3', (await fixture.leaves('doc3'))[0]!)
       await fixture.store(revision('doc4', 5, ['ee', 'dd']))
       await copyChanges(fixture.replica, other)
-      assert.deepEqual(await other.digestDocuments(bucketCount, context), await fixture.replica.digestDocuments(bucketCount, context))
+      assert.deepEqual(
+        await other.digestDocuments(bucketCount, context), await fixture.replica.digestDocuments(bucketCount, context),
+      )
       for (let i = 0; i < 30; i++) {
         const [mine, theirs] = [await fixture.open(`doc${i}`), await fixture.open(`doc${i}`, other)]
         assert.deepEqual(theirs.tree?.map(branch => branch.path), mine.tree?.map(branch => branch.path))
@@ -79,9 +92,14 @@ export function convergenceCases(fixture: ReplicaFixture): void {
 async function copyChanges(source: ShardReplica, target: ShardReplica): Promise<void> {
   const { history, sequence } = await source.replicaInfo(context)
   const rows = await collect(source.scanChanges({ since: 0, descending: false, body: false, locals: false }, context))
-  const diffs = await target.diffRevisions(rows.map(row => ({ id: row.id, revisions: row.leaves.map(leaf => leaf.revision) })), context)
-  const opened = await source.openRevisions(diffs.map(diff => ({ id: diff.id, revisions: diff.missing, latest: false })), context)
-  const revisions = opened.flat().map(entry => entry.kind === 'found' ? entry.revision : assert.fail(`${entry.revision} has lost its body`))
+  const diffs = await target.diffRevisions(
+    rows.map(row => ({ id: row.id, revisions: row.leaves.map(leaf => leaf.revision) })), context,
+  )
+  const opened = await source.openRevisions(
+    diffs.map(diff => ({ id: diff.id, revisions: diff.missing, latest: false })), context,
+  )
+  const revisions = opened.flat()
+    .map(entry => entry.kind === 'found' ? entry.revision : assert.fail(`${entry.revision} has lost its body`))
   await target.storeRevisions({ revisions, revsLimit, checkpoint: { history, sequence } }, context)
 }
 
@@ -94,13 +112,17 @@ export function digestCases(fixture: ReplicaFixture): void {
       ]).flat()
       await fixture.store(...revisions)
       await other.storeRevisions({ revisions: revisions.toReversed(), revsLimit }, context)
-      assert.deepEqual(await fixture.replica.digestDocuments(bucketCount, context), await other.digestDocuments(bucketCount, context))
+      assert.deepEqual(
+        await fixture.replica.digestDocuments(bucketCount, context), await other.digestDocuments(bucketCount, context),
+      )
     })
 
     it('differ in the bucket where leaves differ', async () => {
       const other = await fixture.another()
       const same = Array.from({ length: 40 }, (_, i) => revision(`doc${i}`, 1, ['aa']))
-      for (const replica of [fixture.replica, other]) await replica.storeRevisions({ revisions: same, revsLimit }, context)
+      for (const replica of [fixture.replica, other]) {
+        await replica.storeRevisions({ revisions: same, revsLimit }, context)
+      }
       await fixture.store(revision('doc7', 1, ['bb']))
       const mine = await fixture.replica.digestDocuments(bucketCount, context)
       const theirs = await other.digestDocuments(bucketCount, context)
@@ -114,7 +136,9 @@ export function digestCases(fixture: ReplicaFixture): void {
       const ids = ['a', 'Z', 'b0', 'b', 'é', '\u{1F600}', '\uFFFD', '~']
       await fixture.edits(ids.map(id => documentEdit(id, {})))
       const rows = await collect(fixture.replica.scanDigestBucket({ bucketCount: 1, bucket: 0 }, context))
-      assert.deepEqual(rows.map(row => row.id), ids.toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other))))
+      assert.deepEqual(
+        rows.map(row => row.id), ids.toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other))),
+      )
     })
 
     it('tell a tombstone from a live leaf of the same revision', async () => {
@@ -125,7 +149,9 @@ export function digestCases(fixture: ReplicaFixture): void {
     })
 
     it('put every document, deleted or not, into exactly one bucket', async () => {
-      await fixture.store(...Array.from({ length: 50 }, (_, i) => revision(`doc${i}`, 1, ['aa'], { deleted: i % 2 === 0 })))
+      await fixture.store(
+        ...Array.from({ length: 50 }, (_, i) => revision(`doc${i}`, 1, ['aa'], { deleted: i % 2 === 0 })),
+      )
       const seen: string[] = []
       for (let bucket = 0; bucket < bucketCount; bucket++) {
         for (const row of await collect(fixture.replica.scanDigestBucket({ bucketCount, bucket }, context))) {

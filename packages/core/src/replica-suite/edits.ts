@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { revisionHash } from '../revisions/revision-hash.ts'
-import { bytes, context, documentEdit, type ReplicaFixture, revision, revisionFrom, revsLimit, text } from './replica-fixture.ts'
+import {
+  bytes, context, documentEdit, type ReplicaFixture, revision, revisionFrom, revsLimit, text,
+} from './replica-fixture.ts'
 
 export function editCases(fixture: ReplicaFixture): void {
   describe('editing', () => {
@@ -24,7 +26,10 @@ export function editCases(fixture: ReplicaFixture): void {
       const first = await fixture.write('doc', { v: 1 })
       const outcome = await fixture.edit(documentEdit('doc', { v: 2 }, first))
       assert.equal(outcome.kind, 'updated')
-      assert.deepEqual(outcome.kind === 'updated' && { start: outcome.path.start, parents: outcome.path.ids.slice(1) }, { start: 2, parents: [first.slice(2)] })
+      assert.deepEqual(
+        outcome.kind === 'updated' && { start: outcome.path.start, parents: outcome.path.ids.slice(1) },
+        { start: 2, parents: [first.slice(2)] },
+      )
       assert.deepEqual(await fixture.leaves('doc'), [revisionFrom(outcome)])
     })
 
@@ -63,17 +68,23 @@ export function orderCases(fixture: ReplicaFixture): void {
   describe('editing at the same time', () => {
     it('lets exactly one of many concurrent edits win', async () => {
       const first = await fixture.write('doc', {})
-      const outcomes = await Promise.all(Array.from({ length: 20 }, (_, v) => fixture.edit(documentEdit('doc', { v }, first))))
+      const outcomes = await Promise.all(
+        Array.from({ length: 20 }, (_, v) => fixture.edit(documentEdit('doc', { v }, first))),
+      )
       assert.equal(outcomes.filter(outcome => outcome.kind === 'updated').length, 1)
       assert.equal((await fixture.leaves('doc')).length, 1)
-      const creations = await Promise.all(Array.from({ length: 20 }, (_, v) => fixture.edit(documentEdit('new', { v }))))
+      const creations = await Promise.all(
+        Array.from({ length: 20 }, (_, v) => fixture.edit(documentEdit('new', { v }))),
+      )
       assert.equal(creations.filter(outcome => outcome.kind === 'updated').length, 1)
     })
 
     it('takes edits of one document in one call one after the other', async () => {
       const creation = documentEdit('doc', { v: 1 })
       const first = `1-${creation.revisionHash}`
-      const outcomes = await fixture.edits([creation, documentEdit('doc', { v: 'again' }), documentEdit('doc', { v: 2 }, first), documentEdit('other', {})])
+      const outcomes = await fixture.edits([
+        creation, documentEdit('doc', { v: 'again' }), documentEdit('doc', { v: 2 }, first), documentEdit('other', {}),
+      ])
       assert.deepEqual(outcomes.map(outcome => outcome.kind), ['updated', 'conflict', 'updated', 'updated'])
       assert.equal(text((await fixture.open('doc')).body), '{"v":2}')
     })
@@ -102,7 +113,9 @@ export function tombstoneCases(fixture: ReplicaFixture): void {
     })
 
     it('revives the winning tombstone of several', async () => {
-      await fixture.store(revision('doc', 2, ['bb', 'aa'], { deleted: true }), revision('doc', 3, ['ee', 'dd', 'cc'], { deleted: true }))
+      await fixture.store(
+        revision('doc', 2, ['bb', 'aa'], { deleted: true }), revision('doc', 3, ['ee', 'dd', 'cc'], { deleted: true }),
+      )
       const revived = await fixture.write('doc', { life: 2 })
       assert.match(revived, /^4-/)
       assert.deepEqual(await fixture.leaves('doc'), [revived, '-2-bb'])
@@ -134,11 +147,16 @@ export function tombstoneCases(fixture: ReplicaFixture): void {
 export function replicatedCases(fixture: ReplicaFixture): void {
   describe('storing revisions from elsewhere', () => {
     it('keeps every branch and picks the winner by liveness, generation and hash', async () => {
-      await fixture.store(revision('doc', 2, ['b2', 'a1']), revision('doc', 2, ['c2', 'a1']), revision('doc', 9, ['z9'], { deleted: true }))
+      await fixture.store(
+        revision('doc', 2, ['b2', 'a1']), revision('doc', 2, ['c2', 'a1']),
+        revision('doc', 9, ['z9'], { deleted: true }),
+      )
       assert.deepEqual(await fixture.leaves('doc'), ['2-c2', '2-b2', '-9-z9'])
       const { body, tree } = await fixture.open('doc')
       assert.equal(text(body), '{"from":"c2"}')
-      assert.deepEqual(tree?.map(branch => branch.path), [{ start: 2, ids: ['c2', 'a1'] }, { start: 2, ids: ['b2', 'a1'] }, { start: 9, ids: ['z9'] }])
+      assert.deepEqual(tree?.map(branch => branch.path), [
+        { start: 2, ids: ['c2', 'a1'] }, { start: 2, ids: ['b2', 'a1'] }, { start: 9, ids: ['z9'] },
+      ])
       assert.deepEqual(tree?.map(branch => branch.deleted), [false, false, true])
       assert.deepEqual(tree?.[0]?.available, [true, false])
     })
@@ -165,7 +183,16 @@ export function replicatedCases(fixture: ReplicaFixture): void {
       const other = await fixture.another()
       const first = await fixture.write('doc', { v: 1 })
       const second = await fixture.write('doc', { v: 2 }, first)
-      await other.storeRevisions({ revisions: [{ id: 'doc', path: { start: 2, ids: [second.slice(2), first.slice(2)] }, deleted: false, body: bytes('{"v":2}') }], revsLimit }, context)
+      await other.storeRevisions(
+        {
+          revisions: [{
+            id: 'doc', path: { start: 2, ids: [second.slice(2), first.slice(2)] }, deleted: false,
+            body: bytes('{"v":2}'),
+          }],
+          revsLimit,
+        },
+        context,
+      )
       assert.deepEqual(await fixture.leaves('doc', other), [second])
       assert.equal(text((await fixture.open('doc', other)).body), '{"v":2}')
     })
@@ -173,19 +200,26 @@ export function replicatedCases(fixture: ReplicaFixture): void {
     it('keeps 32 hex digits and any other hash text', async () => {
       const hex = '967a00dff5e02add41819138abb3284d'
       await fixture.store(revision('doc', 2, [hex, 'Größe-ü']), revision('doc', 1, ['X']))
-      assert.deepEqual((await fixture.open('doc')).tree?.map(branch => branch.path), [{ start: 2, ids: [hex, 'Größe-ü'] }, { start: 1, ids: ['X'] }])
+      assert.deepEqual((await fixture.open('doc')).tree?.map(branch => branch.path), [
+        { start: 2, ids: [hex, 'Größe-ü'] }, { start: 1, ids: ['X'] },
+      ])
     })
 
     it('ends with the same leaves whatever the order', async () => {
       const other = await fixture.another()
       const revisions = [
-        revision('doc', 1, ['a1']), revision('doc', 2, ['b2', 'a1'], { deleted: true }), revision('doc', 2, ['c2', 'a1']),
-        revision('doc', 3, ['d3', 'c2', 'a1']), revision('doc', 4, ['e4', 'd3']), revision('doc', 1, ['x1']), revision('doc', 5, ['y5', 'z4'], { deleted: true }),
+        revision('doc', 1, ['a1']), revision('doc', 2, ['b2', 'a1'], { deleted: true }),
+        revision('doc', 2, ['c2', 'a1']),
+        revision('doc', 3, ['d3', 'c2', 'a1']), revision('doc', 4, ['e4', 'd3']), revision('doc', 1, ['x1']),
+        revision('doc', 5, ['y5', 'z4'], { deleted: true }),
       ]
       await fixture.store(...revisions)
       for (const late of revisions.toReversed()) await other.storeRevisions({ revisions: [late], revsLimit }, context)
       assert.deepEqual(await fixture.leaves('doc'), await fixture.leaves('doc', other))
-      assert.deepEqual((await fixture.open('doc')).tree?.map(branch => branch.path), (await fixture.open('doc', other)).tree?.map(branch => branch.path))
+      assert.deepEqual(
+        (await fixture.open('doc')).tree?.map(branch => branch.path),
+        (await fixture.open('doc', other)).tree?.map(branch => branch.path),
+      )
     })
   })
 }

@@ -3,7 +3,9 @@ import type { LocalDocument } from '../contracts/shard-replica.ts'
 import { bytes, collect, context, type ReplicaFixture, revsLimit, text } from './replica-fixture.ts'
 
 async function put(fixture: ReplicaFixture, id: string, revision: number, body: string | null): Promise<LocalDocument> {
-  const reply = await fixture.replica.updateLocalDocument({ id, revision, body: body === null ? null : bytes(body), mustExist: false }, context)
+  const reply = await fixture.replica.updateLocalDocument({ id, revision, body: body === null
+    ? null
+    : bytes(body), mustExist: false }, context)
   return reply.kind === 'updated' ? reply.document : assert.fail(`${id} was not written: ${reply.kind}`)
 }
 
@@ -21,13 +23,16 @@ export function localDocumentCases(fixture: ReplicaFixture): void {
       await put(fixture, 'mark', 1, '{"at":1}')
       const updated = await put(fixture, 'mark', 7, '{"at":2}')
       const opened = await open(fixture, 'mark')
-      assert.deepEqual([opened?.id, opened?.revision, text(opened?.body), opened?.stamp], ['mark', 7, '{"at":2}', updated.stamp])
+      assert.deepEqual([opened?.id, opened?.revision, text(opened?.body), opened?.stamp], [
+        'mark', 7, '{"at":2}', updated.stamp,
+      ])
       assert.equal(await open(fixture, 'other'), null)
     })
 
     it('are opened as many as have few bytes, in order, and the first of them in any case', async () => {
       for (const id of ['a', 'b', 'c', 'd']) await put(fixture, id, 1, JSON.stringify('x'.repeat(700_000)))
-      const ids = async (...asked: string[]): Promise<unknown> => (await fixture.replica.openLocalDocuments(asked, context)).map(local => local?.id)
+      const ids = async (...asked: string[]): Promise<unknown> =>
+        (await fixture.replica.openLocalDocuments(asked, context)).map(local => local?.id)
       assert.deepEqual(await ids('a', 'b', 'c', 'd'), ['a', 'b'])
       assert.deepEqual(await ids('never', 'c', 'd'), [undefined, 'c', 'd'])
     })
@@ -37,7 +42,9 @@ export function localDocumentCases(fixture: ReplicaFixture): void {
       for (let i = 0; i < 5; i++) stamps.push((await put(fixture, 'mark', i, '{}')).stamp)
       assert.equal(new Set(stamps).size, stamps.length)
       assert.deepEqual(stamps, stamps.toSorted((a, b) => a - b))
-      await merge(fixture, { id: 'mark', revision: 9, stamp: stamps[4]! + 1_000_000, body: bytes('{"from":"a fast clock"}') })
+      await merge(fixture, {
+        id: 'mark', revision: 9, stamp: stamps[4]! + 1_000_000, body: bytes('{"from":"a fast clock"}'),
+      })
       assert((await put(fixture, 'mark', 10, '{}')).stamp > stamps[4]! + 1_000_000)
     })
 
@@ -47,17 +54,22 @@ export function localDocumentCases(fixture: ReplicaFixture): void {
       assert.equal((await fixture.replica.updateLocalDocument(deletion, context)).kind, 'updated')
       assert.equal((await open(fixture, 'mark'))?.body, null)
       assert.deepEqual(await fixture.replica.updateLocalDocument(deletion, context), { kind: 'missing' })
-      assert.deepEqual(await fixture.replica.updateLocalDocument({ ...deletion, id: 'never' }, context), { kind: 'missing' })
+      assert.deepEqual(await fixture.replica.updateLocalDocument({ ...deletion, id: 'never' }, context), {
+        kind: 'missing',
+      })
     })
 
     it('are listed by id within bounds, without the deleted ones', async () => {
       for (const id of ['b', 'é', 'a', 'c', '😀', '\uff5e']) await put(fixture, id, 1, '{}')
       await put(fixture, 'c', 0, null)
       const scan = async (request: object): Promise<string[]> =>
-        (await collect(fixture.replica.scanLocalDocuments({ descending: false, ...request }, context))).map(local => local.id)
+        (await collect(fixture.replica.scanLocalDocuments({ descending: false, ...request }, context))).map(local =>
+          local.id)
       assert.deepEqual(await scan({}), ['a', 'b', 'é', '\uff5e', '😀'])
       assert.deepEqual(await scan({ descending: true, limit: 2 }), ['😀', '\uff5e'])
-      assert.deepEqual(await scan({ start: { id: 'a', inclusive: false }, end: { id: 'é', inclusive: true } }), ['b', 'é'])
+      assert.deepEqual(await scan({ start: { id: 'a', inclusive: false }, end: { id: 'é', inclusive: true } }), [
+        'b', 'é',
+      ])
       assert.deepEqual(await scan({ limit: 0 }), [])
     })
 
@@ -65,7 +77,9 @@ export function localDocumentCases(fixture: ReplicaFixture): void {
       await put(fixture, 'mark', 1, '{}')
       const { documentCount, deletedCount } = await fixture.replica.replicaInfo(context)
       assert.deepEqual([documentCount, deletedCount], [0, 0])
-      assert.deepEqual(await collect(fixture.replica.scanDocuments({ descending: false, body: false, leaves: false }, context)), [])
+      assert.deepEqual(
+        await collect(fixture.replica.scanDocuments({ descending: false, body: false, leaves: false }, context)), [],
+      )
       assert.equal(await fixture.replica.openDocument({ id: 'mark', body: false, tree: false }, context), null)
     })
   })

@@ -7,16 +7,23 @@ function purge(uuid: string, id: string, ...paths: RevisionPath[]): Purge {
 }
 
 export function purgeCases(fixture: ReplicaFixture): void {
-  const apply = async (...purges: Purge[]): Promise<readonly (readonly string[])[]> => fixture.replica.purgeDocuments({ purges }, context)
+  const apply = async (...purges: Purge[]): Promise<readonly (readonly string[])[]> =>
+    fixture.replica.purgeDocuments({ purges }, context)
   const changes = async (): Promise<string[]> =>
-    (await collect(fixture.replica.scanChanges({ since: 0, descending: false, body: false, locals: false }, context))).map(row => row.id)
+    (await collect(fixture.replica.scanChanges({ since: 0, descending: false, body: false, locals: false }, context))).map(row =>
+      row.id)
   const recorded = (since = 0): Promise<PurgeRow[]> => collect(fixture.replica.scanPurges(since, context))
-  const isThere = async (id: string): Promise<boolean> => await fixture.replica.openDocument({ id, body: false, tree: false }, context) !== null
+  const isThere = async (id: string): Promise<boolean> =>
+    await fixture.replica.openDocument({ id, body: false, tree: false }, context) !== null
 
   describe('purges', () => {
     it('leave nothing of a document whose every leaf goes, and no row in the changes log', async () => {
-      await fixture.store(revision('doc', 2, ['b', 'a']), revision('doc', 2, ['c', 'a'], { deleted: true }), revision('other', 1, ['x']))
-      assert.deepEqual(await apply(purge('u1', 'doc', { start: 2, ids: ['b'] }, { start: 2, ids: ['c'] })), [['2-b', '2-c']])
+      await fixture.store(
+        revision('doc', 2, ['b', 'a']), revision('doc', 2, ['c', 'a'], { deleted: true }), revision('other', 1, ['x']),
+      )
+      assert.deepEqual(
+        await apply(purge('u1', 'doc', { start: 2, ids: ['b'] }, { start: 2, ids: ['c'] })), [['2-b', '2-c']],
+      )
       assert.equal(await isThere('doc'), false)
       assert.deepEqual(await changes(), ['other'])
       const { documentCount, deletedCount, purgeSequence } = await fixture.replica.replicaInfo(context)
@@ -25,7 +32,9 @@ export function purgeCases(fixture: ReplicaFixture): void {
     })
 
     it('leave the other branches, at a new sequence', async () => {
-      await fixture.store(revision('doc', 3, ['c', 'b', 'a']), revision('doc', 2, ['d', 'a']), revision('other', 1, ['x']))
+      await fixture.store(
+        revision('doc', 3, ['c', 'b', 'a']), revision('doc', 2, ['d', 'a']), revision('other', 1, ['x']),
+      )
       const { sequence } = await fixture.replica.replicaInfo(context)
       assert.deepEqual(await apply(purge('u1', 'doc', { start: 3, ids: ['c'] })), [['3-c']])
       const { tree, sequence: moved } = await fixture.open('doc')
@@ -36,7 +45,10 @@ export function purgeCases(fixture: ReplicaFixture): void {
 
     it('ignore revisions with children and unknown ones, and are recorded all the same', async () => {
       await fixture.store(revision('doc', 2, ['b', 'a']))
-      const purges = [purge('u1', 'doc', { start: 1, ids: ['a'] }), purge('u2', 'doc', { start: 5, ids: ['x'] }), purge('u3', 'none', { start: 1, ids: ['a'] })]
+      const purges = [
+        purge('u1', 'doc', { start: 1, ids: ['a'] }), purge('u2', 'doc', { start: 5, ids: ['x'] }),
+        purge('u3', 'none', { start: 1, ids: ['a'] }),
+      ]
       assert.deepEqual(await apply(...purges), [[], [], []])
       assert.deepEqual(await fixture.leaves('doc'), ['2-b'])
       assert.deepEqual(await recorded(), purges.map((each, index) => ({ ...each, sequence: index + 1 })))
@@ -53,7 +65,9 @@ export function purgeCases(fixture: ReplicaFixture): void {
       await fixture.store(revision('doc', 1, ['a']))
       const once = purge('u1', 'doc', { start: 1, ids: ['a'] })
       await apply(once)
-      await fixture.replica.storeRevisions({ revisions: [revision('doc', 1, ['a'])], revsLimit, external: true }, context)
+      await fixture.replica.storeRevisions(
+        { revisions: [revision('doc', 1, ['a'])], revsLimit, external: true }, context,
+      )
       assert.deepEqual(await apply(once), [[]])
       assert.deepEqual(await fixture.leaves('doc'), ['1-a'])
       assert.equal((await fixture.replica.replicaInfo(context)).purgeSequence, 1)
@@ -88,7 +102,10 @@ export function purgeCases(fixture: ReplicaFixture): void {
     })
 
     it('are forgotten up to a sequence', async () => {
-      await apply(purge('u1', 'doc', { start: 1, ids: ['a'] }), purge('u2', 'doc', { start: 1, ids: ['b'] }), purge('u3', 'other', { start: 1, ids: ['a'] }))
+      await apply(
+        purge('u1', 'doc', { start: 1, ids: ['a'] }), purge('u2', 'doc', { start: 1, ids: ['b'] }),
+        purge('u3', 'other', { start: 1, ids: ['a'] }),
+      )
       assert.equal((await fixture.replica.replicaInfo(context)).oldestPurge, 1)
       await fixture.replica.trimPurges(1, context)
       assert.deepEqual((await recorded()).map(({ uuid }) => uuid), ['u2', 'u3'])
@@ -223,14 +240,17 @@ export function upkeepCases(fixture: ReplicaFixture): void {
   describe('upkeep', () => {
     it('tells the counts and sizes of a partition', async () => {
       await fixture.store(
-        revision('p:1', 1, ['a'], { value: { text: 'x'.repeat(1000) } }), revision('p:2', 1, ['a']), revision('p:3', 1, ['a'], { deleted: true }),
+        revision('p:1', 1, ['a'], { value: { text: 'x'.repeat(1000) } }), revision('p:2', 1, ['a']),
+        revision('p:3', 1, ['a'], { deleted: true }),
         revision('q:1', 1, ['a']), revision('_design/p', 1, ['a']),
       )
       const { documentCount, deletedCount, sizes } = await fixture.replica.partitionInfo('p', context)
       assert.deepEqual([documentCount, deletedCount], [2, 1])
       assert(sizes.external >= 1000 && sizes.external < 1200)
       assert(sizes.active >= sizes.external)
-      assert.deepEqual(await fixture.replica.partitionInfo('none', context), { documentCount: 0, deletedCount: 0, sizes: { active: 0, external: 0 } })
+      assert.deepEqual(await fixture.replica.partitionInfo('none', context), {
+        documentCount: 0, deletedCount: 0, sizes: { active: 0, external: 0 },
+      })
     })
 
     it('accepts to compact at any time, and keeps every leaf', async () => {
@@ -244,7 +264,9 @@ export function upkeepCases(fixture: ReplicaFixture): void {
 
     it('forgets which sequences were recorded when, when told to', async () => {
       await fixture.write('doc', {})
-      for (const { begin, sequence } of await fixture.replica.timeSpans({ clear: false }, context)) assert(begin > 0 && sequence > 0)
+      for (const { begin, sequence } of await fixture.replica.timeSpans({ clear: false }, context)) {
+        assert(begin > 0 && sequence > 0)
+      }
       assert.deepEqual(await fixture.replica.timeSpans({ clear: true }, context), [])
       assert.deepEqual(await fixture.replica.timeSpans({ clear: false }, context), [])
     })

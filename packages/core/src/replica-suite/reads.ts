@@ -49,19 +49,33 @@ export function readCases(fixture: ReplicaFixture): void {
       const second = await fixture.write('doc', { v: 2 }, first)
       const opened = await fixture.openRevisions('doc', ['7-none', first, second])
       assert.deepEqual(opened[0], { kind: 'missing', revision: '7-none' })
-      assert.deepEqual(opened.slice(1).map(entry => entry.kind === 'found' && text(entry.revision.body)), ['{"v":1}', '{"v":2}'])
-      assert.deepEqual(opened[2]?.kind === 'found' && opened[2].revision.path, { start: 2, ids: [second.slice(2), first.slice(2)] })
+      assert.deepEqual(opened.slice(1).map(entry => entry.kind === 'found' && text(entry.revision.body)), [
+        '{"v":1}', '{"v":2}',
+      ])
+      assert.deepEqual(opened[2]?.kind === 'found' && opened[2].revision.path, {
+        start: 2, ids: [second.slice(2), first.slice(2)],
+      })
     })
 
     it('answers all leaves, winner first, tombstones too', async () => {
-      await fixture.store(revision('doc', 1, ['aa']), revision('doc', 3, ['cc', 'bb', 'aa'], { deleted: true }), revision('doc', 2, ['dd', 'aa']))
+      await fixture.store(
+        revision('doc', 1, ['aa']), revision('doc', 3, ['cc', 'bb', 'aa'], { deleted: true }),
+        revision('doc', 2, ['dd', 'aa']),
+      )
       const opened = await fixture.openRevisions('doc', 'leaves')
-      assert.deepEqual(opened.map(entry => entry.kind === 'found' && [entry.revision.path.start, entry.revision.path.ids[0], entry.revision.deleted]), [[2, 'dd', false], [3, 'cc', true]])
+      assert.deepEqual(
+        opened.map(entry =>
+          entry.kind === 'found' && [entry.revision.path.start, entry.revision.path.ids[0], entry.revision.deleted]),
+        [[2, 'dd', false], [3, 'cc', true]],
+      )
     })
 
     it('replaces a revision by the leaves that descend from it when asked for the latest', async () => {
-      await fixture.store(revision('doc', 2, ['b2', 'a1']), revision('doc', 2, ['c2', 'a1']), revision('doc', 1, ['x1']))
-      const names = (await fixture.openRevisions('doc', ['1-a1', '1-x1', '9-none'], true)).map(entry => entry.kind === 'found' ? entry.revision.path.ids[0] : entry.revision)
+      await fixture.store(
+        revision('doc', 2, ['b2', 'a1']), revision('doc', 2, ['c2', 'a1']), revision('doc', 1, ['x1']),
+      )
+      const names = (await fixture.openRevisions('doc', ['1-a1', '1-x1', '9-none'], true)).map(entry =>
+        entry.kind === 'found' ? entry.revision.path.ids[0] : entry.revision)
       assert.deepEqual(names, ['c2', 'b2', 'x1', '9-none'])
     })
 
@@ -79,15 +93,23 @@ export function readCases(fixture: ReplicaFixture): void {
       await fixture.edits([documentEdit('a', { id: 'a' }), documentEdit('b', { id: 'b' })])
       const requests = ['b', 'never', 'a'].map(id => ({ id, revisions: 'leaves' as const, latest: false }))
       const answers = await fixture.replica.openRevisions(requests, context)
-      assert.deepEqual(answers.map(answer => answer.map(entry => entry.kind === 'found' && text(entry.revision.body))), [['{"id":"b"}'], [], ['{"id":"a"}']])
+      assert.deepEqual(
+        answers.map(answer => answer.map(entry => entry.kind === 'found' && text(entry.revision.body))),
+        [['{"id":"b"}'], [], ['{"id":"a"}']],
+      )
     })
 
     it('answers as many documents as have few bytes together, and the first whatever its size', async () => {
-      const sizes: Readonly<Record<string, number>> = { huge: 3 * openedBytesMax, a: 1, b: openedBytesMax * 0.6, c: openedBytesMax * 0.6, d: 1, e: 1 }
+      const sizes: Readonly<Record<string, number>> = {
+        huge: 3 * openedBytesMax, a: 1, b: openedBytesMax * 0.6, c: openedBytesMax * 0.6, d: 1, e: 1,
+      }
       for (const [id, size] of Object.entries(sizes)) await fixture.write(id, { text: 'x'.repeat(size) })
       const answered = async (...ids: string[]) => {
-        const answers = await fixture.replica.openRevisions(ids.map(id => ({ id, revisions: 'leaves' as const, latest: false })), context)
-        return answers.map(([entry], index) => entry?.kind === 'found' && entry.revision.id === ids[index]).filter(Boolean).length
+        const answers = await fixture.replica.openRevisions(
+          ids.map(id => ({ id, revisions: 'leaves' as const, latest: false })), context,
+        )
+        return answers.map(([entry], index) =>
+          entry?.kind === 'found' && entry.revision.id === ids[index]).filter(Boolean).length
       }
       assert.equal(await answered('huge', 'a', 'd'), 1)
       assert.equal(await answered('a', 'huge', 'd'), 2)
@@ -101,17 +123,30 @@ export function readCases(fixture: ReplicaFixture): void {
     it('names what is missing and which leaves might be its ancestors', async () => {
       await fixture.store(revision('doc', 3, ['c3', 'b2', 'a1']), revision('doc', 2, ['x2', 'a1'], { deleted: true }))
       const { sequence } = await fixture.open('doc')
-      const ask = async (...revisions: string[]) => (await fixture.replica.diffRevisions([{ id: 'doc', revisions }], context))[0]
-      assert.deepEqual(await ask('4-d4', '3-c3'), { id: 'doc', missing: ['4-d4'], possibleAncestors: ['2-x2', '3-c3'], sequence, otherLeaves: true })
-      assert.deepEqual(await ask('3-zz'), { id: 'doc', missing: ['3-zz'], possibleAncestors: ['2-x2'], sequence, otherLeaves: true })
-      assert.deepEqual(await ask('2-zz'), { id: 'doc', missing: ['2-zz'], possibleAncestors: [], sequence, otherLeaves: true })
-      assert.deepEqual(await ask('1-a1', '2-b2', '2-x2'), { id: 'doc', missing: [], possibleAncestors: [], sequence, otherLeaves: true })
-      assert.deepEqual(await ask('2-x2', '3-c3'), { id: 'doc', missing: [], possibleAncestors: [], sequence, otherLeaves: false })
+      const ask = async (...revisions: string[]) =>
+        (await fixture.replica.diffRevisions([{ id: 'doc', revisions }], context))[0]
+      assert.deepEqual(await ask('4-d4', '3-c3'), {
+        id: 'doc', missing: ['4-d4'], possibleAncestors: ['2-x2', '3-c3'], sequence, otherLeaves: true,
+      })
+      assert.deepEqual(await ask('3-zz'), {
+        id: 'doc', missing: ['3-zz'], possibleAncestors: ['2-x2'], sequence, otherLeaves: true,
+      })
+      assert.deepEqual(await ask('2-zz'), {
+        id: 'doc', missing: ['2-zz'], possibleAncestors: [], sequence, otherLeaves: true,
+      })
+      assert.deepEqual(await ask('1-a1', '2-b2', '2-x2'), {
+        id: 'doc', missing: [], possibleAncestors: [], sequence, otherLeaves: true,
+      })
+      assert.deepEqual(await ask('2-x2', '3-c3'), {
+        id: 'doc', missing: [], possibleAncestors: [], sequence, otherLeaves: false,
+      })
     })
 
     it('misses every revision of an unknown document', async () => {
       await fixture.write('known', {})
-      const answers = await fixture.replica.diffRevisions([{ id: 'never', revisions: ['1-a', '2-b'] }, { id: 'known', revisions: [] }], context)
+      const answers = await fixture.replica.diffRevisions(
+        [{ id: 'never', revisions: ['1-a', '2-b'] }, { id: 'known', revisions: [] }], context,
+      )
       assert.deepEqual(answers, [
         { id: 'never', missing: ['1-a', '2-b'], possibleAncestors: [], sequence: 0, otherLeaves: false },
         { id: 'known', missing: [], possibleAncestors: [], sequence: 1, otherLeaves: true },

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { revisionHash } from '../revisions/revision-hash.ts'
 import type {
-  CallContext, DocumentEdit, DocumentRevision, DocumentSnapshot, EditOutcome, OpenedRevision, ReplicaErrorCode, ShardReplica,
+  CallContext, DocumentEdit, DocumentRevision, DocumentSnapshot, EditOutcome, OpenedRevision, ReplicaErrorCode,
+  ShardReplica,
 } from '../contracts/shard-replica.ts'
 import { ReplicaError } from '../contracts/shard-replica.ts'
 
@@ -84,7 +85,9 @@ export class ReplicaFixture {
     return (await this.open(id, replica)).leaves.map(leaf => (leaf.deleted ? '-' : '') + leaf.revision)
   }
 
-  async openRevisions(id: string, revisions: readonly string[] | 'leaves', latest = false): Promise<readonly OpenedRevision[]> {
+  async openRevisions(
+    id: string, revisions: readonly string[] | 'leaves', latest = false,
+  ): Promise<readonly OpenedRevision[]> {
     const [opened] = await this.replica.openRevisions([{ id, revisions, latest }], context)
     assert(opened)
     return opened
@@ -97,8 +100,13 @@ export function documentEdit(id: string, value: unknown, parent: string | null =
 }
 
 /** A revision as another replica would send it, with short hashes: `revision('a', 2, ['b', 'a'])` is 2-b after 1-a. */
-export function revision(id: string, start: number, ids: readonly string[], options: { deleted?: boolean; value?: unknown } = {}): DocumentRevision {
-  return { id, path: { start, ids }, deleted: options.deleted ?? false, body: bytes(JSON.stringify(options.value ?? { from: ids[0] })) }
+export function revision(
+  id: string, start: number, ids: readonly string[], options: { deleted?: boolean; value?: unknown } = {},
+): DocumentRevision {
+  return {
+    id, path: { start, ids }, deleted: options.deleted ?? false,
+    body: bytes(JSON.stringify(options.value ?? { from: ids[0] })),
+  }
 }
 
 export function revisionFrom(outcome: EditOutcome): string {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
-import type { ChangeRow, IdBound, ReplicaCheckpoint, ScanChangesRequest, ScanDocumentsRequest } from '../contracts/shard-replica.ts'
-import { assertFails, collect, context, documentEdit, type ReplicaFixture, revision, revsLimit, text } from './replica-fixture.ts'
+import type {
+  ChangeRow, IdBound, ReplicaCheckpoint, ScanChangesRequest, ScanDocumentsRequest,
+} from '../contracts/shard-replica.ts'
+import {
+  assertFails, collect, context, documentEdit, type ReplicaFixture, revision, revsLimit, text,
+} from './replica-fixture.ts'
 
 /** Ascending in bytes of UTF-8; UTF-16 order would put the emoji before the last. */
 const ids = ['A', '_design/x', 'a', 'a\u0000', 'aa', 'b', 'é', '\uff5e', '😀']
@@ -12,7 +16,9 @@ async function scanIds(fixture: ReplicaFixture, request: Partial<ScanDocumentsRe
 }
 
 function scanRows(fixture: ReplicaFixture, request: Partial<ScanChangesRequest>): Promise<ChangeRow[]> {
-  return collect(fixture.replica.scanChanges({ since: 0, descending: false, body: false, locals: false, ...request }, context))
+  return collect(
+    fixture.replica.scanChanges({ since: 0, descending: false, body: false, locals: false, ...request }, context),
+  )
 }
 
 export function documentScanCases(fixture: ReplicaFixture): void {
@@ -33,7 +39,9 @@ export function documentScanCases(fixture: ReplicaFixture): void {
       const exclusive = (id: string): IdBound => ({ id, inclusive: false })
       assert.deepEqual(await scan({ start: inclusive('a'), end: inclusive('b') }), ['a', 'a\u0000', 'aa', 'b'])
       assert.deepEqual(await scan({ start: exclusive('a'), end: exclusive('b') }), ['a\u0000', 'aa'])
-      assert.deepEqual(await scan({ start: inclusive('b'), end: inclusive('a'), descending: true }), ['b', 'aa', 'a\u0000', 'a'])
+      assert.deepEqual(await scan({ start: inclusive('b'), end: inclusive('a'), descending: true }), [
+        'b', 'aa', 'a\u0000', 'a',
+      ])
       assert.deepEqual(await scan({ start: exclusive('b'), end: exclusive('a'), descending: true }), ['aa', 'a\u0000'])
       assert.deepEqual(await scan({ start: inclusive('ab') }), ['b', 'é', '\uff5e', '😀'])
       assert.deepEqual(await scan({ end: inclusive('_'), descending: false }), ['A'])
@@ -59,7 +67,9 @@ export function documentScanCases(fixture: ReplicaFixture): void {
       const bound = { start: { id: 'a', inclusive: true }, limit: 1 }
       const [lean] = await collect(fixture.replica.scanDocuments({ ...everything, ...bound }, context))
       assert.deepEqual([lean?.id, lean?.revision, lean?.body, lean?.leaves], ['a', winner, undefined, undefined])
-      const [full] = await collect(fixture.replica.scanDocuments({ ...everything, ...bound, body: true, leaves: true }, context))
+      const [full] = await collect(
+        fixture.replica.scanDocuments({ ...everything, ...bound, body: true, leaves: true }, context),
+      )
       assert.equal(text(full?.body), '{"id":"a"}')
       assert.deepEqual(full?.leaves?.map(leaf => leaf.revision), [winner, '1-00', '9-99'])
     })
@@ -79,7 +89,8 @@ export function documentScanCases(fixture: ReplicaFixture): void {
 
 export function changeScanCases(fixture: ReplicaFixture): void {
   describe('scanning changes', () => {
-    const scan = (since: number, options: Partial<ScanChangesRequest> = {}): Promise<ChangeRow[]> => scanRows(fixture, { since, ...options })
+    const scan = (since: number, options: Partial<ScanChangesRequest> = {}): Promise<ChangeRow[]> =>
+      scanRows(fixture, { since, ...options })
 
     it('lists each document once, at its last sequence, ascending', async () => {
       const first = await fixture.write('a', { v: 1 })
@@ -121,7 +132,9 @@ export function changeScanCases(fixture: ReplicaFixture): void {
 
     it('lists local documents only for anti-entropy', async () => {
       await fixture.write('doc', {})
-      await fixture.replica.updateLocalDocument({ id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, context)
+      await fixture.replica.updateLocalDocument(
+        { id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, context,
+      )
       assert.deepEqual((await scan(0)).map(row => row.id), ['doc'])
       const local = (await scan(0, { locals: true })).find(row => row.local)
       assert.deepEqual([local?.id, local?.leaves], ['mark', []])
@@ -145,7 +158,9 @@ export function changeWaitCases(fixture: ReplicaFixture): void {
       assert.deepEqual(after, await stand())
       assert(after.sequence > before.sequence)
       const local = fixture.replica.waitForChange(after, context)
-      await fixture.replica.updateLocalDocument({ id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, context)
+      await fixture.replica.updateLocalDocument(
+        { id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, context,
+      )
       assert((await local).sequence > after.sequence)
     })
 
@@ -153,13 +168,17 @@ export function changeWaitCases(fixture: ReplicaFixture): void {
       await fixture.write('a', {})
       const now = await stand()
       assert.deepEqual(await fixture.replica.waitForChange({ ...now, sequence: 0 }, context), now)
-      assert.deepEqual(await fixture.replica.waitForChange({ history: 'another', sequence: now.sequence + 5 }, context), now)
+      assert.deepEqual(
+        await fixture.replica.waitForChange({ history: 'another', sequence: now.sequence + 5 }, context), now,
+      )
     })
 
     it('ends when its caller gives up, whoever else waits', async () => {
       const before = await stand()
       const controller = new AbortController()
-      const given = assertFails(fixture.replica.waitForChange(before, { ...context, signal: controller.signal }), 'cancelled')
+      const given = assertFails(
+        fixture.replica.waitForChange(before, { ...context, signal: controller.signal }), 'cancelled',
+      )
       const others = Array.from({ length: 3 }, () => fixture.replica.waitForChange(before, context))
       controller.abort()
       await given
@@ -177,11 +196,15 @@ export function changeWaitCases(fixture: ReplicaFixture): void {
       const first = await fixture.write('a', {})
       await fixture.write('b', {})
       const { sequence } = await stand()
-      await fixture.replica.updateLocalDocument({ id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, context)
+      await fixture.replica.updateLocalDocument(
+        { id: 'mark', revision: 1, body: Buffer.from('{}'), mustExist: false }, context,
+      )
       await fixture.write('a', { v: 2 }, first)
       await fixture.write('c', {})
       const count = (since: number): Promise<number> => fixture.replica.countChanges(since, context)
-      assert.deepEqual([await count(0), await count(sequence), await count((await stand()).sequence), await count(1e9)], [3, 2, 0, 0])
+      assert.deepEqual(
+        [await count(0), await count(sequence), await count((await stand()).sequence), await count(1e9)], [3, 2, 0, 0],
+      )
     })
   })
 }

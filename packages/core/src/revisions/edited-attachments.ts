@@ -2,8 +2,12 @@ import type { AttachmentRecord, DocumentEdit } from '../contracts/shard-replica.
 import type { AttachmentDigest } from './revision-hash.ts'
 
 /** As `revisionHash` takes them. */
-export function attachmentDigests(attachments: readonly AttachmentRecord[] | undefined): readonly AttachmentDigest[] | undefined {
-  return attachments?.map(({ name, contentType, digest }) => ({ name, type: contentType, md5: Buffer.from(digest, 'base64') }))
+export function attachmentDigests(
+  attachments: readonly AttachmentRecord[] | undefined,
+): readonly AttachmentDigest[] | undefined {
+  return attachments?.map(({ name, contentType, digest }) => ({
+    name, type: contentType, md5: Buffer.from(digest, 'base64'),
+  }))
 }
 
 /**
@@ -14,5 +18,7 @@ export function editedAttachments(
   { parent, attachments }: Pick<DocumentEdit, 'parent' | 'attachments'>, generation: number,
 ): { readonly attachments?: readonly AttachmentRecord[] } {
   if (attachments === undefined) return {}
-  return { attachments: parent === null && generation > 1 ? attachments.map(attachment => ({ ...attachment, revpos: generation })) : attachments }
+  return { attachments: parent === null && generation > 1
+    ? attachments.map(attachment => ({ ...attachment, revpos: generation }))
+    : attachments }
 }

@@ -6,7 +6,8 @@ import type { Purge } from '../contracts/shard-replica.ts'
  * them has it anew, and says so when it passes it on (`DocumentRevision.purges`).
  */
 export function purgesOf(purges: readonly Purge[], revision: string): string[] {
-  return purges.filter(({ paths }) => paths.some(({ start, ids }) => ids.some((hash, index) => `${start - index}-${hash}` === revision)))
+  return purges.filter(({ paths }) =>
+    paths.some(({ start, ids }) => ids.some((hash, index) => `${start - index}-${hash}` === revision)))
     .map(({ uuid }) => uuid)
 }
 

@@ -4,8 +4,13 @@ import { SelectorError } from './selector-error.ts'
 
 export type FieldPath = readonly string[]
 
-/** What lies at a path; `missing`: an object on the way lacks the step; `blocked`: the way leads through something else. */
-export type FieldValue = { readonly kind: 'found'; readonly value: unknown } | { readonly kind: 'missing' } | { readonly kind: 'blocked' }
+/**
+ * What lies at a path; `missing`: an object on the way lacks the step; `blocked`: the way leads through something else.
+ */
+export type FieldValue =
+  | { readonly kind: 'found'; readonly value: unknown }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'blocked' }
 
 const missing: FieldValue = { kind: 'missing' }
 const blocked: FieldValue = { kind: 'blocked' }
@@ -22,12 +27,15 @@ export function parseFieldPath(name: string, effort?: Effort): FieldPath {
   return steps
 }
 
-/** Steps of effort for each step of a path in a list of fields: every document that is shown is cut down by all of them. */
+/**
+ * Steps of effort for each step of a path in a list of fields: every document that is shown is cut down by all of them.
+ */
 const projectionFactor = 8
 
 /**
  * The paths of the fields that documents are cut down to.
- * @throws SelectorError `invalid_field_name`; `bad_arg` when there are so many that cutting down one document would take long
+ * @throws SelectorError `invalid_field_name`; `bad_arg` when there are so many that cutting down one document would
+ * take long
  */
 export function parseFieldPaths(names: readonly string[]): readonly FieldPath[] {
   const effort = new Effort('Cutting a document down to its fields')

@@ -1,4 +1,10 @@
-export type SelectorErrorCode = 'invalid_selector' | 'invalid_selector_json' | 'invalid_operator' | 'not_supported' | 'bad_arg' | 'invalid_field_name'
+export type SelectorErrorCode =
+  | 'invalid_selector'
+  | 'invalid_selector_json'
+  | 'invalid_operator'
+  | 'not_supported'
+  | 'bad_arg'
+  | 'invalid_field_name'
 
 /**
  * A selector that cannot be read; `code` and the message are what `_find` answers with status 400

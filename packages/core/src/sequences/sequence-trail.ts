@@ -15,7 +15,9 @@ export const trailPointsMax = 128
 const finestPart = 128
 
 /** Adds what a pass has learned; `points` hold for the rows behind `base`, which held before the pass. */
-export function extendTrail(trail: readonly TrailPoint[], base: TrailPoint, points: readonly TrailPoint[]): readonly TrailPoint[] {
+export function extendTrail(
+  trail: readonly TrailPoint[], base: TrailPoint, points: readonly TrailPoint[],
+): readonly TrailPoint[] {
   const extended = [...trail]
   for (const { theirs, own } of [base, ...points]) {
     const last = extended.at(-1)

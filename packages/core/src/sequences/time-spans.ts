@@ -13,7 +13,10 @@ export const timeSpanMs = 3 * hourMs
 export const timeSpanMin = 1_754_006_400_000
 
 /** Joined spans of these lengths, the shortest first. */
-const lengthsMs = [timeSpanMs, 6 * hourMs, 12 * hourMs, dayMs, 10 * dayMs, 30 * dayMs, 180 * dayMs, yearMs, 2 * yearMs, 4 * yearMs, 8 * yearMs, 16 * yearMs]
+const lengthsMs = [
+  timeSpanMs, 6 * hourMs, 12 * hourMs, dayMs, 10 * dayMs, 30 * dayMs, 180 * dayMs, yearMs, 2 * yearMs, 4 * yearMs,
+  8 * yearMs, 16 * yearMs,
+]
 
 /** The spans after a change at `now` with that sequence; the same array when it belongs to the last span. */
 export function withChange(spans: readonly TimeSpan[], now: number, sequence: number): readonly TimeSpan[] {

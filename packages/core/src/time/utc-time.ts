@@ -1,4 +1,6 @@
-/** Dates of the proleptic Gregorian calendar in UTC, from and to milliseconds since 1970, without the platform's `Date`. */
+/**
+ * Dates of the proleptic Gregorian calendar in UTC, from and to milliseconds since 1970, without the platform's `Date`.
+ */
 
 const dayMs = 86_400_000
 const daysPerEra = 146_097
@@ -10,16 +12,23 @@ const isoForm = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})Z$/
 
 interface CivilDate { readonly year: number; readonly month: number; readonly day: number }
 
-/** Years that begin in March put the leap day last; see Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms". */
+/**
+ * Years that begin in March put the leap day last; see Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+ */
 function civilDate(days: number): CivilDate {
   const shifted = days + epochDay
   const era = Math.floor(shifted / daysPerEra)
   const dayOfEra = shifted - era * daysPerEra
-  const yearOfEra = Math.floor((dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365)
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
+  )
   const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100))
   const shiftedMonth = Math.floor((5 * dayOfYear + 2) / 153)
   const month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-  return { year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day: dayOfYear - Math.floor((153 * shiftedMonth + 2) / 5) + 1 }
+  return {
+    year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month,
+    day: dayOfYear - Math.floor((153 * shiftedMonth + 2) / 5) + 1,
+  }
 }
 
 function daysOf({ year, month, day }: CivilDate): number {
@@ -49,7 +58,8 @@ export function formatIsoTime(ms: number): string {
 export function parseIsoTime(text: string): number | null {
   const match = isoForm.exec(text)
   if (match === null) return null
-  const [year, month, day, hour, minute, second] = match.slice(1).map(Number) as [number, number, number, number, number, number]
+  const [year, month, day, hour, minute, second] = match.slice(1)
+    .map(Number) as [number, number, number, number, number, number]
   const ms = daysOf({ year, month, day }) * dayMs + ((hour * 60 + minute) * 60 + second) * 1000
   // A day or an hour that does not exist would come back as another one.
   return formatIsoTime(ms) === text ? ms : null

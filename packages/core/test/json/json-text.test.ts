@@ -10,7 +10,9 @@ function inObject(nameJson: string, readBefore: string): string {
 }
 
 describe('names of members with escapes', () => {
-  const cases = [['"\\n"', '"\\\\"'], ['"\\u00e9ab"', '"\\\\u0"'], ['"a\\""', '"a\\\\"'], ['"\\u00e9abcdef"', '"\\\\u00e9a"']] as const
+  const cases = [
+    ['"\\n"', '"\\\\"'], ['"\\u00e9ab"', '"\\\\u0"'], ['"a\\""', '"a\\\\"'], ['"\\u00e9abcdef"', '"\\\\u00e9a"'],
+  ] as const
 
   for (const [nameJson, readBefore] of cases) {
     it(`are read as they are: ${nameJson} behind a text with ${readBefore}`, () => {

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto'
 
-/** CouchDB's hash of a first revision, from a JavaScript value (integers and doubles as JavaScript tells them apart by text). */
+/**
+ * CouchDB's hash of a first revision, from a JavaScript value (integers and doubles as JavaScript tells them apart by
+ * text).
+ */
 export function naiveRevisionHash(body: unknown): string {
-  return createHash('md5').update(Buffer.concat([Buffer.of(131), list([atom('false'), term(0), term(0), term(body), list([])])])).digest('hex')
+  return createHash('md5')
+    .update(Buffer.concat([Buffer.of(131), list([atom('false'), term(0), term(0), term(body), list([])])]))
+    .digest('hex')
 }
 
 function term(value: unknown): Buffer {
@@ -10,10 +15,14 @@ function term(value: unknown): Buffer {
   if (typeof value === 'string') return binary(value)
   if (typeof value === 'number') return /[.e]/.test(String(value)) ? double(value) : integer(BigInt(String(value)))
   if (Array.isArray(value)) {
-    const bytes = value.every(item => Number.isInteger(item) && item >= 0 && item <= 255) && value.length > 0 && value.length < 65_536
-    return bytes ? Buffer.concat([Buffer.of(107, value.length >> 8, value.length & 255), Buffer.from(value)]) : list(value.map(term))
+    const bytes = value.every(item => Number.isInteger(item) && item >= 0 && item <= 255) && value.length > 0
+      && value.length < 65_536
+    return bytes
+      ? Buffer.concat([Buffer.of(107, value.length >> 8, value.length & 255), Buffer.from(value)])
+      : list(value.map(term))
   }
-  const pairs = Object.entries(value as object).map(([name, item]) => Buffer.concat([Buffer.of(104, 2), binary(name), term(item)]))
+  const pairs = Object.entries(value as object)
+    .map(([name, item]) => Buffer.concat([Buffer.of(104, 2), binary(name), term(item)]))
   return Buffer.concat([Buffer.of(104, 1), list(pairs)])
 }
 

@@ -16,8 +16,11 @@ export class NaiveRevisionTree {
 
   /** The leaves, winner first. */
   leaves(): Leaf[] {
-    const parents = new Set(this.#edits.flatMap(({ path }) => path.ids.slice(1).map((id, i) => `${path.start - 1 - i}-${id}`)))
-    return [...this.revisions()].filter(revision => !parents.has(revision)).map(revision => ({ revision, deleted: this.#deleted(revision) }))
+    const parents = new Set(
+      this.#edits.flatMap(({ path }) => path.ids.slice(1).map((id, i) => `${path.start - 1 - i}-${id}`)),
+    )
+    return [...this.revisions()].filter(revision =>
+      !parents.has(revision)).map(revision => ({ revision, deleted: this.#deleted(revision) }))
       .sort((a, b) => this.#rank(b).localeCompare(this.#rank(a), 'en-US') || 0)
   }
 

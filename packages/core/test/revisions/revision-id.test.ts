@@ -1,5 +1,7 @@
 import { expect } from 'chai'
-import { ApiError, compareLeaves, compareRevisions, formatRevision, parseRevision, revisionHashBytes } from '../../src/index.ts'
+import {
+  ApiError, compareLeaves, compareRevisions, formatRevision, parseRevision, revisionHashBytes,
+} from '../../src/index.ts'
 
 const md5 = '967a00dff5e02add41819138abb3284d'
 
@@ -21,7 +23,9 @@ describe('revision ids', () => {
 
   it('are refused when malformed', () => {
     for (const text of ['', '7', 'nonsense', '-', '-a', 'x-abc', '1.5-a', '+1-a', ' 1-a', '99999999999999999999-a', `1-${'a'.repeat(1025)}`, '1-\ud800', 5, null, undefined, {}]) {
-      expect(() => parseRevision(text), String(text)).to.throw(ApiError).that.includes({ status: 400, error: 'bad_request', reason: 'Invalid rev format' })
+      expect(() => parseRevision(text), String(text)).to.throw(ApiError).that.includes({
+        status: 400, error: 'bad_request', reason: 'Invalid rev format',
+      })
     }
   })
 
@@ -36,7 +40,9 @@ describe('revision ids', () => {
   })
 
   it('make a live leaf win over any tombstone', () => {
-    const leaves = [{ revision: '9-z', deleted: true }, { revision: '1-a', deleted: false }, { revision: '2-a', deleted: false }]
+    const leaves = [
+      { revision: '9-z', deleted: true }, { revision: '1-a', deleted: false }, { revision: '2-a', deleted: false },
+    ]
     expect(leaves.toSorted(compareLeaves).map(leaf => leaf.revision)).to.deep.equal(['2-a', '1-a', '9-z'])
   })
 })

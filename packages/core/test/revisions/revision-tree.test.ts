@@ -5,7 +5,9 @@ import { NaiveRevisionTree, type StoredEdit } from './naive-revision-tree.ts'
 
 function merged(...edits: (readonly [start: number, ids: string, deleted?: boolean])[]): RevisionTree {
   let tree = RevisionTree.empty
-  for (const [start, ids, deleted = false] of edits) tree = tree.merge({ start, ids: ids.split(' ') }, { deleted, bodyKey: null }).tree
+  for (const [start, ids, deleted = false] of edits) {
+    tree = tree.merge({ start, ids: ids.split(' ') }, { deleted, bodyKey: null }).tree
+  }
   return tree
 }
 
@@ -16,13 +18,17 @@ const hex = (letter: string): string => letter.repeat(32)
  * Histories as honest writers make them: a hash covers its parent, so that it names it. An edit extends a known
  * revision or starts anew, and travels with all or some of its ancestry.
  */
-const histories: fc.Arbitrary<StoredEdit[]> = fc.array(fc.record({ parent: fc.nat(20), letter: fc.constantFrom('a', 'b', 'c'), deleted: fc.boolean(), sent: fc.integer({ min: 1, max: 6 }) }), { minLength: 1, maxLength: 14 })
+const histories: fc.Arbitrary<StoredEdit[]> = fc.array(fc.record({ parent: fc.nat(20), letter: fc.constantFrom('a', 'b', 'c'), deleted: fc.boolean(), sent: fc.integer({ min: 1, max: 6 }) }), {
+  minLength: 1, maxLength: 14,
+})
   .map(steps => {
     const whole: RevisionPath[] = []
     const edits = new Map<string, StoredEdit>()
     for (const { parent, letter, deleted, sent } of steps) {
       const from = whole[parent]
-      const path = from === undefined ? { start: 1, ids: [letter] } : { start: from.start + 1, ids: [from.ids[0] + letter, ...from.ids] }
+      const path = from === undefined
+        ? { start: 1, ids: [letter] }
+        : { start: from.start + 1, ids: [from.ids[0] + letter, ...from.ids] }
       whole.push(path)
       const key = `${path.start}-${path.ids[0]}`
       if (!edits.has(key)) edits.set(key, { path: { start: path.start, ids: path.ids.slice(0, sent) }, deleted })
@@ -54,7 +60,9 @@ describe('revision tree', () => {
   it('is the same object when nothing new is merged', () => {
     fc.assert(fc.property(shuffled, ({ edits, again }) => {
       const tree = mergeAll(edits)
-      for (const edit of again) expect(tree.merge(edit.path, { deleted: edit.deleted, bodyKey: 9 })).to.deep.equal({ tree, result: 'internal' })
+      for (const edit of again) {
+        expect(tree.merge(edit.path, { deleted: edit.deleted, bodyKey: 9 })).to.deep.equal({ tree, result: 'internal' })
+      }
     }))
   })
 
@@ -97,7 +105,9 @@ describe('revision tree', () => {
   })
 
   it('survives its encoding, body keys and odd hashes included', () => {
-    fc.assert(fc.property(histories, fc.array(fc.option(fc.maxSafeNat()), { minLength: 14, maxLength: 14 }), fc.constantFrom((id: string) => id, (id: string) => Buffer.from(id.padEnd(16).slice(-16)).toString('hex'), (id: string) => `ü${id}`, (id: string) => id === 'a' ? '' : id), (edits, keys, rename) => {
+    fc.assert(fc.property(histories, fc.array(fc.option(fc.maxSafeNat()), { minLength: 14, maxLength: 14 }), fc.constantFrom((id: string) =>
+      id, (id: string) => Buffer.from(id.padEnd(16).slice(-16)).toString('hex'), (id: string) =>
+        `ü${id}`, (id: string) => id === 'a' ? '' : id), (edits, keys, rename) => {
       let tree = RevisionTree.empty
       edits.forEach((edit, i) => {
         tree = tree.merge({ start: edit.path.start, ids: edit.path.ids.map(rename) }, { deleted: edit.deleted, bodyKey: keys[i] ?? null }).tree
@@ -123,8 +133,14 @@ describe('revision tree', () => {
       expect(decoded.releaseInnerBodies().released).to.deep.equal(tree.releaseInnerBodies().released)
       for (const revision of [...tree.nodes().map(node => `${node.generation}-${node.hash}`), '0-a', '1-z', '99-a']) {
         const fresh = RevisionTree.decode(copy.encode())
-        expect([fresh.has(revision), fresh.path(revision), fresh.latest(revision), fresh.isLeaf(revision), fresh.node(revision), fresh.decideEdit(revision, false)])
-          .to.deep.equal([tree.has(revision), tree.path(revision), tree.latest(revision), tree.isLeaf(revision), tree.node(revision), tree.decideEdit(revision, false)])
+        expect([
+          fresh.has(revision), fresh.path(revision), fresh.latest(revision), fresh.isLeaf(revision),
+          fresh.node(revision), fresh.decideEdit(revision, false),
+        ])
+          .to.deep.equal([
+            tree.has(revision), tree.path(revision), tree.latest(revision), tree.isLeaf(revision), tree.node(revision),
+            tree.decideEdit(revision, false),
+          ])
       }
     }), { numRuns: 300 })
   })
@@ -135,7 +151,9 @@ describe('revision tree', () => {
   })
 
   it('refuses bytes that are no tree', () => {
-    for (const bytes of [[], [9], [1], [1, 1], [1, 1, 1, 0, 5], [2, 3, 1]]) expect(() => RevisionTree.decode(Uint8Array.from(bytes)).nodes()).to.throw(RangeError)
+    for (const bytes of [[], [9], [1], [1, 1], [1, 1, 1, 0, 5], [2, 3, 1]]) {
+      expect(() => RevisionTree.decode(Uint8Array.from(bytes)).nodes()).to.throw(RangeError)
+    }
   })
 
   it('says whether a merge extended a leaf, made a conflict or told nothing new', () => {
@@ -150,8 +168,12 @@ describe('revision tree', () => {
   })
 
   it('joins at the deepest shared revision and connects a root whose ancestors become known', () => {
-    expect(merged([2, 'b a'], [4, 'd c b']).branches().map(branch => branch.path)).to.deep.equal([{ start: 4, ids: ['d', 'c', 'b', 'a'] }])
-    expect(merged([4, 'd'], [4, 'd c b'], [2, 'b a']).path('4-d')).to.deep.equal({ start: 4, ids: ['d', 'c', 'b', 'a'] })
+    expect(merged([2, 'b a'], [4, 'd c b']).branches().map(branch => branch.path)).to.deep.equal(
+      [{ start: 4, ids: ['d', 'c', 'b', 'a'] }],
+    )
+    expect(merged([4, 'd'], [4, 'd c b'], [2, 'b a']).path('4-d')).to.deep.equal({
+      start: 4, ids: ['d', 'c', 'b', 'a'],
+    })
     expect(merged([4, 'd'], [1, 'a']).branches().map(branch => branch.path.ids)).to.deep.equal([['d'], ['a']])
   })
 
@@ -166,7 +188,9 @@ describe('revision tree', () => {
 
   it('orders leaves by liveness, generation and hash bytes', () => {
     const tree = merged([1, hex('a')], [1, hex('b')], [9, hex('0'), true], [2, hex('1')], [3, 'zz', true])
-    expect(tree.leaves().map(entry => entry.revision)).to.deep.equal([`2-${hex('1')}`, `1-${hex('b')}`, `1-${hex('a')}`, `9-${hex('0')}`, '3-zz'])
+    expect(tree.leaves().map(entry => entry.revision)).to.deep.equal([
+      `2-${hex('1')}`, `1-${hex('b')}`, `1-${hex('a')}`, `9-${hex('0')}`, '3-zz',
+    ])
   })
 
   it('shows in its branches which bodies are stored and which revisions were tombstones', () => {
@@ -178,7 +202,8 @@ describe('revision tree', () => {
     edit(2, ['b', 'a'], true, 11)
     edit(4, ['d', 'c', 'b'], false, 12)
     expect(tree.branches()).to.deep.equal([{
-      path: { start: 4, ids: ['d', 'c', 'b', 'a'] }, deleted: false, available: [true, false, true, true], tombstones: [false, false, true, false],
+      path: { start: 4, ids: ['d', 'c', 'b', 'a'] }, deleted: false, available: [true, false, true, true],
+      tombstones: [false, false, true, false],
     }])
     const { tree: compacted, released } = tree.releaseInnerBodies()
     expect(released).to.deep.equal([10, 11])
@@ -198,7 +223,9 @@ describe('revision tree', () => {
 describe('stemming a revision tree', () => {
   it('keeps the last revisions of each branch', () => {
     const tree = merged([5, 'e d c b a'], [4, 'y x b'])
-    expect(tree.stem(2).branches().map(branch => branch.path)).to.deep.equal([{ start: 5, ids: ['e', 'd'] }, { start: 4, ids: ['y', 'x'] }])
+    expect(tree.stem(2).branches().map(branch => branch.path)).to.deep.equal([
+      { start: 5, ids: ['e', 'd'] }, { start: 4, ids: ['y', 'x'] },
+    ])
     expect(tree.stem(3).nodes().map(node => node.hash)).to.deep.equal(['b', 'c', 'x', 'd', 'y', 'e'])
     expect(tree.stem(1).leaves()).to.deep.equal(tree.leaves())
     expect(tree.stem(5)).to.equal(tree)
@@ -240,7 +267,8 @@ describe('questions to a revision tree', () => {
     expect(tree.possibleAncestors(['5-z'])).to.deep.equal(['1-r', '2-x', '3-c', '4-s'])
     expect(tree.possibleAncestors(['1-z'])).to.deep.equal([])
     expect(RevisionTree.empty.possibleAncestors(['9-z'])).to.deep.equal([])
-    expect(tree.possibleAncestors(Array.from({ length: 200_000 }, (_, i) => `2-${i}`)), 'of more than a call takes arguments').to.deep.equal(['1-r'])
+    expect(tree.possibleAncestors(Array.from({ length: 200_000 }, (_, i) =>
+      `2-${i}`)), 'of more than a call takes arguments').to.deep.equal(['1-r'])
   })
 
   it('finds the leaves that descend from a revision', () => {

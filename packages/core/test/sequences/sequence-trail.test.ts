@@ -17,12 +17,16 @@ describe('trails of sequences', () => {
   })
 
   it('never say less of a row than a row before it', () => {
-    const trail = extendTrail(extendTrail([], start, [{ theirs: 20, own: 3 }]), { theirs: 20, own: 3 }, [{ theirs: 7, own: 4 }, { theirs: 30, own: 5 }])
+    const trail = extendTrail(extendTrail([], start, [{ theirs: 20, own: 3 }]), { theirs: 20, own: 3 }, [
+      { theirs: 7, own: 4 }, { theirs: 30, own: 5 },
+    ])
     expect(trail).to.deep.equal([{ theirs: 20, own: 4 }, { theirs: 30, own: 5 }])
   })
 
   it('bridge what another pass has brought by where the peer stood', () => {
-    const trail = extendTrail([{ theirs: 5, own: 5 }], { theirs: 80, own: 70 }, [{ theirs: 60, own: 71 }, { theirs: 90, own: 72 }])
+    const trail = extendTrail([{ theirs: 5, own: 5 }], { theirs: 80, own: 70 }, [
+      { theirs: 60, own: 71 }, { theirs: 90, own: 72 },
+    ])
     expect(trail).to.deep.equal([{ theirs: 5, own: 5 }, { theirs: 80, own: 71 }, { theirs: 90, own: 72 }])
   })
 

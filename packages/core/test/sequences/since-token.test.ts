@@ -2,10 +2,12 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { decodeSinceToken, encodeSinceToken, shardRanges, SinceVector, type SincePart } from '../../src/index.ts'
 
-const parts: SincePart[] = shardRanges(8).map((range, i) => ({ range, node: `node${i % 3}@127.0.0.1`, history: `${i}a`.repeat(8), sequence: i * 1000 }))
+const parts: SincePart[] = shardRanges(8)
+  .map((range, i) => ({ range, node: `node${i % 3}@127.0.0.1`, history: `${i}a`.repeat(8), sequence: i * 1000 }))
 
 const anyPart: fc.Arbitrary<SincePart> = fc.record({
-  range: fc.tuple(fc.nat(0xffffffff), fc.nat(0xffffffff)).map(([a, b]) => ({ begin: Math.min(a, b), end: Math.max(a, b) })),
+  range: fc.tuple(fc.nat(0xffffffff), fc.nat(0xffffffff))
+    .map(([a, b]) => ({ begin: Math.min(a, b), end: Math.max(a, b) })),
   node: fc.string({ maxLength: 20, unit: 'grapheme' }),
   history: fc.oneof(fc.uuid(), fc.string({ unit: 'grapheme' }), fc.constant('00ff')),
   sequence: fc.maxSafeNat().map(n => Math.floor(n / 1000)),
@@ -22,8 +24,12 @@ describe('since-tokens', () => {
   it('hold any ranges, overlapping ones too', () => {
     fc.assert(fc.property(fc.array(anyPart, { maxLength: 20 }), given => {
       const decoded = decodeSinceToken(encodeSinceToken(given))
-      expect(decoded.kind === 'vector' && new Set(decoded.parts.map(part => JSON.stringify([part.range.begin, part.range.end, part.node, part.history, part.sequence]))))
-        .to.deep.equal(new Set(given.map(part => JSON.stringify([part.range.begin, part.range.end, part.node, part.history, part.sequence]))))
+      expect(decoded.kind === 'vector'
+        && new Set(decoded.parts.map(part =>
+          JSON.stringify([part.range.begin, part.range.end, part.node, part.history, part.sequence]))))
+        .to.deep.equal(new Set(
+          given.map(part => JSON.stringify([part.range.begin, part.range.end, part.node, part.history, part.sequence])),
+        ))
     }), { numRuns: 200 })
   })
 
@@ -34,9 +40,11 @@ describe('since-tokens', () => {
   it('change place by place', () => {
     const places = shardRanges(4)
     const part = (place: number): fc.Arbitrary<SincePart> => fc.record({
-      range: fc.constant(places[place]!), node: fc.constantFrom('', 'a', 'b'), history: fc.constantFrom('00ff', '11ee', 'text'), sequence: fc.nat(),
+      range: fc.constant(places[place]!), node: fc.constantFrom('', 'a', 'b'),
+      history: fc.constantFrom('00ff', '11ee', 'text'), sequence: fc.nat(),
     })
-    const replaced = fc.nat(3).chain(place => fc.tuple(fc.constant(place), fc.array(part(place), { minLength: 1, maxLength: 3 })))
+    const replaced = fc.nat(3)
+      .chain(place => fc.tuple(fc.constant(place), fc.array(part(place), { minLength: 1, maxLength: 3 })))
     const movedOn = fc.tuple(fc.nat(3), fc.nat(300))
     const step = fc.oneof(replaced, movedOn)
     fc.assert(fc.property(fc.array(step, { maxLength: 20 }), steps => {
@@ -44,7 +52,9 @@ describe('since-tokens', () => {
       const now: SincePart[][] = places.map(() => [])
       for (const [place, change] of steps) {
         const [first, ...others] = now[place]!
-        const given = typeof change !== 'number' ? change : first === undefined ? [] : [{ ...first, sequence: first.sequence + change }, ...others]
+        const given = typeof change !== 'number' ? change
+          : first === undefined ? []
+          : [{ ...first, sequence: first.sequence + change }, ...others]
         vector.set(place, given)
         now[place] = given
         expect(decodeSinceToken(vector.token())).to.deep.equal({ kind: 'vector', parts: now.flat() })
@@ -67,7 +77,9 @@ describe('since-tokens', () => {
   })
 
   it('are malformed when they are anything else', () => {
-    for (const text of ['', '"', '7', '-1', 'tomorrow', '5-', '5-g1AAAA', 'A', '1-A', '{}', 'x'.repeat(300_000)]) expect(decodeSinceToken(text).kind, text.slice(0, 10)).to.equal('malformed')
+    for (const text of ['', '"', '7', '-1', 'tomorrow', '5-', '5-g1AAAA', 'A', '1-A', '{}', 'x'.repeat(300_000)]) {
+      expect(decodeSinceToken(text).kind, text.slice(0, 10)).to.equal('malformed')
+    }
   })
 
   it('are malformed when a character was changed, lost or added', () => {
@@ -75,7 +87,8 @@ describe('since-tokens', () => {
     fc.assert(fc.property(fc.integer({ min: token.indexOf('A'), max: token.length - 1 }), fc.constantFrom('B', 'z', '_', ''), (at, letter) => {
       const broken = token.slice(0, at) + letter + token.slice(at + 1)
       const decoded = decodeSinceToken(broken)
-      expect(decoded.kind === 'malformed' || JSON.stringify(decoded) === JSON.stringify(decodeSinceToken(token))).to.equal(true)
+      expect(decoded.kind === 'malformed'
+        || JSON.stringify(decoded) === JSON.stringify(decodeSinceToken(token))).to.equal(true)
     }))
   })
 })

@@ -7,8 +7,12 @@ describe('times of sequences', () => {
     let spans = withChange([], 5, 1)
     expect(spans).to.deep.equal([])
     const start = Math.ceil(timeSpanMin / timeSpanMs) * timeSpanMs
-    for (const [offset, sequence] of [[1, 1], [timeSpanMs - 1, 2], [timeSpanMs, 3], [5 * timeSpanMs + 7, 4], [timeSpanMs, 5]] as const) spans = withChange(spans, start + offset, sequence)
-    expect(spans.map(({ begin, sequence }) => [(begin - start) / timeSpanMs, sequence])).to.deep.equal([[0, 1], [1, 3], [5, 4]])
+    for (const [offset, sequence] of [[1, 1], [timeSpanMs - 1, 2], [timeSpanMs, 3], [5 * timeSpanMs + 7, 4], [timeSpanMs, 5]] as const) {
+      spans = withChange(spans, start + offset, sequence)
+    }
+    expect(spans.map(({ begin, sequence }) => [(begin - start) / timeSpanMs, sequence])).to.deep.equal([
+      [0, 1], [1, 3], [5, 4],
+    ])
   })
 
   it('that were cleared say nothing of the changes before', () => {
@@ -28,8 +32,12 @@ describe('times of sequences', () => {
         spans = withChange(spans, time, index + 1)
       })
       expect(spans.length).to.be.at.most(timeSpansMax)
-      for (let i = 1; i < spans.length; i++) expect(spans[i]!.begin > spans[i - 1]!.begin && spans[i]!.sequence > spans[i - 1]!.sequence).to.equal(true)
-      for (const { time: at, sequence } of recorded) expect(sequenceBefore(spans, at, recorded.length)).to.be.below(sequence)
+      for (let i = 1; i < spans.length; i++) {
+        expect(spans[i]!.begin > spans[i - 1]!.begin && spans[i]!.sequence > spans[i - 1]!.sequence).to.equal(true)
+      }
+      for (const { time: at, sequence } of recorded) {
+        expect(sequenceBefore(spans, at, recorded.length)).to.be.below(sequence)
+      }
       if (spans.length > 0) expect(sequenceBefore(spans, time + timeSpanMs, recorded.length)).to.equal(recorded.length)
     }), { numRuns: 200 })
   })

@@ -1,14 +1,22 @@
 import { expect } from 'chai'
-import { ApiError, checkDatabaseName, checkDocumentId, checkPartition, isDatabaseName, isDesignId, isLocalId } from '../../src/index.ts'
+import {
+  ApiError, checkDatabaseName, checkDocumentId, checkPartition, isDatabaseName, isDesignId, isLocalId,
+} from '../../src/index.ts'
 
 describe('document ids', () => {
   const plain = { partitioned: false, maxLength: 20 }
-  const refused = (id: unknown, error: string, reason: string, rules: { partitioned: boolean; maxLength?: number } = plain): void => {
-    expect(() => checkDocumentId(id, rules), String(id)).to.throw(ApiError).that.includes({ status: 400, error, reason })
+  const refused = (
+    id: unknown, error: string, reason: string, rules: { partitioned: boolean; maxLength?: number } = plain,
+  ): void => {
+    expect(() => checkDocumentId(id, rules), String(id)).to.throw(ApiError).that.includes({
+      status: 400, error, reason,
+    })
   }
 
   it('may have any shape', () => {
-    for (const id of ['a', 'a/b', '100%', 'a:b:c', '😀', '"q"', '_design/x', '_local/x', '_design/_x', 'a\u0000b']) expect(checkDocumentId(id, plain)).to.equal(id)
+    for (const id of ['a', 'a/b', '100%', 'a:b:c', '😀', '"q"', '_design/x', '_local/x', '_design/_x', 'a\u0000b']) {
+      expect(checkDocumentId(id, plain)).to.equal(id)
+    }
   })
 
   it('must be text, not empty, and within the limit in bytes', () => {
@@ -21,7 +29,9 @@ describe('document ids', () => {
   })
 
   it('leave the underscore to the server', () => {
-    for (const id of ['_secret', '_', '_design', '_designs/x', '_part:rest']) refused(id, 'illegal_docid', 'Only reserved document ids may start with underscore.')
+    for (const id of ['_secret', '_', '_design', '_designs/x', '_part:rest']) {
+      refused(id, 'illegal_docid', 'Only reserved document ids may start with underscore.')
+    }
     refused('_design/', 'illegal_docid', 'Illegal document id `_design/`')
     refused('_local/', 'illegal_docid', 'Illegal document id `_local/`')
     expect([isDesignId('_design/x'), isLocalId('_local/x'), isDesignId('x')]).to.deep.equal([true, true, false])
@@ -46,16 +56,26 @@ describe('document ids', () => {
 
 describe('database names', () => {
   it('begin with a lower-case letter', () => {
-    for (const name of ['a', 'a_$()+-/b', 'db9', 'a/_users', '_users', '_replicator', 'x'.repeat(238), 'a/'.repeat(200)]) expect(checkDatabaseName(name)).to.equal(name)
+    for (const name of ['a', 'a_$()+-/b', 'db9', 'a/_users', '_users', '_replicator', 'x'.repeat(238), 'a/'.repeat(200)]) {
+      expect(checkDatabaseName(name)).to.equal(name)
+    }
     for (const name of ['', 'Capital', '1digit', '_underscore', '$dollar', 'with space', 'dot.inside', 'smørrebrød', 'star*', 'name:colon', 'a\n', '_users/a']) {
       expect(isDatabaseName(name)).to.equal(false)
-      expect(() => checkDatabaseName(name), name).to.throw(ApiError).that.includes({ status: 400, error: 'illegal_database_name' })
+      expect(() => checkDatabaseName(name), name).to.throw(ApiError).that.includes({
+        status: 400, error: 'illegal_database_name',
+      })
     }
-    expect(() => checkDatabaseName('Capital')).to.throw("Name: 'Capital'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, (, ), +, -, and / are allowed. Must begin with a letter.")
+    expect(() => checkDatabaseName('Capital')).to.throw(
+      "Name: 'Capital'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, (, ), +, -, and / are allowed. Must begin with a letter.",
+    )
   })
 
   it('have parts that fit a file name', () => {
-    expect(() => checkDatabaseName('x'.repeat(239))).to.throw(ApiError).that.includes({ error: 'database_name_too_long' })
-    expect(() => checkDatabaseName(`ok/${'x'.repeat(239)}`)).to.throw(`At least one path segment of \`ok/${'x'.repeat(239)}\` is too long.`)
+    expect(() => checkDatabaseName('x'.repeat(239))).to.throw(ApiError).that.includes({
+      error: 'database_name_too_long',
+    })
+    expect(() => checkDatabaseName(`ok/${'x'.repeat(239)}`)).to.throw(
+      `At least one path segment of \`ok/${'x'.repeat(239)}\` is too long.`,
+    )
   })
 })

@@ -25,7 +25,10 @@ export interface FollowingEntry extends NewEntry {
   readonly digest: string | null
 }
 
-/** The content that the replaced revision has under this name. `revpos` as the client wrote it, undefined when it did not. */
+/**
+ * The content that the replaced revision has under this name. `revpos` as the client wrote it, undefined when it did
+ * not.
+ */
 export interface StubEntry { readonly kind: 'stub'; readonly name: string; readonly revpos: unknown }
 
 export type AttachmentEntry = InlineEntry | FollowingEntry | StubEntry
@@ -61,7 +64,9 @@ function namedValues({ attachments, attachmentNames }: ParsedDocument): readonly
 
 /** @throws ApiError */
 export function checkAttachmentName(name: string): void {
-  if (name.startsWith('_')) throw new ApiError('bad_request', `Attachment name '${name}' starts with prohibited character '_'`)
+  if (name.startsWith('_')) {
+    throw new ApiError('bad_request', `Attachment name '${name}' starts with prohibited character '_'`)
+  }
   if (!name.isWellFormed()) throw new ApiError('bad_request', 'Attachment name is not UTF-8 encoded')
 }
 

@@ -1,9 +1,13 @@
 /** From what a client writes under `_attachments` to the records of the new revision. */
-import { ApiError, formatRevision, parseRevision, type AttachmentRecord, type Branch, type ParsedDocument } from '@sectional/core'
+import {
+  ApiError, formatRevision, parseRevision, type AttachmentRecord, type Branch, type ParsedDocument,
+} from '@sectional/core'
 import { runWhileWanted } from '../messages/body.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { attachmentEntries, type AttachmentEntry, type FollowingEntry, type InlineEntry, type StubEntry } from './attachment-entries.ts'
+import {
+  attachmentEntries, type AttachmentEntry, type FollowingEntry, type InlineEntry, type StubEntry,
+} from './attachment-entries.ts'
 import { checkAttachmentHeads } from '../settings/size-limits.ts'
 import { takeAttachment } from './attachment-intake.ts'
 
@@ -13,7 +17,9 @@ export interface ResolutionOptions {
   /** The revision that is replaced, or with its history the one that is named. */
   readonly parent: string | null
   /** Stores the bytes of entries whose content follows, called in the order of the entries. */
-  readonly takeFollowing?: (entry: FollowingEntry, revposOf: (entry: FollowingEntry) => number) => Promise<AttachmentRecord>
+  readonly takeFollowing?: (
+    entry: FollowingEntry, revposOf: (entry: FollowingEntry) => number,
+  ) => Promise<AttachmentRecord>
 }
 
 /** All of every revision's replicas: a stub must not be refused because one of them lags. */
@@ -31,7 +37,9 @@ export async function resolveAttachments(
   const entries = await runWhileWanted(attachmentEntries(document), request, services)
   if (entries.length === 0) return undefined
   const { parent, newEdits, takeFollowing } = options
-  const stubs = entries.some(entry => entry.kind === 'stub') ? await findStubs(id, entries, document, options, request, services) : new Map<string, AttachmentRecord>()
+  const stubs = entries.some(entry => entry.kind === 'stub')
+    ? await findStubs(id, entries, document, options, request, services)
+    : new Map<string, AttachmentRecord>()
   const generation = parent === null ? 1 : parseRevision(parent).generation + 1
   const revposOf = ({ revpos }: InlineEntry | FollowingEntry): number => newEdits ? generation : revpos
   const records: AttachmentRecord[] = []
@@ -41,8 +49,11 @@ export async function resolveAttachments(
       if (record !== undefined) records.push(record)
       continue
     }
-    if (entry.kind === 'inline') records.push(await takeAttachment(id, { ...entry, revpos: revposOf(entry) }, chunksOf(entry.data, services), request, services))
-    else if (takeFollowing !== undefined) records.push(await takeFollowing(entry, revposOf))
+    if (entry.kind === 'inline') {
+      records.push(await takeAttachment(
+        id, { ...entry, revpos: revposOf(entry) }, chunksOf(entry.data, services), request, services,
+      ))
+    } else if (takeFollowing !== undefined) records.push(await takeFollowing(entry, revposOf))
     else throw new ApiError('bad_request', `Invalid attachment data for ${entry.name}`)
   }
   checkAttachmentHeads(id, records)
@@ -52,7 +63,9 @@ export async function resolveAttachments(
 /** Bytes that are hashed and written at a time. */
 const chunkBytes = 256 * 1024
 
-async function* chunksOf(bytes: Uint8Array, { runtime: { turns } }: Services): AsyncGenerator<Uint8Array, void, undefined> {
+async function* chunksOf(
+  bytes: Uint8Array, { runtime: { turns } }: Services,
+): AsyncGenerator<Uint8Array, void, undefined> {
   for (let start = 0; start < bytes.length; start += chunkBytes) {
     yield bytes.subarray(start, start + chunkBytes)
     await turns.pause()
@@ -60,7 +73,8 @@ async function* chunksOf(bytes: Uint8Array, { runtime: { turns } }: Services): A
 }
 
 async function findStubs(
-  id: string, entries: readonly AttachmentEntry[], document: ParsedDocument, { newEdits, parent }: ResolutionOptions, request: RequestContext, services: Services,
+  id: string, entries: readonly AttachmentEntry[], document: ParsedDocument, { newEdits, parent }: ResolutionOptions,
+  request: RequestContext, services: Services,
 ): Promise<ReadonlyMap<string, AttachmentRecord>> {
   const history = historyOf(document, parent)
   const base = newEdits ? parent : await nearestAncestor(id, history, request, services)
@@ -71,13 +85,19 @@ async function findStubs(
   for (const entry of entries) {
     if (entry.kind !== 'stub') continue
     const record = found.get(entry.name)
-    if (record === undefined || (entry.revpos !== undefined && entry.revpos !== record.revpos)) throw await refusal(id, entry, newEdits, base, request, services)
+    if (record === undefined || (entry.revpos !== undefined && entry.revpos !== record.revpos)) {
+      throw await refusal(id, entry, newEdits, base, request, services)
+    }
   }
   return found
 }
 
-async function attachmentsOf(id: string, revision: string, request: RequestContext, services: Services): Promise<readonly AttachmentRecord[]> {
-  const opened = await services.coordinator.openRevisions(request.database, id, { revisions: [revision], latest: false, r: everyReplica }, request)
+async function attachmentsOf(
+  id: string, revision: string, request: RequestContext, services: Services,
+): Promise<readonly AttachmentRecord[]> {
+  const opened = await services.coordinator.openRevisions(
+    request.database, id, { revisions: [revision], latest: false, r: everyReplica }, request,
+  )
   const [first] = opened ?? []
   return first?.kind === 'found' ? first.revision.attachments ?? [] : []
 }
@@ -88,7 +108,9 @@ async function refusal(
 ): Promise<ApiError> {
   const missing = new ApiError('missing_stub', `Invalid attachment stub in ${id} for ${name}`)
   if (!newEdits) return missing
-  const opened = await services.coordinator.openDocument(request.database, id, { body: false, r: everyReplica }, request)
+  const opened = await services.coordinator.openDocument(
+    request.database, id, { body: false, r: everyReplica }, request,
+  )
   if (opened === null) return missing
   const stands = base === null ? opened.leaves[0]!.deleted : opened.leaves.some(leaf => leaf.revision === base)
   return stands ? missing : new ApiError('conflict')
@@ -102,13 +124,18 @@ function historyOf({ path, revision }: ParsedDocument, named: string | null): re
 }
 
 /** The newest of them whose content is still here. */
-async function nearestAncestor(id: string, history: readonly string[], request: RequestContext, services: Services): Promise<string | null> {
+async function nearestAncestor(
+  id: string, history: readonly string[], request: RequestContext, services: Services,
+): Promise<string | null> {
   if (history.length === 0) return null
-  const opened = await services.coordinator.openDocument(request.database, id, { body: false, tree: true, r: everyReplica }, request)
+  const opened = await services.coordinator.openDocument(
+    request.database, id, { body: false, tree: true, r: everyReplica }, request,
+  )
   const available = new Set(opened?.tree?.flatMap(availableRevisions))
   return history.find(revision => available.has(revision)) ?? null
 }
 
 function availableRevisions({ path, available }: Branch): string[] {
-  return path.ids.flatMap((hash, index) => available[index] ? [formatRevision({ generation: path.start - index, hash })] : [])
+  return path.ids.flatMap((hash, index) =>
+    available[index] ? [formatRevision({ generation: path.start - index, hash })] : [])
 }

@@ -16,10 +16,16 @@ export interface AttachmentFlags {
   readonly attachmentsSince: readonly string[] | null
 }
 
-export const stubFlags: AttachmentFlags = Object.freeze({ attachments: false, encodingInfo: false, attachmentsSince: null })
+export const stubFlags: AttachmentFlags = Object.freeze({
+  attachments: false, encodingInfo: false, attachmentsSince: null,
+})
 
-/** The attachments whose content a reader wants: those written after the newest listed revision that it descends from. */
-export function wantedAttachments(attachments: readonly AttachmentRecord[] | undefined, path: RevisionPath | undefined, flags: AttachmentFlags): ReadonlySet<AttachmentRecord> {
+/**
+ * The attachments whose content a reader wants: those written after the newest listed revision that it descends from.
+ */
+export function wantedAttachments(
+  attachments: readonly AttachmentRecord[] | undefined, path: RevisionPath | undefined, flags: AttachmentFlags,
+): ReadonlySet<AttachmentRecord> {
   if (!flags.attachments || attachments === undefined) return new Set()
   const known = knownGeneration(path, flags.attachmentsSince ?? [])
   return new Set(attachments.filter(({ revpos }) => known === 0 || revpos > known))
@@ -35,7 +41,9 @@ function knownGeneration(path: RevisionPath | undefined, since: readonly string[
 }
 
 /** `"_attachments":{...}`, the wanted ones as parts that follow, the others as stubs. */
-export function attachmentsMember(attachments: readonly AttachmentRecord[], following: ReadonlySet<AttachmentRecord> | null, encodingInfo: boolean): string {
+export function attachmentsMember(
+  attachments: readonly AttachmentRecord[], following: ReadonlySet<AttachmentRecord> | null, encodingInfo: boolean,
+): string {
   const entries = attachments.map(record => {
     const rest = following?.has(record) ? '"follows":true' : '"stub":true'
     return `${opening(record)},"length":${record.length},${rest}${encodingInfo ? encodingOf(record) : ''}}`
@@ -53,7 +61,8 @@ function encodingOf({ encoding, storedLength }: AttachmentRecord): string {
 
 /** Writes `"_attachments":{...}` with the wanted content as Base64, a chunk at a time. */
 export async function writeAttachmentData(
-  writer: JsonWriter, id: string, attachments: readonly AttachmentRecord[], wanted: ReadonlySet<AttachmentRecord>, encodingInfo: boolean,
+  writer: JsonWriter, id: string, attachments: readonly AttachmentRecord[], wanted: ReadonlySet<AttachmentRecord>,
+  encodingInfo: boolean,
   request: RequestContext, services: Services,
 ): Promise<void> {
   writer.text('"_attachments":{')
@@ -73,7 +82,9 @@ export async function writeAttachmentData(
 }
 
 /** The content as clients see it, decompressed. */
-export function identityContent(id: string, record: AttachmentRecord, request: RequestContext, services: Services): AsyncIterable<Uint8Array> {
+export function identityContent(
+  id: string, record: AttachmentRecord, request: RequestContext, services: Services,
+): AsyncIterable<Uint8Array> {
   const stored = services.coordinator.readBlob(request.database, id, record, null, request)
   return record.encoding === 'gzip' ? services.runtime.compression.gunzip(stored) : stored
 }

@@ -10,7 +10,8 @@ const rangesMax = 9
  */
 export function byteRanges(header: string | undefined, length: number): readonly BlobSpan[] | null {
   if (header === undefined || !header.startsWith('bytes=')) return null
-  const asked = header.slice('bytes='.length).split(',').map(text => text.trim()).filter(text => text !== '').map(readRange)
+  const asked = header.slice('bytes='.length).split(',').map(text => text.trim()).filter(text => text !== '')
+    .map(readRange)
   if (asked.length === 0 || asked.length > rangesMax || asked.includes(null)) return null
   const spans: BlobSpan[] = []
   for (const { first, last } of asked as Range[]) {

@@ -45,14 +45,19 @@ export class MultipartDocument {
     if (first === null) throw new ApiError('bad_request', 'The multipart body has no document.')
     const type = first.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
     if (type !== 'application/json') throw new ApiError('bad_content_type', 'Content-Type must be application/json')
-    return new MultipartDocument(await parseDocumentBody(await wholePart(first, request, services), request, services), reader, request, services)
+    return new MultipartDocument(
+      await parseDocumentBody(await wholePart(first, request, services), request, services), reader, request, services,
+    )
   }
 
   /**
-   * Stores the content of an attachment. Parts belong to the attachment that they name, and without a name of one that is awaited (which
-   * clients spell in several ways) to the one whose turn it is; content that comes before its turn is stored at once.
+   * Stores the content of an attachment. Parts belong to the attachment that they name, and without a name of one that
+   * is awaited (which clients spell in several ways) to the one whose turn it is; content that comes before its turn is
+   * stored at once.
    */
-  async take(id: string, entry: FollowingEntry, revposOf: (entry: FollowingEntry) => number): Promise<AttachmentRecord> {
+  async take(
+    id: string, entry: FollowingEntry, revposOf: (entry: FollowingEntry) => number,
+  ): Promise<AttachmentRecord> {
     for (;;) {
       const early = this.#early.get(entry.name)
       if (early !== undefined) return early
@@ -61,7 +66,10 @@ export class MultipartDocument {
       const name = headerParameter(part.headers.get('content-disposition'), 'filename')
       const named = this.#awaited.get(name ?? entry.name) ?? entry
       this.#awaited.delete(named.name)
-      this.#early.set(named.name, await takeAttachment(id, { ...named, revpos: revposOf(named) }, part.body, this.#request, this.#services))
+      this.#early.set(
+        named.name,
+        await takeAttachment(id, { ...named, revpos: revposOf(named) }, part.body, this.#request, this.#services),
+      )
     }
   }
 
@@ -93,8 +101,12 @@ export interface RelatedDocument {
 }
 
 /** Pieces of the body: text and bytes, and the attachments whose stored content stands at that place. */
-export function relatedPieces({ json, following }: RelatedDocument, boundary: string): (Uint8Array | AttachmentRecord)[] {
-  const pieces: (Uint8Array | AttachmentRecord)[] = [Buffer.from(`--${boundary}\r\nContent-Type: application/json\r\n\r\n`), json]
+export function relatedPieces(
+  { json, following }: RelatedDocument, boundary: string,
+): (Uint8Array | AttachmentRecord)[] {
+  const pieces: (Uint8Array | AttachmentRecord)[] = [
+    Buffer.from(`--${boundary}\r\nContent-Type: application/json\r\n\r\n`), json,
+  ]
   for (const record of following) {
     const coding = record.encoding === 'gzip' ? 'Content-Encoding: gzip\r\n' : ''
     pieces.push(Buffer.from(`\r\n--${boundary}\r\nContent-Disposition: attachment; filename="${quoted(record.name)}"\r\nContent-Type: ${headerType(record.contentType)}\r\n`
@@ -109,7 +121,8 @@ export function piecesLength(pieces: readonly (Uint8Array | AttachmentRecord)[])
 }
 
 export async function writePieces(
-  pieces: readonly (Uint8Array | AttachmentRecord)[], id: string, write: (chunk: Uint8Array) => Promise<void>, request: RequestContext, services: Services,
+  pieces: readonly (Uint8Array | AttachmentRecord)[], id: string, write: (chunk: Uint8Array) => Promise<void>,
+  request: RequestContext, services: Services,
 ): Promise<void> {
   for (const piece of pieces) {
     if (piece instanceof Uint8Array) await write(piece)

@@ -89,7 +89,9 @@ export class MultipartReader {
   async #head(): Promise<ReadonlyMap<string, string>> {
     // The line of the delimiter may carry blanks; then headers, which may be missing, and an empty line.
     const lineEnd = await this.#find('\r\n', 0)
-    if (!/^[ \t]*$/.test(this.#buffer.toString('latin1', 0, lineEnd))) throw malformed('something stands behind a boundary')
+    if (!/^[ \t]*$/.test(this.#buffer.toString('latin1', 0, lineEnd))) {
+      throw malformed('something stands behind a boundary')
+    }
     this.#buffer = this.#buffer.subarray(lineEnd)
     const end = await this.#find('\r\n\r\n', 0)
     const text = this.#buffer.toString('utf8', 2, Math.max(2, end))
@@ -108,7 +110,9 @@ export class MultipartReader {
     for (;;) {
       const found = this.#buffer.indexOf(mark, from)
       if (found >= 0 && found <= headBytesMax) return found
-      if (this.#buffer.length > headBytesMax) throw malformed(`the headers of a part are longer than ${headBytesMax} bytes`)
+      if (this.#buffer.length > headBytesMax) {
+        throw malformed(`the headers of a part are longer than ${headBytesMax} bytes`)
+      }
       if (!await this.#fill()) throw malformed('the body ends in the headers of a part')
     }
   }
@@ -121,14 +125,18 @@ export class MultipartReader {
       this.#ended = true
       return false
     }
-    this.#buffer = this.#buffer.length === 0 ? Buffer.from(next.value.buffer, next.value.byteOffset, next.value.length) : Buffer.concat([this.#buffer, next.value])
+    this.#buffer = this.#buffer.length === 0
+      ? Buffer.from(next.value.buffer, next.value.byteOffset, next.value.length)
+      : Buffer.concat([this.#buffer, next.value])
     return true
   }
 }
 
 /** A parameter of a header, such as `filename` of Content-Disposition. */
 export function headerParameter(header: string | undefined, name: string): string | undefined {
-  const match = header === undefined ? null : new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, 'i').exec(header)
+  const match = header === undefined
+    ? null
+    : new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, 'i').exec(header)
   return match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2]
 }
 

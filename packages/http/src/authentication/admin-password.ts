@@ -7,7 +7,13 @@ import { ApiError } from '@sectional/core'
 import type { Machine, PasswordDigest, Random } from '@sectional/runtime'
 
 export type AdminHash =
-  | { readonly scheme: 'pbkdf2'; readonly digest: PasswordDigest; readonly derived: string; readonly salt: string; readonly iterations: number }
+  | {
+    readonly scheme: 'pbkdf2'
+    readonly digest: PasswordDigest
+    readonly derived: string
+    readonly salt: string
+    readonly iterations: number
+  }
   | { readonly scheme: 'simple'; readonly derived: string; readonly salt: string }
 
 const pbkdf2Form = /^-pbkdf2(?::(sha|sha224|sha256|sha384|sha512))?-([0-9a-f]+),([^,]*),(\d{1,9})$/
@@ -40,9 +46,12 @@ export interface AdminHashing {
  * The `-pbkdf2:sha256-` form of a plain password. Nodes that share a secret make the same salt of the same name and
  * password, and no two passwords share one: sessions are signed with the salt, and shall hold on every node.
  */
-export async function hashAdminPassword(name: string, password: string, { iterations, machine, random, clusterSecret }: AdminHashing): Promise<string> {
+export async function hashAdminPassword(
+  name: string, password: string, { iterations, machine, random, clusterSecret }: AdminHashing,
+): Promise<string> {
   const salt = clusterSecret === '' ? Buffer.from(random.bytes(saltBytes)).toString('hex')
-    : createHmac('sha256', clusterSecret).update(JSON.stringify(['administrator', name, password])).digest('hex').slice(0, 2 * saltBytes)
+    : createHmac('sha256', clusterSecret).update(JSON.stringify(['administrator', name, password])).digest('hex')
+      .slice(0, 2 * saltBytes)
   const derived = await machine.pbkdf2(password, salt, iterations, newHashBytes, 'sha256')
   return `-pbkdf2:sha256-${Buffer.from(derived).toString('hex')},${salt},${iterations}`
 }
@@ -51,7 +60,9 @@ export async function hashAdminPassword(name: string, password: string, { iterat
  * @param iterationsMax a hash that asks for more is refused, so that a copied entry cannot stall the thread pool
  * @throws ApiError `forbidden` for iteration counts outside the server's bounds
  */
-export async function verifyAdminPassword(password: string, hash: AdminHash, machine: Machine, iterationsMax: number): Promise<boolean> {
+export async function verifyAdminPassword(
+  password: string, hash: AdminHash, machine: Machine, iterationsMax: number,
+): Promise<boolean> {
   const expected = Buffer.from(hash.derived, 'hex')
   if (hash.scheme === 'simple') {
     return equal(createHash('sha1').update(password + hash.salt).digest(), expected)

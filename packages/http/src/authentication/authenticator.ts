@@ -47,7 +47,9 @@ export class Authenticator {
     if (authorization === undefined) return anonymous
     const fingerprint = hash('sha256', this.#key + authorization, 'base64')
     const known = this.#verified.get(fingerprint)
-    if (known !== undefined && this.#configuration.get('admins', known.name) === known.storedHash) return known.user ?? refuse()
+    if (known !== undefined && this.#configuration.get('admins', known.name) === known.storedHash) {
+      return known.user ?? refuse()
+    }
     const credentials = parseBasicCredentials(authorization)
     return credentials === null ? anonymous : this.#check(fingerprint, credentials)
   }

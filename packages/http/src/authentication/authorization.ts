@@ -28,7 +28,10 @@ export function requireMember(user: User, database: DatabaseRecord): void {
     : new ApiError('forbidden', 'You are not allowed to access this db.')
 }
 
-/** For what a handler does with a design document, the security object or a limit: 401 for anonymous, 403 for named users. */
+/**
+ * For what a handler does with a design document, the security object or a limit: 401 for anonymous, 403 for named
+ * users.
+ */
 export function requireDatabaseAdmin(user: User, database: DatabaseRecord): void {
   if (isDatabaseAdmin(user, database)) return
   throw new ApiError(user.name === null ? 'unauthorized' : 'forbidden', 'You are not a db or server admin.')

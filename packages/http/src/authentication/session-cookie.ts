@@ -11,7 +11,9 @@ export const sessionCookieName = 'AuthSession'
 const separator = ':'.charCodeAt(0)
 const base64url = /^[A-Za-z0-9_-]+={0,2}$/
 const hexTime = /^[0-9A-Fa-f]{1,12}$/
-const digestNames: Readonly<Record<string, string>> = { sha: 'sha1', sha224: 'sha224', sha256: 'sha256', sha384: 'sha384', sha512: 'sha512' }
+const digestNames: Readonly<Record<string, string>> = {
+  sha: 'sha1', sha224: 'sha224', sha256: 'sha256', sha384: 'sha384', sha512: 'sha512',
+}
 const sameSiteValues: Readonly<Record<string, string>> = { none: 'None', lax: 'Lax', strict: 'Strict' }
 
 export interface SessionCookie {
@@ -62,7 +64,8 @@ export function signatureDigests(names: readonly string[]): readonly string[] {
 
 export function makeSessionCookie(name: string, timeSeconds: number, key: string, digest: string): string {
   const message = Buffer.from(`${name}:${Math.floor(timeSeconds).toString(16).toUpperCase()}`)
-  return Buffer.concat([message, Buffer.from(':'), createHmac(digest, key).update(message).digest()]).toString('base64url')
+  return Buffer.concat([message, Buffer.from(':'), createHmac(digest, key).update(message).digest()])
+    .toString('base64url')
 }
 
 export function isSignedBy({ message, signature }: SessionCookie, key: string, digest: string): boolean {

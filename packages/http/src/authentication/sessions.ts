@@ -6,7 +6,10 @@ import type { Clock } from '@sectional/runtime'
 import type { Configuration } from '../settings/configuration.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { parseAdminHash } from './admin-password.ts'
-import { findSessionCookie, isSignedBy, makeSessionCookie, readSessionCookie, sessionCookieHeader, signatureDigests, type SessionCookie } from './session-cookie.ts'
+import {
+  findSessionCookie, isSignedBy, makeSessionCookie, readSessionCookie, sessionCookieHeader, signatureDigests,
+  type SessionCookie,
+} from './session-cookie.ts'
 import type { SessionSecrets } from './session-secrets.ts'
 import type { User } from '../request/user.ts'
 
@@ -75,6 +78,8 @@ export class Sessions {
   }
 }
 
-function isSigned(cookie: SessionCookie, secrets: readonly string[], salt: string, digests: readonly string[]): boolean {
+function isSigned(
+  cookie: SessionCookie, secrets: readonly string[], salt: string, digests: readonly string[],
+): boolean {
   return secrets.some(secret => digests.some(digest => isSignedBy(cookie, secret + salt, digest)))
 }

@@ -36,7 +36,9 @@ export function changesParameters(request: RequestContext, services: Services): 
   const feed = feedOf(query)
   const descending = query.flag('descending')
   const style = query.get('style') ?? 'main_only'
-  if (style !== 'main_only' && style !== 'all_docs') throw new ApiError('bad_request', 'Supported `style` values: main_only, all_docs')
+  if (style !== 'main_only' && style !== 'all_docs') {
+    throw new ApiError('bad_request', 'Supported `style` values: main_only, all_docs')
+  }
   return {
     feed,
     // The newest come first, from wherever the client is.
@@ -61,7 +63,9 @@ export function changesParameters(request: RequestContext, services: Services): 
 export function databaseUpdatesParameters(request: RequestContext, services: Services): ChangesParameters {
   const { query } = request
   const kind = query.get('feed') ?? 'normal'
-  if (kind === 'live' || !Object.hasOwn(feeds, kind)) throw new ApiError('bad_request', 'Supported `feed` types: normal, continuous, longpoll, eventsource')
+  if (kind === 'live' || !Object.hasOwn(feeds, kind)) {
+    throw new ApiError('bad_request', 'Supported `feed` types: normal, continuous, longpoll, eventsource')
+  }
   const feed = feeds[kind]!
   const asked = query.get('heartbeat')
   const heartbeat = asked === 'true' ? defaultHeartbeatMs : asked === 'false' ? null : strictInteger(query, 'heartbeat')
@@ -71,7 +75,8 @@ export function databaseUpdatesParameters(request: RequestContext, services: Ser
     limit: strictInteger(query, 'limit'),
     timeoutMs: Math.min(strictInteger(query, 'timeout') ?? Infinity, services.options.changesTimeoutMs),
     descending: query.flag('descending'),
-    allLeaves: false, includeDocs: false, conflicts: false, attachments: false, encodingInfo: false, sequenceInterval: null,
+    allLeaves: false, includeDocs: false, conflicts: false, attachments: false, encodingInfo: false,
+    sequenceInterval: null,
   }
 }
 
@@ -85,7 +90,9 @@ function strictInteger(query: Query, name: string): number | null {
 
 function feedOf(query: Query): FeedKind {
   const name = query.get('feed') ?? 'normal'
-  if (!Object.hasOwn(feeds, name)) throw new ApiError('bad_request', 'Supported `feed` types: normal, continuous, live, longpoll, eventsource')
+  if (!Object.hasOwn(feeds, name)) {
+    throw new ApiError('bad_request', 'Supported `feed` types: normal, continuous, live, longpoll, eventsource')
+  }
   return feeds[name]!
 }
 
@@ -107,8 +114,12 @@ function heartbeatOf(query: Query): number | null {
   if (text === undefined) return null
   if (text === 'true') return defaultHeartbeatMs
   const value = readInteger(text)
-  if (value === undefined) throw new ApiError('bad_request', 'Invalid heartbeat value. Expecting a positive integer value (in milliseconds).')
-  if (value <= 0) throw new ApiError('bad_request', 'The heartbeat value should be a positive integer (in milliseconds).')
+  if (value === undefined) {
+    throw new ApiError('bad_request', 'Invalid heartbeat value. Expecting a positive integer value (in milliseconds).')
+  }
+  if (value <= 0) {
+    throw new ApiError('bad_request', 'The heartbeat value should be a positive integer (in milliseconds).')
+  }
   return value
 }
 
@@ -124,6 +135,8 @@ function integer(query: Query, name: string): number | null {
   const text = query.get(name)
   if (text === undefined) return null
   const value = readInteger(text)
-  if (value === undefined || value < 0) throw new ApiError('bad_request', `The \`${name}\` value should be a non-negative integer.`)
+  if (value === undefined || value < 0) {
+    throw new ApiError('bad_request', `The \`${name}\` value should be a non-negative integer.`)
+  }
   return value
 }

@@ -16,7 +16,8 @@ import { ChangesWriter, type FeedShape } from './changes-writer.ts'
  * @param filter null: every change @param shape how a row is written
  */
 export async function streamChanges(
-  request: RequestContext, services: Services, parameters: ChangesParameters, filter: ChangesFilter | null, shape: FeedShape,
+  request: RequestContext, services: Services, parameters: ChangesParameters, filter: ChangesFilter | null,
+  shape: FeedShape,
 ): Promise<void> {
   const { feed: kind, since, descending, limit, includeDocs } = parameters
   const headers = feedHeaders(kind, request, services)
@@ -30,10 +31,13 @@ export async function streamChanges(
   }
   if (request.head) return endHead(request, services, headers)
   const feed = await services.coordinator.openChanges(request.database, {
-    since, descending, limit: filter === null ? limit : null, body: includeDocs || filter?.body === true, follow: kind !== 'normal',
+    since, descending, limit: filter === null ? limit : null, body: includeDocs || filter?.body === true,
+    follow: kind !== 'normal',
   }, request)
   try {
-    const writer = new ChangesWriter(new JsonWriter(request, services, 200, headers), kind, services.runtime.clock, shape)
+    const writer = new ChangesWriter(
+      new JsonWriter(request, services, 200, headers), kind, services.runtime.clock, shape,
+    )
     await new ChangesRun(feed, parameters, filter, writer, request, services).run()
   } finally {
     await feed.close()
@@ -42,5 +46,7 @@ export async function streamChanges(
 
 function feedHeaders(kind: FeedKind, request: RequestContext, services: Services): HttpHeaders {
   const headers = jsonHeaders(request, services)
-  return kind === 'eventsource' ? { ...headers, 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' } : headers
+  return kind === 'eventsource'
+    ? { ...headers, 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' }
+    : headers
 }

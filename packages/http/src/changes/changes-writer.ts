@@ -63,7 +63,10 @@ export class ChangesWriter {
   }
 
   get rows(): number { return this.#rows }
-  /** Monotonic time at which bytes were last sent or taken by the client, or a heartbeat was left out since it takes none. */
+  /**
+   * Monotonic time at which bytes were last sent or taken by the client, or a heartbeat was left out since it takes
+   * none.
+   */
   get activeAt(): number { return this.#activeAt }
 
   /** To be awaited before the next row. */
@@ -71,7 +74,9 @@ export class ChangesWriter {
     const writer = this.#writer
     const { doc, sequence } = change
     const before = this.#kind === 'eventsource' ? 'data: ' : this.#isList && this.#rows > 0 ? ',\r\n' : ''
-    const after = this.#kind === 'eventsource' ? `}\nid: ${sequenceText(sequence)}\n\n` : this.#kind === 'continuous' ? '}\n' : '}'
+    const after = this.#kind === 'eventsource' ? `}\nid: ${sequenceText(sequence)}\n\n`
+      : this.#kind === 'continuous' ? '}\n'
+      : '}'
     writer.text(before)
     writer.text(this.#shape.row(change))
     if (doc !== undefined) writer.text(',"doc":')

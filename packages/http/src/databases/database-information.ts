@@ -10,7 +10,9 @@ const diskFormatVersion = 8
 export const instanceStartTime = '0'
 
 /** The answer of `GET /{db}`, and a row's of `_dbs_info`. */
-export async function databaseInformation(database: DatabaseRecord, request: RequestContext, services: Services): Promise<object> {
+export async function databaseInformation(
+  database: DatabaseRecord, request: RequestContext, services: Services,
+): Promise<object> {
   const info = await services.coordinator.databaseInfo(database, request)
   const quorum = majority(replicaCount(database))
   return {

@@ -34,7 +34,9 @@ export function checkDesignDocument(body: Uint8Array, database: DatabaseRecord):
   const options = design['options']
   if (isJsonObject(options) && options['partitioned'] !== undefined) {
     requireType('options.partitioned', options['partitioned'], ['boolean'])
-    if (options['partitioned'] === true && !database.partitioned) throw invalid('partitioned option cannot be true in a non-partitioned database.')
+    if (options['partitioned'] === true && !database.partitioned) {
+      throw invalid('partitioned option cannot be true in a non-partitioned database.')
+    }
   }
 }
 

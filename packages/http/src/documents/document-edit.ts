@@ -33,7 +33,9 @@ const everyReplica = 1000
  * @param context of the coordinator's call: the request's, or one that outlives the request (`batch=ok`)
  * @throws ApiError `conflict`, or what the coordinator could not do
  */
-export async function update(edit: Edit, request: RequestContext, services: Services, context: OperationContext): Promise<Written> {
+export async function update(
+  edit: Edit, request: RequestContext, services: Services, context: OperationContext,
+): Promise<Written> {
   const write = documentWrite(edit.id, edit.parent, edit.deleted, edit.body, edit.attachments)
   const [outcome] = await services.coordinator.updateDocuments(request.database, [write], {
     w: writeQuorum(request), partitionBytesMax: services.options.partitionBytesMax,
@@ -49,10 +51,14 @@ export function writtenBody(id: string, revision: string): string {
 /**
  * Opens the revision that an attachment is added to.
  *
- * @param parent the revision that the client named; null: none, then the document must not exist or be deleted, and begins anew
- * @throws ApiError `conflict` when no revision is named and the document exists, `missing_rev` when the named one is unknown
+ * @param parent the revision that the client named; null: none, then the document must not exist or be deleted, and
+ * begins anew
+ * @throws ApiError `conflict` when no revision is named and the document exists, `missing_rev` when the named one is
+ * unknown
  */
-export async function openBase(id: string, parent: string | null, request: RequestContext, services: Services): Promise<EditBase> {
+export async function openBase(
+  id: string, parent: string | null, request: RequestContext, services: Services,
+): Promise<EditBase> {
   const { coordinator } = services
   if (parent === null) {
     const opened = await coordinator.openDocument(request.database, id, { body: false }, request)

@@ -1,9 +1,12 @@
 /** One revision of a document with what a reader asked to know about it. */
 import {
-  ApiError, checkDocumentId, formatRevision, parseRevision, spliceDocument, type AttachmentRecord, type Branch, type DocumentRevision, type Leaf, type RevisionPath,
+  ApiError, checkDocumentId, formatRevision, parseRevision, spliceDocument, type AttachmentRecord, type Branch,
+  type DocumentRevision, type Leaf, type RevisionPath,
   type SplicedDocument,
 } from '@sectional/core'
-import { attachmentsMember, stubFlags, wantedAttachments, writeAttachmentData, type AttachmentFlags } from '../attachments/attachment-view.ts'
+import {
+  attachmentsMember, stubFlags, wantedAttachments, writeAttachmentData, type AttachmentFlags,
+} from '../attachments/attachment-view.ts'
 import type { JsonWriter } from '../messages/json-writer.ts'
 import type { Query } from '../request/query.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -78,7 +81,9 @@ export function showRevision(shown: ShownRevision, flags: ReadFlags): ShownDocum
 }
 
 /** The same with attachments whose content follows in parts of their own, and those. */
-export function showRelated(shown: ShownRevision, flags: ReadFlags): ShownDocument & { readonly following: ReadonlySet<AttachmentRecord> } {
+export function showRelated(
+  shown: ShownRevision, flags: ReadFlags,
+): ShownDocument & { readonly following: ReadonlySet<AttachmentRecord> } {
   const following = wantedAttachments(shown.attachments, shown.path, flags)
   return { ...showWith(shown, flags, attachmentsText(shown, following, true)), following }
 }
@@ -89,7 +94,9 @@ export function splicedRevision(shown: ShownRevision, flags: ReadFlags): Spliced
 }
 
 /** Writes the JSON of a revision, with content as Base64 where it is wanted: then it is to be awaited. */
-export function writeRevision(writer: JsonWriter, shown: ShownRevision, flags: ReadFlags, request: RequestContext, services: Services): Promise<void> | undefined {
+export function writeRevision(
+  writer: JsonWriter, shown: ShownRevision, flags: ReadFlags, request: RequestContext, services: Services,
+): Promise<void> | undefined {
   const wanted = shown.attachments === undefined ? undefined : wantedAttachments(shown.attachments, shown.path, flags)
   if (wanted !== undefined && wanted.size > 0) return writeWithContent(writer, shown, wanted, flags, request, services)
   writer.document(splicedRevision(shown, flags))
@@ -97,7 +104,8 @@ export function writeRevision(writer: JsonWriter, shown: ShownRevision, flags: R
 }
 
 async function writeWithContent(
-  writer: JsonWriter, shown: ShownRevision, wanted: ReadonlySet<AttachmentRecord>, flags: ReadFlags, request: RequestContext, services: Services,
+  writer: JsonWriter, shown: ShownRevision, wanted: ReadonlySet<AttachmentRecord>, flags: ReadFlags,
+  request: RequestContext, services: Services,
 ): Promise<void> {
   const { json } = showWith(shown, flags, '')
   writer.bytes(json.subarray(0, json.length - 1))
@@ -106,7 +114,9 @@ async function writeWithContent(
   writer.text('}')
 }
 
-function attachmentsText({ attachments }: ShownRevision, following: ReadonlySet<AttachmentRecord> | null, encodingInfo: boolean): string {
+function attachmentsText(
+  { attachments }: ShownRevision, following: ReadonlySet<AttachmentRecord> | null, encodingInfo: boolean,
+): string {
   return attachments === undefined ? '' : attachmentsMember(attachments, following, encodingInfo)
 }
 
@@ -128,9 +138,13 @@ function membersOf(shown: ShownRevision, flags: ReadFlags, attachments: string):
   if (flags === noFlags && attachments === '' && !shown.deleted) return noMembers
   const members: string[] = []
   if (shown.deleted) members.push('"_deleted":true')
-  if (flags.revs && shown.path !== undefined) members.push(`"_revisions":${JSON.stringify({ start: shown.path.start, ids: shown.path.ids })}`)
+  if (flags.revs && shown.path !== undefined) {
+    members.push(`"_revisions":${JSON.stringify({ start: shown.path.start, ids: shown.path.ids })}`)
+  }
   const plain = members.length
-  if (flags.revsInfo && shown.tree !== undefined) members.push(`"_revs_info":${JSON.stringify(revisionsInfo(shown.tree, shown.revision))}`)
+  if (flags.revsInfo && shown.tree !== undefined) {
+    members.push(`"_revs_info":${JSON.stringify(revisionsInfo(shown.tree, shown.revision))}`)
+  }
   if (flags.localSeq && shown.sequence !== undefined) members.push(`"_local_seq":"${shown.sequence}"`)
   if (flags.conflicts) pushLosers(members, '_conflicts', shown.leaves, false)
   if (flags.deletedConflicts) pushLosers(members, '_deleted_conflicts', shown.leaves, true)
@@ -179,7 +193,8 @@ export function shownRevision({ id, path, deleted, body, attachments }: Document
  * @throws ApiError `missing` or `deleted`
  */
 export async function openWinner(
-  id: string, flags: ReadFlags, options: { readonly r?: number; readonly tombstone?: boolean }, request: RequestContext, services: Services,
+  id: string, flags: ReadFlags, options: { readonly r?: number; readonly tombstone?: boolean }, request: RequestContext,
+  services: Services,
 ): Promise<ShownRevision> {
   const tree = flags.revs || flags.revsInfo || flags.attachmentsSince !== null
   const opened = await services.coordinator.openDocument(request.database, id, { tree, r: options.r }, request)
@@ -202,7 +217,9 @@ export async function openWinner(
 export async function openRevision(
   id: string, revision: string, flags: ReadFlags, r: number | undefined, request: RequestContext, services: Services,
 ): Promise<ShownRevision> {
-  const found = await services.coordinator.openRevisions(request.database, id, { revisions: [revision], latest: flags.latest, r }, request)
+  const found = await services.coordinator.openRevisions(
+    request.database, id, { revisions: [revision], latest: flags.latest, r }, request,
+  )
   const first = found?.[0]
   if (first === undefined || first.kind === 'missing') throw new ApiError('missing')
   return shownRevision(first.revision)

@@ -18,14 +18,18 @@ const managedDatabases = new Set(['_users', '_replicator'])
 
 export function documentIdRules(database: DatabaseRecord, services: Services): DocumentIdRules {
   const max = services.options.documentIdBytesMax
-  return max === Infinity ? { partitioned: database.partitioned } : { partitioned: database.partitioned, maxLength: max }
+  return max === Infinity
+    ? { partitioned: database.partitioned }
+    : { partitioned: database.partitioned, maxLength: max }
 }
 
 /**
  * Checks that hold for every document that a client writes, whatever the endpoint.
  * @throws ApiError
  */
-export function checkWrittenDocument(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): void {
+export function checkWrittenDocument(
+  id: string, document: ParsedDocument, database: DatabaseRecord, services: Services,
+): void {
   const tooLarge = checkDocumentSize(id, document, services)
   if (tooLarge !== null) throw tooLarge
   checkDocumentContent(id, document, database, services)
@@ -40,7 +44,9 @@ export function checkDocumentSize(id: string, { body }: ParsedDocument, { option
  * What `checkWrittenDocument` checks besides the size.
  * @throws ApiError
  */
-export function checkDocumentContent(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): void {
+export function checkDocumentContent(
+  id: string, document: ParsedDocument, database: DatabaseRecord, services: Services,
+): void {
   if (managedDatabases.has(database.name) && !id.startsWith(designPrefix)) {
     throw new ApiError('not_implemented', `Writing documents to ${database.name} is not available in this version.`)
   }
@@ -59,7 +65,9 @@ export function namedRevision(request: RequestContext, documentRevision: string 
   const named = documentRevision ?? queried
   if (header === undefined) return named
   const matched = formatRevision(parseRevision(taggedRevision(header)))
-  if (named !== null && named !== matched) throw new ApiError('bad_request', 'Document rev and etag have different values')
+  if (named !== null && named !== matched) {
+    throw new ApiError('bad_request', 'Document rev and etag have different values')
+  }
   return matched
 }
 
@@ -68,7 +76,9 @@ export function namedRevision(request: RequestContext, documentRevision: string 
  * @throws ApiError when none is named
  */
 export function requireRevision(named: string | null): string {
-  if (named === null) throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
+  if (named === null) {
+    throw new ApiError('bad_request', 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified')
+  }
   return named
 }
 
@@ -93,8 +103,13 @@ export function answerBatched(id: string, request: RequestContext, services: Ser
 export function documentWrite(
   id: string, parent: string | null, deleted: boolean, body: Uint8Array, attachments?: readonly AttachmentRecord[],
 ): DocumentWrite {
-  if (attachments === undefined) return { id, parent, deleted, body, revisionHash: revisionHash({ deleted, parent, body }) }
-  return { id, parent, deleted, body, attachments, revisionHash: revisionHash({ deleted, parent, body, attachments: attachmentDigests(attachments) }) }
+  if (attachments === undefined) {
+    return { id, parent, deleted, body, revisionHash: revisionHash({ deleted, parent, body }) }
+  }
+  return {
+    id, parent, deleted, body, attachments,
+    revisionHash: revisionHash({ deleted, parent, body, attachments: attachmentDigests(attachments) }),
+  }
 }
 
 const comeBack = { 'Retry-After': '1' }
@@ -107,7 +122,11 @@ export function requireWritten(outcome: WriteOutcome): { readonly revision: stri
   switch (outcome.kind) {
     case 'written': return outcome
     case 'conflict': throw new ApiError('conflict')
-    case 'error': throw new ApiError(registryName(outcome.error, outcome.status), outcome.reason, outcome.status === 503 ? { headers: comeBack } : {})
+    case 'error':
+      throw new ApiError(
+        registryName(outcome.error, outcome.status), outcome.reason,
+        outcome.status === 503 ? { headers: comeBack } : {},
+      )
   }
 }
 

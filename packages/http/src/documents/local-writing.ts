@@ -22,13 +22,16 @@ export async function writeLocalDocument(
  * @throws ApiError `missing` for the deletion of a document that does not exist
  */
 export async function updateLocal(
-  name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services, context: OperationContext,
+  name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services,
+  context: OperationContext,
 ): Promise<{ readonly revision: number; readonly accepted: boolean }> {
   const tooLarge = checkDocumentSize(localPrefix + name, document, services)
   if (tooLarge !== null) throw tooLarge
   const revision = document.deleted ? 0 : (named === null ? 0 : localGeneration(named)) + 1
   const write = { id: name, revision, body: document.deleted ? null : document.body, mustExist: document.deleted }
-  const outcome = await services.coordinator.updateLocalDocument(request.database, write, { w: writeQuorum(request) }, context)
+  const outcome = await services.coordinator.updateLocalDocument(
+    request.database, write, { w: writeQuorum(request) }, context,
+  )
   if (outcome.kind === 'missing') throw new ApiError('missing')
   return { revision, accepted: outcome.accepted }
 }
@@ -54,7 +57,8 @@ export function localGeneration(revision: string): number {
 
 /** Answers for a local document that is written already, also with `batch=ok`. @param name without `_local/` */
 export function answerLocal(
-  name: string, revision: number, status: number, headers: Record<string, string>, request: RequestContext, services: Services,
+  name: string, revision: number, status: number, headers: Record<string, string>, request: RequestContext,
+  services: Services,
 ): void {
   if (isBatched(request)) return answerBatched(localPrefix + name, request, services)
   const rev = localRevision(revision)

@@ -9,8 +9,8 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
 /**
- * Whether the Accept header admits the type: an absent header, one that takes everything, and one that takes its family do, unless it
- * or its family has q=0. Clients that want JSON send `Accept: application/json`.
+ * Whether the Accept header admits the type: an absent header, one that takes everything, and one that takes its family
+ * do, unless it or its family has q=0. Clients that want JSON send `Accept: application/json`.
  */
 export function acceptsType(accept: string | undefined, type: string): boolean {
   if (accept === undefined) return true
@@ -48,19 +48,26 @@ export class MultipartWriter {
   }
 
   /**
-   * A revision, always with the content of the attachments that its reader lacks: then it is a multipart part of its own.
+   * A revision, always with the content of the attachments that its reader lacks: then it is a multipart part of its
+   * own.
    * @param headers lines of the head of such a part, each with its end
    */
   revisionPart(shown: ShownRevision, flags: ReadFlags, headers = ''): Promise<void> {
     const related = showRelated(shown, { ...flags, attachments: true })
-    return related.following.size === 0 ? this.#part('application/json', related.json) : this.#relatedPart({ id: shown.id, ...related }, headers)
+    return related.following.size === 0
+      ? this.#part('application/json', related.json)
+      : this.#relatedPart({ id: shown.id, ...related }, headers)
   }
 
   async #relatedPart(document: RelatedDocument, headers: string): Promise<void> {
     if (this.#head) return
     const boundary = this.#services.uuids.random()
-    await this.#writer.write(`--${this.#boundary}\r\n${headers}Content-Type: multipart/related; boundary="${boundary}"\r\n\r\n`)
-    await writePieces(relatedPieces(document, boundary), document.id, chunk => this.#writer.write(chunk), this.#request, this.#services)
+    await this.#writer.write(
+      `--${this.#boundary}\r\n${headers}Content-Type: multipart/related; boundary="${boundary}"\r\n\r\n`,
+    )
+    await writePieces(
+      relatedPieces(document, boundary), document.id, chunk => this.#writer.write(chunk), this.#request, this.#services,
+    )
     await this.#writer.write('\r\n')
   }
 

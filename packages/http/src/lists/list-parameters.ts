@@ -48,7 +48,10 @@ const integerParameters = new Set(['skip', 'limit', 'group_level'])
 const jsonParameters = new Set(['key', 'keys', 'startkey', 'start_key', 'endkey', 'end_key'])
 
 function emptyDraft(): Draft {
-  return { inclusiveEnd: true, descending: false, skip: 0, limit: null, includeDocs: false, conflicts: false, attachments: false, encodingInfo: false, updateSequence: false }
+  return {
+    inclusiveEnd: true, descending: false, skip: 0, limit: null, includeDocs: false, conflicts: false,
+    attachments: false, encodingInfo: false, updateSequence: false,
+  }
 }
 
 /** Parameters of a GET, or of a POST whose body the query string overrides (`keys` come from the body first). */
@@ -68,7 +71,9 @@ export function listQueryParameters(query: Query, member: unknown): ListParamete
   applyQuery(draft, query)
   applyMembers(draft, member)
   const { keys } = draft
-  if (keys !== undefined && !Array.isArray(keys)) throw new ApiError('query_parse_error', '`keys` must be an array of strings.')
+  if (keys !== undefined && !Array.isArray(keys)) {
+    throw new ApiError('query_parse_error', '`keys` must be an array of strings.')
+  }
   if (keys?.length !== 1) return finish(draft, 'body member')
   delete draft.keys
   apply(draft, 'key', keys[0])
@@ -89,7 +94,9 @@ function applyQuery(draft: Draft, query: Query): void {
 function applyMembers(draft: Draft, body: JsonObject | null): void {
   if (body === null) return
   for (const [name, value] of Object.entries(body)) {
-    if (integerParameters.has(name) && typeof value === 'string') throw new ApiError('query_parse_error', `Invalid value for integer: ${JSON.stringify(value)}`)
+    if (integerParameters.has(name) && typeof value === 'string') {
+      throw new ApiError('query_parse_error', `Invalid value for integer: ${JSON.stringify(value)}`)
+    }
     apply(draft, name, value)
   }
 }
@@ -128,16 +135,22 @@ function checkViewParameter(name: string, value: unknown): void {
       if (strictBoolean(value)) throw new ApiError('query_parse_error', 'Reduce is invalid for map-only views.')
       break
     case 'group': case 'group_level':
-      if (name === 'group' ? strictBoolean(value) : nonNegativeInteger(value) > 0) throw new ApiError('query_parse_error', 'Invalid use of grouping on a map view.')
+      if (name === 'group' ? strictBoolean(value) : nonNegativeInteger(value) > 0) {
+        throw new ApiError('query_parse_error', 'Invalid use of grouping on a map view.')
+      }
       break
     case 'stable': case 'sorted':
       strictBoolean(value)
       break
     case 'update':
-      if (![true, false, 'true', 'false', 'lazy'].includes(value as string | boolean)) throw new ApiError('query_parse_error', 'Invalid value for `update`.')
+      if (![true, false, 'true', 'false', 'lazy'].includes(value as string | boolean)) {
+        throw new ApiError('query_parse_error', 'Invalid value for `update`.')
+      }
       break
     case 'stale':
-      if (value !== 'ok' && value !== 'update_after') throw new ApiError('query_parse_error', 'Invalid value for `stale`.')
+      if (value !== 'ok' && value !== 'update_after') {
+        throw new ApiError('query_parse_error', 'Invalid value for `stale`.')
+      }
       break
     default: break
   }
@@ -145,7 +158,9 @@ function checkViewParameter(name: string, value: unknown): void {
 
 function finish(draft: Draft, place: 'parameter' | 'body member'): ListParameters {
   const { keys, startId, endId, ...rest } = draft
-  if (keys !== undefined && !Array.isArray(keys)) throw new ApiError('bad_request', `\`keys\` ${place} must be an array.`)
+  if (keys !== undefined && !Array.isArray(keys)) {
+    throw new ApiError('bad_request', `\`keys\` ${place} must be an array.`)
+  }
   if (keys !== undefined && (draft.start !== undefined || draft.end !== undefined) && !isTheSame(keys, draft)) {
     throw new ApiError('query_parse_error', '`keys` is incompatible with `key`, `start_key` and `end_key`')
   }
@@ -158,6 +173,7 @@ function finish(draft: Draft, place: 'parameter' | 'body member'): ListParameter
 
 /** A range beside `keys` is fine where it says the same, or there are none. */
 function isTheSame(keys: readonly unknown[], { start, end }: Draft): boolean {
-  const same = (one: { readonly key: unknown } | undefined): boolean => one !== undefined && JSON.stringify(one.key) === JSON.stringify(keys[0])
+  const same = (one: { readonly key: unknown } | undefined): boolean =>
+    one !== undefined && JSON.stringify(one.key) === JSON.stringify(keys[0])
   return keys.length === 0 || (keys.length === 1 && same(start) && same(end))
 }

@@ -22,7 +22,9 @@ export class ListWriter {
   }
 
   /** @param doc undefined: no member `doc`; null: a tombstone's; a function writes what does not fit into memory */
-  row(id: string, revision: string, deleted: boolean, doc: SplicedDocument | DocumentWriter | null | undefined): Promise<void> | undefined {
+  row(
+    id: string, revision: string, deleted: boolean, doc: SplicedDocument | DocumentWriter | null | undefined,
+  ): Promise<void> | undefined {
     const key = JSON.stringify(id)
     const row = `${this.#begin()}{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${deleted ? ',"deleted":true}' : '}'}`
     this.#writer.text(doc === undefined ? row : `${row},"doc":`)

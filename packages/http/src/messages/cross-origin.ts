@@ -9,12 +9,16 @@ import type { RequestContext } from '../request/request-context.ts'
 const defaultMethods = 'CONNECT, COPY, DELETE, GET, HEAD, OPTIONS, POST, PUT, TRACE'
 /** Request headers that need no configuration. */
 const allowedHeaders: readonly string[] = [
-  'accept', 'accept-language', 'authorization', 'content-length', 'content-range', 'content-type', 'destination', 'expires', 'if-match',
-  'last-modified', 'origin', 'pragma', 'x-couch-full-commit', 'x-couch-id', 'x-couch-persist', 'x-couchdb-www-authenticate',
+  'accept', 'accept-language', 'authorization', 'content-length', 'content-range', 'content-type', 'destination',
+  'expires', 'if-match',
+  'last-modified', 'origin', 'pragma', 'x-couch-full-commit', 'x-couch-id', 'x-couch-persist',
+  'x-couchdb-www-authenticate',
   'x-http-method-override', 'x-requested-with', 'x-couchdb-vhost-path',
 ]
 /** Exposed where the answer has them. */
-const plainHeaderNames: readonly string[] = ['content-type', 'cache-control', 'expires', 'pragma', 'content-language', 'last-modified']
+const plainHeaderNames: readonly string[] = [
+  'content-type', 'cache-control', 'expires', 'pragma', 'content-language', 'last-modified',
+]
 const defaultExposed = 'accept-ranges, etag, server, x-couch-request-id, x-couch-update-newrev, x-couchdb-body-time'
 
 /** The answer's headers with what the browser must see; the same object when the request is no cross-origin one. */

@@ -23,7 +23,9 @@ export function renderError(request: RequestContext, services: Services, thrown:
 
 /** Whether the client's absence is the cause: a layer that passes a body on wraps the error of its source. */
 function isClientGone(thrown: unknown): boolean {
-  for (let error = thrown; error instanceof Error; error = error.cause) if (error instanceof ClientGoneError) return true
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    if (error instanceof ClientGoneError) return true
+  }
   return false
 }
 
@@ -32,7 +34,9 @@ function abandon(request: RequestContext, services: Services, thrown: unknown): 
   request.status = clientGoneStatus
   request.writer?.abort()
   request.writer = null
-  services.runtime.log.debug({ requestId: request.requestId, route: request.route, error: String(thrown) }, 'the client is gone')
+  services.runtime.log.debug(
+    { requestId: request.requestId, route: request.route, error: String(thrown) }, 'the client is gone',
+  )
 }
 
 /** The client sees a truncated body, never one that ends well. */
@@ -49,17 +53,24 @@ function toApiError(request: RequestContext, thrown: unknown): ApiError {
   if (thrown instanceof BodyTooLargeError) return new ApiError('too_large', undefined, { cause: thrown })
   if (thrown instanceof ReplicaError) return fromReplica(thrown)
   if (thrown instanceof StorageError) return fromStorage(thrown)
-  return new ApiError('unknown_error', 'The request failed inside the server; its log has the details under this request id.', { cause: thrown })
+  return new ApiError(
+    'unknown_error', 'The request failed inside the server; its log has the details under this request id.',
+    { cause: thrown },
+  )
 }
 
 function bodyTooSlow({ exchange, user }: RequestContext, cause: BodyTooSlowError): ApiError {
   const { graceMs, bytesPerSecond } = exchange.bodyPace!
   const allowed = `${graceMs / 1000} s and a second for each ${bytesPerSecond} bytes are allowed for the body`
-  return new ApiError('request_timeout', `The body came too slowly: ${allowed}.${user.name === null ? ' Clients that send credentials have more time.' : ''}`, { cause })
+  return new ApiError('request_timeout', `The body came too slowly: ${allowed}.${user.name === null ? ' Clients that send credentials have more time.' : ''}`, {
+    cause,
+  })
 }
 
 /** Where a database was deleted under a request there is no replica left to answer: no fault of the server. */
-const withoutReplicas: ReadonlySet<string> = new Set([errorRegistry.internal_server_error.error, errorRegistry.service_unavailable.error])
+const withoutReplicas: ReadonlySet<string> = new Set([
+  errorRegistry.internal_server_error.error, errorRegistry.service_unavailable.error,
+])
 
 function afterDeletion(request: RequestContext, services: Services, error: ApiError): ApiError {
   const { namedDatabase } = request
@@ -76,7 +87,9 @@ function fromReplica(error: ReplicaError): ApiError {
       return new ApiError('timeout', undefined, { cause: error })
     case 'unreachable':
     case 'not_hosted':
-      return new ApiError('service_unavailable', 'No DB shards could be opened.', { headers: { 'Retry-After': '1' }, cause: error })
+      return new ApiError('service_unavailable', 'No DB shards could be opened.', {
+        headers: { 'Retry-After': '1' }, cause: error,
+      })
     default:
       return new ApiError('internal_server_error', 'No DB shards could be opened.', { cause: error })
   }
@@ -84,8 +97,12 @@ function fromReplica(error: ReplicaError): ApiError {
 
 /** What this node was to keep for itself: the request is refused, or its outcome unknown. */
 function fromStorage(error: StorageError): ApiError {
-  const reason = error.code === 'full' ? 'The disk of this node is full.' : `The disk of this node does not take what is to be stored (${error.code}).`
-  return new ApiError('service_unavailable', `${reason} Ask another node, or try again later.`, { headers: { 'Retry-After': '5' }, cause: error })
+  const reason = error.code === 'full'
+    ? 'The disk of this node is full.'
+    : `The disk of this node does not take what is to be stored (${error.code}).`
+  return new ApiError('service_unavailable', `${reason} Ask another node, or try again later.`, {
+    headers: { 'Retry-After': '5' }, cause: error,
+  })
 }
 
 /** CouchDB sends no challenge of its own accord, so that browsers do not ask for a password. */

@@ -38,7 +38,10 @@ export function jsonHeaders(request: RequestContext, services: Services): HttpHe
 
 /** Headers of every answer. */
 export function plainHeaders(request: RequestContext, services: Services): HttpHeaders {
-  return { 'Server': serverProduct(services), 'X-Couch-Request-ID': request.requestId, 'X-CouchDB-Body-Time': bodyTime(request) }
+  return {
+    'Server': serverProduct(services), 'X-Couch-Request-ID': request.requestId,
+    'X-CouchDB-Body-Time': bodyTime(request),
+  }
 }
 
 function bodyTime(request: RequestContext): string {
@@ -50,13 +53,17 @@ function serverProduct(services: Services): string {
 }
 
 /** @param body JSON text or bytes without the final newline */
-export function sendJsonText(request: RequestContext, services: Services, status: number, body: string | Uint8Array, extra?: HttpHeaders): void {
+export function sendJsonText(
+  request: RequestContext, services: Services, status: number, body: string | Uint8Array, extra?: HttpHeaders,
+): void {
   const headers = jsonHeaders(request, services)
   if (extra !== undefined) Object.assign(headers, extra)
   send(request, services, status, headers, typeof body === 'string' ? `${body}\n` : withNewline(body))
 }
 
-export function sendJson(request: RequestContext, services: Services, status: number, value: unknown, extra?: HttpHeaders): void {
+export function sendJson(
+  request: RequestContext, services: Services, status: number, value: unknown, extra?: HttpHeaders,
+): void {
   sendJsonText(request, services, status, JSON.stringify(value), extra)
 }
 
@@ -78,7 +85,9 @@ export function sendPreflight(request: RequestContext, services: Services, heade
 const smallAnswerBytes = 16 * 1024
 
 /** @throws ApiError `service_unavailable` for a large answer to a read while clients are slow to take others */
-export function send(request: RequestContext, services: Services, status: number, headers: HttpHeaders, body: string | Uint8Array): void {
+export function send(
+  request: RequestContext, services: Services, status: number, headers: HttpHeaders, body: string | Uint8Array,
+): void {
   if (body.length > smallAnswerBytes) {
     // Who has written something must hear of it.
     if (status === 200) services.admission.checkAnswer(body.length)
@@ -89,7 +98,9 @@ export function send(request: RequestContext, services: Services, status: number
 }
 
 /** Opens a chunked answer; errors from here on break the connection. */
-export function openStream(request: RequestContext, services: Services, status: number, headers: HttpHeaders): HttpBodyWriter {
+export function openStream(
+  request: RequestContext, services: Services, status: number, headers: HttpHeaders,
+): HttpBodyWriter {
   request.status = status
   const writer = request.exchange.stream(status, adapted(request, services, headers))
   request.writer = writer
@@ -113,7 +124,8 @@ function adapted(request: RequestContext, services: Services, headers: HttpHeade
   return origin === undefined ? kept : withCrossOrigin(request, services.options, kept)
 }
 
-const minimalHeaders = 'Cache-Control, Content-Length, Content-Range, Content-Type, ETag, Server, Transfer-Encoding, Vary'
+const minimalHeaders =
+  'Cache-Control, Content-Length, Content-Range, Content-Type, ETag, Server, Transfer-Encoding, Vary'
 const minimalPreference = /(?:^|,)\s*return=minimal\s*(?:,|;|$)/i
 
 /** `Prefer: return=minimal` (RFC 7240) leaves only the listed headers. */

@@ -28,7 +28,9 @@ const localPrefix = '_local/'
 export function dispatch(routes: Routes, request: RequestContext, services: Services): void | Promise<void> {
   requireUser(request, services)
   const first = request.segments[0]
-  if (first === undefined || first === 'favicon.ico' || (first.startsWith('_') && !systemDatabases.has(first))) return dispatchServer(routes, request, services)
+  if (first === undefined || first === 'favicon.ico' || (first.startsWith('_') && !systemDatabases.has(first))) {
+    return dispatchServer(routes, request, services)
+  }
   return dispatchDatabase(routes, first, request, services)
 }
 
@@ -48,7 +50,9 @@ function dispatchServer(routes: Routes, request: RequestContext, services: Servi
   if (match === null) {
     requireServerAdmin(user)
     const known = routes.server.hasLiteral(segments[0]!)
-    if (!known && segments.length === 1 && (request.method === 'PUT' || request.method === 'DELETE')) checkDatabaseName(segments[0]!)
+    if (!known && segments.length === 1 && (request.method === 'PUT' || request.method === 'DELETE')) {
+      checkDatabaseName(segments[0]!)
+    }
     throw known ? new ApiError('missing') : new ApiError('database_missing')
   }
   request.params = match.params
@@ -68,7 +72,9 @@ function checkServerAccess(access: Access, { user }: RequestContext, services: S
   }
 }
 
-function dispatchDatabase(routes: Routes, name: string, request: RequestContext, services: Services): void | Promise<void> {
+function dispatchDatabase(
+  routes: Routes, name: string, request: RequestContext, services: Services,
+): void | Promise<void> {
   const { segments, method } = request
   const match = segments.length === 1
     ? { resource: routes.databaseRoot, params: [name] }
@@ -105,16 +111,22 @@ function isWrite({ method, route }: RequestContext): boolean {
 }
 
 /** Another node may have created it a moment ago. */
-async function dispatchUnknown(name: string, match: Match<Resource> | null, request: RequestContext, services: Services): Promise<void> {
+async function dispatchUnknown(
+  name: string, match: Match<Resource> | null, request: RequestContext, services: Services,
+): Promise<void> {
   const database = await services.control.confirmAbsent(name)
   if (database === undefined) throw new ApiError('database_missing')
   await dispatchKnown(database, match, request, services)
 }
 
-function dispatchKnown(database: DatabaseRecord, match: Match<Resource> | null, request: RequestContext, services: Services): void | Promise<void> {
+function dispatchKnown(
+  database: DatabaseRecord, match: Match<Resource> | null, request: RequestContext, services: Services,
+): void | Promise<void> {
   request.database = database
   checkDatabaseAccess(match?.resource.access ?? 'member', request, database)
-  if (request.method === 'GET' && request.segments[1]?.startsWith(designPrefix)) return redirectToPlainSlash(request, services)
+  if (request.method === 'GET' && request.segments[1]?.startsWith(designPrefix)) {
+    return redirectToPlainSlash(request, services)
+  }
   if (match === null) throw new ApiError('missing')
   const { idPrefix } = match.resource
   request.params = idPrefix === undefined ? match.params : [idPrefix + match.params[0], ...match.params.slice(1)]
@@ -133,7 +145,9 @@ function checkDatabaseAccess(access: Access, { user }: RequestContext, database:
 function documentSegments(segments: readonly string[], method: string): readonly string[] {
   const id = segments[1]!
   if (!id.startsWith('_')) return segments
-  const prefix = id.startsWith(localPrefix) ? localPrefix : id.startsWith(designPrefix) && method !== 'GET' ? designPrefix : null
+  const prefix = id.startsWith(localPrefix) ? localPrefix
+    : id.startsWith(designPrefix) && method !== 'GET' ? designPrefix
+    : null
   if (prefix === null || id.length === prefix.length) return segments
   return [segments[0]!, prefix.slice(0, -1), id.slice(prefix.length), ...segments.slice(2)]
 }
@@ -147,7 +161,9 @@ function redirectToPlainSlash(request: RequestContext, services: Services): void
 }
 
 function handle(resource: Resource, request: RequestContext, services: Services): void | Promise<void> {
-  const handler = Object.hasOwn(resource.methods, request.method) ? resource.methods[request.method] : resource.methods['*']
+  const handler = Object.hasOwn(resource.methods, request.method)
+    ? resource.methods[request.method]
+    : resource.methods['*']
   if (handler === undefined) {
     throw new ApiError('method_not_allowed', `Only ${resource.allow} allowed`, { headers: { Allow: resource.allow } })
   }

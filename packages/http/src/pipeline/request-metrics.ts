@@ -6,7 +6,13 @@ import type { Histogram, Metrics } from '@sectional/runtime'
 import type { Admission } from '../request/admission.ts'
 import type { RequestContext } from '../request/request-context.ts'
 
-interface Tally { readonly route: string; readonly method: string; readonly code: string; readonly latencyLabels: Readonly<Record<string, string>>; count: number }
+interface Tally {
+  readonly route: string
+  readonly method: string
+  readonly code: string
+  readonly latencyLabels: Readonly<Record<string, string>>
+  count: number
+}
 
 const latencyBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'COPY', 'OPTIONS'])
@@ -16,8 +22,12 @@ export class RequestMetrics {
   readonly #latency: Histogram
 
   constructor(metrics: Metrics, admission: Admission) {
-    this.#latency = metrics.histogram('sectional_http_request_seconds', 'Time from the request to the end of its answer', ['route'], latencyBuckets)
-    const requests = metrics.counter('sectional_http_requests_total', 'Requests by route, method and status code', ['route', 'method', 'code'])
+    this.#latency = metrics.histogram(
+      'sectional_http_request_seconds', 'Time from the request to the end of its answer', ['route'], latencyBuckets,
+    )
+    const requests = metrics.counter('sectional_http_requests_total', 'Requests by route, method and status code', [
+      'route', 'method', 'code',
+    ])
     const inFlight = metrics.gauge('sectional_http_requests_in_flight', 'Requests being worked on')
     const feeds = metrics.gauge('sectional_http_changes_feeds', 'Changes feeds that clients wait on')
     const bodyBytes = metrics.gauge('sectional_http_buffered_body_bytes', 'Bytes of request bodies held in memory')
@@ -48,7 +58,9 @@ export class RequestMetrics {
     if (codes === undefined) this.#tallies.set(key, codes = new Map())
     let tally = codes.get(request.status)
     if (tally === undefined) {
-      tally = { route: request.route, method, code: String(request.status), latencyLabels: { route: request.route }, count: 0 }
+      tally = {
+        route: request.route, method, code: String(request.status), latencyLabels: { route: request.route }, count: 0,
+      }
       codes.set(request.status, tally)
     }
     return tally

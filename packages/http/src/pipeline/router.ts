@@ -12,7 +12,9 @@ export interface Match<R> { readonly resource: R; readonly params: readonly stri
 export class Router<R> {
   readonly #root = node<R>()
 
-  /** @param pattern segments as in `/_node/{name}/_stats/{path...}`: literal, one parameter, or everything that is left */
+  /**
+   * @param pattern segments as in `/_node/{name}/_stats/{path...}`: literal, one parameter, or everything that is left
+   */
   add(pattern: string, resource: R): void {
     let at = this.#root
     for (const segment of pattern.split('/').filter(text => text !== '')) {

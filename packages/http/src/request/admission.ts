@@ -1,11 +1,15 @@
-/** Bounds what the node holds at once: requests, the bytes of their bodies and of their answers. Above, clients get 503 and may retry. */
+/**
+ * Bounds what the node holds at once: requests, the bytes of their bodies and of their answers. Above, clients get 503
+ * and may retry.
+ */
 import { ApiError } from '@sectional/core'
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { RequestContext } from './request-context.ts'
 
 const retryAfter = { 'Retry-After': '1' }
 
-type AdmissionOptions = Pick<HttpOptions, 'concurrentRequestsMax' | 'feedsMax' | 'anonymousBodiesMax' | 'bufferedBodyBytesMax' | 'parsedBytesMax'>
+type AdmissionOptions = Pick<HttpOptions, 'concurrentRequestsMax' | 'feedsMax' | 'anonymousBodiesMax'
+  | 'bufferedBodyBytesMax' | 'parsedBytesMax'>
 
 export class Admission {
   readonly #requestsMax: number
@@ -22,7 +26,9 @@ export class Admission {
   #closed = false
   #onIdle: (() => void) | null = null
 
-  constructor({ concurrentRequestsMax, feedsMax, anonymousBodiesMax, bufferedBodyBytesMax, parsedBytesMax }: AdmissionOptions) {
+  constructor(
+    { concurrentRequestsMax, feedsMax, anonymousBodiesMax, bufferedBodyBytesMax, parsedBytesMax }: AdmissionOptions,
+  ) {
     this.#requestsMax = concurrentRequestsMax
     this.#feedsMax = feedsMax
     this.#anonymousBodiesMax = anonymousBodiesMax
@@ -47,7 +53,11 @@ export class Admission {
 
   /** Why `enter` said no. */
   refusal(): ApiError {
-    return this.#closed ? new ApiError('service_unavailable', 'This node is stopping; ask another one, or this one again shortly.', { headers: retryAfter }) : overloaded('requests')
+    return this.#closed
+      ? new ApiError('service_unavailable', 'This node is stopping; ask another one, or this one again shortly.', {
+        headers: retryAfter,
+      })
+      : overloaded('requests')
   }
 
   leave(request: RequestContext | null): void {
@@ -67,7 +77,9 @@ export class Admission {
    * @throws ApiError `service_unavailable` when there are as many already as may be
    */
   admitAnonymousBody(request: RequestContext): void {
-    if (this.#anonymousBodies >= this.#anonymousBodiesMax) throw overloaded('request bodies of clients that are not logged in')
+    if (this.#anonymousBodies >= this.#anonymousBodiesMax) {
+      throw overloaded('request bodies of clients that are not logged in')
+    }
     this.#anonymousBodies++
     request.hasAnonymousBody = true
   }
@@ -96,7 +108,8 @@ export class Admission {
   }
 
   /**
-   * Counts the estimated memory of what a body becomes when it is parsed, until the request ends. A request that is alone always fits.
+   * Counts the estimated memory of what a body becomes when it is parsed, until the request ends. A request that is
+   * alone always fits.
    * @throws ApiError `service_unavailable` when so much would not fit beside the other requests
    */
   reserveParsed(request: RequestContext, bytes: number): void {
@@ -106,7 +119,10 @@ export class Admission {
     request.parsedBytes += bytes
   }
 
-  /** @throws ApiError `service_unavailable` when clients are too slow to take other answers for one more of so many bytes */
+  /**
+   * @throws ApiError `service_unavailable` when clients are too slow to take other answers for one more of so many
+   * bytes
+   */
   checkAnswer(bytes: number): void {
     if (this.#answerBytes > 0 && this.#answerBytes + bytes > this.#bytesMax) throw overloaded('large answers')
   }
@@ -125,5 +141,7 @@ export class Admission {
 }
 
 export function overloaded(what: string): ApiError {
-  return new ApiError('service_unavailable', `This node is handling as many ${what} as it can; try again shortly.`, { headers: retryAfter })
+  return new ApiError('service_unavailable', `This node is handling as many ${what} as it can; try again shortly.`, {
+    headers: retryAfter,
+  })
 }

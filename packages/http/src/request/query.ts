@@ -84,7 +84,11 @@ function clamped(number: number): number {
 /** @throws ApiError `query_parse_error` for anything but an integer of at least 0 */
 export function nonNegativeInteger(value: unknown): number {
   const number = typeof value === 'string' ? readInteger(value) : value
-  if (typeof number !== 'number' || !Number.isInteger(number)) throw new ApiError('query_parse_error', `Invalid value for integer: ${JSON.stringify(value)}`)
-  if (number < 0) throw new ApiError('query_parse_error', `Invalid value for positive integer: ${JSON.stringify(value)}`)
+  if (typeof number !== 'number' || !Number.isInteger(number)) {
+    throw new ApiError('query_parse_error', `Invalid value for integer: ${JSON.stringify(value)}`)
+  }
+  if (number < 0) {
+    throw new ApiError('query_parse_error', `Invalid value for positive integer: ${JSON.stringify(value)}`)
+  }
   return clamped(number)
 }

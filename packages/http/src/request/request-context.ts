@@ -47,7 +47,10 @@ export class RequestContext {
   writer: HttpBodyWriter | null = null
   #database: DatabaseRecord | null = null
 
-  constructor(exchange: HttpExchange, requestId: string, method: string, segments: readonly string[], query: Query, startedAt: number) {
+  constructor(
+    exchange: HttpExchange, requestId: string, method: string, segments: readonly string[], query: Query,
+    startedAt: number,
+  ) {
     this.exchange = exchange
     this.requestId = requestId
     this.head = method === 'HEAD'

@@ -28,7 +28,9 @@ export function splitPath(path: string, plusIsSpace: boolean): string[] {
   while (begin <= path.length) {
     let end = path.indexOf('/', begin)
     if (end < 0) end = path.length
-    if (end > begin) segments.push(decodeText(path.slice(begin, end), plusIsSpace, namesAttachment(segments) ? refuseName : refuseId))
+    if (end > begin) {
+      segments.push(decodeText(path.slice(begin, end), plusIsSpace, namesAttachment(segments) ? refuseName : refuseId))
+    }
     begin = end + 1
   }
   return segments
@@ -52,7 +54,9 @@ function refuseId(cause: unknown): never {
  * @param otherwise the result when the bytes are not UTF-8; by default they are an id that cannot be
  * @throws ApiError `invalid_url_encoding`
  */
-export function decodeText(raw: string, plusIsSpace: boolean, otherwise: (cause: unknown) => string = refuseId): string {
+export function decodeText(
+  raw: string, plusIsSpace: boolean, otherwise: (cause: unknown) => string = refuseId,
+): string {
   const text = plusIsSpace && raw.includes('+') ? raw.replace(plus, ' ') : raw
   if (!text.includes('%')) return text
   try {
@@ -63,7 +67,10 @@ export function decodeText(raw: string, plusIsSpace: boolean, otherwise: (cause:
   }
 }
 
-/** Encodes one path segment for a Location header as CouchDB does: `:` stays, quotes, parentheses and the tilde do not. */
+/**
+ * Encodes one path segment for a Location header as CouchDB does: `:` stays, quotes, parentheses and the tilde do not.
+ */
 export function encodeSegment(text: string): string {
-  return encodeURIComponent(text).replace(/[!'()*~]|%3A/g, match => match === '%3A' ? ':' : `%${match.charCodeAt(0).toString(16).toUpperCase()}`)
+  return encodeURIComponent(text)
+    .replace(/[!'()*~]|%3A/g, match => match === '%3A' ? ':' : `%${match.charCodeAt(0).toString(16).toUpperCase()}`)
 }

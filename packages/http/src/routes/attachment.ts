@@ -24,7 +24,10 @@ export async function getAttachment(request: RequestContext, services: Services)
   const r = request.query.quorum('r')
   const { attachments = [] } = revision === undefined
     ? await openWinner(id, noFlags, { r, tombstone: request.query.flag('deleted') }, request, services)
-    : await openRevision(id, formatRevision(parseRevision(revision)), { ...noFlags, latest: request.query.flag('latest') }, r, request, services)
+    : await openRevision(
+      id, formatRevision(parseRevision(revision)), { ...noFlags, latest: request.query.flag('latest') }, r, request,
+      services,
+    )
   const record = attachments.find(attachment => attachment.name === name)
   if (record === undefined) throw new ApiError('missing_attachment')
   const etag = `"${record.digest}"`
@@ -35,12 +38,18 @@ export async function getAttachment(request: RequestContext, services: Services)
   const [span] = ranges ?? []
   const content = services.coordinator.readBlob(request.database, id, record, span ?? null, request)
   const headers = attachmentHeaders(record, etag, request, services)
-  if (span === undefined) return sendContent(content, 200, { ...headers, 'Content-Length': String(record.length) }, request, services)
-  const partial = { 'Content-Range': contentRange(span, record.length), 'Content-Length': String(span.end - span.start) }
+  if (span === undefined) {
+    return sendContent(content, 200, { ...headers, 'Content-Length': String(record.length) }, request, services)
+  }
+  const partial = {
+    'Content-Range': contentRange(span, record.length), 'Content-Length': String(span.end - span.start),
+  }
   return sendContent(content, 206, { ...headers, ...partial }, request, services)
 }
 
-function attachmentHeaders(record: AttachmentRecord, etag: string, request: RequestContext, services: Services): Record<string, string> {
+function attachmentHeaders(
+  record: AttachmentRecord, etag: string, request: RequestContext, services: Services,
+): Record<string, string> {
   return {
     ...plainHeaders(request, services) as Record<string, string>,
     'ETag': etag, 'Content-Type': headerType(record.contentType), 'Cache-Control': 'must-revalidate',
@@ -53,13 +62,21 @@ function policy({ options }: Services): Record<string, string> {
   return options.sandboxAttachments ? { 'Content-Security-Policy': options.attachmentPolicy } : {}
 }
 
-function sendCompressed(id: string, record: AttachmentRecord, etag: string, request: RequestContext, services: Services): Promise<void> {
+function sendCompressed(
+  id: string, record: AttachmentRecord, etag: string, request: RequestContext, services: Services,
+): Promise<void> {
   const headers = attachmentHeaders(record, etag, request, services)
   if (!acceptsGzip(request.header('accept-encoding'))) {
-    return sendContent(identityContent(id, record, request, services), 200, { ...headers, 'Content-Length': String(record.length) }, request, services)
+    return sendContent(
+      identityContent(id, record, request, services), 200, { ...headers, 'Content-Length': String(record.length) },
+      request, services,
+    )
   }
   const stored = services.coordinator.readBlob(request.database, id, record, null, request)
-  return sendContent(stored, 200, { ...headers, 'Content-Encoding': 'gzip', 'Content-Length': String(record.storedLength) }, request, services)
+  return sendContent(
+    stored, 200, { ...headers, 'Content-Encoding': 'gzip', 'Content-Length': String(record.storedLength) }, request,
+    services,
+  )
 }
 
 function acceptsGzip(accept: string | undefined): boolean {
@@ -71,7 +88,8 @@ function acceptsGzip(accept: string | undefined): boolean {
 
 /** The head goes out with the first chunk, so that content that cannot be read is still a proper error. */
 async function sendContent(
-  content: AsyncIterable<Uint8Array>, status: number, headers: Record<string, string>, request: RequestContext, services: Services,
+  content: AsyncIterable<Uint8Array>, status: number, headers: Record<string, string>, request: RequestContext,
+  services: Services,
 ): Promise<void> {
   if (request.head) {
     openStream(request, services, status, headers).end()
@@ -90,15 +108,22 @@ async function sendContent(
   }
 }
 
-async function sendRanges(id: string, record: AttachmentRecord, ranges: readonly BlobSpan[], request: RequestContext, services: Services): Promise<void> {
+async function sendRanges(
+  id: string, record: AttachmentRecord, ranges: readonly BlobSpan[], request: RequestContext, services: Services,
+): Promise<void> {
   const boundary = services.uuids.random()
   const writer = openStream(request, services, 206, {
-    ...plainHeaders(request, services), 'Content-Type': `multipart/byteranges; boundary="${boundary}"`, ...policy(services),
+    ...plainHeaders(request, services), 'Content-Type': `multipart/byteranges; boundary="${boundary}"`,
+    ...policy(services),
   })
   for (const span of request.head ? [] : ranges) {
     const type = headerType(record.contentType)
-    await writer.write(`\r\n--${boundary}\r\nContent-Type: ${type}\r\nContent-Range: ${contentRange(span, record.length)}\r\n\r\n`)
-    for await (const chunk of services.coordinator.readBlob(request.database, id, record, span, request)) await writer.write(chunk)
+    await writer.write(
+      `\r\n--${boundary}\r\nContent-Type: ${type}\r\nContent-Range: ${contentRange(span, record.length)}\r\n\r\n`,
+    )
+    for await (const chunk of services.coordinator.readBlob(request.database, id, record, span, request)) {
+      await writer.write(chunk)
+    }
   }
   if (!request.head) await writer.write(`\r\n--${boundary}--`)
   writer.end()
@@ -116,12 +141,17 @@ export async function putAttachment(request: RequestContext, services: Services)
   checkBase(id, base, request, services)
   const record = await takeAttachment(id, {
     name, encoding, contentType: request.header('content-type') ?? defaultContentType,
-    revpos: parent === null ? 1 : parseRevision(parent).generation + 1, digest: request.header('content-md5')?.trim() ?? null,
+    revpos: parent === null ? 1 : parseRevision(parent).generation + 1,
+    digest: request.header('content-md5')?.trim() ?? null,
   }, requestChunks(request, services), request, services)
   const attachments = [record, ...base.attachments.filter(attachment => attachment.name !== name)]
   checkAttachmentHeads(id, attachments)
-  const { revision, accepted } = await update({ id, parent, deleted: base.deleted, body: base.body, attachments }, request, services, request)
-  sendJsonText(request, services, accepted ? 202 : 201, writtenBody(id, revision), { Location: location(request, request.database.name, id, name) })
+  const { revision, accepted } = await update(
+    { id, parent, deleted: base.deleted, body: base.body, attachments }, request, services, request,
+  )
+  sendJsonText(request, services, accepted ? 202 : 201, writtenBody(id, revision), {
+    Location: location(request, request.database.name, id, name),
+  })
 }
 
 function contentEncoding(request: RequestContext): 'identity' | 'gzip' {
@@ -133,7 +163,9 @@ function contentEncoding(request: RequestContext): 'identity' | 'gzip' {
 }
 
 function checkBase(id: string, { body, deleted }: EditBase, request: RequestContext, services: Services): void {
-  const document: ParsedDocument = { id, revision: null, path: null, deleted, attachments: null, body: Buffer.from(body) }
+  const document: ParsedDocument = {
+    id, revision: null, path: null, deleted, attachments: null, body: Buffer.from(body),
+  }
   checkWrittenDocument(id, document, request.database, services)
 }
 
@@ -142,12 +174,16 @@ export async function deleteAttachment(request: RequestContext, services: Servic
   checkPlacedId(id, request)
   checkAttachmentName(name)
   const parent = namedRevision(request, null)
-  const base = parent === null ? await openWinner(id, noFlags, {}, request, services) : await openBase(id, parent, request, services)
+  const base = parent === null
+    ? await openWinner(id, noFlags, {}, request, services)
+    : await openBase(id, parent, request, services)
   const { body, deleted, attachments = [] } = base
   if (!attachments.some(attachment => attachment.name === name)) throw new ApiError('missing_attachment')
   if (parent === null) throw new ApiError('conflict')
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   const rest = attachments.filter(attachment => attachment.name !== name)
-  const { revision } = await update({ id, parent, deleted, body, ...(rest.length > 0 && { attachments: rest }) }, request, services, request)
+  const { revision } = await update(
+    { id, parent, deleted, body, ...(rest.length > 0 && { attachments: rest }) }, request, services, request,
+  )
   sendJsonText(request, services, 200, writtenBody(id, revision))
 }

@@ -1,11 +1,16 @@
 /** `_bulk_docs`: many writes in one request, each with its own outcome (docs/reference/bulk.md#post-db_bulk_docs). */
-import { ApiError, formatRevision, mapBounded, readBulkDocuments, type AttachmentRecord, type BulkDocuments, type ParsedDocument } from '@sectional/core'
+import {
+  ApiError, formatRevision, mapBounded, readBulkDocuments, type AttachmentRecord, type BulkDocuments,
+  type ParsedDocument,
+} from '@sectional/core'
 import type { DatabaseRecord, DocumentWrite, ReplicatedWrite, WriteOutcome } from '@sectional/cluster'
 import { attachmentEntries } from '../attachments/attachment-entries.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
 import { readJsonBytes, requireJsonType, runWhileWanted } from '../messages/body.ts'
-import { checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId, requireRevision } from '../documents/document-writing.ts'
+import {
+  checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId, requireRevision,
+} from '../documents/document-writing.ts'
 import { localRevision, updateLocal } from '../documents/local-writing.ts'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -32,12 +37,16 @@ export async function postBulkDocuments(request: RequestContext, services: Servi
   requireJsonType(request)
   const { database } = request
   const bulk = await readBulk(request, services)
-  const parsed = await services.runtime.turns.map(bulk.documents, document => readItem(postedId(document, database, services), document, database, services))
+  const parsed = await services.runtime.turns.map(
+    bulk.documents, document => readItem(postedId(document, database, services), document, database, services),
+  )
   if (bulk.members['all_or_nothing'] === true) return refuseAllOrNothing(parsed, request, services)
   if (!bulk.newEdits) requireRevisions(parsed)
   const items = await withAttachments(parsed, bulk.newEdits, request, services)
   const w = writeQuorum(bulk.members['w'], request)
-  const outcomes = bulk.newEdits ? await updateAll(items, w, request, services) : await storeAll(items, w, request, services)
+  const outcomes = bulk.newEdits
+    ? await updateAll(items, w, request, services)
+    : await storeAll(items, w, request, services)
   const rows = outcomes.map((outcome, index) => row(items[index]!, outcome, bulk.newEdits))
   sendJson(request, services, statusOf(outcomes), bulk.newEdits ? rows : rows.filter(item => !('ok' in item)))
 }
@@ -79,14 +88,20 @@ function requireRevisions(items: readonly Item[]): void {
 }
 
 /** Stores the content of all documents before any is written: one that cannot be read fails the whole request. */
-async function withAttachments(items: readonly Item[], newEdits: boolean, request: RequestContext, services: Services): Promise<readonly Item[]> {
+async function withAttachments(
+  items: readonly Item[], newEdits: boolean, request: RequestContext, services: Services,
+): Promise<readonly Item[]> {
   if (items.every(({ document }) => document.attachments === null)) return items
-  for (const { id, document } of items) if (!id.startsWith(localPrefix)) await runWhileWanted(attachmentEntries(document), request, services)
+  for (const { id, document } of items) {
+    if (!id.startsWith(localPrefix)) await runWhileWanted(attachmentEntries(document), request, services)
+  }
   return mapBounded(items, attachmentConcurrency, async item => {
     const { id, document } = item
     if (id.startsWith(localPrefix) || item.refusal !== undefined) return item
     try {
-      const attachments = await resolveAttachments(id, document, { newEdits, parent: document.revision }, request, services)
+      const attachments = await resolveAttachments(
+        id, document, { newEdits, parent: document.revision }, request, services,
+      )
       return attachments === undefined ? item : { ...item, attachments }
     } catch (error) {
       // Stubs of a revision that stands no longer: a conflict like any other.
@@ -101,7 +116,9 @@ function writeQuorum(inBody: unknown, request: RequestContext): number | undefin
   return typeof inBody === 'number' && Number.isInteger(inBody) ? inBody : request.query.quorum('w')
 }
 
-async function updateAll(items: readonly Item[], w: number | undefined, request: RequestContext, services: Services): Promise<readonly WriteOutcome[]> {
+async function updateAll(
+  items: readonly Item[], w: number | undefined, request: RequestContext, services: Services,
+): Promise<readonly WriteOutcome[]> {
   return split(items, request, services, async rest => {
     const writes: DocumentWrite[] = await services.runtime.turns.map(rest, ({ id, document, attachments }) => {
       request.signal.throwIfAborted()
@@ -112,7 +129,9 @@ async function updateAll(items: readonly Item[], w: number | undefined, request:
   })
 }
 
-async function storeAll(items: readonly Item[], w: number | undefined, request: RequestContext, services: Services): Promise<readonly WriteOutcome[]> {
+async function storeAll(
+  items: readonly Item[], w: number | undefined, request: RequestContext, services: Services,
+): Promise<readonly WriteOutcome[]> {
   return split(items, request, services, async rest => {
     const writes: ReplicatedWrite[] = rest.map(({ id, document, attachments }) => (
       { id, path: document.path!, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
@@ -123,7 +142,8 @@ async function storeAll(items: readonly Item[], w: number | undefined, request: 
 
 /** Takes out local documents and what is refused, writes the rest together, and puts the outcomes in order. */
 async function split(
-  items: readonly Item[], request: RequestContext, services: Services, write: (rest: readonly Item[]) => Promise<readonly WriteOutcome[]>,
+  items: readonly Item[], request: RequestContext, services: Services,
+  write: (rest: readonly Item[]) => Promise<readonly WriteOutcome[]>,
 ): Promise<readonly WriteOutcome[]> {
   const { database, user } = request
   const outcomes: WriteOutcome[] = new Array<WriteOutcome>(items.length)
@@ -156,7 +176,9 @@ function refused({ error, reason, status }: ApiError): WriteOutcome {
 
 async function writeLocal({ id, document }: Item, request: RequestContext, services: Services): Promise<WriteOutcome> {
   try {
-    const { revision, accepted } = await updateLocal(id.slice(localPrefix.length), document.revision, document, request, services, request)
+    const { revision, accepted } = await updateLocal(
+      id.slice(localPrefix.length), document.revision, document, request, services, request,
+    )
     return { kind: 'written', revision: localRevision(revision), accepted }
   } catch (error) {
     if (error instanceof ApiError) return refused(error)

@@ -13,7 +13,8 @@ import type { Services } from '../services/services.ts'
 
 /** Documents that somebody else put there are no events. */
 const eventsOnly: ChangesFilter = {
-  body: false, fields: null, pass: (row, leaves) => parseEventId(row.id) === null || row.leaves[0]!.deleted ? [] : leaves,
+  body: false, fields: null,
+  pass: (row, leaves) => parseEventId(row.id) === null || row.leaves[0]!.deleted ? [] : leaves,
 }
 
 const eventShape: FeedShape = {

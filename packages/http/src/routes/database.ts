@@ -55,17 +55,23 @@ const placementForm = /^[^:,]+:\d+(?:,[^:,]+:\d+)*$/
 function checkPlacement(request: RequestContext): void {
   const placement = request.query.get('placement')
   if (placement === undefined) return
-  if (!placementForm.test(placement)) throw new ApiError('bad_request', 'The `placement` value should be in a format `zone:n`.')
+  if (!placementForm.test(placement)) {
+    throw new ApiError('bad_request', 'The `placement` value should be in a format `zone:n`.')
+  }
   throw new ApiError('not_implemented', 'Placement by zone is not available in this version.')
 }
 
 export async function deleteDatabase(request: RequestContext, services: Services): Promise<void> {
   const name = request.params[0]!
   checkDatabaseName(name)
-  const known = services.control.state()?.databases.has(name) || await services.control.confirmAbsent(name) !== undefined
+  const known = services.control.state()?.databases.has(name)
+    || await services.control.confirmAbsent(name) !== undefined
   if (!known) throw new ApiError('database_missing')
   if (request.query.has('rev')) {
-    throw new ApiError('bad_request', 'You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?')
+    throw new ApiError(
+      'bad_request',
+      'You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?',
+    )
   }
   const outcome = await services.control.deleteDatabase(name)
   sendJson(request, services, outcome === 'deleted' ? 200 : 202, { ok: true })

@@ -34,11 +34,16 @@ export async function postDatabasesInformation(request: RequestContext, services
   if (keys === undefined) throw new ApiError('bad_request', '`keys` member must exist.')
   if (!Array.isArray(keys)) throw new ApiError('bad_request', '`keys` member must be an array.')
   if (keys.length > services.options.databasesInfoMax) throw new ApiError('bad_request', 'too_many_keys')
-  sendJson(request, services, 200, await mapBounded(keys, informationConcurrency, key => informationRow(key, request, services)))
+  sendJson(
+    request, services, 200,
+    await mapBounded(keys, informationConcurrency, key => informationRow(key, request, services)),
+  )
 }
 
 async function informationRow(key: unknown, request: RequestContext, services: Services): Promise<object> {
-  const record: DatabaseRecord | undefined = typeof key === 'string' ? services.control.state()?.databases.get(key) : undefined
+  const record: DatabaseRecord | undefined = typeof key === 'string'
+    ? services.control.state()?.databases.get(key)
+    : undefined
   if (record === undefined) return { key, error: 'not_found' }
   return { key, info: await databaseInformation(record, request, services) }
 }

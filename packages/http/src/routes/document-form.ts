@@ -1,5 +1,7 @@
 /** Browser form uploads: POST `multipart/form-data` to a document (docs/reference/documents.md#post-dbid). */
-import { ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
+import {
+  ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument,
+} from '@sectional/core'
 import { checkAttachmentName, defaultContentType } from '../attachments/attachment-entries.ts'
 import { takeAttachment } from '../attachments/attachment-intake.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
@@ -22,15 +24,22 @@ interface Form {
 export async function postDocumentForm(request: RequestContext, services: Services): Promise<void> {
   requireSameSite(request)
   const type = request.header('content-type')
-  if (!type?.toLowerCase().startsWith('multipart/form-data')) throw new ApiError('bad_content_type', 'Content-Type must be multipart/form-data')
+  if (!type?.toLowerCase().startsWith('multipart/form-data')) {
+    throw new ApiError('bad_content_type', 'Content-Type must be multipart/form-data')
+  }
   const boundary = boundaryOf(type)
   if (boundary === null) throw new ApiError('bad_request', 'multipart/form-data needs a boundary in its Content-Type.')
   const id = checkDocumentId(request.params[0]!, documentIdRules(request.database, services))
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
-  const { document, revision, files } = await readForm(id, new MultipartReader(requestChunks(request, services), boundary), request, services)
+  const { document, revision, files } = await readForm(
+    id, new MultipartReader(requestChunks(request, services), boundary), request, services,
+  )
   const parent = document === null ? revision : namedRevision(request, document.revision)
   const base = document === null ? await openBase(id, parent, request, services)
-    : { body: document.body, deleted: document.deleted, attachments: await resolveAttachments(id, document, { newEdits: true, parent }, request, services) ?? [] }
+    : {
+      body: document.body, deleted: document.deleted,
+      attachments: await resolveAttachments(id, document, { newEdits: true, parent }, request, services) ?? [],
+    }
   const revpos = parent === null ? 1 : parseRevision(parent).generation + 1
   const attachments = [
     ...Array.from(files.values(), file => ({ ...file, revpos })),
@@ -38,17 +47,23 @@ export async function postDocumentForm(request: RequestContext, services: Servic
   ]
   const edit = { id, parent, deleted: base.deleted, body: base.body, ...(attachments.length > 0 && { attachments }) }
   const written = await update(edit, request, services, request)
-  sendJsonText(request, services, written.accepted ? 202 : 201, writtenBody(id, written.revision), { ETag: documentTag(written.revision) })
+  sendJsonText(request, services, written.accepted ? 202 : 201, writtenBody(id, written.revision), {
+    ETag: documentTag(written.revision),
+  })
 }
 
 /** Forms of other sites must not write with a visitor's rights. */
 function requireSameSite(request: RequestContext): void {
   const referer = request.header('referer')
   if (referer === undefined) throw new ApiError('bad_request', 'Referer header required.')
-  if (!URL.canParse(referer) || new URL(referer).host !== request.header('host')) throw new ApiError('bad_request', 'Referer header must match host.')
+  if (!URL.canParse(referer) || new URL(referer).host !== request.header('host')) {
+    throw new ApiError('bad_request', 'Referer header must match host.')
+  }
 }
 
-async function readForm(id: string, reader: MultipartReader, request: RequestContext, services: Services): Promise<Form> {
+async function readForm(
+  id: string, reader: MultipartReader, request: RequestContext, services: Services,
+): Promise<Form> {
   let document: ParsedDocument | null = null
   let revision: string | null = null
   const files = new Map<string, AttachmentRecord>()
@@ -60,7 +75,9 @@ async function readForm(id: string, reader: MultipartReader, request: RequestCon
         checkWrittenDocument(id, document, request.database, services)
         break
       case '_rev': {
-        revision = formatRevision(parseRevision(Buffer.from(await wholePart(part, request, services)).toString('utf8').trim()))
+        revision = formatRevision(
+          parseRevision(Buffer.from(await wholePart(part, request, services)).toString('utf8').trim()),
+        )
         break
       }
       case '_attachments': {
@@ -70,7 +87,9 @@ async function readForm(id: string, reader: MultipartReader, request: RequestCon
         checkAttachmentName(name)
         if (files.has(name)) throw new ApiError('bad_request', 'Duplicate attachments')
         const contentType = part.headers.get('content-type') ?? defaultContentType
-        files.set(name, await takeAttachment(id, { name, contentType, encoding: 'identity', revpos: 0 }, part.body, request, services))
+        files.set(name, await takeAttachment(
+          id, { name, contentType, encoding: 'identity', revpos: 0 }, part.body, request, services,
+        ))
         break
       }
       default: break

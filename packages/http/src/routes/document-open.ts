@@ -3,11 +3,14 @@ import { ApiError, formatRevision, parseRevision, type OpenedRevision } from '@s
 import type { HttpHeaders } from '@sectional/runtime'
 import { piecesLength, relatedPieces, writePieces } from '../attachments/multipart-document.ts'
 import {
-  checkPlacedId, openRevision, openWinner, readFlags, showRelated, showRevision, shownRevision, writeRevision, type ReadFlags, type ShownRevision,
+  checkPlacedId, openRevision, openWinner, readFlags, showRelated, showRevision, shownRevision, writeRevision,
+  type ReadFlags, type ShownRevision,
 } from '../documents/document-reading.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
 import { acceptsType, MultipartWriter } from '../documents/multipart-writer.ts'
-import { documentTag, jsonHeaders, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified } from '../messages/response.ts'
+import {
+  documentTag, jsonHeaders, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified,
+} from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
@@ -32,7 +35,9 @@ export async function getDocument(request: RequestContext, services: Services): 
 }
 
 /** With the content of its attachments, as the Accept header admits: multipart before JSON. */
-async function sendWithContent(shown: ShownRevision, flags: ReadFlags, request: RequestContext, services: Services): Promise<void> {
+async function sendWithContent(
+  shown: ShownRevision, flags: ReadFlags, request: RequestContext, services: Services,
+): Promise<void> {
   const etag = documentTag(shown.revision)
   const { json, hasMeta, following } = showRelated(shown, flags)
   if (!hasMeta && matchesTag(request, etag)) return sendNotModified(request, services, etag)
@@ -42,7 +47,9 @@ async function sendWithContent(shown: ShownRevision, flags: ReadFlags, request: 
     if (request.head) return endHead(request, services, headers)
     const writer = new JsonWriter(request, services, 200, headers)
     // Where multipart would do, what is not sent says how it is stored.
-    await writeRevision(writer, shown, following.size === 0 ? { ...flags, encodingInfo: true } : flags, request, services)
+    await writeRevision(
+      writer, shown, following.size === 0 ? { ...flags, encodingInfo: true } : flags, request, services,
+    )
     writer.text('\n')
     return writer.end()
   }
@@ -57,10 +64,14 @@ async function sendWithContent(shown: ShownRevision, flags: ReadFlags, request: 
   request.writer = null
 }
 
-async function getOpenRevisions(id: string, asked: string, flags: ReadFlags, request: RequestContext, services: Services): Promise<void> {
+async function getOpenRevisions(
+  id: string, asked: string, flags: ReadFlags, request: RequestContext, services: Services,
+): Promise<void> {
   const revisions = asked === 'all' ? 'leaves' : namedRevisions(request)
   const r = request.query.quorum('r')
-  const opened = await services.coordinator.openRevisions(request.database, id, { revisions, latest: flags.latest, r }, request)
+  const opened = await services.coordinator.openRevisions(
+    request.database, id, { revisions, latest: flags.latest, r }, request,
+  )
   if (opened === null) throw new ApiError('missing')
   if (acceptsType(request.header('accept'), 'multipart/mixed')) return sendMultipart(opened, flags, request, services)
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
@@ -79,7 +90,9 @@ async function getOpenRevisions(id: string, asked: string, flags: ReadFlags, req
   await writer.end()
 }
 
-async function sendMultipart(opened: readonly OpenedRevision[], flags: ReadFlags, request: RequestContext, services: Services): Promise<void> {
+async function sendMultipart(
+  opened: readonly OpenedRevision[], flags: ReadFlags, request: RequestContext, services: Services,
+): Promise<void> {
   const writer = new MultipartWriter(request, services, 'multipart/mixed')
   for (const item of opened) {
     if (item.kind === 'missing') await writer.errorPart({ missing: item.revision })

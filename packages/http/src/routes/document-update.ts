@@ -1,5 +1,7 @@
 /** POST, PUT, DELETE and COPY of documents. */
-import { ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
+import {
+  ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument,
+} from '@sectional/core'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { MultipartDocument } from '../attachments/multipart-document.ts'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
@@ -7,7 +9,8 @@ import { readDocumentBody, requireJsonType } from '../messages/body.ts'
 import { update, writtenBody, type Edit, type Written } from '../documents/document-edit.ts'
 import { checkPlacedId, noFlags, openRevision, openWinner } from '../documents/document-reading.ts'
 import {
-  answerBatched, checkWrittenDocument, designPrefix, documentIdRules, isBatched, keepsRevision, localPrefix, namedRevision,
+  answerBatched, checkWrittenDocument, designPrefix, documentIdRules, isBatched, keepsRevision, localPrefix,
+  namedRevision,
   postedId, requireRevision, requireWritten, writeQuorum,
 } from '../documents/document-writing.ts'
 import { openLocalBody, writeLocalDocument } from '../documents/local-writing.ts'
@@ -41,18 +44,23 @@ export async function putDocument(request: RequestContext, services: Services): 
 
 /** Also with `batch=ok` the document is written before the answer. */
 async function putReplicated(
-  id: string, document: ParsedDocument, named: string | null, attachments: readonly AttachmentRecord[] | undefined, request: RequestContext, services: Services,
+  id: string, document: ParsedDocument, named: string | null, attachments: readonly AttachmentRecord[] | undefined,
+  request: RequestContext, services: Services,
 ): Promise<void> {
   const { generation, hash } = parseRevision(requireRevision(named))
   const path = document.path ?? { start: generation, ids: [hash] }
   const write = { id, path, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
-  const [outcome] = await services.coordinator.storeRevisions(request.database, [write], { w: writeQuorum(request) }, request)
+  const [outcome] = await services.coordinator.storeRevisions(
+    request.database, [write], { w: writeQuorum(request) }, request,
+  )
   const written = requireWritten(outcome!)
   if (isBatched(request)) return answerBatched(id, request, services)
   answerPut(id, written, document.deleted, request, services)
 }
 
-function answerPut(id: string, { revision, accepted }: Written, deleted: boolean, request: RequestContext, services: Services): void {
+function answerPut(
+  id: string, { revision, accepted }: Written, deleted: boolean, request: RequestContext, services: Services,
+): void {
   const headers = { ETag: documentTag(revision), Location: location(request, request.database.name, id) }
   sendJsonText(request, services, accepted ? 202 : deleted ? 200 : 201, writtenBody(id, revision), headers)
 }
@@ -62,14 +70,22 @@ export async function postDocument(request: RequestContext, services: Services):
   const { database } = request
   const document = await readDocumentBody(request, services)
   const id = postedId(document, database, services)
-  if (id.startsWith(localPrefix)) return writeLocalDocument(id.slice(localPrefix.length), document.revision, document, request, services)
+  if (id.startsWith(localPrefix)) {
+    return writeLocalDocument(id.slice(localPrefix.length), document.revision, document, request, services)
+  }
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, database)
   checkWrittenDocument(id, document, database, services)
-  const attachments = await resolveAttachments(id, document, { newEdits: true, parent: document.revision }, request, services)
-  const edit: Edit = { id, parent: document.revision, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
+  const attachments = await resolveAttachments(
+    id, document, { newEdits: true, parent: document.revision }, request, services,
+  )
+  const edit: Edit = {
+    id, parent: document.revision, deleted: document.deleted, body: document.body, ...(attachments && { attachments }),
+  }
   if (isBatched(request)) return acceptBatched(edit, request, services)
   const { revision, accepted } = await update(edit, request, services, request)
-  const headers = { Location: location(request, database.name, id), ...(document.id === null ? {} : { ETag: documentTag(revision) }) }
+  const headers = {
+    Location: location(request, database.name, id), ...(document.id === null ? {} : { ETag: documentTag(revision) }),
+  }
   sendJsonText(request, services, accepted ? 202 : 201, writtenBody(id, revision), headers)
 }
 
@@ -107,15 +123,22 @@ export async function copyLocalDocument(request: RequestContext, services: Servi
 interface CopyTarget { readonly id: string; readonly revision: string | null }
 
 async function writeCopy(
-  target: CopyTarget, body: Uint8Array, request: RequestContext, services: Services, attachments?: readonly AttachmentRecord[],
+  target: CopyTarget, body: Uint8Array, request: RequestContext, services: Services,
+  attachments?: readonly AttachmentRecord[],
 ): Promise<void> {
   const { id, revision: parent } = target
-  const document: ParsedDocument = { id: null, revision: parent, path: null, deleted: false, attachments: null, body: Buffer.from(body) }
-  if (id.startsWith(localPrefix)) return writeLocalDocument(id.slice(localPrefix.length), parent, document, request, services)
+  const document: ParsedDocument = {
+    id: null, revision: parent, path: null, deleted: false, attachments: null, body: Buffer.from(body),
+  }
+  if (id.startsWith(localPrefix)) {
+    return writeLocalDocument(id.slice(localPrefix.length), parent, document, request, services)
+  }
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   checkWrittenDocument(id, document, request.database, services)
   if (attachments !== undefined) {
-    await services.coordinator.shareBlobs(request.database, request.params[0]!, id, attachments.map(({ blob }) => blob), request)
+    await services.coordinator.shareBlobs(
+      request.database, request.params[0]!, id, attachments.map(({ blob }) => blob), request,
+    )
   }
   const edit: Edit = { id, parent, deleted: false, body, ...(attachments && { attachments }) }
   if (isBatched(request)) return acceptBatched(edit, request, services)

@@ -4,20 +4,28 @@
  */
 import { ApiError, checkDocumentId, spliceDocument } from '@sectional/core'
 import { readDocumentBody } from '../messages/body.ts'
-import { documentIdRules, keepsRevision, localPrefix, namedRevision, requireRevision, writeQuorum } from '../documents/document-writing.ts'
-import { answerLocal, localGeneration, localRevision, openLocalBody, writeLocalDocument } from '../documents/local-writing.ts'
+import {
+  documentIdRules, keepsRevision, localPrefix, namedRevision, requireRevision, writeQuorum,
+} from '../documents/document-writing.ts'
+import {
+  answerLocal, localGeneration, localRevision, openLocalBody, writeLocalDocument,
+} from '../documents/local-writing.ts'
 import { documentTag, matchesTag, sendJsonText, sendNotModified } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
 export async function getLocalDocument(request: RequestContext, services: Services): Promise<void> {
   const name = request.params[0]!
-  const document = await services.coordinator.openLocalDocument(request.database, name, { r: request.query.quorum('r') }, request)
+  const document = await services.coordinator.openLocalDocument(
+    request.database, name, { r: request.query.quorum('r') }, request,
+  )
   if (document === null || document.body === null) throw new ApiError('missing')
   const revision = localRevision(document.revision)
   const etag = documentTag(revision)
   if (matchesTag(request, etag)) return sendNotModified(request, services, etag)
-  sendJsonText(request, services, 200, spliceDocument({ id: localPrefix + name, revision, body: document.body }), { ETag: etag })
+  sendJsonText(request, services, 200, spliceDocument({ id: localPrefix + name, revision, body: document.body }), {
+    ETag: etag,
+  })
 }
 
 export async function putLocalDocument(request: RequestContext, services: Services): Promise<void> {
@@ -37,7 +45,9 @@ export async function deleteLocalDocument(request: RequestContext, services: Ser
   const named = namedRevision(request, null)
   if (named !== null) localGeneration(named)
   const write = { id: name, revision: 0, body: null, mustExist: true }
-  const outcome = await services.coordinator.updateLocalDocument(request.database, write, { w: writeQuorum(request) }, request)
+  const outcome = await services.coordinator.updateLocalDocument(
+    request.database, write, { w: writeQuorum(request) }, request,
+  )
   if (outcome.kind === 'missing') throw new ApiError('missing')
   answerLocal(name, 0, outcome.accepted ? 202 : 200, {}, request, services)
 }

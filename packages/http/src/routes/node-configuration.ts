@@ -34,14 +34,18 @@ export async function putConfigurationValue(request: RequestContext, services: S
   const body = await readJsonBytes(request, services)
   if (body.length === 0 && request.header('content-type') === undefined) throw new ApiError('missing_body')
   const given = parseJson(body)
-  let value = (typeof given === 'string' ? given : JSON.stringify(parseExactly(Buffer.from(body).toString('utf8')))).trim()
+  let value = (typeof given === 'string' ? given : JSON.stringify(parseExactly(Buffer.from(body)
+    .toString('utf8')))).trim()
   const plainPassword = section === 'admins' && !request.query.flag('raw') && parseAdminHash(value) === null
   if (plainPassword) value = await hashAdminPassword(key, value, {
     iterations: services.options.passwordIterations, machine: services.runtime.machine, random: services.runtime.random,
     clusterSecret: services.clusterSecret,
   })
   if (section === 'admins' && parseAdminHash(value) === null) {
-    throw new ApiError('bad_request', 'With raw=true the value must be a password hash, such as -pbkdf2:sha256-{key},{salt},{iterations}.')
+    throw new ApiError(
+      'bad_request',
+      'With raw=true the value must be a password hash, such as -pbkdf2:sha256-{key},{salt},{iterations}.',
+    )
   }
   const previous = await ask(request, services, { action: 'set', section, key, value, persist: persist(request) })
   sendJson(request, services, 200, section === 'admins' ? value : previous ?? '')
@@ -50,7 +54,10 @@ export async function putConfigurationValue(request: RequestContext, services: S
 export async function deleteConfigurationValue(request: RequestContext, services: Services): Promise<void> {
   const [, section, key] = request.params as [string, string, string]
   checkEditable(services, section, key)
-  sendJson(request, services, 200, known(await ask(request, services, { action: 'delete', section, key, persist: persist(request) })))
+  sendJson(
+    request, services, 200,
+    known(await ask(request, services, { action: 'delete', section, key, persist: persist(request) })),
+  )
 }
 
 export async function reloadConfiguration(request: RequestContext, services: Services): Promise<void> {
@@ -72,7 +79,9 @@ function persist(request: RequestContext): boolean {
 }
 
 function checkEditable(services: Services, section: string, key: string): void {
-  if (blockedSections.has(section)) throw new ApiError('forbidden', 'Config section blacklisted for modification over HTTP API.')
+  if (blockedSections.has(section)) {
+    throw new ApiError('forbidden', 'Config section blacklisted for modification over HTTP API.')
+  }
   const whitelist = services.options.configWhitelist
   if (whitelist === undefined || whitelist.trim() === '') return
   const allowed = parseWhitelist(whitelist) ?? [httpDeclarations.configWhitelist]

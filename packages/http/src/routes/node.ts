@@ -13,7 +13,9 @@ export function getNode(request: RequestContext, services: Services): void {
   const name = request.params[0]!
   const { control } = services
   const node = name === '_local' ? control.node : name
-  if (node !== control.node && !Object.hasOwn(control.state()?.nodes ?? {}, node)) throw new ApiError('not_found', `no such node: ${node}`)
+  if (node !== control.node && !Object.hasOwn(control.state()?.nodes ?? {}, node)) {
+    throw new ApiError('not_found', `no such node: ${node}`)
+  }
   sendJson(request, services, 200, { name: node })
 }
 
@@ -44,5 +46,8 @@ export async function getVersions(request: RequestContext, services: Services): 
 
 export async function getPrometheus(request: RequestContext, services: Services): Promise<void> {
   const text = await askNode(services, request.params[0]!, 'prometheus', null)
-  send(request, services, 200, { ...plainHeaders(request, services), 'Content-Type': 'text/plain; version=2.0' }, String(text))
+  send(
+    request, services, 200, { ...plainHeaders(request, services), 'Content-Type': 'text/plain; version=2.0' },
+    String(text),
+  )
 }

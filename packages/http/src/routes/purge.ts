@@ -11,12 +11,16 @@ export async function postPurge(request: RequestContext, services: Services): Pr
   const asked = await readJsonObject(request, services)
   const entries = Object.entries(asked)
   checkRevisionCount(entries, services.options)
-  const requests = await services.runtime.turns.map(entries, ([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }))
+  const requests = await services.runtime.turns.map(
+    entries, ([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }),
+  )
   const total = requests.reduce((sum, { revisions }) => sum + revisions.length, 0)
   if (total > services.options.purgedRevisionsMax) {
     throw new ApiError('bad_request', 'Exceeded maximum number of revisions.')
   }
-  const outcomes = await services.coordinator.purgeDocuments(request.database, requests, { w: request.query.quorum('w') }, request)
+  const outcomes = await services.coordinator.purgeDocuments(
+    request.database, requests, { w: request.query.quorum('w') }, request,
+  )
   const purged = Object.create(null) as Record<string, readonly string[]>
   for (const [index, { id }] of requests.entries()) purged[id] = outcomes[index]!.revisions
   sendJson(request, services, outcomes.some(outcome => outcome.accepted) ? 202 : 201, { purge_seq: null, purged })

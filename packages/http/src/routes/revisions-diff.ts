@@ -9,7 +9,9 @@ import { checkRevisionCount } from '../settings/size-limits.ts'
 export async function postRevisionsDiff(request: RequestContext, services: Services): Promise<void> {
   const answer = Object.create(null) as Record<string, object>
   for (const { id, missing, possibleAncestors } of await diff(request, services)) {
-    if (missing.length > 0) answer[id] = possibleAncestors.length > 0 ? { missing, possible_ancestors: possibleAncestors } : { missing }
+    if (missing.length > 0) {
+      answer[id] = possibleAncestors.length > 0 ? { missing, possible_ancestors: possibleAncestors } : { missing }
+    }
   }
   sendJson(request, services, 200, answer)
 }
@@ -27,7 +29,9 @@ async function diff(request: RequestContext, services: Services): Promise<readon
   const asked = await readJsonObject(request, services)
   const entries = Object.entries(asked)
   checkRevisionCount(entries, services.options)
-  const requests = await services.runtime.turns.map(entries, ([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }))
+  const requests = await services.runtime.turns.map(
+    entries, ([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }),
+  )
   return requests.length === 0 ? [] : services.coordinator.diffRevisions(request.database, requests, request)
 }
 

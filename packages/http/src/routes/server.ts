@@ -72,7 +72,9 @@ async function tasksOf(node: string, request: RequestContext, services: Services
     return await askNode(services, node, 'active-tasks', null) as readonly JsonObject[]
   } catch (error) {
     if (node === services.control.node) throw error
-    services.runtime.log.warn({ requestId: request.requestId, peer: node, error: String(error) }, 'a node did not tell its tasks')
+    services.runtime.log.warn(
+      { requestId: request.requestId, peer: node, error: String(error) }, 'a node did not tell its tasks',
+    )
     return []
   }
 }

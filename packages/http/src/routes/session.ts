@@ -34,7 +34,9 @@ export async function postSession(request: RequestContext, services: Services): 
     return answer(request, services, { status: 401, body, cookie: '', next: 'fail' })
   }
   const cookie = await services.sessions.begin(name)
-  answer(request, services, { status: 200, body: { ok: true, name: user.name, roles: user.roles }, cookie, next: 'next' })
+  answer(request, services, {
+    status: 200, body: { ok: true, name: user.name, roles: user.roles }, cookie, next: 'next',
+  })
 }
 
 /** Works without a session too, so that a browser can always get rid of its cookie. */
@@ -56,7 +58,10 @@ async function readLogin(request: RequestContext, services: Services): Promise<L
       const form = Query.parse(Buffer.from(await readBody(request, services, bodyLimit)).toString('utf8').trim())
       return login(name => form.get(name))
     }
-    default: throw new ApiError('bad_content_type', "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'")
+    default:
+      throw new ApiError(
+        'bad_content_type', "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'",
+      )
   }
 }
 
@@ -67,7 +72,9 @@ function login(member: (name: string) => unknown): Login {
   }
   const name = text('name')
   const username = text('username')
-  if (name !== undefined && username !== undefined && name !== username) throw new ApiError('bad_request', 'request body contains different usernames')
+  if (name !== undefined && username !== undefined && name !== username) {
+    throw new ApiError('bad_request', 'request body contains different usernames')
+  }
   const given = name ?? username
   if (given === undefined) throw new ApiError('bad_request', 'request body must contain a username')
   return { name: given, password: text('password') ?? '' }

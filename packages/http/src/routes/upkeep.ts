@@ -17,7 +17,9 @@ export async function postCompact(request: RequestContext, services: Services): 
 export async function postCompactDesign(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
   await readBody(request, services)
-  const opened = await services.coordinator.openDocument(request.database, `_design/${request.params[0]!}`, { body: false }, request)
+  const opened = await services.coordinator.openDocument(
+    request.database, `_design/${request.params[0]!}`, { body: false }, request,
+  )
   if (opened === null) throw new ApiError('missing')
   if (opened.leaves[0]!.deleted) throw new ApiError('deleted')
   sendJson(request, services, 202, { ok: true })
@@ -30,7 +32,9 @@ export async function postCleanup(request: RequestContext, services: Services): 
 }
 
 export async function getTimeSequence(request: RequestContext, services: Services): Promise<void> {
-  const answer: Record<string, Record<string, [string, number][]>> = Object.fromEntries(request.database.shards.map(({ range }) => [formatRange(range), {}]))
+  const answer: Record<string, Record<string, [string, number][]>> = Object.fromEntries(
+    request.database.shards.map(({ range }) => [formatRange(range), {}]),
+  )
   for (const { range, node, spans } of await services.coordinator.timeSpans(request.database, false, request)) {
     answer[formatRange(range)]![node] = spans.map(({ begin, count }) => [formatIsoTime(begin), count])
   }
@@ -50,6 +54,7 @@ export async function getPartition(request: RequestContext, services: Services):
   if (!database.partitioned) throw new ApiError('bad_request', 'database is not partitioned')
   const { documentCount, deletedCount, sizes } = await services.coordinator.partitionInfo(database, partition, request)
   sendJson(request, services, 200, {
-    db_name: database.name, sizes: { active: sizes.active, external: sizes.external }, partition, doc_count: documentCount, doc_del_count: deletedCount,
+    db_name: database.name, sizes: { active: sizes.active, external: sizes.external }, partition,
+    doc_count: documentCount, doc_del_count: deletedCount,
   })
 }

@@ -1,4 +1,7 @@
-/** Writes of `batch=ok`: answered before they are done. How many are open, and their bytes, are bounded: they are kept by nothing else. */
+/**
+ * Writes of `batch=ok`: answered before they are done. How many are open, and their bytes, are bounded: they are kept
+ * by nothing else.
+ */
 import type { Log } from '@sectional/runtime'
 
 export class BatchWriter {
@@ -21,7 +24,10 @@ export class BatchWriter {
    * Starts the write of so many bytes with a context that outlives the request. Resolves at once while there is
    * room, otherwise when the write is done. Failures are logged, as there is nobody left to tell.
    */
-  async accept(requestId: string, id: string, bytes: number, write: (context: { readonly requestId: string; readonly signal: AbortSignal }) => Promise<string | null>): Promise<void> {
+  async accept(
+    requestId: string, id: string, bytes: number,
+    write: (context: { readonly requestId: string; readonly signal: AbortSignal }) => Promise<string | null>,
+  ): Promise<void> {
     const running = this.#run(requestId, id, write)
     if (this.#open.size >= this.#openMax || this.#bytes + bytes > this.#bytesMax) return running
     this.#open.add(running)
@@ -36,12 +42,17 @@ export class BatchWriter {
     await Promise.all(this.#open)
   }
 
-  async #run(requestId: string, id: string, write: (context: { readonly requestId: string; readonly signal: AbortSignal }) => Promise<string | null>): Promise<void> {
+  async #run(
+    requestId: string, id: string,
+    write: (context: { readonly requestId: string; readonly signal: AbortSignal }) => Promise<string | null>,
+  ): Promise<void> {
     try {
       const refusal = await write({ requestId, signal: this.#signal })
       if (refusal !== null) this.#log.warn({ requestId, document: id, reason: refusal }, 'batched write refused')
     } catch (error) {
-      this.#log.error({ requestId, document: id, error: error instanceof Error ? error.message : String(error) }, 'batched write failed')
+      this.#log.error({ requestId, document: id, error: error instanceof Error
+        ? error.message
+        : String(error) }, 'batched write failed')
     }
   }
 }

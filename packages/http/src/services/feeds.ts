@@ -120,7 +120,9 @@ export class Feeds {
   #arm(due: number): void {
     this.#timer?.cancel()
     this.#timerDue = due
-    this.#timer = due === Infinity ? undefined : this.#clock.setTimer(Math.max(0, due - this.#clock.monotonic()), () => this.#ring())
+    this.#timer = due === Infinity
+      ? undefined
+      : this.#clock.setTimer(Math.max(0, due - this.#clock.monotonic()), () => this.#ring())
   }
 
   #ring(): void {

@@ -34,12 +34,17 @@ export class UuidGenerator {
     }
   }
 
-  /** 32 random hex digits, whatever the algorithm, for tags and boundaries: one that a client can foresee could be written into what it separates. */
+  /**
+   * 32 random hex digits, whatever the algorithm, for tags and boundaries: one that a client can foresee could be
+   * written into what it separates.
+   */
   random(): string {
     return this.#hex(16)
   }
 
-  /** A random prefix, then a counter that grows by random steps: ids of one node are nearly sorted, and hard to guess. */
+  /**
+   * A random prefix, then a counter that grows by random steps: ids of one node are nearly sorted, and hard to guess.
+   */
   #sequential(): string {
     if (this.#counter > counterMax) {
       this.#prefix = this.#hex(13)
@@ -70,7 +75,9 @@ export class UuidGenerator {
 const requestIdBytes = 5
 const requestIdBatch = 256
 
-/** Request ids of 10 hex digits; randomness is drawn in batches because one draw costs as much as the rest of a route. */
+/**
+ * Request ids of 10 hex digits; randomness is drawn in batches because one draw costs as much as the rest of a route.
+ */
 export class RequestIdGenerator {
   readonly #random: Random
   #digits = ''

@@ -6,7 +6,11 @@
 export interface JsonObject { readonly [key: string]: unknown }
 
 /** Leaf of the statistics tree; inner nodes are objects of leaves and nodes. */
-export interface Statistic { readonly value: unknown; readonly type: 'counter' | 'gauge' | 'histogram'; readonly desc: string }
+export interface Statistic {
+  readonly value: unknown
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly desc: string
+}
 
 export interface NodeInformation {
   /** Version of Sectional, for the greeting and the Server header. */

@@ -7,24 +7,39 @@ import type { ControlPlane } from '@sectional/cluster'
 import type { Configuration } from './configuration.ts'
 import type { NodeInformation } from './node-information.ts'
 
-/** Argument of the question `config`. Answers are JSON: the sections, one section, or a value and null where there is none. */
+/**
+ * Argument of the question `config`. Answers are JSON: the sections, one section, or a value and null where there is
+ * none.
+ */
 export type ConfigurationQuestion =
   | { readonly action: 'sections' }
   | { readonly action: 'section'; readonly section: string }
   | { readonly action: 'get'; readonly section: string; readonly key: string }
   /** Answers the previous value. */
-  | { readonly action: 'set'; readonly section: string; readonly key: string; readonly value: string; readonly persist: boolean }
+  | {
+    readonly action: 'set'
+    readonly section: string
+    readonly key: string
+    readonly value: string
+    readonly persist: boolean
+  }
   /** Answers the previous value. */
   | { readonly action: 'delete'; readonly section: string; readonly key: string; readonly persist: boolean }
   | { readonly action: 'reload' }
 
-interface Asking { readonly control: ControlPlane; readonly nodeInformation: NodeInformation; readonly configuration: Configuration }
+interface Asking {
+  readonly control: ControlPlane
+  readonly nodeInformation: NodeInformation
+  readonly configuration: Configuration
+}
 
 /**
  * @param node a member's name, or `_local`
  * @throws ApiError `not_found` for no member, `nodedown` for one without a link
  */
-export async function askNode(asking: Asking, node: string, question: NodeQuestion, argument: unknown): Promise<unknown> {
+export async function askNode(
+  asking: Asking, node: string, question: NodeQuestion, argument: unknown,
+): Promise<unknown> {
   const { control } = asking
   if (node === '_local' || node === control.node) return answerNodeQuestion(asking, question, argument)
   const members = control.state()?.nodes ?? {}
@@ -86,7 +101,9 @@ function checkQuestion(argument: unknown): ConfigurationQuestion {
     if (typeof section === 'string' && typeof key === 'string') {
       if (action === 'get') return { action, section, key }
       if (action === 'delete' && typeof persist === 'boolean') return { action, section, key, persist }
-      if (action === 'set' && typeof value === 'string' && typeof persist === 'boolean') return { action, section, key, value, persist }
+      if (action === 'set' && typeof value === 'string' && typeof persist === 'boolean') {
+        return { action, section, key, value, persist }
+      }
     }
   }
   throw new ApiError('bad_request', 'not a question about the configuration')

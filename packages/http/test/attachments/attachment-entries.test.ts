@@ -8,7 +8,9 @@ function decode(data: string): Decoded {
   const reading = attachmentEntries(parseDocument(JSON.stringify({ _attachments: { a: { data } } })))
   for (let slices = 0; ; slices++) {
     const step = reading.next()
-    if (step.done === true) return { bytes: (step.value[0] as AttachmentEntry & { readonly kind: 'inline' }).data, slices }
+    if (step.done === true) {
+      return { bytes: (step.value[0] as AttachmentEntry & { readonly kind: 'inline' }).data, slices }
+    }
   }
 }
 

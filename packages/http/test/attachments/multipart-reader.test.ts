@@ -56,7 +56,8 @@ describe('multipart reader', () => {
   })
 
   it('ends on any bytes with parts or a refusal', async () => {
-    const noise = fc.array(fc.constantFrom('--b', '\r\n', '--', 'x', ':', ' ', '\r', '\n', '--b--', 'A: b')).map(words => words.join(''))
+    const noise = fc.array(fc.constantFrom('--b', '\r\n', '--', 'x', ':', ' ', '\r', '\n', '--b--', 'A: b'))
+      .map(words => words.join(''))
     await fc.assert(fc.asyncProperty(noise, async body => {
       try {
         await read([body], 'b')
@@ -83,7 +84,9 @@ describe('multipart headers', () => {
   })
 })
 
-async function read(chunks: readonly (string | Uint8Array)[], boundary: string): Promise<{ headers: Record<string, string>; body: string }[]> {
+async function read(
+  chunks: readonly (string | Uint8Array)[], boundary: string,
+): Promise<{ headers: Record<string, string>; body: string }[]> {
   const reader = new MultipartReader(stream(chunks), boundary)
   const parts: { headers: Record<string, string>; body: string }[] = []
   for (let part = await reader.next(); part !== null; part = await reader.next()) {

@@ -21,7 +21,9 @@ describe('administrator passwords', () => {
   }
 
   it('are hashed with a fresh salt, in a form that verifies', async () => {
-    const hashed = await hashAdminPassword('anna', 'first pass', { iterations: 2, machine, random: new SeededRandom(1), clusterSecret: '' })
+    const hashed = await hashAdminPassword('anna', 'first pass', {
+      iterations: 2, machine, random: new SeededRandom(1), clusterSecret: '',
+    })
     expect(hashed).to.match(/^-pbkdf2:sha256-[0-9a-f]{64},[0-9a-f]{32},2$/)
     expect(await verifyAdminPassword('first pass', parseAdminHash(hashed)!, machine, 1000)).to.equal(true)
   })
@@ -30,14 +32,18 @@ describe('administrator passwords', () => {
     const hash = (name: string, password: string, clusterSecret: string, seed: number): Promise<string> =>
       hashAdminPassword(name, password, { iterations: 1, machine, random: new SeededRandom(seed), clusterSecret })
     expect(await hash('anna', 'pw', 'shared', 1)).to.equal(await hash('anna', 'pw', 'shared', 2))
-    const salts = [['anna', 'pw', 'shared'], ['bert', 'pw', 'shared'], ['anna', 'other', 'shared'], ['anna', 'pw', 'another']] as const
+    const salts = [
+      ['anna', 'pw', 'shared'], ['bert', 'pw', 'shared'], ['anna', 'other', 'shared'], ['anna', 'pw', 'another'],
+    ] as const
     const hashes = await Promise.all(salts.map(([name, password, secret]) => hash(name, password, secret, 1)))
     expect(new Set(hashes.map(stored => parseAdminHash(stored)!.salt)).size).to.equal(4)
     expect(await hash('anna', 'pw', '', 1)).not.to.equal(await hash('anna', 'pw', '', 2))
   })
 
   it('are no hash when they only look like one', () => {
-    for (const text of ['secret', '-hashed-12,salt', '-pbkdf2-zz,salt,10', '-pbkdf2:md5-00,salt,10', '']) expect(parseAdminHash(text)).to.equal(null)
+    for (const text of ['secret', '-hashed-12,salt', '-pbkdf2-zz,salt,10', '-pbkdf2:md5-00,salt,10', '']) {
+      expect(parseAdminHash(text)).to.equal(null)
+    }
   })
 
   it('refuse iteration counts that would stall the server', async () => {
@@ -55,11 +61,15 @@ describe('basic credentials', () => {
   })
 
   it('are none without a colon, for other schemes, and as _:_', () => {
-    for (const header of ['Basic bm8gY29sb24=', 'Basic', 'Digest x', basic('_', '_')]) expect(parseBasicCredentials(header)).to.equal(null)
+    for (const header of ['Basic bm8gY29sb24=', 'Basic', 'Digest x', basic('_', '_')]) {
+      expect(parseBasicCredentials(header)).to.equal(null)
+    }
   })
 
   it('must be Base64', () => {
-    for (const header of ['Basic ***', 'Basic YWJjZA']) expect(() => parseBasicCredentials(header)).to.throw('Authorization header has invalid base64 value')
+    for (const header of ['Basic ***', 'Basic YWJjZA']) {
+      expect(() => parseBasicCredentials(header)).to.throw('Authorization header has invalid base64 value')
+    }
   })
 })
 
@@ -97,14 +107,18 @@ describe('authentication', () => {
   })
 
   it('bounds the checks that wait', async () => {
-    const answers = await Promise.all(Array.from({ length: 150 }, (_, i) => node.get('/_up', { authorization: basic('admin', `guess ${i}`) })))
+    const answers = await Promise.all(
+      Array.from({ length: 150 }, (_, i) => node.get('/_up', { authorization: basic('admin', `guess ${i}`) })),
+    )
     const statuses = answers.map(answer => answer.status)
     expect(statuses.filter(status => status === 503)).to.have.length(48)
     expect(statuses.filter(status => status === 401)).to.have.length(102)
   })
 
   it('shows who is logged in, and that nobody is', async () => {
-    expect((await node.get('/_session')).json).to.deep.include({ ok: true, userCtx: { name: 'admin', roles: ['_admin'] } })
+    expect((await node.get('/_session')).json).to.deep.include({
+      ok: true, userCtx: { name: 'admin', roles: ['_admin'] },
+    })
     const anonymous = (await node.get('/_session', { authorization: '' })).json
     expect(anonymous.userCtx).to.deep.equal({ name: null, roles: [] })
     expect(anonymous.info).not.to.have.property('authenticated')
@@ -123,7 +137,9 @@ describe('authentication', () => {
   it('admits nobody without a name where a valid user is required', async () => {
     node.configuration.put('chttpd', 'require_valid_user', 'true')
     const refused = await node.get('/', { authorization: '' })
-    expect([refused.status, refused.json.reason, refused.headers['www-authenticate']]).to.deep.equal([401, 'Authentication required.', 'Basic realm="server"'])
+    expect([refused.status, refused.json.reason, refused.headers['www-authenticate']]).to.deep.equal([
+      401, 'Authentication required.', 'Basic realm="server"',
+    ])
     expect((await node.get('/_up', { authorization: '' })).status).to.equal(401)
     node.configuration.put('chttpd', 'require_valid_user_except_for_up', 'true')
     expect((await node.get('/_up', { authorization: '' })).status).to.equal(200)

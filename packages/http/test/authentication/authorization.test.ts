@@ -30,7 +30,9 @@ describe('the security object', () => {
 
   it('admits members and admins by name and role, and server administrators always', () => {
     for (const security of [{ members: { names: ['anna'] } }, { members: { roles: ['team'] } }, { readers: { names: ['anna'] } }, { admins: { roles: ['team'] }, members: { names: ['x'] } }]) {
-      expect([admits(security, nobody), admits(security, anna), admits(security, root)]).to.deep.equal([false, true, true])
+      expect([admits(security, nobody), admits(security, anna), admits(security, root)]).to.deep.equal([
+        false, true, true,
+      ])
     }
     for (const security of [adminOnlySecurity, { members: { roles: ['TEAM'] } }, { readers: { names: ['anna'] }, members: { names: ['x'] } }]) {
       expect([admits(security, anna), admits(security, root)]).to.deep.equal([false, true])
@@ -62,10 +64,14 @@ describe('access', () => {
   const anonymous = { authorization: '' }
 
   it('to a new database is for administrators only', async () => {
-    expect((await node.get('/db/_security')).json).to.deep.equal({ members: { roles: ['_admin'] }, admins: { roles: ['_admin'] } })
+    expect((await node.get('/db/_security')).json).to.deep.equal({
+      members: { roles: ['_admin'] }, admins: { roles: ['_admin'] },
+    })
     for (const [method, path] of [['GET', ''], ['GET', '/doc'], ['PUT', '/doc'], ['POST', '/_bulk_docs'], ['GET', '/_security'], ['GET', '/_design/d/_view/v'], ['COPY', '/doc'], ['GET', '/_shards']] as const) {
       const refused = await node.request(method, `/db${path}`, undefined, anonymous)
-      expect([refused.status, refused.json]).to.deep.equal([401, { error: 'unauthorized', reason: 'You are not authorized to access this db.' }])
+      expect([refused.status, refused.json]).to.deep.equal([
+        401, { error: 'unauthorized', reason: 'You are not authorized to access this db.' },
+      ])
     }
   })
 
@@ -84,7 +90,9 @@ describe('access', () => {
       expect([refused.status, refused.json.reason]).to.deep.equal([401, 'You are not a db or server admin.'])
     }
     expect((await node.post('/db/_compact', {}, anonymous)).json.reason).to.equal('You are not a server or db admin.')
-    for (const path of ['_sync_shards', '_purge', '_search_cleanup']) expect((await node.post(`/db/${path}`, {}, anonymous)).json.reason).to.equal('You are not a server admin.')
+    for (const path of ['_sync_shards', '_purge', '_search_cleanup']) {
+      expect((await node.post(`/db/${path}`, {}, anonymous)).json.reason).to.equal('You are not a server admin.')
+    }
     expect((await node.get('/db/_purged_infos_limit', anonymous)).status).to.equal(401)
   })
 
@@ -103,13 +111,19 @@ describe('access', () => {
 
   it('to server endpoints is for server administrators', async () => {
     for (const path of ['/_all_dbs', '/_dbs_info', '/_active_tasks', '/_membership', '/_cluster_setup', '/_node/_local', '/_node/_local/_config', '/_db_updates', '/_scheduler/jobs', '/_users/_all_docs', '/_replicator/_changes', '/_global_changes/_all_docs']) {
-      expect((await node.get(path, anonymous)).json, path).to.deep.equal({ error: 'unauthorized', reason: 'You are not a server admin.' })
+      expect((await node.get(path, anonymous)).json, path).to.deep.equal({
+        error: 'unauthorized', reason: 'You are not a server admin.',
+      })
     }
     for (const path of ['_stats', '_system', '_prometheus']) {
-      expect((await node.get(`/_node/_local/${path}`, anonymous)).json.reason).to.equal('You are not a server admin or read-only metrics user')
+      expect((await node.get(`/_node/_local/${path}`, anonymous)).json.reason).to.equal(
+        'You are not a server admin or read-only metrics user',
+      )
     }
     expect((await node.post('/_replicate', {}, anonymous)).json.reason).to.equal('You are not an authenticated user')
-    for (const path of ['/', '/_up', '/_uuids', '/_session', '/favicon.ico']) expect((await node.get(path, anonymous)).status).to.equal(200)
+    for (const path of ['/', '/_up', '/_uuids', '/_session', '/favicon.ico']) {
+      expect((await node.get(path, anonymous)).status).to.equal(200)
+    }
   })
 
   it('to the list of databases can be opened to everybody', async () => {

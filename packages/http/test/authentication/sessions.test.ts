@@ -14,7 +14,8 @@ describe('cookie sessions', () => {
   const login = (name: string, password: string, headers: Record<string, string> = {}): Promise<Answer> =>
     node.post('/_session', { name, password }, { ...anonymous, ...headers })
   const cookieOf = (answer: Answer): string => answer.headers['set-cookie']!.split(';', 1)[0]!
-  const whoIs = async (cookie: string): Promise<unknown> => (await node.get('/_session', { ...anonymous, cookie })).json.userCtx.name
+  const whoIs = async (cookie: string): Promise<unknown> =>
+    (await node.get('/_session', { ...anonymous, cookie })).json.userCtx.name
   const secretOf = (): string => node.control.state()!.settings[secretName]!
   const forge = (name: string, hexTime: string, key: string, digest = 'sha256'): string => {
     const message = `${name}:${hexTime}`
@@ -26,23 +27,33 @@ describe('cookie sessions', () => {
   it('are not begun with more than anybody may send', async () => {
     const refused = await login('admin', 'x'.repeat(65_536))
     expect([refused.status, refused.json.error]).to.deep.equal([413, 'too_large'])
-    const bomb = await node.post('/_session', gzipSync(Buffer.alloc(10_000_000, ' ')) as never, { ...anonymous, 'content-type': 'application/json', 'content-encoding': 'gzip' })
+    const bomb = await node.post('/_session', gzipSync(Buffer.alloc(10_000_000, ' ')) as never, {
+      ...anonymous, 'content-type': 'application/json', 'content-encoding': 'gzip',
+    })
     expect([bomb.status, bomb.json.error]).to.deep.equal([413, 'too_large'])
   })
 
   it('log an administrator in with JSON or a form, and out again', async () => {
     const begun = await login('admin', 'secret')
     expect([begun.status, begun.json]).to.deep.equal([200, { ok: true, name: 'admin', roles: ['_admin'] }])
-    expect(begun.headers['set-cookie']).to.match(/^AuthSession=[\w-]+; Version=1; Expires=\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT; Max-Age=600; Path=\/; HttpOnly$/)
+    expect(begun.headers['set-cookie']).to.match(
+      /^AuthSession=[\w-]+; Version=1; Expires=\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT; Max-Age=600; Path=\/; HttpOnly$/,
+    )
     const session = await node.get('/_session', { ...anonymous, cookie: `theme=dark; ${cookieOf(begun)}` })
     expect(session.json.userCtx).to.deep.equal({ name: 'admin', roles: ['_admin'] })
-    expect(session.json.info).to.deep.include({ authentication_handlers: ['cookie', 'default'], authenticated: 'cookie' })
+    expect(session.json.info).to.deep.include({
+      authentication_handlers: ['cookie', 'default'], authenticated: 'cookie',
+    })
     expect((await node.get('/_all_dbs', { ...anonymous, cookie: cookieOf(begun) })).status).to.equal(200)
-    const form = await node.post('/_session', 'username=admin&password=%73ecret', { ...anonymous, 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' })
+    const form = await node.post('/_session', 'username=admin&password=%73ecret', {
+      ...anonymous, 'content-type': 'application/x-www-form-urlencoded; charset=utf-8',
+    })
     expect(form.status).to.equal(200)
     const ended = await node.delete('/_session', { ...anonymous, cookie: cookieOf(begun) })
     expect([ended.status, ended.json]).to.deep.equal([200, { ok: true }])
-    expect(ended.headers['set-cookie']).to.match(/^AuthSession=; Version=1; Expires=.*; Max-Age=600; Path=\/; HttpOnly$/)
+    expect(ended.headers['set-cookie']).to.match(
+      /^AuthSession=; Version=1; Expires=.*; Max-Age=600; Path=\/; HttpOnly$/,
+    )
     expect(await whoIs('AuthSession=')).to.equal(null)
   })
 
@@ -50,7 +61,9 @@ describe('cookie sessions', () => {
     node.configuration.put('chttpd', 'require_valid_user', 'true')
     for (const [name, password] of [['admin', 'wrong'], ['nobody', 'secret'], ['admin', '']] as const) {
       const refused = await login(name, password)
-      expect([refused.status, refused.json]).to.deep.equal([401, { error: 'unauthorized', reason: 'Name or password is incorrect.' }])
+      expect([refused.status, refused.json]).to.deep.equal([
+        401, { error: 'unauthorized', reason: 'Name or password is incorrect.' },
+      ])
       expect(cookieOf(refused)).to.equal('AuthSession=')
       expect(refused.headers).not.to.have.property('www-authenticate')
     }
@@ -66,17 +79,23 @@ describe('cookie sessions', () => {
     expect(await post('')).to.deep.equal([400, 'invalid UTF-8 JSON'])
     expect(await post('{"password":"x"}')).to.deep.equal([400, 'request body must contain a username'])
     expect(await post('{"name":"a","username":"b"}')).to.deep.equal([400, 'request body contains different usernames'])
-    expect(await post('name=admin', 'text/plain')).to.deep.equal([415, "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'"])
+    expect(await post('name=admin', 'text/plain')).to.deep.equal([
+      415, "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'",
+    ])
   })
 
   it('send a browser on to a path of this host', async () => {
     const body = { name: 'admin', password: 'secret' }
     const begun = await node.post('/_session?next=/app?tab=1', body, anonymous)
     expect([begun.status, begun.headers['location']]).to.deep.equal([302, 'http://node.example:5984/app?tab=1'])
-    expect((await node.post('/_session?next=//evil.example', body, anonymous)).headers['location']).to.equal('http://node.example:5984//evil.example')
+    expect((await node.post('/_session?next=//evil.example', body, anonymous)).headers['location']).to.equal(
+      'http://node.example:5984//evil.example',
+    )
     expect((await node.post('/_session?next=app', body, anonymous)).json.reason).to.equal('path must begin with a /.')
     const failed = await node.post('/_session?next=/app&fail=/login', { ...body, password: 'no' }, anonymous)
-    expect([failed.status, failed.headers['location'], cookieOf(failed)]).to.deep.equal([302, 'http://node.example:5984/login', 'AuthSession='])
+    expect([failed.status, failed.headers['location'], cookieOf(failed)]).to.deep.equal([
+      302, 'http://node.example:5984/login', 'AuthSession=',
+    ])
     expect((await node.delete('/_session?next=/bye', anonymous)).status).to.equal(302)
   })
 
@@ -94,14 +113,20 @@ describe('cookie sessions', () => {
   })
 
   it('take attributes from the configuration', async () => {
-    for (const [key, value] of [['allow_persistent_cookies', 'false'], ['same_site', 'strict'], ['cookie_domain', 'db.example.org']] as const) node.configuration.put('chttpd_auth', key, value)
-    expect((await login('admin', 'secret')).headers['set-cookie']).to.match(/^AuthSession=[\w-]+; Version=1; Domain=db\.example\.org; Path=\/; HttpOnly; SameSite=Strict$/)
+    for (const [key, value] of [['allow_persistent_cookies', 'false'], ['same_site', 'strict'], ['cookie_domain', 'db.example.org']] as const) {
+      node.configuration.put('chttpd_auth', key, value)
+    }
+    expect((await login('admin', 'secret')).headers['set-cookie']).to.match(
+      /^AuthSession=[\w-]+; Version=1; Domain=db\.example\.org; Path=\/; HttpOnly; SameSite=Strict$/,
+    )
   })
 
   it('refuse cookies that cannot be read, on every path and beside valid credentials', async () => {
     for (const value of ['!!', 'b25seTp0d28', '%%%', Buffer.from('a:zz:sig').toString('base64url')]) {
       const answer = await node.get('/', { cookie: `AuthSession=${value}` })
-      expect([answer.status, answer.json.reason], value).to.deep.equal([400, 'Malformed AuthSession cookie. Please clear your cookies.'])
+      expect([answer.status, answer.json.reason], value).to.deep.equal([
+        400, 'Malformed AuthSession cookie. Please clear your cookies.',
+      ])
     }
   })
 

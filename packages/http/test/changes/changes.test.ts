@@ -9,14 +9,20 @@ describe('the changes feed', () => {
   })
   afterEach(() => node.stop())
 
-  const write = async (...ids: string[]): Promise<void> => { for (const id of ids) expect((await node.put(`/db/${id}`, { n: id.length })).status).to.equal(201) }
+  const write = async (...ids: string[]): Promise<void> => {
+    for (const id of ids) expect((await node.put(`/db/${id}`, { n: id.length })).status).to.equal(201)
+  }
   const masked = (text: string): string => text.replace(/"\d+-A[\w-]+"/g, '"S"').replace(/"1-[0-9a-f]{32}"/g, '"R"')
   const row = (id: string): string => `{"seq":"S","id":"${id}","changes":[{"rev":"R"}]}`
 
   it('frames the normal feed as CouchDB does', async () => {
     await write('a', 'b')
-    expect(masked((await node.get('/db/_changes')).text)).to.equal(`{"results":[\n${row('a')},\r\n${row('b')}\n],\n"last_seq":"S","pending":0}\n\n`)
-    expect(masked((await node.get('/db/_changes?since=now')).text)).to.equal('{"results":[\n\n],\n"last_seq":"S","pending":0}\n\n')
+    expect(masked((await node.get('/db/_changes')).text)).to.equal(
+      `{"results":[\n${row('a')},\r\n${row('b')}\n],\n"last_seq":"S","pending":0}\n\n`,
+    )
+    expect(masked((await node.get('/db/_changes?since=now')).text)).to.equal(
+      '{"results":[\n\n],\n"last_seq":"S","pending":0}\n\n',
+    )
   })
 
   it('begins at a time, and with everything when it is before all changes', async () => {
@@ -28,7 +34,9 @@ describe('the changes feed', () => {
 
   it('shows revisions with characters that JSON has to escape', async () => {
     const revisions = ['1-quo"te', '1-back\\slash', '1-new\nline', '1-snow\u2603']
-    await node.post('/db/_bulk_docs', { new_edits: false, docs: revisions.map((_rev, at) => ({ _id: `d${at}`, _rev })) })
+    await node.post('/db/_bulk_docs', {
+      new_edits: false, docs: revisions.map((_rev, at) => ({ _id: `d${at}`, _rev })),
+    })
     const { results } = (await node.get('/db/_changes')).json
     expect(results.map(({ changes }: { changes: unknown }) => changes)).to.deep.equal(revisions.map(rev => [{ rev }]))
   })
@@ -49,7 +57,9 @@ describe('the changes feed', () => {
     const waiting = node.get(`/db/_changes?feed=longpoll&since=${since}`)
     await node.clock.advance(1000)
     await write('b')
-    expect(masked((await node.during(waiting)).text)).to.equal(`{"results":[\n\n${row('b')}\n],\n"last_seq":"S","pending":0}\n\n`)
+    expect(masked((await node.during(waiting)).text)).to.equal(
+      `{"results":[\n\n${row('b')}\n],\n"last_seq":"S","pending":0}\n\n`,
+    )
     const empty = await node.during(node.get('/db/_changes?feed=longpoll&since=now&timeout=200'))
     expect(masked(empty.text)).to.equal('{"results":[\n\n\n],\n"last_seq":"S","pending":0}\n\n')
     expect(masked((await node.get('/db/_changes?feed=longpoll')).text)).to.contain(`${row('a')},\r\n${row('b')}\n],`)
@@ -62,9 +72,15 @@ describe('the changes feed', () => {
     await write('b')
     await node.clock.advance(4000)
     await write('c')
-    expect(masked((await node.during(timed)).text)).to.equal(`${['a', 'b', 'c'].map(row).join('\n')}\n{"last_seq":"S","pending":0}\n\n`)
-    expect(masked((await node.get('/db/_changes?feed=live&limit=2')).text)).to.equal(`${row('a')}\n${row('b')}\n{"last_seq":"S","pending":1}\n\n`)
-    expect(masked((await node.get('/db/_changes?feed=continuous&limit=0')).text)).to.equal('{"last_seq":"S","pending":3}\n\n')
+    expect(masked((await node.during(timed)).text)).to.equal(
+      `${['a', 'b', 'c'].map(row).join('\n')}\n{"last_seq":"S","pending":0}\n\n`,
+    )
+    expect(masked((await node.get('/db/_changes?feed=live&limit=2')).text)).to.equal(
+      `${row('a')}\n${row('b')}\n{"last_seq":"S","pending":1}\n\n`,
+    )
+    expect(masked((await node.get('/db/_changes?feed=continuous&limit=0')).text)).to.equal(
+      '{"last_seq":"S","pending":3}\n\n',
+    )
   })
 
   it('sends heartbeats while nothing happens, and has no timeout then', async () => {
@@ -85,9 +101,14 @@ describe('the changes feed', () => {
   async function byteTimes(query: string, writes: readonly number[], untilMs: number): Promise<number[]> {
     const leaving = new AbortController()
     const beganAt = node.clock.monotonic()
-    const { chunks } = await node.during(node.open('GET', `/db/_changes?feed=continuous&${query}`, { authorization: adminAuthorization }, undefined, leaving.signal))
+    const { chunks } = await node.during(node.open(
+      'GET', `/db/_changes?feed=continuous&${query}`, { authorization: adminAuthorization }, undefined, leaving.signal,
+    ))
     const times: number[] = []
-    const reading = (async () => { for await (const chunk of chunks) if (chunk.length > 0) times.push(node.clock.monotonic() - beganAt) })().catch(() => {})
+    const reading = (async () => {
+      for await (const chunk of chunks) if (chunk.length > 0) times.push(node.clock.monotonic() - beganAt)
+    })()
+      .catch(() => {})
     for (let passed = node.clock.monotonic() - beganAt; passed < untilMs; passed += 1) {
       if (writes.includes(passed)) await write(`w${passed}`)
       await node.clock.advance(1)
@@ -117,12 +138,15 @@ describe('the changes feed', () => {
 
   it('shows documents, tombstones, conflicts and leaves', async () => {
     await node.post('/db/_bulk_docs', { new_edits: false, docs: [
-      { _id: 'd', _rev: '2-cc', _revisions: { start: 2, ids: ['cc', 'aa'] }, v: 'c' }, { _id: 'd', _rev: '2-bb', _revisions: { start: 2, ids: ['bb', 'aa'] }, v: 'b' },
+      { _id: 'd', _rev: '2-cc', _revisions: { start: 2, ids: ['cc', 'aa'] }, v: 'c' },
+      { _id: 'd', _rev: '2-bb', _revisions: { start: 2, ids: ['bb', 'aa'] }, v: 'b' },
       { _id: 'd', _rev: '3-ee', _revisions: { start: 3, ids: ['ee', 'dd', 'aa'] }, _deleted: true },
     ] })
     const get = async (query: string): Promise<any> => (await node.get(`/db/_changes?${query}`)).json.results[0]
     expect((await get('style=all_docs')).changes).to.deep.equal([{ rev: '2-cc' }, { rev: '2-bb' }, { rev: '3-ee' }])
-    expect(await get('include_docs=true&conflicts=true')).to.deep.include({ changes: [{ rev: '2-cc' }], doc: { _id: 'd', _rev: '2-cc', v: 'c', _conflicts: ['2-bb'] } })
+    expect(await get('include_docs=true&conflicts=true')).to.deep.include({
+      changes: [{ rev: '2-cc' }], doc: { _id: 'd', _rev: '2-cc', v: 'c', _conflicts: ['2-bb'] },
+    })
     const { rev } = (await node.put('/db/gone', { n: 1 })).json
     await node.put('/db/gone', { _rev: rev, _deleted: true, why: 'moved' })
     const gone = (await node.get('/db/_changes?include_docs=true')).json.results[1]
@@ -132,28 +156,38 @@ describe('the changes feed', () => {
   it('chooses rows by id, by design and by selector', async () => {
     await write('a', 'bb', 'ccc')
     await node.put('/db/_design/x', {})
-    const post = async (query: string, body: object): Promise<string[]> => (await node.post(`/db/_changes?${query}`, body)).json.results.map((result: any) => result.id)
+    const post = async (query: string, body: object): Promise<string[]> =>
+      (await node.post(`/db/_changes?${query}`, body)).json.results.map((result: any) => result.id)
     expect(await post('filter=_doc_ids', { doc_ids: ['ccc', 'none', 'a'] })).to.deep.equal(['a', 'ccc'])
     expect((await node.get('/db/_changes?filter=_doc_ids&doc_ids=["bb"]')).json.results.length).to.equal(1)
     expect(await post('filter=_design', {})).to.deep.equal(['_design/x'])
     expect(await post('filter=_selector', { selector: { n: { $gte: 2 } } })).to.deep.equal(['bb', 'ccc'])
     expect(await post('filter=_selector&limit=1', { selector: { n: { $gte: 2 } } })).to.deep.equal(['bb'])
-    const { results, pending } = (await node.post('/db/_changes?filter=_selector&include_docs=true&limit=1', { selector: { n: 2 }, fields: ['n'] })).json
+    const {
+      results, pending,
+    } = (await node.post('/db/_changes?filter=_selector&include_docs=true&limit=1', { selector: { n: 2 }, fields: ['n'] })).json
     expect([results[0].doc, pending]).to.deep.equal([{ n: 2 }, 2])
     expect(await post('', { doc_ids: ['a'] })).to.have.length(4)
   })
 
   it('keeps every digit of documents that it cuts down', async () => {
     await node.put('/db/big', '{"n":9,"a":[12345678901234567890,1.0,1e3,-0.50],"b":"1.0"}')
-    const { text } = await node.post('/db/_changes?filter=_selector&include_docs=true', { selector: { n: 9 }, fields: ['a', 'b'] })
+    const { text } = await node.post('/db/_changes?filter=_selector&include_docs=true', {
+      selector: { n: 9 }, fields: ['a', 'b'],
+    })
     expect(text).to.contain('"doc":{"a":[12345678901234567890,1.0,1e3,-0.50],"b":"1.0"}')
   })
 
   it('cuts included documents down, content of attachments with them', async () => {
-    await node.put('/db/doc', { n: 2, other: 1, _attachments: { a: { data: Buffer.from('content').toString('base64'), content_type: 'image/png' } } })
+    await node.put('/db/doc', {
+      n: 2, other: 1,
+      _attachments: { a: { data: Buffer.from('content').toString('base64'), content_type: 'image/png' } },
+    })
     const doc = async (fields: readonly string[], query = ''): Promise<unknown> =>
       (await node.post(`/db/_changes?filter=_selector&include_docs=true${query}`, { selector: { n: 2 }, fields })).json.results[0].doc
-    const { _attachments: { a: stub } } = await doc(['_attachments']) as { readonly _attachments: { readonly a: object } }
+    const {
+      _attachments: { a: stub },
+    } = await doc(['_attachments']) as { readonly _attachments: { readonly a: object } }
     expect(stub).to.include({ stub: true, length: 7 })
     const { length, stub: _, ...rest } = stub as { readonly length: number; readonly stub: boolean }
     const whole = { ...rest, data: Buffer.from('content').toString('base64') }
@@ -163,8 +197,12 @@ describe('the changes feed', () => {
   })
 
   it('asks a selector for every leaf with style=all_docs', async () => {
-    await node.post('/db/_bulk_docs', { new_edits: false, docs: [{ _id: 'd', _rev: '1-aa', n: 1 }, { _id: 'd', _rev: '1-bb', n: 2 }] })
-    const changes = async (style: string): Promise<any> => (await node.post(`/db/_changes?filter=_selector&style=${style}`, { selector: { n: 1 } })).json.results.map((result: any) => result.changes)
+    await node.post('/db/_bulk_docs', {
+      new_edits: false, docs: [{ _id: 'd', _rev: '1-aa', n: 1 }, { _id: 'd', _rev: '1-bb', n: 2 }],
+    })
+    const changes = async (style: string): Promise<any> =>
+      (await node.post(`/db/_changes?filter=_selector&style=${style}`, { selector: { n: 1 } })).json.results.map((result: any) =>
+        result.changes)
     expect(await changes('main_only')).to.deep.equal([])
     expect(await changes('all_docs')).to.deep.equal([[{ rev: '1-aa' }]])
   })
@@ -180,13 +218,16 @@ describe('the changes feed', () => {
 
   it('leaves out tokens by seq_interval', async () => {
     await write('a', 'b', 'c')
-    const sequences = (await node.get('/db/_changes?seq_interval=2&limit=3')).json.results.map((result: any) => result.seq === null)
+    const sequences = (await node.get('/db/_changes?seq_interval=2&limit=3')).json.results.map((result: any) =>
+      result.seq === null)
     expect(sequences).to.deep.equal([true, false, true])
     expect((await node.get('/db/_changes?limit=9007199254740991&seq_interval=9007199254740991')).json.results).to.have.length(3)
   })
 
   it('refuses what it cannot read', async () => {
-    await node.put('/db/_design/f', { filters: { odd: 'function(doc) { return true }' }, views: { by: { map: 'function(doc) {}' } } })
+    await node.put('/db/_design/f', {
+      filters: { odd: 'function(doc) { return true }' }, views: { by: { map: 'function(doc) {}' } },
+    })
     const refused: readonly [string, number, string][] = [
       ['feed=sometimes', 400, 'Supported `feed` types: normal, continuous, live, longpoll, eventsource'],
       ['since=yesterday', 400, "Malformed sequence supplied in 'since' parameter."],
@@ -209,12 +250,22 @@ describe('the changes feed', () => {
       const answer = await node.get(`/db/_changes?${query}`)
       expect([answer.status, answer.json.reason], query).to.deep.equal([status, reason])
     }
-    for (const query of ['limit=many', 'limit=-1', 'timeout=soon', 'style=fancy']) expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(400)
-    for (const query of ['filter=f/odd', 'filter=_view&view=f/by']) expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(501)
-    expect((await node.post('/db/_changes?filter=_selector', { selector: { n: { $bigger: 1 } } })).json.reason).to.equal('Invalid operator: $bigger')
-    expect((await node.post('/db/_changes?filter=_selector', { selector: {}, fields: [1] })).json.reason).to.equal('Invalid JSON for field spec: 1')
+    for (const query of ['limit=many', 'limit=-1', 'timeout=soon', 'style=fancy']) {
+      expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(400)
+    }
+    for (const query of ['filter=f/odd', 'filter=_view&view=f/by']) {
+      expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(501)
+    }
+    expect((await node.post('/db/_changes?filter=_selector', { selector: { n: { $bigger: 1 } } })).json.reason).to.equal(
+      'Invalid operator: $bigger',
+    )
+    expect((await node.post('/db/_changes?filter=_selector', { selector: {}, fields: [1] })).json.reason).to.equal(
+      'Invalid JSON for field spec: 1',
+    )
     const put = await node.put('/db/_changes', {})
-    expect([put.status, put.headers['allow'], put.json.reason]).to.deep.equal([405, 'GET,HEAD,POST', 'Only GET,POST,HEAD allowed'])
+    expect([put.status, put.headers['allow'], put.json.reason]).to.deep.equal([
+      405, 'GET,HEAD,POST', 'Only GET,POST,HEAD allowed',
+    ])
   })
 })
 
@@ -227,10 +278,13 @@ describe('parameters of the changes feed', () => {
   })
   after(() => node.stop())
 
-  const ids = async (query: string): Promise<unknown> => (await node.get(`/db/_changes?${query}`)).json.results.map((row: any) => row.id)
+  const ids = async (query: string): Promise<unknown> =>
+    (await node.get(`/db/_changes?${query}`)).json.results.map((row: any) => row.id)
 
   it('begin at the newest in descending order, wherever the client is', async () => {
-    for (const since of ['bad', 'now', '2']) expect(await ids(`descending=true&since=${since}&limit=2`), since).to.deep.equal(['c', 'b'])
+    for (const since of ['bad', 'now', '2']) {
+      expect(await ids(`descending=true&since=${since}&limit=2`), since).to.deep.equal(['c', 'b'])
+    }
   })
 
   it('may be written in capitals, and the later one of two places counts', async () => {
@@ -242,7 +296,9 @@ describe('parameters of the changes feed', () => {
 
   it('that no text are matter only to who asks for them', async () => {
     expect(await ids('other=%ff')).to.have.length(3)
-    expect((await node.get('/db/_changes?since=%ff')).json.reason).to.equal("Malformed sequence supplied in 'since' parameter.")
+    expect((await node.get('/db/_changes?since=%ff')).json.reason).to.equal(
+      "Malformed sequence supplied in 'since' parameter.",
+    )
     expect((await node.get('/db/_changes?filter=_doc_ids&doc_ids=[%22%ff%22]')).json.reason).to.equal('invalid UTF-8 JSON')
     expect((await node.get('/db/_all_docs?key=%22%ff%22')).json.reason).to.equal('invalid UTF-8 JSON')
   })
@@ -266,7 +322,9 @@ describe('waiting feeds', () => {
       await node.put('/db?q=2')
       const waiting = node.get('/db/_changes?feed=continuous&heartbeat=60000')
       await node.clock.advance(1000)
-      await node.put('/_node/_local/_config/couchdb/maintenance_mode', JSON.stringify(mode), { 'content-type': 'application/json' })
+      await node.put('/_node/_local/_config/couchdb/maintenance_mode', JSON.stringify(mode), {
+        'content-type': 'application/json',
+      })
       expect((await node.during(waiting)).text).to.contain('"last_seq"')
       const begun = await node.during(node.get('/db/_changes?feed=longpoll&since=now&heartbeat=60000'), 50)
       expect(begun.json.results).to.deep.equal([])

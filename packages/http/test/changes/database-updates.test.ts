@@ -14,7 +14,11 @@ describe('_db_updates', () => {
   afterEach(() => node.stop())
 
   const rows = async (query = ''): Promise<string[]> =>
-    (await node.get(`/_db_updates${query}`)).json.results.map((row: { readonly type: string; readonly db_name: string }) => `${row.type} ${row.db_name}`).sort()
+    (await node.get(`/_db_updates${query}`)).json.results.map((row: {
+      readonly type: string
+      readonly db_name: string
+    }) =>
+      `${row.type} ${row.db_name}`).sort()
   const settle = (): Promise<void> => node.clock.advance(2000)
 
   it('tells of what stood when it was asked for first, and of what comes', async () => {
@@ -22,7 +26,9 @@ describe('_db_updates', () => {
     await node.put('/later')
     await node.put('/empty/a', {})
     await settle()
-    expect(await rows()).to.deep.equal(['created before', 'created empty', 'created later', 'updated before', 'updated empty'])
+    expect(await rows()).to.deep.equal([
+      'created before', 'created empty', 'created later', 'updated before', 'updated empty',
+    ])
     await node.delete('/empty')
     await settle()
     expect(await rows()).to.include('deleted empty')
@@ -89,7 +95,9 @@ describe('_db_updates', () => {
       const { status, json } = await node.get(`/_db_updates?${query}`)
       return [status, json.reason]
     }
-    expect(await refused('feed=live')).to.deep.equal([400, 'Supported `feed` types: normal, continuous, longpoll, eventsource'])
+    expect(await refused('feed=live')).to.deep.equal([
+      400, 'Supported `feed` types: normal, continuous, longpoll, eventsource',
+    ])
     expect(await refused('timeout=soon')).to.deep.equal([400, 'invalid_integer'])
     expect(await refused('limit=-2')).to.deep.equal([400, 'invalid_integer'])
     expect(await refused('heartbeat=x')).to.deep.equal([400, 'invalid_integer'])

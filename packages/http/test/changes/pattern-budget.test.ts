@@ -68,7 +68,9 @@ describe('the time of patterns', () => {
 
   it('counts what compiling patterns takes whose matches are short', () => {
     const compiling = { test: () => { clock.workedMs += 60; return false } } as unknown as RegExp
-    const tryMany = (): void => { for (let pattern = 0; pattern < 100; pattern++) budget.testInTime(compiling, '', Number.POSITIVE_INFINITY) }
+    const tryMany = (): void => {
+      for (let pattern = 0; pattern < 100; pattern++) budget.testInTime(compiling, '', Number.POSITIVE_INFINITY)
+    }
     expect(tryMany).to.throw(SelectorError, 'on one document')
     expect(clock.workedMs).to.be.within(600, 1000)
   })

@@ -14,8 +14,12 @@ describe('documents', () => {
   it('are created, read, edited and deleted with CouchDB\'s revisions and headers', async () => {
     const created = await node.put('/db/doc', { a: 1 })
     expect(created.json).to.deep.equal({ ok: true, id: 'doc', rev: '1-23202479633c2b380f79507a776743d5' })
-    expect(created.headers).to.include({ etag: '"1-23202479633c2b380f79507a776743d5"', location: 'http://node.example:5984/db/doc' })
-    expect((await node.get('/db/doc')).text).to.equal('{"_id":"doc","_rev":"1-23202479633c2b380f79507a776743d5","a":1}\n')
+    expect(created.headers).to.include({
+      etag: '"1-23202479633c2b380f79507a776743d5"', location: 'http://node.example:5984/db/doc',
+    })
+    expect((await node.get('/db/doc')).text).to.equal(
+      '{"_id":"doc","_rev":"1-23202479633c2b380f79507a776743d5","a":1}\n',
+    )
     const edited = await node.put(`/db/doc?rev=${created.json.rev}`, { a: 2 })
     expect(edited.status).to.equal(201)
     const deleted = await node.delete('/db/doc', { 'if-match': edited.headers['etag']! })
@@ -60,8 +64,12 @@ describe('documents', () => {
   it('take the revision from body, query and If-Match, which must agree', async () => {
     const rev = await write('/db/doc', {})
     const other = '7-00000000000000000000000000000000'
-    expect((await node.put(`/db/doc?rev=${other}`, { _rev: rev })).json.reason).to.equal('Document rev from request body and query string have different values')
-    expect((await node.put('/db/doc', { _rev: rev }, { 'if-match': `"${other}"` })).json.reason).to.equal('Document rev and etag have different values')
+    expect((await node.put(`/db/doc?rev=${other}`, { _rev: rev })).json.reason).to.equal(
+      'Document rev from request body and query string have different values',
+    )
+    expect((await node.put('/db/doc', { _rev: rev }, { 'if-match': `"${other}"` })).json.reason).to.equal(
+      'Document rev and etag have different values',
+    )
     expect((await node.put('/db/doc', {}, { 'if-match': 'nonsense' })).json.reason).to.equal('Invalid rev format')
     expect((await node.put(`/db/doc?rev=${rev}`, { _rev: rev }, { 'if-match': `"${rev}"` })).status).to.equal(201)
   })
@@ -71,7 +79,9 @@ describe('documents', () => {
     await node.put(`/db/doc?rev=${rev}`, { n: 2 })
     for (const target of ['/db/doc', `/db/doc?rev=${rev}`, '/db/doc?rev=9-0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f']) {
       const refused = await node.put(target, { n: 3 })
-      expect([refused.status, refused.json]).to.deep.equal([409, { error: 'conflict', reason: 'Document update conflict.' }])
+      expect([refused.status, refused.json]).to.deep.equal([
+        409, { error: 'conflict', reason: 'Document update conflict.' },
+      ])
     }
     expect((await node.delete('/db/doc')).status).to.equal(409)
   })
@@ -98,9 +108,13 @@ describe('documents', () => {
   })
 
   it('must be one JSON object', async () => {
-    for (const body of ['[1]', '"text"', 'null', '42']) expect((await node.put('/db/doc', body)).json.reason).to.equal('Document must be a JSON object')
+    for (const body of ['[1]', '"text"', 'null', '42']) {
+      expect((await node.put('/db/doc', body)).json.reason).to.equal('Document must be a JSON object')
+    }
     for (const body of ['', '{"a":', "{'a':1}", '{} {}', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])]) {
-      expect((await node.put('/db/doc', body)).json).to.deep.equal({ error: 'bad_request', reason: 'invalid UTF-8 JSON' })
+      expect((await node.put('/db/doc', body)).json).to.deep.equal({
+        error: 'bad_request', reason: 'invalid UTF-8 JSON',
+      })
     }
     expect((await node.put('/db/doc')).json).to.deep.equal({ error: 'bad_request', reason: 'Missing request body' })
   })
@@ -121,7 +135,9 @@ describe('documents', () => {
 
   it('may name another id in their body, but none that is illegal', async () => {
     for (const target of ['/db/doc', '/db/_local/doc']) {
-      for (const _id of ['', null, '_x', 5, '_local/']) expect((await node.put(target, { _id })).json.error).to.equal('illegal_docid')
+      for (const _id of ['', null, '_x', 5, '_local/']) {
+        expect((await node.put(target, { _id })).json.error).to.equal('illegal_docid')
+      }
       expect((await node.put(target, { _id: 'other' })).json.id).to.equal(target.slice('/db/'.length))
     }
     node.configuration.put('couchdb', 'max_document_id_length', '10')
@@ -134,28 +150,42 @@ describe('documents', () => {
 
   it('of the name _design%2Fx are redirected to the plain slash', async () => {
     const moved = await node.get('/db/_design%2Fx?a=b')
-    expect([moved.status, moved.headers['location'], moved.text]).to.deep.equal([301, 'http://node.example:5984/db/_design/x?a=b', ''])
+    expect([moved.status, moved.headers['location'], moved.text]).to.deep.equal([
+      301, 'http://node.example:5984/db/_design/x?a=b', '',
+    ])
   })
 
   it('over the size limit are refused with their id, size and the limit', async () => {
     node.configuration.put('couchdb', 'max_document_size', '20')
     const refused = await node.put('/db/doc', { _id: 'named', text: 'x'.repeat(30) })
-    expect([refused.status, refused.json]).to.deep.equal([413, { error: 'document_too_large', reason: 'doc: 41 bytes, couchdb/max_document_size is 20' }])
-    const bulk = await node.post('/db/_bulk_docs', { docs: [{ _id: 'small' }, { _id: 'large', text: 'x'.repeat(30), _attachments: { a: { data: 'YQ==' } } }] })
+    expect([refused.status, refused.json]).to.deep.equal([
+      413, { error: 'document_too_large', reason: 'doc: 41 bytes, couchdb/max_document_size is 20' },
+    ])
+    const bulk = await node.post('/db/_bulk_docs', {
+      docs: [{ _id: 'small' }, { _id: 'large', text: 'x'.repeat(30), _attachments: { a: { data: 'YQ==' } } }],
+    })
     expect([bulk.status, bulk.json.reason]).to.deep.equal([413, 'large: 41 bytes, couchdb/max_document_size is 20'])
     expect((await node.get('/db/small')).status).to.equal(404)
-    expect((await node.put('/db/_local/doc', { text: 'x'.repeat(30) })).json.reason).to.equal('_local/doc: 41 bytes, couchdb/max_document_size is 20')
+    expect((await node.put('/db/_local/doc', { text: 'x'.repeat(30) })).json.reason).to.equal(
+      '_local/doc: 41 bytes, couchdb/max_document_size is 20',
+    )
   })
 
   it('that could not travel between nodes are refused, whatever the settings say', async () => {
     node.configuration.put('couchdb', 'max_document_size', 'infinity')
     const body = await node.put('/db/doc', { text: 'x'.repeat(48 * 1024 * 1024) })
-    expect([body.status, body.json.reason]).to.deep.equal([413, 'doc: 50331659 bytes, couchdb/max_document_size is 50331648'])
+    expect([body.status, body.json.reason]).to.deep.equal([
+      413, 'doc: 50331659 bytes, couchdb/max_document_size is 50331648',
+    ])
     const id = await node.post('/db', { _id: 'x'.repeat(65_537) })
     expect([id.status, id.json.reason]).to.deep.equal([400, 'Document id is too long'])
     expect((await node.post('/db', { _id: 'x'.repeat(65_536) })).status).to.equal(201)
-    const heads = await node.put('/db/doc', { _attachments: { a: { content_type: 'x'.repeat(1024 * 1024), data: '' } } })
-    expect([heads.status, heads.json.reason]).to.deep.equal([413, 'doc: names and types of its attachments have 1048577 bytes, at most 1048576 are taken'])
+    const heads = await node.put('/db/doc', {
+      _attachments: { a: { content_type: 'x'.repeat(1024 * 1024), data: '' } },
+    })
+    expect([heads.status, heads.json.reason]).to.deep.equal([
+      413, 'doc: names and types of its attachments have 1048577 bytes, at most 1048576 are taken',
+    ])
   })
 
   it('without attachments have none to be found', async () => {
@@ -185,17 +215,23 @@ describe('documents', () => {
   it('show history, conflicts and local sequence on request', async () => {
     const docs = ['3-c/2-b/1-a', '2-x/1-a'].map(path => {
       const [start] = path.split('-') as [string]
-      return { _id: 'doc', _revisions: { start: Number(start), ids: path.split('/').map(revision => revision.slice(2)) }, path }
+      return {
+        _id: 'doc', _revisions: { start: Number(start), ids: path.split('/').map(revision => revision.slice(2)) }, path,
+      }
     })
     const gone = { _id: 'doc', _deleted: true, _revisions: { start: 4, ids: ['d', 'y', 'x', 'a'] } }
     expect((await node.post('/db/_bulk_docs', { new_edits: false, docs: [...docs, { ...gone, _revisions: { start: 2, ids: ['y', 'a'] } }] })).json).to.deep.equal([])
     const shown = (await node.get('/db/doc?meta=true&revs=true&local_seq=true')).json
     expect(shown._revisions).to.deep.equal({ start: 3, ids: ['c', 'b', 'a'] })
-    expect(shown._revs_info).to.deep.equal([{ rev: '3-c', status: 'available' }, { rev: '2-b', status: 'missing' }, { rev: '1-a', status: 'missing' }])
+    expect(shown._revs_info).to.deep.equal([
+      { rev: '3-c', status: 'available' }, { rev: '2-b', status: 'missing' }, { rev: '1-a', status: 'missing' },
+    ])
     expect(shown._conflicts).to.deep.equal(['2-x'])
     expect(shown._deleted_conflicts).to.deep.equal(['2-y'])
     expect(shown._local_seq).to.be.a('string')
-    expect(Object.keys(shown)).to.deep.equal(['_id', '_rev', 'path', '_revisions', '_revs_info', '_local_seq', '_conflicts', '_deleted_conflicts'])
+    expect(Object.keys(shown)).to.deep.equal([
+      '_id', '_rev', 'path', '_revisions', '_revs_info', '_local_seq', '_conflicts', '_deleted_conflicts',
+    ])
   })
 
   it('open at a named revision, or at the leaves that descend from it', async () => {
@@ -204,7 +240,9 @@ describe('documents', () => {
     expect((await node.get(`/db/doc?rev=${first}`)).json).to.deep.equal({ _id: 'doc', _rev: first, n: 1 })
     expect((await node.get(`/db/doc?rev=${first}&latest=true`)).json._rev).to.equal(second)
     const alone = await node.get(`/db/doc?rev=${first}&meta=true&local_seq=true`)
-    expect([alone.json, alone.headers['etag']], 'nothing of the document as a whole').to.deep.equal([{ _id: 'doc', _rev: first, n: 1 }, `"${first}"`])
+    expect([alone.json, alone.headers['etag']], 'nothing of the document as a whole').to.deep.equal([
+      { _id: 'doc', _rev: first, n: 1 }, `"${first}"`,
+    ])
     expect((await node.get('/db/doc?rev=1-none')).json.reason).to.equal('missing')
     expect((await node.get('/db/doc?rev=none')).json.reason).to.equal('Invalid rev format')
   })
@@ -212,7 +250,9 @@ describe('documents', () => {
   it('list open revisions as JSON or as multipart/mixed, by what Accept admits', async () => {
     const rev = await write('/db/doc', { n: 1 })
     const target = `/db/doc?open_revs=${encodeURIComponent(JSON.stringify([rev, '9-none']))}`
-    expect((await node.get(target)).json).to.deep.equal([{ ok: { _id: 'doc', _rev: rev, n: 1 } }, { missing: '9-none' }])
+    expect((await node.get(target)).json).to.deep.equal([
+      { ok: { _id: 'doc', _rev: rev, n: 1 } }, { missing: '9-none' },
+    ])
     for (const accept of ['', '*/*', 'multipart/mixed, application/json;q=0.5']) {
       const answer = await node.get(target, { accept })
       const boundary = /^multipart\/mixed; boundary="([0-9a-f]+)"$/.exec(answer.headers['content-type']!)![1]
@@ -255,7 +295,8 @@ describe('documents', () => {
     const child = { _id: 'bare', _revisions: { start: 2, ids: ['', ''] } }
     expect((await node.post('/db/_bulk_docs', { new_edits: false, docs: [child] })).json).to.deep.equal([])
     expect((await node.get('/db/bare?revs=true')).json._revisions).to.deep.equal({ start: 2, ids: ['', ''] })
-    expect((await node.get('/db/bare?open_revs=["1-","2-","3-"]')).json.map((row: any) => row.ok?._rev ?? row)).to.deep.equal(['1-', '2-', { missing: '3-' }])
+    expect((await node.get('/db/bare?open_revs=["1-","2-","3-"]')).json.map((row: any) =>
+      row.ok?._rev ?? row)).to.deep.equal(['1-', '2-', { missing: '3-' }])
     expect((await node.post('/db/_revs_diff', { bare: ['1-', '2-', '3-'], other: ['1-'] })).json)
       .to.deep.equal({ bare: { missing: ['3-'], possible_ancestors: ['2-'] }, other: { missing: ['1-'] } })
     const edited = await node.put('/db/bare?rev=2-', { n: 2 })
@@ -270,7 +311,9 @@ describe('documents', () => {
     expect((await node.put('/db/doc?new_edits=false&rev=6-def', {})).json.rev).to.equal('6-def')
     for (const id of ['doc', '_local/doc']) {
       const refused = await node.put(`/db/${id}?new_edits=false`, {})
-      expect([refused.status, refused.json.reason]).to.deep.equal([400, 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified'])
+      expect([refused.status, refused.json.reason]).to.deep.equal([
+        400, 'When `new_edits: false`, the document needs `_rev` or `_revisions` specified',
+      ])
     }
     expect((await node.put('/db/_local/doc?new_edits=false', { _rev: '0-3' })).status).to.equal(201)
   })
@@ -298,7 +341,9 @@ describe('documents', () => {
       expect(headers).not.to.have.any.keys('etag', 'location')
       expect((await node.get(`/db/${id}`)).status).to.equal(id === '_local/old' ? 404 : 200)
     }
-    for (const refused of [await node.put('/db/doc?new_edits=false&batch=ok', {}), await node.put('/db/_local/put?batch=ok', { _rev: 'bad' })]) expect(refused.status).to.equal(400)
+    for (const refused of [await node.put('/db/doc?new_edits=false&batch=ok', {}), await node.put('/db/_local/put?batch=ok', { _rev: 'bad' })]) {
+      expect(refused.status).to.equal(400)
+    }
     expect((await node.delete('/db/_local/none?batch=ok')).status).to.equal(404)
   })
 
@@ -307,7 +352,9 @@ describe('documents', () => {
     expect((await node.put('/parts/none', {})).json.reason).to.equal('Doc id must be of form partition:id')
     for (const method of ['GET', 'DELETE', 'COPY']) {
       const refused = await node.request(method, '/parts/none', undefined, { destination: 'a:b' })
-      expect([refused.status, refused.json]).to.deep.equal([400, { error: 'illegal_docid', reason: 'Doc id must be of form partition:id' }])
+      expect([refused.status, refused.json]).to.deep.equal([
+        400, { error: 'illegal_docid', reason: 'Doc id must be of form partition:id' },
+      ])
     }
     expect((await node.post('/parts', {})).json.error).to.equal('illegal_docid')
     expect((await node.put('/parts/a:b:c', {})).status).to.equal(201)
@@ -332,7 +379,9 @@ describe('design documents', () => {
     for (const [design, reason] of reasons) {
       expect((await node.put('/db/_design/bad', design)).json).to.deep.equal({ error: 'invalid_design_doc', reason })
     }
-    const good = { views: { lib: { a: 'x' }, v: { map: 'f', reduce: '_stats' } }, options: { partitioned: false }, any: 1 }
+    const good = {
+      views: { lib: { a: 'x' }, v: { map: 'f', reduce: '_stats' } }, options: { partitioned: false }, any: 1,
+    }
     expect((await node.put('/db/_design/good', good)).status).to.equal(201)
     expect((await node.get('/db/_design/good/_view/v')).status).to.equal(501)
     await node.stop()

@@ -35,7 +35,8 @@ describe('ranges of ids', () => {
     const text = fc.constantFrom('', 'a', 'b', 'b0', 'zz')
     fc.assert(fc.property(fc.option(text), fc.option(text), fc.boolean(), fc.boolean(), fc.nat(3), fc.nat(7), (start, end, descending, inclusive, skip, limit) => {
       const query = new Query(new Map(Object.entries({
-        ...(start === null ? {} : { startkey: JSON.stringify(start) }), ...(end === null ? {} : { endkey: JSON.stringify(end) }),
+        ...(start === null ? {} : { startkey: JSON.stringify(start) }),
+        ...(end === null ? {} : { endkey: JSON.stringify(end) }),
         descending: String(descending), inclusive_end: String(inclusive), skip: String(skip), limit: String(limit),
       })))
       const expected = (descending ? names.toReversed() : names).filter(name => {

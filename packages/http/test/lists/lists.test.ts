@@ -20,7 +20,9 @@ describe('_all_docs', () => {
   it('frames its rows as CouchDB does', async () => {
     const { text } = await node.get('/db/_all_docs?limit=2&startkey=%22a%22&update_seq=false')
     const row = (id: string) => `{"id":"${id}","key":"${id}","value":{"rev":"1-[0-9a-f]{32}"}}`
-    expect(text).to.match(new RegExp(`^\\{"total_rows":10,"offset":2,"rows":\\[\\r\\n${row('a')},\\r\\n${row('b')}\\r\\n\\]\\}\\n$`))
+    expect(text).to.match(
+      new RegExp(`^\\{"total_rows":10,"offset":2,"rows":\\[\\r\\n${row('a')},\\r\\n${row('b')}\\r\\n\\]\\}\\n$`),
+    )
     expect((await node.get('/db/_all_docs?key=%22none%22')).text).to.contain('"rows":[\r\n\r\n]}\n')
   })
 
@@ -35,7 +37,9 @@ describe('_all_docs', () => {
     await node.put('/db/_local/l1', {})
     await node.put('/db/_local/l2', {})
     expect(await ids('/db/_local_docs?startkey_docid=_local/l2')).to.deep.equal(['_local/l2'])
-    const posted = await node.post('/db/_all_docs/queries', { queries: [{ startkey_docid: 'e', limit: 1 }, { keys: ['a'], startkey_docid: 'e' }] })
+    const posted = await node.post('/db/_all_docs/queries', {
+      queries: [{ startkey_docid: 'e', limit: 1 }, { keys: ['a'], startkey_docid: 'e' }],
+    })
     expect(posted.json.results.map((list: any) => list.rows.map((row: any) => row.id))).to.deep.equal([['e'], ['a']])
     const refused = await node.post('/db/_all_docs', { endkey_docid: 5 })
     expect([refused.status, refused.json.reason]).to.deep.equal([400, '`end_key_docid` must be a string.'])
@@ -45,15 +49,20 @@ describe('_all_docs', () => {
     const key = fc.constantFrom('', '_design/b', 'b', 'bb', 'e', 'z', '￿')
     await fc.assert(fc.asyncProperty(fc.option(key), fc.option(key), fc.boolean(), fc.boolean(), fc.nat(4), fc.option(fc.nat(5)), async (start, end, descending, inclusive, skip, limit) => {
       const query = new URLSearchParams({
-        ...(start === null ? {} : { startkey: JSON.stringify(start) }), ...(end === null ? {} : { end_key: JSON.stringify(end) }),
-        descending: String(descending), inclusive_end: String(inclusive), skip: String(skip), ...(limit === null ? {} : { limit: String(limit) }),
+        ...(start === null ? {} : { startkey: JSON.stringify(start) }),
+        ...(end === null ? {} : { end_key: JSON.stringify(end) }),
+        descending: String(descending), inclusive_end: String(inclusive), skip: String(skip),
+        ...(limit === null ? {} : { limit: String(limit) }),
       })
       const all = descending ? sorted.toReversed() : sorted
       const sign = descending ? -1 : 1
       const before = all.filter(id => start !== null && compareUtf8(id, start) * sign < 0)
-      const inRange = all.slice(before.length).filter(id => end === null || compareUtf8(id, end) * sign < 0 || (id === end && inclusive))
+      const inRange = all.slice(before.length)
+        .filter(id => end === null || compareUtf8(id, end) * sign < 0 || (id === end && inclusive))
       const answer = (await node.get(`/db/_all_docs?${query}`)).json
-      expect(answer.rows.map((row: any) => row.id)).to.deep.equal(inRange.slice(skip, limit === null ? undefined : skip + limit))
+      expect(answer.rows.map((row: any) => row.id)).to.deep.equal(
+        inRange.slice(skip, limit === null ? undefined : skip + limit),
+      )
       expect(answer.total_rows).to.equal(10)
       expect(answer.offset).to.equal(Math.min(10, before.length + skip))
     }), { numRuns: 60 })
@@ -74,8 +83,12 @@ describe('_all_docs', () => {
 
   it('take a single key of a query for the range that it is', async () => {
     const queries = [{ keys: ['b'] }, { keys: ['none'] }, { keys: ['gone'] }, { keys: ['b', 'none'] }]
-    const answer = await node.post('/db/_all_docs/queries', JSON.stringify({ queries }), { 'content-type': 'text/plain' })
-    expect(answer.json.results.map(({ offset, rows }: any) => [offset, rows.length])).to.deep.equal([[3, 1], [7, 0], [7, 0], [null, 2]])
+    const answer = await node.post('/db/_all_docs/queries', JSON.stringify({ queries }), {
+      'content-type': 'text/plain',
+    })
+    expect(answer.json.results.map(({ offset, rows }: any) => [offset, rows.length])).to.deep.equal([
+      [3, 1], [7, 0], [7, 0], [null, 2],
+    ])
   })
 
   it('picks keys in the given order, with tombstones and unknown ones', async () => {
@@ -89,7 +102,9 @@ describe('_all_docs', () => {
     expect(answer.rows[4].id).to.equal('d')
     const some = (await node.post('/db/_all_docs?descending=true', { keys: ['a', 'b', 'c'], skip: 1, limit: 1 })).json
     expect(some.rows.map((row: any) => row.id)).to.deep.equal(['b'])
-    expect((await node.post('/db/_all_docs', { keys: [], update_seq: true })).json).to.deep.include({ update_seq: null, rows: [] })
+    expect((await node.post('/db/_all_docs', { keys: [], update_seq: true })).json).to.deep.include({
+      update_seq: null, rows: [],
+    })
   })
 
   it('refuses parameters it cannot read', async () => {
@@ -103,14 +118,27 @@ describe('_all_docs', () => {
       ['group_level=1', 'query_parse_error', 'Invalid use of grouping on a map view.'],
       ['update=soon', 'query_parse_error', 'Invalid value for `update`.'],
       ['partition=red', 'query_parse_error', '`partition` parameter is not supported on this db'],
-      ['keys=[%22b%22]&key=%22a%22', 'query_parse_error', '`keys` is incompatible with `key`, `start_key` and `end_key`'],
+      [
+        'keys=[%22b%22]&key=%22a%22', 'query_parse_error',
+        '`keys` is incompatible with `key`, `start_key` and `end_key`',
+      ],
     ]
-    for (const [query, error, reason] of refusals) expect((await node.get(`/db/_all_docs?${query}`)).json).to.deep.equal({ error, reason })
+    for (const [query, error, reason] of refusals) {
+      expect((await node.get(`/db/_all_docs?${query}`)).json).to.deep.equal({ error, reason })
+    }
     expect((await node.get('/db/_all_docs?keys=[%22a%22]&key=%22a%22')).json.rows).to.have.length(1)
-    for (const name of ['limit', 'skip']) expect((await node.post('/db/_all_docs', { [name]: '1' })).json.reason).to.equal('Invalid value for integer: "1"')
-    expect((await node.post('/db/_all_docs', { partition: 'red' })).json.reason).to.equal('`partition` parameter is not supported on this db')
-    expect((await node.post('/db/_all_docs/queries', { queries: [{ keys: 'a' }] })).json).to.deep.equal({ error: 'query_parse_error', reason: '`keys` must be an array of strings.' })
-    expect((await node.post('/db/_all_docs', { keys: 'a' })).json.reason).to.equal('`keys` body member must be an array.')
+    for (const name of ['limit', 'skip']) {
+      expect((await node.post('/db/_all_docs', { [name]: '1' })).json.reason).to.equal('Invalid value for integer: "1"')
+    }
+    expect((await node.post('/db/_all_docs', { partition: 'red' })).json.reason).to.equal(
+      '`partition` parameter is not supported on this db',
+    )
+    expect((await node.post('/db/_all_docs/queries', { queries: [{ keys: 'a' }] })).json).to.deep.equal({
+      error: 'query_parse_error', reason: '`keys` must be an array of strings.',
+    })
+    expect((await node.post('/db/_all_docs', { keys: 'a' })).json.reason).to.equal(
+      '`keys` body member must be an array.',
+    )
     expect((await node.post('/db/_all_docs', [])).json.reason).to.equal('Request body must be a JSON object')
     expect((await node.post('/db/_all_docs', '{}')).status).to.equal(415)
   })
@@ -122,14 +150,21 @@ describe('_all_docs', () => {
   })
 
   it('lets the query string win over the body', async () => {
-    expect((await node.post('/db/_all_docs?limit=1', { limit: 3, startkey: 'b' })).json.rows.map((row: any) => row.id)).to.deep.equal(['b'])
+    expect((await node.post('/db/_all_docs?limit=1', { limit: 3, startkey: 'b' })).json.rows.map((row: any) =>
+      row.id)).to.deep.equal(['b'])
   })
 
   it('answers several queries, with the query string as defaults', async () => {
-    const answer = await node.post('/db/_all_docs/queries?limit=2', { queries: [{}, { limit: 1, key: 'c' }, { keys: ['a'] }] })
-    expect(answer.json.results.map((result: any) => result.rows.map((row: any) => row.id))).to.deep.equal([['_design/a', '_design/b'], ['c'], ['a']])
+    const answer = await node.post('/db/_all_docs/queries?limit=2', {
+      queries: [{}, { limit: 1, key: 'c' }, { keys: ['a'] }],
+    })
+    expect(answer.json.results.map((result: any) => result.rows.map((row: any) => row.id))).to.deep.equal([
+      ['_design/a', '_design/b'], ['c'], ['a'],
+    ])
     expect((await node.post('/db/_all_docs/queries', { queries: [] })).text).to.equal('{"results":[\r\n\r\n]}\n')
-    expect((await node.post('/db/_all_docs/queries', {})).json.reason).to.equal('POST body must include `queries` parameter.')
+    expect((await node.post('/db/_all_docs/queries', {})).json.reason).to.equal(
+      'POST body must include `queries` parameter.',
+    )
   })
 
   it('carries a tag that holds until the database changes', async () => {
@@ -145,22 +180,32 @@ describe('_all_docs', () => {
 
   it('lists design documents with their own total and offset', async () => {
     const all = (await node.get('/db/_design_docs')).json
-    expect([all.total_rows, all.offset, all.rows.map((row: any) => row.id)]).to.deep.equal([2, 0, ['_design/a', '_design/b']])
+    expect([all.total_rows, all.offset, all.rows.map((row: any) => row.id)]).to.deep.equal([
+      2, 0, ['_design/a', '_design/b'],
+    ])
     expect((await node.get('/db/_design_docs?skip=1')).json).to.deep.include({ total_rows: 2, offset: 1 })
     expect((await node.get('/db/_design_docs?skip=5')).json).to.deep.include({ total_rows: 2, offset: 2 })
     expect((await node.get('/db/_design_docs?descending=true&limit=1')).json.rows[0].id).to.equal('_design/b')
     expect((await node.get('/db/_design_docs?startkey=%22z%22')).json).to.deep.include({ total_rows: 2, offset: 2 })
     const picked = (await node.post('/db/_design_docs', { keys: ['_design/a', 'a', '_design/none', 5] })).json.rows
-    expect(picked.map((row: any) => row.error ?? row.id), 'others are not listed, not even as unknown').to.deep.equal(['_design/a', 'not_found'])
+    expect(picked.map((row: any) => row.error ?? row.id), 'others are not listed, not even as unknown').to.deep.equal([
+      '_design/a', 'not_found',
+    ])
   })
 
   it('sends long lists in pieces, and breaks the connection when a piece fails', async () => {
     await node.put('/long?q=1')
-    await node.post('/long/_bulk_docs', { docs: Array.from({ length: 300 }, (_, i) => ({ _id: `doc${i}`, text: 'x'.repeat(1000) })) })
+    await node.post('/long/_bulk_docs', {
+      docs: Array.from({ length: 300 }, (_, i) => ({ _id: `doc${i}`, text: 'x'.repeat(1000) })),
+    })
     const long = await node.get('/long/_all_docs?include_docs=true')
     expect(long.chunks).to.be.above(3)
     expect(long.json.rows).to.have.length(300)
-    const broken = new MemoryNode({ wrap: coordinator => ({ ...coordinator, listDocuments: async () => ({ total: 1000, offset: 0, rows: failingRows() }) }) })
+    const broken = new MemoryNode({
+      wrap: coordinator => ({
+        ...coordinator, listDocuments: async () => ({ total: 1000, offset: 0, rows: failingRows() }),
+      }),
+    })
     await broken.put('/db')
     const cut = await broken.get('/db/_all_docs')
     expect([cut.status, cut.cut, cut.json]).to.deep.equal([200, true, undefined])
@@ -182,7 +227,9 @@ describe('_local documents', () => {
   afterEach(() => node.stop())
 
   it('count 0-N from the revision that is named, and compare nothing', async () => {
-    expect((await node.put('/db/_local/mark', { at: 1 })).json).to.deep.equal({ ok: true, id: '_local/mark', rev: '0-1' })
+    expect((await node.put('/db/_local/mark', { at: 1 })).json).to.deep.equal({
+      ok: true, id: '_local/mark', rev: '0-1',
+    })
     expect((await node.put('/db/_local/mark', { at: 2, _rev: '0-1' })).json.rev).to.equal('0-2')
     expect((await node.put('/db/_local%2Fmark?rev=0-7', { at: 3 })).json.rev).to.equal('0-8')
     expect((await node.put('/db/_local/mark', { at: 4 })).json.rev).to.equal('0-1')
@@ -203,15 +250,21 @@ describe('_local documents', () => {
   it('are listed without totals, by range and by keys', async () => {
     for (const name of ['a', 'b', 'c', 'd']) await node.put(`/db/_local/${name}`, { name })
     await node.put('/db/plain', {})
-    const list = async (query: string) => (await node.get(`/db/_local_docs?${query}`)).json.rows.map((row: any) => row.id)
+    const list = async (query: string) =>
+      (await node.get(`/db/_local_docs?${query}`)).json.rows.map((row: any) => row.id)
     expect((await node.get('/db/_local_docs?limit=1&include_docs=true')).json).to.deep.equal({
-      total_rows: null, offset: null, rows: [{ id: '_local/a', key: '_local/a', value: { rev: '0-1' }, doc: { _id: '_local/a', _rev: '0-1', name: 'a' } }],
+      total_rows: null, offset: null,
+      rows: [{
+        id: '_local/a', key: '_local/a', value: { rev: '0-1' }, doc: { _id: '_local/a', _rev: '0-1', name: 'a' },
+      }],
     })
     expect(await list('startkey=%22_local/b%22&endkey=%22_local/c%22')).to.deep.equal(['_local/b', '_local/c'])
     expect(await list('startkey=%22a%22')).to.deep.equal([])
     expect(await list('descending=true&limit=1')).to.deep.equal(['_local/d'])
     expect(await list('key=%22_local/c%22')).to.deep.equal(['_local/c'])
-    for (const query of ['key=%22_local/%22', 'endkey=%22_local/%22', 'descending=true&startkey=%22_local/%22']) expect(await list(query)).to.deep.equal([])
+    for (const query of ['key=%22_local/%22', 'endkey=%22_local/%22', 'descending=true&startkey=%22_local/%22']) {
+      expect(await list(query)).to.deep.equal([])
+    }
     expect(await list('startkey=%22_local/%22&limit=1')).to.deep.equal(['_local/a'])
     const picked = await node.post('/db/_local_docs', { keys: ['_local/d', '_local/none', 'plain'] })
     expect(picked.json.rows.map((row: any) => row.error ?? row.id)).to.deep.equal(['_local/d', 'not_found'])
@@ -225,19 +278,28 @@ describe('partitions', () => {
     await node.put('/db?q=4&partitioned=true')
     await node.put('/plain')
     await node.post('/db/_bulk_docs', { docs: ['red:1', 'red:2', 'blue:1', 'red:3', 'redder:1'].map(_id => ({ _id })) })
-    const list = async (query: string) => (await node.get(`/db/_partition/red/_all_docs?${query}`)).json.rows.map((row: any) => row.id)
+    const list = async (query: string) =>
+      (await node.get(`/db/_partition/red/_all_docs?${query}`)).json.rows.map((row: any) => row.id)
     expect(await list('')).to.deep.equal(['red:1', 'red:2', 'red:3'])
     expect(await list('descending=true&limit=1')).to.deep.equal(['red:3'])
     expect(await list('startkey=%22red:2%22')).to.deep.equal(['red:2', 'red:3'])
     expect(await list('startkey=%22a%22&endkey=%22red:1%22')).to.deep.equal(['red:1'])
     expect(await list('key=%22blue:1%22')).to.deep.equal([])
-    for (const path of ['_all_docs', 'unknown']) expect((await node.get(`/plain/_partition/red/${path}`)).json.reason).to.equal('database is not partitioned')
-    expect((await node.get('/db/_all_docs?partition=blue')).json.rows.map((row: any) => row.id)).to.deep.equal(['blue:1'])
-    expect((await node.post('/db/_all_docs', { partition: 'blue' })).json.rows.map((row: any) => row.id)).to.deep.equal(['blue:1'])
+    for (const path of ['_all_docs', 'unknown']) {
+      expect((await node.get(`/plain/_partition/red/${path}`)).json.reason).to.equal('database is not partitioned')
+    }
+    expect((await node.get('/db/_all_docs?partition=blue')).json.rows.map((row: any) =>
+      row.id)).to.deep.equal(['blue:1'])
+    expect((await node.post('/db/_all_docs', { partition: 'blue' })).json.rows.map((row: any) =>
+      row.id)).to.deep.equal(['blue:1'])
     const rowsOf = async (path: string, queries: object[]): Promise<unknown> =>
       (await node.post(path, { queries })).json.results.map(({ rows }: any) => rows.map((row: any) => row.id))
-    expect(await rowsOf('/db/_all_docs/queries?partition=red', [{ limit: 1 }, { partition: 'blue' }])).to.deep.equal([['red:1'], ['blue:1']])
-    expect(await rowsOf('/db/_partition/red/_all_docs/queries', [{ limit: 1 }, { skip: 2 }])).to.deep.equal([['red:1'], ['red:3']])
+    expect(await rowsOf('/db/_all_docs/queries?partition=red', [{ limit: 1 }, { partition: 'blue' }])).to.deep.equal([
+      ['red:1'], ['blue:1'],
+    ])
+    expect(await rowsOf('/db/_partition/red/_all_docs/queries', [{ limit: 1 }, { skip: 2 }])).to.deep.equal([
+      ['red:1'], ['red:3'],
+    ])
     expect((await node.get('/db/nowhere/attachment')).json.error).to.equal('illegal_docid')
     expect((await node.get('/db/_partition/_x/_all_docs')).json.error).to.equal('illegal_partition')
     expect((await node.get('/db/_partition')).json.reason).to.equal('invalid_partition_req')

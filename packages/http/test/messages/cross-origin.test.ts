@@ -13,21 +13,29 @@ describe('cross-origin requests', () => {
   })
   afterEach(() => node.stop())
   const from = (origin: string) => ({ origin })
-  const preflight = (target: string, headers: Record<string, string>) => node.request('OPTIONS', target, undefined, { 'authorization': '', 'origin': 'http://a.example', 'access-control-request-method': 'PUT', ...headers })
+  const preflight = (target: string, headers: Record<string, string>) => node.request('OPTIONS', target, undefined, {
+    'authorization': '', 'origin': 'http://a.example', 'access-control-request-method': 'PUT', ...headers,
+  })
 
   it('change nothing while CORS is off', async () => {
     node.configuration.put('chttpd', 'enable_cors', 'false')
-    expect((await node.get('/_up', from('http://a.example'))).headers).not.to.have.property('access-control-allow-origin')
+    expect((await node.get('/_up', from('http://a.example'))).headers).not.to.have.property(
+      'access-control-allow-origin',
+    )
     expect((await preflight('/', {})).status).to.equal(405)
   })
 
   it('are answered with the headers that browsers need, errors too', async () => {
     for (const target of ['/_up', '/db/none', '/none']) {
       const { headers } = await node.get(target, from('http://a.example'))
-      expect(headers).to.include({ 'access-control-allow-origin': 'http://a.example', 'access-control-expose-headers': expose, 'vary': 'Origin' })
+      expect(headers).to.include({
+        'access-control-allow-origin': 'http://a.example', 'access-control-expose-headers': expose, 'vary': 'Origin',
+      })
     }
     expect((await node.get('/db/_all_docs', from('https://b.example:8080'))).headers['access-control-allow-origin']).to.equal('https://b.example:8080')
-    expect((await node.put('/db/x', {}, { ...from('http://a.example'), prefer: 'return=minimal' })).headers).to.include.keys('access-control-allow-origin')
+    expect((await node.put('/db/x', {}, { ...from('http://a.example'), prefer: 'return=minimal' })).headers).to.include.keys(
+      'access-control-allow-origin',
+    )
   })
 
   it('get the plain answer from origins that are not listed', async () => {
@@ -41,17 +49,23 @@ describe('cross-origin requests', () => {
     const allowed = await preflight('/none/doc', { 'access-control-request-headers': 'content-type, Authorization' })
     expect([allowed.status, allowed.text, allowed.headers['content-type']]).to.deep.equal([204, '', undefined])
     expect(allowed.headers).to.include({
-      'access-control-allow-origin': 'http://a.example', 'access-control-max-age': '600', 'access-control-allow-headers': 'content-type, Authorization',
+      'access-control-allow-origin': 'http://a.example', 'access-control-max-age': '600',
+      'access-control-allow-headers': 'content-type, Authorization',
       'access-control-allow-methods': 'CONNECT, COPY, DELETE, GET, HEAD, OPTIONS, POST, PUT, TRACE',
     })
     expect((await preflight('/', { authorization: 'Basic d3Jvbmc6d3Jvbmc=' })).status).to.equal(204)
   })
 
   it('are ordinary OPTIONS requests when method or header are not allowed', async () => {
-    const refusals: readonly Record<string, string>[] = [{ 'access-control-request-headers': 'x-mine' }, { 'access-control-request-method': 'PATCH' }, { 'access-control-request-method': '' }]
+    const refusals: readonly Record<string, string>[] = [
+      { 'access-control-request-headers': 'x-mine' }, { 'access-control-request-method': 'PATCH' },
+      { 'access-control-request-method': '' },
+    ]
     for (const headers of refusals) {
       const refused = await preflight('/', headers)
-      expect([refused.status, refused.headers['allow'], refused.headers['access-control-allow-origin']]).to.deep.equal([405, 'GET,HEAD', 'http://a.example'])
+      expect([refused.status, refused.headers['allow'], refused.headers['access-control-allow-origin']]).to.deep.equal([
+        405, 'GET,HEAD', 'http://a.example',
+      ])
     }
     node.configuration.put('cors', 'headers', 'x-mine')
     expect((await preflight('/', { 'access-control-request-headers': 'X-Mine' })).status).to.equal(204)
@@ -62,6 +76,8 @@ describe('cross-origin requests', () => {
     expect((await node.get('/_up', from('http://a.example'))).headers['access-control-allow-credentials']).to.equal('true')
     node.configuration.put('cors', 'origins', '*')
     const any = (await node.get('/_up', from('http://any.example'))).headers
-    expect([any['access-control-allow-origin'], any['access-control-allow-credentials']]).to.deep.equal(['http://any.example', undefined])
+    expect([any['access-control-allow-origin'], any['access-control-allow-credentials']]).to.deep.equal([
+      'http://any.example', undefined,
+    ])
   })
 })

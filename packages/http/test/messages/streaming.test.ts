@@ -21,7 +21,9 @@ class EndlessRows {
   async * #documents() {
     try {
       for (; this.produced < rows; this.produced += pageRows) {
-        yield Array.from({ length: pageRows }, (_, i) => ({ id: `document-${this.produced + i}`, revision: `1-${'0'.repeat(32)}` }))
+        yield Array.from(
+          { length: pageRows }, (_, i) => ({ id: `document-${this.produced + i}`, revision: `1-${'0'.repeat(32)}` }),
+        )
       }
     } finally {
       this.closed++
@@ -32,7 +34,10 @@ class EndlessRows {
     return {
       next: async () => {
         if (this.produced >= rows) return null
-        const page = Array.from({ length: pageRows }, (_, i) => ({ sequence: this.produced + i, id: `document-${this.produced + i}`, leaves: [{ revision: `1-${'0'.repeat(32)}`, deleted: false }] }))
+        const page = Array.from({ length: pageRows }, (_, i) => ({
+          sequence: this.produced + i, id: `document-${this.produced + i}`,
+          leaves: [{ revision: `1-${'0'.repeat(32)}`, deleted: false }],
+        }))
         this.produced += pageRows
         return { kind: 'rows' as const, place: 0, rows: page }
       },
@@ -115,8 +120,16 @@ describe('a client that goes away before its answer begins', () => {
     const leaving = new AbortController()
     const node = new MemoryNode({ wrap: coordinator => ({
       ...coordinator,
-      openChanges: (_database: unknown, _options: unknown, { signal }: { readonly signal: AbortSignal }) => new Promise((_resolve, reject) => {
-        signal.addEventListener('abort', () => reject(new ApiError('timeout', undefined, { cause: new ReplicaError('cancelled', 'the caller has cancelled the call') })))
+      openChanges: (_database: unknown, _options: unknown, { signal }: {
+        readonly signal: AbortSignal
+      }) => new Promise((_resolve, reject) => {
+        signal.addEventListener(
+          'abort',
+          () =>
+            reject(new ApiError('timeout', undefined, {
+              cause: new ReplicaError('cancelled', 'the caller has cancelled the call'),
+            })),
+        )
         leaving.abort()
       }),
     } as unknown as CoordinatorNode) })
@@ -129,8 +142,12 @@ describe('a client that goes away before its answer begins', () => {
 
   it('is no failure of the server, whatever its work ends with', async () => {
     const leaving = new AbortController()
-    const brokenStream = new ApiError('internal_server_error', 'of a test', { cause: new ReplicaError('protocol', 'the stream broke') })
-    const node = new MemoryNode({ wrap: coordinator => ({ ...coordinator, openDocument: async () => { leaving.abort(); throw brokenStream } }) })
+    const brokenStream = new ApiError('internal_server_error', 'of a test', {
+      cause: new ReplicaError('protocol', 'the stream broke'),
+    })
+    const node = new MemoryNode({
+      wrap: coordinator => ({ ...coordinator, openDocument: async () => { leaving.abort(); throw brokenStream } }),
+    })
     await node.put('/db')
     await node.open('GET', '/db/a', { authorization: adminAuthorization }, undefined, leaving.signal).catch(() => {})
     await node.stop()
@@ -139,12 +156,17 @@ describe('a client that goes away before its answer begins', () => {
   })
 
   it('is no failure of the server when its absence comes wrapped by what read its body', async () => {
-    const wrapped = new ApiError('internal_server_error', 'of a test', { cause: new ReplicaError('protocol', 'the source failed', { cause: new ClientGoneError() }) })
+    const wrapped = new ApiError('internal_server_error', 'of a test', {
+      cause: new ReplicaError('protocol', 'the source failed', { cause: new ClientGoneError() }),
+    })
     const leaving = new AbortController()
     const work = Promise.withResolvers<void>()
-    const node = new MemoryNode({ wrap: coordinator => ({ ...coordinator, openDocument: async () => { work.resolve(); throw wrapped } }) })
+    const node = new MemoryNode({
+      wrap: coordinator => ({ ...coordinator, openDocument: async () => { work.resolve(); throw wrapped } }),
+    })
     await node.put('/db')
-    const answer = node.open('GET', '/db/a', { authorization: adminAuthorization }, undefined, leaving.signal).catch(() => {})
+    const answer = node.open('GET', '/db/a', { authorization: adminAuthorization }, undefined, leaving.signal)
+      .catch(() => {})
     await work.promise
     await node.stop()
     leaving.abort()

@@ -19,7 +19,9 @@ describe('overload', () => {
     await node.put('/db')
     const waiting = [node.get('/db/a'), node.get('/db/b')]
     const refused = await node.get('/')
-    expect([refused.status, refused.json.error, refused.headers['retry-after']]).to.deep.equal([503, 'service unavailable', '1'])
+    expect([refused.status, refused.json.error, refused.headers['retry-after']]).to.deep.equal([
+      503, 'service unavailable', '1',
+    ])
     expect((await node.get('/_up')).status).to.equal(200)
     expect((await node.get('/_upper')).status).to.equal(503)
     door.open()
@@ -31,8 +33,13 @@ describe('overload', () => {
   it('keeps most places for clients that are logged in while others send bodies', async () => {
     const node = new MemoryNode({ http: { concurrentRequestsMax: 4, anonymousBodiesMax: 2 } })
     const rest = gate()
-    async function* body(): AsyncGenerator<Uint8Array> { yield Buffer.from('{'); await rest.opened; yield Buffer.from('"name":"admin","password":"secret"}') }
-    const login = (): ReturnType<typeof node.post> => node.post('/_session', body(), { authorization: '', 'content-type': 'application/json' })
+    async function* body(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('{')
+      await rest.opened
+      yield Buffer.from('"name":"admin","password":"secret"}')
+    }
+    const login = (): ReturnType<typeof node.post> =>
+      node.post('/_session', body(), { authorization: '', 'content-type': 'application/json' })
     const waiting = [login(), login()]
     const refused = await login()
     expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
@@ -49,7 +56,10 @@ describe('overload', () => {
     const door = gate()
     const node = new MemoryNode({
       http: { bufferedBodyBytesMax: 1500 },
-      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+      wrap: coordinator => ({
+        ...coordinator,
+        updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) },
+      }),
     })
     await node.put('/db')
     const first = node.put('/db/a', { text: 'x'.repeat(1000) })
@@ -64,7 +74,10 @@ describe('overload', () => {
     const door = gate()
     const node = new MemoryNode({
       http: { parsedBytesMax: 30_000 },
-      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+      wrap: coordinator => ({
+        ...coordinator,
+        updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) },
+      }),
     })
     await node.put('/db')
     // Alone it may be as large as it is.
@@ -110,9 +123,16 @@ describe('overload', () => {
     const bomb = packed(`{"docs":[${'{},'.repeat(5_000_000)}{}]}`)
     const refused = await node.post('/db/_bulk_docs', bomb, headers)
     expect(refused.status).to.equal(413)
-    expect(refused.json.reason).to.contain(`${bomb.length} bytes of gzip become more than 100 times as many, which is limits/gzip_ratio`)
+    expect(refused.json.reason).to.contain(
+      `${bomb.length} bytes of gzip become more than 100 times as many, which is limits/gzip_ratio`,
+    )
     // The ratio of ordinary documents, and any ratio of small ones.
-    const ordinary = JSON.stringify({ docs: Array.from({ length: 20_000 }, (_, index) => ({ number: index, text: `the ${index * 7919 % 10_007}th of them`, kind: 'ordinary document' })) })
+    const ordinary = JSON.stringify({
+      docs: Array.from(
+        { length: 20_000 },
+        (_, index) => ({ number: index, text: `the ${index * 7919 % 10_007}th of them`, kind: 'ordinary document' }),
+      ),
+    })
     expect((await node.post('/db/_bulk_docs', packed(ordinary), headers)).status).to.equal(201)
     expect((await node.put('/db/a', packed(`{"a":"${'x'.repeat(3_500_000)}"}`), headers)).status).to.equal(201)
     await node.stop()
@@ -126,7 +146,8 @@ describe('overload', () => {
     await node.put('/db/small', { text: 'x' })
     const statuses: number[] = []
     const read = (delivery: Promise<void> | undefined): Promise<void> => new Promise(resolve => node.api.handler({
-      method: 'GET', target: '/db/large', headers: { authorization: basic('admin', 'secret') }, remoteAddress: '127.0.0.1', encrypted: false, isRefused: false, bodyPace: null,
+      method: 'GET', target: '/db/large', headers: { authorization: basic('admin', 'secret') },
+      remoteAddress: '127.0.0.1', encrypted: false, isRefused: false, bodyPace: null,
       signal: new AbortController().signal, headersSent: false, delivery,
       readBody: async () => new Uint8Array(),
       body: (async function* () {})(),
@@ -180,7 +201,10 @@ describe('overload', () => {
     const door = gate()
     const node = new MemoryNode({
       http: { batchedDocumentsMax: 1 },
-      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+      wrap: coordinator => ({
+        ...coordinator,
+        updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) },
+      }),
     })
     await node.put('/db')
     expect((await node.put('/db/one?batch=ok', {})).status).to.equal(202)
@@ -197,12 +221,18 @@ describe('overload', () => {
     const door = gate()
     const node = new MemoryNode({
       http: { batchedBytesMax: 100 },
-      wrap: coordinator => ({ ...coordinator, updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) } }),
+      wrap: coordinator => ({
+        ...coordinator,
+        updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) },
+      }),
     })
     await node.put('/db')
     expect((await node.put('/db/one?batch=ok', { text: 'x'.repeat(60) })).status).to.equal(202)
     let answered = false
-    const second = node.put('/db/two?batch=ok', { text: 'x'.repeat(60) }).then(answer => { answered = true; return answer })
+    const second = node.put('/db/two?batch=ok', { text: 'x'.repeat(60) }).then(answer => {
+      answered = true
+      return answer
+    })
     await node.get('/_up')
     expect(answered).to.equal(false)
     door.open()
@@ -217,6 +247,7 @@ describe('overload', () => {
     await node.put('/db/doc', {})
     expect((await node.put('/db/doc?batch=ok', { late: true })).status).to.equal(202)
     await node.stop()
-    expect(node.log.lines.some(({ level, fields }) => level === 'warn' && fields['reason'] === 'Document update conflict.')).to.equal(true)
+    expect(node.log.lines.some(({ level, fields }) =>
+      level === 'warn' && fields['reason'] === 'Document update conflict.')).to.equal(true)
   })
 })

@@ -13,7 +13,9 @@ describe('request pipeline', () => {
   it('answers JSON as text or as JSON, as the client asks', async () => {
     expect((await node.get('/', { accept: '' })).headers['content-type']).to.equal('text/plain;charset=utf-8')
     expect((await node.get('/', { accept: '*/*' })).headers['content-type']).to.equal('text/plain;charset=utf-8')
-    expect((await node.get('/', { accept: 'text/html, text/*;q=0.5,*/*;q=0.1' })).headers['content-type']).to.equal('text/plain;charset=utf-8')
+    expect((await node.get('/', { accept: 'text/html, text/*;q=0.5,*/*;q=0.1' })).headers['content-type']).to.equal(
+      'text/plain;charset=utf-8',
+    )
     for (const accept of ['application/xml', 'text/html, application/xml', 'image/png', 'text/html, application/json;q=0.1']) {
       expect((await node.get('/', { accept })).headers['content-type'], accept).to.equal('application/json')
     }
@@ -34,7 +36,9 @@ describe('request pipeline', () => {
     expect((await node.post('/db/x', undefined, { 'x-http-method-override': 'GET' })).json.a).to.equal(1)
     expect((await node.get('/db/x', { 'x-http-method-override': 'DELETE' })).status).to.equal(200)
     for (const ignored of ['NONSENSE', 'put', 'Put', 'PATCH', 'OPTIONS', 'PUT,GET']) {
-      expect((await node.post('/db/x', {}, { 'x-http-method-override': ignored })).json.reason).to.equal('Referer header required.')
+      expect((await node.post('/db/x', {}, { 'x-http-method-override': ignored })).json.reason).to.equal(
+        'Referer header required.',
+      )
     }
   })
 
@@ -49,7 +53,9 @@ describe('request pipeline', () => {
   it('answers 405 with Allow and the methods in the known order', async () => {
     const refused = await node.request('PATCH', '/db/doc')
     expect([refused.status, refused.headers['allow']]).to.deep.equal([405, 'DELETE,GET,HEAD,POST,PUT,COPY'])
-    expect(refused.json).to.deep.equal({ error: 'method_not_allowed', reason: 'Only DELETE,GET,HEAD,POST,PUT,COPY allowed' })
+    expect(refused.json).to.deep.equal({
+      error: 'method_not_allowed', reason: 'Only DELETE,GET,HEAD,POST,PUT,COPY allowed',
+    })
     expect((await node.request('OPTIONS', '/', undefined, { authorization: '' })).status).to.equal(405)
     expect((await node.request('constructor', '/')).status).to.equal(405)
   })
@@ -57,7 +63,9 @@ describe('request pipeline', () => {
   it('refuses bad escapes in path and query', async () => {
     for (const target of ['/%', '/db/a%2', '/db?x=%', '/db/_all_docs?startkey=%zz']) {
       const refused = await node.get(target)
-      expect([refused.status, refused.json]).to.deep.equal([400, { error: 'bad_request', reason: 'invalid_url_encoding' }])
+      expect([refused.status, refused.json]).to.deep.equal([
+        400, { error: 'bad_request', reason: 'invalid_url_encoding' },
+      ])
     }
   })
 
@@ -72,27 +80,37 @@ describe('request pipeline', () => {
     expect((await node.get('/db/_nosuch')).json.reason).to.equal('missing')
     expect((await node.get('/db/_purged_infos_limit/x')).json.reason).to.equal('missing')
     expect((await node.get('/_node/_local/nosuch')).json.reason).to.equal('missing')
-    expect((await node.get('/nosuch/_all_docs', { authorization: '' })).json.reason).to.equal('Database does not exist.')
+    expect((await node.get('/nosuch/_all_docs', { authorization: '' })).json.reason).to.equal(
+      'Database does not exist.',
+    )
   })
 
   it('keeps only the listed headers for Prefer: return=minimal', async () => {
     const minimal = await node.put('/db/a', {}, { prefer: 'return=minimal' })
-    expect(Object.keys(minimal.headers).sort()).to.deep.equal(['cache-control', 'content-length', 'content-type', 'etag', 'server'])
+    expect(Object.keys(minimal.headers).sort()).to.deep.equal([
+      'cache-control', 'content-length', 'content-type', 'etag', 'server',
+    ])
     expect((await node.put('/db/b', {}, { prefer: 'return=representation' })).headers).to.include.keys('location')
   })
 
   it('builds Location from the forwarded host and protocol', async () => {
     expect((await node.put('/db/a', {})).headers['location']).to.equal('http://node.example:5984/db/a')
-    const forwarded = await node.put('/db/b c', {}, { 'x-forwarded-host': 'couch.example', 'x-forwarded-proto': 'https' })
+    const forwarded = await node.put('/db/b c', {}, {
+      'x-forwarded-host': 'couch.example', 'x-forwarded-proto': 'https',
+    })
     expect(forwarded.headers['location']).to.equal('https://couch.example/db/b%20c')
-    expect((await node.put('/db/d', {}, { 'x-forwarded-ssl': 'on' })).headers['location']).to.equal('https://node.example:5984/db/d')
+    expect((await node.put('/db/d', {}, { 'x-forwarded-ssl': 'on' })).headers['location']).to.equal(
+      'https://node.example:5984/db/d',
+    )
   })
 
   it('accepts gzip bodies, bounded after inflation, and no other coding', async () => {
     const gzip = { 'content-encoding': 'gzip' }
     expect((await node.put('/db/z', gzipSync('{"hello":"gzip"}'), gzip)).status).to.equal(201)
     expect((await node.put('/db/y', '{}', gzip)).json.reason).to.equal('Request body is not properly gzipped.')
-    expect((await node.put('/db/y', '{}', { 'content-encoding': 'br' })).json).to.deep.equal({ error: 'bad_content_type', reason: 'br is not a supported content encoding.' })
+    expect((await node.put('/db/y', '{}', { 'content-encoding': 'br' })).json).to.deep.equal({
+      error: 'bad_content_type', reason: 'br is not a supported content encoding.',
+    })
     node.configuration.put('chttpd', 'max_http_request_size', '1000')
     expect((await node.put('/db/bomb', gzipSync(`{"a":"${'x'.repeat(100_000)}"}`), gzip)).status).to.equal(413)
   })
@@ -106,13 +124,17 @@ describe('request pipeline', () => {
 
   it('answers 414 for addresses over the configured length', async () => {
     node.configuration.put('chttpd', 'max_uri_length', '20')
-    expect((await node.get(`/db/${'x'.repeat(30)}`)).json).to.deep.equal({ error: 'too_long', reason: 'the request uri is too long' })
+    expect((await node.get(`/db/${'x'.repeat(30)}`)).json).to.deep.equal({
+      error: 'too_long', reason: 'the request uri is too long',
+    })
   })
 
   it('serves no data while the node has no cluster, and says why', async () => {
     node.control.unavailable = 'This node was not admitted to a cluster yet.'
     const refused = await node.get('/db')
-    expect([refused.status, refused.json.reason, refused.headers['retry-after']]).to.deep.equal([503, 'This node was not admitted to a cluster yet.', '1'])
+    expect([refused.status, refused.json.reason, refused.headers['retry-after']]).to.deep.equal([
+      503, 'This node was not admitted to a cluster yet.', '1',
+    ])
     expect((await node.get('/_up')).status).to.equal(404)
     expect((await node.get('/')).status).to.equal(200)
   })
@@ -121,12 +143,16 @@ describe('request pipeline', () => {
     await node.put('/db/a', { v: 1 })
     node.control.writesRefused = 'This node has met another cluster.'
     const writes = [
-      ['PUT', '/db/a', '{}'], ['DELETE', '/db/a', ''], ['POST', '/db', '{}'], ['POST', '/db/_bulk_docs', '{"docs":[]}'], ['POST', '/db/_purge', '{}'],
-      ['PUT', '/other', ''], ['DELETE', '/db', ''], ['PUT', '/db/_security', '{}'], ['PUT', '/db/_local/x', '{}'], ['COPY', '/db/a', ''], ['PUT', '/db/a/file', '"x"'],
+      ['PUT', '/db/a', '{}'], ['DELETE', '/db/a', ''], ['POST', '/db', '{}'], ['POST', '/db/_bulk_docs', '{"docs":[]}'],
+      ['POST', '/db/_purge', '{}'],
+      ['PUT', '/other', ''], ['DELETE', '/db', ''], ['PUT', '/db/_security', '{}'], ['PUT', '/db/_local/x', '{}'],
+      ['COPY', '/db/a', ''], ['PUT', '/db/a/file', '"x"'],
     ] as const
     for (const [method, target, body] of writes) {
       const answer = await node.request(method, target, body === '' ? undefined : JSON.parse(body))
-      expect([answer.status, answer.json.reason, answer.headers['retry-after']], `${method} ${target}`).to.deep.equal([503, 'This node has met another cluster.', '1'])
+      expect([answer.status, answer.json.reason, answer.headers['retry-after']], `${method} ${target}`).to.deep.equal([
+        503, 'This node has met another cluster.', '1',
+      ])
     }
     expect((await node.get('/db/a')).json.v).to.equal(1)
     expect((await node.post('/db/_revs_diff', { a: ['1-x'] })).status).to.equal(200)
@@ -141,12 +167,16 @@ describe('request pipeline', () => {
   })
 
   it('ends every JSON body with a newline', async () => {
-    for (const target of ['/', '/db', '/db/_all_docs', '/nosuch']) expect((await node.get(target)).text).to.match(/[^\n]\n$/)
+    for (const target of ['/', '/db', '/db/_all_docs', '/nosuch']) {
+      expect((await node.get(target)).text).to.match(/[^\n]\n$/)
+    }
   })
 
   it('hides what went wrong inside, and logs it under the request id', async () => {
     await node.stop()
-    node = new MemoryNode({ wrap: coordinator => ({ ...coordinator, openDocument: () => { throw new Error('disk /secret/path broke') } }) })
+    node = new MemoryNode({
+      wrap: coordinator => ({ ...coordinator, openDocument: () => { throw new Error('disk /secret/path broke') } }),
+    })
     await node.put('/db')
     const failed = await node.get('/db/doc', { 'x-couch-request-id': 'trace-1' })
     expect([failed.status, failed.json.error]).to.deep.equal([500, 'unknown_error'])
@@ -157,10 +187,14 @@ describe('request pipeline', () => {
   })
 
   it('never logs credentials or query strings', async () => {
-    await node.get('/db/doc?rev=1-secretrevision', { authorization: `Basic ${Buffer.from('admin:wrong').toString('base64')}` })
+    await node.get('/db/doc?rev=1-secretrevision', {
+      authorization: `Basic ${Buffer.from('admin:wrong').toString('base64')}`,
+    })
     const text = JSON.stringify(node.log.lines)
     expect(text).to.contain('/db/doc')
-    for (const secret of ['secretrevision', 'wrong', Buffer.from('admin:wrong').toString('base64')]) expect(text).not.to.contain(secret)
+    for (const secret of ['secretrevision', 'wrong', Buffer.from('admin:wrong').toString('base64')]) {
+      expect(text).not.to.contain(secret)
+    }
   })
 
   it('counts requests by route, method and code', async () => {
@@ -168,7 +202,9 @@ describe('request pipeline', () => {
     await node.get('/db/doc')
     await node.put('/db/doc', {})
     const samples = await node.runtime.metrics.samples()
-    const value = (name: string, ...labels: string[]) => samples.find(sample => sample.name === name && labels.every(label => Object.values(sample.labels).includes(label)))?.value
+    const value = (name: string, ...labels: string[]) =>
+      samples.find(sample =>
+        sample.name === name && labels.every(label => Object.values(sample.labels).includes(label)))?.value
     expect(value('sectional_http_requests_total', 'document', 'GET', '404')).to.equal(2)
     expect(value('sectional_http_requests_total', 'document', 'PUT', '201')).to.equal(1)
     expect(value('sectional_http_request_seconds_count', 'document')).to.equal(3)

@@ -15,7 +15,9 @@ describe('router', () => {
   })
 
   it('goes back to a wider route when a literal leads nowhere', () => {
-    expect(match('/_design/x/_view')).to.deep.equal({ resource: '/_design/{name}/{attachment...}', params: ['x', '_view'] })
+    expect(match('/_design/x/_view')).to.deep.equal({
+      resource: '/_design/{name}/{attachment...}', params: ['x', '_view'],
+    })
     expect(match('/_design/x/_view/v')).to.deep.equal({ resource: '/_design/{name}/_view/{view}', params: ['x', 'v'] })
   })
 

@@ -9,9 +9,12 @@ describe('databases', () => {
 
   it('are created, described and deleted', async () => {
     const created = await node.put('/db?q=2')
-    expect([created.status, created.headers['location'], created.json]).to.deep.equal([201, 'http://node.example:5984/db', { ok: true }])
+    expect([created.status, created.headers['location'], created.json]).to.deep.equal([
+      201, 'http://node.example:5984/db', { ok: true },
+    ])
     expect(Object.keys((await node.get('/db')).json)).to.deep.equal([
-      'instance_start_time', 'db_name', 'purge_seq', 'update_seq', 'sizes', 'props', 'doc_del_count', 'doc_count', 'disk_format_version', 'compact_running', 'cluster',
+      'instance_start_time', 'db_name', 'purge_seq', 'update_seq', 'sizes', 'props', 'doc_del_count', 'doc_count',
+      'disk_format_version', 'compact_running', 'cluster',
     ])
     expect((await node.put('/db')).json.error).to.equal('file_exists')
     expect((await node.delete('/db?rev=1-a')).status).to.equal(400)
@@ -32,22 +35,30 @@ describe('databases', () => {
       if (deleted) await node.control.deleteDatabase('db')
       throw new ApiError('internal_server_error', 'No DB shards could be opened.')
     }
-    expect((await node.get('/db/a')).json).to.deep.equal({ error: 'internal_server_error', reason: 'No DB shards could be opened.' })
+    expect((await node.get('/db/a')).json).to.deep.equal({
+      error: 'internal_server_error', reason: 'No DB shards could be opened.',
+    })
     deleted = true
     expect((await node.get('/db/a')).json).to.deep.equal({ error: 'not_found', reason: 'Database does not exist.' })
   })
 
   it('check their parameters', async () => {
     for (const [query, reason] of [
-      ['q=0', 'The `q` value should be a positive integer.'], ['q=1.5', 'The `q` value should be a positive integer.'], ['n=many', 'The `n` value should be a positive integer.'],
-      ['q=257', 'The `q` value should be at most 256.'], ['q=9999999999', 'The `q` value should be at most 256.'], ['n=0', 'The `n` value should be a positive integer.'],
-      ['engine=foo', 'invalid_engine_extension'], ['engine=', 'invalid_engine_extension'], ['partitioned=maybe', 'Invalid `partitioned` parameter'], ['placement=metro', 'The `placement` value should be in a format `zone:n`.'],
+      ['q=0', 'The `q` value should be a positive integer.'], ['q=1.5', 'The `q` value should be a positive integer.'],
+      ['n=many', 'The `n` value should be a positive integer.'],
+      ['q=257', 'The `q` value should be at most 256.'], ['q=9999999999', 'The `q` value should be at most 256.'],
+      ['n=0', 'The `n` value should be a positive integer.'],
+      ['engine=foo', 'invalid_engine_extension'], ['engine=', 'invalid_engine_extension'],
+      ['partitioned=maybe', 'Invalid `partitioned` parameter'],
+      ['placement=metro', 'The `placement` value should be in a format `zone:n`.'],
     ] as const) expect((await node.put(`/db?${query}`)).json).to.deep.equal({ error: 'bad_request', reason })
     expect((await node.put('/db?placement=a:1')).status).to.equal(501)
     expect((await node.put('/_users?partitioned=true')).json.reason).to.equal('Cannot partition a system database')
     expect((await node.put('/Capital')).json.error).to.equal('illegal_database_name')
     await node.put('/there')
-    for (const name of ['there', 'Capital']) expect((await node.put(`/${name}?q=0`)).json.error, 'parameters come first').to.equal('bad_request')
+    for (const name of ['there', 'Capital']) {
+      expect((await node.put(`/${name}?q=0`)).json.error, 'parameters come first').to.equal('bad_request')
+    }
     expect((await node.delete('/Not-A-Name')).json.error).to.equal('illegal_database_name')
     expect((await node.get('/Capital')).json.error).to.equal('not_found')
   })
@@ -88,7 +99,9 @@ describe('databases', () => {
     const infos = (await node.get('/_dbs_info')).json
     expect([infos[0].key, infos[0].info.db_name]).to.deep.equal(['a', 'a'])
     const asked = (await node.post('/_dbs_info', { keys: ['none', 'a', 5] })).json
-    expect([asked[0], asked[1].key, asked[2]]).to.deep.equal([{ key: 'none', error: 'not_found' }, 'a', { key: 5, error: 'not_found' }])
+    expect([asked[0], asked[1].key, asked[2]]).to.deep.equal([
+      { key: 'none', error: 'not_found' }, 'a', { key: 5, error: 'not_found' },
+    ])
     expect((await node.post('/_dbs_info', {})).json.reason).to.equal('`keys` member must exist.')
     expect((await node.post('/_dbs_info', { keys: 5 })).json.reason).to.equal('`keys` member must be an array.')
     node.configuration.put('chttpd', 'max_db_number_for_dbs_info_req', '1')
@@ -112,7 +125,11 @@ describe('databases', () => {
       expect((await node.get(`/db/${name}`)).json).to.equal(1000)
       expect((await node.put(`/db/${name}`, '25', { 'content-type': 'text/plain' })).json).to.deep.equal({ ok: true })
       expect((await node.get(`/db/${name}`)).json).to.equal(25)
-      for (const value of ['0', '-5', '1.5', '"many"', '99999999999']) expect((await node.put(`/db/${name}`, value)).json).to.deep.equal({ error: 'bad_request', reason: `\`${key}\` must be positive integer` })
+      for (const value of ['0', '-5', '1.5', '"many"', '99999999999']) {
+        expect((await node.put(`/db/${name}`, value)).json).to.deep.equal({
+          error: 'bad_request', reason: `\`${key}\` must be positive integer`,
+        })
+      }
       expect((await node.put(`/db/${name}`, '')).json.reason).to.equal('invalid UTF-8 JSON')
     }
     expect((await node.put('/db/_auto_purge', { deleted_document_ttl: '3_mon' })).status).to.equal(202)

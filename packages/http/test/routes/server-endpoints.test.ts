@@ -8,7 +8,9 @@ describe('server endpoints', () => {
 
   it('greet with what clients look for', async () => {
     const greeting = (await node.get('/?any=thing')).json
-    expect(greeting).to.deep.include({ couchdb: 'Welcome', uuid: 'c0ffee', vendor: { name: 'Sectional', version: '0.1.0' } })
+    expect(greeting).to.deep.include({
+      couchdb: 'Welcome', uuid: 'c0ffee', vendor: { name: 'Sectional', version: '0.1.0' },
+    })
     expect((await node.get('/favicon.ico')).headers['content-type']).to.equal('image/x-icon')
   })
 
@@ -24,7 +26,9 @@ describe('server endpoints', () => {
   it('keep serving what arrives while load balancers alone are told to stay away', async () => {
     node.control.notReady = 'the metadata here lags behind'
     const up = await node.get('/_up')
-    expect([up.status, up.json]).to.deep.equal([404, { status: 'seeding', reason: 'the metadata here lags behind', seeds: {} }])
+    expect([up.status, up.json]).to.deep.equal([
+      404, { status: 'seeding', reason: 'the metadata here lags behind', seeds: {} },
+    ])
     expect((await node.put('/db')).status).to.equal(201)
   })
 
@@ -35,14 +39,17 @@ describe('server endpoints', () => {
     expect(uuids).to.deep.equal(uuids.toSorted())
     expect(new Set(uuids.map(uuid => uuid.slice(0, 26))).size).to.equal(1)
     expect(new Set(uuids).size).to.equal(3)
-    for (const count of ['', '-1', '2.5', 'abc']) expect((await node.get(`/_uuids?count=${count}`)).json.reason).to.equal('count must be a positive integer')
+    for (const count of ['', '-1', '2.5', 'abc']) {
+      expect((await node.get(`/_uuids?count=${count}`)).json.reason).to.equal('count must be a positive integer')
+    }
     expect((await node.get('/_uuids?count=1001')).json.reason).to.equal('count parameter too large')
     expect((await node.get('/_uuids?count=0')).json.uuids).to.deep.equal([])
   })
 
   it('hand out identifiers by the configured algorithm', async () => {
     const forms: Readonly<Record<string, RegExp>> = {
-      random: /^[0-9a-f]{32}$/, utc_random: /^0[0-9a-f]{31}$/, utc_id: /^0[0-9a-f]{13}@here$/, uuid_v7: /^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/,
+      random: /^[0-9a-f]{32}$/, utc_random: /^0[0-9a-f]{31}$/, utc_id: /^0[0-9a-f]{13}@here$/,
+      uuid_v7: /^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/,
     }
     node.configuration.put('uuids', 'utc_id_suffix', '@here')
     for (const [algorithm, form] of Object.entries(forms)) {
@@ -61,7 +68,9 @@ describe('server endpoints', () => {
 
   it('show members and connected nodes', async () => {
     node.down.add('node2@127.0.0.1')
-    expect((await node.get('/_membership')).json).to.deep.equal({ all_nodes: ['node1@127.0.0.1'], cluster_nodes: ['node1@127.0.0.1', 'node2@127.0.0.1'] })
+    expect((await node.get('/_membership')).json).to.deep.equal({
+      all_nodes: ['node1@127.0.0.1'], cluster_nodes: ['node1@127.0.0.1', 'node2@127.0.0.1'],
+    })
   })
 
   it('gather tasks from every node that answers', async () => {
@@ -75,7 +84,9 @@ describe('server endpoints', () => {
   it('report on nodes, here and elsewhere', async () => {
     expect((await node.get('/_node/_local')).json).to.deep.equal({ name: 'node1@127.0.0.1' })
     expect((await node.get('/_node/node2@127.0.0.1')).json).to.deep.equal({ name: 'node2@127.0.0.1' })
-    expect((await node.get('/_node/nosuch@x')).json).to.deep.equal({ error: 'not_found', reason: 'no such node: nosuch@x' })
+    expect((await node.get('/_node/nosuch@x')).json).to.deep.equal({
+      error: 'not_found', reason: 'no such node: nosuch@x',
+    })
     expect((await node.get('/_node')).json.reason).to.equal('Incomplete path to _node request')
     expect((await node.get('/_node/_local/_stats/couchdb/httpd/requests')).json.type).to.equal('counter')
     const unknown = await node.get('/_node/_local/_stats/couchdb/constructor')
@@ -94,7 +105,9 @@ describe('server endpoints', () => {
     expect(await state()).to.equal('cluster_enabled')
     expect((await act({ action: 'enable_cluster' })).json.reason).to.equal('Cluster is already enabled')
     expect((await act({ action: 'add_node', host: '127.0.0.1' })).status).to.equal(201)
-    expect((await act({ action: 'add_node', host: 'elsewhere' })).json.reason).to.equal('Add node failed. Invalid Host and/or Port.')
+    expect((await act({ action: 'add_node', host: 'elsewhere' })).json.reason).to.equal(
+      'Add node failed. Invalid Host and/or Port.',
+    )
     expect((await act({ action: 'finish_cluster' })).json).to.deep.equal({ ok: true })
     expect(await state()).to.equal('cluster_finished')
     expect((await act({ action: 'finish_cluster' })).json.reason).to.equal('Cluster is already finished')
@@ -105,7 +118,9 @@ describe('server endpoints', () => {
   it('let a single node be set up again and again', async () => {
     const single = new MemoryNode()
     expect((await single.get('/_cluster_setup')).json.state).to.equal('single_node_disabled')
-    for (let i = 0; i < 2; i++) expect((await single.post('/_cluster_setup', { action: 'enable_single_node' })).status).to.equal(201)
+    for (let i = 0; i < 2; i++) {
+      expect((await single.post('/_cluster_setup', { action: 'enable_single_node' })).status).to.equal(201)
+    }
     expect((await single.get('/_cluster_setup')).json.state).to.equal('single_node_enabled')
     await single.stop()
   })
@@ -121,7 +136,9 @@ describe('node configuration', () => {
   const base = '/_node/_local/_config'
 
   it('is read, changed and removed, answering the previous value', async () => {
-    expect((await node.get(`${base}/conf/colour`)).json).to.deep.equal({ error: 'not_found', reason: 'unknown_config_value' })
+    expect((await node.get(`${base}/conf/colour`)).json).to.deep.equal({
+      error: 'not_found', reason: 'unknown_config_value',
+    })
     expect((await node.put(`${base}/conf/colour`, '"  red "')).json).to.equal('')
     expect((await node.put(`${base}/conf/colour`, '{"a":[1,"x"]}')).json).to.equal('red')
     expect((await node.get(`${base}/conf/colour`)).json).to.equal('{"a":[1,"x"]}')
@@ -148,7 +165,9 @@ describe('node configuration', () => {
     expect((await node.post(`${base}/conf/x`, '"x"')).headers['allow']).to.equal('GET,PUT,DELETE')
     expect((await node.get(`${base}/_reload`)).headers['allow']).to.equal('POST')
     for (const section of ['os_daemons', 'query_servers']) {
-      expect((await node.put(`${base}/${section}/x`, '"x"')).json.reason).to.equal('Config section blacklisted for modification over HTTP API.')
+      expect((await node.put(`${base}/${section}/x`, '"x"')).json.reason).to.equal(
+        'Config section blacklisted for modification over HTTP API.',
+      )
       expect((await node.get(`${base}/${section}`)).status).to.equal(200)
     }
   })
@@ -157,7 +176,9 @@ describe('node configuration', () => {
     node.configuration.put('chttpd', 'config_whitelist', '[{chttpd, config_whitelist}, {"log", "level"}, {conf, "*"}]')
     expect((await node.put(`${base}/log/level`, '"info"')).status).to.equal(200)
     expect((await node.put(`${base}/conf/any`, '"x"')).status).to.equal(200)
-    expect((await node.put(`${base}/log/file`, '"x"')).json).to.deep.equal({ error: 'modification_not_allowed', reason: 'This config variable is read-only' })
+    expect((await node.put(`${base}/log/file`, '"x"')).json).to.deep.equal({
+      error: 'modification_not_allowed', reason: 'This config variable is read-only',
+    })
     node.configuration.put('chttpd', 'config_whitelist', 'nonsense')
     expect((await node.put(`${base}/log/level`, '"info"')).status).to.equal(400)
     expect((await node.put(`${base}/chttpd/config_whitelist`, '""')).status).to.equal(200)
@@ -178,7 +199,10 @@ describe('node configuration', () => {
     }
     expect((await node.put('/_node/node2@127.0.0.1/_config/a/b', '"new"')).json).to.equal('old')
     expect(node.control.asked).to.deep.equal([
-      { name: 'node2@127.0.0.1', question: 'config', argument: { action: 'set', section: 'a', key: 'b', value: 'new', persist: true } },
+      {
+        name: 'node2@127.0.0.1', question: 'config',
+        argument: { action: 'set', section: 'a', key: 'b', value: 'new', persist: true },
+      },
     ])
   })
 })

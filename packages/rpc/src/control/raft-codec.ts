@@ -11,19 +11,29 @@ export function encodeRaft(message: RaftMessage, payload: PayloadWriter): object
   switch (message.type) {
     case 'vote-request': return { from, to, term, voteRequest: message }
     case 'vote-reply': return { from, to, term, voteReply: message }
-    case 'append': return { from, to, term, append: { ...message, entries: message.entries.map(entry => encodeEntry(entry, payload)) } }
+    case 'append':
+      return {
+        from, to, term, append: { ...message, entries: message.entries.map(entry => encodeEntry(entry, payload)) },
+      }
     case 'append-reply': return { from, to, term, appendReply: message }
     case 'snapshot': {
-      const { index, snapshotTerm, configuration: { voters, learners }, state, offset, totalBytes, checksum, round } = message
+      const {
+        index, snapshotTerm, configuration: { voters, learners }, state, offset, totalBytes, checksum, round,
+      } = message
       payload.add(state)
-      return { from, to, term, snapshot: { index, snapshotTerm, voters, learners, offset, totalBytes, checksum, round } }
+      return {
+        from, to, term, snapshot: { index, snapshotTerm, voters, learners, offset, totalBytes, checksum, round },
+      }
     }
     case 'snapshot-reply': return { from, to, term, snapshotReply: message }
   }
 }
 
 function encodeEntry(entry: LogEntry, payload: PayloadWriter): object {
-  return { index: entry.index, term: entry.term, kind: entryKinds.indexOf(entry.kind), payloadLength: payload.add(entry.payload) }
+  return {
+    index: entry.index, term: entry.term, kind: entryKinds.indexOf(entry.kind),
+    payloadLength: payload.add(entry.payload),
+  }
 }
 
 /** @throws ProtocolError */
@@ -38,7 +48,8 @@ export function decodeRaft(wire: WireMessage, payload: PayloadReader): RaftMessa
     case 'voteReply': return { ...address, type: 'vote-reply', granted: body.granted, preVote: body.preVote }
     case 'append': return {
       ...address, type: 'append',
-      previousIndex: count(body.previousIndex, 'previous index'), previousTerm: count(body.previousTerm, 'previous term'),
+      previousIndex: count(body.previousIndex, 'previous index'),
+      previousTerm: count(body.previousTerm, 'previous term'),
       commit: count(body.commit, 'commit index'), round: count(body.round, 'round'),
       entries: body.entries.map((entry: WireMessage) => decodeEntry(entry, payload)),
     }
@@ -56,7 +67,8 @@ export function decodeRaft(wire: WireMessage, payload: PayloadReader): RaftMessa
       state: payload.rest(),
     }
     case 'snapshotReply': return {
-      ...address, type: 'snapshot-reply', index: count(body.index, 'index'), received: count(body.received, 'received bytes'), round: count(body.round, 'round'),
+      ...address, type: 'snapshot-reply', index: count(body.index, 'index'),
+      received: count(body.received, 'received bytes'), round: count(body.round, 'round'),
     }
     default: throw new ProtocolError('a raft message of no known type')
   }
@@ -65,5 +77,8 @@ export function decodeRaft(wire: WireMessage, payload: PayloadReader): RaftMessa
 function decodeEntry(entry: WireMessage, payload: PayloadReader): LogEntry {
   const kind = entryKinds[entry.kind]
   if (kind === undefined) throw new ProtocolError('a log entry of no known kind')
-  return { index: count(entry.index, 'index'), term: count(entry.term, 'term'), kind, payload: payload.take(entry.payloadLength) }
+  return {
+    index: count(entry.index, 'index'), term: count(entry.term, 'term'), kind,
+    payload: payload.take(entry.payloadLength),
+  }
 }

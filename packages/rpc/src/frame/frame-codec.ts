@@ -146,9 +146,13 @@ export class FrameDecoder {
   decode(bytes: Uint8Array): RawMessage[] {
     const frame = asBuffer(bytes)
     if (frame.length <= frameOverheadBytes) throw new ProtocolError('a frame is too short')
-    if (frame.length > this.#limits.frameBytes + frameOverheadBytes) throw new ProtocolError(`a frame of ${frame.length} bytes is over the limit`)
+    if (frame.length > this.#limits.frameBytes + frameOverheadBytes) {
+      throw new ProtocolError(`a frame of ${frame.length} bytes is over the limit`)
+    }
     const end = frame.length - tagBytes
-    if (!timingSafeEqual(this.#seal.next(frame.subarray(0, end)), frame.subarray(end))) throw new ProtocolError('a frame has a wrong tag')
+    if (!timingSafeEqual(this.#seal.next(frame.subarray(0, end)), frame.subarray(end))) {
+      throw new ProtocolError('a frame has a wrong tag')
+    }
     const body = frame.subarray(kindBytes, end)
     switch (frame[0]) {
       case kindPacked: return this.#records(body)
@@ -160,7 +164,9 @@ export class FrameDecoder {
 
   #keep(body: Uint8Array): void {
     this.#fragmentBytes += body.length
-    if (this.#fragmentBytes > this.#limits.maxMessageBytes + recordHeadBytes) throw new ProtocolError('a message in fragments is over the limit')
+    if (this.#fragmentBytes > this.#limits.maxMessageBytes + recordHeadBytes) {
+      throw new ProtocolError('a message in fragments is over the limit')
+    }
     this.#fragments.push(body)
   }
 

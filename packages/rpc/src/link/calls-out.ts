@@ -34,7 +34,9 @@ const notSent = { nothingDone: true } as const
 /** The peer's answer to a call that failed there. */
 export function failureError(failure: WireMessage): ReplicaError {
   return knownCodes.has(failure.code)
-    ? new ReplicaError(failure.code as ReplicaErrorCode, failure.reason, { ...(failure.nothingDone && { nothingDone: true }) })
+    ? new ReplicaError(
+      failure.code as ReplicaErrorCode, failure.reason, { ...(failure.nothingDone && { nothingDone: true }) },
+    )
     : new ReplicaError('protocol', `the peer failed with the unknown code ${failure.code}: ${failure.reason}`)
 }
 
@@ -70,7 +72,9 @@ export class CallsOut {
   get size(): number { return this.#exchanges.size }
 
   /** @param shard the message that names the shard; null: the call is about none */
-  call<Request, Reply>(verb: WireCall<Request, Reply>, shard: object | null, request: Request, context: CallContext): Promise<Reply> {
+  call<Request, Reply>(
+    verb: WireCall<Request, Reply>, shard: object | null, request: Request, context: CallContext,
+  ): Promise<Reply> {
     return new Promise((resolve, reject) => { new PendingCall(this, verb, shard, request, context, resolve, reject) })
   }
 
@@ -82,7 +86,9 @@ export class CallsOut {
    * @returns the call's id
    * @throws ReplicaError when it may not begin
    */
-  begin(exchange: Exchange, shard: object | null, request: object, payload: PayloadWriter, context: CallContext): number {
+  begin(
+    exchange: Exchange, shard: object | null, request: object, payload: PayloadWriter, context: CallContext,
+  ): number {
     const { limits, outbox, peerNode } = this.options
     if (this.#closed) throw new ReplicaError(this.#closed.code, this.#closed.message, notSent)
     if (context.signal?.aborted) throw new ReplicaError('cancelled', `${exchange.verb} was cancelled`, notSent)
@@ -90,13 +96,16 @@ export class CallsOut {
     const { kind } = exchange
     this.#budget.check(kind, limit => `${limit} ${kind} calls wait for ${peerNode}`)
     const { queuedBytes } = outbox
-    if (queuedBytes > limits.maxQueuedBytes) throw new ReplicaError('overloaded', `${queuedBytes} bytes wait to be sent to ${peerNode}`)
+    if (queuedBytes > limits.maxQueuedBytes) {
+      throw new ReplicaError('overloaded', `${queuedBytes} bytes wait to be sent to ${peerNode}`)
+    }
     const id = this.#nextId()
     const { requestId, history } = context
     const call = { timeoutMs: timerMs(context.timeoutMs), requestId, history, shard, [exchange.verb]: request }
     const message = encodeMessage({ id, call }, payload)
     if (message.bytes > limits.maxMessageBytes) {
-      const reason = `${exchange.verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: send it in parts`
+      const reason =
+        `${exchange.verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: send it in parts`
       throw new ReplicaError('protocol', reason, notSent)
     }
     this.#exchanges.set(id, exchange)
@@ -174,7 +183,9 @@ class PendingCall<Request, Reply> implements Exchange {
 
   receive(content: string, message: WireMessage, payload: PayloadReader): void {
     if (content === 'failure') return this.fail(failureError(message))
-    if (content !== 'reply' || message.verb !== this.verb) throw new ProtocolError(`${this.verb} was answered with something else`)
+    if (content !== 'reply' || message.verb !== this.verb) {
+      throw new ProtocolError(`${this.verb} was answered with something else`)
+    }
     const reply = this.#verb.decodeReply(required(message[this.#verb.name], 'reply'), payload)
     payload.finish()
     this.#settle('ok')
@@ -196,7 +207,9 @@ class PendingCall<Request, Reply> implements Exchange {
 
   readonly #timedOut = (): void => {
     const { peerNode } = this.#calls.options
-    this.#giveUp(new ReplicaError('timeout', `${peerNode} did not answer ${this.#verb.name} within ${this.#context.timeoutMs} ms`))
+    this.#giveUp(
+      new ReplicaError('timeout', `${peerNode} did not answer ${this.#verb.name} within ${this.#context.timeoutMs} ms`),
+    )
   }
 
   readonly #aborted = (): void => { this.#giveUp(new ReplicaError('cancelled', `${this.#verb.name} was cancelled`)) }

@@ -65,7 +65,9 @@ export class CallsServed {
     try {
       if (this.#refusing) throw new ReplicaError('unreachable', stopping, { nothingDone: true })
       kind = classOf(call)
-      this.#budget.check(kind, limit => `this node already serves ${limit} ${kind} calls of its peer, as many as it may`)
+      this.#budget.check(
+        kind, limit => `this node already serves ${limit} ${kind} calls of its peer, as many as it may`,
+      )
       if (this.#payloadBytes > 0 && this.#payloadBytes + bytes > limits.maxServedBytes) {
         throw new ReplicaError('overloaded', `this node already serves calls of its peer with ${this.#payloadBytes} bytes, at most ${limits.maxServedBytes} are allowed`)
       }
@@ -100,7 +102,9 @@ export class CallsServed {
   /** Aborts everything; nothing is answered any more. */
   close(): void {
     this.#closed = true
-    for (const call of [...this.#calls.values()]) call.cancel(new ReplicaError('unreachable', 'the link to the caller is gone'))
+    for (const call of [...this.#calls.values()]) {
+      call.cancel(new ReplicaError('unreachable', 'the link to the caller is gone'))
+    }
   }
 
   end(call: ServedCall): void {
@@ -118,7 +122,9 @@ export class CallsServed {
       const reason = `the answer to ${verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: ask for it in parts`
       throw new ReplicaError('protocol', reason)
     }
-    if (outbox.queuedBytes > limits.maxQueuedBytes) throw new ReplicaError('overloaded', 'the caller does not read its answers')
+    if (outbox.queuedBytes > limits.maxQueuedBytes) {
+      throw new ReplicaError('overloaded', 'the caller does not read its answers')
+    }
     outbox.add(message)
   }
 
@@ -128,8 +134,12 @@ export class CallsServed {
     if (!this.#closed) this.options.outbox.add(encodeMessage({ id, failure: { code, reason, nothingDone } }, undefined))
   }
 
-  #describe(verb: string, error: unknown): { readonly code: ReplicaErrorCode; readonly reason: string; readonly nothingDone?: boolean } {
-    if (error instanceof ReplicaError) return { code: error.code, reason: error.message, nothingDone: error.nothingDone }
+  #describe(
+    verb: string, error: unknown,
+  ): { readonly code: ReplicaErrorCode; readonly reason: string; readonly nothingDone?: boolean } {
+    if (error instanceof ReplicaError) {
+      return { code: error.code, reason: error.message, nothingDone: error.nothingDone }
+    }
     if (error instanceof ProtocolError) {
       this.options.log.warn({ verb, reason: error.message }, 'a peer sent a malformed request')
       return { code: 'protocol', reason: error.message }
@@ -139,7 +149,9 @@ export class CallsServed {
   }
 }
 
-/** One call being served; its own context. The abort signal is made when somebody asks for it: most calls end before. */
+/**
+ * One call being served; its own context. The abort signal is made when somebody asks for it: most calls end before.
+ */
 class ServedCall implements CallContext {
   readonly id: number
   readonly kind: CallClass
@@ -157,7 +169,10 @@ class ServedCall implements CallContext {
   #stallTimer: Timer | undefined
   #chunks: ChunkQueue | undefined
 
-  constructor(calls: CallsServed, id: number, { verb, kind }: { readonly verb: string; readonly kind: CallClass }, call: WireMessage, payloadBytes: number) {
+  constructor(
+    calls: CallsServed, id: number, { verb, kind }: { readonly verb: string; readonly kind: CallClass },
+    call: WireMessage, payloadBytes: number,
+  ) {
     this.#calls = calls
     this.id = id
     this.kind = kind
@@ -218,8 +233,13 @@ class ServedCall implements CallContext {
     const { clock, limits, outbox } = this.#calls.options
     this.#chunks = new ChunkQueue({
       clock, windowBytes: limits.uploadBytes, stallMs: limits.streamStallMs,
-      onTaken: bytes => { if (!this.#cancelled) outbox.add(encodeMessage({ id: this.id, grant: { bytes } }, undefined)) },
-      onStalled: () => this.cancel(new ReplicaError('timeout', `the sender of ${this.#verb} sent nothing for ${limits.streamStallMs} ms`)),
+      onTaken: bytes => { if (!this.#cancelled) outbox.add(
+        encodeMessage({ id: this.id, grant: { bytes } }, undefined),
+      ) },
+      onStalled: () =>
+        this.cancel(
+          new ReplicaError('timeout', `the sender of ${this.#verb} sent nothing for ${limits.streamStallMs} ms`),
+        ),
     })
     return this.#chunks
   }
@@ -243,7 +263,9 @@ class ServedCall implements CallContext {
     return new Promise(resolve => {
       this.#creditWaiter = resolve
       this.#stallTimer = clock.setTimer(limits.streamStallMs, () => {
-        this.cancel(new ReplicaError('timeout', `the reader of ${this.#verb} took nothing for ${limits.streamStallMs} ms`))
+        this.cancel(
+          new ReplicaError('timeout', `the reader of ${this.#verb} took nothing for ${limits.streamStallMs} ms`),
+        )
       })
     })
   }

@@ -28,7 +28,9 @@ export class ChunkQueue implements AsyncIterable<Uint8Array> {
   /** @throws ProtocolError when the sender goes over its window or on after the end */
   add(chunk: Uint8Array, last: boolean): void {
     if (this.#complete) throw new ProtocolError('an upload went on after its end')
-    if (this.#bytes >= this.#options.windowBytes && chunk.length > 0) throw new ProtocolError('an upload went over its window')
+    if (this.#bytes >= this.#options.windowBytes && chunk.length > 0) {
+      throw new ProtocolError('an upload went over its window')
+    }
     if (chunk.length > 0) this.#chunks.push(chunk)
     this.#bytes += chunk.length
     this.#complete = last

@@ -78,7 +78,9 @@ export class Dialer {
   async #attempt(): Promise<void> {
     const { network, address, limits, onConnection, onFailed } = this.#options
     try {
-      const connection = await network.connect(parseAddress(address), { timeoutMs: limits.connectTimeoutMs, signal: this.#abort.signal })
+      const connection = await network.connect(parseAddress(address), {
+        timeoutMs: limits.connectTimeoutMs, signal: this.#abort.signal,
+      })
       if (this.#stopped) return connection.close('not wanted any more')
       onConnection(connection, ({ lifetimeMs, refused }) => {
         this.#busy = false

@@ -10,8 +10,8 @@ export interface HandshakeRunOptions {
   readonly clock: Clock
   readonly timeoutMs: number
   /**
-   * Called when the peer has proven itself, before this side goes on: a reason to refuse it, or null. Null at once when there is
-   * nothing to find out. The handshake's time goes on meanwhile.
+   * Called when the peer has proven itself, before this side goes on: a reason to refuse it, or null. Null at once when
+   * there is nothing to find out. The handshake's time goes on meanwhile.
    */
   readonly admit: (peer: LinkIdentity) => Promise<HandshakeRefusal | null> | null
   /** Takes the connection over, before its next frame. */

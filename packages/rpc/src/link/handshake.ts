@@ -10,7 +10,10 @@ import type { FrameKey } from '../frame/frame-codec.ts'
 import { count, handshakeType, ProtocolError, required, welcomeCoreType } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 
-/** Versions of the protocol that this code speaks: the newest and the one before. Version 2: snapshots of the metadata in pieces. */
+/**
+ * Versions of the protocol that this code speaks: the newest and the one before. Version 2: snapshots of the metadata
+ * in pieces.
+ */
 export const protocolVersions: VersionRange = Object.freeze({ min: 1, max: 2 })
 export const minSecretLength = 32
 /** Frames of a handshake are small: names and addresses. */
@@ -46,7 +49,9 @@ export interface HandshakeOptions {
   readonly versions?: VersionRange
   /** Dialing: the name of the member that this node's metadata has at the dialed address, if any. */
   readonly expected?: string | undefined
-  /** Last word on a peer that has proven itself, for instance when it is linked already: a reason to refuse it, or null. */
+  /**
+   * Last word on a peer that has proven itself, for instance when it is linked already: a reason to refuse it, or null.
+   */
   readonly accept?: (peer: LinkIdentity) => HandshakeRefusal | null
 }
 
@@ -61,10 +66,13 @@ export interface Established {
 
 export interface HandshakeRefusal {
   /** `rival`: another process has a link under the same node name, and answers. */
-  readonly kind: 'garbage' | 'version' | 'self' | 'cluster' | 'secret' | 'linked' | 'rival' | 'by-peer' | 'busy' | 'timeout'
+  readonly kind: 'garbage' | 'version' | 'self' | 'cluster' | 'secret' | 'linked' | 'rival' | 'by-peer' | 'busy'
+    | 'timeout'
   /** One sentence for the log and for the other side. */
   readonly reason: string
-  /** Of kind `cluster`, on the listening side: the dialer's cluster has this node, by its name and address, as a member. */
+  /**
+   * Of kind `cluster`, on the listening side: the dialer's cluster has this node, by its name and address, as a member.
+   */
   readonly claimed?: boolean
   /** Of kind `by-peer`: the kind that the peer gave; empty when it gave none. */
   readonly peerKind?: string
@@ -75,14 +83,22 @@ export type HandshakeStep =
   /** `proven`: the peer has proven itself with the frame that led to this step. */
   | { readonly kind: 'continue'; readonly send: Uint8Array; readonly proven?: LinkIdentity }
   | { readonly kind: 'established'; readonly send?: Uint8Array; readonly result: Established }
-  | { readonly kind: 'refused'; readonly send?: Uint8Array; readonly refusal: HandshakeRefusal; readonly peer?: LinkIdentity }
+  | {
+    readonly kind: 'refused'
+    readonly send?: Uint8Array
+    readonly refusal: HandshakeRefusal
+    readonly peer?: LinkIdentity
+  }
 
 export interface HandshakeMachine { receive(frame: Uint8Array): HandshakeStep }
 
 class Refusal extends Error {
   readonly refusal: HandshakeRefusal
   readonly peer: LinkIdentity | undefined
-  constructor(kind: HandshakeRefusal['kind'], reason: string, peer?: LinkIdentity, details: Pick<HandshakeRefusal, 'claimed' | 'peerKind'> = {}) {
+  constructor(
+    kind: HandshakeRefusal['kind'], reason: string, peer?: LinkIdentity,
+    details: Pick<HandshakeRefusal, 'claimed' | 'peerKind'> = {},
+  ) {
     super(reason)
     this.refusal = { kind, reason, ...details }
     this.peer = peer
@@ -110,10 +126,16 @@ export class DialingHandshake implements HandshakeMachine {
 
   receive(frame: Uint8Array): HandshakeStep {
     return guarded(() => {
-      if (this.#foreign) return { kind: 'refused', refusal: this.#foreign.refusal, ...(this.#foreign.peer && { peer: this.#foreign.peer }) }
+      if (this.#foreign) {
+        return {
+          kind: 'refused', refusal: this.#foreign.refusal, ...(this.#foreign.peer && { peer: this.#foreign.peer }),
+        }
+      }
       const message = decodeStep(frame, this.#established?.peer)
       if (this.#established === undefined && message.step === 'welcome') return this.#welcomed(message.welcome)
-      if (this.#established !== undefined && message.step === 'accepted') return { kind: 'established', result: this.#established }
+      if (this.#established !== undefined && message.step === 'accepted') {
+        return { kind: 'established', result: this.#established }
+      }
       throw new Refusal('garbage', `an unexpected ${message.step ?? 'frame'} in the handshake`)
     })
   }
@@ -128,10 +150,13 @@ export class DialingHandshake implements HandshakeMachine {
     if (core.version < versions.min || core.version > versions.max) {
       throw new Refusal('version', `${peer.node} chose protocol version ${core.version}, which was not offered`, peer)
     }
-    const proof: HandshakeStep = { kind: 'continue', send: handshakeType.encode({ proof: { proof: proofOf(secret, 'dialer', transcript) } }) }
+    const proof: HandshakeStep = {
+      kind: 'continue', send: handshakeType.encode({ proof: { proof: proofOf(secret, 'dialer', transcript) } }),
+    }
     checkName(identity, peer)
     if (isForeign(identity, peer)) {
-      // The listener learns of the other cluster only from a dialer that has proven itself, so the proof is sent all the same.
+      // The listener learns of the other cluster only from a dialer that has proven itself, so the proof is sent all
+      // the same.
       this.#foreign = foreign(identity, peer)
       return proof
     }
@@ -150,7 +175,9 @@ export class DialingHandshake implements HandshakeMachine {
 /** The side that was connected to. */
 export class ListeningHandshake implements HandshakeMachine {
   readonly #options: HandshakeOptions
-  #pending: { readonly peer: LinkIdentity; readonly transcript: Uint8Array; readonly version: number; readonly expected: string | null } | undefined
+  #pending: { readonly peer: LinkIdentity; readonly transcript: Uint8Array; readonly version: number; readonly expected: string
+    | null }
+    | undefined
 
   constructor(options: HandshakeOptions) { this.#options = options }
 
@@ -176,7 +203,10 @@ export class ListeningHandshake implements HandshakeMachine {
     const core = welcomeCoreType.encode({ version, nonce, identity: encodeIdentity(identity) })
     const transcript = transcriptOf(frame, core)
     this.#pending = { peer, transcript, version, expected: hello.expected ?? null }
-    return { kind: 'continue', send: handshakeType.encode({ welcome: { core, proof: proofOf(secret, 'listener', transcript) } }) }
+    return {
+      kind: 'continue',
+      send: handshakeType.encode({ welcome: { core, proof: proofOf(secret, 'listener', transcript) } }),
+    }
   }
 
   #proven(proof: Uint8Array): HandshakeStep {
@@ -222,7 +252,9 @@ function decodeStep(frame: Uint8Array, peer?: LinkIdentity): WireMessage {
   if (frame.length > maxHandshakeFrameBytes) throw new ProtocolError('a handshake frame is over the limit')
   const message = handshakeType.decode(frame)
   if (message.step === 'refused') {
-    throw new Refusal('by-peer', printable(message.refused.reason, maxReasonLength), peer, { peerKind: message.refused.kind })
+    throw new Refusal('by-peer', printable(message.refused.reason, maxReasonLength), peer, {
+      peerKind: message.refused.kind,
+    })
   }
   return message
 }
@@ -238,7 +270,9 @@ function encodeIdentity(identity: LinkIdentity): object {
 function decodeIdentity(message: WireMessage | null): LinkIdentity {
   const { node, address, clusterId, instance, startIds, startConfirmed } = required(message, 'identity')
   for (const text of [node, address, clusterId ?? 'none']) {
-    if (text === '' || text !== printable(text, maxNameLength)) throw new ProtocolError('an identity that is no plain text')
+    if (text === '' || text !== printable(text, maxNameLength)) {
+      throw new ProtocolError('an identity that is no plain text')
+    }
   }
   if (instance.length !== instanceBytes) throw new ProtocolError('an instance of a wrong length')
   const start = decodeStart(startIds, startConfirmed)
@@ -247,7 +281,9 @@ function decodeIdentity(message: WireMessage | null): LinkIdentity {
 
 function decodeStart(ids: readonly string[], confirmed: number): PeerStart | undefined {
   if (ids.length === 0) return undefined
-  if (ids.length > maxStartIds || ids.some(id => !/^[0-9a-f]{1,32}$/.test(id))) throw new ProtocolError('ids of starts that are none')
+  if (ids.length > maxStartIds || ids.some(id => !/^[0-9a-f]{1,32}$/.test(id))) {
+    throw new ProtocolError('ids of starts that are none')
+  }
   return { ids, confirmed: count(confirmed, 'start_confirmed') }
 }
 
@@ -263,13 +299,17 @@ function checkNonce(theirs: Uint8Array, ours: Uint8Array): void {
 
 function checkProof(expected: Uint8Array, given: Uint8Array, peer: LinkIdentity): void {
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
-    throw new Refusal('secret', `the cluster secrets differ: ${peer.node} did not prove that it holds the one used here`, peer)
+    throw new Refusal(
+      'secret', `the cluster secrets differ: ${peer.node} did not prove that it holds the one used here`, peer,
+    )
   }
 }
 
 function checkName(self: PeerIdentity, peer: LinkIdentity): void {
   if (peer.node === self.node) {
-    throw new Refusal('self', `both ends are named ${self.node}: this is the node itself, or two nodes have one name`, peer)
+    throw new Refusal(
+      'self', `both ends are named ${self.node}: this is the node itself, or two nodes have one name`, peer,
+    )
   }
 }
 
@@ -278,7 +318,10 @@ function isForeign(self: PeerIdentity, peer: LinkIdentity): boolean {
 }
 
 function foreign(self: PeerIdentity, peer: LinkIdentity, details: Pick<HandshakeRefusal, 'claimed'> = {}): Refusal {
-  return new Refusal('cluster', `${self.node} belongs to cluster ${self.clusterId}, ${peer.node} to cluster ${peer.clusterId}`, peer, details)
+  return new Refusal(
+    'cluster', `${self.node} belongs to cluster ${self.clusterId}, ${peer.node} to cluster ${peer.clusterId}`, peer,
+    details,
+  )
 }
 
 function transcriptOf(hello: Uint8Array, welcomeCore: Uint8Array): Uint8Array {

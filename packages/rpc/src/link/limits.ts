@@ -12,7 +12,10 @@ export interface RpcLimits {
   readonly maxCallsOut: number
   /** Calls and streams of the peer on replicas that are being served; above it they are answered `overloaded`. */
   readonly maxCallsServed: number
-  /** Calls that wait for a replica's next change, for minutes: counted apart, at either end, from all that are to be answered soon. */
+  /**
+   * Calls that wait for a replica's next change, for minutes: counted apart, at either end, from all that are to be
+   * answered soon.
+   */
   readonly maxWaitsOut: number
   readonly maxWaitsServed: number
   /** Calls about metadata (`ControlPeer`): counted apart likewise. */
@@ -38,14 +41,19 @@ export interface RpcLimits {
   readonly heartbeatMs: number
   /** A peer that is silent for so long is taken for dead. */
   readonly silenceMs: number
-  /** When another process connects under a linked node's name, the linked one has so long to answer before it is taken for dead. */
+  /**
+   * When another process connects under a linked node's name, the linked one has so long to answer before it is taken
+   * for dead.
+   */
   readonly rivalProbeMs: number
   /** A node that stops answers the calls that it serves for so long before it closes its links. */
   readonly drainMs: number
   /** Pause before a new attempt to dial: doubles from `Min` to `Max`, of which a random half is left out. */
   readonly backoffMinMs: number
   readonly backoffMaxMs: number
-  /** The longest such pause while nobody at the address refuses or is refused: a node that comes up is found within it. */
+  /**
+   * The longest such pause while nobody at the address refuses or is refused: a node that comes up is found within it.
+   */
   readonly backoffAbsentMaxMs: number
 }
 

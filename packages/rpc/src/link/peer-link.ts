@@ -18,7 +18,10 @@ import { ScanReader } from './scan-reader.ts'
 import { sendUpload } from './upload.ts'
 import type { WireCall, WireScan, WireUpload } from './wire-verb.ts'
 
-/** New work is refused above `maxQueuedBytes`; a peer for which even the refusals pile up to this many times as much is cut off. */
+/**
+ * New work is refused above `maxQueuedBytes`; a peer for which even the refusals pile up to this many times as much is
+ * cut off.
+ */
 const unreadFactorMax = 2
 
 /** What this node offers on its links. */
@@ -77,7 +80,9 @@ export class PeerLink {
     this.#outbox = new Outbox(connection, new FrameEncoder(established.sendKey, limits), clock, metrics)
     this.#decoder = new FrameDecoder(established.receiveKey, limits)
     const outbox = this.#outbox
-    this.#callsOut = new CallsOut({ peerNode: this.peer.node, outbox, clock, limits, metrics, onIdle: () => options.onQuiet(this) })
+    this.#callsOut = new CallsOut({
+      peerNode: this.peer.node, outbox, clock, limits, metrics, onIdle: () => options.onQuiet(this),
+    })
     this.#callsServed = new CallsServed({
       outbox, clock, limits, metrics, log,
       classOf: call => service.classOf(call),
@@ -92,15 +97,21 @@ export class PeerLink {
   /** False once closed, or once both ends have said that they begin nothing more here, or once either end stops. */
   get usable(): boolean { return !this.#closed && !this.#retired && !this.#stoppingSent }
 
-  call<Request, Reply>(verb: WireCall<Request, Reply>, shard: object | null, request: Request, context: CallContext): Promise<Reply> {
+  call<Request, Reply>(
+    verb: WireCall<Request, Reply>, shard: object | null, request: Request, context: CallContext,
+  ): Promise<Reply> {
     return this.#callsOut.call(verb, shard, request, context)
   }
 
-  scan<Request, Row>(verb: WireScan<Request, Row>, shard: object, request: Request, context: CallContext): AsyncIterator<readonly Row[]> {
+  scan<Request, Row>(
+    verb: WireScan<Request, Row>, shard: object, request: Request, context: CallContext,
+  ): AsyncIterator<readonly Row[]> {
     return new ScanReader(this.#callsOut, verb, shard, request, context)
   }
 
-  upload<Reply>(verb: WireUpload<Reply>, shard: object, chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<Reply> {
+  upload<Reply>(
+    verb: WireUpload<Reply>, shard: object, chunks: AsyncIterable<Uint8Array>, context: CallContext,
+  ): Promise<Reply> {
     return sendUpload(this.#callsOut, verb, shard, chunks, context)
   }
 
@@ -108,7 +119,9 @@ export class PeerLink {
   get version(): number { return this.#options.established.version }
 
   /** False: messages that are no calls are to be dropped, because too much waits to be sent already. */
-  get takesOneWay(): boolean { return !this.#closed && this.#outbox.queuedBytes <= this.#options.limits.maxRaftQueuedBytes }
+  get takesOneWay(): boolean {
+    return !this.#closed && this.#outbox.queuedBytes <= this.#options.limits.maxRaftQueuedBytes
+  }
 
   /** Sends a message that is no call and gets no answer. */
   sendOneWay(message: OutgoingMessage): void { if (!this.#closed) this.#outbox.add(message) }
@@ -126,7 +139,10 @@ export class PeerLink {
     } catch (error) {
       const expected = error instanceof ProtocolError
       const reason = expected ? error.message : 'a frame could not be handled'
-      this.#options.log.error({ peer: this.peer.node, reason, ...(!expected && { err: error }) }, 'a peer broke the protocol: the link is closed')
+      this.#options.log.error(
+        { peer: this.peer.node, reason, ...(!expected && { err: error }) },
+        'a peer broke the protocol: the link is closed',
+      )
       this.close(`protocol: ${reason}`, 'protocol')
     }
   }
@@ -143,8 +159,8 @@ export class PeerLink {
   }
 
   /**
-   * Says that this node stops. Resolves once the peer begins no more calls here and those that it began have been answered,
-   * or the link has closed: then closing it leaves no call of the peer with an unknown outcome.
+   * Says that this node stops. Resolves once the peer begins no more calls here and those that it began have been
+   * answered, or the link has closed: then closing it leaves no call of the peer with an unknown outcome.
    */
   async drain(): Promise<void> {
     if (this.#closed) return
@@ -190,7 +206,9 @@ export class PeerLink {
       case 'cancel': return this.#callsServed.cancel(message.id)
       case 'credit': return this.#callsServed.credit(message.id, message.credit.pages, message.credit.bytes)
       case 'chunk': return this.#callsServed.chunk(message.id, payload.rest(), message.chunk.last)
-      case 'reply': case 'failure': case 'page': case 'end': case 'grant': return this.#callsOut.receive(message.id, content, message[content], payload)
+      case 'reply': case 'failure': case 'page': case 'end': case 'grant': return this.#callsOut.receive(
+        message.id, content, message[content], payload,
+      )
       case 'raft': return this.#options.service.receiveRaft(this.peer, message.raft, payload)
       case 'heartbeat': return
       case 'retire': return message.retire.stopping ? this.#receiveStopping() : this.#receiveRetire()
@@ -215,8 +233,12 @@ export class PeerLink {
     // When this process itself stood still, what the peer sent meanwhile has not been read yet.
     if (nowMs - this.#lastTickMs > 2 * limits.heartbeatMs) this.#lastReceivedMs = nowMs
     this.#lastTickMs = nowMs
-    if (nowMs - this.#lastReceivedMs > limits.silenceMs) return this.close(`nothing was heard for ${limits.silenceMs} ms`)
-    if (this.#outbox.queuedBytes > unreadFactorMax * limits.maxQueuedBytes) return this.close('it does not read what it is sent')
+    if (nowMs - this.#lastReceivedMs > limits.silenceMs) {
+      return this.close(`nothing was heard for ${limits.silenceMs} ms`)
+    }
+    if (this.#outbox.queuedBytes > unreadFactorMax * limits.maxQueuedBytes) {
+      return this.close('it does not read what it is sent')
+    }
     if (!this.#outbox.active) this.#outbox.add(encodeMessage({ heartbeat: {} }, undefined))
     this.#outbox.active = false
     this.#heartbeat = clock.setTimer(limits.heartbeatMs, this.#tick)

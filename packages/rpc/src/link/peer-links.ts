@@ -68,10 +68,14 @@ export class PeerLinks {
   connected(): readonly PeerIdentity[] { return [...this.#announced.values()] }
 
   untried(): readonly string[] {
-    return [...this.#dialers].filter(([address, dialer]) => !dialer.tried && !this.#linksAt(address).some(link => link.usable)).map(([address]) => address)
+    return [...this.#dialers].filter(([address, dialer]) =>
+      !dialer.tried && !this.#linksAt(address).some(link => link.usable)).map(([address]) => address)
   }
 
-  /** What a peer said when it refused this process because another one has a link under its name; null after a link has opened. */
+  /**
+   * What a peer said when it refused this process because another one has a link under its name; null after a link has
+   * opened.
+   */
   get rivalReason(): string | null { return this.#rivalReason }
 
   get stopped(): boolean { return this.#stopped }
@@ -113,7 +117,10 @@ export class PeerLinks {
   setIdentity({ node, address, clusterId, start }: PeerIdentity): void {
     if (this.#stopped) return
     const before = this.#identity
-    if (node === before.node && address === before.address && clusterId === before.clusterId && start === before.start) return
+    if (node === before.node && address === before.address && clusterId === before.clusterId
+      && start === before.start) {
+      return
+    }
     this.#identity = { node, address, clusterId, instance: before.instance, ...start && { start } }
     this.#closeAll('its identity changed', 'unreachable')
     for (const dialer of this.#dialers.values()) {
@@ -176,24 +183,33 @@ export class PeerLinks {
       onConnection: (connection, done) => { this.#dialed(address, connection, done) },
       onFailed: (error, nextAttemptMs) => {
         const reason = error instanceof Error ? error.message : String(error)
-        this.#refusals.warn(`dial ${address}`, { address, reason, nextAttemptMs: Math.round(nextAttemptMs) }, 'a peer cannot be reached')
+        this.#refusals.warn(
+          `dial ${address}`, { address, reason, nextAttemptMs: Math.round(nextAttemptMs) }, 'a peer cannot be reached',
+        )
       },
     })
   }
 
   #dialed(address: string, connection: Connection, done: (end: ConnectionEnd) => void): void {
     const { clock } = this.#options.runtime
-    const machine = new DialingHandshake({ ...this.#handshakeOptions(), expected: this.#names.get(address), accept: peer => this.#acceptDialed(peer, address) })
+    const machine = new DialingHandshake({
+      ...this.#handshakeOptions(), expected: this.#names.get(address),
+      accept: peer => this.#acceptDialed(peer, address),
+    })
     this.#shakeHands({
       connection, machine, first: machine.hello,
       onEstablished: established => {
         const openedMs = clock.monotonic()
         this.#refusals.forget(`dial ${address}`)
-        return this.#open(connection, established, () => { done({ lifetimeMs: clock.monotonic() - openedMs, refused: false }) })
+        return this.#open(connection, established, () => {
+          done({ lifetimeMs: clock.monotonic() - openedMs, refused: false })
+        })
       },
       onFailed: (refusal, peer) => {
         this.#report(refusal, peer, { address })
-        if (refusal.kind === 'self' && peer?.instance === this.#identity.instance) void this.#dialers.get(address)?.stop()
+        if (refusal.kind === 'self' && peer?.instance === this.#identity.instance) {
+          void this.#dialers.get(address)?.stop()
+        }
         done({ lifetimeMs: 0, refused: isLasting(refusal) })
       },
     })
@@ -204,7 +220,9 @@ export class PeerLinks {
     return { identity: this.#identity, secret, nonce: runtime.random.bytes(nonceBytes) }
   }
 
-  #shakeHands(options: Pick<HandshakeRunOptions, 'connection' | 'machine' | 'first' | 'onEstablished' | 'onFailed'>): void {
+  #shakeHands(
+    options: Pick<HandshakeRunOptions, 'connection' | 'machine' | 'first' | 'onEstablished' | 'onFailed'>,
+  ): void {
     const { runtime, limits } = this.#options
     this.#openConnections++
     const run: HandshakeRun = new HandshakeRun({
@@ -251,10 +269,19 @@ export class PeerLinks {
     })
     links.add(link)
     metrics.links.set(this.linkCount)
-    log.info({ peer: peer.node, address: peer.address, cluster: peer.clusterId, dialed: link.dialed, version: established.version }, 'a link opened')
+    log.info(
+      {
+        peer: peer.node, address: peer.address, cluster: peer.clusterId, dialed: link.dialed,
+        version: established.version,
+      },
+      'a link opened',
+    )
     this.#refusals.forget(`peer ${peer.node}`)
     this.#rivalReason = null
-    if (!this.#announced.has(peer.node)) this.#announce({ node: peer.node, address: peer.address, clusterId: peer.clusterId, ...peer.start && { start: peer.start } }, true)
+    if (!this.#announced.has(peer.node)) {
+      this.#announce({ node: peer.node, address: peer.address, clusterId: peer.clusterId, ...peer.start
+        && { start: peer.start } }, true)
+    }
     links.retireOthers()
     return link
   }
@@ -282,15 +309,22 @@ export class PeerLinks {
   }
 
   #meetForeign({ node, address, clusterId }: LinkIdentity, dialed: string | null, claimed: boolean): void {
-    for (const listener of [...this.#foreignListeners]) listener({ peer: { node, address, clusterId }, dialed, claimed })
+    for (const listener of [...this.#foreignListeners]) {
+      listener({ peer: { node, address, clusterId }, dialed, claimed })
+    }
   }
 
-  #report(refusal: HandshakeRefusal, peer: LinkIdentity | undefined, where: { readonly address?: string; readonly remote?: string }): void {
+  #report(
+    refusal: HandshakeRefusal, peer: LinkIdentity | undefined,
+    where: { readonly address?: string; readonly remote?: string },
+  ): void {
     const { log, metrics } = this.#options
     metrics.refused(refusal.kind)
     const fields = { ...where, peer: peer?.node, cause: refusal.kind, reason: refusal.reason }
     const self = refusal.kind === 'self' && peer?.instance === this.#identity.instance
-    if (refusal.kind === 'cluster' && peer && !this.#stopped) this.#meetForeign(peer, where.address ?? null, refusal.claimed ?? false)
+    if (refusal.kind === 'cluster' && peer && !this.#stopped) {
+      this.#meetForeign(peer, where.address ?? null, refusal.claimed ?? false)
+    }
     const linked = (refusal.peerKind ?? refusal.kind) === 'linked'
     if (this.#stopped || linked || self) return log.debug(fields, 'a handshake opened no link')
     if (refusal.peerKind === 'rival' && peer) {
@@ -298,7 +332,9 @@ export class PeerLinks {
       return this.#refusals.error('rival', fields, 'the cluster refuses this node: another process has its name')
     }
     const key = peer ? `peer ${peer.node}` : `${refusal.kind} ${where.address ?? where.remote?.replace(/:\d+$/, '')}`
-    this.#refusals.warn(key, fields, refusal.kind === 'by-peer' ? 'a peer refused the handshake' : 'the handshake of a peer was refused')
+    this.#refusals.warn(
+      key, fields, refusal.kind === 'by-peer' ? 'a peer refused the handshake' : 'the handshake of a peer was refused',
+    )
   }
 
   #linksAt(address: string): readonly PeerLink[] {
@@ -319,7 +355,9 @@ export class PeerLinks {
  * and then it must be found soon.
  */
 function isLasting({ kind, peerKind }: HandshakeRefusal): boolean {
-  return kind === 'by-peer' ? peerKind !== undefined && peerKind !== 'cluster' : kind !== 'cluster' && kind !== 'timeout'
+  return kind === 'by-peer'
+    ? peerKind !== undefined && peerKind !== 'cluster'
+    : kind !== 'cluster' && kind !== 'timeout'
 }
 
 function sameIdentity(a: LinkIdentity, b: LinkIdentity): boolean {

@@ -23,7 +23,8 @@ export class RivalCheck {
 
   /** A reason to refuse the newcomer, or null; null at once when no other process has its name. */
   admit(newcomer: LinkIdentity): Promise<HandshakeRefusal | null> | null {
-    const rivals = this.#parts.linksOf(newcomer.node).filter(({ usable, peer }) => usable && peer.instance !== newcomer.instance && !yields(peer, newcomer))
+    const rivals = this.#parts.linksOf(newcomer.node)
+      .filter(({ usable, peer }) => usable && peer.instance !== newcomer.instance && !yields(peer, newcomer))
     return rivals.length === 0 ? null : this.#probe(newcomer, rivals)
   }
 
@@ -31,12 +32,15 @@ export class RivalCheck {
     const { probe, limits } = this.#parts
     const answers = await Promise.all(rivals.map(async link => {
       // A node with an empty disk must not get a member's place because the member is busy for a moment.
-      const timeoutMs = newcomer.clusterId === null && link.peer.clusterId !== null ? limits.silenceMs : limits.rivalProbeMs
+      const timeoutMs = newcomer.clusterId === null && link.peer.clusterId !== null
+        ? limits.silenceMs
+        : limits.rivalProbeMs
       return await probe(link, timeoutMs) ? link : null
     }))
     const alive = answers.find(link => link !== null)
     if (!alive) return null
-    const reason = `a node named ${newcomer.node} is up at ${alive.peer.address}: set another [node] name here, or stop that one`
+    const reason =
+      `a node named ${newcomer.node} is up at ${alive.peer.address}: set another [node] name here, or stop that one`
     return { kind: 'rival', reason }
   }
 }

@@ -39,8 +39,12 @@ export class RpcMetrics implements OutboxMeter {
 
   constructor(metrics: Metrics) {
     const outcomeLabels = ['verb', 'outcome']
-    const calls = metrics.counter('sectional_rpc_calls_total', 'Calls and streams begun on peers, by verb and outcome', outcomeLabels)
-    const served = metrics.counter('sectional_rpc_served_total', 'Calls and streams served for peers, by verb and outcome', outcomeLabels)
+    const calls = metrics.counter(
+      'sectional_rpc_calls_total', 'Calls and streams begun on peers, by verb and outcome', outcomeLabels,
+    )
+    const served = metrics.counter(
+      'sectional_rpc_served_total', 'Calls and streams served for peers, by verb and outcome', outcomeLabels,
+    )
     this.#calls = new OutcomeTally(calls)
     this.#served = new OutcomeTally(served)
     const help = 'Time from a call to its answer, by verb'
@@ -48,8 +52,12 @@ export class RpcMetrics implements OutboxMeter {
     this.#frames = metrics.counter('sectional_rpc_frames_total', 'Frames on peer links', ['direction'])
     this.#messages = metrics.counter('sectional_rpc_messages_total', 'Messages on peer links', ['direction'])
     this.#bytes = metrics.counter('sectional_rpc_bytes_total', 'Bytes of frames on peer links', ['direction'])
-    this.#refused = metrics.counter('sectional_rpc_handshakes_refused_total', 'Handshakes that opened no link, by reason', ['reason'])
-    this.#droppedRaft = metrics.counter('sectional_rpc_raft_dropped_total', 'Consensus messages not sent: no link or a full queue')
+    this.#refused = metrics.counter(
+      'sectional_rpc_handshakes_refused_total', 'Handshakes that opened no link, by reason', ['reason'],
+    )
+    this.#droppedRaft = metrics.counter(
+      'sectional_rpc_raft_dropped_total', 'Consensus messages not sent: no link or a full queue',
+    )
     this.links = metrics.gauge('sectional_rpc_links', 'Open, authenticated links')
     metrics.onCollect(() => {
       this.#calls.flush()

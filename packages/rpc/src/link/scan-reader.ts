@@ -101,7 +101,9 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
     this.#startedMs = clock.monotonic()
     this.#state = 'open'
     try {
-      this.#id = this.#calls.begin(this, this.#shard, this.#verb.encodeRequest(this.#request), new PayloadWriter(), this.#context)
+      this.#id = this.#calls.begin(
+        this, this.#shard, this.#verb.encodeRequest(this.#request), new PayloadWriter(), this.#context,
+      )
       this.#context.signal?.addEventListener('abort', this.#aborted, { once: true })
     } catch (error) {
       if (!(error instanceof ReplicaError)) throw error
@@ -111,7 +113,9 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
 
   #received(message: WireMessage, payload: PayloadReader): void {
     const { streamPages, streamBytes } = this.#calls.options.limits
-    if (this.#pages.length >= streamPages || this.#keptBytes >= streamBytes) throw new ProtocolError(`${this.verb} went over its credit`)
+    if (this.#pages.length >= streamPages || this.#keptBytes >= streamBytes) {
+      throw new ProtocolError(`${this.verb} went over its credit`)
+    }
     if (message.rows !== this.#verb.rows) throw new ProtocolError(`${this.verb} was answered with rows of another kind`)
     const bytes = payload.left
     const wireRows: readonly WireMessage[] = required(message[this.#verb.rows], 'rows').rows
@@ -142,7 +146,9 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
   }
 
   readonly #timedOut = (): void => {
-    this.#giveUp(new ReplicaError('timeout', `${this.#calls.options.peerNode} sent no page of ${this.verb} within ${this.#context.timeoutMs} ms`))
+    this.#giveUp(new ReplicaError(
+      'timeout', `${this.#calls.options.peerNode} sent no page of ${this.verb} within ${this.#context.timeoutMs} ms`,
+    ))
   }
 
   readonly #aborted = (): void => { this.#giveUp(new ReplicaError('cancelled', `${this.verb} was cancelled`)) }

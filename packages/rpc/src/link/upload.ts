@@ -39,7 +39,8 @@ class Upload<Reply> implements Exchange {
   #settled = false
 
   constructor(
-    calls: CallsOut, verb: WireUpload<Reply>, context: CallContext, resolve: (reply: Reply) => void, reject: (error: unknown) => void,
+    calls: CallsOut, verb: WireUpload<Reply>, context: CallContext, resolve: (reply: Reply) => void,
+    reject: (error: unknown) => void,
   ) {
     this.#calls = calls
     this.#verb = verb
@@ -59,7 +60,9 @@ class Upload<Reply> implements Exchange {
       this.#id = this.#calls.begin(this, shard, this.#verb.encodeRequest(undefined, payload), payload, this.#context)
       this.#context.signal?.addEventListener('abort', this.#aborted, { once: true })
       for await (const chunk of chunks) {
-        for (let at = 0; at < chunk.length; at += pieceBytesMax) await this.#send(chunk.subarray(at, at + pieceBytesMax))
+        for (let at = 0; at < chunk.length; at += pieceBytesMax) {
+          await this.#send(chunk.subarray(at, at + pieceBytesMax))
+        }
         if (this.#settled) return
       }
       if (this.#settled) return
@@ -106,7 +109,9 @@ class Upload<Reply> implements Exchange {
 
   #granted(bytes: number): void {
     this.#window += bytes
-    if (this.#window > this.#calls.options.limits.uploadBytes) throw new ProtocolError(`${this.verb} was granted more than was sent`)
+    if (this.#window > this.#calls.options.limits.uploadBytes) {
+      throw new ProtocolError(`${this.verb} was granted more than was sent`)
+    }
     if (this.#window <= 0 || this.#wake === undefined) return
     this.#timer?.cancel()
     this.#timer = undefined
@@ -123,7 +128,9 @@ class Upload<Reply> implements Exchange {
   #watch(): void {
     const { clock, peerNode } = this.#calls.options
     this.#timer ??= clock.setTimer(timerMs(this.#context.timeoutMs), () => {
-      this.#giveUp(new ReplicaError('timeout', `${peerNode} took nothing of ${this.verb} for ${this.#context.timeoutMs} ms`))
+      this.#giveUp(
+        new ReplicaError('timeout', `${peerNode} took nothing of ${this.verb} for ${this.#context.timeoutMs} ms`),
+      )
     })
   }
 

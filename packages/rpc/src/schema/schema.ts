@@ -2,7 +2,10 @@ import { asBuffer } from '@sectional/core'
 import protobuf from 'protobufjs'
 import { schemaText } from './schema-text.ts'
 
-/** A decoded message. protobufjs has checked the type of each field; absent optional fields and submessages read as null. */
+/**
+ * A decoded message. protobufjs has checked the type of each field; absent optional fields and submessages read as
+ * null.
+ */
 export type WireMessage = Readonly<Record<string, any>>
 
 /** One type of the closed set in proto/. */
@@ -54,7 +57,9 @@ export function required<T>(value: T | null | undefined, name: string): T {
 
 /** A whole number from 0 to 2^53 - 1 (`double` on the wire). @throws ProtocolError */
 export function count(value: unknown, name: string): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw new ProtocolError(`${name} is not a count`)
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
+    throw new ProtocolError(`${name} is not a count`)
+  }
   return value
 }
 

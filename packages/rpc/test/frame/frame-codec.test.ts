@@ -21,7 +21,9 @@ function text(raw: RawMessage): readonly string[] {
   return [Buffer.from(raw.header).toString('hex'), Buffer.from(raw.payload).toString('hex')]
 }
 
-const anyMessage = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 400 }), fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 4 }))
+const anyMessage = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 400 }), fc.array(
+  fc.uint8Array({ maxLength: 300 }), { maxLength: 4 },
+))
   .map(([header, payload]) => message(header, ...payload))
 
 describe('frames', () => {
@@ -33,7 +35,9 @@ describe('frames', () => {
         const frames = framesOf(messages, encoder)
         for (const frame of frames) assert(frame.length <= limits.frameBytes + frameOverheadBytes)
         const received = frames.flatMap(frame => decoder.decode(frame)).map(text)
-        assert.deepEqual(received, messages.map(({ header, payload }) => text({ header, payload: Buffer.concat(payload) })))
+        assert.deepEqual(
+          received, messages.map(({ header, payload }) => text({ header, payload: Buffer.concat(payload) })),
+        )
       }
     }))
   })
@@ -50,7 +54,9 @@ describe('frames', () => {
   })
 
   it('refuse frames over the limit', () => {
-    const [frame] = framesOf([message(Buffer.of(1), Buffer.alloc(500))], new FrameEncoder(key, { ...limits, frameBytes: 1000 }))
+    const [frame] = framesOf(
+      [message(Buffer.of(1), Buffer.alloc(500))], new FrameEncoder(key, { ...limits, frameBytes: 1000 }),
+    )
     assert(frame)
     assert.throws(() => new FrameDecoder(key, limits).decode(frame), /over the limit/)
   })

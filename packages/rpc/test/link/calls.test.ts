@@ -25,7 +25,9 @@ describe('calls over a link', () => {
   beforeEach(() => { world = new TestWorld() })
   afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
 
-  async function pairServing(verbs: Partial<ShardReplica>, limits = {}): Promise<readonly [TestNode, TestNode, ShardReplica]> {
+  async function pairServing(
+    verbs: Partial<ShardReplica>, limits = {},
+  ): Promise<readonly [TestNode, TestNode, ShardReplica]> {
     const [a, b] = await world.pair({ limits })
     b.replica = replicaWith(verbs)
     return [a, b, a.remote(b)]
@@ -41,7 +43,9 @@ describe('calls over a link', () => {
 
   it('time out, and abort the far end', async () => {
     let signal: AbortSignal | undefined
-    const [, , remote] = await pairServing({ openDocument: (_request, served) => { signal = served.signal; return new Promise(() => {}) } })
+    const [, , remote] = await pairServing({
+      openDocument: (_request, served) => { signal = served.signal; return new Promise(() => {}) },
+    })
     const call = failure(remote.openDocument(lookup, { timeoutMs: 300 }))
     await world.clock.advance(299)
     assert.equal(signal?.aborted, false)
@@ -52,7 +56,9 @@ describe('calls over a link', () => {
 
   it('end at once when the caller cancels, and abort the far end', async () => {
     let signal: AbortSignal | undefined
-    const [, , remote] = await pairServing({ openDocument: (_request, served) => { signal = served.signal; return new Promise(() => {}) } })
+    const [, , remote] = await pairServing({
+      openDocument: (_request, served) => { signal = served.signal; return new Promise(() => {}) },
+    })
     const controller = new AbortController()
     const call = failure(remote.openDocument(lookup, { ...context, signal: controller.signal }))
     await world.settle()
@@ -64,7 +70,9 @@ describe('calls over a link', () => {
 
   it('abort the far end when the link breaks', async () => {
     let signal: AbortSignal | undefined
-    const [, , remote] = await pairServing({ openDocument: (_request, served) => { signal = served.signal; return new Promise(() => {}) } })
+    const [, , remote] = await pairServing({
+      openDocument: (_request, served) => { signal = served.signal; return new Promise(() => {}) },
+    })
     const call = failure(remote.openDocument(lookup, context))
     await world.settle()
     world.hub.kill(() => true)
@@ -73,7 +81,9 @@ describe('calls over a link', () => {
   })
 
   it('give back every error code, and hide what is none behind the log', async () => {
-    const codes = ['unreachable', 'timeout', 'cancelled', 'not_hosted', 'overloaded', 'storage', 'closed', 'protocol'] as const
+    const codes = [
+      'unreachable', 'timeout', 'cancelled', 'not_hosted', 'overloaded', 'storage', 'closed', 'protocol',
+    ] as const
     let thrown: Error = new Error()
     const [, b, remote] = await pairServing({ openDocument: async () => { throw thrown } })
     for (const code of codes) {
@@ -105,9 +115,12 @@ describe('calls over a link', () => {
   })
 
   it('are bounded on the serving side, by number and by bytes', async () => {
-    const [, , remote] = await pairServing({ storeRevisions: () => new Promise(() => {}) }, { maxCallsServed: 2, maxServedBytes: 1500 })
+    const [, , remote] = await pairServing({ storeRevisions: () => new Promise(() => {}) }, {
+      maxCallsServed: 2, maxServedBytes: 1500,
+    })
     const store = (bytes: number) => failure(remote.storeRevisions({
-      revisions: [{ id: 'doc', path: { start: 1, ids: ['a'] }, deleted: false, body: Buffer.alloc(bytes) }], revsLimit: 10,
+      revisions: [{ id: 'doc', path: { start: 1, ids: ['a'] }, deleted: false, body: Buffer.alloc(bytes) }],
+      revsLimit: 10,
     }, { timeoutMs: 500 }))
     const held = [store(1000)]
     await world.settle()
@@ -122,17 +135,22 @@ describe('calls over a link', () => {
   for (const [side, limits] of [['calling', { maxCallsOut: 1, maxWaitsOut: 2 }], ['serving', { maxCallsServed: 1, maxWaitsServed: 2 }]] as const) {
     it(`have a bound of their own when they wait for changes, on the ${side} side, and leave the room of the others alone`, async () => {
       const [, , remote] = await pairServing({ waitForChange: async (seen, served) => {
-        if (seen.history !== '') await new Promise(resolve => served.signal?.addEventListener('abort', resolve, { once: true }))
+        if (seen.history !== '') {
+          await new Promise(resolve => served.signal?.addEventListener('abort', resolve, { once: true }))
+        }
         return { history: 'h1', sequence: 0 }
       } }, limits)
-      const wait = (callContext: CallContext) => failure(remote.waitForChange({ history: 'h1', sequence: 0 }, callContext))
+      const wait = (callContext: CallContext) =>
+        failure(remote.waitForChange({ history: 'h1', sequence: 0 }, callContext))
       const controller = new AbortController()
       const waiting = [1, 2].map(() => wait({ ...context, signal: controller.signal }))
       await world.settle()
       assert.equal((await wait(context)).code, 'overloaded')
       assert.equal(await remote.openDocument(lookup, context), null)
       // To be told at once where the replica stands is no waiting.
-      assert.deepEqual(await remote.waitForChange({ history: '', sequence: 0 }, context), { history: 'h1', sequence: 0 })
+      assert.deepEqual(await remote.waitForChange({ history: '', sequence: 0 }, context), {
+        history: 'h1', sequence: 0,
+      })
       controller.abort()
       for (const call of await Promise.all(waiting)) assert.equal(call.code, 'cancelled')
       await world.settle()
@@ -143,7 +161,9 @@ describe('calls over a link', () => {
   }
 
   it('about metadata and those on replicas do not take each other\'s room', async () => {
-    const [a, b, remote] = await pairServing({ openDocument: () => new Promise(() => {}) }, { maxCallsServed: 1, maxControlCallsServed: 1 })
+    const [a, b, remote] = await pairServing({ openDocument: () => new Promise(() => {}) }, {
+      maxCallsServed: 1, maxControlCallsServed: 1,
+    })
     const held = [failure(remote.openDocument(lookup, { timeoutMs: 500 }))]
     await world.settle()
     assert.equal((await failure(remote.openDocument(lookup, context))).code, 'overloaded')
@@ -155,7 +175,10 @@ describe('calls over a link', () => {
   it('are refused while too many bytes wait to be sent', async () => {
     const [, , remote] = await pairServing({}, { maxQueuedBytes: 1000 })
     const body = Buffer.alloc(2000)
-    const store = () => remote.storeRevisions({ revisions: [{ id: 'doc', path: { start: 1, ids: ['a'] }, deleted: false, body }], revsLimit: 10 }, context)
+    const store = () =>
+      remote.storeRevisions(
+        { revisions: [{ id: 'doc', path: { start: 1, ids: ['a'] }, deleted: false, body }], revsLimit: 10 }, context,
+      )
     const first = store()
     await Promise.resolve()
     assert.equal((await failure(store())).code, 'overloaded')
@@ -166,14 +189,21 @@ describe('calls over a link', () => {
     const limits = { frameBytes: 1000, maxMessageBytes: 100_000, pageBytes: 1000 }
     const [a, b, remote] = await pairServing({}, limits)
     const store = (bytes: number) => remote.storeRevisions({
-      revisions: [{ id: 'doc', path: { start: 1, ids: ['a'.repeat(32)] }, deleted: false, body: Buffer.from(JSON.stringify({ text: 'x'.repeat(bytes) })) }], revsLimit: 10,
+      revisions: [{ id: 'doc', path: { start: 1, ids: ['a'.repeat(32)] }, deleted: false, body: Buffer.from(
+        JSON.stringify({ text: 'x'.repeat(bytes) }),
+      ) }],
+      revsLimit: 10,
     }, context)
     await store(90_000)
     assert.equal((await remote.openDocument(lookup, context))?.body?.length, 90_011)
     const error = await failure(store(100_001))
     assert.equal(error.code, 'protocol')
     assert.match(error.message, /a message at most 100000/)
-    b.replica = replicaWith({ openDocument: async () => ({ leaves: [{ revision: '1-a', deleted: false }], sequence: 1, body: Buffer.alloc(100_001) }) })
+    b.replica = replicaWith({
+      openDocument: async () => ({
+        leaves: [{ revision: '1-a', deleted: false }], sequence: 1, body: Buffer.alloc(100_001),
+      }),
+    })
     assert.match((await failure(remote.openDocument(lookup, context))).message, /ask for it in parts/)
     assert.deepEqual(a.connected(), ['b'])
   })
@@ -204,8 +234,12 @@ describe('calls over a link', () => {
   it('to a control peer carry JSON and every kind of reply', async () => {
     const [a] = await pairServing({})
     const control = a.peers.control('b')
-    assert.deepEqual(await control.status(context), { node: 'b', address: 'b:1', clusterId: 'c1', fresh: false, leader: null })
-    assert.deepEqual(await control.propose({ create: 'db' }, context), { kind: 'applied', index: 7, result: { command: { create: 'db' } } })
+    assert.deepEqual(await control.status(context), {
+      node: 'b', address: 'b:1', clusterId: 'c1', fresh: false, leader: null,
+    })
+    assert.deepEqual(await control.propose({ create: 'db' }, context), {
+      kind: 'applied', index: 7, result: { command: { create: 'db' } },
+    })
     const question = { question: 'stats', argument: { deep: [1, null] } } as const
     assert.deepEqual(await control.ask(question, context), { ...question, from: 'a' })
     const bare = { question: 'system', argument: undefined } as const
@@ -226,7 +260,10 @@ describe('calls over a link', () => {
         ],
       },
       { ...address, type: 'append-reply', success: false, matchIndex: 1, conflictIndex: 2, round: 9 },
-      { ...address, type: 'snapshot', index: 8, snapshotTerm: 3, configuration: { voters: ['a', 'b'], learners: ['c'] }, state: new Uint8Array([9, 9]), offset: 7, totalBytes: 20, checksum: 0xfedcba98, round: 1 },
+      {
+        ...address, type: 'snapshot', index: 8, snapshotTerm: 3, configuration: { voters: ['a', 'b'], learners: ['c'] },
+        state: new Uint8Array([9, 9]), offset: 7, totalBytes: 20, checksum: 0xfedcba98, round: 1,
+      },
       { ...address, type: 'snapshot-reply', index: 8, received: 9, round: 1 },
     ]
     for (const message of messages) a.peers.control('b').sendRaft(message)
@@ -235,15 +272,24 @@ describe('calls over a link', () => {
   })
 
   it('of consensus with a snapshot in one piece, as version 1 of the protocol has them, are understood', () => {
-    const wire = { from: 'a', to: 'b', term: 3, snapshot: { index: 8, snapshotTerm: 3, voters: ['a'], learners: [], round: 1 } }
+    const wire = {
+      from: 'a', to: 'b', term: 3, snapshot: { index: 8, snapshotTerm: 3, voters: ['a'], learners: [], round: 1 },
+    }
     const { raft } = messageHeaderType.decode(messageHeaderType.encode({ raft: wire }))
     const message = decodeRaft(raft, new PayloadReader(new Uint8Array([1, 2, 3])))
-    assert.deepEqual(message.type === 'snapshot' && [message.offset, message.totalBytes, message.checksum, message.state.length], [0, 3, null, 3])
+    assert.deepEqual(
+      message.type === 'snapshot' && [message.offset, message.totalBytes, message.checksum, message.state.length],
+      [0, 3, null, 3],
+    )
   })
 
   it('of consensus are dropped rather than queued without bound', async () => {
     const [a, b] = await pairServing({}, { maxRaftQueuedBytes: 5000 })
-    const message: RaftMessage = { from: 'a', to: 'b', term: 1, type: 'snapshot', index: 1, snapshotTerm: 1, configuration: { voters: [], learners: [] }, state: new Uint8Array(1000), offset: 0, totalBytes: 1000, checksum: 0, round: 1 }
+    const message: RaftMessage = {
+      from: 'a', to: 'b', term: 1, type: 'snapshot', index: 1, snapshotTerm: 1,
+      configuration: { voters: [], learners: [] }, state: new Uint8Array(1000), offset: 0, totalBytes: 1000,
+      checksum: 0, round: 1,
+    }
     for (let i = 0; i < 100; i++) a.peers.control('b').sendRaft(message)
     await world.settle()
     assert(b.raft.length >= 5 && b.raft.length <= 6)
@@ -337,7 +383,9 @@ describe('scans over a link', () => {
   })
 
   it('time out when no page comes', async () => {
-    const { pages } = await open({ scanDocuments: async function* () { await new Promise(() => {}) } }, {}, { timeoutMs: 1000 })
+    const { pages } = await open({ scanDocuments: async function* () { await new Promise(() => {}) } }, {}, {
+      timeoutMs: 1000,
+    })
     const waiting = failure(pages.next())
     await world.clock.advance(1000)
     assert.equal((await waiting).code, 'timeout')
@@ -386,6 +434,8 @@ describe('scans over a link', () => {
 })
 
 function withPlainBytes(message: RaftMessage): RaftMessage {
-  if (message.type === 'append') return { ...message, entries: message.entries.map(entry => ({ ...entry, payload: new Uint8Array(entry.payload) })) }
+  if (message.type === 'append') {
+    return { ...message, entries: message.entries.map(entry => ({ ...entry, payload: new Uint8Array(entry.payload) })) }
+  }
   return message.type === 'snapshot' ? { ...message, state: new Uint8Array(message.state) } : message
 }

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { SeededRandom } from '@sectional/runtime'
 import { DialingHandshake, ListeningHandshake } from '../../src/link/handshake.ts'
-import type { Established, HandshakeMachine, HandshakeOptions, HandshakeStep, LinkIdentity } from '../../src/link/handshake.ts'
+import type {
+  Established, HandshakeMachine, HandshakeOptions, HandshakeStep, LinkIdentity,
+} from '../../src/link/handshake.ts'
 import { handshakeType, welcomeCoreType } from '../../src/schema/schema.ts'
 import { checkClusterSecret } from '@sectional/rpc'
 import { secret } from '../test-node.ts'
@@ -20,7 +22,9 @@ function options(node: string, more: Partial<HandshakeOptions> = {}): HandshakeO
 type Tamper = (frame: Uint8Array, index: number) => Uint8Array
 
 /** Carries frames between the two machines until both have decided. */
-function shake(dialer: DialingHandshake, listener: HandshakeMachine, tamper: Tamper = frame => frame): readonly [HandshakeStep, HandshakeStep | undefined] {
+function shake(
+  dialer: DialingHandshake, listener: HandshakeMachine, tamper: Tamper = frame => frame,
+): readonly [HandshakeStep, HandshakeStep | undefined] {
   let toListener: Uint8Array | undefined = dialer.hello
   let ofListener: HandshakeStep | undefined
   let ofDialer: HandshakeStep | undefined
@@ -55,13 +59,16 @@ describe('the handshake', () => {
   })
 
   it('gives every connection other keys', () => {
-    const keys = [1, 2].map(() => established(shake(new DialingHandshake(options('a')), new ListeningHandshake(options('b')))[0]).sendKey)
+    const keys = [1, 2].map(() =>
+      established(shake(new DialingHandshake(options('a')), new ListeningHandshake(options('b')))[0]).sendKey)
     assert.notDeepEqual(keys[0], keys[1])
   })
 
   it('refuses another secret on the dialing side, and on the listening side when the dialer goes on', () => {
     const other = 'another secret that is as long as the first'
-    const [ofDialer] = shake(new DialingHandshake(options('a', { secret: other })), new ListeningHandshake(options('b')))
+    const [ofDialer] = shake(
+      new DialingHandshake(options('a', { secret: other })), new ListeningHandshake(options('b')),
+    )
     assert.equal(refusalOf(ofDialer), 'secret')
     const listener = new ListeningHandshake(options('b'))
     listener.receive(new DialingHandshake(options('a', { secret: other })).hello)
@@ -69,7 +76,9 @@ describe('the handshake', () => {
   })
 
   it('tells the reason in one sentence without the secret', () => {
-    const [step] = shake(new DialingHandshake(options('a', { secret: 'x'.repeat(32) })), new ListeningHandshake(options('b')))
+    const [step] = shake(
+      new DialingHandshake(options('a', { secret: 'x'.repeat(32) })), new ListeningHandshake(options('b')),
+    )
     assert(step.kind === 'refused' && step.send)
     const { refused } = handshakeType.decode(step.send)
     assert.match(refused.reason, /cluster secrets differ/)
@@ -97,7 +106,8 @@ describe('the handshake', () => {
     assert.equal(claimed('b'), true)
     assert.equal(claimed('x'), false)
     assert.equal(claimed(undefined), false)
-    const broken: Tamper = (frame, index) => index === 2 ? handshakeType.encode({ proof: { proof: Buffer.alloc(32) } }) : frame
+    const broken: Tamper = (frame, index) =>
+      index === 2 ? handshakeType.encode({ proof: { proof: Buffer.alloc(32) } }) : frame
     assert.equal(claimed('b', broken), 'secret')
   })
 
@@ -108,7 +118,9 @@ describe('the handshake', () => {
   it('agrees on the newest version that both speak, N with N-1', () => {
     const versions = (range: readonly [number, number]) => ({ versions: { min: range[0], max: range[1] } })
     const agreed = (a: readonly [number, number], b: readonly [number, number]): number | string => {
-      const [ofDialer, ofListener] = shake(new DialingHandshake(options('a', versions(a))), new ListeningHandshake(options('b', versions(b))))
+      const [ofDialer, ofListener] = shake(
+        new DialingHandshake(options('a', versions(a))), new ListeningHandshake(options('b', versions(b))),
+      )
       return ofListener?.kind === 'established' ? established(ofDialer).version : refusalOf(ofListener)
     }
     assert.equal(agreed([1, 2], [2, 3]), 2)
@@ -169,7 +181,10 @@ describe('the handshake', () => {
       const { hello } = handshakeType.decode(frame)
       return handshakeType.encode({ hello: { ...hello, identity: { ...hello.identity, node: 'mallory' } } })
     }
-    assert.equal(refusalOf(shake(new DialingHandshake(options('a')), new ListeningHandshake(options('b')), tamperHello)[0]), 'secret')
+    assert.equal(
+      refusalOf(shake(new DialingHandshake(options('a')), new ListeningHandshake(options('b')), tamperHello)[0]),
+      'secret',
+    )
     const tamperWelcome: Tamper = (frame, index) => {
       if (index !== 1) return frame
       const { welcome } = handshakeType.decode(frame)
@@ -177,13 +192,18 @@ describe('the handshake', () => {
       const forged = welcomeCoreType.encode({ ...core, identity: { ...core.identity, clusterId: 'c9' } })
       return handshakeType.encode({ welcome: { core: forged, proof: welcome.proof } })
     }
-    assert.equal(refusalOf(shake(new DialingHandshake(options('a')), new ListeningHandshake(options('b')), tamperWelcome)[0]), 'secret')
+    assert.equal(
+      refusalOf(shake(new DialingHandshake(options('a')), new ListeningHandshake(options('b')), tamperWelcome)[0]),
+      'secret',
+    )
   })
 
   it('refuses a proof before a hello, a second hello, and other things out of turn', () => {
     const proof = handshakeType.encode({ proof: { proof: Buffer.alloc(32) } })
     assert.equal(refusalOf(new ListeningHandshake(options('b')).receive(proof)), 'garbage')
-    assert.equal(refusalOf(new DialingHandshake(options('a')).receive(handshakeType.encode({ accepted: {} }))), 'garbage')
+    assert.equal(
+      refusalOf(new DialingHandshake(options('a')).receive(handshakeType.encode({ accepted: {} }))), 'garbage',
+    )
     const listener = new ListeningHandshake(options('b'))
     const { hello } = new DialingHandshake(options('a'))
     listener.receive(hello)
@@ -191,7 +211,9 @@ describe('the handshake', () => {
   })
 
   it('keeps what strangers write out of control characters', () => {
-    const step = new DialingHandshake(options('a')).receive(handshakeType.encode({ refused: { reason: 'line\n\u001b[31mred' } }))
+    const step = new DialingHandshake(options('a')).receive(
+      handshakeType.encode({ refused: { reason: 'line\n\u001b[31mred' } }),
+    )
     assert(step.kind === 'refused')
     assert.equal(step.refusal.reason, 'line??[31mred')
   })
@@ -216,7 +238,9 @@ describe('the handshake', () => {
         changed.writeUInt8(changed.readUInt8(at % changed.length) ^ (1 << bit), at % changed.length)
         return changed
       }
-      const [ofDialer, ofListener] = shake(new DialingHandshake(options('a')), new ListeningHandshake(options('b')), flip)
+      const [ofDialer, ofListener] = shake(
+        new DialingHandshake(options('a')), new ListeningHandshake(options('b')), flip,
+      )
       // The last frame carries nothing but the fact that it came: the listener has decided before.
       assert(ofDialer.kind !== 'established' || target === 3)
       assert(ofListener?.kind !== 'established' || target === 3)

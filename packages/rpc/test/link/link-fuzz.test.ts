@@ -30,7 +30,9 @@ class RawPeer {
     const limits = { frameBytes: 1024 * 1024, maxMessageBytes: 1024 * 1024 }
     const connection = await world.hub.network(name).connect({ host: node.identity.node, port: 1 }, { timeoutMs: 1000 })
     const instance = Buffer.from(random.bytes(16)).toString('hex')
-    const dialer = new DialingHandshake({ identity: { node: name, address: `${name}:9`, clusterId: 'c1', instance }, secret, nonce: random.bytes(32) })
+    const dialer = new DialingHandshake({
+      identity: { node: name, address: `${name}:9`, clusterId: 'c1', instance }, secret, nonce: random.bytes(32),
+    })
     const peer = await new Promise<RawPeer>((resolve, reject) => {
       connection.onFrame = frame => {
         const step = dialer.receive(frame)
@@ -66,8 +68,13 @@ class RawPeer {
 const shard = { incarnation: 'incarnation-1', begin: 0, end: 0xffffffff }
 const validHeaders: readonly object[] = [
   { id: 1, call: { timeoutMs: 100, shard, openDocument: { id: 'doc', body: true } } },
-  { id: 2, call: { timeoutMs: 100, shard, storeRevisions: { revisions: [{ id: 'd', path: { start: 1, ids: ['aa'] }, bodyLength: 3 }], revsLimit: 10 } } },
-  { id: 3, call: { timeoutMs: 100, shard, updateDocuments: { edits: [{ id: 'd', revisionHash: 'aa', bodyLength: 3 }], revsLimit: 10 } } },
+  { id: 2, call: {
+    timeoutMs: 100, shard,
+    storeRevisions: { revisions: [{ id: 'd', path: { start: 1, ids: ['aa'] }, bodyLength: 3 }], revsLimit: 10 },
+  } },
+  { id: 3, call: {
+    timeoutMs: 100, shard, updateDocuments: { edits: [{ id: 'd', revisionHash: 'aa', bodyLength: 3 }], revsLimit: 10 },
+  } },
   { id: 4, call: { timeoutMs: 100, shard, scanChanges: { since: 0, body: true } } },
   { id: 5, call: { timeoutMs: 100, join: { node: 'x', address: 'x:1' } } },
   { id: 6, call: { timeoutMs: 100, propose: {} } },
@@ -75,7 +82,10 @@ const validHeaders: readonly object[] = [
   { id: 4, cancel: {} },
   { id: 7, reply: { openDocument: {} } },
   { id: 8, page: { documents: { rows: [{ id: 'a', revision: '1-a', bodyLength: 3 }] } } },
-  { raft: { from: 'x', to: 'b', term: 1, append: { previousIndex: 1, entries: [{ index: 2, term: 1, kind: 0, payloadLength: 3 }] } } },
+  { raft: {
+    from: 'x', to: 'b', term: 1,
+    append: { previousIndex: 1, entries: [{ index: 2, term: 1, kind: 0, payloadLength: 3 }] },
+  } },
   { heartbeat: {} }, { retire: {} }, { id: 9, end: {} }, { id: 9, failure: { code: 'no_such_code', reason: 'x' } },
 ]
 
@@ -101,7 +111,9 @@ describe('a peer that breaks the protocol', () => {
       ['bad2', peer => { peer.send([{ header: Buffer.from([0xff, 0xff, 0xff]) }]) }, /malformed Message/],
       ['bad3', peer => { peer.send([{ header: messageHeaderType.encode({ id: 1 }) }]) }, /no known content/],
       ['bad4', peer => {
-        const scan = { header: messageHeaderType.encode({ id: 1, call: { timeoutMs: 100, shard, openDocument: { id: 'doc' } } }) }
+        const scan = {
+          header: messageHeaderType.encode({ id: 1, call: { timeoutMs: 100, shard, openDocument: { id: 'doc' } } }),
+        }
         peer.send([scan, scan])
       }, /began twice/],
     ]
@@ -127,15 +139,23 @@ describe('a peer that breaks the protocol', () => {
       { call: { timeoutMs: 100, shard, updateDocuments: { edits: [{ id: 'd', bodyLength: 5 }] } } },
       { call: { timeoutMs: 100, ask: { question: 'secrets' } } },
     ]
-    peer.send(malformed.map(({ call, payload }, index) => ({ header: messageHeaderType.encode({ id: index + 1, call }), ...(payload && { payload }) })))
+    peer.send(malformed.map(({ call, payload }, index) => ({
+      header: messageHeaderType.encode({ id: index + 1, call }), ...(payload && { payload }),
+    })))
     await world.settle()
     assert.equal(peer.closed, undefined)
-    assert.deepEqual(peer.received.filter(({ content }) => content === 'failure').map(({ failure }) => failure.code), malformed.map(() => 'protocol'))
+    assert.deepEqual(
+      peer.received.filter(({ content }) => content === 'failure').map(({ failure }) => failure.code),
+      malformed.map(() => 'protocol'),
+    )
     peer.close()
   })
 
   it('cannot bring the node down with whatever it sends under a right tag', async () => {
-    const messages = fc.array(fc.tuple(fc.oneof(mutatedHeader, fc.uint8Array({ maxLength: 60 })), fc.uint8Array({ maxLength: 8 })), { minLength: 1, maxLength: 6 })
+    const messages = fc.array(
+      fc.tuple(fc.oneof(mutatedHeader, fc.uint8Array({ maxLength: 60 })), fc.uint8Array({ maxLength: 8 })),
+      { minLength: 1, maxLength: 6 },
+    )
     const unhandled: unknown[] = []
     const note = (error: unknown): void => { unhandled.push(error) }
     process.on('unhandledRejection', note)
@@ -162,7 +182,9 @@ describe('a peer that breaks the protocol', () => {
     const peer = await RawPeer.dial(world, deaf, 'deaf')
     peer.stopReading()
     for (let id = 1; id <= 200; id++) {
-      peer.send([{ header: messageHeaderType.encode({ id, call: { timeoutMs: 100, shard, openDocument: { id: 'doc' } } }) }])
+      peer.send(
+        [{ header: messageHeaderType.encode({ id, call: { timeoutMs: 100, shard, openDocument: { id: 'doc' } } }) }],
+      )
       if (id % 10 === 0) await world.settle()
     }
     await world.clock.advance(1000)
@@ -185,12 +207,15 @@ describe('a peer that breaks the protocol', () => {
 
   it('that sends more pages than it has credit for loses its link', async () => {
     const peer = await RawPeer.dial(world, node, 'pusher')
-    const scan = node.remote({ identity: { node: 'pusher' } } as TestNode).scanDocuments({ descending: false, body: false, leaves: false }, context)
+    const scan = node.remote({ identity: { node: 'pusher' } } as TestNode)
+      .scanDocuments({ descending: false, body: false, leaves: false }, context)
     const pages = scan[Symbol.asyncIterator]()
     const first = pages.next()
     await world.settle()
     const id = peer.received.find(({ content }) => content === 'call')?.id
-    const page = { header: messageHeaderType.encode({ id, page: { documents: { rows: [{ id: 'a', revision: '1-a' }] } } }) }
+    const page = {
+      header: messageHeaderType.encode({ id, page: { documents: { rows: [{ id: 'a', revision: '1-a' }] } } }),
+    }
     peer.send(Array.from({ length: 20 }, () => page))
     await world.settle()
     assert.equal((await first).value?.length, 1)

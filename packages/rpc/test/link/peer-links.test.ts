@@ -15,10 +15,14 @@ describe('peer links', () => {
     await world.settle()
     await world.clock.advance(10_000)
     for (const node of nodes) {
-      assert.deepEqual(node.connected(), nodes.map(other => other.identity.node).filter(name => name !== node.identity.node))
+      assert.deepEqual(
+        node.connected(), nodes.map(other => other.identity.node).filter(name => name !== node.identity.node),
+      )
     }
     assert.equal(world.hub.openConnections, 3)
-    assert.deepEqual(nodes.flatMap(node => node.log.messages('warn').filter(message => message.includes('handshake'))), [])
+    assert.deepEqual(
+      nodes.flatMap(node => node.log.messages('warn').filter(message => message.includes('handshake'))), [],
+    )
   })
 
   it('settle on one connection when both dial at the same instant, and lose no call over it', async () => {
@@ -32,7 +36,9 @@ describe('peer links', () => {
     for (let step = 0; step < 40; step++) {
       await world.clock.advance(2)
       for (const [from, to] of [[a, b], [b, a]] as const) {
-        if (from.connected().length > 0) outcomes.push(from.peers.control(to.identity.node).status(context).then(() => 'ok', error => error.message))
+        if (from.connected().length > 0) {
+          outcomes.push(from.peers.control(to.identity.node).status(context).then(() => 'ok', error => error.message))
+        }
       }
     }
     await world.clock.advance(1000)
@@ -68,7 +74,8 @@ describe('peer links', () => {
   })
 
   for (const [what, before] of [
-    ['went away again and again', { clusterId: 'c1', lives: 12, lifeMs: 1500 }], ['belonged to another cluster', { clusterId: 'c2', lives: 1, lifeMs: 21_000 }],
+    ['went away again and again', { clusterId: 'c1', lives: 12, lifeMs: 1500 }],
+    ['belonged to another cluster', { clusterId: 'c2', lives: 1, lifeMs: 21_000 }],
   ] as const) {
     it(`find a node soon that starts with an empty disk, although it ${what} before`, async () => {
       const a = world.node('a')
@@ -162,7 +169,8 @@ describe('peer links', () => {
   it('reject calls to nodes without a link as unreachable', async () => {
     const [a] = await world.pair()
     assert.equal((await failure(a.peers.control('nobody').status(context))).code, 'unreachable')
-    a.peers.control('nobody').sendRaft({ from: 'a', to: 'nobody', term: 1, type: 'vote-reply', granted: true, preVote: false })
+    a.peers.control('nobody')
+      .sendRaft({ from: 'a', to: 'nobody', term: 1, type: 'vote-reply', granted: true, preVote: false })
     assert.equal(await a.metric('sectional_rpc_raft_dropped_total'), 1)
   })
 
@@ -209,7 +217,9 @@ describe('peer links', () => {
       assert.equal((await call).address, 'a:1')
     }
     assert.deepEqual([a.changes, b.changes, twin.changes], [['+b'], ['+a'], []])
-    assert.match(twin.peers.rivalReason() ?? '', /a node named a is up at a:1: set another \[node\] name here, or stop that one/)
+    assert.match(
+      twin.peers.rivalReason() ?? '', /a node named a is up at a:1: set another \[node\] name here, or stop that one/,
+    )
     assert.equal(logged(twin, 'error', /another process has its name/).length, 1)
     assert(logged(twin, 'debug', /another process has its name/).length < 30)
     await a.peers.stop()
@@ -303,7 +313,9 @@ describe('strangers', () => {
     await a.start([b])
     await world.clock.advance(1000)
     assert.deepEqual([...a.connected(), ...b.connected()], [])
-    for (const node of [a, b]) assert.equal(logged(node, 'warn', /cluster c1.*cluster c2|cluster c2.*cluster c1/).length, 1)
+    for (const node of [a, b]) {
+      assert.equal(logged(node, 'warn', /cluster c1.*cluster c2|cluster c2.*cluster c1/).length, 1)
+    }
   })
 
   it('that say nothing are cut off after the handshake timeout', async () => {
@@ -356,7 +368,9 @@ describe('strangers', () => {
     await world.settle()
     const control = guest.peers.control('member')
     assert.equal((await control.status(context)).node, 'member')
-    assert.deepEqual(await control.join({ node: 'guest', address: 'guest:1', zone: null }, context), { kind: 'admitted', clusterId: 'c1' })
+    assert.deepEqual(await control.join({ node: 'guest', address: 'guest:1', zone: null }, context), {
+      kind: 'admitted', clusterId: 'c1',
+    })
     assert.equal((await failure(control.propose({}, context))).code, 'protocol')
     assert.equal((await failure(control.ask({ question: 'stats', argument: null }, context))).code, 'protocol')
     assert.equal((await failure(guest.remote(member).replicaInfo(context))).code, 'protocol')

@@ -18,7 +18,9 @@ describe('uploads over a link', () => {
   }
 
   /** Chunks on demand, and how many were asked for. */
-  function counted(chunkBytes: number, count: number): { readonly chunks: AsyncIterable<Uint8Array>; readonly given: () => number } {
+  function counted(
+    chunkBytes: number, count: number,
+  ): { readonly chunks: AsyncIterable<Uint8Array>; readonly given: () => number } {
     let given = 0
     async function* produce(): AsyncGenerator<Uint8Array> {
       for (; given < count;) {
@@ -84,7 +86,9 @@ describe('uploads over a link', () => {
     let served: CallContext | undefined
     const remote = await serving((_chunks, serving) => {
       served = serving
-      return new Promise<WrittenBlob>((_, reject) => { serving.signal?.addEventListener('abort', () => reject(serving.signal?.reason)) })
+      return new Promise<WrittenBlob>((_, reject) => {
+        serving.signal?.addEventListener('abort', () => reject(serving.signal?.reason))
+      })
     }, { uploadBytes: 5000 })
     const call = failure(remote.writeBlob(counted(1000, 100).chunks, { timeoutMs: 300 }))
     for (let turn = 0; turn < 5; turn++) await world.settle()

@@ -3,8 +3,9 @@
  *
  *     content, then 4 bytes for each 64 KiB of it, then 4 bytes
  *
- * Those of a chunk are the CRC-32 of its bytes, begun with its number; the last ones are the CRC-32 of all those before, begun with that of the
- * blob's name. So damage shows before a wrong byte is handed on, wherever a read begins, and no chunk or file passes for another one.
+ * Those of a chunk are the CRC-32 of its bytes, begun with its number; the last ones are the CRC-32 of all those
+ * before, begun with that of the blob's name. So damage shows before a wrong byte is handed on, wherever a read begins,
+ * and no chunk or file passes for another one.
  */
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -59,7 +60,8 @@ export function isSoundBlob(hash: string, stored: Uint8Array): boolean {
   const content = stored.subarray(0, length)
   const sums = new BlobSums()
   sums.update(content)
-  return createHash('sha256').update(content).digest('hex') === hash && Buffer.compare(sums.finish(hash), stored.subarray(length)) === 0
+  return createHash('sha256').update(content).digest('hex') === hash
+    && Buffer.compare(sums.finish(hash), stored.subarray(length)) === 0
 }
 
 /**
@@ -68,7 +70,8 @@ export function isSoundBlob(hash: string, stored: Uint8Array): boolean {
  * @throws BlobError `corrupt` in place of the first chunk that is not what was written
  */
 export async function* readStored(
-  hash: string, storedBytes: number, { start = 0, end = Infinity }: BlobRange, readAt: (offset: number, bytes: number) => Promise<Uint8Array>,
+  hash: string, storedBytes: number, { start = 0, end = Infinity }: BlobRange,
+  readAt: (offset: number, bytes: number) => Promise<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const length = contentLength(storedBytes)
   if (length === undefined) throw damaged(hash)
@@ -100,7 +103,9 @@ export async function* readStored(
 function readSums(hash: string, bytes: Uint8Array, chunks: number): Buffer {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const sums = all.subarray(0, chunks * sumBytes)
-  if (all.length !== (chunks + 1) * sumBytes || all.readUInt32BE(sums.length) !== sealOf(sums, hash)) throw damaged(hash)
+  if (all.length !== (chunks + 1) * sumBytes || all.readUInt32BE(sums.length) !== sealOf(sums, hash)) {
+    throw damaged(hash)
+  }
   return sums
 }
 

@@ -14,7 +14,10 @@ const incomingFolder = 'incoming'
 const writtenAtOnceBytes = 256 * 1024
 const writtenAtOnceChunks = 64
 
-/** Each store is a folder below the directory: `{first two digits of the hash}/{hash}`, files as `blob-file` describes them. */
+/**
+ * Each store is a folder below the directory: `{first two digits of the hash}/{hash}`, files as `blob-file` describes
+ * them.
+ */
 export class FileBlobStorage implements BlobStorage {
   readonly #directory: string
 
@@ -146,11 +149,15 @@ class FileBlobWriter implements BlobWriter {
     this.#length += chunk.length
     this.#waiting.push(chunk)
     this.#waitingBytes += chunk.length
-    if (this.#waitingBytes >= writtenAtOnceBytes || this.#waiting.length >= writtenAtOnceChunks) await this.#writeWaiting()
+    if (this.#waitingBytes >= writtenAtOnceBytes || this.#waiting.length >= writtenAtOnceChunks) {
+      await this.#writeWaiting()
+    }
     this.#broken = false
   }
 
-  async finish(announce?: (hash: string) => Promise<void>): Promise<{ readonly hash: string; readonly length: number }> {
+  async finish(
+    announce?: (hash: string) => Promise<void>,
+  ): Promise<{ readonly hash: string; readonly length: number }> {
     this.#assertOpen()
     const hash = this.#digest.digest('hex')
     const folder = join(this.#root, hash.slice(0, 2))
@@ -221,7 +228,9 @@ async function mapped<T>(run: () => Promise<T>, hash = ''): Promise<T> {
   try {
     return await run()
   } catch (error) {
-    throw isMissing(error) && hash !== '' ? new BlobError('missing', `there is no blob ${hash}`, { cause: error }) : toBlobError(error)
+    throw isMissing(error) && hash !== ''
+      ? new BlobError('missing', `there is no blob ${hash}`, { cause: error })
+      : toBlobError(error)
   }
 }
 

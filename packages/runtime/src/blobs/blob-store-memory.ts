@@ -133,7 +133,9 @@ class MemoryBlobWriter implements BlobWriter {
     this.#chunks.push(new Uint8Array(chunk))
   }
 
-  async finish(announce?: (hash: string) => Promise<void>): Promise<{ readonly hash: string; readonly length: number }> {
+  async finish(
+    announce?: (hash: string) => Promise<void>,
+  ): Promise<{ readonly hash: string; readonly length: number }> {
     this.#assertOpen()
     this.#ended = true
     const content = Buffer.concat(this.#chunks)

@@ -1,4 +1,7 @@
-/** What every `BlobStorage` promises; each implementation runs it (under mocha). Exported as `@sectional/runtime/blob-store-suite`. */
+/**
+ * What every `BlobStorage` promises; each implementation runs it (under mocha). Exported as
+ * `@sectional/runtime/blob-store-suite`.
+ */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { blobChunkBytes, BlobError } from './blob-store.ts'
@@ -7,7 +10,9 @@ import type { BlobRange, BlobStorage, BlobStore } from './blob-store.ts'
 export interface BlobStoreSuiteOptions {
   readonly create: () => Promise<BlobStorage>
   /** Puts what is stored under a hash through a function. */
-  readonly damage: (storage: BlobStorage, store: string, hash: string, change: (stored: Uint8Array) => Uint8Array) => Promise<void>
+  readonly damage: (
+    storage: BlobStorage, store: string, hash: string, change: (stored: Uint8Array) => Uint8Array,
+  ) => Promise<void>
   readonly destroy: (storage: BlobStorage) => Promise<void>
 }
 
@@ -29,7 +34,9 @@ export function blobStoreSuite(name: string, options: BlobStoreSuiteOptions): vo
     describe('writing', () => writing(() => store))
     describe('reading', () => reading(() => store))
 
-    describe('with damage', () => damage(() => store, (hash, change) => options.damage(storage, storeName, hash, change)))
+    describe(
+      'with damage', () => damage(() => store, (hash, change) => options.damage(storage, storeName, hash, change)),
+    )
 
     it('keeps finished blobs and forgets unfinished ones when it is opened again', async () => {
       const hash = await write(store, [large])
@@ -56,7 +63,9 @@ function writing(store: () => BlobStore): void {
   it('keeps the order of many chunks, whatever their sizes', async () => {
     for (const bytes of [1000, 70_000, 600_000]) {
       const whole = Buffer.alloc(1_500_000, Uint8Array.from({ length: 251 }, (_, index) => index))
-      const chunks = Array.from({ length: Math.ceil(whole.length / bytes) }, (_, index) => whole.subarray(index * bytes, (index + 1) * bytes))
+      const chunks = Array.from(
+        { length: Math.ceil(whole.length / bytes) }, (_, index) => whole.subarray(index * bytes, (index + 1) * bytes),
+      )
       assert.equal(Buffer.compare(await read(store(), await write(store(), chunks)), whole), 0)
     }
   })
@@ -91,8 +100,13 @@ function writing(store: () => BlobStore): void {
 function reading(store: () => BlobStore): void {
   it('gives ranges, cut to the length of the blob', async () => {
     const hash = await write(store(), [large])
-    const cases: readonly BlobRange[] = [{ start: 10, end: 20 }, { start: blobChunkBytes - 1, end: blobChunkBytes + 1 }, { start: 5 }, { end: 5 }, { start: large.length }, { start: 0, end: 1e9 }, { start: 7, end: 7 }]
-    for (const range of cases) assert.equal(Buffer.compare(await read(store(), hash, range), large.slice(range.start, range.end)), 0)
+    const cases: readonly BlobRange[] = [
+      { start: 10, end: 20 }, { start: blobChunkBytes - 1, end: blobChunkBytes + 1 }, { start: 5 }, { end: 5 },
+      { start: large.length }, { start: 0, end: 1e9 }, { start: 7, end: 7 },
+    ]
+    for (const range of cases) {
+      assert.equal(Buffer.compare(await read(store(), hash, range), large.slice(range.start, range.end)), 0)
+    }
   })
 
   it('gives chunks of a bounded size', async () => {
@@ -120,7 +134,9 @@ function reading(store: () => BlobStore): void {
   })
 }
 
-function damage(store: () => BlobStore, change: (hash: string, change: (stored: Uint8Array) => Uint8Array) => Promise<void>): void {
+function damage(
+  store: () => BlobStore, change: (hash: string, change: (stored: Uint8Array) => Uint8Array) => Promise<void>,
+): void {
   const flip = (at: number) => (stored: Uint8Array) => {
     const changed = Uint8Array.from(stored)
     changed[at]! ^= 1
@@ -131,7 +147,12 @@ function damage(store: () => BlobStore, change: (hash: string, change: (stored: 
     let bytes = 0
     const end = await outcome((async () => {
       for await (const chunk of store().open(hash, range)) {
-        assert.equal(Buffer.compare(chunk, large.subarray((range?.start ?? 0) + bytes, (range?.start ?? 0) + bytes + chunk.length)), 0)
+        assert.equal(
+          Buffer.compare(
+            chunk, large.subarray((range?.start ?? 0) + bytes, (range?.start ?? 0) + bytes + chunk.length),
+          ),
+          0,
+        )
         bytes += chunk.length
       }
     })())
@@ -161,7 +182,8 @@ function damage(store: () => BlobStore, change: (hash: string, change: (stored: 
     await change(other, bytes => stored = Uint8Array.from(bytes))
     const hash = await write(store(), [large])
     const changes: readonly ((stored: Uint8Array) => Uint8Array)[] = [
-      bytes => bytes.subarray(0, -1), bytes => bytes.subarray(0, -4), bytes => bytes.subarray(0, 100), bytes => bytes.subarray(0, 2), () => new Uint8Array(0), () => stored,
+      bytes => bytes.subarray(0, -1), bytes => bytes.subarray(0, -4), bytes => bytes.subarray(0, 100),
+      bytes => bytes.subarray(0, 2), () => new Uint8Array(0), () => stored,
       bytes => flip(bytes.length - 1)(bytes), bytes => flip(bytes.length - 5)(bytes),
     ]
     for (const spoil of changes) {

@@ -30,7 +30,10 @@ export interface BlobRange { readonly start?: number; readonly end?: number }
 
 /** Exactly one of `finish` and `abort` ends a writer; after a failure only `abort` is left. */
 export interface BlobWriter {
-  /** Resolves when more may be written; what fails later shows in the next call. One call at a time; chunks must not change any more. */
+  /**
+   * Resolves when more may be written; what fails later shows in the next call. One call at a time; chunks must not
+   * change any more.
+   */
   write(chunk: Uint8Array): Promise<void>
   /**
    * Durable (file and directory fsync'ed) when it resolves.
@@ -55,5 +58,7 @@ export class BlobError extends Error {
 
 /** @throws TypeError unless it is 64 lower-case hex digits: a hash becomes part of a path */
 export function checkBlobHash(hash: string): void {
-  if (!/^[0-9a-f]{64}$/.test(hash)) throw new TypeError(`a blob is named by 64 lower-case hex digits: ${JSON.stringify(hash)}`)
+  if (!/^[0-9a-f]{64}$/.test(hash)) {
+    throw new TypeError(`a blob is named by 64 lower-case hex digits: ${JSON.stringify(hash)}`)
+  }
 }

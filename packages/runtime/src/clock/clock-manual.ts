@@ -2,7 +2,10 @@ import type { Clock, Timer } from './clock.ts'
 
 interface PendingTimer { readonly due: number; readonly order: number; readonly callback: () => void }
 
-/** A clock that stands still until it is advanced. Timers due at the same instant run in the order in which they were set. */
+/**
+ * A clock that stands still until it is advanced. Timers due at the same instant run in the order in which they were
+ * set.
+ */
 export class ManualClock implements Clock {
   readonly #epochMs: number
   readonly #timers = new Set<PendingTimer>()
@@ -66,7 +69,9 @@ export class ManualClock implements Clock {
     let first: PendingTimer | undefined
     for (const timer of this.#timers) {
       if (timer.due > end) continue
-      if (first === undefined || timer.due < first.due || (timer.due === first.due && timer.order < first.order)) first = timer
+      if (first === undefined || timer.due < first.due || (timer.due === first.due && timer.order < first.order)) {
+        first = timer
+      }
     }
     return first
   }

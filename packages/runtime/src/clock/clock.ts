@@ -1,6 +1,9 @@
 /** Time. Wall-clock time may jump and drift; monotonic time only goes on. */
 export interface Clock {
-  /** Milliseconds since 1970 by the wall clock. Never used to order anything between nodes except local documents' stamps. */
+  /**
+   * Milliseconds since 1970 by the wall clock. Never used to order anything between nodes except local documents'
+   * stamps.
+   */
   now(): number
   /** Milliseconds since an arbitrary start, fractional. */
   monotonic(): number

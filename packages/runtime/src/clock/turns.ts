@@ -18,7 +18,10 @@ export class Turns {
     this.#clock = clock
   }
 
-  /** True when the slice of this turn is used up: the caller should wait for `next`. To be asked between small pieces of work. */
+  /**
+   * True when the slice of this turn is used up: the caller should wait for `next`. To be asked between small pieces of
+   * work.
+   */
   due(): boolean {
     const now = this.#clock.monotonic()
     if (this.#sliceEnd === undefined) {

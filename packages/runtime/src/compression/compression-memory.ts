@@ -7,7 +7,9 @@ import { stockBytesMax, stockGzip } from './stock-gzip.ts'
 export class MemoryCompression implements Compression {
   async* gzip(chunks: AsyncIterable<Uint8Array>, level: number): AsyncGenerator<Uint8Array, void, undefined> {
     const bytes = await whole(chunks)
-    yield* pieces(bytes.length > stockBytesMax ? gzipSync(bytes, { level }) : Buffer.concat([...stockGzip([bytes], level)].flat()))
+    yield* pieces(
+      bytes.length > stockBytesMax ? gzipSync(bytes, { level }) : Buffer.concat([...stockGzip([bytes], level)].flat()),
+    )
   }
 
   async* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {

@@ -68,12 +68,16 @@ export class ZlibCompression implements Compression {
 
 const chunkBytes = 64 * 1024
 
-async function* following(head: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* following(
+  head: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
   yield* head
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
 }
 
-async function* transformed(chunks: AsyncIterable<Uint8Array>, create: () => Transform): AsyncGenerator<Uint8Array, void, undefined> {
+async function* transformed(
+  chunks: AsyncIterable<Uint8Array>, create: () => Transform,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const transform = create()
   let sourceFailure: { readonly error: unknown } | undefined
   const feeding = feed(chunks, transform).catch((error: unknown) => {

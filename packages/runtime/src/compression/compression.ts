@@ -1,4 +1,7 @@
-/** Streaming gzip. Content up to `stockBytesMax` gets the bytes of the unmodified zlib. `compression-suite` holds both versions. */
+/**
+ * Streaming gzip. Content up to `stockBytesMax` gets the bytes of the unmodified zlib. `compression-suite` holds both
+ * versions.
+ */
 export interface Compression {
   /** @param level 1 (fast) to 9 (small) */
   gzip(chunks: AsyncIterable<Uint8Array>, level: number): AsyncIterable<Uint8Array>

@@ -10,7 +10,10 @@ export interface ConnectionLimits {
 /** Connections beyond the limit that are kept for a moment, so that health checks are answered and others get 503. */
 const refusedMax = 64
 const refusedMs = 2_000
-/** Descriptors for stores (two with up to 1,000 open files each), attachments, links to other nodes: half of all, up to this. */
+/**
+ * Descriptors for stores (two with up to 1,000 open files each), attachments, links to other nodes: half of all, up to
+ * this.
+ */
 const reservedDescriptorsMax = 3_000
 
 /**
@@ -20,7 +23,9 @@ const reservedDescriptorsMax = 3_000
  * @param addressPercent part of them that one address may hold
  */
 export function connectionLimits(descriptors: number | null, wanted: number, addressPercent: number): ConnectionLimits {
-  const available = descriptors === null ? Infinity : descriptors - Math.min(Math.floor(descriptors / 2), reservedDescriptorsMax) - refusedMax
+  const available = descriptors === null
+    ? Infinity
+    : descriptors - Math.min(Math.floor(descriptors / 2), reservedDescriptorsMax) - refusedMax
   const total = Math.max(1, Math.min(wanted, available))
   return { total, perAddress: Math.max(1, Math.floor(total * addressPercent / 100)) }
 }
@@ -56,7 +61,10 @@ export class Connections {
 
   add(socket: Socket): void {
     const address = socket.remoteAddress ?? ''
-    if ((this.#addresses.get(address)?.count ?? 0) >= this.#limits.perAddress && !this.#closeFirst(this.#addresses.get(address)!.idle)) return this.#refuse(socket)
+    if ((this.#addresses.get(address)?.count ?? 0) >= this.#limits.perAddress
+      && !this.#closeFirst(this.#addresses.get(address)!.idle)) {
+      return this.#refuse(socket)
+    }
     if (this.#open.size >= this.#limits.total && !this.#closeFirst(this.#idle)) return this.#refuse(socket)
     let neighbours = this.#addresses.get(address)
     if (neighbours === undefined) this.#addresses.set(address, neighbours = { address, idle: new Set(), count: 0 })

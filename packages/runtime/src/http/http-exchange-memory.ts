@@ -115,7 +115,9 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
     this.#unread.push(new Uint8Array(bytes))
     this.#unreadBytes += bytes.length
     this.#wakeReader?.()
-    while (this.#unreadBytes > unreadBytesMax && this.#state === 'writing') await new Promise<void>(resolve => { this.#waitingWriters.push(resolve) })
+    while (this.#unreadBytes > unreadBytesMax && this.#state === 'writing') {
+      await new Promise<void>(resolve => { this.#waitingWriters.push(resolve) })
+    }
     if (this.headersSent && this.#controller.signal.aborted) throw new ClientGoneError()
   }
 
@@ -142,7 +144,9 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
 
   #begin(status: number, headers: HttpHeaders): void {
     if (this.#begun) throw new Error('the response has begun already')
-    for (const [name, value] of Object.entries(headers)) for (const each of [value].flat()) validateHeaderValue(name, each)
+    for (const [name, value] of Object.entries(headers)) {
+      for (const each of [value].flat()) validateHeaderValue(name, each)
+    }
     this.#begun = true
     if (this.#state === 'cut') return
     this.#state = 'writing'

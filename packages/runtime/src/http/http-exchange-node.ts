@@ -5,7 +5,9 @@ import { BodyWatch } from './body-pace.ts'
 import { assertBodyFits, BodyTooLargeError, BodyTooSlowError, ClientGoneError, hasBody } from './http-listener.ts'
 import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
 
-/** Bytes of an unwanted body that are read and thrown away, so that the client sees the answer, before it is cut off. */
+/**
+ * Bytes of an unwanted body that are read and thrown away, so that the client sees the answer, before it is cut off.
+ */
 const discardedBytesMax = 16 * 1024 * 1024
 /** Bodies up to this size go out in one piece with the headers. */
 const mergedBytesMax = 16 * 1024
@@ -36,7 +38,9 @@ export class NodeHttpExchange implements HttpExchange {
   #controller: AbortController | undefined
   delivery: Promise<void> | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, server: ExchangeServer, { expectsContinue, isRefused }: Arrival) {
+  constructor(
+    request: IncomingMessage, response: ServerResponse, server: ExchangeServer, { expectsContinue, isRefused }: Arrival,
+  ) {
     this.#request = request
     this.#response = response
     this.#server = server
@@ -127,7 +131,9 @@ export class NodeHttpExchange implements HttpExchange {
   }
 
   stream(status: number, headers: HttpHeaders): HttpBodyWriter {
-    return new NodeHttpBodyWriter(this.#begin(status, headers, undefined), headers['Content-Length'] !== undefined && !this.encrypted)
+    return new NodeHttpBodyWriter(
+      this.#begin(status, headers, undefined), headers['Content-Length'] !== undefined && !this.encrypted,
+    )
   }
 
   #begin(status: number, headers: HttpHeaders, length: number | undefined): ServerResponse {
@@ -139,7 +145,9 @@ export class NodeHttpExchange implements HttpExchange {
     if (this.#expectsContinue || this.#tooSlow || this.isRefused || this.#server.closing) all['Connection'] = 'close'
     if (!this.#bodyTaken) this.#discardBody()
     // Whoever read it has given up; the next request comes behind it.
-    else if (this.#chunks !== undefined && !this.#request.complete) void this.#chunks.return().then(() => this.#discardBody(), () => {})
+    else if (this.#chunks !== undefined && !this.#request.complete) {
+      void this.#chunks.return().then(() => this.#discardBody(), () => {})
+    }
     // With the text, or a status that was tried before keeps its own.
     return response.writeHead(status, STATUS_CODES[status], all)
   }
@@ -182,7 +190,9 @@ export class NodeHttpExchange implements HttpExchange {
   }
 }
 
-async function* watched(chunks: AsyncIterable<Uint8Array>, watch: BodyWatch): AsyncGenerator<Uint8Array, void, undefined> {
+async function* watched(
+  chunks: AsyncIterable<Uint8Array>, watch: BodyWatch,
+): AsyncGenerator<Uint8Array, void, undefined> {
   try {
     watch.wait()
     for await (const chunk of chunks) {
@@ -242,14 +252,18 @@ class NodeHttpBodyWriter implements HttpBodyWriter {
 }
 
 /** A small body is there before its request is handled: events for it would cost more than the rest of its way. */
-function arrivedBody(request: IncomingMessage, limitBytes: number, admit: ((bytes: number) => void) | undefined): Uint8Array {
+function arrivedBody(
+  request: IncomingMessage, limitBytes: number, admit: ((bytes: number) => void) | undefined,
+): Uint8Array {
   const body = request.read() as Buffer | null ?? Buffer.alloc(0)
   if (body.length > limitBytes) throw bodyTooLarge(limitBytes)
   admit?.(body.length)
   return body
 }
 
-function arrivingBody(request: IncomingMessage, limitBytes: number, admit: ((bytes: number) => void) | undefined): Promise<Uint8Array> {
+function arrivingBody(
+  request: IncomingMessage, limitBytes: number, admit: ((bytes: number) => void) | undefined,
+): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0

@@ -30,7 +30,9 @@ export class MemoryHttpListener implements HttpListener {
     if (this.#revoked) throw new Error('the listener was revoked')
     const port = address.port === 0 ? this.#nextPort++ : address.port
     if (this.#servers.has(port)) throw new Error(`${address.host}:${port} cannot be bound: it is in use`)
-    const server = new MemoryHttpServer({ host: address.host, port }, handler, this.#clock, () => { this.#servers.delete(port) })
+    const server = new MemoryHttpServer({ host: address.host, port }, handler, this.#clock, () => {
+      this.#servers.delete(port)
+    })
     this.#servers.set(port, server)
     this.#live.add(server)
     return {
@@ -76,7 +78,10 @@ class MemoryHttpServer implements HttpServer {
   readonly #unbind: () => void
   readonly #running = new Set<MemoryHttpExchange>()
 
-  constructor(address: { readonly host: string; readonly port: number }, handler: HttpHandler, clock: Clock | undefined, unbind: () => void) {
+  constructor(
+    address: { readonly host: string; readonly port: number }, handler: HttpHandler, clock: Clock | undefined,
+    unbind: () => void,
+  ) {
     this.address = address
     this.#handler = handler
     this.#clock = clock

@@ -51,8 +51,12 @@ export class NodeHttpListener implements HttpListener {
       keepAlive: true,
       keepAliveInitialDelay: probeMs,
     }
-    const server = this.#options.tls === undefined ? createServer(options) : createTlsServer({ ...options, handshakeTimeout: headersMsMax, ...this.#options.tls })
-    const listening = new NodeHttpServer(server, address.host, handler, this.limits, ended => this.#servers.delete(ended))
+    const server = this.#options.tls === undefined
+      ? createServer(options)
+      : createTlsServer({ ...options, handshakeTimeout: headersMsMax, ...this.#options.tls })
+    const listening = new NodeHttpServer(
+      server, address.host, handler, this.limits, ended => this.#servers.delete(ended),
+    )
     await bound(server, address)
     this.#servers.add(listening)
     return listening
@@ -82,7 +86,10 @@ class NodeHttpServer implements HttpServer {
   #closed: Promise<void> | undefined
   closing = false
 
-  constructor(server: Server, host: string, handler: HttpHandler, limits: ConnectionLimits, onEnd: (server: NodeHttpServer) => void) {
+  constructor(
+    server: Server, host: string, handler: HttpHandler, limits: ConnectionLimits,
+    onEnd: (server: NodeHttpServer) => void,
+  ) {
     this.#server = server
     this.#host = host
     this.#handler = handler
@@ -102,7 +109,10 @@ class NodeHttpServer implements HttpServer {
     server.on('checkContinue', (request, response) => this.#inTurn(request, response, true))
   }
 
-  /** Requests of one connection are handled one after the other (RFC 9112, section 9.3.2): a read sees the write sent before it. */
+  /**
+   * Requests of one connection are handled one after the other (RFC 9112, section 9.3.2): a read sees the write sent
+   * before it.
+   */
   #inTurn(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     const { socket } = request
     response.on('close', this.#connections.begin(socket))
@@ -122,7 +132,9 @@ class NodeHttpServer implements HttpServer {
    * request at 64 connections than between the reads from the sockets, which throw the handler's code out of the cache.
    */
   #arrive(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
-    const waiting = this.#arrived.push(new NodeHttpExchange(request, response, this, { expectsContinue, isRefused: this.#connections.isRefused(request.socket) }))
+    const waiting = this.#arrived.push(new NodeHttpExchange(request, response, this, {
+      expectsContinue, isRefused: this.#connections.isRefused(request.socket),
+    }))
     if (waiting === 1) setImmediate(() => this.#handleArrived())
   }
 

@@ -1,4 +1,7 @@
-/** What every `HttpListener` promises; each implementation runs it (under mocha). Exported as `@sectional/runtime/http-listener-suite`. */
+/**
+ * What every `HttpListener` promises; each implementation runs it (under mocha). Exported as
+ * `@sectional/runtime/http-listener-suite`.
+ */
 import assert from 'node:assert/strict'
 import { BodyTooLargeError, ClientGoneError } from './http-listener.ts'
 import type { HttpExchange, HttpListener, HttpServer } from './http-listener.ts'
@@ -93,11 +96,16 @@ function requests(fixture: Fixture): void {
   it('come with their method, raw target and lower-case headers', async () => {
     let seen: unknown[] = []
     fixture.handler = exchange => {
-      seen = [exchange.method, exchange.target, exchange.headers['x-test'], exchange.headers['destination'], exchange.headers['absent'], exchange.encrypted]
+      seen = [
+        exchange.method, exchange.target, exchange.headers['x-test'], exchange.headers['destination'],
+        exchange.headers['absent'], exchange.encrypted,
+      ]
       assert.equal(exchange.remoteAddress, '127.0.0.1')
       exchange.send(200, {}, '')
     }
-    const response = await fixture.request({ method: 'COPY', target: '/db/a%2Fb+c?rev=%221%22&&x', headers: { 'X-Test': 'Yes', Destination: 'other' } })
+    const response = await fixture.request({
+      method: 'COPY', target: '/db/a%2Fb+c?rev=%221%22&&x', headers: { 'X-Test': 'Yes', Destination: 'other' },
+    })
     assert.equal(response.status, 200)
     assert.deepEqual(seen, ['COPY', '/db/a%2Fb+c?rev=%221%22&&x', 'Yes', 'other', undefined, false])
   })
@@ -107,7 +115,9 @@ function requestBodies(fixture: Fixture): void {
   it('are read whole, whether their length is announced or not', async () => {
     fixture.handler = async exchange => exchange.send(200, {}, await exchange.readBody(100))
     for (const body of ['hello', '', ['he', 'l', 'lo']]) {
-      assert.equal((await fixture.request({ method: 'POST', body })).body, typeof body === 'string' ? body : body.join(''))
+      assert.equal(
+        (await fixture.request({ method: 'POST', body })).body, typeof body === 'string' ? body : body.join(''),
+      )
     }
     assert.equal((await fixture.request({ method: 'GET' })).body, '')
   })
@@ -156,7 +166,13 @@ function requestBodies(fixture: Fixture): void {
 function responses(fixture: Fixture): void {
   it('are sent with their length, headers and exact bytes', async () => {
     const headers = { 'X-One': '1', 'Set-Cookie': ['a=1', 'b=2'] }
-    fixture.handler = exchange => exchange.send(201, headers, exchange.target === '/text' ? 'grün' : Buffer.from('grün\u0000'.repeat(exchange.target === '/large' ? 10_000 : 1)))
+    fixture.handler = exchange =>
+      exchange.send(
+        201, headers,
+        exchange.target === '/text'
+          ? 'grün'
+          : Buffer.from('grün\u0000'.repeat(exchange.target === '/large' ? 10_000 : 1)),
+      )
     for (const [target, body] of [['/text', 'grün'], ['/bytes', 'grün\u0000'], ['/large', 'grün\u0000'.repeat(10_000)]] as const) {
       const response = await fixture.request({ target })
       assert.equal(response.status, 201)
@@ -185,7 +201,9 @@ function responses(fixture: Fixture): void {
 
   it('have no header that HTTP cannot carry, and begin again without it', async () => {
     fixture.handler = exchange => {
-      for (const value of ['a\nb', 'a\0b', '\u2603']) assert.throws(() => exchange.send(200, { 'X-One': value }, ''), /Invalid character/)
+      for (const value of ['a\nb', 'a\0b', '\u2603']) {
+        assert.throws(() => exchange.send(200, { 'X-One': value }, ''), /Invalid character/)
+      }
       assert.throws(() => exchange.stream(200, { 'X-One': 'a\nb' }), /Invalid character/)
       exchange.send(404, { 'X-One': '1' }, 'again')
     }
@@ -240,7 +258,8 @@ function streamedResponses(fixture: Fixture): void {
     }
     const { body } = await fixture.request({})
     assert.equal(body.length, letters.length * memory.length)
-    const other = letters.findIndex((letter, index) => body.slice(index * memory.length, (index + 1) * memory.length) !== letter.repeat(memory.length))
+    const other = letters.findIndex((letter, index) =>
+      body.slice(index * memory.length, (index + 1) * memory.length) !== letter.repeat(memory.length))
     assert.equal(other, -1)
   })
 

@@ -1,4 +1,7 @@
-/** The HTTP server as the `http` package sees it: real sockets in production, injected requests in tests and the simulator. */
+/**
+ * The HTTP server as the `http` package sees it: real sockets in production, injected requests in tests and the
+ * simulator.
+ */
 export interface HttpListener {
   listen(address: { readonly host: string; readonly port: number }, handler: HttpHandler): Promise<HttpServer>
 }
@@ -20,7 +23,10 @@ export interface HttpExchange {
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly remoteAddress: string
   readonly encrypted: boolean
-  /** The connection is one more than the server may have: it is closed with this answer, so that only health checks are worth one. */
+  /**
+   * The connection is one more than the server may have: it is closed with this answer, so that only health checks are
+   * worth one.
+   */
   readonly isRefused: boolean
   /**
    * How fast the body has to come, set before it is read; null: as slowly as it wants, while it comes at all. Bodies in
@@ -42,7 +48,10 @@ export interface HttpExchange {
    * more slowly than `bodyPace` is cut off.
    */
   readonly body: AsyncIterable<Uint8Array>
-  /** A whole response at once. The headers' object is not kept. Sets Content-Length. A HEAD response sends no body but its length. */
+  /**
+   * A whole response at once. The headers' object is not kept. Sets Content-Length. A HEAD response sends no body but
+   * its length.
+   */
   send(status: number, headers: HttpHeaders, body: Uint8Array | string): void
   /** After a `send` of which the client has not taken everything: resolves when it has, or is gone. */
   readonly delivery: Promise<void> | undefined

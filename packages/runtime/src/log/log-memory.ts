@@ -3,7 +3,11 @@ import type { Log, LogFields } from './log.ts'
 /** Older lines are dropped beyond this. */
 const linesMax = 10_000
 
-export interface LogLine { readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly message: string; readonly fields: LogFields }
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  readonly message: string
+  readonly fields: LogFields
+}
 
 /** Keeps the newest lines, for tests to look at. */
 export class MemoryLog implements Log {

@@ -19,7 +19,9 @@ export interface PinoLogOptions {
   readonly pretty?: boolean
 }
 
-/** Members that never reach the log, should somebody log an object that has them: at the top, or one or two levels down. */
+/**
+ * Members that never reach the log, should somebody log an object that has them: at the top, or one or two levels down.
+ */
 const secretNames = ['password', 'secret', 'authorization', 'cookie', 'token', 'credentials', 'private_key']
 const secretPaths = secretNames.flatMap(name => [name, `*.${name}`, `*.*.${name}`])
 
@@ -75,7 +77,9 @@ export class PinoLog implements Log {
 
 /** @param repeated fields that every line has: a person at the terminal of one node knows them */
 function terminalLines(output: DestinationStream, repeated: readonly string[]): DestinationStream {
-  const format = prettyFactory({ messageKey: 'message', translateTime: 'SYS:HH:MM:ss.l', singleLine: true, ignore: repeated.join(',') })
+  const format = prettyFactory({
+    messageKey: 'message', translateTime: 'SYS:HH:MM:ss.l', singleLine: true, ignore: repeated.join(','),
+  })
   return { write: line => output.write(format(line)) }
 }
 

@@ -9,8 +9,8 @@ const kindsMax = 256
 interface Kind { writtenAt: number; leftOut: number }
 
 /**
- * Lines about failures that repeat, as those of a full disk do many times a second: the first line of a kind is written at once, then one
- * a minute, whose field `leftOut` says how many there were in between.
+ * Lines about failures that repeat, as those of a full disk do many times a second: the first line of a kind is written
+ * at once, then one a minute, whose field `leftOut` says how many there were in between.
  */
 export class RepeatedLines {
   readonly #log: Log
@@ -24,7 +24,10 @@ export class RepeatedLines {
     this.#intervalMs = intervalMs
   }
 
-  /** @param kind what makes two of these lines alike, besides the message: a code and who is concerned, no texts with numbers in them */
+  /**
+   * @param kind what makes two of these lines alike, besides the message: a code and who is concerned, no texts with
+   * numbers in them
+   */
   warn(kind: string, fields: LogFields, message: string): void {
     const counted = this.#counted(kind, fields, message)
     if (counted !== undefined) this.#log.warn(counted, message)

@@ -40,7 +40,9 @@ export class MemoryMachine implements Machine {
     return pattern.test(text)
   }
 
-  async pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest): Promise<Uint8Array> {
+  async pbkdf2(
+    password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest,
+  ): Promise<Uint8Array> {
     return pbkdf2Sync(password, salt, iterations, keyBytes, digest)
   }
 }

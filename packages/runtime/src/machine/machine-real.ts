@@ -47,13 +47,17 @@ export class RealMachine implements Machine {
 
   eventLoopDelay(): { readonly mean: number; readonly p99: number } {
     const delay = this.#delay
-    const result = delay.count === 0 ? { mean: 0, p99: 0 } : { mean: seconds(delay.mean), p99: seconds(delay.percentile(99)) }
+    const result = delay.count === 0
+      ? { mean: 0, p99: 0 }
+      : { mean: seconds(delay.mean), p99: seconds(delay.percentile(99)) }
     delay.reset()
     return result
   }
 
   versions(): Readonly<Record<string, string>> {
-    return Object.fromEntries(Object.entries(process.versions).filter((entry): entry is [string, string] => entry[1] !== undefined))
+    return Object.fromEntries(
+      Object.entries(process.versions).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    )
   }
 
   testInTime(pattern: RegExp, text: string, msMax: number): boolean | null {
@@ -69,7 +73,9 @@ export class RealMachine implements Machine {
     }
   }
 
-  async pbkdf2(password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest): Promise<Uint8Array> {
+  async pbkdf2(
+    password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest,
+  ): Promise<Uint8Array> {
     return await derive(password, salt, iterations, keyBytes, digest)
   }
 
@@ -85,7 +91,9 @@ function softLimit(): unknown {
     return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(limitsFile, 'utf8'))?.[1])
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    return (process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } }).userLimits?.open_files?.soft
+    return (process.report.getReport() as {
+      readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } }
+    }).userLimits?.open_files?.soft
   }
 }
 

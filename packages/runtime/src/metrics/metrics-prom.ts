@@ -12,7 +12,9 @@ const PrometheusHistogram = load('prom-client/lib/histogram') as typeof Promethe
 type Labels = Readonly<Record<string, string>>
 
 /** Seconds; from quick reads to requests that are about to time out. */
-export const defaultBucketsSeconds: readonly number[] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+export const defaultBucketsSeconds: readonly number[] = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+]
 
 /** Metrics in a prom-client registry of their own. */
 export class PrometheusMetrics implements Metrics {
@@ -20,7 +22,10 @@ export class PrometheusMetrics implements Metrics {
   readonly #collectors: (() => void | Promise<void>)[] = []
 
   counter(name: string, help: string, labels: readonly string[] = []): Counter {
-    const counter = this.#metric(name, PrometheusCounter<string>, () => new PrometheusCounter({ name, help, labelNames: labels, registers: [this.#registry] }))
+    const counter = this.#metric(
+      name, PrometheusCounter<string>,
+      () => new PrometheusCounter({ name, help, labelNames: labels, registers: [this.#registry] }),
+    )
     return {
       add: (value = 1, values?: Labels) => {
         if (values === undefined) counter.inc(value)
@@ -30,7 +35,10 @@ export class PrometheusMetrics implements Metrics {
   }
 
   gauge(name: string, help: string, labels: readonly string[] = []): Gauge {
-    const gauge = this.#metric(name, PrometheusGauge<string>, () => new PrometheusGauge({ name, help, labelNames: labels, registers: [this.#registry] }))
+    const gauge = this.#metric(
+      name, PrometheusGauge<string>,
+      () => new PrometheusGauge({ name, help, labelNames: labels, registers: [this.#registry] }),
+    )
     return {
       set: (value, values?: Labels) => {
         if (values === undefined) gauge.set(value)
@@ -43,8 +51,11 @@ export class PrometheusMetrics implements Metrics {
     }
   }
 
-  histogram(name: string, help: string, labels: readonly string[] = [], buckets: readonly number[] = defaultBucketsSeconds): Histogram {
-    const histogram = this.#metric(name, PrometheusHistogram<string>, () => new PrometheusHistogram({ name, help, labelNames: labels, buckets: [...buckets], registers: [this.#registry] }))
+  histogram(
+    name: string, help: string, labels: readonly string[] = [], buckets: readonly number[] = defaultBucketsSeconds,
+  ): Histogram {
+    const histogram = this.#metric(name, PrometheusHistogram<string>, () =>
+      new PrometheusHistogram({ name, help, labelNames: labels, buckets: [...buckets], registers: [this.#registry] }))
     return {
       observe: (value, values?: Labels) => {
         if (values === undefined) histogram.observe(value)
@@ -77,7 +88,9 @@ export class PrometheusMetrics implements Metrics {
     for (const collect of this.#collectors) await collect()
   }
 
-  #metric<M extends Prometheus.Metric<string>>(name: string, kind: abstract new (...options: never[]) => M, create: () => M): M {
+  #metric<M extends Prometheus.Metric<string>>(
+    name: string, kind: abstract new (...options: never[]) => M, create: () => M,
+  ): M {
     const known = this.#registry.getSingleMetric(name)
     if (known === undefined) return create()
     if (known instanceof kind) return known

@@ -14,6 +14,13 @@ export interface Metrics {
 }
 
 export interface Counter { add(value?: number, labels?: Readonly<Record<string, string>>): void }
-export interface Gauge { set(value: number, labels?: Readonly<Record<string, string>>): void; add(value: number, labels?: Readonly<Record<string, string>>): void }
+export interface Gauge {
+  set(value: number, labels?: Readonly<Record<string, string>>): void
+  add(value: number, labels?: Readonly<Record<string, string>>): void
+}
 export interface Histogram { observe(value: number, labels?: Readonly<Record<string, string>>): void }
-export interface MetricSample { readonly name: string; readonly labels: Readonly<Record<string, string>>; readonly value: number }
+export interface MetricSample {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}

@@ -18,7 +18,10 @@ export interface Wires {
 
 /** How simulated links behave. Asked per frame, with the names of the nodes. */
 export interface NetworkFaults {
-  /** Milliseconds a frame travels; 0 or absent: within the microtasks of the turn. Needs a clock. Never reorders one connection's frames. */
+  /**
+   * Milliseconds a frame travels; 0 or absent: within the microtasks of the turn. Needs a clock. Never reorders one
+   * connection's frames.
+   */
   readonly delayMs?: (from: string, to: string) => number
   /** Kills the connection in place of delivering the frame. */
   readonly killOnFrame?: (from: string, to: string) => boolean
@@ -27,7 +30,10 @@ export interface NetworkFaults {
 /** What is on its way: a frame, or the end of the connection. */
 type Parcel = { readonly dueMs: number } & ({ readonly frame: Uint8Array } | { readonly end: string })
 
-/** One end of a simulated connection. Frames arrive in order; the receiver's pause, a cut or a delay holds them at the sender. */
+/**
+ * One end of a simulated connection. Frames arrive in order; the receiver's pause, a cut or a delay holds them at the
+ * sender.
+ */
 export class MemoryConnection implements Connection {
   readonly from: string
   readonly to: string
@@ -86,7 +92,9 @@ export class MemoryConnection implements Connection {
     if (frame.length > this.#wires.maxFrameBytes) {
       return this.breakLink(`a frame of ${frame.length} bytes is larger than the limit of ${this.#wires.maxFrameBytes}`)
     }
-    if (this.#wires.faults.killOnFrame?.(this.from, this.to) === true) return this.breakLink('connection reset (simulated)')
+    if (this.#wires.faults.killOnFrame?.(this.from, this.to) === true) {
+      return this.breakLink('connection reset (simulated)')
+    }
     this.#bufferedBytes += frame.length
     this.#post({ frame: new Uint8Array(frame), dueMs: this.#due() })
   }

@@ -24,7 +24,9 @@ export class WebSocketConnection implements Connection {
   #onClose: ((reason: string) => void) | undefined
 
   /** @param socket open */
-  constructor(socket: WebSocket, remoteAddress: string, maxFrameBytes: number, onEnd: (connection: WebSocketConnection) => void) {
+  constructor(
+    socket: WebSocket, remoteAddress: string, maxFrameBytes: number, onEnd: (connection: WebSocketConnection) => void,
+  ) {
     this.#socket = socket
     this.remoteAddress = remoteAddress
     this.#maxFrameBytes = maxFrameBytes
@@ -135,5 +137,7 @@ export class WebSocketConnection implements Connection {
 
 function cut(reason: string): string {
   const bytes = Buffer.from(reason)
-  return bytes.length <= closeReasonBytesMax ? reason : bytes.toString('utf8', 0, closeReasonBytesMax - 3).replace(/\ufffd+$/, '')
+  return bytes.length <= closeReasonBytesMax
+    ? reason
+    : bytes.toString('utf8', 0, closeReasonBytesMax - 3).replace(/\ufffd+$/, '')
 }

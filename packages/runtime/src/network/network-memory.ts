@@ -86,13 +86,15 @@ export class MemoryNetworkHub implements Wires {
   /** Kills the open connections whose two nodes match. */
   kill(matches: (a: string, b: string) => boolean): void {
     for (const connection of [...this.#connections]) {
-      if (matches(connection.from, connection.to) || matches(connection.to, connection.from)) connection.breakLink('connection reset (simulated)')
+      if (matches(connection.from, connection.to) || matches(connection.to, connection.from)) {
+        connection.breakLink('connection reset (simulated)')
+      }
     }
   }
 
   /**
-   * The connections that `near` has with `far` die at its end alone, as when something on the way forgot them: `far` keeps
-   * its end, which leads nowhere, until it gives it up or is reset after `lingerMs`. Needs a clock.
+   * The connections that `near` has with `far` die at its end alone, as when something on the way forgot them: `far`
+   * keeps its end, which leads nowhere, until it gives it up or is reset after `lingerMs`. Needs a clock.
    */
   sever(near: string, far: string, lingerMs: number): void {
     for (const connection of [...this.#connections]) {
@@ -143,8 +145,12 @@ export class MemoryNetworkHub implements Wires {
   bind(node: string, address: NetworkAddress, onConnection: (connection: MemoryConnection) => void): MemoryListener {
     const port = address.port === 0 ? this.#freePort(address.host) : address.port
     const bound = { host: address.host, port }
-    if (this.#listeners.has(formatAddress(bound))) throw new Error(`${formatAddress(bound)} is in use: another node listens there`)
-    const listener = new MemoryListener(node, bound, onConnection, () => { this.#listeners.delete(formatAddress(bound)) })
+    if (this.#listeners.has(formatAddress(bound))) {
+      throw new Error(`${formatAddress(bound)} is in use: another node listens there`)
+    }
+    const listener = new MemoryListener(node, bound, onConnection, () => {
+      this.#listeners.delete(formatAddress(bound))
+    })
     this.#listeners.set(formatAddress(bound), listener)
     return listener
   }
@@ -200,7 +206,9 @@ export class MemoryNetwork implements Network {
     return listener
   }
 
-  connect(address: NetworkAddress, options: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<Connection> {
+  connect(
+    address: NetworkAddress, options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<Connection> {
     return new Promise((resolve, reject) => {
       this.#assertUsable()
       options.signal?.throwIfAborted()
@@ -211,7 +219,10 @@ export class MemoryNetwork implements Network {
       }
       const fail = (error: Error): void => finish(() => reject(error))
       const abort = (): void => fail(new Error(`connecting to ${formatAddress(address)} was aborted`))
-      const timer = this.#clock?.setTimer(options.timeoutMs, () => fail(new Error(`${formatAddress(address)} did not answer within ${options.timeoutMs} ms`)))
+      const timer = this.#clock?.setTimer(
+        options.timeoutMs,
+        () => fail(new Error(`${formatAddress(address)} did not answer within ${options.timeoutMs} ms`)),
+      )
       options.signal?.addEventListener('abort', abort, { once: true })
       this.#attempts.add(fail)
       this.#dial(address, fail, connection => {
@@ -231,7 +242,9 @@ export class MemoryNetwork implements Network {
         if (this.#clock === undefined) fail(new Error(`${formatAddress(address)} is cut off (simulated)`))
         return
       }
-      if (listener === undefined) return hub.whenRunning(this.#node, () => fail(new Error(`nobody listens at ${formatAddress(address)}`)))
+      if (listener === undefined) {
+        return hub.whenRunning(this.#node, () => fail(new Error(`nobody listens at ${formatAddress(address)}`)))
+      }
       const [near, far] = hub.link(this.#node, listener)
       this.#keep(near)
       listener.onConnection(far)
@@ -266,7 +279,9 @@ class MemoryListener implements NetworkListener {
   readonly onConnection: (connection: MemoryConnection) => void
   readonly #unbind: () => void
 
-  constructor(node: string, address: NetworkAddress, onConnection: (connection: MemoryConnection) => void, unbind: () => void) {
+  constructor(
+    node: string, address: NetworkAddress, onConnection: (connection: MemoryConnection) => void, unbind: () => void,
+  ) {
     this.node = node
     this.address = address
     this.onConnection = onConnection

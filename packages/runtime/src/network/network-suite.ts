@@ -1,4 +1,7 @@
-/** What every `Network` promises; each implementation runs it (under mocha). Exported as `@sectional/runtime/network-suite`. */
+/**
+ * What every `Network` promises; each implementation runs it (under mocha). Exported as
+ * `@sectional/runtime/network-suite`.
+ */
 import assert from 'node:assert/strict'
 import type { Connection, Network, NetworkAddress, NetworkListener } from './network.ts'
 
@@ -197,7 +200,9 @@ function backPressure(fixture: Fixture): void {
     far.send('paused')
     await near.heard(1)
     assert.deepEqual(seen, [1, 2, 3])
-    const rest = new Promise<void>(resolve => { far.connection.onFrame = frame => { seen.push(frame.length); if (seen.length === 5) resolve() } })
+    const rest = new Promise<void>(resolve => {
+      far.connection.onFrame = frame => { seen.push(frame.length); if (seen.length === 5) resolve() }
+    })
     far.connection.resume()
     await rest
     assert.deepEqual(seen, [1, 2, 3, 4, 5])
@@ -247,13 +252,17 @@ function addresses(fixture: Fixture): void {
   })
 
   it('can be bound once', async () => {
-    await assert.rejects(fixture.b.listen(fixture.listener.address, () => {}), new RegExp(String(fixture.listener.address.port)))
+    await assert.rejects(
+      fixture.b.listen(fixture.listener.address, () => {}), new RegExp(String(fixture.listener.address.port)),
+    )
   })
 
   it('reject callers when nobody listens there any more, and keep open connections', async () => {
     const [near, far] = await fixture.link()
     await fixture.listener.close()
-    await assert.rejects(fixture.b.connect(fixture.listener.address, patience), new RegExp(String(fixture.listener.address.port)))
+    await assert.rejects(
+      fixture.b.connect(fixture.listener.address, patience), new RegExp(String(fixture.listener.address.port)),
+    )
     near.send('alive')
     assert.deepEqual(await far.listen().heard(1), ['alive'])
   })
@@ -263,6 +272,8 @@ function addresses(fixture: Fixture): void {
     const connecting = fixture.b.connect(fixture.listener.address, { ...patience, signal: controller.signal })
     controller.abort()
     await assert.rejects(connecting, /abort/)
-    await assert.rejects(fixture.b.connect(fixture.listener.address, { ...patience, signal: controller.signal }), /abort/)
+    await assert.rejects(
+      fixture.b.connect(fixture.listener.address, { ...patience, signal: controller.signal }), /abort/,
+    )
   })
 }

@@ -46,7 +46,9 @@ export class WebSocketNetwork implements Network {
 
   async listen(address: NetworkAddress, onConnection: (connection: Connection) => void): Promise<NetworkListener> {
     this.#assertUsable()
-    const server = this.#tls === undefined ? createServer() : createTlsServer({ ...this.#tls, requestCert: true, rejectUnauthorized: true })
+    const server = this.#tls === undefined
+      ? createServer()
+      : createTlsServer({ ...this.#tls, requestCert: true, rejectUnauthorized: true })
     server.maxConnections = connectionsMax
     server.headersTimeout = handshakeMsMax
     server.requestTimeout = handshakeMsMax
@@ -55,7 +57,8 @@ export class WebSocketNetwork implements Network {
       response.writeHead(426, { Upgrade: 'websocket', Connection: 'close' }).end()
     })
     const sockets = new WebSocketServer({
-      server, path, perMessageDeflate: false, maxPayload: this.#maxFrameBytes, clientTracking: false, closeTimeout: closeMsMax,
+      server, path, perMessageDeflate: false, maxPayload: this.#maxFrameBytes, clientTracking: false,
+      closeTimeout: closeMsMax,
     } as ConstructorParameters<typeof WebSocketServer>[0])
     sockets.on('connection', (socket, request) => {
       const { remoteAddress = '', remotePort = 0 } = request.socket
@@ -67,13 +70,16 @@ export class WebSocketNetwork implements Network {
     return listener
   }
 
-  connect(address: NetworkAddress, options: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<Connection> {
+  connect(
+    address: NetworkAddress, options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<Connection> {
     return new Promise((resolve, reject) => {
       this.#assertUsable()
       options.signal?.throwIfAborted()
       const name = formatAddress(address)
       const socket = new WebSocket(`${this.#tls === undefined ? 'ws' : 'wss'}://${name}${path}`, {
-        ...this.#tls, perMessageDeflate: false, maxPayload: this.#maxFrameBytes, maxHeaderSize: headerBytesMax, closeTimeout: closeMsMax,
+        ...this.#tls, perMessageDeflate: false, maxPayload: this.#maxFrameBytes, maxHeaderSize: headerBytesMax,
+        closeTimeout: closeMsMax,
         // Masks protect proxies from scripts in browsers (RFC 6455 section 10.3); between nodes they only cost time.
         generateMask: (mask: Buffer) => { mask.fill(0) },
       } as ConstructorParameters<typeof WebSocket>[2])
@@ -88,12 +94,16 @@ export class WebSocketNetwork implements Network {
         reject(error)
       }
       const abort = (): void => fail(new Error(`connecting to ${name} was aborted`))
-      const timer = setTimeout(() => fail(new Error(`${name} did not answer within ${options.timeoutMs} ms`)), options.timeoutMs)
+      const timer = setTimeout(
+        () => fail(new Error(`${name} did not answer within ${options.timeoutMs} ms`)), options.timeoutMs,
+      )
       options.signal?.addEventListener('abort', abort, { once: true })
       this.#attempts.add(fail)
       socket.on('error', error => {
         void tlsMismatch(error, address, this.#tls !== undefined).then(mismatch => {
-          const reason = mismatch === null ? reasonOf(error) : `${mismatch}; cluster/tls_key_file must be set on every node or on none`
+          const reason = mismatch === null
+            ? reasonOf(error)
+            : `${mismatch}; cluster/tls_key_file must be set on every node or on none`
           fail(new Error(`${name} cannot be reached: ${reason}`, { cause: error }))
         })
       })
@@ -111,7 +121,9 @@ export class WebSocketNetwork implements Network {
   }
 
   #keep(socket: WebSocket, remoteAddress: string): WebSocketConnection {
-    const connection = new WebSocketConnection(socket, remoteAddress, this.#maxFrameBytes, ended => this.#connections.delete(ended))
+    const connection = new WebSocketConnection(
+      socket, remoteAddress, this.#maxFrameBytes, ended => this.#connections.delete(ended),
+    )
     this.#connections.add(connection)
     return connection
   }
@@ -143,7 +155,8 @@ class WebSocketListener implements NetworkListener {
 
 function bound(server: Server, sockets: WebSocketServer, address: NetworkAddress): Promise<void> {
   return new Promise((resolve, reject) => {
-    const fail = (error: Error): void => reject(new Error(`${formatAddress(address)} cannot be bound: ${reasonOf(error)}`, { cause: error }))
+    const fail = (error: Error): void =>
+      reject(new Error(`${formatAddress(address)} cannot be bound: ${reasonOf(error)}`, { cause: error }))
     // The WebSocket server passes the errors of the HTTP server on; each needs a listener.
     sockets.on('error', fail)
     server.listen(address.port, address.host, resolve)

@@ -3,7 +3,9 @@ export interface Network {
   /** @throws Error that names the address when it cannot be bound */
   listen(address: NetworkAddress, onConnection: (connection: Connection) => void): Promise<NetworkListener>
   /** Rejects when nobody answers within `timeoutMs`. */
-  connect(address: NetworkAddress, options: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<Connection>
+  connect(
+    address: NetworkAddress, options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<Connection>
 }
 
 export interface NetworkAddress { readonly host: string; readonly port: number }

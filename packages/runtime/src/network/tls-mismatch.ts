@@ -9,7 +9,9 @@ const probeMsMax = 1000
  * @param speaksTls whether this end speaks TLS
  * @returns a sentence for the operator, or null when TLS is not the reason
  */
-export async function tlsMismatch(error: NodeJS.ErrnoException, address: NetworkAddress, speaksTls: boolean): Promise<string | null> {
+export async function tlsMismatch(
+  error: NodeJS.ErrnoException, address: NetworkAddress, speaksTls: boolean,
+): Promise<string | null> {
   if (speaksTls) {
     return /WRONG_VERSION_NUMBER|EPROTO/.test(error.code ?? '') ? 'this node speaks TLS and that one does not' : null
   }

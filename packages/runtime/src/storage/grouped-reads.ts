@@ -10,8 +10,9 @@ interface WaitingRead {
 const groupKeysMax = 256
 
 /**
- * What is read in one turn of the event loop, of many shards, crosses to the thread pool and back together: a crossing takes as long as a
- * dozen reads. Where the group fails, each read of it is tried by itself, so that what cannot be read fails its own reader only.
+ * What is read in one turn of the event loop, of many shards, crosses to the thread pool and back together: a crossing
+ * takes as long as a dozen reads. Where the group fails, each read of it is tried by itself, so that what cannot be
+ * read fails its own reader only.
  */
 export class GroupedReads {
   readonly #read: (keys: string[]) => Promise<Values>

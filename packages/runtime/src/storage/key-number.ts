@@ -1,6 +1,6 @@
 /**
- * Numbers as parts of keys: digits of 7 bits, greatest first, each as the character of that code. So keys stay text, and lie in the
- * order of their numbers.
+ * Numbers as parts of keys: digits of 7 bits, greatest first, each as the character of that code. So keys stay text,
+ * and lie in the order of their numbers.
  */
 
 /** The greatest number that takes four characters. */

@@ -4,8 +4,9 @@ import { crc32 } from 'node:zlib'
 export const sealBytes = 4
 
 /**
- * LevelDB checks its blocks only during compaction (classic-level does not offer `verify_checksums`), and one flipped bit could
- * travel to every node: so records carry a checksum of their own, CRC-32 of what follows it (0.2 us for 60 bytes).
+ * LevelDB checks its blocks only during compaction (classic-level does not offer `verify_checksums`), and one flipped
+ * bit could travel to every node: so records carry a checksum of their own, CRC-32 of what follows it (0.2 us for 60
+ * bytes).
  *
  * @param record with `sealBytes` left free at its start
  */

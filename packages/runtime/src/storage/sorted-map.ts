@@ -12,8 +12,8 @@ interface Chunk {
 }
 
 /**
- * Text to bytes in the order of its UTF-8, with snapshots in O(1): a list of sorted chunks, copied chunk by chunk when a
- * snapshot still shows the old ones. Operations cost O(log n) plus the length of a chunk and of the list.
+ * Text to bytes in the order of its UTF-8, with snapshots in O(1): a list of sorted chunks, copied chunk by chunk when
+ * a snapshot still shows the old ones. Operations cost O(log n) plus the length of a chunk and of the list.
  */
 export class SortedMap {
   #version = 0

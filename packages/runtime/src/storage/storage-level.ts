@@ -62,18 +62,24 @@ export class LevelStorage implements Storage {
   }
 }
 
-async function openStore(name: string, location: string, options: StoreOptions, observer: GroupObserver | undefined): Promise<LevelStore> {
+async function openStore(
+  name: string, location: string, options: StoreOptions, observer: GroupObserver | undefined,
+): Promise<LevelStore> {
   if (options.synced === false) return await openUnsynced(name, location, options, observer)
   const { onDamage = 'refuse', watermarkMs = defaultWatermarkMs } = options
   const note = await DamageNote.read(join(location, 'DAMAGED'))
   const wasNoted = note.findings.length > 0
   const handle = async (findings: readonly string[]): Promise<void> => {
     if (findings.length > 0 && onDamage === 'report') await note.add(findings)
-    else if (findings.length + note.findings.length > 0 && onDamage === 'refuse') throw damaged([...note.findings, ...findings])
+    else if (findings.length + note.findings.length > 0 && onDamage === 'refuse') {
+      throw damaged([...note.findings, ...findings])
+    }
   }
   await handle(await checkLogs(location))
   // A key that cannot be found must not be taken for one that was never written.
-  if (onDamage === 'refuse') await handle((await checkTables(location, true)).map(({ file }) => `a checksum in the table ${file} differs`))
+  if (onDamage === 'refuse') {
+    await handle((await checkTables(location, true)).map(({ file }) => `a checksum in the table ${file} differs`))
+  }
   // Opens itself, so it must not be made earlier.
   const db = makeLevel(location, options)
   try {
@@ -139,7 +145,9 @@ class LevelStore extends GroupCommitStore {
   /** Why the database is not open although the store is. */
   #recovery: StorageError | undefined
 
-  constructor(name: string, db: Level, { durability, writeBufferBytes = defaultBufferBytes, observer }: LevelStoreParts) {
+  constructor(
+    name: string, db: Level, { durability, writeBufferBytes = defaultBufferBytes, observer }: LevelStoreParts,
+  ) {
     super(name, setImmediate, observer)
     this.#db = db
     this.#reads = new GroupedReads(keys => db.getMany(keys))
@@ -195,8 +203,13 @@ class LevelStore extends GroupCommitStore {
     await watermark.written(mark)
   }
 
-  protected override _iterate(range: Range, { reverse = false, limit = -1, values = true }: IterateOptions): StoreIterator {
-    return new LevelStoreIterator(this.#db.iterator({ gte: range.gte, lt: range.lt, reverse, limit, values, highWaterMarkBytes: pageBytesMax }), values)
+  protected override _iterate(
+    range: Range, { reverse = false, limit = -1, values = true }: IterateOptions,
+  ): StoreIterator {
+    return new LevelStoreIterator(
+      this.#db.iterator({ gte: range.gte, lt: range.lt, reverse, limit, values, highWaterMarkBytes: pageBytesMax }),
+      values,
+    )
   }
 
   /**
@@ -244,7 +257,10 @@ class LevelStore extends GroupCommitStore {
     const { bavail, bsize } = await statfs(this.#db.location)
     const neededBytes = 2 * this.#writeBufferBytes
     if (this.#db.status === 'open' && bavail * bsize < neededBytes) {
-      throw new StorageError('full', `${this.#db.location} takes writes again once the disk has ${neededBytes} free bytes; it has ${bavail * bsize}`)
+      throw new StorageError(
+        'full',
+        `${this.#db.location} takes writes again once the disk has ${neededBytes} free bytes; it has ${bavail * bsize}`,
+      )
     }
     this.#recovery = new StorageError('io', `the store ${this.name} is being opened again after a failed write`)
     try {
@@ -289,7 +305,9 @@ class LevelStoreIterator implements StoreIterator {
 function checkWatermark(number: number, file: number | null | undefined): string[] {
   if (file === null) return ['WATERMARK is damaged in both of its slots']
   if (file === undefined) return number > 0 ? ['WATERMARK is missing'] : []
-  return number < file ? [`its last writes are missing: it ends at mark ${number}, and mark ${file} was acknowledged`] : []
+  return number < file
+    ? [`its last writes are missing: it ends at mark ${number}, and mark ${file} was acknowledged`]
+    : []
 }
 
 function damaged(findings: readonly string[]): StorageError {
@@ -299,11 +317,15 @@ function damaged(findings: readonly string[]): StorageError {
 function openError(error: unknown, location: string): StorageError {
   const mapped = toStorageError(error)
   if (mapped.code === 'locked') {
-    return new StorageError('locked', `${location} is in use by another process (or opened twice): stop it, or give this node a data directory of its own`, { cause: error })
+    return new StorageError('locked', `${location} is in use by another process (or opened twice): stop it, or give this node a data directory of its own`, {
+      cause: error,
+    })
   }
   if (mapped.code === 'corrupt') {
     return new StorageError('corrupt', `${location} is damaged: ${mapped.message}. ` +
-      'Where other nodes hold the data, empty this node\'s data directory and start it under its name: it is filled from them (docs/operations.md)', { cause: error })
+      'Where other nodes hold the data, empty this node\'s data directory and start it under its name: it is filled from them (docs/operations.md)', {
+        cause: error,
+      })
   }
   return new StorageError(mapped.code, `${location} cannot be opened: ${mapped.message}`, { cause: error })
 }

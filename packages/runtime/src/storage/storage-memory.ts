@@ -80,13 +80,20 @@ export class MemoryDisk {
     return data === undefined ? [] : [...data.snapshot().ascending('', lastKey)]
   }
 
-  /** Changes what is stored, as failing hardware does: who has the store open finds it so. @param value undefined: nothing is left */
+  /**
+   * Changes what is stored, as failing hardware does: who has the store open finds it so.
+   *
+   * @param value undefined: nothing is left
+   */
   damage(store: string, key: string, value: Uint8Array | undefined): void {
     if (value === undefined) this.#stores.get(store)?.delete(key)
     else this.#stores.get(store)?.set(key, value)
   }
 
-  /** Keeps so many of the newest batches of each store that `loseBatches` can take back. To be called before stores are opened. */
+  /**
+   * Keeps so many of the newest batches of each store that `loseBatches` can take back. To be called before stores are
+   * opened.
+   */
   keepJournal(batches: number): void {
     this.#journalBatches = batches
   }
@@ -97,8 +104,9 @@ export class MemoryDisk {
   }
 
   /**
-   * Takes batches of a store that no process has open back from its disk, as a damaged log does: later ones may follow, or none. The next
-   * opening notices; nothing happens where it could not, since no write is lost that was acknowledged longer ago than `watermarkMs`.
+   * Takes batches of a store that no process has open back from its disk, as a damaged log does: later ones may follow,
+   * or none. The next opening notices; nothing happens where it could not, since no write is lost that was acknowledged
+   * longer ago than `watermarkMs`.
    * @param from index of the first one in the journal
    * @param to behind the last one
    * @returns whether they were taken back
@@ -175,7 +183,9 @@ export class MemoryStorage implements Storage {
     return store
   }
 
-  /** Power failure: unsynced batches are lost, handles are dead. Returns the storage of the process that starts next. */
+  /**
+   * Power failure: unsynced batches are lost, handles are dead. Returns the storage of the process that starts next.
+   */
   crash(): MemoryStorage {
     this.#crashed = true
     for (const store of this.#stores) store.crash()
@@ -272,7 +282,11 @@ class MemoryStore extends GroupCommitStore {
         if (this.#crashed) return
         if (failure === undefined) this.#apply(operations, this.#watermarkMs === 0)
         else if (failure === 'io' && this.#disk.faults.landFailed?.(this.name) === true) this.#apply(operations, false)
-        settle(failure && new StorageError(failure, failure === 'full' ? 'No space left on device (simulated)' : 'Input/output error (simulated)'))
+        settle(
+          failure && new StorageError(
+            failure, failure === 'full' ? 'No space left on device (simulated)' : 'Input/output error (simulated)',
+          ),
+        )
       }
       this.#inFlight = { operations, settle }
       const timer = delayMs > 0 ? this.#clock?.setTimer(delayMs, land) : undefined
@@ -280,7 +294,9 @@ class MemoryStore extends GroupCommitStore {
     })
   }
 
-  protected override _iterate(range: Range, { reverse = false, limit = Infinity, values = true }: IterateOptions): StoreIterator {
+  protected override _iterate(
+    range: Range, { reverse = false, limit = Infinity, values = true }: IterateOptions,
+  ): StoreIterator {
     const snapshot = this.#data.snapshot()
     const entries = reverse ? snapshot.descending(range.gte, range.lt) : snapshot.ascending(range.gte, range.lt)
     return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, values, () => {
@@ -337,7 +353,9 @@ class MemoryStore extends GroupCommitStore {
   protected override async _recover(): Promise<void> {
     this.#assertAlive()
     const failure = this.#disk.faults.failRecovery?.(this.name)
-    if (failure !== undefined) throw new StorageError(failure, `the store ${this.name} cannot be opened again (simulated)`)
+    if (failure !== undefined) {
+      throw new StorageError(failure, `the store ${this.name} cannot be opened again (simulated)`)
+    }
   }
 
   protected override _toStorageError(error: unknown): StorageError {
@@ -361,7 +379,11 @@ class MemoryStore extends GroupCommitStore {
 
   #assertReadable(): void {
     const failure = this.#disk.faults.failRead?.(this.name)
-    if (failure !== undefined) throw new StorageError(failure, failure === 'io' ? 'Input/output error (simulated)' : 'Checksum mismatch (simulated)')
+    if (failure !== undefined) {
+      throw new StorageError(
+        failure, failure === 'io' ? 'Input/output error (simulated)' : 'Checksum mismatch (simulated)',
+      )
+    }
   }
 
   #assertAlive(): void {
@@ -378,7 +400,9 @@ class MemoryStoreIterator implements StoreIterator {
   #left: number
   #closed = false
 
-  constructor(entries: Generator<StoreEntry, void, undefined>, limit: number, values: boolean, assertAlive: () => void) {
+  constructor(
+    entries: Generator<StoreEntry, void, undefined>, limit: number, values: boolean, assertAlive: () => void,
+  ) {
     this.#entries = entries
     this.#left = limit
     this.#values = values

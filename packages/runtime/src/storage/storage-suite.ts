@@ -1,4 +1,7 @@
-/** What every `Storage` promises; each implementation runs it (under mocha). Exported as `@sectional/runtime/storage-suite`. */
+/**
+ * What every `Storage` promises; each implementation runs it (under mocha). Exported as
+ * `@sectional/runtime/storage-suite`.
+ */
 import assert from 'node:assert/strict'
 import { queuedBytesMax } from './group-commit-store.ts'
 import { lastKey, StorageError } from './storage.ts'
@@ -110,7 +113,9 @@ function pointReads(fixture: Fixture): void {
 
   it('keep every byte of values and every character of keys', async () => {
     const every = Uint8Array.from({ length: 256 }, (_, index) => index)
-    const characters = ['\0', '\x7f', '\x80', '\u07ff', '\u0800', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}']
+    const characters = [
+      '\0', '\x7f', '\x80', '\u07ff', '\u0800', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}',
+    ]
     const keys = characters.flatMap(first => characters.map(second => `k${first}${second}`))
     await fixture.store.write(batch => { for (const key of keys) batch.put(key, every) })
     for (const key of keys) assert.equal(Buffer.compare(fixture.store.getSync(key) as Uint8Array, every), 0)
@@ -162,7 +167,9 @@ function writes(fixture: Fixture): void {
 
 function groupCommit(fixture: Fixture): void {
   it('applies concurrent calls in the order of the calls', async () => {
-    const calls = Array.from({ length: 100 }, (_, index) => fixture.puts([['counter', String(index)], [`k${index}`, '']]))
+    const calls = Array.from(
+      { length: 100 }, (_, index) => fixture.puts([['counter', String(index)], [`k${index}`, '']]),
+    )
     await Promise.all(calls)
     assert.equal(text(fixture.store.getSync('counter')), '99')
     assert.equal((await fixture.list()).length, 101)
@@ -223,7 +230,9 @@ function iteration(fixture: Fixture): void {
   it('includes the lower bound and excludes the upper', async () => {
     const range = { gte: 'aa', lt: 'c' }
     assert.deepEqual(await drain(fixture.store.iterate(range, { values: false })), ['aa=', 'b=', 'b\u0000='])
-    assert.deepEqual(await drain(fixture.store.iterate(range, { values: false, reverse: true })), ['b\u0000=', 'b=', 'aa='])
+    assert.deepEqual(await drain(fixture.store.iterate(range, { values: false, reverse: true })), [
+      'b\u0000=', 'b=', 'aa=',
+    ])
     assert.deepEqual(await drain(fixture.store.iterate({ gte: 'b', lt: 'b' })), [])
     assert.deepEqual(await drain(fixture.store.iterate({ gte: 'c', lt: 'b' })), [])
   })
@@ -320,7 +329,9 @@ function damage(fixture: Fixture): void {
     await fixture.puts([['b', '2']])
     await fixture.store.close()
     await fixture.loseLastWrite()
-    for (let attempt = 0; attempt < 2; attempt++) assert.equal(await outcome(fixture.storage.open('documents')), 'corrupt')
+    for (let attempt = 0; attempt < 2; attempt++) {
+      assert.equal(await outcome(fixture.storage.open('documents')), 'corrupt')
+    }
     for (let attempt = 0; attempt < 2; attempt++) {
       await fixture.reopen({ onDamage: 'report' })
       assert.notDeepEqual(fixture.store.damage, [])

@@ -1,8 +1,8 @@
 /**
  * Ordered key-value stores with durable batches. Values are bytes. Keys are well-formed text in the order of its UTF-8
  * bytes, which crosses to LevelDB and back at a fraction of what a Buffer costs
- * (docs/decisions/0001-storage-layout.md). A key that is bytes, such as the sort key of an index, has one character from
- * U+0000 to U+00FF in place of each byte, which keeps their order (docs/decisions/0010-index-store.md).
+ * (docs/decisions/0001-storage-layout.md). A key that is bytes, such as the sort key of an index, has one character
+ * from U+0000 to U+00FF in place of each byte, which keeps their order (docs/decisions/0010-index-store.md).
  * `storage-level` is LevelDB on disk, `storage-memory` the double with simulated crashes; both run `storage-suite`.
  */
 export interface Storage {
@@ -16,13 +16,14 @@ export interface StoreOptions {
   /** Bytes of block cache; default 16 MiB. */
   readonly cacheBytes?: number
   /**
-   * What `open` does when acknowledged writes are missing or damaged beneath the store: `refuse` (the default) rejects with `corrupt`, at
-   * each attempt; `report` opens what is left, and `Store.damage` says what was found.
+   * What `open` does when acknowledged writes are missing or damaged beneath the store: `refuse` (the default) rejects
+   * with `corrupt`, at each attempt; `report` opens what is left, and `Store.damage` says what was found.
    */
   readonly onDamage?: 'refuse' | 'report'
   /**
-   * Writes that are older than this are noticed to be missing even when nothing behind them is left. Milliseconds; 0: every acknowledged
-   * write is, which costs each batch a second fsync. Default 1000. Closing the store covers all of them.
+   * Writes that are older than this are noticed to be missing even when nothing behind them is left. Milliseconds; 0:
+   * every acknowledged write is, which costs each batch a second fsync. Default 1000. Closing the store covers all of
+   * them.
    */
   readonly watermarkMs?: number
   /**
@@ -59,10 +60,10 @@ export interface Store {
   getMany(keys: readonly string[]): Promise<(Uint8Array | undefined)[]>
   /**
    * Atomic write, durable when it resolves unless the store is opened with `synced: false`. Group commit: calls made
-   * while one is in flight are written together by the next, in the order of the calls. `fill` runs synchronously, once.
-   * Once a write has failed, every write queued behind it fails too (`StorageError`), so that what was
-   * computed on top of it never lands; later calls are tried afresh. Whether a failed write itself (with those
-   * that went out together with it) is found later is unknown: a failed fsync may have reached the disk.
+   * while one is in flight are written together by the next, in the order of the calls. `fill` runs synchronously,
+   * once. Once a write has failed, every write queued behind it fails too (`StorageError`), so that what was computed
+   * on top of it never lands; later calls are tried afresh. Whether a failed write itself (with those that went out
+   * together with it) is found later is unknown: a failed fsync may have reached the disk.
    * @throws StorageError `overloaded` when the queue is full, `closed`, `full` or `io`
    */
   write(fill: (batch: WriteBatch) => void): Promise<void>
@@ -71,7 +72,9 @@ export interface Store {
    * on writes in flight can tell at once, and not a microtask too late, that they will not land.
    */
   readonly failures: number
-  /** What was found damaged or missing when the store was opened, now or at an earlier time, in words; empty: nothing. */
+  /**
+   * What was found damaged or missing when the store was opened, now or at an earlier time, in words; empty: nothing.
+   */
   readonly damage: readonly string[]
   /** What was damaged has been dealt with: later openings report it no more. Durable when resolved. */
   forgetDamage(): Promise<void>

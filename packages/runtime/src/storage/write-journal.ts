@@ -48,8 +48,8 @@ export class WriteJournal {
   }
 
   /**
-   * Takes batches back, as far as later ones have not replaced what they wrote. Does nothing unless the next opening of the store must
-   * notice: a batch follows, or the watermark covers one of them.
+   * Takes batches back, as far as later ones have not replaced what they wrote. Does nothing unless the next opening of
+   * the store must notice: a batch follows, or the watermark covers one of them.
    * @param from the first one, 0: the oldest
    * @param to behind the last one
    */

@@ -28,7 +28,9 @@ export function compressionSuite(name: string, create: () => Compression): void 
         const packed = await all(compression.gzip(pieces(content, 10_000), level))
         return [content.length, level, packed.length, hash('md5', packed, 'base64')]
       }
-      expect(await summary(Buffer.from('This is a base64 encoded text'), 8)).to.deep.equal([29, 8, 47, 'qUUYqS41RhwF0TrCsTAxFg=='])
+      expect(await summary(Buffer.from('This is a base64 encoded text'), 8)).to.deep.equal([
+        29, 8, 47, 'qUUYqS41RhwF0TrCsTAxFg==',
+      ])
       // Recorded from zlib 1.2.13.
       for (const recorded of [
         [1000, 8, 490, 'VXjtAnEuwSLQhXFqlahGaw=='],

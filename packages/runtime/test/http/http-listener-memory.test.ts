@@ -9,7 +9,9 @@ httpListenerSuite('MemoryHttpListener', {
   create: async () => new MemoryHttpListener(),
   request: async (listener, server, { body, onChunk, ...request }) => {
     const content = Array.isArray(body) ? chunks(body) : body as string | undefined
-    const response = await (listener as MemoryHttpListener).open({ ...request, ...content !== undefined && { body: content } }, server.address.port)
+    const response = await (listener as MemoryHttpListener).open(
+      { ...request, ...content !== undefined && { body: content } }, server.address.port,
+    )
     const parts: Uint8Array[] = []
     let truncated = false
     try {

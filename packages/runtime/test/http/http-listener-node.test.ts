@@ -19,7 +19,9 @@ httpListenerSuite('NodeHttpListener', {
   destroy: async listener => (listener as NodeHttpListener).revoke(),
 })
 
-function sendRequest(server: HttpServer, { method, target, headers = {}, body, signal, onChunk }: ClientRequest): Promise<ClientResponse> {
+function sendRequest(
+  server: HttpServer, { method, target, headers = {}, body, signal, onChunk }: ClientRequest,
+): Promise<ClientResponse> {
   return new Promise((resolve, reject) => {
     const { host, port } = server.address
     const outgoing = httpRequest({ host, port, method, path: target, headers, ...signal && { signal } }, response => {
@@ -27,7 +29,8 @@ function sendRequest(server: HttpServer, { method, target, headers = {}, body, s
       response.on('data', part => { parts.push(part); onChunk?.() })
       response.on('error', () => {})
       response.on('close', () => resolve({
-        status: response.statusCode as number, headers: response.headers, body: Buffer.concat(parts).toString(), truncated: !response.complete,
+        status: response.statusCode as number, headers: response.headers, body: Buffer.concat(parts).toString(),
+        truncated: !response.complete,
       }))
     })
     outgoing.on('error', reject)
@@ -43,7 +46,9 @@ describe('NodeHttpListener', () => {
   afterEach(() => listener.revoke())
 
   /** What comes back on one socket for the given bytes, until it closes. */
-  async function exchangeBytes(server: HttpServer, bytes: string, onData: (received: string, write: (more: string) => void) => void = () => {}): Promise<string> {
+  async function exchangeBytes(
+    server: HttpServer, bytes: string, onData: (received: string, write: (more: string) => void) => void = () => {},
+  ): Promise<string> {
     const socket = connect(server.address.port, server.address.host)
     let received = ''
     socket.on('data', data => { received += data; onData(received, more => socket.write(more)) })
@@ -53,7 +58,9 @@ describe('NodeHttpListener', () => {
   }
 
   /** Runs `ask` and ends when the handler has dealt with the one request that it made. */
-  async function handled(handler: (exchange: HttpExchange) => Promise<void>, ask: (server: HttpServer) => void): Promise<void> {
+  async function handled(
+    handler: (exchange: HttpExchange) => Promise<void>, ask: (server: HttpServer) => void,
+  ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     ask(await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => { handler(exchange).then(resolve, reject) }))
     await promise
@@ -108,7 +115,8 @@ describe('NodeHttpListener', () => {
         exchange.send(200, {}, exchange.target)
       }, exchange.target === '/a' ? 20 : 0)
     })
-    const received = await exchangeBytes(server, ['a', 'b', 'c'].map(name => `GET /${name} HTTP/1.1\r\nHost: x\r\n${name === 'c' ? 'Connection: close\r\n' : ''}\r\n`).join(''))
+    const received = await exchangeBytes(server, ['a', 'b', 'c'].map(name =>
+      `GET /${name} HTTP/1.1\r\nHost: x\r\n${name === 'c' ? 'Connection: close\r\n' : ''}\r\n`).join(''))
     expect(order).to.deep.equal(['/a begins', '/a ends', '/b begins', '/b ends', '/c begins', '/c ends'])
     expect(received).to.match(/\/a[^]*\/b[^]*\/c$/)
   })
@@ -159,13 +167,17 @@ describe('NodeHttpListener', () => {
     async get(target: string): Promise<string> {
       this.received = ''
       this.socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)
-      while (!this.received.endsWith('.') && !this.socket.closed) await new Promise<void>(resolve => { this.#onData = resolve })
+      while (!this.received.endsWith('.') && !this.socket.closed) {
+        await new Promise<void>(resolve => { this.#onData = resolve })
+      }
       return this.received
     }
   }
 
   /** A server that answers everything but `/busy` at once. */
-  async function limited(options: NodeHttpListenerOptions): Promise<{ readonly server: HttpServer; readonly busy: HttpExchange[]; onBusy: () => void }> {
+  async function limited(
+    options: NodeHttpListenerOptions,
+  ): Promise<{ readonly server: HttpServer; readonly busy: HttpExchange[]; onBusy: () => void }> {
     listener = new NodeHttpListener(options)
     const state = { busy: [] as HttpExchange[], onBusy: () => {} }
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
@@ -262,7 +274,8 @@ describe('NodeHttpListener', () => {
   it('ends the wait for a body that comes too slowly, and closes the connection with the answer', async () => {
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
       exchange.bodyPace = { graceMs: 50, bytesPerSecond: 1_000_000 }
-      exchange.readBody(1000).then(() => exchange.send(200, {}, 'whole'), (error: Error) => exchange.send(408, {}, error.name))
+      exchange.readBody(1000)
+        .then(() => exchange.send(200, {}, 'whole'), (error: Error) => exchange.send(408, {}, error.name))
     })
     expect(await exchangeBytes(server, asked)).to.match(/^HTTP\/1.1 408 [^]*Connection: close[^]*BodyTooSlowError$/)
     const prompt = `PUT / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\nsome of it`
@@ -274,9 +287,13 @@ describe('NodeHttpListener', () => {
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
       exchange.bodyPace = { graceMs: 50, bytesPerSecond: 1_000_000 }
       const read = async (): Promise<void> => {
-        for await (const chunk of exchange.body) if (chunk.length > 0) await new Promise(resolve => { setTimeout(resolve, 100) })
+        for await (const chunk of exchange.body) {
+          if (chunk.length > 0) await new Promise(resolve => { setTimeout(resolve, 100) })
+        }
       }
-      read().then(() => { ends.push('whole'); exchange.send(200, { Connection: 'close' }, '') }, (error: Error) => { ends.push(error.name) })
+      read().then(() => { ends.push('whole'); exchange.send(200, { Connection: 'close' }, '') }, (error: Error) => {
+        ends.push(error.name)
+      })
     })
     await exchangeBytes(server, 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nsome of it')
     await exchangeBytes(server, asked)
@@ -288,7 +305,9 @@ describe('NodeHttpListener', () => {
       expect(() => exchange.send(201, { ETag: '\n' }, '')).to.throw('Invalid character')
       exchange.send(500, {}, '')
     })
-    expect(await exchangeBytes(server, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')).to.match(/^HTTP\/1.1 500 Internal Server Error\r\n/)
+    expect(await exchangeBytes(server, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')).to.match(
+      /^HTTP\/1.1 500 Internal Server Error\r\n/,
+    )
   })
 
   it('says 100 Continue when the handler wants the body', async () => {
@@ -306,14 +325,18 @@ describe('NodeHttpListener', () => {
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
       void exchange.readBody(3).catch(() => exchange.send(413, {}, 'too large'))
     })
-    const received = await exchangeBytes(server, 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n')
+    const received = await exchangeBytes(
+      server, 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n',
+    )
     expect(received).to.match(/^HTTP\/1.1 413 /)
     expect(received).to.match(/Connection: close/)
   })
 
   it('keeps connections open between requests and closes idle ones at once', async () => {
     let count = 0
-    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => exchange.send(200, {}, `answer ${++count}`))
+    const server = await listener.listen(
+      { host: '127.0.0.1', port: 0 }, exchange => exchange.send(200, {}, `answer ${++count}`),
+    )
     const received = await exchangeBytes(server, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', (text, write) => {
       if (text.endsWith('answer 1')) write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
       if (text.endsWith('answer 2')) void server.close(5000)
@@ -347,7 +370,8 @@ describe('NodeHttpListener', () => {
       const writer = exchange.stream(200, { 'Content-Length': '10' })
       void writer.write('half ').then(() => writer.abort())
     })
-    const failure = await exchangeBytes(server, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n').catch((error: NodeJS.ErrnoException) => error.code)
+    const failure = await exchangeBytes(server, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+      .catch((error: NodeJS.ErrnoException) => error.code)
     expect(failure).to.equal('ECONNRESET')
   })
 })

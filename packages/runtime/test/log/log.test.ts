@@ -8,7 +8,9 @@ import { PinoLog } from '../../src/log/log-pino.ts'
 describe('PinoLog', () => {
   let lines: Record<string, unknown>[]
   const create = (level: 'debug' | 'info' | 'warn' = 'info'): PinoLog =>
-    PinoLog.create({ level, fields: { node: 'node1' }, destination: { write: line => { lines.push(JSON.parse(line)) } } })
+    PinoLog.create({
+      level, fields: { node: 'node1' }, destination: { write: line => { lines.push(JSON.parse(line)) } },
+    })
   beforeEach(() => { lines = [] })
 
   it('writes JSON lines with level, time, message and the fields of the log and its parents', () => {
@@ -28,7 +30,8 @@ describe('PinoLog', () => {
   })
 
   it('hides secrets wherever they are, and tells errors with their stack', () => {
-    create().error({ password: 'pw', headers: { authorization: 'Basic x', accept: '*/*' }, request: { headers: { cookie: 'AuthSession=x' } }, error: new Error('broken') }, 'no')
+    create()
+      .error({ password: 'pw', headers: { authorization: 'Basic x', accept: '*/*' }, request: { headers: { cookie: 'AuthSession=x' } }, error: new Error('broken') }, 'no')
     const text = JSON.stringify(lines)
     for (const secret of ['pw', 'Basic x', 'AuthSession']) expect(text).to.not.include(`"${secret}`)
     expect(text).to.include('"accept":"*/*"')
@@ -38,10 +41,14 @@ describe('PinoLog', () => {
 
   it('writes one line for a person where it is told to, without the fields that every line has', () => {
     const texts: string[] = []
-    const log = PinoLog.create({ level: 'info', fields: { node: 'node1' }, pretty: true, destination: { write: text => { texts.push(text) } } })
+    const log = PinoLog.create({
+      level: 'info', fields: { node: 'node1' }, pretty: true, destination: { write: text => { texts.push(text) } },
+    })
     log.warn({ peer: 'node2', password: 'pw' }, 'a peer cannot be reached')
     expect(texts).to.have.length(1)
-    expect(texts[0]).to.match(/^\[\d\d:\d\d:\d\d\.\d+\] WARN: a peer cannot be reached \{"peer":"node2","password":"\[redacted\]"\}\n$/)
+    expect(texts[0]).to.match(
+      /^\[\d\d:\d\d:\d\d\.\d+\] WARN: a peer cannot be reached \{"peer":"node2","password":"\[redacted\]"\}\n$/,
+    )
   })
 
   it('appends to a file, all of it once it is closed', async () => {
@@ -60,7 +67,9 @@ describe('MemoryLog', () => {
     const log = new MemoryLog({ node: 'n' })
     log.child({ requestId: 'r' }).warn({ a: 1 }, 'careful')
     log.info({}, 'fine')
-    expect(log.lines[0]).to.deep.equal({ level: 'warn', message: 'careful', fields: { node: 'n', requestId: 'r', a: 1 } })
+    expect(log.lines[0]).to.deep.equal({
+      level: 'warn', message: 'careful', fields: { node: 'n', requestId: 'r', a: 1 },
+    })
     expect(log.messages('info')).to.deep.equal(['fine'])
   })
 })

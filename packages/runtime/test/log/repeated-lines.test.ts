@@ -15,7 +15,8 @@ describe('lines about failures that repeat', () => {
       }
     }
     expect(log.lines.map(({ level, message, fields }) => [level, message, fields])).to.deep.equal([
-      ['warn', 'not stored', { shard: 0 }], ['warn', 'not stored', { shard: 0, leftOut: 19 }], ['warn', 'not stored', { shard: 0, leftOut: 19 }],
+      ['warn', 'not stored', { shard: 0 }], ['warn', 'not stored', { shard: 0, leftOut: 19 }],
+      ['warn', 'not stored', { shard: 0, leftOut: 19 }],
     ])
   })
 
@@ -27,7 +28,9 @@ describe('lines about failures that repeat', () => {
       lines.warn('b', {}, 'one')
       lines.error('a', {}, 'two')
     }
-    expect(log.lines.map(({ level, message }) => `${level} ${message}`)).to.deep.equal(['warn one', 'warn one', 'error two'])
+    expect(log.lines.map(({ level, message }) => `${level} ${message}`)).to.deep.equal([
+      'warn one', 'warn one', 'error two',
+    ])
   })
 
   it('need bounded memory, and none is lost when there are too many kinds', async () => {

@@ -13,7 +13,9 @@ describe('PrometheusMetrics', () => {
     gauge.add(-2)
     metrics.histogram('seconds', 'Time', [], [1, 2]).observe(1.5)
     const text = await metrics.render()
-    for (const line of ['# TYPE requests_total counter', 'requests_total{code="200"} 2', 'plain_total 1', 'open 3', 'seconds_bucket{le="2"} 1', 'seconds_sum 1.5']) expect(text).to.include(line)
+    for (const line of ['# TYPE requests_total counter', 'requests_total{code="200"} 2', 'plain_total 1', 'open 3', 'seconds_bucket{le="2"} 1', 'seconds_sum 1.5']) {
+      expect(text).to.include(line)
+    }
   })
 
   it('gives the same metric for the same name, and refuses another kind', () => {

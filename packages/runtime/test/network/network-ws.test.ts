@@ -8,7 +8,9 @@ import { networkSuite } from '../../src/network/network-suite.ts'
 import { WebSocketNetwork } from '../../src/network/network-ws.ts'
 import { testAuthority } from '../../src/network/test-certificates.ts'
 
-const create = (options: object) => async (maxFrameBytes: number) => ({ a: new WebSocketNetwork({ ...options, maxFrameBytes }), b: new WebSocketNetwork({ ...options, maxFrameBytes }) })
+const create = (options: object) => async (maxFrameBytes: number) => ({
+  a: new WebSocketNetwork({ ...options, maxFrameBytes }), b: new WebSocketNetwork({ ...options, maxFrameBytes }),
+})
 const destroy = async ({ a, b }: { a: unknown; b: unknown }): Promise<void> => {
   (a as WebSocketNetwork).revoke();
   (b as WebSocketNetwork).revoke()
@@ -63,10 +65,13 @@ describe('WebSocketNetwork', () => {
     const accepted: unknown[] = []
     const listener = await secure.listen(anyPort, connection => accepted.push(connection))
     for (const caller of [stranger, network]) {
-      const error: Error = await caller.connect(listener.address, { timeoutMs: 2000 }).then(() => new Error('connected'), error => error)
+      const error: Error = await caller.connect(listener.address, { timeoutMs: 2000 })
+        .then(() => new Error('connected'), error => error)
       expect(error.message).to.match(/cannot be reached/)
     }
-    const withoutCertificate = new WebSocket(`wss://127.0.0.1:${listener.address.port}/sectional`, { ca: testAuthority('cluster').identity.ca })
+    const withoutCertificate = new WebSocket(`wss://127.0.0.1:${listener.address.port}/sectional`, {
+      ca: testAuthority('cluster').identity.ca,
+    })
     const [failure] = await once(withoutCertificate, 'error')
     expect(failure).to.be.instanceOf(Error)
     expect(accepted).to.have.length(0)
@@ -78,9 +83,12 @@ describe('WebSocketNetwork', () => {
     const secure = new WebSocketNetwork({ tls: testAuthority('cluster').identity })
     const reach = async (from: WebSocketNetwork, to: WebSocketNetwork): Promise<string> => {
       const listener = await to.listen(anyPort, () => {})
-      return from.connect(listener.address, { timeoutMs: 5000 }).then(() => 'connected', (error: Error) => error.message)
+      return from.connect(listener.address, { timeoutMs: 5000 })
+        .then(() => 'connected', (error: Error) => error.message)
     }
-    expect(await reach(network, secure)).to.match(/that node speaks TLS and this one does not; cluster\/tls_key_file must be set/)
+    expect(await reach(network, secure)).to.match(
+      /that node speaks TLS and this one does not; cluster\/tls_key_file must be set/,
+    )
     expect(await reach(secure, network)).to.match(/this node speaks TLS and that one does not/)
     const closing = createServer(socket => socket.destroy()).listen(0, '127.0.0.1')
     await once(closing, 'listening')
@@ -104,7 +112,8 @@ describe('WebSocketNetwork', () => {
     await closed
     other.revoke()
     expect(heard).to.deep.equal([])
-    const refused: Error = await network.connect({ host: '127.0.0.1', port: 1 }, { timeoutMs: 100 }).catch(error => error)
+    const refused: Error = await network.connect({ host: '127.0.0.1', port: 1 }, { timeoutMs: 100 })
+      .catch(error => error)
     expect(refused.message).to.equal('the network was revoked')
   })
 })

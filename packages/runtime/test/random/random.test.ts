@@ -3,7 +3,8 @@ import { RealRandom } from '../../src/random/random-real.ts'
 import { SeededRandom } from '../../src/random/random-seeded.ts'
 import type { Random } from '../../src/random/random.ts'
 
-for (const [name, create] of [['RealRandom', () => new RealRandom()], ['SeededRandom', () => new SeededRandom(7)]] as const) {
+for (const [name, create] of [['RealRandom', () =>
+  new RealRandom()], ['SeededRandom', () => new SeededRandom(7)]] as const) {
   describe(name, () => {
     let random: Random
     beforeEach(() => { random = create() })

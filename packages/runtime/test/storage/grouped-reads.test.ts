@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { GroupedReads } from '../../src/storage/grouped-reads.ts'
 
-const texts = (values: readonly (Uint8Array | undefined)[]): (string | undefined)[] => values.map(value => value && Buffer.from(value).toString())
+const texts = (values: readonly (Uint8Array | undefined)[]): (string | undefined)[] =>
+  values.map(value => value && Buffer.from(value).toString())
 
 describe('grouped reads', () => {
   let crossings: string[][]
@@ -20,7 +21,9 @@ describe('grouped reads', () => {
 
   it('cross together in one turn, and each has its own values in its order', async () => {
     const grouped = reads()
-    const [first, second, none] = await Promise.all([grouped.getMany(['b', 'a']), grouped.getMany(['none', 'c']), grouped.getMany([])])
+    const [first, second, none] = await Promise.all([
+      grouped.getMany(['b', 'a']), grouped.getMany(['none', 'c']), grouped.getMany([]),
+    ])
     expect(crossings).to.deep.equal([['b', 'a', 'none', 'c']])
     expect(texts(first)).to.deep.equal(['value of b', 'value of a'])
     expect(texts(second)).to.deep.equal([undefined, 'value of c'])
@@ -43,7 +46,9 @@ describe('grouped reads', () => {
   it('fail for the one whose key cannot be read, not for the others', async () => {
     const grouped = reads()
     damaged = 'b'
-    const outcomes = await Promise.allSettled([grouped.getMany(['a']), grouped.getMany(['b', 'c']), grouped.getMany(['d'])])
+    const outcomes = await Promise.allSettled([
+      grouped.getMany(['a']), grouped.getMany(['b', 'c']), grouped.getMany(['d']),
+    ])
     expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled'])
     expect((outcomes[1] as PromiseRejectedResult).reason.message).to.equal('cannot read b')
   })

@@ -22,7 +22,8 @@ describe('SortedMap', () => {
         if (kind !== 'snapshot') continue
         const [low, high] = [Math.min(number, value), Math.max(number, value)]
         const snapshot = map.snapshot()
-        const expected = [...model].filter(([number]) => number >= low && number < high).sort(([a], [b]) => a - b).map(([number, content]) => [key(number), content])
+        const expected = [...model].filter(([number]) => number >= low && number < high).sort(([a], [b]) => a - b)
+          .map(([number, content]) => [key(number), content])
         checks.push(() => {
           const ascending = [...snapshot.ascending(key(low), key(high))].map(([name, content]) => [name, content[0]])
           const descending = [...snapshot.descending(key(low), key(high))].map(([name, content]) => [name, content[0]])

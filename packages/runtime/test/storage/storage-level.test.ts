@@ -54,7 +54,8 @@ describe('LevelStorage', () => {
 
   it('takes writes again after a failed one, and loses nothing that it acknowledged', async () => {
     const child = fileURLToPath(new URL('torn-log.child.ts', import.meta.url))
-    const command = `ulimit -f 1024; exec "${process.execPath}" --disable-warning=ExperimentalWarning "${child}" "${directory}" 65536`
+    const command =
+      `ulimit -f 1024; exec "${process.execPath}" --disable-warning=ExperimentalWarning "${child}" "${directory}" 65536`
     const { stdout } = await promisify(execFile)('sh', ['-c', command])
     expect(JSON.parse(stdout)).to.deep.equal({ acknowledged: 60, failures: Array(6).fill('io'), lost: [] })
   })

@@ -54,7 +54,9 @@ export class BlobLeases {
 
   /** In the turn in which no removal runs. */
   async #keep(hash: string, keep: () => void): Promise<void> {
-    for (let removing = this.#removing.get(hash); removing !== undefined; removing = this.#removing.get(hash)) await removing
+    for (let removing = this.#removing.get(hash); removing !== undefined; removing = this.#removing.get(hash)) {
+      await removing
+    }
     keep()
   }
 

@@ -105,11 +105,13 @@ export class BlobSweep {
   async #isNamed(hash: string): Promise<boolean> {
     const { store } = this.#parts
     const dead: string[] = []
-    const forget = (keys: readonly string[]): Promise<void> => store.write(batch => { for (const key of keys) batch.delete(key) })
+    const forget = (keys: readonly string[]): Promise<void> =>
+      store.write(batch => { for (const key of keys) batch.delete(key) })
     let named = false
     const iterator = store.iterate(blobKeys.references(hash), { values: false })
     try {
-      for (let page = await iterator.next(pageEntries); page.length > 0 && !named; page = await iterator.next(pageEntries)) {
+      for (let page =
+        await iterator.next(pageEntries); page.length > 0 && !named; page = await iterator.next(pageEntries)) {
         for (const [key] of page) {
           const { prefix, sequence } = blobKeys.readReference(key)
           named = store.getSync(new ShardKeys(prefix).body(sequence)) !== undefined

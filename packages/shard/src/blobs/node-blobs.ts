@@ -39,7 +39,9 @@ export class NodeBlobs {
     this.#leases = new BlobLeases(parts.clock)
     this.#sweep = new BlobSweep({ ...parts, leases: this.#leases })
     this.#written = metrics.counter('sectional_blob_written_bytes_total', 'Bytes of attachments written to this node.')
-    this.#damaged = metrics.counter('sectional_blob_damaged_total', 'Reads that found content that is not what was written.')
+    this.#damaged = metrics.counter(
+      'sectional_blob_damaged_total', 'Reads that found content that is not what was written.',
+    )
   }
 
   /** Sweeps now and then from now on. */
@@ -74,7 +76,9 @@ export class NodeBlobs {
       return written
     } catch (error) {
       await writer.abort().catch((failure: unknown) => {
-        this.#parts.log.warn({ error: String(failure) }, 'an unfinished blob could not be removed; the next start removes it')
+        this.#parts.log.warn(
+          { error: String(failure) }, 'an unfinished blob could not be removed; the next start removes it',
+        )
       })
       throw error
     }
@@ -99,7 +103,9 @@ export class NodeBlobs {
       try {
         for await (const _ of this.read(hash, null)) await rest()
       } catch (error) {
-        if (!(error instanceof ReplicaError) || (error.code !== 'damaged_blob' && error.code !== 'missing_blob')) throw error
+        if (!(error instanceof ReplicaError) || (error.code !== 'damaged_blob' && error.code !== 'missing_blob')) {
+          throw error
+        }
       }
     }
   }
@@ -137,7 +143,9 @@ export class NodeBlobs {
       for (const hash of hashes) {
         await this.#leases.hold(hash)
         held.push(hash)
-        if (!await mapped(() => this.#parts.blobs.has(hash))) throw new ReplicaError('missing_blob', `this node has no blob ${hash}`)
+        if (!await mapped(() => this.#parts.blobs.has(hash))) {
+          throw new ReplicaError('missing_blob', `this node has no blob ${hash}`)
+        }
       }
       return release
     } catch (error) {

@@ -27,7 +27,9 @@ export class CommitWaiters {
         reject: error => { settle(); reject(error) },
       }
       const aborted = (): void => waiter.reject(new ReplicaError('cancelled', 'the caller has cancelled the call'))
-      const timer = this.#clock.setTimer(timeoutMs, () => waiter.reject(new ReplicaError('timeout', `nothing changed within ${timeoutMs} ms`)))
+      const timer = this.#clock.setTimer(
+        timeoutMs, () => waiter.reject(new ReplicaError('timeout', `nothing changed within ${timeoutMs} ms`)),
+      )
       signal?.addEventListener('abort', aborted, { once: true })
       this.#waiting.add(waiter)
     })

@@ -42,7 +42,10 @@ export class Compactor {
   written(shard: ShardId, compacted: CompactedShard): void {
     const { replacedBytesMin, replacedPartMin, checkIntervalMs } = this.#options
     const { replacedBytes, externalBytes } = compacted.writer.committed()
-    if (replacedBytes < replacedBytesMin || replacedBytes < replacedPartMin * (replacedBytes + externalBytes) || this.#abort.signal.aborted) return
+    if (replacedBytes < replacedBytesMin || replacedBytes < replacedPartMin * (replacedBytes + externalBytes)
+      || this.#abort.signal.aborted) {
+      return
+    }
     this.#due.set(shardName(shard), { shard, compacted })
     this.#timer ??= this.#clock.setTimer(checkIntervalMs, () => {
       this.#timer = undefined
@@ -85,7 +88,10 @@ export class Compactor {
         this.#running = { name, shard, compaction }
         await compaction.run()
       } catch (error) {
-        this.#log.warn({ shard: name.replace('\0', ' '), error: String(toReplicaError(error)) }, 'a compaction ended early; what it did stands, the rest is left to the next one')
+        this.#log.warn(
+          { shard: name.replace('\0', ' '), error: String(toReplicaError(error)) },
+          'a compaction ended early; what it did stands, the rest is left to the next one',
+        )
       } finally {
         this.#running = undefined
       }

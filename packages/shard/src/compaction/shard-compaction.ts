@@ -39,7 +39,10 @@ export class ShardCompaction {
     this.#stopped = stopped
     const { documentCount, deletedCount } = shard.writer.committed()
     const now = clock.now()
-    this.#progress = { phase: 'document_copy', startedOn: now, updatedOn: now, changesDone: 0, totalChanges: documentCount + deletedCount }
+    this.#progress = {
+      phase: 'document_copy', startedOn: now, updatedOn: now, changesDone: 0,
+      totalChanges: documentCount + deletedCount,
+    }
   }
 
   get progress(): CompactionProgress {
@@ -93,7 +96,8 @@ export class ShardCompaction {
   #advance(documents: number): void {
     const changesDone = this.#progress.changesDone + documents
     this.#progress = {
-      ...this.#progress, changesDone, totalChanges: Math.max(this.#progress.totalChanges, changesDone), updatedOn: this.#clock.now(),
+      ...this.#progress, changesDone, totalChanges: Math.max(this.#progress.totalChanges, changesDone),
+      updatedOn: this.#clock.now(),
     }
   }
 

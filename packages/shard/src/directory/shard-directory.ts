@@ -92,7 +92,10 @@ export class ShardDirectory {
     })
   }
 
-  /** Shards that may lack writes which this node has acknowledged; they leave the list when they begin another life, or are dropped. */
+  /**
+   * Shards that may lack writes which this node has acknowledged; they leave the list when they begin another life, or
+   * are dropped.
+   */
   suspects(): ShardId[] {
     return [...this.#entries.values()].filter(entry => this.#isSuspect(entry)).map(({ shard }) => shard)
   }
@@ -100,12 +103,13 @@ export class ShardDirectory {
   /** Shards that have keys in a range, all of them where it reaches into what they share. */
   shardsIn({ gte, lt }: Range): ShardId[] {
     const shared = gte < keyWord(1)
-    return [...this.#entries.values()].filter(({ prefix }) => shared || (keyWord(prefix) < lt && gte < keyWord(prefix + 1))).map(({ shard }) => shard)
+    return [...this.#entries.values()].filter(({ prefix }) =>
+      shared || (keyWord(prefix) < lt && gte < keyWord(prefix + 1))).map(({ shard }) => shard)
   }
 
   /**
-   * The process that had the store before did not close it in order (it crashed, the power failed, a write had failed), and
-   * this shard was not compared with its peers since.
+   * The process that had the store before did not close it in order (it crashed, the power failed, a write had failed),
+   * and this shard was not compared with its peers since.
    */
   isUncompared(name: string): boolean {
     return this.#uncompared.has(name)
@@ -117,8 +121,8 @@ export class ShardDirectory {
   }
 
   /**
-   * Writes down that the store is closed in order, unless shards are still to be compared or a write has failed. Nothing
-   * may be written afterwards. Durable when resolved.
+   * Writes down that the store is closed in order, unless shards are still to be compared or a write has failed.
+   * Nothing may be written afterwards. Durable when resolved.
    */
   async closeInOrder(): Promise<void> {
     if (this.#uncompared.size > 0 || this.#store.failures > 0) return
@@ -164,7 +168,10 @@ export class ShardDirectory {
     return entry
   }
 
-  /** The reserved life is the shard's from now on, and the keys of the one before it are to be cleared. When it fails, either may be on the disk. */
+  /**
+   * The reserved life is the shard's from now on, and the keys of the one before it are to be cleared. When it fails,
+   * either may be on the disk.
+   */
   async replace(before: DirectoryEntry, after: DirectoryEntry): Promise<void> {
     await this.#store.write(batch => {
       putEntry(batch, after)
@@ -181,8 +188,15 @@ export class ShardDirectory {
   }
 
   #nextLife(shard: ShardId, partitioned: boolean): DirectoryEntry {
-    if (this.#nextPrefix > prefixMax) throw new StorageError('full', `all ${prefixMax} shard prefixes of this store are used up: move the node's data to a fresh one`)
-    return { shard, prefix: this.#nextPrefix++, history: Buffer.from(this.#random.bytes(historyBytes)).toString('hex'), partitioned }
+    if (this.#nextPrefix > prefixMax) {
+      throw new StorageError(
+        'full', `all ${prefixMax} shard prefixes of this store are used up: move the node's data to a fresh one`,
+      )
+    }
+    return {
+      shard, prefix: this.#nextPrefix++, history: Buffer.from(this.#random.bytes(historyBytes)).toString('hex'),
+      partitioned,
+    }
   }
 
   /** Forgets the name at once; the keys are to be cleared afterwards. Durable when resolved. */
@@ -207,8 +221,14 @@ export class ShardDirectory {
   async #load(): Promise<void> {
     const found = this.#store.getSync(directoryKeys.format())
     this.isNew = found === undefined
-    if (found === undefined) await this.#store.write(batch => batch.put(directoryKeys.format(), Buffer.from(String(format))))
-    else if (Buffer.from(found).toString() !== String(format)) throw new StorageError('corrupt', `the document store has format ${Buffer.from(found).toString()}; this version reads ${format}; ${wayOut}`)
+    if (found === undefined) {
+      await this.#store.write(batch => batch.put(directoryKeys.format(), Buffer.from(String(format))))
+    } else if (Buffer.from(found).toString() !== String(format)) {
+      throw new StorageError(
+        'corrupt',
+        `the document store has format ${Buffer.from(found).toString()}; this version reads ${format}; ${wayOut}`,
+      )
+    }
     this.#nextPrefix = readJson<number>(this.#store.getSync(directoryKeys.nextPrefix())) ?? 1
     for await (const [key, value] of this.#scan(directoryKeys.shards())) {
       const shard = parseShardName(directoryKeys.shardName(key))
@@ -217,12 +237,14 @@ export class ShardDirectory {
     }
     this.#incomplete = this.#store.getSync(directoryKeys.incomplete()) !== undefined
     this.#suspectBelow = readJson<number>(this.#store.getSync(directoryKeys.suspectBelow())) ?? 0
-    for await (const [key] of this.#scan(directoryKeys.allDropped())) this.#dropped.add(directoryKeys.droppedPrefix(key))
+    for await (const [key] of this.#scan(directoryKeys.allDropped())) {
+      this.#dropped.add(directoryKeys.droppedPrefix(key))
+    }
   }
 
   /**
-   * Writes of any shard are missing, and entries of this directory with them. What has keys and no entry is to be cleared, no prefix that
-   * has keys is given out again, and every shard is suspect until it begins another life.
+   * Writes of any shard are missing, and entries of this directory with them. What has keys and no entry is to be
+   * cleared, no prefix that has keys is given out again, and every shard is suspect until it begins another life.
    */
   async #suspectAll(): Promise<void> {
     const known = new Set([...this.#entries.values()].map(({ prefix }) => prefix))
@@ -258,7 +280,9 @@ export class ShardDirectory {
   async *#scan(range: ReturnType<typeof directoryKeys.shards>): AsyncGenerator<StoreEntry> {
     const iterator = this.#store.iterate(range)
     try {
-      for (let page = await iterator.next(pageEntries); page.length > 0; page = await iterator.next(pageEntries)) yield* page
+      for (let page = await iterator.next(pageEntries); page.length > 0; page = await iterator.next(pageEntries)) {
+        yield* page
+      }
     } finally {
       await iterator.close()
     }
@@ -277,6 +301,8 @@ function putJson(batch: WriteBatch, key: string, value: unknown): void {
 function readJson<T>(bytes: Uint8Array | undefined): T | undefined {
   if (bytes === undefined) return undefined
   const json = unsealed(bytes)
-  if (json === undefined) throw new StorageError('corrupt', `the directory of the document store is damaged: a checksum differs; ${wayOut}`)
+  if (json === undefined) {
+    throw new StorageError('corrupt', `the directory of the document store is damaged: a checksum differs; ${wayOut}`)
+  }
   return JSON.parse(Buffer.from(json).toString('utf8')) as T
 }

@@ -58,7 +58,9 @@ export class SpaceReclaimer {
         }
       }
     } catch (error) {
-      log.warn({ error: String(error) }, 'the space of dropped shards could not be reclaimed; this is tried again later')
+      log.warn(
+        { error: String(error) }, 'the space of dropped shards could not be reclaimed; this is tried again later',
+      )
       if (!signal.aborted) this.#retry = clock.setTimer(retryMs, () => this.start())
     }
   }

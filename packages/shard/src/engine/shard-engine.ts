@@ -1,9 +1,13 @@
 import type {
-  AttachmentRecord, CallContext, ChangeRow, CountDocumentsRequest, DiffRevisionsRequest, DigestBuckets, DocumentLeaves, DocumentRow,
+  AttachmentRecord, CallContext, ChangeRow, CountDocumentsRequest, DiffRevisionsRequest, DigestBuckets, DocumentLeaves,
+  DocumentRow,
   DocumentSnapshot, LocalDocument,
-  OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
-  ReadBlobRequest, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDigestBucketRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
-  ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
+  OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest,
+  PurgeRow,
+  ReadBlobRequest, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDigestBucketRequest,
+  ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
+  ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest,
+  UpdateLocalDocumentReply,
   UpdateLocalDocumentRequest, WrittenBlob,
 } from '@sectional/core'
 import { followTrail, ReplicaError } from '@sectional/core'
@@ -87,7 +91,8 @@ export class ShardEngine implements ShardReplica {
     this.#compactor = compactor
     this.#onDamage = error => onDamage(shard, error)
     this.#onMissed = () => onMissed(shard)
-    this.#writer = new ShardWriter(this.records, clock, turns, metrics, filterBudget, () => this.#assertOpen(), documents => {
+    this.#writer = new ShardWriter(this.records, clock, turns, metrics, filterBudget, () =>
+      this.#assertOpen(), documents => {
       this.#waiters.committed(this.#writer.committed().sequence)
       compactor.written(shard, this.#compacted())
       onCommit(shard, documents)
@@ -110,7 +115,9 @@ export class ShardEngine implements ShardReplica {
     return this.#read(context, () => openDocument(this.records, request))
   }
 
-  openRevisions(requests: readonly OpenRevisionsRequest[], context: CallContext): Promise<readonly (readonly OpenedRevision[])[]> {
+  openRevisions(
+    requests: readonly OpenRevisionsRequest[], context: CallContext,
+  ): Promise<readonly (readonly OpenedRevision[])[]> {
     return this.#read(context, () => openRevisions(this.records, requests, this.#writer.committed().purgeSequence > 0))
   }
 
@@ -118,7 +125,9 @@ export class ShardEngine implements ShardReplica {
     return this.#answer<UpdateDocumentsReply>(context, () => {
       if (this.#catchingUp && request.force !== true) return { kind: 'declined' }
       return this.#holding(request.edits, () =>
-        this.#orMissed(this.#writer.write(request.edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, request) }))))
+        this.#orMissed(this.#writer.write(
+          request.edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, request) }),
+        )))
     })
   }
 
@@ -141,11 +150,15 @@ export class ShardEngine implements ShardReplica {
   }
 
   /** What is written keeps the content that it names from being removed. Without attachments it costs nothing. */
-  #holding<T>(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>): Promise<T> {
+  #holding<T>(
+    items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>,
+  ): Promise<T> {
     return items.some(item => item.attachments !== undefined) ? this.#holdAndWrite(items, write) : write()
   }
 
-  async #holdAndWrite<T>(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>): Promise<T> {
+  async #holdAndWrite<T>(
+    items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>,
+  ): Promise<T> {
     const release = await this.#blobs.hold(items)
     try {
       return await write()
@@ -168,7 +181,9 @@ export class ShardEngine implements ShardReplica {
 
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncGenerator<readonly ChangeRow[]> {
     return this.#pages(context, () => {
-      if (request.history !== undefined && request.history !== this.#history) throw new ReplicaError('not_hosted', 'the replica has begun another life')
+      if (request.history !== undefined && request.history !== this.#history) {
+        throw new ReplicaError('not_hosted', 'the replica has begun another life')
+      }
       return scanChanges(this.records, request)
     })
   }
@@ -186,7 +201,10 @@ export class ShardEngine implements ShardReplica {
   }
 
   translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number> {
-    return this.#read(context, () => Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#writer.trail(history), sequence))))
+    return this.#read(
+      context,
+      () => Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#writer.trail(history), sequence))),
+    )
   }
 
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
@@ -194,10 +212,14 @@ export class ShardEngine implements ShardReplica {
   }
 
   updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {
-    return this.#answer(context, () => this.#writer.write([], draft => decideLocalUpdate(draft, request, this.#clock.now())))
+    return this.#answer(
+      context, () => this.#writer.write([], draft => decideLocalUpdate(draft, request, this.#clock.now())),
+    )
   }
 
-  scanLocalDocuments(request: ScanLocalDocumentsRequest, context: CallContext): AsyncGenerator<readonly LocalDocument[]> {
+  scanLocalDocuments(
+    request: ScanLocalDocumentsRequest, context: CallContext,
+  ): AsyncGenerator<readonly LocalDocument[]> {
     return this.#pages(context, () => scanLocalDocuments(this.records, request))
   }
 
@@ -214,7 +236,9 @@ export class ShardEngine implements ShardReplica {
 
   trimPurges(sequence: number, context: CallContext): Promise<void> {
     return this.#answer(context, async () => {
-      for await (const page of purgesUpTo(this.records, sequence)) await this.#writer.write([], draft => draft.trimPurges(page))
+      for await (const page of purgesUpTo(this.records, sequence)) {
+        await this.#writer.write([], draft => draft.trimPurges(page))
+      }
     })
   }
 
@@ -235,7 +259,9 @@ export class ShardEngine implements ShardReplica {
 
   replicaInfo(context: CallContext): Promise<ReplicaInfo> {
     return this.#read(context, () => {
-      const identity = { history: this.#history, catchingUp: this.#catchingUp, compacting: this.#compactor.isCompacting(this.shard) }
+      const identity = {
+        history: this.#history, catchingUp: this.#catchingUp, compacting: this.#compactor.isCompacting(this.shard),
+      }
       return replicaInfo(this.records, identity, () => this.#writer.committed())
     })
   }
@@ -258,7 +284,9 @@ export class ShardEngine implements ShardReplica {
   }
 
   async *readBlob({ hash, span }: ReadBlobRequest, context: CallContext): AsyncGenerator<Uint8Array> {
-    for await (const [chunk] of this.#pages(context, () => inPages(this.#blobs.read(hash, span)))) if (chunk !== undefined) yield chunk
+    for await (const [chunk] of this.#pages(context, () => inPages(this.#blobs.read(hash, span)))) {
+      if (chunk !== undefined) yield chunk
+    }
   }
 
   hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {

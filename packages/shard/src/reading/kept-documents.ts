@@ -12,8 +12,8 @@ const lengthBytes = 2
 const readOnceSlotsPerKilobyte = 4
 
 /**
- * The memory of one node for documents that are read again and again. Half of it takes in what is read; when that half is full it becomes
- * the other half, whose documents are forgotten unless they are read before the next turn.
+ * The memory of one node for documents that are read again and again. Half of it takes in what is read; when that half
+ * is full it becomes the other half, whose documents are forgotten unless they are read before the next turn.
  */
 export class KeptDocumentsBudget {
   readonly #bytesMax: number
@@ -30,7 +30,10 @@ export class KeptDocumentsBudget {
     this.#bytesMax = bytesMax
   }
 
-  /** Whether the id has been read lately. One that is read once, as most are by replicators and lists, must not push out others. */
+  /**
+   * Whether the id has been read lately. One that is read once, as most are by replicators and lists, must not push out
+   * others.
+   */
   readAgain(id: string): boolean {
     const slots = this.#readOnce ??= new Uint32Array(Math.ceil(this.#bytesMax / 1024) * readOnceSlotsPerKilobyte)
     const { block: hash } = hashOf(id)
@@ -83,7 +86,8 @@ export class KeptDocumentsBudget {
  * Records of one shard that LevelDB need not be asked for again. What is kept is what a read of the store would give:
  *
  * - a document is forgotten when a batch that changes it is staged, before any of it is on the disk;
- * - nothing that was read while a batch was in flight, or before the last one was staged, is kept: it may be of either side of that batch;
+ * - nothing that was read while a batch was in flight, or before the last one was staged, is kept: it may be of either
+ *   side of that batch;
  * - a batch that failed counts as in flight until the store has recovered and stands by what it then holds.
  */
 export class KeptDocuments {

@@ -90,13 +90,15 @@ export class ShardRecords {
   }
 
   /**
-   * A body that is not there may have gone since its document was read: LevelDB lands batches between any two reads, and a purge, a
-   * compaction or a short `_revs_limit` take bodies away.
+   * A body that is not there may have gone since its document was read: LevelDB lands batches between any two reads,
+   * and a purge, a compaction or a short `_revs_limit` take bodies away.
    * @throws DamagedRecordError when the document still names it
    */
   assertGone(id: string, sequence: number): void {
     this.kept?.forget(id)
-    if (this.document(id)?.tree.nodes().some(({ bodyKey }) => bodyKey === sequence)) throw new DamagedRecordError(`the body of document ${id} at sequence ${sequence} is missing`)
+    if (this.document(id)?.tree.nodes().some(({ bodyKey }) => bodyKey === sequence)) {
+      throw new DamagedRecordError(`the body of document ${id} at sequence ${sequence} is missing`)
+    }
   }
 
   /** Records of a body besides its first one. */
@@ -147,7 +149,9 @@ export class ShardRecords {
   }
 
   async #joined(sequence: number, first: Uint8Array, chunks: number): Promise<RevisionContent | undefined> {
-    const further = await this.store.getMany(Array.from({ length: chunks }, (_, index) => this.keys.body(sequence, index + 1)))
+    const further = await this.store.getMany(
+      Array.from({ length: chunks }, (_, index) => this.keys.body(sequence, index + 1)),
+    )
     if (further.includes(undefined) && this.store.getSync(this.keys.body(sequence)) === undefined) return undefined
     return joinBody(sequence, first, further)
   }

@@ -25,14 +25,18 @@ export interface RebuildParts {
  * Another life of a replica whose calls are refused: a new prefix with everything of the old one whose checksums hold.
  * @throws what reading or writing throws: the old life goes on then, and what was begun is dropped
  */
-export async function rebuildShard({ store, directory, clock, engine, signal }: RebuildParts, before: DirectoryEntry): Promise<SalvageReport> {
+export async function rebuildShard(
+  { store, directory, clock, engine, signal }: RebuildParts, before: DirectoryEntry,
+): Promise<SalvageReport> {
   // What was accepted before is on the disk after this.
   await store.write(() => {})
   const after = await directory.reserve(before)
   const target = engine(after)
   let report
   try {
-    report = await salvageShard(new ShardRecords(store, new ShardKeys(before.prefix), before.partitioned), target, signal)
+    report = await salvageShard(
+      new ShardRecords(store, new ShardKeys(before.prefix), before.partitioned), target, signal,
+    )
   } catch (error) {
     directory.abandon(after)
     throw error

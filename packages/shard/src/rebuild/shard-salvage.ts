@@ -26,13 +26,15 @@ export interface SalvageReport {
 }
 
 /**
- * Copies everything of a replica whose checksums hold into an empty one: purges, leaves with their ancestors, local documents. Its
- * counters, changes log and checkpoints are made anew by that, so that whatever was damaged, the result is sound, and lacks at most
- * what only the damaged records said.
+ * Copies everything of a replica whose checksums hold into an empty one: purges, leaves with their ancestors, local
+ * documents. Its counters, changes log and checkpoints are made anew by that, so that whatever was damaged, the result
+ * is sound, and lacks at most what only the damaged records said.
  *
  * @throws StorageError, ReplicaError when a disk fails otherwise or `stopped`: the target is to be thrown away then
  */
-export async function salvageShard(from: ShardRecords, target: ShardReplica, stopped: AbortSignal): Promise<SalvageReport> {
+export async function salvageShard(
+  from: ShardRecords, target: ShardReplica, stopped: AbortSignal,
+): Promise<SalvageReport> {
   const salvage = new ShardSalvage(from, target, stopped)
   await salvage.copyPurges()
   await salvage.copyDocuments()
@@ -97,7 +99,9 @@ class ShardSalvage {
       })
       this.#documents += locals.length
       for (let at = 0; at < locals.length; at += batchDocumentsMax) {
-        await this.#target.storeRevisions({ revisions: [], locals: locals.slice(at, at + batchDocumentsMax), revsLimit }, call)
+        await this.#target.storeRevisions(
+          { revisions: [], locals: locals.slice(at, at + batchDocumentsMax), revsLimit }, call,
+        )
       }
     }
   }
@@ -112,7 +116,10 @@ class ShardSalvage {
       const content = await this.#body(node.bodyKey)
       const purges = purgesOf(this.#purges.get(id) ?? [], revision)
       if (content !== undefined) {
-        found.push({ id, path, deleted: node.deleted, ...content, ...(purges.length > 0 && { purges }), ...(attempt !== undefined && { attempt }) })
+        found.push({
+          id, path, deleted: node.deleted, ...content, ...(purges.length > 0 && { purges }),
+          ...(attempt !== undefined && { attempt }),
+        })
       }
     }
     return found

@@ -24,7 +24,9 @@ export function writeAttachments(attachments: readonly AttachmentRecord[]): Buff
 }
 
 /** The list, and the JSON behind it. */
-export function readAttachments(bytes: Uint8Array): { readonly attachments: AttachmentRecord[]; readonly body: Uint8Array } {
+export function readAttachments(
+  bytes: Uint8Array,
+): { readonly attachments: AttachmentRecord[]; readonly body: Uint8Array } {
   const reader = new ByteReader(bytes)
   const count = reader.integer()
   const attachments: AttachmentRecord[] = []

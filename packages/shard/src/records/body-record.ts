@@ -27,7 +27,9 @@ export function storedBody({ body, attachments }: RevisionContent): StoredBody {
 }
 
 /** Appends the body stored at `sequence`. */
-export function putBody(batch: WriteBatch, keys: ShardKeys, sequence: number, { bytes: body, listed }: StoredBody): void {
+export function putBody(
+  batch: WriteBatch, keys: ShardKeys, sequence: number, { bytes: body, listed }: StoredBody,
+): void {
   const first = Buffer.allocUnsafe(headBytes + Math.min(body.length, bodyChunkBytes))
   const length = listed ? body.length + attachmentsFlag : body.length
   first.writeUInt32BE(checksum(length, body), 0)
@@ -55,9 +57,13 @@ export function deleteBody(batch: WriteBatch, keys: ShardKeys, sequence: number,
 }
 
 /** @throws DamagedRecordError when a chunk is missing or the checksum differs */
-export function joinBody(sequence: number, first: Uint8Array, further: readonly (Uint8Array | undefined)[]): RevisionContent {
+export function joinBody(
+  sequence: number, first: Uint8Array, further: readonly (Uint8Array | undefined)[],
+): RevisionContent {
   const start = first.subarray(headBytes)
-  const body = further.length === 0 ? start : Buffer.concat([start, ...further.map(chunk => chunk ?? new Uint8Array(0))])
+  const body = further.length === 0
+    ? start
+    : Buffer.concat([start, ...further.map(chunk => chunk ?? new Uint8Array(0))])
   const length = readUInt32(first, 4)
   if (body.length !== length % attachmentsFlag || checksum(length, body) !== readUInt32(first, 0)) {
     throw new DamagedRecordError(`the body at sequence ${sequence} is damaged: its checksum differs`)

@@ -10,7 +10,11 @@ import type { StoredLeaf } from './stored-leaves.ts'
 const format = 1
 const noBytes: Uint8Array = new Uint8Array(0)
 
-export interface EncodedDocument { readonly record: DocumentRecord; readonly bytes: Uint8Array; readonly change: Uint8Array }
+export interface EncodedDocument {
+  readonly record: DocumentRecord
+  readonly bytes: Uint8Array
+  readonly change: Uint8Array
+}
 
 /**
  * A document: the leaves in front, which is all that most calls need, and the revision tree behind them,
@@ -28,7 +32,10 @@ export class DocumentRecord {
   readonly #treeStart: number = 0
 
   /** @param tree the tree, or where it begins in the stored record */
-  private constructor(sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], encodedBytes: number, tree: RevisionTree | number, stored = noBytes) {
+  private constructor(
+    sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], encodedBytes: number, tree: RevisionTree | number,
+    stored = noBytes,
+  ) {
     this.sequence = sequence
     this.leaves = leaves
     this.encodedBytes = encodedBytes
@@ -41,7 +48,10 @@ export class DocumentRecord {
    * Encodes a record that is about to be written, and its row in the changes log.
    * @param writer one that reserves `sealBytes`, as `changeWriter` does
    */
-  static encode(writer: ByteWriter, changeWriter: ByteWriter, id: string, sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], tree: RevisionTree): EncodedDocument {
+  static encode(
+    writer: ByteWriter, changeWriter: ByteWriter, id: string, sequence: number,
+    leaves: readonly [StoredLeaf, ...StoredLeaf[]], tree: RevisionTree,
+  ): EncodedDocument {
     writer.byte(format)
     writer.integer(sequence)
     const start = writer.length
@@ -50,7 +60,10 @@ export class DocumentRecord {
     changeWriter.copy(writer, start)
     writer.bytes(tree.encode())
     const bytes = sealRecord(writer.finish())
-    return { record: new DocumentRecord(sequence, leaves, bytes.length, tree), bytes, change: finishDocumentChange(changeWriter) }
+    return {
+      record: new DocumentRecord(sequence, leaves, bytes.length, tree), bytes,
+      change: finishDocumentChange(changeWriter),
+    }
   }
 
   /** @throws DamagedRecordError */
@@ -58,7 +71,9 @@ export class DocumentRecord {
     checkSeal(bytes, `the record of document ${id}`)
     const reader = new ByteReader(bytes, sealBytes)
     const found = reader.byte()
-    if (found !== format) throw new DamagedRecordError(`the record of document ${id} has format ${found}; this version reads ${format}`)
+    if (found !== format) {
+      throw new DamagedRecordError(`the record of document ${id} has format ${found}; this version reads ${format}`)
+    }
     const sequence = reader.integer()
     const leaves = readLeaves(reader)
     return new DocumentRecord(sequence, leaves, bytes.length, reader.offset, bytes)

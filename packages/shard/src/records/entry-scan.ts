@@ -2,8 +2,8 @@ import { compareUtf8 } from '@sectional/core'
 import type { IterateOptions, Range, Store, StoreEntry } from '@sectional/runtime'
 
 /**
- * Entries read at one crossing to the thread pool; the store ends a page earlier when its values are large. Larger pages live so long that V8's
- * collector copies them, which costs more than crossing.
+ * Entries read at one crossing to the thread pool; the store ends a page earlier when its values are large. Larger
+ * pages live so long that V8's collector copies them, which costs more than crossing.
  */
 export const pageEntries = 128
 
@@ -14,7 +14,9 @@ const smallestPage = 16
  * Pages of a range as of now. A range that ends before it begins is empty.
  * @param wanted rows after which the caller stops, as far as it knows
  */
-export async function* scanEntries(store: Store, range: Range, options: IterateOptions = {}, wanted = pageEntries): AsyncGenerator<readonly StoreEntry[]> {
+export async function* scanEntries(
+  store: Store, range: Range, options: IterateOptions = {}, wanted = pageEntries,
+): AsyncGenerator<readonly StoreEntry[]> {
   if (compareUtf8(range.gte, range.lt) >= 0) return
   const iterator = store.iterate(range, options)
   try {

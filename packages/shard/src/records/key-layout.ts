@@ -26,8 +26,9 @@
  *       t                                   which sequences were recorded when
  *       z partition                         counts and sizes of a partition
  *
- * Lengths are characters; numbers are digits of 7 bits (`keyWord`, `keyNumber`), a blob is its hash in hex. Ids are always last, so
- * that no id reaches into another kind or shard whatever it holds, and the order of keys is that of ids. Prefixes are given out once.
+ * Lengths are characters; numbers are digits of 7 bits (`keyWord`, `keyNumber`), a blob is its hash in hex. Ids are
+ * always last, so that no id reaches into another kind or shard whatever it holds, and the order of keys is that of
+ * ids. Prefixes are given out once.
  */
 import type { IdBound } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
@@ -44,7 +45,9 @@ type DirectoryKind = 'c' | 'v' | 'n' | 'd' | 'x' | 'r' | 'u' | 'i'
 
 /** @throws ReplicaError for text that UTF-8 cannot hold: two of those could be one key */
 function textKey(head: string, text: string): string {
-  if (!text.isWellFormed()) throw new ReplicaError('protocol', `${JSON.stringify(text)} is no Unicode text and cannot be an id`)
+  if (!text.isWellFormed()) {
+    throw new ReplicaError('protocol', `${JSON.stringify(text)} is no Unicode text and cannot be an id`)
+  }
   return head + text
 }
 
@@ -106,7 +109,9 @@ export class ShardKeys {
 
   #after(kind: 's' | 'p', sequence: number): Range {
     const { gte, lt } = this.kind(kind)
-    return { gte: sequence <= 0 ? gte : sequence >= Number.MAX_SAFE_INTEGER ? lt : this.#sequence(kind, Math.floor(sequence) + 1), lt }
+    return { gte: sequence <= 0 ? gte
+      : sequence >= Number.MAX_SAFE_INTEGER ? lt
+      : this.#sequence(kind, Math.floor(sequence) + 1), lt }
   }
 
   #head(kind: KeyKind): string {
@@ -166,7 +171,8 @@ function directoryHead(kind: DirectoryKind): string {
 
 /** Which bodies of any shard name a blob: in one place for the node, which stores content once. */
 export const blobKeys = {
-  reference: (blob: string, { prefix, sequence }: BlobReference): string => directoryHead('r') + blob + keyWord(prefix) + keyNumber(sequence),
+  reference: (blob: string, { prefix, sequence }: BlobReference): string =>
+    directoryHead('r') + blob + keyWord(prefix) + keyNumber(sequence),
   references: (blob: string): Range => ({ gte: directoryHead('r') + blob, lt: directoryHead('r') + blob + lastKey }),
   readReference: (key: string): BlobReference => {
     const at = headLength + blobLength

@@ -29,7 +29,10 @@ export function decodeLocal(id: string, bytes: Uint8Array): LocalRecord {
   return { id, sequence, stamp, revision, body: (flags & deletedFlag) === 0 ? reader.rest() : null }
 }
 
-/** Whether `left` replaces `right` when replicas differ: the greater stamp, then revision, then body bytes; a tombstone is least. */
+/**
+ * Whether `left` replaces `right` when replicas differ: the greater stamp, then revision, then body bytes; a tombstone
+ * is least.
+ */
 export function supersedesLocal(left: LocalDocument, right: LocalDocument): boolean {
   if (left.stamp !== right.stamp) return left.stamp > right.stamp
   if (left.revision !== right.revision) return left.revision > right.revision

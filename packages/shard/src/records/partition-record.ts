@@ -14,12 +14,16 @@ export function partitionOf(id: string): string | null {
 }
 
 /** A partition after one of its documents changed; null: there is no record before or after. */
-export function withDocument({ documentCount, deletedCount, sizes }: PartitionInfo, before: DocumentRecord | null, after: DocumentRecord | null): PartitionInfo {
-  const sum = (of: (record: DocumentRecord) => number): number => (after === null ? 0 : of(after)) - (before === null ? 0 : of(before))
+export function withDocument(
+  { documentCount, deletedCount, sizes }: PartitionInfo, before: DocumentRecord | null, after: DocumentRecord | null,
+): PartitionInfo {
+  const sum = (of: (record: DocumentRecord) => number): number =>
+    (after === null ? 0 : of(after)) - (before === null ? 0 : of(before))
   return {
     documentCount: documentCount + sum(record => record.deleted ? 0 : 1),
     deletedCount: deletedCount + sum(record => record.deleted ? 1 : 0),
-    sizes: { active: sizes.active + sum(record => record.encodedBytes + record.bodyBytes), external: sizes.external + sum(record => record.bodyBytes) },
+    sizes: { active: sizes.active + sum(record =>
+      record.encodedBytes + record.bodyBytes), external: sizes.external + sum(record => record.bodyBytes) },
   }
 }
 
@@ -32,5 +36,8 @@ export function encodePartition({ documentCount, deletedCount, sizes }: Partitio
 export function decodePartition(partition: string, bytes: Uint8Array): PartitionInfo {
   checkSeal(bytes, `the record of partition ${partition}`)
   const reader = new ByteReader(bytes, sealBytes)
-  return { documentCount: reader.integer(), deletedCount: reader.integer(), sizes: { active: reader.integer(), external: reader.integer() } }
+  return {
+    documentCount: reader.integer(), deletedCount: reader.integer(),
+    sizes: { active: reader.integer(), external: reader.integer() },
+  }
 }

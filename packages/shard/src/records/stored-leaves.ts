@@ -12,7 +12,9 @@ export interface StoredLeaf {
   readonly bodySequence: number
   /** Bytes of JSON. */
   readonly bodyBytes: number
-  /** The attempt that made it (`DocumentEdit.attempt`); absent: none, or an earlier version of this program stored it. */
+  /**
+   * The attempt that made it (`DocumentEdit.attempt`); absent: none, or an earlier version of this program stored it.
+   */
   readonly attempt?: number
 }
 
@@ -28,7 +30,9 @@ export function writeLeaves(writer: ByteWriter, leaves: readonly StoredLeaf[]): 
     const dash = leaf.revision.indexOf('-')
     const hash = leaf.revision.slice(dash + 1)
     const isHex = isHexHash(hash)
-    writer.byte((leaf.deleted ? deletedFlag : 0) | (isHex ? hexHashFlag : 0) | (leaf.attempt === undefined ? 0 : attemptFlag))
+    writer.byte(
+      (leaf.deleted ? deletedFlag : 0) | (isHex ? hexHashFlag : 0) | (leaf.attempt === undefined ? 0 : attemptFlag),
+    )
     writer.integer(Number(leaf.revision.slice(0, dash)))
     if (isHex) writer.hex(hash)
     else writer.text(hash)

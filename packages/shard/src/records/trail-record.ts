@@ -21,5 +21,8 @@ export function decodeTrail(bytes: Uint8Array): TrailPoint[] {
   checkSeal(bytes, 'the trail of a replica')
   const reader = new ByteReader(bytes, sealBytes)
   let before: TrailPoint = { theirs: 0, own: 0 }
-  return Array.from({ length: reader.integer() }, () => before = { theirs: before.theirs + reader.integer(), own: before.own + reader.integer() })
+  return Array.from(
+    { length: reader.integer() },
+    () => before = { theirs: before.theirs + reader.integer(), own: before.own + reader.integer() },
+  )
 }

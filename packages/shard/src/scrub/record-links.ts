@@ -1,6 +1,7 @@
 /**
- * Checks that the records of a shard name each other. A record that is missing, or lies under another key than it was written with, has
- * no checksum that differs: it shows in those that name it. Others may write meanwhile, so two reads are two moments.
+ * Checks that the records of a shard name each other. A record that is missing, or lies under another key than it was
+ * written with, has no checksum that differs: it shows in those that name it. Others may write meanwhile, so two reads
+ * are two moments.
  */
 import { ShardKeys } from '../records/key-layout.ts'
 import { decodeChange } from '../records/change-record.ts'
@@ -11,8 +12,8 @@ import type { ShardRecords } from '../reading/shard-records.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
 /**
- * A document has a row in the changes log, and each revision of which the tree names a body has it: its leaves, and those that were
- * replaced since the last compaction.
+ * A document has a row in the changes log, and each revision of which the tree names a body has it: its leaves, and
+ * those that were replaced since the last compaction.
  * @param value what was found under its key
  * @throws DamagedRecordError
  */
@@ -57,7 +58,9 @@ export function checkChangeLinks(records: ShardRecords, key: string, value: Uint
   const before = store.getSync(named)
   const found = before && (local ? decodeLocal(id, before) : DocumentRecord.decode(id, before)).sequence
   if (found === sequence || store.getSync(key) === undefined) return
-  if (isSame(store.getSync(named), before)) throw new DamagedRecordError(`the changes log has ${id} at sequence ${sequence}, and its record ${before === undefined ? 'is missing' : 'names another one'}`)
+  if (isSame(store.getSync(named), before)) {
+    throw new DamagedRecordError(`the changes log has ${id} at sequence ${sequence}, and its record ${before === undefined ? 'is missing' : 'names another one'}`)
+  }
 }
 
 /** The counters know the newest row of the changes log, and it is there. @throws DamagedRecordError */
@@ -66,11 +69,17 @@ export async function checkNewestChange(records: ShardRecords): Promise<void> {
   const { sequence, purgeSequence } = records.state()
   // A purge takes a sequence and may leave no row.
   const after = purgeSequence > 0 ? sequence : await newestChange(records)
-  if (before > sequence || after < sequence) throw new DamagedRecordError(`the counters are of sequence ${sequence}, and the changes log ends at ${Math.max(before, after)}`)
+  if (before > sequence || after < sequence) {
+    throw new DamagedRecordError(
+      `the counters are of sequence ${sequence}, and the changes log ends at ${Math.max(before, after)}`,
+    )
+  }
 }
 
 async function newestChange({ store, keys }: ShardRecords): Promise<number> {
-  for await (const page of scanEntries(store, keys.kind('s'), { reverse: true, limit: 1, values: false })) return ShardKeys.sequence(page[0]![0])
+  for await (const page of scanEntries(store, keys.kind('s'), { reverse: true, limit: 1, values: false })) {
+    return ShardKeys.sequence(page[0]![0])
+  }
   return 0
 }
 

@@ -59,7 +59,9 @@ export class Scrubber {
     const { clock, options } = this.#parts
     let workingSince = clock.monotonic()
     return async () => {
-      await sleep(clock, (clock.monotonic() - workingSince) * options.restPart / (1 - options.restPart), this.#abort.signal)
+      await sleep(
+        clock, (clock.monotonic() - workingSince) * options.restPart / (1 - options.restPart), this.#abort.signal,
+      )
       if (this.#abort.signal.aborted) throw new ReplicaError('closed', 'the node is shutting down')
       workingSince = clock.monotonic()
     }
@@ -69,7 +71,11 @@ export class Scrubber {
     try {
       await this.#parts.checkFiles(contents, rest)
     } catch (error) {
-      if (!this.#abort.signal.aborted) this.#parts.log.warn({ error: String(error) }, 'the files of the document store could not be checked; this is tried again')
+      if (!this.#abort.signal.aborted) {
+        this.#parts.log.warn(
+          { error: String(error) }, 'the files of the document store could not be checked; this is tried again',
+        )
+      }
     }
   }
 
@@ -86,9 +92,11 @@ export class Scrubber {
       } catch (error) {
         if (this.#abort.signal.aborted) return
         // What was dropped meanwhile is damaged for no one.
-        if (error instanceof DamagedRecordError && records(shard)?.keys.prefix === found.keys.prefix) onDamage(shard, error)
-        else if (error instanceof StorageError) log.warn({ error: error.message }, 'a shard could not be scrubbed; this is tried again')
-        else if (!(error instanceof DamagedRecordError)) throw error
+        if (error instanceof DamagedRecordError && records(shard)?.keys.prefix === found.keys.prefix) {
+          onDamage(shard, error)
+        } else if (error instanceof StorageError) {
+          log.warn({ error: error.message }, 'a shard could not be scrubbed; this is tried again')
+        } else if (!(error instanceof DamagedRecordError)) throw error
       }
     }
     try {

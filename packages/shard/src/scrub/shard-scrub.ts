@@ -8,7 +8,8 @@ import { scanEntries } from '../records/entry-scan.ts'
 import { checkChangeLinks, checkDocumentLinks, checkLocalLinks, checkNewestChange } from './record-links.ts'
 
 /**
- * Reads every record of a shard, checks it and that those which it names are there, in pages with other work in between; others may write meanwhile.
+ * Reads every record of a shard, checks it and that those which it names are there, in pages with other work in
+ * between; others may write meanwhile.
  * @param rest called after each page
  * @throws DamagedRecordError at the first damage; StorageError
  */

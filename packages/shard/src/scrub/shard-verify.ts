@@ -64,7 +64,9 @@ class ShardVerifier {
     })
     if (!same) this.problems.push(`document ${id}: its leaves are not those of its tree`)
     for (const sequence of record.tree.bodyKeys()) {
-      if (this.#bodies.has(sequence)) this.problems.push(`document ${id}: the body at ${sequence} also belongs to ${this.#bodies.get(sequence)}`)
+      if (this.#bodies.has(sequence)) {
+        this.problems.push(`document ${id}: the body at ${sequence} also belongs to ${this.#bodies.get(sequence)}`)
+      }
       this.#bodies.set(sequence, id)
     }
   }
@@ -91,7 +93,9 @@ class ShardVerifier {
   }
 
   #expectChange(sequence: number, row: string): void {
-    if (this.#changes.has(sequence)) this.problems.push(`sequence ${sequence} belongs to ${this.#changes.get(sequence)} and to ${row}`)
+    if (this.#changes.has(sequence)) {
+      this.problems.push(`sequence ${sequence} belongs to ${this.#changes.get(sequence)} and to ${row}`)
+    }
     this.#changes.set(sequence, row)
     this.state.sequence = Math.max(this.state.sequence, sequence)
   }
@@ -101,7 +105,9 @@ class ShardVerifier {
       for (const [key, value] of page) {
         const sequence = ShardKeys.sequence(key)
         const row = JSON.stringify(decodeChange(value))
-        if (this.#changes.get(sequence) !== row) this.problems.push(`change ${sequence} is ${row}, not ${this.#changes.get(sequence)}`)
+        if (this.#changes.get(sequence) !== row) {
+          this.problems.push(`change ${sequence} is ${row}, not ${this.#changes.get(sequence)}`)
+        }
         this.#changes.delete(sequence)
       }
     }
@@ -117,7 +123,9 @@ class ShardVerifier {
         const { attachments = [] } = await this.#records.body(sequence) ?? {}
         const place = { prefix: this.#records.keys.prefix, sequence }
         for (const { name, blob } of attachments) {
-          if (this.#records.store.getSync(blobKeys.reference(blob, place)) === undefined) this.problems.push(`the body at ${sequence} has no reference to the content of ${name}`)
+          if (this.#records.store.getSync(blobKeys.reference(blob, place)) === undefined) {
+            this.problems.push(`the body at ${sequence} has no reference to the content of ${name}`)
+          }
         }
       }
     }
@@ -130,6 +138,9 @@ class ShardVerifier {
       if (stored[name] !== this.state[name]) this.problems.push(`${name} is ${stored[name]}, not ${this.state[name]}`)
     }
     // A purge takes a sequence and may leave no row.
-    if (stored.sequence < this.state.sequence || (stored.sequence > this.state.sequence && stored.purgeSequence === 0)) this.problems.push(`the sequence is ${stored.sequence}, not ${this.state.sequence}`)
+    if (stored.sequence < this.state.sequence
+      || (stored.sequence > this.state.sequence && stored.purgeSequence === 0)) {
+      this.problems.push(`the sequence is ${stored.sequence}, not ${this.state.sequence}`)
+    }
   }
 }

@@ -8,7 +8,9 @@ import { scanEntries } from '../records/entry-scan.ts'
  * Documents changed after `since`. Costs a scan of as many sequences as are counted; beyond, the rows of the log
  * are taken to be spread evenly over its sequences.
  */
-export async function countChanges(records: ShardRecords, { sequence, documentCount, deletedCount }: ReplicaState, since: number): Promise<number> {
+export async function countChanges(
+  records: ShardRecords, { sequence, documentCount, deletedCount }: ReplicaState, since: number,
+): Promise<number> {
   const all = documentCount + deletedCount
   const left = sequence - since
   if (left <= 0 || all === 0) return 0

@@ -12,7 +12,9 @@ import { scanEntries } from '../records/entry-scan.ts'
 interface ReadChange extends ReadRow { readonly sequence: number; readonly purged: boolean }
 
 /** Each document once, at its last change, as of the first page. */
-export async function* scanChanges(records: ShardRecords, request: ScanChangesRequest): AsyncGenerator<readonly ChangeRow[]> {
+export async function* scanChanges(
+  records: ShardRecords, request: ScanChangesRequest,
+): AsyncGenerator<readonly ChangeRow[]> {
   const range = request.descending ? records.keys.kind('s') : records.keys.changesAfter(request.since)
   let left = request.limit ?? Number.POSITIVE_INFINITY
   if (left <= 0) return

@@ -53,7 +53,9 @@ function bucketOf(id: string, bucketCount: number): number {
 
 function leavesDigest(id: string, value: Uint8Array): string {
   let text = id
-  for (const { revision, deleted } of DocumentRecord.decode(id, value).leaves) text += `\0${revision}${deleted ? '-' : '+'}`
+  for (const { revision, deleted } of DocumentRecord.decode(id, value).leaves) {
+    text += `\0${revision}${deleted ? '-' : '+'}`
+  }
   return hash('md5', text, 'hex')
 }
 
@@ -65,5 +67,7 @@ function checkBuckets(bucketCount: number, bucket: number): void {
   if (!Number.isInteger(bucketCount) || bucketCount < 1 || bucketCount > bucketCountMax) {
     throw new ReplicaError('protocol', `a digest has 1 to ${bucketCountMax} buckets, not ${bucketCount}`)
   }
-  if (!Number.isInteger(bucket) || bucket < 0 || bucket >= bucketCount) throw new ReplicaError('protocol', `there is no bucket ${bucket} of ${bucketCount}`)
+  if (!Number.isInteger(bucket) || bucket < 0 || bucket >= bucketCount) {
+    throw new ReplicaError('protocol', `there is no bucket ${bucket} of ${bucketCount}`)
+  }
 }

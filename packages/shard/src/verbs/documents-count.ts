@@ -9,7 +9,9 @@ import { scanEntries } from '../records/entry-scan.ts'
  * Those that a scan which starts at `before` leaves out, so that it is the scan's offset. Costs a scan of them
  * (about 3 us a document; keys only while the replica has no tombstone); without a bound a counter is read.
  */
-export async function countDocuments(records: ShardRecords, state: ReplicaState, request: { readonly before?: IdBound; readonly descending: boolean }): Promise<number> {
+export async function countDocuments(
+  records: ShardRecords, state: ReplicaState, request: { readonly before?: IdBound; readonly descending: boolean },
+): Promise<number> {
   const { before, descending } = request
   if (before === undefined) return state.documentCount
   const bound = { id: before.id, inclusive: !before.inclusive }

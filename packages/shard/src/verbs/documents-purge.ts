@@ -35,12 +35,16 @@ export async function* scanPurges(records: ShardRecords, since: number): AsyncGe
 
 /** Sequence of the oldest purge that is recorded, or 0. */
 export async function oldestPurge(records: ShardRecords): Promise<number> {
-  for await (const [first] of scanEntries(records.store, records.keys.kind('p'), {}, 1)) return first === undefined ? 0 : ShardKeys.sequence(first[0])
+  for await (const [first] of scanEntries(records.store, records.keys.kind('p'), {}, 1)) {
+    return first === undefined ? 0 : ShardKeys.sequence(first[0])
+  }
   return 0
 }
 
 /** Sequences and ids of recorded purges up to one, a few at a time. */
-export async function* purgesUpTo(records: ShardRecords, sequence: number): AsyncGenerator<readonly { readonly sequence: number; readonly id: string }[]> {
+export async function* purgesUpTo(
+  records: ShardRecords, sequence: number,
+): AsyncGenerator<readonly { readonly sequence: number; readonly id: string }[]> {
   const range = { ...records.keys.kind('p'), lt: records.keys.purgesAfter(sequence).gte }
   for await (const page of scanEntries(records.store, range, {}, trimmedTogether)) {
     yield page.map(([key, value]) => ({ sequence: ShardKeys.sequence(key), id: decodePurgedId(value) }))

@@ -9,7 +9,9 @@ import type { ReadRow } from './body-pages.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
 /** Live documents by id, as of the first page. */
-export async function* scanDocuments(records: ShardRecords, request: ScanDocumentsRequest): AsyncGenerator<readonly DocumentRow[]> {
+export async function* scanDocuments(
+  records: ShardRecords, request: ScanDocumentsRequest,
+): AsyncGenerator<readonly DocumentRow[]> {
   const { start, end, descending } = request
   const range = descending ? records.keys.ids('i', end, start) : records.keys.ids('i', start, end)
   const show = request.leaves ? rowWithLeaves : documentRow

@@ -1,12 +1,16 @@
 import type { DocumentEdit, EditOutcome, UpdateDocumentsRequest } from '@sectional/core'
-import { attachmentDigests, editedAttachments, joinedToParent, purgesOf, readRevision, revisionHash, RevisionTree } from '@sectional/core'
+import {
+  attachmentDigests, editedAttachments, joinedToParent, purgesOf, readRevision, revisionHash, RevisionTree,
+} from '@sectional/core'
 import { partitionOf } from '../records/partition-record.ts'
 import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
 
 /** One outcome per edit, in their order; edits of one document apply one after the other. */
-export function decideEdits(draft: WriteDraft, { edits, revsLimit, partitionBytesMax = Number.POSITIVE_INFINITY }: UpdateDocumentsRequest): EditOutcome[] {
+export function decideEdits(
+  draft: WriteDraft, { edits, revsLimit, partitionBytesMax = Number.POSITIVE_INFINITY }: UpdateDocumentsRequest,
+): EditOutcome[] {
   const outcomes = new Array<EditOutcome>(edits.length)
   for (const index of inIdOrder(edits)) outcomes[index] = decideEdit(draft, edits[index]!, revsLimit, partitionBytesMax)
   return outcomes
@@ -21,9 +25,13 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, pa
   if (!deleted && isFull(draft, id, partitionBytesMax)) return { kind: 'partition_overflow' }
   const { parent } = decision
   // Reviving a tombstone: the caller hashed a first revision and could not know the parent.
-  const hash = parent === edit.parent ? edit.revisionHash : revisionHash({ deleted, parent, body, attachments: attachmentDigests(edit.attachments) })
+  const hash = parent === edit.parent
+    ? edit.revisionHash
+    : revisionHash({ deleted, parent, body, attachments: attachmentDigests(edit.attachments) })
   const ancestor = parent === null ? null : readRevision(parent)
-  const path = ancestor === null ? { start: 1, ids: [hash] } : { start: ancestor.generation + 1, ids: [hash, ancestor.hash] }
+  const path = ancestor === null
+    ? { start: 1, ids: [hash] }
+    : { start: ancestor.generation + 1, ids: [hash, ancestor.hash] }
   const { tree: merged, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
   const { tree, cut } = stem(merged, revsLimit)
   // Where the limit once cut the tree apart, an edit can make a revision that is there already.
@@ -32,11 +40,19 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, pa
   draft.dropBodies(cut)
   const purges = draft.anyPurges ? purgesOf(draft.purges(id), `${path.start}-${hash}`) : []
   // Before stemming: other replicas join the revision to its parent, even where this one has just cut that off.
-  return { kind: 'updated', ...(purges.length > 0 && { purges }), path: ancestor === null ? path : merged.path(`${path.start}-${hash}`) ?? path }
+  return {
+    kind: 'updated', ...(purges.length > 0 && { purges }),
+    path: ancestor === null ? path : merged.path(`${path.start}-${hash}`) ?? path,
+  }
 }
 
-/** The outcome of a call that was sent for the same attempt before, while the revision that it made is a leaf and has no rival. */
-function decidedBefore(draft: WriteDraft, { id, parent, attempt }: DocumentEdit, document: DocumentView | undefined): EditOutcome | undefined {
+/**
+ * The outcome of a call that was sent for the same attempt before, while the revision that it made is a leaf and has no
+ * rival.
+ */
+function decidedBefore(
+  draft: WriteDraft, { id, parent, attempt }: DocumentEdit, document: DocumentView | undefined,
+): EditOutcome | undefined {
   const own = attempt === undefined ? undefined : document?.leaves.find(leaf => leaf.attempt === attempt)
   const known = own === undefined ? null : document!.tree.path(own.revision)
   if (own === undefined || known === null) return undefined

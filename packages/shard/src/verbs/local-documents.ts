@@ -1,5 +1,7 @@
 import { openedBytesMax } from '@sectional/core'
-import type { LocalDocument, ScanLocalDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest } from '@sectional/core'
+import type {
+  LocalDocument, ScanLocalDocumentsRequest, UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
+} from '@sectional/core'
 import { ShardKeys } from '../records/key-layout.ts'
 import { decodeLocal } from '../records/local-record.ts'
 import type { LocalRecord } from '../records/local-record.ts'
@@ -20,7 +22,9 @@ export function openLocalDocuments(records: ShardRecords, ids: readonly string[]
 }
 
 /** The last writer wins; the stamp only grows, whatever the clock does. */
-export function decideLocalUpdate(draft: WriteDraft, request: UpdateLocalDocumentRequest, now: number): UpdateLocalDocumentReply {
+export function decideLocalUpdate(
+  draft: WriteDraft, request: UpdateLocalDocumentRequest, now: number,
+): UpdateLocalDocumentReply {
   const { id, revision, body, mustExist } = request
   const existing = draft.localDocument(id)
   if (mustExist && (existing?.body ?? null) === null) return { kind: 'missing' }
@@ -30,7 +34,9 @@ export function decideLocalUpdate(draft: WriteDraft, request: UpdateLocalDocumen
 }
 
 /** Deleted ones are not listed. */
-export async function* scanLocalDocuments(records: ShardRecords, request: ScanLocalDocumentsRequest): AsyncGenerator<readonly LocalDocument[]> {
+export async function* scanLocalDocuments(
+  records: ShardRecords, request: ScanLocalDocumentsRequest,
+): AsyncGenerator<readonly LocalDocument[]> {
   const { start, end, descending } = request
   const range = descending ? records.keys.ids('l', end, start) : records.keys.ids('l', start, end)
   let left = request.limit ?? Number.POSITIVE_INFINITY

@@ -9,9 +9,13 @@ import { scanEntries } from '../records/entry-scan.ts'
 export async function partitionInfo(records: ShardRecords, partition: string): Promise<PartitionInfo> {
   if (records.partitioned) return records.partition(partition)
   let found = emptyPartition
-  const range = records.keys.ids('i', { id: `${partition}:`, inclusive: true }, { id: `${partition};`, inclusive: false })
+  const range = records.keys.ids('i', { id: `${partition}:`, inclusive: true }, {
+    id: `${partition};`, inclusive: false,
+  })
   for await (const page of scanEntries(records.store, range)) {
-    for (const [key, value] of page) found = withDocument(found, null, DocumentRecord.decode(ShardKeys.text(key), value))
+    for (const [key, value] of page) {
+      found = withDocument(found, null, DocumentRecord.decode(ShardKeys.text(key), value))
+    }
   }
   return found
 }

@@ -7,7 +7,11 @@ import { oldestPurge } from './documents-purge.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
 /** Costs a scan of the checkpoints, of which there is one for each replica that ever sent changes. */
-export async function replicaInfo(records: ShardRecords, identity: { readonly history: string; readonly catchingUp: boolean; readonly compacting: boolean }, committed: () => ReplicaState): Promise<ReplicaInfo> {
+export async function replicaInfo(
+  records: ShardRecords,
+  identity: { readonly history: string; readonly catchingUp: boolean; readonly compacting: boolean },
+  committed: () => ReplicaState,
+): Promise<ReplicaInfo> {
   const file = await records.store.approximateSize(records.keys.all())
   const seen = await readCheckpoints(records, 'c')
   const purgesSeen = await readCheckpoints(records, 'g')

@@ -11,7 +11,9 @@ function membership(revisions: readonly string[]): (revision: string) => boolean
 }
 
 /** One entry for each request, in order. */
-export async function diffRevisions(records: ShardRecords, requests: readonly { readonly id: string; readonly revisions: readonly string[] }[]): Promise<ReplicaDiff[]> {
+export async function diffRevisions(
+  records: ShardRecords, requests: readonly { readonly id: string; readonly revisions: readonly string[] }[],
+): Promise<ReplicaDiff[]> {
   const found = await records.documents(requests.map(request => request.id))
   return requests.map(({ id, revisions }, index) => {
     const record = found[index]
@@ -22,6 +24,9 @@ export async function diffRevisions(records: ShardRecords, requests: readonly { 
     // As a rule replicas ask for the leaves that are here: the tree need not be decoded.
     const isLeaf = membership(leaves.map(({ revision }) => revision))
     const missing = revisions.every(isLeaf) ? [] : record.tree.missing(revisions)
-    return { id, missing, possibleAncestors: missing.length === 0 ? [] : record.tree.possibleAncestors(missing), sequence, otherLeaves }
+    return {
+      id, missing, possibleAncestors: missing.length === 0 ? [] : record.tree.possibleAncestors(missing), sequence,
+      otherLeaves,
+    }
   })
 }

@@ -8,14 +8,19 @@ import type { ShardRecords } from '../reading/shard-records.ts'
  * No entry for 'leaves' of an unknown document. A revision whose body is gone is missing.
  * @param anyPurges whether the shard has recorded any
  */
-export async function openRevisions(records: ShardRecords, requests: readonly OpenRevisionsRequest[], anyPurges: boolean): Promise<readonly (readonly OpenedRevision[])[]> {
+export async function openRevisions(
+  records: ShardRecords, requests: readonly OpenRevisionsRequest[], anyPurges: boolean,
+): Promise<readonly (readonly OpenedRevision[])[]> {
   const purges = anyPurges ? requests.map(({ id }) => records.purges(id)) : null
   const documents = await records.documents(requests.map(request => request.id))
   const located = fitting(documents, requests)
   const sequences: number[] = []
-  for (const entries of located) for (const entry of entries) if (entry.kind === 'found') sequences.push(entry.bodySequence)
+  for (const entries of located) {
+    for (const entry of entries) if (entry.kind === 'found') sequences.push(entry.bodySequence)
+  }
   const bodies = await records.bodies(sequences)
-  // Who says of a revision that it came after a purge must have read both at one time: what was found before the purge does not count.
+  // Who says of a revision that it came after a purge must have read both at one time: what was found before the purge
+  // does not count.
   const isTorn = purges !== null && requests.some(({ id }, index) => !sameUuids(records.purges(id), purges[index]!))
   if (isTorn || haveGone(records, located.flat(), bodies)) return openRevisions(records, requests, anyPurges)
   let next = 0
@@ -35,15 +40,21 @@ function sameUuids(a: readonly Purge[], b: readonly Purge[]): boolean {
 }
 
 /** @throws DamagedRecordError when a body is missing that its document still names */
-function haveGone(records: ShardRecords, located: readonly Located[], bodies: readonly (RevisionContent | undefined)[]): boolean {
+function haveGone(
+  records: ShardRecords, located: readonly Located[], bodies: readonly (RevisionContent | undefined)[],
+): boolean {
   if (!bodies.includes(undefined)) return false
   let next = 0
-  for (const entry of located) if (entry.kind === 'found' && bodies[next++] === undefined) records.assertGone(entry.id, entry.bodySequence)
+  for (const entry of located) {
+    if (entry.kind === 'found' && bodies[next++] === undefined) records.assertGone(entry.id, entry.bodySequence)
+  }
   return true
 }
 
 /** Of the first requests, as many as have few bytes together. */
-function fitting(documents: readonly (DocumentRecord | undefined)[], requests: readonly OpenRevisionsRequest[]): Located[][] {
+function fitting(
+  documents: readonly (DocumentRecord | undefined)[], requests: readonly OpenRevisionsRequest[],
+): Located[][] {
   const located: Located[][] = []
   let bytes = 0
   for (const [index, request] of requests.entries()) {
@@ -57,11 +68,21 @@ function fitting(documents: readonly (DocumentRecord | undefined)[], requests: r
 
 type Located =
   | { readonly kind: 'missing'; readonly revision: string }
-  | { readonly kind: 'found'; readonly id: string; readonly path: { readonly start: number; readonly ids: readonly string[] }; readonly deleted: boolean; readonly bodySequence: number; readonly bodyBytes: number; readonly attempt?: number | undefined }
+  | {
+    readonly kind: 'found'
+    readonly id: string
+    readonly path: { readonly start: number; readonly ids: readonly string[] }
+    readonly deleted: boolean
+    readonly bodySequence: number
+    readonly bodyBytes: number
+    readonly attempt?: number | undefined
+  }
 
 /** The size of a replaced revision's body is not recorded: it is taken to be the winner's. */
 function locate(document: DocumentRecord | undefined, { id, revisions, latest }: OpenRevisionsRequest): Located[] {
-  if (document === undefined) return revisions === 'leaves' ? [] : revisions.map(revision => ({ kind: 'missing', revision }))
+  if (document === undefined) {
+    return revisions === 'leaves' ? [] : revisions.map(revision => ({ kind: 'missing', revision }))
+  }
   const { tree, leaves } = document
   if (revisions === 'leaves') {
     return leaves.map(({ revision, deleted, bodySequence, bodyBytes, attempt }) => (
@@ -73,9 +94,13 @@ function locate(document: DocumentRecord | undefined, { id, revisions, latest }:
     const node = tree.node(revision)
     const path = tree.path(revision)
     if (node === undefined || node.bodyKey === null || path === null) return { kind: 'missing', revision }
-    const leaf = byBody !== null ? byBody.get(node.bodyKey) : leaves[0].bodySequence === node.bodyKey ? leaves[0] : undefined
+    const leaf = byBody !== null ? byBody.get(node.bodyKey)
+      : leaves[0].bodySequence === node.bodyKey ? leaves[0]
+      : undefined
     const { bodyBytes } = leaf ?? leaves[0]
-    return { kind: 'found', id, path, deleted: node.deleted, bodySequence: node.bodyKey, bodyBytes, attempt: leaf?.attempt }
+    return {
+      kind: 'found', id, path, deleted: node.deleted, bodySequence: node.bodyKey, bodyBytes, attempt: leaf?.attempt,
+    }
   })
 }
 

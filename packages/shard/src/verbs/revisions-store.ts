@@ -6,11 +6,15 @@ import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
 
 /** Merges what other replicas or clusters decided: never a conflict, and no change for what is known. */
-export function decideRevisions(draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, trail, external }: StoreRevisionsRequest): StoreRevisionsReply {
+export function decideRevisions(
+  draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, trail, external }: StoreRevisionsRequest,
+): StoreRevisionsReply {
   const rivals: number[] = []
   for (const index of inIdOrder(revisions)) {
     const { id, path, purges } = revisions[index]!
-    if (draft.anyPurges && external !== true && isPurged(draft.purges(id), `${path.start}-${path.ids[0]}`, purges)) continue
+    if (draft.anyPurges && external !== true && isPurged(draft.purges(id), `${path.start}-${path.ids[0]}`, purges)) {
+      continue
+    }
     if (mergeRevision(draft, revisions[index]!, revsLimit)) rivals.push(index)
   }
   for (const local of locals) {
@@ -40,7 +44,9 @@ function mergeRevision(draft: WriteDraft, revision: DocumentRevision, revsLimit:
 }
 
 /** @param document as it was before the merge */
-function hasRival({ path, attempt }: DocumentRevision, merged: RevisionTree, document: DocumentView | undefined): boolean {
+function hasRival(
+  { path, attempt }: DocumentRevision, merged: RevisionTree, document: DocumentView | undefined,
+): boolean {
   const known = document?.leaves.find(leaf => leaf.revision === `${path.start}-${path.ids[0]}`)
   return (known?.attempt !== undefined && known.attempt !== attempt) || merged.hasSibling(path)
 }

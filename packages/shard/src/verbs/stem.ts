@@ -1,7 +1,9 @@
 import type { RevisionTree } from '@sectional/core'
 
 /** Keeps the last `limit` revisions of each branch, and tells where the bodies lie that go with the others. */
-export function stem(tree: RevisionTree, limit: number): { readonly tree: RevisionTree; readonly cut: readonly number[] } {
+export function stem(
+  tree: RevisionTree, limit: number,
+): { readonly tree: RevisionTree; readonly cut: readonly number[] } {
   const stemmed = tree.stem(limit)
   if (stemmed === tree) return { tree, cut: [] }
   const kept = new Set(stemmed.bodyKeys())

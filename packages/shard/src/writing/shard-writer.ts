@@ -64,7 +64,10 @@ export class ShardWriter implements DraftBase {
   /** Set while a draft is being decided: whether it looked at something that is not committed yet. */
   #sawPending = false
 
-  constructor(records: ShardRecords, clock: Clock, turns: Turns, metrics: WriteMetrics, budget: FilterBudget, assertOpen: () => void, onCommit: (documents: boolean) => void) {
+  constructor(
+    records: ShardRecords, clock: Clock, turns: Turns, metrics: WriteMetrics, budget: FilterBudget,
+    assertOpen: () => void, onCommit: (documents: boolean) => void,
+  ) {
     this.#clock = clock
     this.#turns = turns
     this.#records = records
@@ -103,7 +106,9 @@ export class ShardWriter implements DraftBase {
   }
 
   /** The draft is forgotten before its records are durable: it would be copied by garbage collections meanwhile. */
-  async #decided<T>(ids: readonly string[], decide: (draft: WriteDraft) => T): Promise<{ readonly decision: T; readonly durable: Promise<void> | undefined }> {
+  async #decided<T>(
+    ids: readonly string[], decide: (draft: WriteDraft) => T,
+  ): Promise<{ readonly decision: T; readonly durable: Promise<void> | undefined }> {
     const ahead = new Map<string, DocumentRecord | undefined>()
     let draft: WriteDraft
     let decision: T
@@ -249,7 +254,8 @@ export class ShardWriter implements DraftBase {
     if (this.#telling) return
     this.#telling = true
     try {
-      for (let pauseMs = landedRetryMs; !this.#closing.signal.aborted; pauseMs = Math.min(2 * pauseMs, landedRetryMsMax)) {
+      for (let pauseMs =
+        landedRetryMs; !this.#closing.signal.aborted; pauseMs = Math.min(2 * pauseMs, landedRetryMsMax)) {
         if (await this.#tellOnce()) return
         await sleep(this.#clock, pauseMs, this.#closing.signal)
       }

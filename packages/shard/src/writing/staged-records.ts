@@ -26,7 +26,9 @@ export class StagedRecords {
   }
 
   clear(): void {
-    for (const records of [this.documents, this.locals, this.checkpoints, this.trails, this.largeBodies, this.purges, this.purgeCheckpoints, this.partitions]) records.clear()
+    for (const records of [this.documents, this.locals, this.checkpoints, this.trails, this.largeBodies, this.purges, this.purgeCheckpoints, this.partitions]) {
+      records.clear()
+    }
   }
 
   #each(filled: FilledDraft, visit: <Key, Value>(records: Map<Key, Value>, key: Key, value: Value) => void): void {

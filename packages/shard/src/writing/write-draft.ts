@@ -1,4 +1,6 @@
-import type { PartitionInfo, Purge, RevisionNode, RevisionTree, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
+import type {
+  PartitionInfo, Purge, RevisionNode, RevisionTree, TimeSpan, TrailExtension, TrailPoint,
+} from '@sectional/core'
 import { revisionOf, withChange } from '@sectional/core'
 import { sealBytes } from '@sectional/runtime'
 import type { WriteBatch } from '@sectional/runtime'
@@ -55,7 +57,9 @@ interface NewBody {
   readonly attempt: number | undefined
 }
 
-/** In the place of a document that was purged as a whole: each one is another, so that a later one is not taken for it. */
+/**
+ * In the place of a document that was purged as a whole: each one is another, so that a later one is not taken for it.
+ */
 export class PurgedDocument {
   readonly id: string
 
@@ -162,7 +166,9 @@ export class WriteDraft {
 
   /** Removes bodies whose revisions the trees of this draft have forgotten. */
   dropBodies(sequences: readonly number[]): void {
-    for (const sequence of sequences) this.#cutBodies.set(sequence, this.#largeBodies.get(sequence) ?? this.#base.bodyChunks(sequence))
+    for (const sequence of sequences) {
+      this.#cutBodies.set(sequence, this.#largeBodies.get(sequence) ?? this.#base.bodyChunks(sequence))
+    }
   }
 
   /** Whether any purge was ever recorded here: most shards never have one, and need not look. */
@@ -309,13 +315,18 @@ export class WriteDraft {
       state.activeBytes += (record.body?.length ?? 0) - (base?.body?.length ?? 0)
       locals.push(record)
     }
-    if (this.#checkpoint !== undefined) batch.put(keys.checkpoint(this.#checkpoint.history), encodeCheckpoint(this.#checkpoint.sequence))
+    if (this.#checkpoint !== undefined) {
+      batch.put(keys.checkpoint(this.#checkpoint.history), encodeCheckpoint(this.#checkpoint.sequence))
+    }
     if (this.#trail !== undefined) batch.put(keys.trail(this.#trail.history), encodeTrail(this.#trail.points))
     const { sequence } = state
     const timeSpans = this.#fillTimes(batch, keys, now)
-    if (this.size > 0 || this.#removed.size > 0 || this.#purges.size > 0 || this.#dropsReplaced) batch.put(keys.state(), encodeState(state))
+    if (this.size > 0 || this.#removed.size > 0 || this.#purges.size > 0 || this.#dropsReplaced) {
+      batch.put(keys.state(), encodeState(state))
+    }
     return {
-      state, documents, locals, largeBodies: this.#largeBodies, checkpoint: this.#checkpoint, trail: this.#trail, purges: this.#purges,
+      state, documents, locals, largeBodies: this.#largeBodies, checkpoint: this.#checkpoint, trail: this.#trail,
+      purges: this.#purges,
       purgeCheckpoint: this.#purgeCheckpoint, partitions, timeSpans, changed: sequence > this.#firstSequence,
     }
   }
@@ -333,7 +344,9 @@ export class WriteDraft {
       if (id === null) batch.delete(keys.purge(sequence))
       else batch.put(keys.purge(sequence), encodePurgedId(id))
     }
-    if (this.#purgeCheckpoint !== undefined) batch.put(keys.purgeCheckpoint(this.#purgeCheckpoint.history), encodeCheckpoint(this.#purgeCheckpoint.sequence))
+    if (this.#purgeCheckpoint !== undefined) {
+      batch.put(keys.purgeCheckpoint(this.#purgeCheckpoint.history), encodeCheckpoint(this.#purgeCheckpoint.sequence))
+    }
   }
 
   /** undefined: as before. */
@@ -355,12 +368,20 @@ export class WriteDraft {
     state.externalBytes -= base.bodyBytes
   }
 
-  #countPartition(partitions: Map<string, PartitionInfo>, id: string, before: DocumentRecord | null, after: DocumentRecord | null): void {
+  #countPartition(
+    partitions: Map<string, PartitionInfo>, id: string, before: DocumentRecord | null, after: DocumentRecord | null,
+  ): void {
     const partition = this.#base.partitioned ? partitionOf(id) : null
-    if (partition !== null) partitions.set(partition, withDocument(partitions.get(partition) ?? this.#base.partition(partition), before, after))
+    if (partition !== null) {
+      partitions.set(
+        partition, withDocument(partitions.get(partition) ?? this.#base.partition(partition), before, after),
+      )
+    }
   }
 
-  #fillDocument(batch: WriteBatch, keys: ShardKeys, writer: ByteWriter, changeWriter: ByteWriter, id: string, draft: DraftDocument): DocumentRecord {
+  #fillDocument(
+    batch: WriteBatch, keys: ShardKeys, writer: ByteWriter, changeWriter: ByteWriter, id: string, draft: DraftDocument,
+  ): DocumentRecord {
     const { base, leaves, sequence } = draft
     const { record, bytes, change } = DocumentRecord.encode(writer, changeWriter, id, sequence, leaves, draft.tree)
     if (base?.sequence !== sequence) {
@@ -381,7 +402,9 @@ export class WriteDraft {
     state.externalBytes += record.bodyBytes - (base?.bodyBytes ?? 0)
     if (base !== undefined) {
       const kept = new Set(leaves)
-      for (const leaf of base.leaves) if (!kept.has(leaf) && !this.#cutBodies.has(leaf.bodySequence)) state.replacedBytes += leaf.bodyBytes
+      for (const leaf of base.leaves) {
+        if (!kept.has(leaf) && !this.#cutBodies.has(leaf.bodySequence)) state.replacedBytes += leaf.bodyBytes
+      }
     }
     return record
   }
@@ -407,7 +430,9 @@ export function activeBytes(record: DocumentRecord | undefined): number {
   return record === undefined ? 0 : record.encodedBytes + record.bodyBytes
 }
 
-function leavesOf(tree: RevisionTree, before: readonly StoredLeaf[], added: readonly NewBody[]): [StoredLeaf, ...StoredLeaf[]] {
+function leavesOf(
+  tree: RevisionTree, before: readonly StoredLeaf[], added: readonly NewBody[],
+): [StoredLeaf, ...StoredLeaf[]] {
   const bodies = new Map(added.map(body => [body.sequence, body]))
   // Both stand winner first, so that most leaves are found one after the other, however many there are.
   let next = 0

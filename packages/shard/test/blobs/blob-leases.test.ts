@@ -10,7 +10,8 @@ describe('leases of blobs', () => {
     leases = new BlobLeases(clock)
   })
 
-  const isRemoved = async (hash: string): Promise<boolean> => await leases.remove(hash, () => Promise.resolve(true)) === true
+  const isRemoved = async (hash: string): Promise<boolean> =>
+    await leases.remove(hash, () => Promise.resolve(true)) === true
 
   for (const kind of ['grant', 'hold'] as const) {
     it(`keep from the turn on in which they are taken (${kind})`, async () => {

@@ -17,7 +17,10 @@ class SlowSweeps {
     const blobs = await new MemoryBlobStorage().open('attachments')
     const list = this.#list.bind(this)
     const slow: BlobStore = Object.assign(Object.create(blobs) as BlobStore, { list })
-    this.sweep = new BlobSweep({ blobs: slow, store: await new MemoryStorage().open('documents'), clock, log: new MemoryLog(), metrics: noMetrics, leases: new BlobLeases(clock), complete: () => true })
+    this.sweep = new BlobSweep({
+      blobs: slow, store: await new MemoryStorage().open('documents'), clock, log: new MemoryLog(), metrics: noMetrics,
+      leases: new BlobLeases(clock), complete: () => true,
+    })
     return this
   }
 

@@ -43,15 +43,23 @@ async function* once(content: string): AsyncGenerator<Uint8Array> {
 async function upload(replica: ShardEngine, content: string): Promise<AttachmentRecord> {
   const { hash, length } = await replica.writeBlob(once(content), context)
   const digest = createHash('md5').update(content).digest('base64')
-  return { name: content, contentType: 'x/y', revpos: 1, digest, blob: hash, length, encoding: 'identity', storedLength: length }
+  return {
+    name: content, contentType: 'x/y', revpos: 1, digest, blob: hash, length, encoding: 'identity',
+    storedLength: length,
+  }
 }
 
 function editWith(id: string, parent: string | null, attachments: readonly AttachmentRecord[]): DocumentEdit {
   const body = json({})
-  return { id, parent, deleted: false, body, attachments, revisionHash: revisionHash({ deleted: false, parent, body, attachments: attachmentDigests(attachments) }) }
+  return {
+    id, parent, deleted: false, body, attachments,
+    revisionHash: revisionHash({ deleted: false, parent, body, attachments: attachmentDigests(attachments) }),
+  }
 }
 
-async function write(replica: ShardEngine, id: string, parent: string | null, attachments: readonly AttachmentRecord[], revsLimit = 1000): Promise<string> {
+async function write(
+  replica: ShardEngine, id: string, parent: string | null, attachments: readonly AttachmentRecord[], revsLimit = 1000,
+): Promise<string> {
   const reply = await replica.updateDocuments({ edits: [editWith(id, parent, attachments)], revsLimit }, context)
   if (reply.kind !== 'decided' || reply.outcomes[0]?.kind !== 'updated') throw new Error('not written')
   const { path } = reply.outcomes[0]
@@ -123,7 +131,8 @@ describe('blobs of a node', () => {
     await world.passLeases()
     for (let round = 0; round < 20; round++) {
       const [, written] = await Promise.all([
-        world.host.blobs.collect(), write(replica, `doc${round}`, null, [attachment]).catch((error: { code: string }) => error.code),
+        world.host.blobs.collect(),
+        write(replica, `doc${round}`, null, [attachment]).catch((error: { code: string }) => error.code),
       ])
       if (written === 'missing_blob') {
         expect(world.stored()).to.deep.equal([])

@@ -13,7 +13,9 @@ describe('compaction', () => {
 
   beforeEach(async () => {
     clock = new ManualClock()
-    host = await ShardHost.open(shardRuntime(new MemoryStorage(), clock), { compaction: { replacedBytesMin: 50_000, checkIntervalMs: 1000, pageDocuments: 16, batchDocuments: 4 } })
+    host = await ShardHost.open(shardRuntime(new MemoryStorage(), clock), {
+      compaction: { replacedBytesMin: 50_000, checkIntervalMs: 1000, pageDocuments: 16, batchDocuments: 4 },
+    })
     engine = await host.create(shardA)
   })
   afterEach(() => host.close())
@@ -24,7 +26,9 @@ describe('compaction', () => {
     for (let index = 0; index < documents; index++) {
       let parent: string | null = null
       for (let time = 0; time < times; time++) {
-        const reply = await engine.updateDocuments({ edits: [edit(`d${index}`, parent, { time, text })], revsLimit: 1000 }, context)
+        const reply = await engine.updateDocuments(
+          { edits: [edit(`d${index}`, parent, { time, text })], revsLimit: 1000 }, context,
+        )
         const outcome = reply.kind === 'decided' ? reply.outcomes[0] : undefined
         if (outcome?.kind !== 'updated') throw new Error('not written')
         parent = `${outcome.path.start}-${outcome.path.ids[0]}`
@@ -44,7 +48,9 @@ describe('compaction', () => {
   }
 
   async function readable(revisions: ReadonlyMap<string, string>): Promise<number> {
-    const opened = await engine.openRevisions([...revisions].map(([id, revision]) => ({ id, revisions: [revision], latest: false })), context)
+    const opened = await engine.openRevisions(
+      [...revisions].map(([id, revision]) => ({ id, revisions: [revision], latest: false })), context,
+    )
     return opened.flat().filter(({ kind }) => kind === 'found').length
   }
 
@@ -57,7 +63,9 @@ describe('compaction', () => {
     await finish()
     expect(await readable(first)).to.equal(0)
     const after = await engine.replicaInfo(context)
-    expect([after.sequence, after.documentCount, after.sizes.external]).to.deep.equal([before.sequence, before.documentCount, before.sizes.external])
+    expect([after.sequence, after.documentCount, after.sizes.external]).to.deep.equal([
+      before.sequence, before.documentCount, before.sizes.external,
+    ])
     expect((await verifyShard(engine.records)).problems).to.deep.equal([])
     const snapshot = await engine.openDocument({ id: 'd7', body: true, tree: true }, context)
     expect(snapshot!.tree![0]!.available).to.deep.equal([true, false, false])
@@ -95,8 +103,11 @@ describe('compaction', () => {
     expect(await readable(first), 'too little to be worth it').to.equal(10)
     for (let index = 0; index < 10; index++) {
       for (let time = 0; time < 8; time++) {
-        const leaf = (await engine.openDocument({ id: `d${index}`, body: false, tree: false }, context))!.leaves[0]!.revision
-        await engine.updateDocuments({ edits: [edit(`d${index}`, leaf, { time: time + 10, text })], revsLimit: 1000 }, context)
+        const leaf =
+          (await engine.openDocument({ id: `d${index}`, body: false, tree: false }, context))!.leaves[0]!.revision
+        await engine.updateDocuments(
+          { edits: [edit(`d${index}`, leaf, { time: time + 10, text })], revsLimit: 1000 }, context,
+        )
       }
     }
     expect(await isCompacting()).to.equal(false)

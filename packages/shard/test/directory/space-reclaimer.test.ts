@@ -41,7 +41,9 @@ describe('the reclaimer of space', () => {
     await directory.drop(shardName(shardA), entry)
     store.clear = () => Promise.reject(new StorageError('io', 'the disk fails'))
     const abort = new AbortController()
-    const reclaimer = new SpaceReclaimer({ store, directory, clock, log: new MemoryLog(), onCleared: () => {}, signal: abort.signal })
+    const reclaimer = new SpaceReclaimer({
+      store, directory, clock, log: new MemoryLog(), onCleared: () => {}, signal: abort.signal,
+    })
     reclaimer.start()
     await reclaimer.done()
     abort.abort()

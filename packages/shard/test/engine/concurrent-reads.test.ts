@@ -25,7 +25,9 @@ describe('reads while documents are purged', () => {
 
   async function purge(id: string): Promise<void> {
     const { leaves } = (await replica.openDocument({ id, body: false, tree: false }, context))!
-    await replica.purgeDocuments({ purges: [{ uuid: `purge of ${id}`, id, paths: [{ start: 1, ids: [leaves[0]!.revision.slice(2)] }] }] }, context)
+    await replica.purgeDocuments(
+      { purges: [{ uuid: `purge of ${id}`, id, paths: [{ start: 1, ids: [leaves[0]!.revision.slice(2)] }] }] }, context,
+    )
   }
 
   /** The next read of the document has found it before it was purged. */
@@ -62,23 +64,34 @@ describe('reads while documents are purged', () => {
     await purgedAfterTheRead('a')
     expect(await replica.openDocument({ id: 'a', body: true, tree: true }, context)).to.equal(null)
     await purgedAfterTheRead('b')
-    const opened = await replica.openRevisions(ids.map(id => ({ id, revisions: 'leaves' as const, latest: false })), context)
+    const opened = await replica.openRevisions(
+      ids.map(id => ({ id, revisions: 'leaves' as const, latest: false })), context,
+    )
     expect(opened.map(revisions => revisions.length)).to.deep.equal([0, 0, 1, 1, 1, 1])
     expect(damaged).to.deep.equal([])
   })
 
   it('list a document without its body when that has just gone', async () => {
     purgedWhileBodiesAreRead('c', 'before')
-    const rows = await collect(replica.scanDocuments({ start: undefined, end: undefined, descending: false, body: true, leaves: false }, context))
-    expect(rows.map(({ id, body }) => `${id} ${body === undefined ? 'gone' : Buffer.from(body)}`)).to.deep.equal(ids.map(id => id === 'c' ? 'c gone' : `${id} {"id":"${id}"}`))
+    const rows = await collect(replica.scanDocuments(
+      { start: undefined, end: undefined, descending: false, body: true, leaves: false }, context,
+    ))
+    expect(rows.map(({ id, body }) => `${id} ${body === undefined ? 'gone' : Buffer.from(body)}`)).to.deep.equal(
+      ids.map(id => id === 'c' ? 'c gone' : `${id} {"id":"${id}"}`),
+    )
     expect(damaged).to.deep.equal([])
   })
 
   it('never say of a revision that it came after the purge that removes it', async () => {
     await purge('f')
     purgedWhileBodiesAreRead('a', 'after')
-    const opened = await replica.openRevisions(ids.map(id => ({ id, revisions: 'leaves' as const, latest: false })), context)
-    expect(opened.flat().map(each => each.kind === 'found' && `${each.revision.id} ${each.revision.purges}`)).to.deep.equal(['b', 'c', 'd', 'e'].map(id => `${id} undefined`))
+    const opened = await replica.openRevisions(
+      ids.map(id => ({ id, revisions: 'leaves' as const, latest: false })), context,
+    )
+    expect(opened.flat()
+      .map(each => each.kind === 'found' && `${each.revision.id} ${each.revision.purges}`)).to.deep.equal(
+      ['b', 'c', 'd', 'e'].map(id => `${id} undefined`),
+    )
   })
 
   it('do tell of a body that is lost although its document names it', async () => {
@@ -86,7 +99,8 @@ describe('reads while documents are purged', () => {
     for (const read of [
       () => replica.openDocument({ id: 'a', body: true, tree: false }, context),
       () => replica.openRevisions(ids.map(id => ({ id, revisions: 'leaves' as const, latest: false })), context),
-      () => collect(replica.scanDocuments({ start: undefined, end: undefined, descending: false, body: true, leaves: false }, context)),
+      () =>
+        collect(replica.scanDocuments({ start: undefined, end: undefined, descending: false, body: true, leaves: false }, context)),
     ]) {
       damaged = []
       expect(await read().then(() => 'nothing', (error: ReplicaError) => error.code)).to.equal('storage')

@@ -49,7 +49,9 @@ describe('a shard engine', () => {
     return promise.then(() => 'resolved', (error: { code?: string }) => error.code ?? error)
   }
 
-  const sequences = async (): Promise<number[]> => (await collect(engine.scanChanges({ since: 0, descending: false, body: false, locals: true }, context))).map(row => row.sequence)
+  const sequences = async (): Promise<number[]> =>
+    (await collect(engine.scanChanges({ since: 0, descending: false, body: false, locals: true }, context))).map(row =>
+      row.sequence)
 
   it('lets one of many concurrent first edits win, before any of them is durable', async () => {
     slowDisk()
@@ -93,7 +95,8 @@ describe('a shard engine', () => {
 
   it('confirms a known revision only when it is durable', async () => {
     slowDisk()
-    const store = (): Promise<unknown> => engine.storeRevisions({ revisions: [revision('a', ['x'], {})], revsLimit: 10 }, context)
+    const store = (): Promise<unknown> =>
+      engine.storeRevisions({ revisions: [revision('a', ['x'], {})], revsLimit: 10 }, context)
     let confirmed = false
     const calls = [store(), store().then(() => { confirmed = true })]
     await clock.advance(syncDelayMs - 1)
@@ -155,7 +158,9 @@ describe('a shard engine', () => {
     for (const length of [bodyChunkBytes - 1, bodyChunkBytes, bodyChunkBytes + 1, 2 * bodyChunkBytes, 2 * bodyChunkBytes + 1]) {
       const id = `${length}`
       const body = Buffer.alloc(length, 'x')
-      await engine.storeRevisions({ revisions: [{ id, path: { start: 1, ids: ['x'] }, deleted: false, body }], revsLimit: 10 }, context)
+      await engine.storeRevisions(
+        { revisions: [{ id, path: { start: 1, ids: ['x'] }, deleted: false, body }], revsLimit: 10 }, context,
+      )
       const opened = await engine.openDocument({ id, body: true, tree: false }, context)
       expect(Buffer.compare(opened!.body!, body)).to.equal(0)
     }
@@ -165,25 +170,33 @@ describe('a shard engine', () => {
     const edits = Array.from({ length: 8 }, (_, index) => edit(`${index}`, null, { text: 'x'.repeat(500_000) }))
     await engine.updateDocuments({ edits, revsLimit: 10 }, context)
     const pages: number[] = []
-    for await (const page of engine.scanChanges({ since: 0, descending: false, body: true, locals: false }, context)) pages.push(page.length)
+    for await (const page of engine.scanChanges({ since: 0, descending: false, body: true, locals: false }, context)) {
+      pages.push(page.length)
+    }
     expect(pages).to.deep.equal([3, 3, 2])
   })
 
   it('decides bulks against what is in flight, and against what lands while it reads ahead', async () => {
     slowDisk()
-    const bulk = (value: number): Promise<UpdateDocumentsReply> => engine.updateDocuments({ edits: Array.from({ length: 100 }, (_, index) => edit(`${index}`, null, { value })), revsLimit: 10 }, context)
+    const bulk = (value: number): Promise<UpdateDocumentsReply> =>
+      engine.updateDocuments(
+        { edits: Array.from({ length: 100 }, (_, index) => edit(`${index}`, null, { value })), revsLimit: 10 }, context,
+      )
     const calls = [bulk(1), bulk(2)]
     await clock.advance(syncDelayMs)
     calls.push(bulk(3))
     await clock.advance(syncDelayMs * 3)
-    const updated = (await Promise.all(calls)).map(reply => decided(reply).filter(({ kind }) => kind === 'updated').length)
+    const updated = (await Promise.all(calls)).map(reply =>
+      decided(reply).filter(({ kind }) => kind === 'updated').length)
     expect(updated.reduce((sum, count) => sum + count, 0)).to.equal(100)
     expect(await engine.countDocuments({ descending: false }, context)).to.equal(100)
   })
 
   it('rejects when the deadline passes, and lands the write all the same', async () => {
     slowDisk()
-    const late = code(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, { timeoutMs: syncDelayMs - 1 }))
+    const late = code(
+      engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, { timeoutMs: syncDelayMs - 1 }),
+    )
     await clock.advance(syncDelayMs)
     expect(await late).to.equal('timeout')
     expect(await engine.countDocuments({ descending: false }, context)).to.equal(1)
@@ -192,12 +205,16 @@ describe('a shard engine', () => {
   it('rejects when the caller cancels', async () => {
     slowDisk()
     const canceller = new AbortController()
-    const cancelled = code(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, { ...context, signal: canceller.signal }))
+    const cancelled = code(
+      engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, { ...context, signal: canceller.signal }),
+    )
     await clock.advance(1)
     canceller.abort()
     expect(await cancelled).to.equal('cancelled')
     expect(await code(engine.openDocument({ id: 'a', body: false, tree: false }, { ...context, signal: canceller.signal }))).to.equal('cancelled')
-    const scan = engine.scanDocuments({ descending: false, body: false, leaves: false }, { ...context, signal: canceller.signal })
+    const scan = engine.scanDocuments({ descending: false, body: false, leaves: false }, {
+      ...context, signal: canceller.signal,
+    })
     expect(await code(scan.next())).to.equal('cancelled')
   })
 
@@ -221,10 +238,21 @@ describe('a shard engine', () => {
 
   it('keeps no second body of a revision that an edit makes again', async () => {
     const made = edit('a', '1-aa', {}, true)
-    await engine.storeRevisions({ revisions: [{ id: 'a', path: { start: 2, ids: [made.revisionHash] }, deleted: true, body: made.body }], revsLimit: 10 }, context)
-    await engine.storeRevisions({ revisions: [{ id: 'a', path: { start: 1, ids: ['aa'] }, deleted: false, body: made.body }], revsLimit: 10 }, context)
+    await engine.storeRevisions(
+      {
+        revisions: [{ id: 'a', path: { start: 2, ids: [made.revisionHash] }, deleted: true, body: made.body }],
+        revsLimit: 10,
+      },
+      context,
+    )
+    await engine.storeRevisions(
+      { revisions: [{ id: 'a', path: { start: 1, ids: ['aa'] }, deleted: false, body: made.body }], revsLimit: 10 },
+      context,
+    )
     const reply = await engine.updateDocuments({ edits: [made], revsLimit: 10 }, context)
-    expect(reply).to.deep.equal({ kind: 'decided', outcomes: [{ kind: 'updated', path: { start: 2, ids: [made.revisionHash, 'aa'] } }] })
+    expect(reply).to.deep.equal({
+      kind: 'decided', outcomes: [{ kind: 'updated', path: { start: 2, ids: [made.revisionHash, 'aa'] } }],
+    })
     expect((await verifyShard(engine.records)).problems).to.deep.equal([])
   })
 
@@ -237,23 +265,33 @@ describe('a shard engine', () => {
   it('gives the newest change first when descending', async () => {
     const edits = Array.from({ length: 2000 }, (_, index) => edit(`${index}`, null, {}))
     await engine.updateDocuments({ edits, revsLimit: 10 }, context)
-    const rows = await collect(engine.scanChanges({ since: 0, descending: true, limit: 1, body: true, locals: false }, context))
+    const rows = await collect(
+      engine.scanChanges({ since: 0, descending: true, limit: 1, body: true, locals: false }, context),
+    )
     expect(rows.map(({ sequence }) => sequence)).to.deep.equal([2000])
   })
 
   it('takes thousands of branches of one document in a time that grows with their number', async function () {
     this.timeout(60_000)
-    const revisions = Array.from({ length: 3000 }, (_, index) => revision('a', [index.toString(16).padStart(32, '0')], {}))
+    const revisions = Array.from(
+      { length: 3000 }, (_, index) => revision('a', [index.toString(16).padStart(32, '0')], {}),
+    )
     const before = process.cpuUsage()
-    for (let at = 0; at < revisions.length; at += 500) await engine.storeRevisions({ revisions: revisions.slice(at, at + 500), revsLimit: 1000 }, context)
+    for (let at = 0; at < revisions.length; at += 500) {
+      await engine.storeRevisions({ revisions: revisions.slice(at, at + 500), revsLimit: 1000 }, context)
+    }
     const parents = revisions.slice(0, 500).map(({ path }) => `1-${path.ids[0]!}`)
-    await engine.updateDocuments({ edits: parents.map(parent => edit('a', parent, { after: parent })), revsLimit: 1000 }, context)
+    await engine.updateDocuments(
+      { edits: parents.map(parent => edit('a', parent, { after: parent })), revsLimit: 1000 }, context,
+    )
     // Leaves count towards the size of an answer, however small their bodies are.
     const asked = Array.from({ length: 10 }, () => ({ id: 'a', revisions: 'leaves', latest: false }) as const)
     expect(await engine.openRevisions(asked, context)).to.have.length(2)
     const branches = (await engine.openDocument({ id: 'a', body: false, tree: true }, context))!.tree!
     expect(branches).to.have.length(3000)
-    const [purged] = await engine.purgeDocuments({ purges: [{ uuid: 'p', id: 'a', paths: branches.map(({ path }) => path) }] }, context)
+    const [purged] = await engine.purgeDocuments(
+      { purges: [{ uuid: 'p', id: 'a', paths: branches.map(({ path }) => path) }] }, context,
+    )
     expect(purged).to.have.length(3000)
     expect(await engine.openDocument({ id: 'a', body: false, tree: false }, context)).to.equal(null)
     // When each branch looked for each other one among all, this took minutes.

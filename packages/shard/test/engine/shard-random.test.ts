@@ -16,7 +16,12 @@ type Step =
   | { readonly kind: 'fail' }
   | { readonly kind: 'crash'; readonly keep: boolean }
 
-interface EditPlan { readonly id: string; readonly value: number; readonly deleted: boolean; readonly parent: 'none' | 'winner' | 'known' | 'unknown' }
+interface EditPlan {
+  readonly id: string
+  readonly value: number
+  readonly deleted: boolean
+  readonly parent: 'none' | 'winner' | 'known' | 'unknown'
+}
 interface RevisionPlan { readonly id: string; readonly path: readonly string[]; readonly deleted: boolean }
 
 const allIds = ['a', 'b', 'c', 'ä/b', '\u0000', '\u{10ffff}', '_design/x']
@@ -24,9 +29,16 @@ const ids = fc.constantFrom(...allIds)
 const value = fc.integer({ min: 0, max: 3 })
 const seldom = fc.integer({ min: 0, max: 3 }).map(roll => roll === 0)
 const editPlan = fc.record({ id: ids, value, deleted: seldom, parent: fc.constantFrom('none', 'winner', 'winner', 'known', 'unknown') }) as fc.Arbitrary<EditPlan>
-const revisionPlan = fc.record({ id: ids, path: fc.array(fc.constantFrom('x', 'y', 'z'), { minLength: 1, maxLength: 4 }), deleted: seldom })
-const update = fc.record({ kind: fc.constant('update' as const), edits: fc.array(editPlan, { minLength: 1, maxLength: 4 }) })
-const store = fc.record({ kind: fc.constant('store' as const), revisions: fc.array(revisionPlan, { maxLength: 4 }), checkpoint: fc.integer({ min: 0, max: 50 }) })
+const revisionPlan = fc.record({
+  id: ids, path: fc.array(fc.constantFrom('x', 'y', 'z'), { minLength: 1, maxLength: 4 }), deleted: seldom,
+})
+const update = fc.record({
+  kind: fc.constant('update' as const), edits: fc.array(editPlan, { minLength: 1, maxLength: 4 }),
+})
+const store = fc.record({
+  kind: fc.constant('store' as const), revisions: fc.array(revisionPlan, { maxLength: 4 }),
+  checkpoint: fc.integer({ min: 0, max: 50 }),
+})
 const local = fc.record({ kind: fc.constant('local' as const), id: ids, value, deleted: seldom })
 const calls = [{ weight: 6, arbitrary: update }, { weight: 4, arbitrary: store }, { weight: 2, arbitrary: local }]
 const disturbances = [
@@ -90,21 +102,30 @@ describe('a shard under random work', () => {
   }).timeout(20_000)
 })
 
-async function applyToBoth(engine: ShardEngine, oracle: MemoryShardReplica, known: KnownRevisions, step: Exclude<Step, { kind: 'wait' | 'fail' | 'crash' }>, revsLimit: number): Promise<void> {
+async function applyToBoth(
+  engine: ShardEngine, oracle: MemoryShardReplica, known: KnownRevisions,
+  step: Exclude<Step, { kind: 'wait' | 'fail' | 'crash' }>, revsLimit: number,
+): Promise<void> {
   if (step.kind === 'update') {
     const edits = await Promise.all(step.edits.map(plan => known.edit(oracle, plan)))
     const reply = await engine.updateDocuments({ edits, revsLimit }, context)
     expect(reply).to.deep.equal(await oracle.updateDocuments({ edits, revsLimit }, context))
     if (reply.kind === 'declined') throw new Error('declined')
-    for (const [index, outcome] of reply.outcomes.entries()) if (outcome.kind === 'updated') known.add(edits[index]!.id, `${outcome.path.start}-${outcome.path.ids[0]}`)
+    for (const [index, outcome] of reply.outcomes.entries()) {
+      if (outcome.kind === 'updated') known.add(edits[index]!.id, `${outcome.path.start}-${outcome.path.ids[0]}`)
+    }
   } else if (step.kind === 'store') {
     const request = { ...storeRequest(step), revsLimit }
     await engine.storeRevisions(request, context)
     await oracle.storeRevisions(request, context)
     for (const { id, path } of request.revisions) known.add(id, `${path.start}-${path.ids[0]}`)
   } else {
-    const request = { id: step.id, revision: step.value, body: step.deleted ? null : Buffer.from('{}'), mustExist: step.deleted }
-    expect(await engine.updateLocalDocument(request, context)).to.deep.equal(await oracle.updateLocalDocument(request, context))
+    const request = {
+      id: step.id, revision: step.value, body: step.deleted ? null : Buffer.from('{}'), mustExist: step.deleted,
+    }
+    expect(await engine.updateLocalDocument(request, context)).to.deep.equal(
+      await oracle.updateLocalDocument(request, context),
+    )
   }
 }
 
@@ -118,7 +139,9 @@ async function portrait(replica: ShardReplica): Promise<unknown> {
   const info = await replica.replicaInfo(context)
   return texts({
     rows,
-    descending: await collect(replica.scanDocuments({ start: bound, descending: true, limit: 2, body: false, leaves: false }, context)),
+    descending: await collect(
+      replica.scanDocuments({ start: bound, descending: true, limit: 2, body: false, leaves: false }, context),
+    ),
     before: await replica.countDocuments({ before: bound, descending: false }, context),
     behind: await replica.countDocuments({ before: bound, descending: true }, context),
     counts: [info.documentCount, info.deletedCount, info.seen],
@@ -128,9 +151,13 @@ async function portrait(replica: ShardReplica): Promise<unknown> {
       const { sequence: _, ...snapshot } = (await replica.openDocument({ id, body: true, tree: true }, context))!
       return snapshot
     })),
-    leaves: await replica.openRevisions(documents.map(({ id }) => id).sort().map(id => ({ id, revisions: 'leaves', latest: false })), context),
+    leaves: await replica.openRevisions(
+      documents.map(({ id }) => id).sort().map(id => ({ id, revisions: 'leaves', latest: false })), context,
+    ),
     latest: await replica.openRevisions([{ id: 'a', revisions: ['1-x', '2-y', '1-nothing'], latest: true }], context),
-    diff: (await replica.diffRevisions([{ id: 'a', revisions: ['1-x', '2-y', '3-z', '9-q'] }, { id: 'nothing', revisions: ['1-x'] }], context))
+    diff: (await replica.diffRevisions(
+      [{ id: 'a', revisions: ['1-x', '2-y', '3-z', '9-q'] }, { id: 'nothing', revisions: ['1-x'] }], context,
+    ))
       .map(({ sequence: _, ...diff }) => diff),
     locals: await collect(replica.scanLocalDocuments({ descending: false }, context)),
   })
@@ -201,7 +228,8 @@ class CrashWorld {
       const record = kept?.get(id)
       if (record === undefined) continue
       const stored = store.getSync(keys.document(id))
-      expect(stored && contentOf(DocumentRecord.decode(id, stored)), `what is kept of ${id}`).to.deep.equal(contentOf(record))
+      expect(stored
+        && contentOf(DocumentRecord.decode(id, stored)), `what is kept of ${id}`).to.deep.equal(contentOf(record))
       this.keptSeen++
     }
   }
@@ -228,12 +256,20 @@ class CrashWorld {
     await this.engine.storeRevisions(request, context)
     this.#acknowledged.push(...request.revisions)
     const { checkpoint } = request
-    if (checkpoint !== undefined) this.#acknowledgedCheckpoints.set(checkpoint.history, Math.max(checkpoint.sequence, this.#acknowledgedCheckpoints.get(checkpoint.history) ?? 0))
+    if (checkpoint !== undefined) {
+      this.#acknowledgedCheckpoints.set(
+        checkpoint.history, Math.max(checkpoint.sequence, this.#acknowledgedCheckpoints.get(checkpoint.history) ?? 0),
+      )
+    }
   }
 
   async #local(id: string, revision: number): Promise<void> {
-    const reply = await this.engine.updateLocalDocument({ id, revision, body: Buffer.from('{}'), mustExist: false }, context)
-    if (reply.kind === 'updated') this.#acknowledgedLocals.set(id, Math.max(reply.document.stamp, this.#acknowledgedLocals.get(id) ?? 0))
+    const reply = await this.engine.updateLocalDocument(
+      { id, revision, body: Buffer.from('{}'), mustExist: false }, context,
+    )
+    if (reply.kind === 'updated') {
+      this.#acknowledgedLocals.set(id, Math.max(reply.document.stamp, this.#acknowledgedLocals.get(id) ?? 0))
+    }
   }
 
   async crash(keep: boolean): Promise<void> {

@@ -17,7 +17,11 @@ type Acknowledged = [shard: number, revisions: [id: string, revision: string][]]
 
 /** Runs the writer until so many calls were acknowledged, kills it at once, and gives all that it acknowledged. */
 async function writeUntilKilled(directory: string, run: number, calls: number): Promise<Acknowledged[]> {
-  const writer = spawn(process.execPath, ['--conditions=sectional-source', join(import.meta.dirname, 'kill-writer.ts'), directory, String(run)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const writer = spawn(
+    process.execPath,
+    ['--conditions=sectional-source', join(import.meta.dirname, 'kill-writer.ts'), directory, String(run)],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
   const exited = once(writer, 'exit')
   const acknowledged: Acknowledged[] = []
   for await (const line of createInterface({ input: writer.stdout })) {
@@ -44,7 +48,9 @@ describe('a process that is killed while it writes', () => {
         const snapshot = await engines[shard]!.openDocument({ id, body: true, tree: true }, context)
         expect(snapshot?.leaves, id).to.have.length(1)
         // The edit behind the last acknowledged one may have landed as well.
-        expect(readRevision(snapshot!.leaves[0]!.revision)!.generation).to.be.within(readRevision(revision)!.generation, readRevision(revision)!.generation + 1)
+        expect(readRevision(snapshot!.leaves[0]!.revision)!.generation).to.be.within(
+          readRevision(revision)!.generation, readRevision(revision)!.generation + 1,
+        )
         expect(snapshot?.tree?.[0]?.path.ids).to.include(readRevision(revision)!.hash)
       }
       await host.close()

@@ -12,7 +12,8 @@ function uuids(count: number, seed: number): string[] {
 
 describe('the filter of ids', () => {
   it('never denies an id that was added', () => {
-    fc.assert(fc.property(fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.nat(5000).map(String)), { maxLength: 3000 }), ids => {
+    fc.assert(fc.property(fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.nat(5000)
+      .map(String)), { maxLength: 3000 }), ids => {
       const filter = new IdFilter(new FilterBudget(plenty))
       for (const id of ids) filter.add(id)
       expect(ids.filter(id => !filter.mayHave(id))).to.deep.equal([])
@@ -21,7 +22,8 @@ describe('the filter of ids', () => {
 
   for (const [kind, ids, others] of [
     ['random ids', uuids(100_000, 1), uuids(100_000, 2)],
-    ['numbered ids', Array.from({ length: 100_000 }, (_, index) => `doc-${index}`), Array.from({ length: 100_000 }, (_, index) => `doc-${index + 100_000}`)],
+    ['numbered ids', Array.from({ length: 100_000 }, (_, index) =>
+      `doc-${index}`), Array.from({ length: 100_000 }, (_, index) => `doc-${index + 100_000}`)],
   ] as const) {
     it(`takes few ${kind} for others, in a few bytes each`, () => {
       const budget = new FilterBudget(8 * ids.length)

@@ -79,9 +79,12 @@ describe('documents kept in memory', () => {
     for (const [index, record] of records.entries()) {
       readAgain(kept, `document-${index}`, record)
       const earlier = index - index % 700
-      expect(kept.get(`document-${earlier}`)).to.deep.equal(DocumentRecord.decode(`document-${earlier}`, records[earlier]!))
+      expect(kept.get(`document-${earlier}`)).to.deep.equal(
+        DocumentRecord.decode(`document-${earlier}`, records[earlier]!),
+      )
     }
-    const left = records.flatMap((record, index) => kept.get(`document-${index}`) === undefined ? [] : [record.length + 128])
+    const left = records.flatMap((record, index) =>
+      kept.get(`document-${index}`) === undefined ? [] : [record.length + 128])
     expect(left.length).to.be.greaterThan(100)
     expect(left.reduce((sum, bytes) => sum + bytes, 0)).to.be.within(megabyte / 2 - 5000, megabyte)
   })
@@ -121,7 +124,8 @@ describe('documents kept in memory', () => {
       if (outcome?.kind !== 'updated') throw new Error('not updated')
       return `${outcome.path.start}-${outcome.path.ids[0]}`
     }
-    const winner = async (): Promise<string | undefined> => (await replica.openDocument({ id: 'a', body: true, tree: true }, context))?.leaves[0]?.revision
+    const winner = async (): Promise<string | undefined> =>
+      (await replica.openDocument({ id: 'a', body: true, tree: true }, context))?.leaves[0]?.revision
 
     it('are not looked for in the store again, and are what was written last', async () => {
       let revision = await update(null, 0)
@@ -136,7 +140,8 @@ describe('documents kept in memory', () => {
     it('are none that were read after a failed batch, until the store has recovered: the batch may turn up after all', async () => {
       const revision = await update(null, 0)
       storage.disk.setFaults({ failWrite: () => 'io', failRecovery: () => 'io' })
-      expect(await update(revision, 1).then(() => 'written', (error: { code: string }) => error.code)).to.equal('storage')
+      expect(await update(revision, 1)
+        .then(() => 'written', (error: { code: string }) => error.code)).to.equal('storage')
       expect(replica.records.kept!.reading()).to.equal(undefined)
       storage.disk.setFaults({})
       await update(revision, 2)

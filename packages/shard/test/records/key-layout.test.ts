@@ -18,7 +18,9 @@ describe('key layout', () => {
   it('orders documents by the UTF-8 bytes of their ids and gives the ids back', () => {
     fc.assert(fc.property(prefix, id, id, (prefix, left, right) => {
       const keys = new ShardKeys(prefix)
-      expect(Math.sign(compareUtf8(keys.document(left), keys.document(right)))).to.equal(Math.sign(Buffer.compare(Buffer.from(left), Buffer.from(right))))
+      expect(Math.sign(compareUtf8(keys.document(left), keys.document(right)))).to.equal(
+        Math.sign(Buffer.compare(Buffer.from(left), Buffer.from(right))),
+      )
       expect(ShardKeys.text(keys.document(left))).to.equal(left)
     }))
   })
@@ -36,7 +38,8 @@ describe('key layout', () => {
     fc.assert(fc.property(prefix, prefix, id, sequence, fc.nat(65_535), (prefix, other, id, sequence, chunk) => {
       const keys = new ShardKeys(prefix)
       const made: [KeyKind, string][] = [
-        ['m', keys.state()], ['i', keys.document(id)], ['s', keys.change(sequence)], ['b', keys.body(sequence, chunk)], ['l', keys.localDocument(id)], ['c', keys.checkpoint(id)],
+        ['m', keys.state()], ['i', keys.document(id)], ['s', keys.change(sequence)], ['b', keys.body(sequence, chunk)],
+        ['l', keys.localDocument(id)], ['c', keys.checkpoint(id)],
       ]
       for (const [kind, key] of made) {
         for (const each of kinds) expect(within(key, keys.kind(each))).to.equal(each === kind)
@@ -51,7 +54,9 @@ describe('key layout', () => {
       const range = keys.ids('i', { id: low, inclusive: fromLow }, { id: high, inclusive: toHigh })
       const above = Buffer.compare(Buffer.from(at), Buffer.from(low))
       const below = Buffer.compare(Buffer.from(high), Buffer.from(at))
-      expect(within(keys.document(at), range)).to.equal((above > 0 || (above === 0 && fromLow)) && (below > 0 || (below === 0 && toHigh)))
+      expect(within(keys.document(at), range)).to.equal(
+        (above > 0 || (above === 0 && fromLow)) && (below > 0 || (below === 0 && toHigh)),
+      )
     }))
   })
 

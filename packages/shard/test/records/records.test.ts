@@ -21,8 +21,14 @@ import type { StoredLeaf } from '../../src/records/stored-leaves.ts'
 import { collect, context, edit, shardA, shardRuntime } from '../shard-world.ts'
 
 const natural = fc.oneof(fc.nat(300), fc.maxSafeInteger().map(Math.abs))
-const hash = fc.oneof(fc.string({ minLength: 1, maxLength: 5 }), fc.constantFrom('00ff'.repeat(8), 'ABCD'.repeat(8), 'x-y', '-'))
-const leaf: fc.Arbitrary<StoredLeaf> = fc.record({ revision: fc.tuple(fc.integer({ min: 1, max: 5000 }), hash).map(([generation, text]) => `${generation}-${text}`), deleted: fc.boolean(), bodySequence: natural, bodyBytes: natural, attempt: natural }, { requiredKeys: ['revision', 'deleted', 'bodySequence', 'bodyBytes'] })
+const hash = fc.oneof(
+  fc.string({ minLength: 1, maxLength: 5 }), fc.constantFrom('00ff'.repeat(8), 'ABCD'.repeat(8), 'x-y', '-'),
+)
+const leaf: fc.Arbitrary<StoredLeaf> = fc.record(
+  { revision: fc.tuple(fc.integer({ min: 1, max: 5000 }), hash).map(([generation, text]) =>
+    `${generation}-${text}`), deleted: fc.boolean(), bodySequence: natural, bodyBytes: natural, attempt: natural },
+  { requiredKeys: ['revision', 'deleted', 'bodySequence', 'bodyBytes'] },
+)
 const leaves = fc.array(leaf, { minLength: 1, maxLength: 4 })
 
 describe('records', () => {
@@ -40,7 +46,8 @@ describe('records', () => {
   })
 
   it('hold integers in LEB128', () => {
-    const edges = [7, 14, 21, 28, 31, 32, 35, 42, 49, 53].flatMap(bits => [2 ** bits - 1, 2 ** bits]).filter(Number.isSafeInteger)
+    const edges = [7, 14, 21, 28, 31, 32, 35, 42, 49, 53].flatMap(bits => [2 ** bits - 1, 2 ** bits])
+      .filter(Number.isSafeInteger)
     fc.assert(fc.property(fc.oneof(natural, fc.constantFrom(...edges)), integer => {
       const writer = new ByteWriter()
       writer.integer(integer)
@@ -61,13 +68,18 @@ describe('records', () => {
       expect(decodeChange(finishDocumentChange(writer))).to.deep.equal({ id, leaves })
       expect(decodeChange(encodeLocalChange(writer, id))).to.deep.equal({ id, leaves: [] })
       const local = decodeLocal(id, encodeLocal({ id, sequence: number, stamp: number, revision: number, body }))
-      expect({ ...local, body: local.body && [...local.body] }).to.deep.equal({ id, sequence: number, stamp: number, revision: number, body: body && [...body] })
+      expect({ ...local, body: local.body && [...local.body] }).to.deep.equal({
+        id, sequence: number, stamp: number, revision: number, body: body && [...body],
+      })
     }))
   })
 
   it('notice any flipped bit in a document', () => {
     const tree = RevisionTree.empty.merge({ start: 2, ids: ['0123456789abcdef'.repeat(2), 'b'] }, { deleted: false, bodyKey: 9 }).tree
-    const { bytes } = DocumentRecord.encode(new ByteWriter(sealBytes), new ByteWriter(sealBytes), 'a', 9, [{ revision: `2-${'0123456789abcdef'.repeat(2)}`, deleted: false, bodySequence: 9, bodyBytes: 3 }], tree)
+    const { bytes } = DocumentRecord.encode(
+      new ByteWriter(sealBytes), new ByteWriter(sealBytes), 'a', 9,
+      [{ revision: `2-${'0123456789abcdef'.repeat(2)}`, deleted: false, bodySequence: 9, bodyBytes: 3 }], tree,
+    )
     expect(DocumentRecord.decode('a', bytes).tree.leaves()).to.deep.equal(tree.leaves())
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const damaged = Uint8Array.from(bytes)
@@ -76,12 +88,18 @@ describe('records', () => {
     }
   })
 
-  const records: Readonly<Record<string, { readonly bytes: Uint8Array; readonly decode: (bytes: Uint8Array) => unknown }>> = {
+  const records: Readonly<Record<string, {
+    readonly bytes: Uint8Array
+    readonly decode: (bytes: Uint8Array) => unknown
+  }>> = {
     'a row of the changes log': { bytes: encodeLocalChange(new ByteWriter(sealBytes), 'a'), decode: decodeChange },
-    'a row of the changes log that is only counted': { bytes: encodeLocalChange(new ByteWriter(sealBytes), 'a'), decode: isDocumentChange },
+    'a row of the changes log that is only counted': {
+      bytes: encodeLocalChange(new ByteWriter(sealBytes), 'a'), decode: isDocumentChange,
+    },
     'a checkpoint': { bytes: encodeCheckpoint(1017), decode: decodeCheckpoint },
     'a row of the purge log': { bytes: encodePurgedId('doc'), decode: decodePurgedId },
-    'a body and what its bytes mean': { bytes: storedBodyRecord('{"a":1}'), decode: bytes => furtherChunksOf(1, bytes) + joinBody(1, bytes, []).body.length },
+    'a body and what its bytes mean': { bytes: storedBodyRecord('{"a":1}'), decode: bytes =>
+      furtherChunksOf(1, bytes) + joinBody(1, bytes, []).body.length },
   }
   for (const [what, { bytes, decode }] of Object.entries(records)) {
     it(`notice any flipped bit, and a lost end, in ${what}`, () => {
@@ -91,7 +109,9 @@ describe('records', () => {
         damaged[bit >> 3]! ^= 1 << (bit & 7)
         expect(() => decode(damaged)).to.throw(DamagedRecordError)
       }
-      for (let end = 0; end < bytes.length; end++) expect(() => decode(bytes.slice(0, end))).to.throw(DamagedRecordError)
+      for (let end = 0; end < bytes.length; end++) {
+        expect(() => decode(bytes.slice(0, end))).to.throw(DamagedRecordError)
+      }
     })
   }
 
@@ -99,7 +119,9 @@ describe('records', () => {
     const storage = new MemoryStorage()
     let host = await ShardHost.open(shardRuntime(storage))
     let engine = await host.create(shardA)
-    await engine.updateDocuments({ edits: [edit('a', null, { x: 1 }), edit('b', null, { x: 2 })], revsLimit: 10 }, context)
+    await engine.updateDocuments(
+      { edits: [edit('a', null, { x: 1 }), edit('b', null, { x: 2 })], revsLimit: 10 }, context,
+    )
     const { keys } = engine.records
     await host.close()
     const store = await storage.open('documents')
@@ -113,7 +135,8 @@ describe('records', () => {
       const error = await engine.openDocument({ id, body: true, tree: false }, context).catch((error: unknown) => error)
       expect(error).to.include({ code: 'storage' })
     }
-    const error = await collect(engine.scanDocuments({ descending: false, body: true, leaves: false }, context)).catch((error: unknown) => error)
+    const error = await collect(engine.scanDocuments({ descending: false, body: true, leaves: false }, context))
+      .catch((error: unknown) => error)
     expect(error).to.include({ code: 'storage' })
     await host.close()
   })
@@ -121,7 +144,10 @@ describe('records', () => {
 
 function storedBodyRecord(text: string): Uint8Array {
   const puts: Uint8Array[] = []
-  putBody({ put: (_, value) => { puts.push(value) }, delete: () => {} }, new ShardKeys(1), 1, storedBody({ body: Buffer.from(text) }))
+  putBody(
+    { put: (_, value) => { puts.push(value) }, delete: () => {} }, new ShardKeys(1), 1,
+    storedBody({ body: Buffer.from(text) }),
+  )
   return puts[0]!
 }
 

@@ -51,7 +51,10 @@ export class FaultyDisks {
     return this.disksLost + this.#damaged
   }
 
-  /** Disks that were replaced by empty ones, or will be: when their node starts and meets its damaged metadata, or has left. */
+  /**
+   * Disks that were replaced by empty ones, or will be: when their node starts and meets its damaged metadata, or has
+   * left.
+   */
   get disksLost(): number {
     return this.#lost + this.#damagedLogs.size + this.#leaving.size
   }
@@ -107,10 +110,17 @@ export class FaultyDisks {
     node.disk.setFaults({
       clearPauseMs: () => clears.chance(clearInTwoChance) ? clears.between(0, clearPauseMsMax) : 0,
       syncDelayMs: () => dice.between(min, max) + dice.fraction() * trouble.slowMs,
-      failWrite: () => trouble.full ? hit('full') : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io') : undefined,
-      failRecovery: () => trouble.full ? hit('full') : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io') : undefined,
+      failWrite: () =>
+        trouble.full ? hit('full')
+          : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io')
+          : undefined,
+      failRecovery: () =>
+        trouble.full ? hit('full')
+          : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io')
+          : undefined,
       landFailed: () => dice.chance(landFailedChance),
-      failRead: () => trouble.failingReads > 0 && dice.chance(trouble.failingReads) ? hit(trouble.failingReadCode) : undefined,
+      failRead: () =>
+        trouble.failingReads > 0 && dice.chance(trouble.failingReads) ? hit(trouble.failingReadCode) : undefined,
       keepUnsynced: () => dice.chance(keepUnsyncedChance),
       loseNewest: (_, batches) => suffixes.integer(0, batches),
     })

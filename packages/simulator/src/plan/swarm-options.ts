@@ -63,7 +63,8 @@ export interface ActionFamily {
 }
 
 export const faultNames = [
-  'crash', 'stop', 'pause', 'partition', 'isolate-one', 'isolate-leader', 'one-way', 'slow-link', 'kill-connections', 'drop-connections',
+  'crash', 'stop', 'pause', 'partition', 'isolate-one', 'isolate-leader', 'one-way', 'slow-link', 'kill-connections',
+  'drop-connections',
   'slow-disk', 'full-disk', 'failing-disk', 'failing-reads', 'jump-clock', 'crash-all', 'lose-disk',
   'linger-connections', 'cross-dial', 'leave',
 ] as const
@@ -104,7 +105,9 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     syncDelayMs: { min: syncMin, max: syncMin + dice.pick([0, 2, 10]) },
     faultPauseMs: calm ? Infinity : dice.pick([300, 1000, 3000, 8000]),
     faultMsMax: dice.pick([500, 3000, 15_000, 90_000]),
-    faults: { ...drawFaults(dice), ...thinned(dice.fork('damage'), damageNames, usualDamage, 0.6), ...thinned(dice.fork('missing'), missingNames, { 'lose-batches': 5 }, 0.6) },
+    faults: { ...drawFaults(dice), ...thinned(dice.fork('damage'), damageNames, usualDamage, 0.6), ...thinned(
+      dice.fork('missing'), missingNames, { 'lose-batches': 5 }, 0.6,
+    ) },
     bulkMax: dice.pick([4, 8, 8, 300]),
     attachmentBytesMax: dice.pick([30, 1000, 100_000, 600_000]),
     readers: dice.pick([0, 1, 1, 2]),
@@ -116,14 +119,18 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
 }
 
 function drawDatabases(dice: Dice, nodes: number): DatabaseOptions[] {
-  const one = (name: string, fleeting: boolean): DatabaseOptions => ({ name, q: dice.pick([1, 2, 4, 8]), n: dice.pick([1, 2, 3, 3, 3, nodes]), fleeting })
+  const one = (name: string, fleeting: boolean): DatabaseOptions => ({
+    name, q: dice.pick([1, 2, 4, 8]), n: dice.pick([1, 2, 3, 3, 3, nodes]), fleeting,
+  })
   const fleeting = dice.pick([0, 0, 1, 2])
   return [one('kept', false), ...Array.from({ length: fleeting }, (_, index) => one(`fleeting${index + 1}`, true))]
 }
 
 /** Few entries between two snapshots, so that nodes that were away are brought up to date by one. */
 function drawSnapshots(dice: Dice): SwarmOptions['snapshots'] {
-  return dice.chance(0.3) ? undefined : { snapshotEntries: dice.pick([1, 5, 20]), trailingEntries: dice.pick([0, 1, 5]) }
+  return dice.chance(0.3)
+    ? undefined
+    : { snapshotEntries: dice.pick([1, 5, 20]), trailingEntries: dice.pick([0, 1, 5]) }
 }
 
 const usualDamage = { 'damage-record': 9, 'damage-blob': 3, 'damage-log': 4 }
@@ -140,15 +147,22 @@ function drawActions(dice: Dice, actions: readonly DrawnAction[]): Record<string
 
 function drawFaults(dice: Dice): Record<(typeof faultNames)[number], number> {
   const usual: Record<(typeof faultNames)[number], number> = {
-    'crash': 6, 'stop': 2, 'pause': 4, 'partition': 5, 'isolate-one': 3, 'isolate-leader': 3, 'one-way': 2, 'slow-link': 3, 'kill-connections': 3, 'drop-connections': 2,
-    'slow-disk': 2, 'full-disk': 2, 'failing-disk': 2, 'failing-reads': 1, 'jump-clock': 2, 'crash-all': 1, 'lose-disk': 5,
+    'crash': 6, 'stop': 2, 'pause': 4, 'partition': 5, 'isolate-one': 3, 'isolate-leader': 3, 'one-way': 2,
+    'slow-link': 3, 'kill-connections': 3, 'drop-connections': 2,
+    'slow-disk': 2, 'full-disk': 2, 'failing-disk': 2, 'failing-reads': 1, 'jump-clock': 2, 'crash-all': 1,
+    'lose-disk': 5,
     'linger-connections': 3, 'cross-dial': 2, 'leave': 9,
   }
   return thinned(dice, faultNames, usual, 0.4)
 }
 
-/** Some weights off, the others up to tripled: runs that do few things find what runs of everything hide (swarm testing, Groce et al. 2012). */
-function thinned<Key extends string>(dice: Dice, keys: readonly Key[], usual: Readonly<Record<Key, number>>, offChance: number): Record<Key, number> {
+/**
+ * Some weights off, the others up to tripled: runs that do few things find what runs of everything hide (swarm testing,
+ * Groce et al. 2012).
+ */
+function thinned<Key extends string>(
+  dice: Dice, keys: readonly Key[], usual: Readonly<Record<Key, number>>, offChance: number,
+): Record<Key, number> {
   const drawn: Record<Key, number> = { ...usual }
   for (const key of keys) drawn[key] = dice.chance(offChance) ? 0 : Math.round(usual[key] * dice.between(0.5, 3))
   return drawn

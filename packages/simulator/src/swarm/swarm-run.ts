@@ -98,7 +98,8 @@ export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<Sw
   const dice = new Dice(seed)
   const options = drawSwarmOptions(dice.fork('options'), actions)
   const world = new World({
-    seed, nodes: options.nodes, seeds: options.founders, linkDelayMs: options.linkDelayMs, clockDrift: options.clockDrift, clockOffsetMs: options.clockOffsetMs, onLine: hooks.onLine, plant: hooks.plant,
+    seed, nodes: options.nodes, seeds: options.founders, linkDelayMs: options.linkDelayMs,
+    clockDrift: options.clockDrift, clockOffsetMs: options.clockOffsetMs, onLine: hooks.onLine, plant: hooks.plant,
     ...(options.snapshots && { snapshots: options.snapshots }),
     ...(damageNames.some(name => options.faults[name] > 0) && { scrubPauseMs }),
   })
@@ -109,10 +110,15 @@ export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<Sw
   try {
     await run.run()
   } catch (error) {
-    failure = error instanceof Failure ? error : new Failure('crash', 'exception', error instanceof Error ? error.stack ?? error.message : String(error), { cause: error })
+    failure = error instanceof Failure
+      ? error
+      : new Failure('crash', 'exception', error instanceof Error ? error.stack ?? error.message : String(error), {
+        cause: error,
+      })
   }
   return {
-    seed, options, failure, traceHash: world.trace.hash, events: world.trace.events, operations: run.history.operations.length, counts: run.counts(), simulatedMs: world.nowMs,
+    seed, options, failure, traceHash: world.trace.hash, events: world.trace.events,
+    operations: run.history.operations.length, counts: run.counts(), simulatedMs: world.nowMs,
     recent: failure === undefined ? [] : world.trace.recent(recentLines),
     steps: run.schedule.taken,
   }
@@ -142,7 +148,9 @@ class SwarmRun {
     this.#disks = new FaultyDisks(world, dice.fork('disks'), options.syncDelayMs)
     this.#supervisor = new Supervisor(world, this.#disks)
     this.#metadata = new MetadataLog(world)
-    this.#durability = new DurableAcknowledgement(world, this.history, this.#disks, dice.fork('durability'), durabilityShare)
+    this.#durability = new DurableAcknowledgement(
+      world, this.history, this.#disks, dice.fork('durability'), durabilityShare,
+    )
   }
 
   async run(): Promise<void> {
@@ -153,7 +161,10 @@ class SwarmRun {
     const databases = await this.#equalDisks(records)
     await this.#checkFeeds(databases)
     await this.#checkAttachments(databases)
-    this.#demand('changes-follow', await world.run(() => changesFollow(world, this.#dice.fork('follow'), records.map(({ name }) => name))))
+    this.#demand(
+      'changes-follow',
+      await world.run(() => changesFollow(world, this.#dice.fork('follow'), records.map(({ name }) => name))),
+    )
     const unnamed = await this.#rested()
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
@@ -177,11 +188,17 @@ class SwarmRun {
   async #begin(): Promise<void> {
     const founders = this.#world.nodes.slice(0, this.#options.founders).map(node => node.number)
     for (const number of founders) this.#supervisor.up(this.#world.node(number))
-    await this.#world.eventually('the founders to start', startMsMax, async () => founders.every(number => this.#world.node(number).inside !== undefined) ? null : 'not yet')
+    await this.#world.eventually(
+      'the founders to start', startMsMax,
+      async () => founders.every(number => this.#world.node(number).inside !== undefined) ? null : 'not yet',
+    )
     await this.#world.ready(founders)
     const { session } = this.#client('setup', founders)
     for (const database of this.#options.databases) {
-      await this.#world.eventually(`${database.name} to be created`, startMsMax, async () => await createDatabase(session, database) ? null : 'refused')
+      await this.#world.eventually(
+        `${database.name} to be created`, startMsMax,
+        async () => await createDatabase(session, database) ? null : 'refused',
+      )
       const { revsLimit } = this.#options
       if (revsLimit === undefined) continue
       await this.#world.eventually(`${database.name} to keep few revisions`, startMsMax, async () => {
@@ -196,10 +213,12 @@ class SwarmRun {
     const { clients, founders } = this.#options
     const world = this.#world
     const injector = new FaultInjector({
-      world, dice: this.#dice.fork('faults'), options: this.#options, disks: this.#disks, supervisor: this.#supervisor, schedule: this.schedule,
+      world, dice: this.#dice.fork('faults'), options: this.#options, disks: this.#disks, supervisor: this.#supervisor,
+      schedule: this.schedule,
     }, this.#weather)
     void injector.run()
-    const latecomers = world.nodes.slice(founders).map(node => world.queue.schedule(this.#dice.wait(5000), 'latecomer', () => this.#supervisor.up(node)))
+    const latecomers = world.nodes.slice(founders)
+      .map(node => world.queue.schedule(this.#dice.wait(5000), 'latecomer', () => this.#supervisor.up(node)))
     const everybody = world.nodes.map(node => node.number)
     let over = false
     const readers = Array.from({ length: this.#options.readers }, (_, index) => this.#reader(`r${index + 1}`))
@@ -222,21 +241,33 @@ class SwarmRun {
       onAcknowledged: (operation, revision) => this.#durability.acknowledged(operation, revision),
       onSuspicious: (operation, answer) => {
         if (this.#disks.damagedDisks > 0 || this.#world.nodes.some(node => this.#disks.wasHit(node))) return
-        this.#world.fail('crash', 'internal-error', `#${operation.number} was answered 500 ${JSON.stringify(answer.body)} although no disk is at fault`)
+        this.#world.fail(
+          'crash', 'internal-error',
+          `#${operation.number} was answered 500 ${JSON.stringify(answer.body)} although no disk is at fault`,
+        )
       },
     })
   }
 
   #reader(name: string): ChangesReader {
-    return new ChangesReader({ name, world: this.#world, dice: this.#dice.fork(`reader ${name}`), options: this.#options, schedule: this.schedule, places: this.#places })
+    return new ChangesReader({
+      name, world: this.#world, dice: this.#dice.fork(`reader ${name}`), options: this.#options,
+      schedule: this.schedule, places: this.#places,
+    })
   }
 
   /** Everything runs, everything is equal; gives the databases that are there. */
   async #rest(): Promise<readonly FinalDatabase['record'][]> {
     const world = this.#world
     for (const node of world.nodes) this.#supervisor.up(node)
-    await world.eventually('nodes to have left', healMsMax, async () => this.#supervisor.leaving === 0 ? null : `${this.#supervisor.leaving} are about to`)
-    await world.eventually('all nodes to run', healMsMax, async () => world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
+    await world.eventually(
+      'nodes to have left', healMsMax,
+      async () => this.#supervisor.leaving === 0 ? null : `${this.#supervisor.leaving} are about to`,
+    )
+    await world.eventually(
+      'all nodes to run', healMsMax,
+      async () => world.nodes.every(node => node.inside !== undefined) ? null : 'not yet',
+    )
     await world.ready(undefined, healMsMax)
     await world.eventually('one metadata state', healMsMax, async () => {
       const states = world.nodes.map(node => node.inside?.control.state())
@@ -269,7 +300,9 @@ class SwarmRun {
     const endMs = world.nowMs + convergeMsMax
     for (;;) {
       const databases = new Map<string, FinalDatabase>()
-      for (const record of records) databases.set(record.name, finalDatabase(record, await readReplicas(world.nodes, record)))
+      for (const record of records) {
+        databases.set(record.name, finalDatabase(record, await readReplicas(world.nodes, record)))
+      }
       const [difference] = replicasEqual(this.#finalState(databases))
       if (difference === undefined) return databases
       if (world.nowMs > endMs) throw new Failure('liveness', 'replicas-equal', difference)
@@ -278,7 +311,9 @@ class SwarmRun {
   }
 
   #finalState(databases: ReadonlyMap<string, FinalDatabase>): FinalState {
-    return { databases, operations: this.history.operations, everCalm: this.#weather.everCalm, lostDisks: this.#disks.lost }
+    return {
+      databases, operations: this.history.operations, everCalm: this.#weather.everCalm, lostDisks: this.#disks.lost,
+    }
   }
 
   #checkLeaks(): void {
@@ -289,11 +324,13 @@ class SwarmRun {
   }
 
   async #checkFeeds(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
-    this.#demand('changes-complete', await this.#world.run(() => changesComplete(this.#world, this.#dice.fork('changes at rest'), databases, this.#places)))
+    this.#demand('changes-complete', await this.#world.run(() =>
+      changesComplete(this.#world, this.#dice.fork('changes at rest'), databases, this.#places)))
   }
 
   async #checkAttachments(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
-    this.#demand('attachments-readable', await this.#world.run(() => attachmentsReadable(this.#world, this.#dice.fork('attachments at rest'), databases, this.history.operations)))
+    this.#demand('attachments-readable', await this.#world.run(() =>
+      attachmentsReadable(this.#world, this.#dice.fork('attachments at rest'), databases, this.history.operations)))
   }
 
   #demand(checker: string, [finding]: Findings): void {
@@ -310,7 +347,9 @@ class SwarmRun {
   }
 
   #check(state: FinalState): void {
-    const checkers: typeof finalCheckers = { ...finalCheckers, 'metadata-log': ({ operations }) => this.#metadata.findings(operations) }
+    const checkers: typeof finalCheckers = {
+      ...finalCheckers, 'metadata-log': ({ operations }) => this.#metadata.findings(operations),
+    }
     const findings = Object.entries(checkers)
       .flatMap(([checker, check]) => check(state).map(finding => ({ checker, finding })))
     for (const { checker, finding } of findings) this.#world.say(`${checker}: ${finding}`)

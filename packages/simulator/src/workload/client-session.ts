@@ -38,7 +38,9 @@ export interface ClientSession {
   readonly dice: Dice
   readonly options: SwarmOptions
   /** One request, which may be several operations. */
-  ask(database: string, method: string, target: string, payload: Payload, tasks: readonly Task[]): Promise<readonly Operation[]>
+  ask(
+    database: string, method: string, target: string, payload: Payload, tasks: readonly Task[],
+  ): Promise<readonly Operation[]>
   /** A request that is no operation: to look, before something is done. */
   look(method: string, target: string, json?: unknown): Promise<Answer>
   /** Draws a document's id; one document is drawn more often than the others. */
@@ -66,5 +68,7 @@ export function outcomeOf(status: number): Outcome {
 
 export function readWritten({ status, body }: Answer): Reading {
   const outcome = outcomeOf(status)
-  return outcome === 'done' || outcome === 'accepted' ? { outcome, revision: body.rev } : { outcome, conflict: status === 409 }
+  return outcome === 'done' || outcome === 'accepted'
+    ? { outcome, revision: body.rev }
+    : { outcome, conflict: status === 409 }
 }

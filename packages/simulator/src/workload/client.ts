@@ -82,10 +82,13 @@ export class Client {
   }
 
   /** One request, which may be several operations. */
-  async #ask(database: string, method: string, target: string, { json, content }: Payload, tasks: readonly Task[]): Promise<readonly Operation[]> {
+  async #ask(
+    database: string, method: string, target: string, { json, content }: Payload, tasks: readonly Task[],
+  ): Promise<readonly Operation[]> {
     const { history, name, options: { r, w }, world, weather } = this.#parts
     const node = this.#home
-    const operations = tasks.map(({ kind, id, value = '', parent = null, attachments, paths, tombstone }) => history.begin({ client: name, node, kind, database, id, value, parent, r, w, attachments, paths, tombstone }))
+    const operations = tasks.map(({ kind, id, value = '', parent = null, attachments, paths, tombstone }) =>
+      history.begin({ client: name, node, kind, database, id, value, parent, r, w, attachments, paths, tombstone }))
     const incarnation = (): string | undefined => databaseRecord(world.node(node), database)?.incarnation
     const answer = await world.send(node, method, target, json, {
       content,
@@ -106,28 +109,38 @@ export class Client {
       operation.readValue = reading.readValue
       operation.removed = reading.removed
       operation.calm = weather.calmSince(operation.startMs)
-      history.end(operation, answer.status, answer.kind === 'refused' ? 'failed' : answer.kind === 'unknown' ? 'unknown' : reading.outcome)
+      history.end(
+        operation, answer.status,
+        answer.kind === 'refused' ? 'failed' : answer.kind === 'unknown' ? 'unknown' : reading.outcome,
+      )
     })
     if (tasks.length === 0) world.say(`${name} ${method} ${target}: ${answer.status}`)
     if (answer.kind !== 'answered') this.#home = this.#parts.dice.pick(this.#parts.reachable())
     return operations
   }
 
-  #answered(operations: readonly Operation[], tasks: readonly Task[], answer: Answer, incarnation: string | undefined): void {
+  #answered(
+    operations: readonly Operation[], tasks: readonly Task[], answer: Answer, incarnation: string | undefined,
+  ): void {
     tasks.forEach((task, index) => {
       const operation = operations[index]!
       operation.incarnationAfter = incarnation
       const { outcome, removed, revision = removed?.[0] } = task.read(answer)
-      if (answer.kind === 'answered' && outcome === 'done' && revision !== undefined) this.#parts.onAcknowledged(operation, revision)
+      if (answer.kind === 'answered' && outcome === 'done' && revision !== undefined) {
+        this.#parts.onAcknowledged(operation, revision)
+      }
     })
-    if (answer.status === 500 && !isOutage(answer) && operations[0] !== undefined) this.#parts.onSuspicious(operations[0], answer)
+    if (answer.status === 500 && !isOutage(answer) && operations[0] !== undefined) {
+      this.#parts.onSuspicious(operations[0], answer)
+    }
   }
 
   #remember({ database, id, revision, status, outcome, kind }: Operation): void {
     const key = `${database}/${id}`
     const before = this.#known.get(key)
-    if (status === 404 || status === 409 || ((kind === 'delete' || kind === 'purge') && outcome !== 'failed')) this.#known.delete(key)
-    else if (revision !== undefined) this.#known.set(key, revision)
+    if (status === 404 || status === 409 || ((kind === 'delete' || kind === 'purge') && outcome !== 'failed')) {
+      this.#known.delete(key)
+    } else if (revision !== undefined) this.#known.set(key, revision)
     if (before !== undefined && this.#known.get(key) !== before) this.#replaced.set(key, before)
   }
 
@@ -148,6 +161,10 @@ export class Client {
 
 /** A range without a reachable replica, nobody who answers in time, or an edit whose outcome is unknown. */
 function isOutage({ body }: Answer): boolean {
-  if (Array.isArray(body)) return body.every(row => row.ok === true || isOutage({ kind: 'answered', status: 500, body: row }) || row.error === 'conflict')
-  return body.error === 'timeout' || body.error === 'service unavailable' || body.reason === 'No DB shards could be opened.'
+  if (Array.isArray(body)) {
+    return body.every(row =>
+      row.ok === true || isOutage({ kind: 'answered', status: 500, body: row }) || row.error === 'conflict')
+  }
+  return body.error === 'timeout' || body.error === 'service unavailable'
+    || body.reason === 'No DB shards could be opened.'
 }

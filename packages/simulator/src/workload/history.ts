@@ -52,7 +52,9 @@ export interface Operation {
   readonly w?: number
   /** Of a write; undefined: the revision has none. */
   readonly attachments?: AttachmentChanges
-  /** Of a purge: what it names, with the ancestors as the client saw them. Of a graft: the revision with its ancestors. */
+  /**
+   * Of a purge: what it names, with the ancestors as the client saw them. Of a graft: the revision with its ancestors.
+   */
   readonly paths?: readonly RevisionPath[]
   /** Of a graft: it brings a deletion. */
   readonly tombstone?: boolean
@@ -84,9 +86,13 @@ export class History {
     this.#world = world
   }
 
-  begin(fields: Pick<Operation, 'client' | 'node' | 'kind' | 'database' | 'id' | 'value' | 'parent' | 'r' | 'w' | 'attachments' | 'paths' | 'tombstone'>): Operation {
+  begin(
+    fields: Pick<Operation, 'client' | 'node' | 'kind' | 'database' | 'id' | 'value' | 'parent' | 'r' | 'w'
+      | 'attachments' | 'paths' | 'tombstone'>,
+  ): Operation {
     const operation: Operation = {
-      ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0, outcome: 'unknown', conflict: false, revision: undefined, readValue: undefined, removed: undefined,
+      ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0,
+      outcome: 'unknown', conflict: false, revision: undefined, readValue: undefined, removed: undefined,
       incarnationBefore: undefined, incarnationAfter: undefined, activeBefore: 0, calm: false,
     }
     this.operations.push(operation)

@@ -1,6 +1,6 @@
 /**
- * CRC-32C (Castagnoli, RFC 3720), the checksum of LevelDB's files; Node's zlib.crc32 has another polynomial. Slicing by eight:
- * 8 bytes a step, with one table for the place of each byte.
+ * CRC-32C (Castagnoli, RFC 3720), the checksum of LevelDB's files; Node's zlib.crc32 has another polynomial. Slicing by
+ * eight: 8 bytes a step, with one table for the place of each byte.
  */
 const polynomial = 0x82f63b78
 const slices = 8
@@ -30,7 +30,8 @@ function makeTables(): Int32Array[] {
  * @returns an unsigned integer of 32 bits
  */
 export function crc32c(bytes: Uint8Array, from = 0, to = bytes.length): number {
-  const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array]
+  const [t0, t1, t2, t3, t4, t5, t6, t7] =
+    tables as [Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array]
   let crc = -1
   let at = from
   for (const end = to - slices; at <= end; at += slices) {

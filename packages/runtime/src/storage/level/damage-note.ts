@@ -1,6 +1,6 @@
 /**
- * What was found damaged in a store, in a file beside LevelDB's own. Opening a damaged store removes the evidence, so the note is
- * durable before, and stays until the damage has been dealt with.
+ * What was found damaged in a store, in a file beside LevelDB's own. Opening a damaged store removes the evidence, so
+ * the note is durable before, and stays until the damage has been dealt with.
  */
 import { open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'

@@ -1,6 +1,7 @@
 /**
- * Finds out, before LevelDB opens a store, what its logs should hold and do not. LevelDB would skip a damaged part of a log, write what
- * is left into tables and delete the log, so that nothing would show afterwards that acknowledged writes are missing.
+ * Finds out, before LevelDB opens a store, what its logs should hold and do not. LevelDB would skip a damaged part of a
+ * log, write what is left into tables and delete the log, so that nothing would show afterwards that acknowledged
+ * writes are missing.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -24,7 +25,9 @@ export async function checkLogs(directory: string): Promise<string[]> {
 }
 
 /** undefined: there is no store yet. */
-export async function findManifest(directory: string, names: readonly string[]): Promise<Manifest | { problem: string } | undefined> {
+export async function findManifest(
+  directory: string, names: readonly string[],
+): Promise<Manifest | { problem: string } | undefined> {
   if (!names.includes('CURRENT')) {
     // A store that was being made has one manifest and nothing else.
     if (!names.some(name => /\.(log|ldb|sst)$/.test(name))) return undefined
@@ -42,7 +45,9 @@ export async function findManifest(directory: string, names: readonly string[]):
 }
 
 /** Logs that LevelDB replays, oldest first. */
-export function replayedLogs(names: readonly string[], { logNumber }: Manifest): { readonly name: string; readonly number: number }[] {
+export function replayedLogs(
+  names: readonly string[], { logNumber }: Manifest,
+): { readonly name: string; readonly number: number }[] {
   const logs = names.filter(name => /^\d+\.log$/.test(name)).map(name => ({ name, number: Number.parseInt(name, 10) }))
   return logs.filter(({ number }) => number >= logNumber).toSorted((a, b) => a.number - b.number)
 }

@@ -1,7 +1,7 @@
 /**
  * Reads LevelDB's log format (github.com/google/leveldb/blob/main/doc/log_format.md), in which it writes both its
- * write-ahead logs and its manifest. LevelDB itself skips what it cannot read in a write-ahead log, so whether something
- * is missing must be found out before it opens the store.
+ * write-ahead logs and its manifest. LevelDB itself skips what it cannot read in a write-ahead log, so whether
+ * something is missing must be found out before it opens the store.
  *
  * A write that a crash cut off is no damage: nobody was told that it is durable. Since each batch is synced before the
  * next one is written, it is the last one in the file, and it ends early, or sectors of it were never written and read
@@ -91,7 +91,9 @@ class LogReader {
     const content = this.#bytes.subarray(at + headerBytes, end)
     const begins = type === fullType || type === firstType
     // Early versions of LevelDB left an empty first fragment at the end of a block.
-    if (begins && this.#fragments !== undefined && this.#fragments.some(({ length }) => length > 0)) return `at byte ${at} a record begins inside another one`
+    if (begins && this.#fragments !== undefined && this.#fragments.some(({ length }) => length > 0)) {
+      return `at byte ${at} a record begins inside another one`
+    }
     if (!begins && this.#fragments === undefined) return `at byte ${at} a record goes on whose beginning is missing`
     const fragments = begins ? [content] : [...this.#fragments!, content]
     if (type === fullType || type === lastType) {
@@ -111,7 +113,10 @@ class LogReader {
     return `at byte ${at} the last record was changed after it had been written`
   }
 
-  /** Where a later record begins: then what is before it was durable. A damaged length hides it, so every byte may be its start. */
+  /**
+   * Where a later record begins: then what is before it was durable. A damaged length hides it, so every byte may be
+   * its start.
+   */
   #nextRecord(from: number): number | undefined {
     for (let at = from; at + headerBytes <= this.#bytes.length; at++) {
       const type = this.#bytes[at + 6]!

@@ -1,6 +1,6 @@
 /**
- * Checks a table of LevelDB (github.com/google/leveldb/blob/main/doc/table_format.md): data blocks, filter, metaindex and
- * index, each with a checksum, and a footer that says where the last two are. LevelDB would check none of it, as
+ * Checks a table of LevelDB (github.com/google/leveldb/blob/main/doc/table_format.md): data blocks, filter, metaindex
+ * and index, each with a checksum, and a footer that says where the last two are. LevelDB would check none of it, as
  * classic-level opens it.
  */
 import { crc32c, maskCrc } from './crc32c.ts'
@@ -19,7 +19,9 @@ export interface TableBytes {
   read(offset: number, length: number): Promise<Buffer>
 }
 
-/** Keys above `after` and up to `upTo`, as bytes of latin1; absent: from the first or up to the last key of the table. */
+/**
+ * Keys above `after` and up to `upTo`, as bytes of latin1; absent: from the first or up to the last key of the table.
+ */
 export interface DamagedKeys { readonly after?: string; readonly upTo?: string }
 
 interface Handle { readonly offset: number; readonly size: number }
@@ -43,7 +45,9 @@ export async function checkTable(table: TableBytes, contents: boolean): Promise<
         if (error instanceof TableError) return false
         throw error
       })
-      if (!sound) damaged.push({ ...(after !== undefined && { after }), ...(handle !== blocks.at(-1)!.handle && { upTo: key }) })
+      if (!sound) {
+        damaged.push({ ...(after !== undefined && { after }), ...(handle !== blocks.at(-1)!.handle && { upTo: key }) })
+      }
       after = key
     }
     return damaged
@@ -99,7 +103,9 @@ async function readBlock(table: TableBytes, handle: Handle): Promise<Buffer> {
   if (endOf(handle) > table.length) throw new TableError('a block ends behind the file')
   const bytes = await table.read(offset, size + trailerBytes)
   if (bytes.length !== size + trailerBytes) throw new TableError('the file is shorter than it was')
-  if (maskCrc(crc32c(bytes, 0, size + 1)) !== bytes.readUInt32LE(size + 1)) throw new TableError(`the checksum of the block at ${offset} differs`)
+  if (maskCrc(crc32c(bytes, 0, size + 1)) !== bytes.readUInt32LE(size + 1)) {
+    throw new TableError(`the checksum of the block at ${offset} differs`)
+  }
   return bytes
 }
 

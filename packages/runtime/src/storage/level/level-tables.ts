@@ -20,7 +20,9 @@ export interface DamagedTable {
  * @param rest called after each table; what it throws ends the check
  * @returns the damaged ones; tables that a compaction removes meanwhile are left out
  */
-export async function checkTables(directory: string, contents: boolean, rest: () => Promise<void> = async () => {}): Promise<DamagedTable[]> {
+export async function checkTables(
+  directory: string, contents: boolean, rest: () => Promise<void> = async () => {},
+): Promise<DamagedTable[]> {
   const damaged: DamagedTable[] = []
   const tables = await tablesOf(directory)
   const names = new Set(tables.length > 0 ? await readdir(directory) : [])
@@ -37,7 +39,9 @@ export async function checkTables(directory: string, contents: boolean, rest: ()
 async function tablesOf(directory: string): Promise<readonly TableFile[]> {
   const manifest = (await readFile(join(directory, 'CURRENT'), 'latin1').catch(ifMissing(''))).trim()
   // The manifest may grow meanwhile: what can be read of it is enough.
-  return manifest === '' ? [] : readManifest(readLog(await readFile(join(directory, manifest)).catch(ifMissing(Buffer.alloc(0)))).records).tables
+  return manifest === ''
+    ? []
+    : readManifest(readLog(await readFile(join(directory, manifest)).catch(ifMissing(Buffer.alloc(0)))).records).tables
 }
 
 async function checkFile(path: string, { bytes, smallest, largest }: TableFile, contents: boolean): Promise<Range[]> {
@@ -48,10 +52,14 @@ async function checkFile(path: string, { bytes, smallest, largest }: TableFile, 
     const whole = contents ? await file.readFile() : undefined
     const table: TableBytes = {
       length: size,
-      read: async (offset, length) => whole?.subarray(offset, offset + length) ?? (await file.read(Buffer.alloc(length), 0, length, offset)).buffer,
+      read: async (offset, length) =>
+        whole?.subarray(offset, offset + length) ?? (await file.read(Buffer.alloc(length), 0, length, offset)).buffer,
     }
     const damaged: readonly DamagedKeys[] = size === bytes ? await checkTable(table, contents) : [{}]
-    return damaged.map(({ after, upTo }) => ({ gte: after === undefined ? smallest : prefixText(after), lt: (upTo === undefined ? largest : prefixText(upTo)) + lastKey }))
+    return damaged.map(({ after, upTo }) => ({
+      gte: after === undefined ? smallest : prefixText(after),
+      lt: (upTo === undefined ? largest : prefixText(upTo)) + lastKey,
+    }))
   } finally {
     await file.close()
   }

@@ -19,7 +19,9 @@ export function unsnappy(packed: Buffer): Buffer {
     }
     const size = kind === 1 ? (tag >> 2 & 7) + 4 : (tag >> 2) + 1
     const width = kind === 3 ? 4 : 2
-    const offset = kind === 1 ? tag >> 5 << 8 | packed.readUInt8(input.at++) : packed.readUIntLE((input.at += width) - width, width)
+    const offset = kind === 1
+      ? tag >> 5 << 8 | packed.readUInt8(input.at++)
+      : packed.readUIntLE((input.at += width) - width, width)
     if (offset === 0 || offset > to || to + size > length) throw new RangeError('a copy reaches out of the block')
     // One by one, since a copy may repeat what it writes itself.
     for (const end = to + size; to < end; to++) unpacked[to] = unpacked[to - offset]!

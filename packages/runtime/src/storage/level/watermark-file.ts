@@ -1,9 +1,10 @@
 /**
- * A number in a file beside LevelDB's own: how far the store is known to be durable. A log of LevelDB does not tell a record that is
- * missing at its end from one that was never written; the store keeps the same number in a record, and one that is less than the
- * file's shows that acknowledged writes are gone.
+ * A number in a file beside LevelDB's own: how far the store is known to be durable. A log of LevelDB does not tell a
+ * record that is missing at its end from one that was never written; the store keeps the same number in a record, and
+ * one that is less than the file's shows that acknowledged writes are gone.
  *
- * The file has two slots, each in a sector of its own, which are written in turn: a slot that a crash spoils leaves the one before it.
+ * The file has two slots, each in a sector of its own, which are written in turn: a slot that a crash spoils leaves the
+ * one before it.
  */
 import { open, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -21,7 +22,10 @@ export class WatermarkFile {
     this.#file = file
   }
 
-  /** @returns the greatest number in the file; null: it is damaged; undefined: there is none, or it was never finished (a crash, a full disk) */
+  /**
+   * @returns the greatest number in the file; null: it is damaged; undefined: there is none, or it was never finished
+   * (a crash, a full disk)
+   */
   static async read(path: string): Promise<number | null | undefined> {
     let bytes
     try {
@@ -44,7 +48,8 @@ export class WatermarkFile {
     const file = await open(path, existed ? 'r+' : 'w+')
     try {
       if (!existed) {
-        // Both slots, so that later writes need no room on a full disk, from the first byte on: what is cut short lacks a slot, or has it wholly.
+        // Both slots, so that later writes need no room on a full disk, from the first byte on: what is cut short lacks
+        // a slot, or has it wholly.
         await file.writeFile(Buffer.concat([slot(0), Buffer.alloc(slotDistance - slotBytes), slot(0)]))
         await file.sync()
         await syncDirectory(dirname(path))

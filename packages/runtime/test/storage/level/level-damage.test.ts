@@ -18,13 +18,20 @@ describe('a LevelDB store on a disk that changes what was written', () => {
   afterEach(() => rm(base, { recursive: true }))
 
   const folder = (name: string): string => join(base, name, 'documents')
-  const openIn = (name: string, options?: StoreOptions): Promise<Store> => new LevelStorage({ directory: join(base, name) }).open('documents', options)
+  const openIn = (name: string, options?: StoreOptions): Promise<Store> =>
+    new LevelStorage({ directory: join(base, name) }).open('documents', options)
 
   /** What a crash leaves of a store with some batches: a copy that is made while it is open. */
-  async function written(batches: number, { text = batch => 'x'.repeat(batch * 7), watermarkMs = 0 }: { text?: (batch: number) => string; watermarkMs?: number } = {}): Promise<void> {
+  async function written(
+    batches: number,
+    { text = batch =>
+      'x'.repeat(batch * 7), watermarkMs = 0 }: { text?: (batch: number) => string; watermarkMs?: number } = {},
+  ): Promise<void> {
     await rm(base, { recursive: true, force: true })
     const store = await openIn('live', { watermarkMs })
-    for (let batch = 0; batch < batches; batch++) await store.write(operations => operations.put(`batch-${batch}`, Buffer.from(text(batch))))
+    for (let batch = 0; batch < batches; batch++) {
+      await store.write(operations => operations.put(`batch-${batch}`, Buffer.from(text(batch))))
+    }
     await cp(folder('live'), folder('left'), { recursive: true })
     await store.close()
   }
@@ -34,7 +41,8 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     try {
       const store = await openIn(name)
       try {
-        return (await store.iterate(everything).next(1000)).map(([key, value]) => `${key}=${Buffer.from(value).toString()}`).join(' ')
+        return (await store.iterate(everything).next(1000)).map(([key, value]) =>
+          `${key}=${Buffer.from(value).toString()}`).join(' ')
       } finally {
         await store.close()
       }
@@ -45,7 +53,9 @@ describe('a LevelDB store on a disk that changes what was written', () => {
 
   async function largestLog(): Promise<string> {
     const logs = (await readdir(folder('left'))).filter(file => file.endsWith('.log'))
-    const sized = await Promise.all(logs.map(async file => ({ file, bytes: (await readFile(join(folder('left'), file))).length })))
+    const sized = await Promise.all(
+      logs.map(async file => ({ file, bytes: (await readFile(join(folder('left'), file))).length })),
+    )
     return sized.toSorted((a, b) => b.bytes - a.bytes)[0]!.file
   }
 
@@ -59,7 +69,10 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     }
   }
 
-  /** Flips bits one at a time: whether the store is refused or reads as before. The check alone is cheap, and mostly notices. */
+  /**
+   * Flips bits one at a time: whether the store is refused or reads as before. The check alone is cheap, and mostly
+   * notices.
+   */
   async function expectNoSilentLoss(file: string, bits: Iterable<number>): Promise<void> {
     await cp(folder('left'), folder('sound'), { recursive: true })
     const sound = await contents('sound')
@@ -70,7 +83,11 @@ describe('a LevelDB store on a disk that changes what was written', () => {
       await writeFile(path, flipped(bytes, bit))
       const noticed = (await checkLogs(folder('left'))).length > 0
       await writeFile(path, bytes)
-      if (!noticed) expect(await changed(file, before => flipped(before, bit)), `bit ${bit} of ${file}`).to.be.oneOf([sound, 'corrupt'])
+      if (!noticed) {
+        expect(await changed(file, before => flipped(before, bit)), `bit ${bit} of ${file}`).to.be.oneOf([
+          sound, 'corrupt',
+        ])
+      }
     }
   }
 
@@ -86,14 +103,16 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     await written(4, { text: batch => `${batch}`.repeat(25_000) })
     const log = await largestLog()
     const { length } = await readFile(join(folder('left'), log))
-    const headers = range(0, Math.floor(length / blockBytes)).flatMap(block => range(block * blockBytes * 8, block * blockBytes * 8 + 56))
+    const headers = range(0, Math.floor(length / blockBytes))
+      .flatMap(block => range(block * blockBytes * 8, block * blockBytes * 8 + 56))
     await expectNoSilentLoss(log, [...headers, ...range(0, 100).map(index => index * 104_729 % (length * 8))])
   })
 
   it('notices each bit of its manifest and of CURRENT that is flipped', async function () {
     this.timeout(60_000)
     await written(2)
-    for (const file of (await readdir(folder('left'))).filter(name => name.startsWith('MANIFEST') || name === 'CURRENT')) {
+    for (const file of (await readdir(folder('left'))).filter(name =>
+      name.startsWith('MANIFEST') || name === 'CURRENT')) {
       const bytes = await readFile(join(folder('left'), file))
       for (const bit of range(0, bytes.length * 8)) {
         await writeFile(join(folder('left'), file), flipped(bytes, bit))
@@ -110,7 +129,9 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     const log = await largestLog()
     const { length } = await readFile(join(folder('left'), log))
     // Everywhere in the last record, and now and then before it.
-    for (const kept of range(0, length).filter(kept => kept % 7 === 0 || kept > length - 40)) expect(await changed(log, bytes => bytes.subarray(0, kept)), `${kept} bytes`).to.equal('corrupt')
+    for (const kept of range(0, length).filter(kept => kept % 7 === 0 || kept > length - 40)) {
+      expect(await changed(log, bytes => bytes.subarray(0, kept)), `${kept} bytes`).to.equal('corrupt')
+    }
   })
 
   it('notices bits of its tables that are flipped, or reads the same', async function () {
@@ -129,7 +150,9 @@ describe('a LevelDB store on a disk that changes what was written', () => {
         await writeFile(join(folder('left'), file), flipped(bytes, bit))
         const noticed = (await checkTables(folder('left'), true)).length > 0
         // What is not noticed is padding in the footer: opening the store takes long, so few of these bits are tried.
-        if (!noticed && unnoticed++ % 16 === 0) expect(await changed(file, before => before), `bit ${bit} of ${file}`).to.be.oneOf([sound, 'corrupt'])
+        if (!noticed && unnoticed++ % 16 === 0) {
+          expect(await changed(file, before => before), `bit ${bit} of ${file}`).to.be.oneOf([sound, 'corrupt'])
+        }
         if (!noticed) expect(bit, `bit ${bit} of ${file}`).to.be.at.least((bytes.length - 48) * 8)
       }
       await writeFile(join(folder('left'), file), bytes)
@@ -169,7 +192,8 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     await writeFile(join(folder('left'), 'WATERMARK'), acknowledged)
     const part = after.subarray(before.length)
     for (const cut of [1, 6, 7, 8, 500, part.length - 1]) {
-      expect(await changed(log, bytes => Buffer.concat([bytes, part.subarray(0, cut)])), `cut at ${cut}`).to.equal(sound)
+      expect(await changed(log, bytes =>
+        Buffer.concat([bytes, part.subarray(0, cut)])), `cut at ${cut}`).to.equal(sound)
     }
     for (const [what, tail] of Object.entries({ zeros: Buffer.alloc(1000), 'an unwritten sector': Buffer.from(part).fill(0, 600, 1800) })) {
       expect(await changed(log, bytes => Buffer.concat([bytes, tail])), what).to.equal(sound)
@@ -189,10 +213,14 @@ describe('a LevelDB store on a disk that changes what was written', () => {
   it('is opened again where its first opening was cut short, by a crash or a full disk', async () => {
     await written(0)
     const { length } = await readFile(join(folder('left'), 'WATERMARK'))
-    for (const cut of [0, 1, 11, 12, 4095, 4096, length - 1]) expect(await changed('WATERMARK', bytes => bytes.subarray(0, cut)), `cut at ${cut}`).to.equal('')
+    for (const cut of [0, 1, 11, 12, 4095, 4096, length - 1]) {
+      expect(await changed('WATERMARK', bytes => bytes.subarray(0, cut)), `cut at ${cut}`).to.equal('')
+    }
     expect(await changed('WATERMARK', bytes => Buffer.alloc(bytes.length)), 'unwritten sectors').to.equal('')
     await written(2)
-    for (const cut of [0, 11]) expect(await changed('WATERMARK', bytes => bytes.subarray(0, cut)), `cut at ${cut} later`).to.equal('corrupt')
+    for (const cut of [0, 11]) {
+      expect(await changed('WATERMARK', bytes => bytes.subarray(0, cut)), `cut at ${cut} later`).to.equal('corrupt')
+    }
     expect(await changed('WATERMARK', bytes => Buffer.alloc(bytes.length)), 'erased later').to.equal('corrupt')
   })
 
@@ -264,7 +292,8 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     while ((await readFile(path)).equals(start)) await new Promise(setImmediate)
     await cp(folder('live'), folder('left'), { recursive: true })
     await store.close()
-    expect(await changed(await largestLog(), () => Buffer.alloc(0)), 'idle for longer than the interval').to.equal('corrupt')
+    expect(await changed(await largestLog(), () =>
+      Buffer.alloc(0)), 'idle for longer than the interval').to.equal('corrupt')
   })
 })
 
