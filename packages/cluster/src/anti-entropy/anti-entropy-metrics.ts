@@ -1,7 +1,7 @@
 import type { Metrics } from '@sectional/runtime'
 import type { SyncKind } from './sync-queue.ts'
 
-/** What is read when metrics are collected. */
+/** The values of the gauges, read when metrics are collected. */
 export interface AntiEntropyGauges {
   readonly jobs: () => number
   readonly declining: () => number

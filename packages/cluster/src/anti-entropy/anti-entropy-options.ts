@@ -1,36 +1,37 @@
-/** Bounds of anti-entropy. Milliseconds, counts and bytes. */
+/** Limits of anti-entropy. Times are in milliseconds, sizes in bytes. */
 export interface AntiEntropyOptions {
-  /** A shard that saw no write for so long is pushed to its peers ... */
+  /** A shard is pushed to its peers after this time without writes. */
   readonly pushQuietMs: number
-  /** ... and one that is written all the time after so long. */
+  /** A shard that is written all the time is pushed after this time. */
   readonly pushDelayMaxMs: number
-  /** A peer that is known to lack a write is pushed to after so long. */
+  /** Time until a push to a peer that is known to lack a write. */
   readonly pushMissedMs: number
-  /** Pairs of replicas that are not known to be equal are looked at so often, give or take a quarter. */
+  /** Interval at which pairs of replicas that are not known to be equal are checked, plus or minus a quarter. */
   readonly slowClockMs: number
-  /** Passes under way at a time. */
+  /** Largest number of concurrent passes. */
   readonly passesMax: number
-  /** Pulls that failed are tried again after so long. */
+  /** Time until failed pulls are tried again. */
   readonly catchUpRetryMs: number
-  /** A replica that could not catch up within so long decides edits again. */
+  /** A replica that could not catch up within this time decides edits again. */
   readonly catchUpMaxMs: number
-  /** What kept the repair of a damaged replica back is looked at again after so long. */
+  /** Time until the repair of a damaged replica is tried again after something prevented it. */
   readonly repairRetryMs: number
-  /** Each pair of replicas is compared by digests so often; 0: never. */
+  /** Interval at which each pair of replicas is compared by digests; 0: never. */
   readonly digestIntervalMs: number
   readonly digestBuckets: number
   /**
-   * Below this `_revs_limit` a replica may cut off a revision that another one holds for a branch of its own, and no pass
-   * tells: pairs are compared by digests on the slow clock while either side changes.
+   * Below this `_revs_limit` a replica may drop an ancestor that another replica still holds as a leaf of a branch, and
+   * no pass detects this. Pairs of such databases are compared by digests on the slow clock while either replica
+   * changes.
    */
   readonly shortHistoryRevs: number
-  /** Rows of one question to the target, and documents of one write to it. */
+  /** Rows in one question to the target, and documents in one write to it. */
   readonly batchDocumentsMax: number
-  /** Body bytes of one write to the target; a single larger document travels alone. */
+  /** Bytes of the bodies in one write to the target. A single larger document is sent alone. */
   readonly batchBytesMax: number
-  /** Rows that the target had already, after which progress is recorded all the same. */
+  /** Number of rows that the target already had, after which a checkpoint is written nevertheless. */
   readonly checkpointRows: number
-  /** One call on a replica, and one page of a scan. */
+  /** Time limit of one call to a replica and of one page of a scan. */
   readonly callTimeoutMs: number
 }
 

@@ -1,6 +1,7 @@
 /**
- * Keeps the replicas of this node's shards equal to their peers' (docs/architecture.md#anti-entropy): pushes soon
- * after writes, when a peer comes up and on a slow clock; pulls after an absence; compares digests now and then.
+ * Keeps the replicas of this node's shards equal to those of their peers (docs/architecture.md#anti-entropy). A node
+ * pushes changes soon after writes, when a peer comes up and on a slow clock; it pulls changes after an absence; and it
+ * compares digests at long intervals.
  */
 import { shardKey, type PeerIdentity, type ShardId } from '@sectional/core'
 import type { Runtime, Timer } from '@sectional/runtime'
@@ -28,12 +29,15 @@ export interface AntiEntropyParts {
   readonly control: Pick<ControlPlane, 'node' | 'state' | 'onChange' | 'replicaFilled' | 'replicaDamaged'>
   readonly replicas: ReplicaDirectory
   readonly local: LocalReplicas
-  /** Tells when links open and close (`PeerNetwork.onChange`). */
+  /** Reports when links open and close (`PeerNetwork.onChange`). */
   readonly peers: { onChange(listener: (peer: Pick<PeerIdentity, 'node'>, up: boolean) => void): () => void }
   readonly options?: Partial<AntiEntropyOptions>
 }
 
-/** How often due pushes are looked for while any wait, and replicas of new shards while they are not open yet. */
+/**
+ * Milliseconds between checks for due pushes while any are waiting, and for replicas of new shards that are not open
+ * yet.
+ */
 const tickMs = 500
 
 export class AntiEntropy {
@@ -49,16 +53,16 @@ export class AntiEntropy {
   readonly #notices: MissedNotices
   readonly #abort = new AbortController()
   readonly #unsubscribe: (() => void)[] = []
-  /** Shards that the cluster state gives to this node, and that are not open here yet. */
+  /** Keys of shards that the cluster state places on this node and whose replicas are not open yet. */
   readonly #awaited = new Set<string>()
-  /** Shards that were on this node's disk when it started: they may have missed writes. */
+  /** Shards that were on this node's disk when it started. They may have missed writes. */
   readonly #inherited = new Map<string, ShardId>()
   #tickTimer: Timer | undefined
   #slowTimer: Timer | undefined
   #digestTimer: Timer | undefined
   #catchUpTimer: Timer | undefined
   readonly #slowRound: SlicedRound
-  /** The shards that digests are compared of in this round. */
+  /** The shards that are still to be compared by digests in this round. */
   #digestRound: Iterator<HostedShard> | undefined
   #running = false
 
@@ -103,13 +107,16 @@ export class AntiEntropy {
     this.#notices = new MissedNotices({ replicas, timeoutMs: this.#options.callTimeoutMs, signal: this.#abort.signal, tryAgain: () => this.#armCatchUp() })
   }
 
-  /** Call before the node serves requests: local replicas decline to decide until they have caught up. */
+  /**
+   * Must be called before the node serves requests. Local replicas then decline to decide edits until they have caught
+   * up.
+   */
   start(): void {
     const { control, local, peers } = this.#parts
     this.#running = true
     const state = control.state()
     if (state !== null) this.#shards.update(state)
-    // Peers may ask them to decide before this node's own metadata names their database again.
+    // Peers may ask these replicas to decide before this node's own metadata lists their database again.
     for (const id of local.shards()) {
       this.#inherited.set(shardKey(id), id)
       local.setCatchingUp(id, true)
@@ -129,7 +136,7 @@ export class AntiEntropy {
     this.#armDigests()
   }
 
-  /** Aborts passes; resolves when none runs and no timer is left. */
+  /** Aborts all passes. Resolves when none is running and no timer is left. */
   async stop(): Promise<void> {
     this.#running = false
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe()
@@ -141,19 +148,19 @@ export class AntiEntropy {
     await this.#notices.stop()
   }
 
-  /** Passes that wait or run (`internal_replication_jobs`). */
+  /** Number of passes that wait or run (`internal_replication_jobs`). */
   get jobs(): number {
     return this.#queue.size
   }
 
-  /** Passes that fill replicas of this node now. */
+  /** Returns the running passes that fill replicas of this node. */
   refills(): readonly RefillTask[] {
     return this.#refills.tasks()
   }
 
   /**
-   * The coordinator found that a replica did not store what others confirmed: the replica's node is told, so that the
-   * replica catches up before it decides edits, and it is pushed to soon.
+   * The coordinator calls this when a replica did not store a write that others confirmed. The replica's node is
+   * informed, so that the replica catches up before it decides edits, and the missing changes are pushed to it soon.
    */
   reportMissed(shard: ShardId, node: string): void {
     if (!this.#running) return
@@ -165,7 +172,7 @@ export class AntiEntropy {
     this.#arm()
   }
 
-  /** One pass from each of the database's replicas here to each of their peers, now (`_sync_shards`). */
+  /** Starts one pass from each local replica of the database to each of its peers (`_sync_shards`). */
   synchronize(db: DatabaseRecord): void {
     for (const shard of this.#shards.of(db)) {
       for (const peer of shard.peers) if (this.#parts.replicas.isConnected(peer)) void this.#queue.add({ kind: 'push', shard, peer })
@@ -224,7 +231,7 @@ export class AntiEntropy {
     for (const shard of this.#shards.all()) {
       if (!shard.peers.includes(peer)) continue
       this.#catchUp.peerUp(shard, peer)
-      // The peer pulls by itself when it missed something: give it the first move.
+      // The peer pulls by itself when it missed changes, so this push waits a moment.
       this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
     }
     this.#arm()
@@ -242,19 +249,23 @@ export class AntiEntropy {
     }
   }
 
-  /** Looks, after changes, whether replicas differ where no pass looks again: under a small `_revs_limit`, and after purges. */
+  /**
+   * Compares replicas by digests after changes in the cases in which no other pass detects a difference: under a small
+   * `_revs_limit`, and after purges.
+   */
   #compareChanged(shard: HostedShard): void {
     const kind = shard.db.revsLimit < this.#options.shortHistoryRevs ? 'compare' : 'check'
     for (const peer of shard.peers) {
       if (!this.#parts.replicas.isConnected(peer) || this.#schedule.isCompared(shard.key, peer)) continue
       const start = this.#schedule.begin(shard.key, this.#now())
-      // A check finds the same from either side, and a shard that rests needs none.
+      // A check finds the same differences from both sides, so only one side starts it. A shard without changes needs
+      // none.
       if (kind === 'check' && (this.#parts.control.node > peer || start.commits === 0)) continue
       void this.#queue.add({ kind, shard, peer }).then(succeeded => { if (succeeded) this.#schedule.compared(shard.key, peer, start) })
     }
   }
 
-  /** A peer without a link is pushed to when it comes up. */
+  /** Schedules another push. A peer without a link is skipped, because it is pushed to when its link opens. */
   #pushFailed({ key }: HostedShard, peer: string): void {
     if (!this.#running || this.#shards.get(key) === undefined || !this.#parts.replicas.isConnected(peer)) return
     this.#schedule.failed(key, peer, this.#now())
@@ -292,7 +303,10 @@ export class AntiEntropy {
     })
   }
 
-  /** One shard at a time, spread over the interval; of each pair of replicas the node with the lesser name compares. */
+  /**
+   * Compares one shard at a time, spread over the interval. Of each pair of replicas, the node with the lesser name
+   * compares.
+   */
   #armDigests(): void {
     const { digestIntervalMs } = this.#options
     if (digestIntervalMs === 0) return

@@ -1,12 +1,13 @@
 /**
- * Which local replicas must not decide edits by themselves yet, because they may have missed some: all of them
- * after a start, those that were cut off from a majority of their shard's replicas, and those that did not store
- * revisions which others may have confirmed, for whatever reason (a full disk, a timeout, overload). A replica that stayed
- * with the majority goes on deciding when the minority returns: it has missed nothing that was acknowledged.
+ * Decides which local replicas must not decide edits alone, because they may have missed some. These are: all replicas
+ * after a start; replicas that were cut off from a majority of their shard; and replicas that failed to store revisions
+ * which others may have confirmed, for whatever reason (a full disk, a timeout, overload). A replica that stayed
+ * connected to a majority continues to decide when the minority returns, because it has missed no acknowledged write.
  *
- * A replica has caught up when one pass from every reachable active replica is done and a majority was
- * reachable. One that is being filled, or whose process did not end in order, is compared with each of them by digests
- * as well: checkpoints may cover what its disk has lost. To decline is soft: coordinators then look at the other replicas before it decides.
+ * A replica has caught up when one pass from every reachable active replica has succeeded and a majority was reachable.
+ * Two kinds of replicas are in addition compared with each of these by digests, because checkpoints may cover changes
+ * that their disks have lost: replicas that are being filled, and replicas whose process did not stop in order.
+ * Declining is not final: a coordinator can still make such a replica decide, after it has read the other replicas.
  */
 import type { Clock, Log } from '@sectional/runtime'
 import { majority } from '../quorum/majority.ts'
@@ -22,22 +23,27 @@ export interface CatchUpParts {
   readonly local: LocalReplicas
   readonly queue: SyncQueue
   readonly isConnected: (node: string) => boolean
-  /** The shard as the cluster state has it now. */
+  /** Returns the shard as it is in the current cluster state. */
   readonly current: (key: string) => HostedShard | undefined
-  /** The replica is about to be rebuilt, so it must not count as filled. */
+  /** Returns true while the replica is about to be rebuilt; it must then not count as filled. */
   readonly isDamaged: (key: string) => boolean
-  /** A filling replica has what its active peers had. Rejects when the cluster could not be told. */
+  /**
+   * Reports that a filling replica has every change that its active peers had. Rejects when the cluster could not be
+   * informed.
+   */
   readonly reportFilled: (shard: HostedShard) => Promise<void>
-  /** Something failed: `tick` is to be called before long. */
+  /** Called when an operation failed: `tick` must be called soon. */
   readonly tryAgain: () => void
 }
 
 interface ShardProgress {
-  /** Peers that are being pulled from. */
+  /** Peers from which a pull is running. */
   readonly bringing: Set<string>
-  /** Peers that were pulled from; null: the replica is up to date, and its progress is forgotten. */
+  /**
+   * Peers from which a pull has succeeded; null when the replica is up to date and its progress is no longer recorded.
+   */
   pulled: Set<string> | null
-  /** Monotonic time at which the replica began to decline; null: it does not. */
+  /** Monotonic time at which the replica began to decline; null when it does not decline. */
   decliningSince: number | null
 }
 
@@ -47,21 +53,21 @@ function newProgress(decliningSince: number | null): ShardProgress {
 
 export class CatchUp {
   readonly #parts: CatchUpParts
-  /** Of the replicas that are not known to be up to date: mostly few. */
+  /** Progress of the replicas that are not known to be up to date; usually few. */
   readonly #progress = new Map<string, ShardProgress>()
-  /** Some replica did not store something since the last tick. */
+  /** True when some replica failed to store a write since the last tick. */
   #missed = false
 
   constructor(parts: CatchUpParts) {
     this.#parts = parts
   }
 
-  /** Local replicas that decline to decide. */
+  /** Number of local replicas that decline to decide edits. */
   get declining(): number {
     return [...this.#progress.values()].filter(progress => progress.decliningSince !== null).length
   }
 
-  /** After a start: nobody knows what was missed. The replica declines already. */
+  /** Call this after a start, when it is unknown what the replica missed. The replica already declines. */
   started(shard: HostedShard): void {
     this.#behind(shard)
     if (shard.activePeers.length === 0) this.#parts.local.setCatchingUp(shard.id, false)
@@ -69,19 +75,25 @@ export class CatchUp {
     this.advance(shard)
   }
 
-  /** A replica that appeared while the node runs: empty like its peers as a rule, so it declines only once it turns out to lag. */
+  /**
+   * Call this when a replica appears while the node runs. It is usually empty, like its peers, so it declines only when
+   * it turns out to lag.
+   */
   appeared(shard: HostedShard): void {
     this.#behind(shard)
     this.advance(shard)
   }
 
-  /** The replica's place in its shard changed: an active one may have become a filling one, or peers were added. */
+  /**
+   * Call this when the shard's replicas changed: peers may have been added, or this node's active replica may have
+   * become a filling one.
+   */
   changed(shard: HostedShard): void {
     if (shard.filling) this.#behind(shard)
     this.advance(shard)
   }
 
-  /** The replica has begun another life, and lacks something. */
+  /** Call this after the replica was rebuilt. It has a new history and lacks documents. */
   rebuilt(shard: HostedShard): void {
     this.#progress.set(shard.key, newProgress(null))
     this.#decline(shard)
@@ -89,8 +101,8 @@ export class CatchUp {
   }
 
   /**
-   * The replica did not store something that its peers may have. Passes that have begun may be too early to bring it,
-   * so all are wanted anew, after a moment: the disk may be full still.
+   * Call this when the replica failed to store a write that its peers may have. Running passes may have begun too early
+   * to bring the write, so all pulls are needed again. They begin after a moment, because the disk may still be full.
    */
   missed(shard: HostedShard): void {
     this.#progress.set(shard.key, newProgress(this.#progress.get(shard.key)?.decliningSince ?? null))
@@ -108,7 +120,7 @@ export class CatchUp {
     const progress = this.#progress.get(shard.key)
     if (progress === undefined || progress.pulled === null) return
     progress.pulled.delete(peer)
-    // What is under way may have begun on the link before.
+    // The running pull may have begun on the previous link.
     progress.bringing.delete(peer)
     this.#decline(shard)
     this.advance(shard)
@@ -121,10 +133,10 @@ export class CatchUp {
     else this.advance(shard)
   }
 
-  /** Looks again at everything that is not up to date: failed pulls, missed deadlines, reports that did not arrive. */
+  /** Checks all replicas that are not up to date for failed pulls, expired time limits and failed reports. */
   tick(): void {
     const now = this.#parts.clock.monotonic()
-    // While the disk refuses what comes, one replica at a time tries to catch up, and none gives up.
+    // While the disk refuses writes, one replica at a time tries to catch up, and none gives up.
     const refusing = this.#missed
     this.#missed = false
     for (const [key, { pulled, decliningSince }] of this.#progress) {
@@ -142,7 +154,7 @@ export class CatchUp {
     }
   }
 
-  /** Asks for the pulls that are still needed, or ends the catch-up. */
+  /** Starts the pulls that are still needed, or ends the catch-up. */
   advance(shard: HostedShard): void {
     const progress = this.#progress.get(shard.key)
     if (progress === undefined || progress.pulled === null || (shard.filling && this.#parts.isDamaged(shard.key))) return
@@ -163,7 +175,7 @@ export class CatchUp {
     }
   }
 
-  /** Resolves with false when something of it failed. */
+  /** Pulls from a peer and, where necessary, compares digests with it. Resolves to false when one of these failed. */
   async #bring(shard: HostedShard, peer: string): Promise<boolean> {
     const { queue, local } = this.#parts
     const onBehind = (): void => { this.#decline(shard) }
@@ -179,7 +191,7 @@ export class CatchUp {
     this.#progress.delete(shard.key)
     if (!shard.filling) return
     this.#parts.reportFilled(shard).catch((error: unknown) => {
-      this.#parts.log.debug({ db: shard.db.name, shard: shard.key, error: String(error) }, 'the cluster could not be told that a replica is filled; this is tried again')
+      this.#parts.log.debug({ db: shard.db.name, shard: shard.key, error: String(error) }, 'the cluster could not be informed that a replica is filled; trying again')
       if (this.#parts.current(shard.key) !== undefined) this.#behind(shard)
       this.#parts.tryAgain()
     })

@@ -17,19 +17,23 @@ export interface ComparisonResult {
   readonly documents: number
 }
 
-/** One end of a comparison; `call` is for the life of the replica that takes part. */
+/** One replica of a comparison. `call` is bound to the history of the replica that takes part. */
 interface Side { readonly replica: ShardReplica; readonly call: CallContext }
 
-/** Documents of one question to the other side. */
+/** Documents in one question to the other replica. */
 const questionDocuments = 500
-/** Buckets that are read one by one: each costs a scan of the whole shard. Where more differ, all documents are read once. */
+/**
+ * Largest number of buckets that are read one by one, because each requires a scan of the whole shard. If more buckets
+ * differ, all documents are read once.
+ */
 const bucketsReadMax = 3
 
 /**
- * Finds what checkpoints miss (a damaged disk, a restored backup, a bug): compares digests of buckets, then the
- * leaves of the buckets that differ, and copies both ways what is missing.
+ * Finds differences that checkpoints do not show, which a damaged disk, a restored backup or a bug can cause. It
+ * compares digests of buckets, then the leaves of the buckets that differ, and copies missing revisions in both
+ * directions.
  *
- * @throws ReplicaError of either end, `other_history` when one of them has begun another life meanwhile
+ * @throws ReplicaError of either replica; `other_history` when one of them began a new history during the comparison
  */
 export async function compareDigests(comparison: DigestComparison): Promise<ComparisonResult> {
   const { buckets, call } = comparison
@@ -52,7 +56,7 @@ export async function compareDigests(comparison: DigestComparison): Promise<Comp
   return { buckets: differing.length, documents: repaired.size }
 }
 
-/** Reads both sides in the order of ids, a page at a time, and copies what differs. */
+/** Reads both replicas in the order of ids, a page at a time, and copies the documents that differ. */
 async function joinDocuments(comparison: DigestComparison, first: Side, second: Side, repaired: Set<string>): Promise<void> {
   const sides = [first, second] as const
   const rows = sides.map(({ replica, call }) => eachRow(replica.scanDigestBucket({ bucketCount: 1, bucket: 0 }, call)))
@@ -88,7 +92,7 @@ function byId(rows: readonly DocumentLeaves[]): Map<string, DocumentLeaves> {
   return new Map(rows.map(row => [row.id, row]))
 }
 
-/** Byte order of UTF-8. */
+/** Compares in the byte order of UTF-8. */
 function compareIds(a: string, b: string): number {
   return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
@@ -101,7 +105,7 @@ async function readBucket({ replica, call }: Side, buckets: number, bucket: numb
   return documents
 }
 
-/** Documents of one side with a leaf that is not a leaf of the other. */
+/** Returns the documents of one replica with a leaf that is not a leaf on the other one. */
 function differences(of: ReadonlyMap<string, DocumentLeaves>, other: ReadonlyMap<string, DocumentLeaves>): DocumentLeaves[] {
   return [...of.values()].filter(({ id, leaves }) => {
     const known = new Set(other.get(id)?.leaves.map(leaf => leaf.revision))
@@ -116,7 +120,7 @@ async function copyMissing(
     const asked = documents.slice(at, at + questionDocuments).map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) }))
     const diffs = await target.replica.diffRevisions(asked, target.call)
     const wanted: OpenRevisionsRequest[] = diffs.filter(diff => diff.missing.length > 0).map(({ id, missing }) => ({ id, revisions: missing, latest: false }))
-    // Differences are rare: one document at a time bounds memory without knowing sizes.
+    // Differences are rare, so documents are copied one at a time. This bounds memory although their sizes are unknown.
     for (const request of wanted) {
       const [opened] = await source.replica.openRevisions([request], source.call)
       const revisions = opened!.flatMap(each => each.kind === 'found' ? [each.revision] : [])

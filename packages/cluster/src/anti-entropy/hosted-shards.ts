@@ -3,28 +3,28 @@ import { activeReplicas } from '../control/cluster-state.ts'
 import type { ClusterState, DatabaseRecord, ShardRecord } from '../control/cluster-state.ts'
 import { DatabaseMap } from '../control/database-map.ts'
 
-/** A shard with a replica on this node, and where its other replicas are. */
+/** A shard with a replica on this node and replicas on other nodes. */
 export interface HostedShard {
   readonly key: string
   readonly id: ShardId
   readonly db: DatabaseRecord
   readonly record: ShardRecord
-  /** Nodes of the other replicas, filling ones included. */
+  /** Nodes of the other replicas, including filling ones. */
   readonly peers: readonly string[]
-  /** Those of them that count towards quorums. */
+  /** The peers whose replicas count towards quorums. */
   readonly activePeers: readonly string[]
-  /** This node's replica still fetches the documents. */
+  /** True while this node's replica is being filled. */
   readonly filling: boolean
 }
 
 export interface HostedShardsChange {
   readonly added: readonly HostedShard[]
-  /** Their replicas changed. */
+  /** Shards whose replicas changed. */
   readonly changed: readonly HostedShard[]
   readonly removed: readonly HostedShard[]
 }
 
-/** The shards of this node that have replicas elsewhere, as of the last cluster state. */
+/** The shards of this node that have replicas on other nodes too, according to the last cluster state. */
 export class HostedShards {
   readonly #node: string
   readonly #shards = new Map<string, HostedShard>()
@@ -36,7 +36,7 @@ export class HostedShards {
 
   get size(): number { return this.#shards.size }
 
-  /** Takes over a state; a database whose record did not change costs nothing. Returns what became different. */
+  /** Applies a new state and returns the differences. Only databases whose records changed are read. */
   update({ databases }: ClusterState): HostedShardsChange {
     const added: HostedShard[] = []
     const changed: HostedShard[] = []
@@ -57,7 +57,7 @@ export class HostedShards {
     return { added, changed, removed }
   }
 
-  /** The shards of one database. */
+  /** Returns the hosted shards of one database. */
   of({ incarnation, shards }: DatabaseRecord): HostedShard[] {
     return shards.flatMap(({ range }) => this.#shards.get(shardKey({ incarnation, range })) ?? [])
   }
@@ -66,14 +66,14 @@ export class HostedShards {
     return this.#shards.get(key)
   }
 
-  /** Replicas of this node that are being filled. */
+  /** Number of this node's replicas that are being filled. */
   filling(): number {
     let count = 0
     for (const shard of this.#shards.values()) if (shard.filling) count++
     return count
   }
 
-  /** Its database is known, and nobody else has a replica of it. */
+  /** Returns true when the shard's database is known and no other node has a replica of the shard. */
   isAlone(id: ShardId): boolean {
     return DatabaseMap.withIncarnation(this.#databases, id.incarnation) !== undefined && !this.#shards.has(shardKey(id))
   }

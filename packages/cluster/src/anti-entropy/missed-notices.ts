@@ -4,25 +4,25 @@ import { asReplicaError } from '../replicas/replica-failures.ts'
 
 export interface MissedNoticesParts {
   readonly replicas: ReplicaDirectory
-  /** Milliseconds of one notice. */
+  /** Milliseconds for the delivery of one notice. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
-  /** A notice did not arrive: `retry` is to be called before long. */
+  /** Called when a notice did not arrive: `retry` must be called soon. */
   readonly tryAgain: () => void
 }
 
 interface Notice {
   readonly shard: ShardId
   readonly node: string
-  /** The replica missed more while the notice was on its way. */
+  /** True when the replica missed more writes while the notice was being sent. */
   again: boolean
   sending: Promise<void> | undefined
 }
 
 /**
- * Tells the nodes of replicas which did not store what others confirmed that these replicas have to catch up
- * (`StoreRevisionsRequest.missed`). One notice for each replica is kept until it has arrived, so that there are at
- * most as many as the cluster has replicas.
+ * Informs nodes that their replicas missed writes which others confirmed and must catch up
+ * (`StoreRevisionsRequest.missed`). One notice per replica is kept until it has arrived, so that there are at most as
+ * many notices as the cluster has replicas.
  */
 export class MissedNotices {
   readonly #parts: MissedNoticesParts
@@ -42,12 +42,12 @@ export class MissedNotices {
     this.#start(key, notice)
   }
 
-  /** Sends again what has not arrived: to one node whose link is open again, or to all. */
+  /** Sends the notices again that have not arrived: those to one node whose link is open again, or all. */
   retry(node?: string): void {
     for (const [key, notice] of this.#notices) if (node === undefined || notice.node === node) this.#start(key, notice)
   }
 
-  /** Whoever stops it aborts `signal` first. */
+  /** The caller must abort `signal` first. Resolves when no notice is being sent. */
   async stop(): Promise<void> {
     await Promise.all([...this.#notices.values()].map(({ sending }) => sending))
   }
@@ -63,14 +63,14 @@ export class MissedNotices {
     })
   }
 
-  /** Resolves with false when the node could not be told. */
+  /** Resolves to false when the notice did not arrive. */
   async #deliver({ node, shard }: Notice): Promise<boolean> {
     const { replicas, timeoutMs, signal } = this.#parts
     try {
       await replicas.replica(node, shard).storeRevisions({ revisions: [], revsLimit: 1, missed: true }, { timeoutMs, signal, requestId: 'missed-notice' })
       return true
     } catch (error) {
-      // A replica that is gone decides nothing any more.
+      // A replica that no longer exists decides no edits, so the notice counts as delivered.
       return asReplicaError(error).code === 'not_hosted'
     }
   }

@@ -1,27 +1,30 @@
 /**
- * Purges travel before documents, and both ways (packages/cluster/DESIGN.md#purges): a replica that has applied its
- * peer's purges has nothing left to send that the peer has purged.
+ * Purges are copied before documents, and in both directions (packages/cluster/DESIGN.md#purges). After a replica has
+ * applied its peer's purges, it cannot send revisions that the peer has purged.
  *
  *     since = to.purgesSeen[from.history]
  *     from.scanPurges(since) -> to.purgeDocuments, with the checkpoint
  *
- * A purge that was recorded on the peer in the meantime is caught at the other end, which leaves out revisions that
- * their sender should not have any more (`StoreRevisionsRequest`).
+ * A purge that is recorded on the peer during the exchange is handled by the receiving replica, which ignores revisions
+ * that their sender should no longer have (`StoreRevisionsRequest`).
  */
 import type { CallContext, PurgeReplica, PurgeRow, ReplicaInfo } from '@sectional/core'
 
-/** A replica, and the life of it that takes part: it is refused to another one (`CallContext.history`). */
+/**
+ * A replica together with the history that takes part. Calls fail once the replica has another history
+ * (`CallContext.history`).
+ */
 export interface ExchangingReplica { readonly replica: PurgeReplica; readonly info: ReplicaInfo }
 
-/** The calls of a pass on one of its ends are for the life whose `info` the pass has read. */
+/** Returns the context of a call that is valid only for the history that `info` has. */
 export function boundCall(call: CallContext, { history }: ReplicaInfo): CallContext {
   return { ...call, history }
 }
 
-/** Purges of one call. */
+/** Purges in one call. */
 const purgesTogether = 100
 
-/** @returns how many purges were handed on */
+/** @returns the number of purges that were copied */
 export async function exchangePurges(one: ExchangingReplica, other: ExchangingReplica, call: CallContext): Promise<number> {
   return await handOn(one, other, call) + await handOn(other, one, call)
 }
@@ -40,7 +43,7 @@ async function handOn(from: ExchangingReplica, to: ExchangingReplica, call: Call
       count += rows.length
     }
   }
-  // What is not listed any more was applied everywhere.
+  // Purges that are no longer listed were applied on all replicas, so the checkpoint may cover them.
   await to.replica.purgeDocuments({ purges: [], checkpoint: { history, sequence: purgeSequence } }, write)
   return count
 }

@@ -1,34 +1,34 @@
 import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 
 interface ShardWrites {
-  /** Changes of this shard since the node started. */
+  /** Number of changes of this shard since the node started. */
   commits: number
-  /** When its changes are to be pushed; null: nothing new. */
+  /** Monotonic time at which the changes are pushed; null when there are no new changes. */
   due: number | null
-  /** The latest that `due` may become. */
+  /** Upper bound of `due`. */
   dueMax: number
 }
 
 interface PairProgress {
-  /** `commits` of the shard that the peer is known to have; -1: not known. */
+  /** The value of `commits` up to which the peer is known to have the changes; -1 when unknown. */
   covered: number
-  /** Monotonic time of the first change that the peer is not known to have. */
+  /** Monotonic time of the first change that the peer is not known to have; null when there is none. */
   dirtySince: number | null
-  /** Pushes that failed since the last one that did not. */
+  /** Number of failed pushes since the last successful one. */
   failures: number
-  /** `commits` of the shard when it was last compared with the peer by digests; -1: not since the start. */
+  /** The value of `commits` at the last comparison by digests with the peer; -1 when there was none since the start. */
   compared: number
 }
 
 type PushTimes = Pick<AntiEntropyOptions, 'pushQuietMs' | 'pushDelayMaxMs' | 'pushMissedMs' | 'slowClockMs'>
 
-/** Where a pass began, to be confirmed when it succeeds. */
+/** The state at the begin of a pass, to be passed on when it succeeds. */
 export interface PushStart { readonly commits: number; readonly at: number }
 
 /**
- * Which shards to push when, without timers: writes come in, due shards come out. Quorum writes reach every
- * replica by themselves, so a push mostly confirms; waiting for a quiet moment makes one cheap confirmation out
- * of many writes.
+ * Decides which shards to push at which time. It has no timers: the caller reports writes and takes the due shards.
+ * Quorum writes already reach every replica, so a push mostly confirms this. Waiting for a quiet moment combines the
+ * confirmations of many writes into one.
  */
 export class PushSchedule {
   readonly #options: PushTimes
@@ -40,7 +40,7 @@ export class PushSchedule {
     this.#options = options
   }
 
-  /** A change became durable here. */
+  /** Records that a change became durable on this node. */
   committed(key: string, peers: readonly string[], now: number): void {
     const writes = this.#writes(key)
     writes.commits++
@@ -50,7 +50,7 @@ export class PushSchedule {
     this.#waiting.add(key)
   }
 
-  /** The peer is known to lack something. */
+  /** Records that the peer lacks a change. */
   missed(key: string, peer: string, now: number): void {
     const pair = this.#pair(key, peer)
     pair.covered = -1
@@ -58,7 +58,7 @@ export class PushSchedule {
     this.pushWithin(key, this.#options.pushMissedMs, now)
   }
 
-  /** A push did not get through: again soon, and ever more rarely while it goes on failing. */
+  /** Records a failed push. The next one follows soon, and after repeated failures at growing intervals. */
   failed(key: string, peer: string, now: number): void {
     const pair = this.#pair(key, peer)
     const { pushMissedMs, slowClockMs } = this.#options
@@ -77,7 +77,7 @@ export class PushSchedule {
     return this.#waiting.size > 0
   }
 
-  /** Shards to push now, each given out once. */
+  /** Returns the shards to push now. Each is returned once. */
   takeDue(now: number): string[] {
     const due: string[] = []
     for (const key of this.#waiting) {
@@ -90,7 +90,7 @@ export class PushSchedule {
     return due
   }
 
-  /** True when the peer is known to have every change of the shard. */
+  /** Returns true when the peer is known to have every change of the shard. */
   isCovered(key: string, peer: string): boolean {
     return this.#pair(key, peer).covered >= this.#writes(key).commits
   }
@@ -99,18 +99,18 @@ export class PushSchedule {
     return { commits: this.#writes(key).commits, at: now }
   }
 
-  /** Changes of the shard that it had when it was last compared with the peer, or more. */
+  /** Returns true when the shard has not changed since its last comparison with the peer. */
   isCompared(key: string, peer: string): boolean {
     return this.#pair(key, peer).compared >= this.#writes(key).commits
   }
 
-  /** The comparison that began there has made both equal. */
+  /** Records that the comparison that began at `start` made both replicas equal. */
   compared(key: string, peer: string, start: PushStart): void {
     const pair = this.#pair(key, peer)
     pair.compared = Math.max(pair.compared, start.commits)
   }
 
-  /** The pass that began there has brought the peer everything. */
+  /** Records that the pass that began at `start` brought the peer every change. */
   confirm(key: string, peer: string, start: PushStart): void {
     const pair = this.#pair(key, peer)
     pair.covered = Math.max(pair.covered, start.commits)
@@ -118,7 +118,7 @@ export class PushSchedule {
     pair.dirtySince = this.#writes(key).commits > start.commits ? start.at : null
   }
 
-  /** The peer's link is gone: it may come back with another disk. */
+  /** Call this when the peer's link closed. The peer may return with another disk. */
   forgetPeer(peer: string): void {
     for (const pair of this.#pairs.get(peer)?.values() ?? []) pair.covered = -1
   }
@@ -129,7 +129,7 @@ export class PushSchedule {
     for (const pairs of this.#pairs.values()) pairs.delete(key)
   }
 
-  /** For each peer the age of the oldest change that it is not known to have, milliseconds. */
+  /** Returns for each peer the age in milliseconds of the oldest change that it is not known to have. */
   lag(now: number): Map<string, number> {
     const lag = new Map<string, number>()
     for (const [peer, pairs] of this.#pairs) {

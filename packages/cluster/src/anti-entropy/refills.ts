@@ -2,19 +2,22 @@ import type { ShardId } from '@sectional/core'
 import type { Clock, Log } from '@sectional/runtime'
 import type { HostedShard } from './hosted-shards.ts'
 
-/** Least time between two lines about the refill of this node. Milliseconds. */
+/** Shortest time in milliseconds between two log lines about refills of this node. */
 const logPauseMs = 30_000
 
-/** A pass that brings a replica of this node, which is being filled, the changes of a peer. */
+/** A running pass that copies changes of a peer to a replica of this node that is being filled. */
 export interface RefillTask {
   readonly database: string
   readonly shard: ShardId
-  /** The node that is read from. */
+  /** The node that the pass reads from. */
   readonly source: string
-  /** Sequences of the source: those that were passed, and all that lay before the replica when the pass began. */
+  /**
+   * Counts of the source's sequences: those that the pass has processed, and all that the replica had not seen when the
+   * pass began.
+   */
   readonly changesDone: number
   readonly totalChanges: number
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970; also `updatedOn`. */
   readonly startedOn: number
   readonly updatedOn: number
 }
@@ -22,11 +25,11 @@ export interface RefillTask {
 export interface RefillsParts {
   readonly clock: Clock
   readonly log: Log
-  /** Replicas of this node that are being filled. */
+  /** Returns the number of this node's replicas that are being filled. */
   readonly filling: () => number
 }
 
-/** How far the refill of this node's replicas is: for the log, metrics and `_active_tasks`. */
+/** Records the progress of the refills of this node's replicas, for the log, the metrics and `_active_tasks`. */
 export class Refills {
   readonly #parts: RefillsParts
   readonly #tasks = new Map<string, RefillTask>()
@@ -37,12 +40,12 @@ export class Refills {
     this.#parts = parts
   }
 
-  /** Passes that run now. */
+  /** The running passes. */
   tasks(): readonly RefillTask[] {
     return [...this.#tasks.values()]
   }
 
-  /** Changes that the passes which run now have yet to look at. */
+  /** Number of changes that the running passes still have to process. */
   get changesLeft(): number {
     return this.tasks().reduce((sum, { totalChanges, changesDone }) => sum + totalChanges - changesDone, 0)
   }
@@ -56,18 +59,18 @@ export class Refills {
     this.#tell()
   }
 
-  /** The pass has ended, well or not. */
+  /** Call this when the pass has ended, with or without success. */
   ended(shard: HostedShard, source: string): void {
     this.#tasks.delete(`${shard.key} ${source}`)
   }
 
-  /** The cluster was told that a replica has what its peers have. */
+  /** Call this after the cluster was informed that a replica has every change of its peers. */
   filled(): void {
     this.#filled++
     this.settle()
   }
 
-  /** Says so once nothing is left to be filled, by the shard map that this node knows now. */
+  /** Logs once that no replica is left to be filled, according to the shard map that this node has now. */
   settle(): void {
     if (this.#filled === 0 || this.#parts.filling() > 0) return
     this.#parts.log.info({ filled: this.#filled }, 'every replica of this node is filled')

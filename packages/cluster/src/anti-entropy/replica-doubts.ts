@@ -1,31 +1,35 @@
 import type { ReplicaInfo } from '@sectional/core'
 
-/** A pair is compared again after a rest of so many times what the comparison took: purges cost at most a twentieth of the time. */
+/**
+ * After a comparison, a pair is not compared again for this many times the duration of the comparison. Comparisons
+ * because of purges thus take at most a twentieth of the time.
+ */
 const restFactor = 20
 
 interface ComparedPair {
-  /** What both had purged when they were last compared. */
+  /** The purges that both replicas had recorded at their last comparison. */
   readonly purges: string
-  /** Monotonic time, in milliseconds, before which it is not compared again. */
+  /** Monotonic time in milliseconds before which the pair is not compared again. */
   readonly restUntil: number
 }
 
 /**
- * - `equal`: nothing speaks against it
- * - `doubtful`: digests are to be compared
- * - `unsettled`: one lags, or the pair was compared a short while ago; to be looked at again
+ * The state of a pair of replicas:
+ * - `equal`: there is no sign of a difference
+ * - `doubtful`: digests must be compared
+ * - `unsettled`: one replica lags, or the pair was compared a short while ago; check it again later
  */
 export type Standing = 'equal' | 'doubtful' | 'unsettled'
 
 /**
- * Tells of two replicas that have seen all of each other's changes whether they may differ nevertheless: their
- * counters differ, or one has purged something since they were last compared. A purge removes what replicas hold
- * without a row in the changes log, so that no pass looks at the document again.
+ * Decides whether two replicas that have seen all of each other's changes may differ nevertheless. This is so when
+ * their document counts differ, or when one has purged documents since they were last compared: a purge removes
+ * revisions without a row in the changes log, so that no pass reads the document again.
  */
 export class ReplicaDoubts {
   readonly #compared = new Map<string, ComparedPair>()
 
-  /** @param now monotonic, in milliseconds */
+  /** @param now monotonic time in milliseconds */
   standing(pair: string, one: ReplicaInfo, other: ReplicaInfo, now: number): Standing {
     const seenAll = (other.seen[one.history] ?? 0) >= one.sequence && (one.seen[other.history] ?? 0) >= other.sequence
     if (!seenAll) return 'unsettled'
@@ -35,12 +39,12 @@ export class ReplicaDoubts {
     return compared !== undefined && now < compared.restUntil ? 'unsettled' : 'doubtful'
   }
 
-  /** The comparison that followed took so many milliseconds, and made the replicas equal. */
+  /** Records that a comparison made the replicas equal, and how many milliseconds it took. */
   compared(pair: string, one: ReplicaInfo, other: ReplicaInfo, tookMs: number, now: number): void {
     this.#compared.set(pair, { purges: purgesOf(one, other), restUntil: now + restFactor * tookMs })
   }
 
-  /** @param known whether the pair still exists */
+  /** @param known returns whether a pair still exists; other pairs are dropped */
   forget(known: (pair: string) => boolean): void {
     for (const pair of this.#compared.keys()) if (!known(pair)) this.#compared.delete(pair)
   }

@@ -1,7 +1,8 @@
 /**
- * Replaces local replicas that met a damaged record (docs/decisions/0008-damage.md): the cluster is told first, so that
- * the replica counts towards no quorum; then it begins another life with what is sound in it, and is filled like any
- * other. The only replica of a shard that counts stays as it is: reads of what is damaged fail, and nothing else.
+ * Replaces local replicas in which a damaged record was found (docs/decisions/0008-damage.md). The cluster is informed
+ * first, so that the replica counts towards no quorum. The replica is then rebuilt with a new history from its sound
+ * records, and filled like any other. If no other replica of the shard counts, the replica stays as it is: only reads
+ * of the damaged records fail.
  */
 import { shardKey, type CallContext, type ShardId } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
@@ -16,19 +17,21 @@ export interface ReplicaRepairParts {
   readonly log: Log
   readonly local: LocalReplicas
   readonly replicas: ReplicaDirectory
-  /** Milliseconds until what could not be done is tried again. */
+  /** Milliseconds until a failed step is tried again. */
   readonly retryMs: number
   readonly callTimeoutMs: number
   readonly signal: AbortSignal
-  /** The shard as the cluster state has it now; undefined: nobody else has a replica. */
+  /** Returns the shard as it is in the current cluster state; undefined when no other node has a replica of it. */
   readonly current: (key: string) => HostedShard | undefined
-  /** Has the cluster take the replica for one that is to be filled. Resolves with false when there is nobody to fill it from. */
+  /** Makes the cluster mark the replica as filling. Resolves to false when there is no replica to fill it from. */
   readonly reportDamaged: (shard: HostedShard) => Promise<boolean>
-  /** The replica has begun another life: it is to be filled. */
+  /** Called after the replica was rebuilt with a new history: it must be filled. */
   readonly onRebuilt: (shard: HostedShard) => void
 }
 
-/** Damaged blobs that are repaired at a time; what finds no room is found again. */
+/**
+ * Largest number of concurrent repairs of blobs. A damaged blob beyond this limit is repaired when it is found again.
+ */
 const blobRepairsMax = 4
 
 export class ReplicaRepair {
@@ -42,7 +45,7 @@ export class ReplicaRepair {
     this.#parts = parts
   }
 
-  /** The replica is about to be rebuilt: what it holds now is not to be taken for complete. */
+  /** Returns true while the replica is about to be rebuilt; it must not be taken for complete. */
   isDamaged(key: string): boolean {
     return this.#damaged.has(key)
   }
@@ -59,13 +62,13 @@ export class ReplicaRepair {
     this.#blobs.set(hash, this.#repairBlob(hash, shards).finally(() => { this.#blobs.delete(hash) }))
   }
 
-  /** The cluster's state, or something else that kept a repair back, may be different now. */
+  /** Call this when the cluster's state, or another cause that prevented a repair, may have changed. */
   advance(): void {
     if (this.#damaged.size === 0 || this.#parts.signal.aborted) return
     this.#running ??= this.#run().finally(() => { this.#running = undefined })
   }
 
-  /** Whoever stops it aborts `signal` first. */
+  /** The caller must abort `signal` first. Resolves when no repair is running. */
   async stop(): Promise<void> {
     this.#timer?.cancel()
     await this.#running
@@ -79,7 +82,7 @@ export class ReplicaRepair {
       try {
         await this.#repair(key, id)
       } catch (error) {
-        this.#parts.log.debug({ shard: key, error: String(error) }, 'a damaged replica could not be repaired yet; this is tried again')
+        this.#parts.log.debug({ shard: key, error: String(error) }, 'a damaged replica could not be repaired yet; trying again')
       }
     }
     if (this.#damaged.size > 0 && !this.#parts.signal.aborted) this.#timer = this.#parts.clock.setTimer(this.#parts.retryMs, () => this.advance())
@@ -89,10 +92,10 @@ export class ReplicaRepair {
     const { local, current, reportDamaged, onRebuilt } = this.#parts
     if (local.replica(id) === undefined) return void this.#damaged.delete(key)
     const shard = current(key)
-    // Without another replica nothing would be gained.
+    // Without another replica there is nothing to fill the replica from.
     if (shard === undefined) return
     if (!shard.filling && !await reportDamaged(shard)) return
-    // Only what this node's own metadata says binds its coordinators.
+    // This node's coordinators follow its own metadata, so that must mark the replica as filling before the rebuild.
     const now = current(key)
     if (now?.filling !== true) return
     await local.rebuild(id)
@@ -111,7 +114,7 @@ export class ReplicaRepair {
           await copyBlob(replicas.replica(peer, id), own!, hash, call)
           return log.warn({ blob: hash, peer }, 'damaged attachment content was replaced by that of another replica')
         } catch (error) {
-          log.debug({ blob: hash, peer, error: asReplicaError(error).message }, 'a replica could not give attachment content')
+          log.debug({ blob: hash, peer, error: asReplicaError(error).message }, 'a replica could not send attachment content')
         }
       }
     }

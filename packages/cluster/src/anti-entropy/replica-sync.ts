@@ -1,18 +1,19 @@
 /**
- * One pass of anti-entropy from a source replica to a target: the same contract at both ends, so that pushing
- * and pulling are one thing.
+ * One pass of anti-entropy from a source replica to a target replica. Both ends implement the same contract, so that a
+ * push and a pull differ only in which end is local.
  *
  *     purges, both ways
  *     since = target.seen[source.history]
  *     source.scanChanges(since) -> target.diffRevisions -> source.openRevisions -> target.storeRevisions
  *                                  source.storeRevisions(trail)
  *
- * The checkpoint lies at the target, written with the batch that it covers: a target that lost its disk has no
- * checkpoint, a source that lost its own has a new history. Nothing has to be compared or rewound.
+ * The checkpoint is stored at the target, in the same batch as the changes that it covers. A target that lost its disk
+ * therefore has no checkpoint, and a source that lost its disk has a new history; no checkpoint has to be compared or
+ * rewound.
  *
- * Every call of a pass names the life of the replica whose `replicaInfo` the pass has read (`CallContext.history`).
- * When either end begins another life meanwhile, the call is refused: a checkpoint that was computed from one life
- * never reaches the next one, which may lack what the checkpoint covers.
+ * Every call of a pass names the history of the replica whose `replicaInfo` the pass has read (`CallContext.history`).
+ * When either end begins a new history during the pass, the call is refused. A checkpoint that was computed for one
+ * history thus never reaches the next one, which may lack changes that the checkpoint covers.
  */
 import { ReplicaError, revisionBytes } from '@sectional/core'
 import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ReplicaDiff, ShardReplica } from '@sectional/core'
@@ -29,32 +30,36 @@ export interface SyncPass {
   readonly target: ShardReplica
   readonly revsLimit: number
   readonly options: SyncOptions
-  /** Its deadline is that of each call. */
+  /** Context of the calls. Its deadline applies to each call. */
   readonly call: CallContext
-  /** Called before the first row when the target has not seen all of the source. */
+  /** Called before the first row when the target has not seen all changes of the source. */
   readonly onBehind?: () => void
-  /** Called when the target lags, and after each batch. Both count sequences of the source: those passed, and all that the target had not seen. */
+  /**
+   * Called when the target lags, and after each batch. Both numbers count sequences of the source: those that were
+   * processed, and all that the target had not seen.
+   */
   readonly onProgress?: (done: number, total: number) => void
 }
 
 export interface SyncResult {
-  /** Of the source: the target now has everything up to here. */
+  /** Sequence of the source up to which the target now has every change. */
   readonly sequence: number
-  /** Changes that were looked at. */
+  /** Number of changes that were processed. */
   readonly rows: number
-  /** Revisions and local documents that the target lacked. */
+  /** Number of revisions and local documents that the target lacked. */
   readonly stored: number
 }
 
-/** Documents of the first question for bodies, before their size is known. */
+/** Documents in the first request for bodies, before their sizes are known. */
 const firstFetch = 8
-/** Most documents of one question for bodies. */
+/** Largest number of documents in one request for bodies. */
 const fetchMax = 128
 
 /**
- * When an end begins another life during the pass, the pass begins anew with that life, once.
+ * Runs one pass. When an end begins a new history during the pass, the pass is repeated with that history, once.
  *
- * @throws ReplicaError of either end; what was stored until then counts, and the next pass goes on from there
+ * @throws ReplicaError of either end. Everything stored until then stays, and the next pass continues from the
+ *   checkpoint
  */
 export async function syncReplica(pass: SyncPass): Promise<SyncResult> {
   try {
@@ -68,19 +73,22 @@ export async function syncReplica(pass: SyncPass): Promise<SyncResult> {
 class ReplicaSync {
   readonly #pass: SyncPass
   #history = ''
-  /** `pass.call` for the lives of the source and of the target that take part. */
+  /** `pass.call`, bound to the histories of the source and of the target. */
   #sourceCall: CallContext
   #targetCall: CallContext
   #fetchSize = firstFetch
   #reached = 0
-  /** Sequences of the source between which the target lagged when the pass began. */
+  /** The range of the source's sequences that the target lacked when the pass began. */
   #since = 0
   #until = 0
   #recorded = 0
   #rows = 0
   #rowsSinceRecord = 0
   #stored = 0
-  /** Content of some revision is not on the source: the target must go on asking for it. */
+  /**
+   * True when the source lacks content of some revision. The checkpoint then does not advance, so that the target asks
+   * again.
+   */
   #incomplete = false
   #trail: SourceTrail | undefined
   #rowsSinceTrail = 0
@@ -107,7 +115,7 @@ class ReplicaSync {
     for await (const page of source.scanChanges({ since: this.#reached, descending: false, body: false, locals: true }, this.#sourceCall)) {
       for (let at = 0; at < page.length; at += options.batchDocumentsMax) await this.#copy(page.slice(at, at + options.batchDocumentsMax))
     }
-    // The scan began after `from` was read, so it held every change up to there.
+    // The scan began after `from` was read, so it included every change up to `from.sequence`.
     this.#reached = Math.max(this.#reached, from.sequence)
     if (this.#reached > this.#recorded) await this.#store([], [], true)
     await this.#tellSource()
@@ -122,7 +130,7 @@ class ReplicaSync {
   async #copy(rows: readonly ChangeRow[]): Promise<void> {
     await this.#copyLocals(rows.filter(row => row.local).map(row => row.id))
     const diffs = await this.#diff(rows.filter(row => !row.local))
-    // One by one: those of one document may be too many for one message.
+    // Each revision is requested alone, because all of one document may exceed the limit of a message.
     const wanted = diffs.flatMap(({ id, missing }) => missing.map((revision): OpenRevisionsRequest => ({ id, revisions: [revision], latest: false })))
     let batch: DocumentRevision[] = []
     let bytes = 0
@@ -160,7 +168,7 @@ class ReplicaSync {
 
   async #learn(rows: readonly ChangeRow[], diffs: readonly ReplicaDiff[], stored: boolean): Promise<void> {
     if (this.#incomplete) this.#trail?.break()
-    // Who has seen no life of the target is told at once where it stands.
+    // A caller that knows no history of the target is answered at once with its checkpoint.
     const stands = stored ? await this.#pass.target.waitForChange({ history: '', sequence: 0 }, this.#targetCall) : undefined
     this.#trail?.reached(rows, diffs, stands?.sequence)
     this.#rowsSinceTrail += rows.length
@@ -173,12 +181,12 @@ class ReplicaSync {
     if (trail !== undefined) await this.#pass.source.storeRevisions({ revisions: [], revsLimit: this.#pass.revsLimit, trail }, this.#sourceCall)
   }
 
-  /** Bodies of the next documents; how many next time follows from their size. */
+  /** Fetches the bodies of the next documents. Their size determines the number of documents in the next request. */
   async #fetch(requests: readonly OpenRevisionsRequest[]): Promise<{ readonly revisions: readonly DocumentRevision[]; readonly answered: number }> {
     const answers = await this.#pass.source.openRevisions(requests, this.#sourceCall)
     const answered = answers.length
     if (answered === 0) throw new ReplicaError('protocol', 'the source answers for none of the documents that it was asked for')
-    // What is missing by now was replaced since the row was read, and has a later row.
+    // A revision that is missing now was replaced after its row was read. The replacement has a later row.
     const revisions = answers.flat().flatMap(each => each.kind === 'found' ? [each.revision] : [])
     const bytes = revisions.reduce((sum, revision) => sum + revisionBytes(revision), 0)
     const fitting = bytes === 0 ? fetchMax : Math.floor(answered * this.#pass.options.batchBytesMax / bytes)

@@ -1,11 +1,17 @@
 import type { Clock, Timer } from '@sectional/runtime'
 import type { HostedShard } from './hosted-shards.ts'
 
-/** Shards that are looked at in one turn of the event loop, and the pause until the next ones: 10,000 a second. */
+/**
+ * Shards that are processed in one turn of the event loop, and milliseconds until the next ones: 10,000 shards a
+ * second.
+ */
 const sliceShards = 250
 const slicePauseMs = 25
 
-/** Looks at all shards of the node without holding the event loop. A round that is still under way goes on in place of a new one. */
+/**
+ * Processes all shards of the node without blocking the event loop for long. While a round is running, no new one
+ * starts.
+ */
 export class SlicedRound {
   readonly #clock: Clock
   readonly #look: (shard: HostedShard) => void

@@ -1,20 +1,23 @@
 import { thinTrail, trailPointsMax } from '@sectional/core'
 import type { ChangeRow, ReplicaDiff, TrailExtension, TrailPoint } from '@sectional/core'
 
-/** Points are thinned when there are so many. */
+/** The number of points at which they are thinned. */
 const pointsMax = 8 * trailPointsMax
 
 /**
- * Learns from one pass where the source's changes stand in the target's log, so that whoever has read the target
- * can go on at the source (`core/sequences/sequence-trail.ts`).
+ * Learns from one pass which sequences of the target correspond to the source's changes. A reader that has read the
+ * target up to a sequence can thus continue at the source (`core/sequences/sequence-trail.ts`).
  */
 export class SourceTrail {
   readonly #history: string
   #base: TrailPoint
   #points: TrailPoint[] = []
-  /** Everything behind the base that was looked at stands here or before, or will come back to the source. */
+  /**
+   * Every processed change after the base is in the target's log at this sequence or before, or the target has other
+   * leaves that will return to the source.
+   */
   #theirs = 0
-  /** Some row is not at the target: nothing behind it can be told. */
+  /** True when some row is not at the target; nothing is known about the rows after it. */
   #broken = false
 
   /**
@@ -27,16 +30,16 @@ export class SourceTrail {
   }
 
   /**
-   * Rows that the target now has.
-   * @param diffs of those of documents, before the target got what it lacked
-   * @param stands where the target stood when it had got that; absent: it lacked nothing
+   * Records rows that the target now has.
+   * @param diffs the diffs of the rows of documents, taken before the target stored the missing revisions
+   * @param stands the target's sequence after it stored them; absent when it lacked none
    */
   reached(rows: readonly ChangeRow[], diffs: readonly ReplicaDiff[], stands: number | undefined): void {
     if (this.#broken) return
     let next = 0
     for (const { local, sequence: own } of rows) {
       const { missing, sequence, otherLeaves } = local ? noDocument : diffs[next++]!
-      // A document of which the target has more comes from there, and gets a new row here.
+      // If the target has other leaves of a document, these will be copied to the source and get a new row there.
       const theirs = missing.length > 0 ? stands! : otherLeaves ? 0 : sequence
       this.#theirs = Math.max(this.#theirs, theirs)
       this.#points.push({ theirs: this.#theirs, own })
@@ -44,12 +47,12 @@ export class SourceTrail {
     if (this.#points.length > pointsMax) this.#points = [...thinTrail(this.#points, trailPointsMax)]
   }
 
-  /** The target could not be given everything. */
+  /** Call this when the target could not receive everything. */
   break(): void {
     this.#broken = true
   }
 
-  /** What is to be told to the source, once; undefined: nothing. */
+  /** Returns the extension to send to the source and clears it; undefined when there is none. */
   take(): TrailExtension | undefined {
     const points = thinTrail(this.#points, trailPointsMax)
     const last = points.at(-1)

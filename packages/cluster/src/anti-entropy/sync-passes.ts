@@ -25,7 +25,10 @@ export interface SyncPassesParts {
   readonly signal: AbortSignal
 }
 
-/** Does what the queue hands out. Failures are logged and counted; whoever asked for the pass tries again. */
+/**
+ * Runs the passes that the queue starts. Failures are logged and counted; the component that requested the pass tries
+ * again.
+ */
 export class SyncPasses {
   readonly #parts: SyncPassesParts
   readonly #doubts = new ReplicaDoubts()
@@ -53,18 +56,18 @@ export class SyncPasses {
       metrics.passed(kind, 'failed')
       const { code, message } = asReplicaError(error)
       const fields = { kind, db: shard.db.name, shard: shard.key, peer, code, error: message }
-      if (code === 'protocol' || code === 'storage' || code === 'missing_blob') this.#repeated.warn(`${code} ${peer}`, fields, 'anti-entropy pass failed; it is tried again')
-      else runtime.log.debug(fields, 'anti-entropy pass ended early; it is tried again')
+      if (code === 'protocol' || code === 'storage' || code === 'missing_blob') this.#repeated.warn(`${code} ${peer}`, fields, 'anti-entropy pass failed; it will be tried again')
+      else runtime.log.debug(fields, 'anti-entropy pass ended early; it will be tried again')
       return false
     }
   }
 
-  /** Forgets what was kept of shards that this node has no longer. */
+  /** Removes the records about shards that this node no longer hosts. */
   forgetShards(isKnown: (key: string) => boolean): void {
     this.#doubts.forget(pair => isKnown(pair.slice(0, pair.indexOf(' '))))
   }
 
-  /** Resolves with false when a check is to be repeated. */
+  /** Resolves to false when a check must be repeated. */
   async #pass(job: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext): Promise<boolean> {
     if (job.kind === 'check') return await this.#check(job, own, other, call)
     if (job.kind === 'compare') await this.#compare(job, own, other, call)

@@ -1,8 +1,9 @@
 import type { HostedShard } from './hosted-shards.ts'
 
 /**
- * `push`: this node's replica to the peer's; `pull`: the other way; `compare`: digests, both ways; `check`: digests where
- * the replicas may differ although each has seen all of the other's changes.
+ * `push`: from this node's replica to the peer's. `pull`: from the peer's replica to this node's. `compare`: comparison
+ * of digests, copying both ways. `check`: comparison of digests only if the replicas may differ although each has seen
+ * all changes of the other.
  */
 export type SyncKind = 'push' | 'pull' | 'compare' | 'check'
 
@@ -10,13 +11,16 @@ export interface SyncJob {
   readonly kind: SyncKind
   readonly shard: HostedShard
   readonly peer: string
-  /** Before the pass copies anything, when the target lags. */
+  /** Called before the pass copies anything, when the target lags. */
   readonly onBehind?: () => void
 }
 
 interface Entry { readonly key: string; readonly job: SyncJob; readonly done: Promise<boolean>; readonly settle: (succeeded: boolean) => void }
 
-/** Passes that wait and run: at most one of a kind for each pair of replicas at a time, and a few in all. */
+/**
+ * The waiting and running passes. For each pair of replicas, at most one pass of a kind runs at a time; the total is
+ * limited too.
+ */
 export class SyncQueue {
   readonly #concurrency: number
   readonly #run: (job: SyncJob) => Promise<boolean>
@@ -25,18 +29,18 @@ export class SyncQueue {
   readonly #running = new Map<string, Entry>()
   #stopped = false
 
-  /** @param run does a pass and tells whether it succeeded; never rejects */
+  /** @param run runs a pass and resolves to true when it succeeded; must not reject */
   constructor(concurrency: number, run: (job: SyncJob) => Promise<boolean>) {
     this.#concurrency = concurrency
     this.#run = run
   }
 
-  /** Passes that wait or run. */
+  /** Number of passes that wait or run. */
   get size(): number {
     return this.#urgent.size + this.#ordinary.size + this.#running.size
   }
 
-  /** Resolves with whether a pass that began after this call succeeded. Urgent ones overtake the others. */
+  /** Resolves to true when a pass that began after this call succeeded. Urgent passes start before others. */
   add(job: SyncJob, urgent = false): Promise<boolean> {
     if (this.#stopped) return Promise.resolve(false)
     const key = `${job.kind} ${job.shard.key} ${job.peer}`
@@ -52,7 +56,7 @@ export class SyncQueue {
     return promise
   }
 
-  /** Drops what waits; resolves when nothing runs. Whoever stops it aborts the passes first. */
+  /** Drops the waiting passes. Resolves when none is running. The caller must abort the running passes first. */
   async stop(): Promise<void> {
     this.#stopped = true
     for (const queue of [this.#urgent, this.#ordinary]) {

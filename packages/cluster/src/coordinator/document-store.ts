@@ -14,12 +14,16 @@ import { batchByShard } from '../shard-calls/shard-batches.ts'
 const smallBatch = 200
 
 /**
- * Ancestors of one revision that are sent to the replicas besides as many as the database keeps: they may show where
- * the revision joins the tree. Each costs every replica time, and a request has room for a million of them.
+ * Number of ancestors of one revision that are sent to the replicas beyond those that the database keeps. They may show
+ * where the revision joins the tree. Each ancestor costs every replica time, and one request could carry a million of
+ * them.
  */
 const joiningAncestorsMax = 10_000
 
-/** Revisions that bring their history (`new_edits=false`): nothing to decide, all replicas merge them at once. */
+/**
+ * Stores revisions that come with their history (`new_edits=false`). There is nothing to decide: all replicas merge
+ * them at the same time.
+ */
 export async function storeRevisions(
   scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {

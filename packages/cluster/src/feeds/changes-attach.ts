@@ -8,28 +8,30 @@ import { completeStanding } from '../shard-calls/replica-meetings.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import type { ReachedStanding, Standing } from '../replicas/replica-standings.ts'
 
-/** A replica to read changes from, and from where on. */
+/** A replica to read changes from, with the position at which to begin. */
 export interface AttachedReplica {
   readonly standing: Standing
-  /** Where it stands now. */
+  /** The current sequence of the replica. */
   readonly sequence: number
   readonly since: number
 }
 
-/** Where a reader begins who has no place yet. */
+/** The position at which a reader begins that has no position yet. */
 export type FirstPlace = 'start' | 'end' | { readonly time: number }
 
 export interface AttachOptions {
   readonly from: FirstPlace
-  /** Nodes not to ask; those that fail are added. */
+  /** Nodes that must not be asked. Nodes that fail are added. */
   readonly failed: Set<string>
 }
 
 /**
- * Finds a replica on which a reader can go on: the one that it read before, or this node's where the place names it and
- * nothing would come again there; else, of all that answer, the one with the least left to read. There it goes on where its place says, or where that replica knows its own changes to
- * stand in the logs that the place names; from the beginning only when neither knows the other. An empty place
- * begins at the start, the end or a time of the first replica that answers.
+ * Chooses the replica from which a reader continues. The first choice is the replica that it read before, or this
+ * node's replica if the position names it and no row would be repeated there. Otherwise it is the answering replica
+ * with the fewest changes left to read. The reader continues there at the sequence that its position names, or at the
+ * sequence to which the replica can translate the position from its knowledge of the other replicas' logs. It starts at
+ * the beginning only when neither knows the other. A reader with an empty position begins at the start, at the end, or
+ * at a time, on the first replica that answers.
  *
  * @throws ApiError when no replica answers
  */
@@ -46,13 +48,14 @@ async function findReplica(
   scope: CoordinatorScope, place: ShardPlace, position: ShardPosition, options: AttachOptions, call: CallContext,
 ): Promise<AttachedReplica> {
   const readers = scope.access.readers(place).filter(peer => !options.failed.has(peer.node))
-  // A place that all replicas have reached names them by node: the first of them may not have been read, nor be near.
+  // A position that all replicas have reached lists them in the order of nodes. The first of them need not be the one
+  // that was read, nor be on this node.
   const local = readers.slice(0, readers[0]?.local && (position.isEmpty || position.isByNode) ? 1 : 0)
   const others = readers.slice(local.length)
   const ordered = [...local, ...others.filter(peer => peer.node === position.node), ...others.filter(peer => peer.node !== position.node)]
   const errors: ReplicaError[] = []
   let best: AttachedReplica | undefined
-  /** The one on this node, where the place names it, but as another one than was read. */
+  /** This node's replica, when the position names it but another replica was read before. */
   let named: AttachedReplica | undefined
   for (const peer of ordered) {
     let reached: ReachedStanding
@@ -77,7 +80,7 @@ async function findReplica(
     const { history } = reached.standing.source
     scope.histories.learn(history, peer.node)
     if (position.isEmpty) return { ...reached, since: first }
-    // Nobody has read what is not written: such a token was made up.
+    // A sequence that is greater than the replica's is impossible: such a token was made up.
     const found = { ...reached, since: Math.min(Math.max(position.known(history) ?? 0, translated), reached.sequence) }
     if (position.history === history) return repeatsNothing ? named! : found
     if (peer.local && position.known(history) !== undefined) {
@@ -91,19 +94,25 @@ async function findReplica(
 }
 
 /**
- * Whether the replica is known to have had all that the reader has read when it stood where the place names it: then
- * nothing is repeated behind that.
+ * Returns true when the replica is known to have had every change that the reader has read, at the sequence that the
+ * position names. Then no row after that sequence is repeated.
  */
 function hadAllRead({ source }: Standing, position: ShardPosition): boolean {
   return source.sequence <= position.known(source.history)! && (source.seen[position.history!] ?? 0) >= position.sequence
 }
 
-/** The same, asked of the replica that was read. If that has begun another life meanwhile, rows may repeat; none is missed. */
+/**
+ * Answers the same question by asking the replica that was read. If that replica has begun a new history meanwhile,
+ * rows may be repeated, but none is missed.
+ */
 async function hasAllRead(read: Peer, { standing: { source: { history } }, since }: AttachedReplica, position: ShardPosition, call: CallContext): Promise<boolean> {
   return await read.replica.translateCheckpoints([{ history, sequence: since }], call) >= position.sequence
 }
 
-/** Whether the replica may have more of what the reader has read than the place says. */
+/**
+ * Returns true when the replica may be able to translate the reader's position to a later sequence than the position
+ * names.
+ */
 function mayKnowMore(position: ShardPosition, { standing: { source: { history } }, sequence }: ReachedStanding): boolean {
   return position.history !== history && position.known(history) !== sequence
 }
@@ -117,7 +126,7 @@ function left({ sequence, since }: AttachedReplica): number {
   return sequence - since
 }
 
-/** The answer is shared, so that one caller's end must not end the call. */
+/** The result is shared with other callers, so that cancelling one caller must not cancel the call. */
 function unlessCancelled<T>(work: Promise<T>, { signal }: CallContext): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => { reject(new ReplicaError('cancelled', 'the caller has cancelled the call')) }

@@ -15,17 +15,18 @@ import type { Standing } from '../replicas/replica-standings.ts'
 type RowsEvent = ChangesEvent & { readonly kind: 'rows' }
 
 /**
- * Shards that one feed reads at once: each holds a page of rows until the reader has dealt with it. One is read while rows of the other
- * are written; with four, rows with documents took a fifth more CPU, as the pages that wait do not stay in the processor's caches.
+ * Number of shards that one feed reads at the same time. Each holds a page of rows until the reader has processed it.
+ * With two, one shard is read while rows of the other are written. With four, rows with documents took a fifth more CPU
+ * time, because the waiting pages do not stay in the processor's caches.
  */
 const shardsReadMax = 2
 
 interface Offer { readonly event: RowsEvent; readonly release: (goOn: boolean) => void }
 
 /**
- * A changes feed over all shards of a database. Each shard is read by a run of its own, which hands over a page
- * and waits until the reader has dealt with it; a run ends when its shard has nothing more to give, and a change
- * starts the next one. So an idle feed holds its places and subscriptions, and nothing else.
+ * A changes feed over all shards of a database. Each shard is read by a run of its own, which hands over a page and
+ * waits until the reader has processed it. A run ends when its shard has no more rows, and a change starts the next
+ * run. An idle feed therefore holds only its positions and subscriptions.
  */
 export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   readonly shards: readonly FeedShard[]
@@ -33,7 +34,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   readonly #options: ChangesOptions
   readonly #follow: boolean
   readonly #context: OperationContext
-  /** While calls are under way. */
+  /** Present while calls are running. */
   #controller: AbortController | undefined
   readonly #offers: Offer[] = []
   readonly #onAbort = (): void => { void this.close() }
@@ -43,13 +44,13 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   #closed = false
   #announced = false
   #running = 0
-  /** To be read when another shard has been. */
+  /** Shards that wait until another shard has been read. */
   readonly #queued: FeedShard[] = []
   #failure: { readonly error: unknown } | undefined
   #wakeReader: (() => void) | undefined
   #onIdle: (() => void) | undefined
   #vector: SinceVector | undefined
-  /** Whose places are not in the vector yet. */
+  /** Shards whose positions are not in the vector yet. */
   readonly #moved: FeedShard[] = []
 
   constructor(scope: CoordinatorScope, places: readonly ShardPlace[], options: ChangesOptions, context: OperationContext) {
@@ -63,14 +64,18 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     context.signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  /** @throws ApiError when no replica of the shard answers */
+  /**
+   * Attaches the shard to a replica, if it is not attached yet.
+   * @throws ApiError when no replica of the shard answers
+   */
   async attach(shard: FeedShard): Promise<Standing> {
     if (shard.attached !== undefined) return shard.attached
     const { descending, since } = this.#options
     const from: FirstPlace = descending || since.kind === 'now' ? 'end' : since.kind === 'time' ? since : 'start'
     const options = { from, failed: shard.failures ??= new Set() }
     const { standing, sequence, since: place } = await attachReplica(this.#scope, shard.place, shard.position, options, this.#call(this.#scope.options.readTimeoutMs))
-    // Going down from the end, what it has seen of others does not hold.
+    // A descending reader has not read the changes up to this sequence, so its position must not include the `seen` of
+    // the replica.
     shard.attached = descending ? { ...standing, source: { ...standing.source, seen: {} } } : standing
     shard.target = sequence
     shard.lostSince = undefined
@@ -96,7 +101,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
         if (!this.#follow) return null
         if (!this.#announced && this.shards.every(shard => shard.drained)) {
           this.#announced = true
-          // An idle feed needs no token until something happens.
+          // An idle feed needs no token until the next change.
           this.#vector = undefined
           return { kind: 'caught-up' }
         }
@@ -172,7 +177,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     wake?.()
   }
 
-  /** Reads until the shard has nothing more, then waits for a change. */
+  /** Reads the shard until it has no more rows, then waits for a change. */
   #run(shard: FeedShard): void {
     if (this.#closed) return
     this.#announced = false
@@ -200,7 +205,10 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     this.#wake()
   }
 
-  /** False: the replica failed, and another one may do. @throws ApiError when none is left */
+  /**
+   * Reads the shard from one replica. Returns false when that replica failed and another one should be tried.
+   * @throws ApiError when no replica is left
+   */
   async #attempt(shard: FeedShard): Promise<boolean> {
     try {
       const attached = await this.#refresh(shard, await this.attach(shard))
@@ -213,13 +221,13 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
       if (this.#closed) return true
       if (error instanceof ApiError) return this.#lost(shard, error)
       this.#leave(shard, error)
-      // Another replica numbers its changes differently: where a descending reader is cannot be found there.
+      // Replicas number their changes differently, so a descending reader cannot continue on another replica.
       if (this.#options.descending && shard.offered > 0) throw error
       return false
     }
   }
 
-  /** A feed that goes on for long learns from time to time what its replica has of others meanwhile. */
+  /** A feed that runs for long asks its replica from time to time what it has seen of the other replicas. */
   async #refresh(shard: FeedShard, attached: Standing): Promise<Standing> {
     const { runtime: { clock }, options: { followRefreshMs }, standings } = this.#scope
     if (!this.#follow || clock.monotonic() - attached.at < followRefreshMs) return attached
@@ -229,7 +237,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     return shard.attached = standing
   }
 
-  /** Hands over all rows. True: so many as the reader may take at most, and there may be more. */
+  /** Hands over all rows. Returns true when the feed's limit was reached; there may be more rows. */
   async #read(shard: FeedShard, { peer, source }: Standing): Promise<boolean> {
     const { descending, body, limit } = this.#options
     const { scanPageTimeoutMs } = this.#scope.options
@@ -249,7 +257,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     return limit !== null && shard.offered >= limit
   }
 
-  /** Resolves when the reader has dealt with the rows; false: it wants no more. */
+  /** Resolves to true when the reader has processed the rows, and to false when it wants no more. */
   #offer(shard: FeedShard, rows: readonly ChangeRow[]): Promise<boolean> {
     if (this.#closed) return Promise.resolve(false)
     shard.offered += rows.length
@@ -269,7 +277,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   }
 
   resume(shard: FeedShard, failure?: ReplicaError): void {
-    // No replica of the shard may be waited on: another one would not do.
+    // When this node may wait on no further replica, another replica of the shard would not help.
     if (failure?.code === 'overloaded') return this.#refuse(failure)
     if (failure !== undefined) this.#leave(shard, failure)
     this.#run(shard)
@@ -289,7 +297,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     ;(shard.failures ??= new Set()).add(peer.node)
   }
 
-  /** No replica answers: a follower waits for one, others fail. */
+  /** No replica answers. A feed that follows waits for one; other feeds fail. */
   #lost(shard: FeedShard, error: ApiError): boolean {
     const { runtime: { clock }, options: { followRetryMs, followPatienceMs } } = this.#scope
     if (!this.#follow) throw error
@@ -303,7 +311,10 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     return true
   }
 
-  /** A place that nobody has left since is told in the form that all nodes give it, once the replicas have all of each other. */
+  /**
+   * When no change came after the shard's position, completes the position to the form that is equal on all nodes,
+   * provided that all replicas have every change of each other.
+   */
   async #settle(shard: FeedShard): Promise<0> {
     const { attached, position } = shard
     if (attached === undefined || this.#options.descending) return 0
@@ -313,7 +324,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
         shard.attached = await completeStanding(this.#scope, standing, shard.place, { requestId: this.#context.requestId })
         this.#reach(shard, sequence)
       }
-    } catch { /* the place is good as it is */ }
+    } catch { /* the position is also valid without the list of all replicas */ }
     return 0
   }
 

@@ -6,37 +6,37 @@ import type { ShardPlace } from '../replicas/replica-access.ts'
 import type { Standing } from '../replicas/replica-standings.ts'
 
 export interface FeedShardOwner {
-  /** What the shard waited for has come, or cannot come any more. */
+  /** Called when the change or the replica that the shard waited for has arrived, or when the wait has failed. */
   resume(shard: FeedShard, failure?: ReplicaError): void
 }
 
 /**
- * One shard of a feed. Idle feeds are many and have many shards, so this is all that one of them holds: it subscribes
- * itself, without a function for each.
+ * The state of one shard of a feed. There are many idle feeds with many shards, so the object is small: it is its own
+ * subscriber and needs no closure.
  */
 export class FeedShard implements ChangeSubscriber {
   readonly index: number
   readonly place: ShardPlace
-  /** Where the reader is; ahead of it lies at most the page that it holds. */
+  /** The reader's position. At most one page of rows is handed over but not yet included. */
   readonly position: ShardPosition
   readonly #owner: FeedShardOwner
   /** Nodes that failed since the last page. */
   failures: Set<string> | undefined = undefined
-  /** Shared with other feeds. */
+  /** The standing of the replica that is read; shared with other feeds. */
   attached: Standing | undefined = undefined
-  /** Everything up to here is behind the reader once the replica has no more rows. */
+  /** The sequence that the position reaches once the replica has no more rows. */
   target = 0
-  /** Read to the replica's end. */
+  /** True when the shard was read to the end of the replica's log. */
   drained = false
-  /** Since the feed's last token. */
+  /** True when the position has changed since the feed's last token. */
   moved = false
   offered = 0
   taken = 0
-  /** While it waits for changes. */
+  /** Present while the shard waits for changes. */
   watch: ChangeWatch | undefined = undefined
-  /** While it waits for a replica. */
+  /** Present while the shard waits for a replica. */
   retry: Timer | undefined = undefined
-  /** Monotonic milliseconds since when no replica was found. */
+  /** Monotonic time in milliseconds since which no replica was found. */
   lostSince: number | undefined = undefined
 
   constructor(owner: FeedShardOwner, index: number, place: ShardPlace, position: ShardPosition) {

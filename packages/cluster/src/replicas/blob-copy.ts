@@ -1,18 +1,21 @@
-/** Content of attachments on its way from one replica to another. */
+/** Copies attachment content between replicas. */
 import { ReplicaError } from '@sectional/core'
 import type { AttachmentRecord, BlobReplica, CallContext } from '@sectional/core'
 import { asReplicaError } from './replica-failures.ts'
 
 type WithAttachments = { readonly attachments?: readonly AttachmentRecord[] }
 
-/** The blobs that revisions name, each once. */
+/** Returns the hashes of the blobs that revisions reference, each once. */
 export function namedBlobs(items: readonly WithAttachments[]): string[] {
   const hashes = new Set<string>()
   for (const { attachments } of items) if (attachments !== undefined) for (const { blob } of attachments) hashes.add(blob)
   return [...hashes]
 }
 
-/** Copies one blob, a chunk at a time. @throws ReplicaError of either end */
+/**
+ * Copies one blob, a chunk at a time.
+ * @throws ReplicaError of either replica; `damaged_blob` when the copied content has another hash
+ */
 export async function copyBlob(
   source: BlobReplica, target: BlobReplica, hash: string, call: CallContext,
 ): Promise<void> {
@@ -21,9 +24,9 @@ export async function copyBlob(
 }
 
 /**
- * Brings the blobs that revisions name to a target that lacks them, before the revisions.
+ * Copies blobs that revisions reference to a target that lacks them. Must be done before the revisions are stored.
  *
- * @returns the revisions whose blobs the target has now; the others' are not on the source
+ * @returns the revisions whose blobs the target has now; the source lacks blobs of the others
  */
 export async function bringBlobs<Item extends WithAttachments>(
   source: BlobReplica, target: BlobReplica, items: readonly Item[], call: CallContext,

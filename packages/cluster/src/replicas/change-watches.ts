@@ -6,28 +6,28 @@ import type { Peer } from './replica-access.ts'
 import { asReplicaError } from './replica-failures.ts'
 import { ReplicaPolls } from './replica-polls.ts'
 
-/** Told once, of whichever comes first. */
+/** One of the two functions is called, once. */
 export interface ChangeSubscriber {
-  /** The replica now stands at `sequence`, beyond what the subscriber has seen. */
+  /** The replica's sequence is now `sequence`, which is greater than what the subscriber has seen. */
   changed(sequence: number): void
   failed(error: ReplicaError): void
 }
 
-/** What a subscriber waits on. */
+/** The wait of subscribers on one replica. */
 export interface ChangeWatch { remove(subscriber: ChangeSubscriber): void }
 
 export interface TailRequest {
   readonly history: string
   readonly since: number
-  /** The rows are to hold everything up to here. */
+  /** The rows must include every change up to this sequence. */
   readonly target: number
   readonly body: boolean
 }
 
-/** The first rows behind a place. */
+/** The first rows after a position. */
 export interface Tail {
   readonly rows: readonly ChangeRow[]
-  /** No more stood behind them. */
+  /** True when there were no more rows after them. */
   readonly complete: boolean
 }
 
@@ -35,9 +35,9 @@ type WatchOptions = Pick<CoordinatorOptions,
   'watchTimeoutMs' | 'watchesMax' | 'pollIntervalMs' | 'pollRoundMs' | 'pollsPerRound' | 'readTimeoutMs' | 'scanPageTimeoutMs' | 'tailRows' | 'tailBytes'>
 
 /**
- * Who waits for changes on this node: one call waits on each replica for all feeds that read it, however many
- * they are, and feeds that are woken together at the same place read the new rows once. When the link to a replica has no room for a
- * call that waits, the replica is asked now and then instead.
+ * The waits for changes on this node. One call waits on each replica for all feeds that read it, and feeds that are
+ * woken at the same position read the new rows together, once. When the link to a replica has no room for another
+ * waiting call, the replica is polled at intervals instead.
  */
 export class ChangeWatches {
   readonly #options: WatchOptions
@@ -51,15 +51,15 @@ export class ChangeWatches {
     this.#polls = new ReplicaPolls(clock, options)
   }
 
-  /** Replicas that somebody waits on now. */
+  /** Number of replicas that are being waited on. */
   get size(): number { return this.#watchers.size }
 
-  /** No further replica may be waited on. */
+  /** True when no further replica may be waited on. */
   get full(): boolean { return this.#watchers.size >= this.#options.watchesMax }
 
   /**
-   * The subscriber is never called before this returns; removing it ends the wait. It fails with `overloaded` when the
-   * replica would be one more than may be waited on.
+   * Waits for changes of a replica after `seen`. The subscriber is never called before this returns, and removing it
+   * ends the wait. It fails with `overloaded` when `watchesMax` replicas are being waited on already.
    */
   subscribe(peer: Peer, shard: ShardId, seen: ReplicaCheckpoint, subscriber: ChangeSubscriber): ChangeWatch {
     const key = `${replicaKey(peer, shard)} ${seen.history}`
@@ -79,9 +79,9 @@ export class ChangeWatches {
     return watcher
   }
 
-  /** At most `tailRows`, and about `tailBytes`. */
+  /** Reads the first rows after `since`: at most `tailRows`, and about `tailBytes`. */
   tail(peer: Peer, shard: ShardId, { history, since, target, body }: TailRequest): Promise<Tail> {
-    // With another target it may have begun too early.
+    // The target is part of the key, because a read for an earlier target may have begun too early.
     return shared(this.#tails, `${replicaKey(peer, shard)} ${history} ${since} ${target} ${body}`, () => this.#read(peer, { history, since, body }))
   }
 
@@ -98,7 +98,7 @@ export class ChangeWatches {
     return { rows, complete: rows.length < tailRows }
   }
 
-  /** Fails every subscriber, now and later. */
+  /** Ends all waits. Every subscriber fails, now and later. */
   stop(): void {
     this.#stopped = true
     for (const watcher of [...this.#watchers.values()]) watcher.stop()
@@ -106,17 +106,17 @@ export class ChangeWatches {
   }
 }
 
-/** Who has seen no life of a replica is told at once where it stands. */
+/** A caller that passes this checkpoint is answered at once with the replica's current checkpoint. */
 const noLife: ReplicaCheckpoint = { history: '', sequence: 0 }
 
-/** Waits on one life of one replica as long as somebody is interested. */
+/** Waits on one history of one replica as long as there are subscribers. */
 class Watcher implements ChangeWatch {
   readonly #peer: Peer
   readonly #options: WatchOptions
   readonly #polls: ReplicaPolls
   readonly #onEnd: () => void
   readonly #controller = new AbortController()
-  /** -> the sequence that each has seen. */
+  /** Maps each subscriber to the sequence that it has seen. */
   readonly #subscribers = new Map<ChangeSubscriber, number>()
   #reached: ReplicaCheckpoint
   #refusal: ReplicaError | undefined
@@ -145,13 +145,16 @@ class Watcher implements ChangeWatch {
     this.#controller.abort()
   }
 
-  /** Nobody may wait here: whoever subscribes fails with this. */
+  /** Ends the watcher. Every subscriber fails with this error. */
   refuse(refusal: ReplicaError): void {
     this.#refusal = refusal
     this.stop()
   }
 
-  /** Never rejects. Ends when a change has woken everybody: who wants to know of the next subscribes anew. */
+  /**
+   * Runs until a change has woken all subscribers, or the wait fails. A subscriber that wants the next change
+   * subscribes again. Never rejects.
+   */
   async #run(): Promise<void> {
     const { signal } = this.#controller
     let failure = this.#refusal ?? new ReplicaError('closed', 'nobody waits for changes any more')
@@ -175,7 +178,10 @@ class Watcher implements ChangeWatch {
     for (const subscriber of left) subscriber.failed(failure)
   }
 
-  /** Where the replica stands, when that has changed, or after a while when no call may wait there. @throws ReplicaError */
+  /**
+   * Returns the replica's checkpoint when it has changed, or after a polling interval when no call may wait there.
+   * @throws ReplicaError
+   */
   async #next(signal: AbortSignal): Promise<ReplicaCheckpoint> {
     const { replica } = this.#peer
     const { watchTimeoutMs, readTimeoutMs } = this.#options
@@ -201,7 +207,7 @@ function replicaKey(peer: Peer, shard: ShardId): string {
   return `${peer.node} ${shardKey(shard)}`
 }
 
-/** The work under way for the key, or new work. */
+/** Returns the running work for the key, or starts it. */
 function shared<T>(running: Map<string, Promise<T>>, key: string, begin: () => Promise<T>): Promise<T> {
   const known = running.get(key)
   if (known !== undefined) return known

@@ -1,17 +1,18 @@
 import type { HashRange, ReplicaCheckpoint, SincePart } from '@sectional/core'
 import type { ReplicaHistories } from './replica-histories.ts'
 
-/** One replica as it was when it told where it stands. */
+/** What a replica reported about itself at one moment. */
 export interface ReplicaSource {
   readonly node: string
   readonly history: string
-  /** Where it stood. */
+  /** The replica's sequence at that moment. */
   readonly sequence: number
-  /** What it had of others then: history -> sequence. */
+  /** For each history of another replica, the sequence up to which this replica had its changes then. */
   readonly seen: Readonly<Record<string, number>>
   /**
-   * Itself and the other replicas of its range, by node, with what it had of each: the same list whichever of them
-   * is asked, since all have what the others have. Absent where that is not so, or not known.
+   * This replica and the other replicas of its range, sorted by node, each with the sequence up to which its changes
+   * are known. Present only when every replica has all changes of the others; the list is then the same whichever of
+   * them is asked.
    */
   readonly all?: readonly ReplicaPlace[]
 }
@@ -20,12 +21,13 @@ export interface ReplicaPlace { readonly node: string; readonly history: string;
 
 interface Reached { readonly node: string; readonly sequence: number }
 
-/** Histories besides the one being read that a token carries for each range. */
+/** Largest number of histories, besides the one that is read, that a token carries for each range. */
 const othersMax = 4
 
 /**
- * How far one reader has come in one range: how far on the replica that it reads, and what that implies for
- * others. What a replica had of another when it stood at S is known to the reader once it has read up to S.
+ * A reader's position in one range: the sequence on the replica that it reads, and the sequences on other replicas that
+ * this implies. If the replica had another replica's changes up to some sequence when it stood at S, a reader that has
+ * read up to S has them too.
  */
 export class ShardPosition {
   readonly #range: HashRange
@@ -34,12 +36,14 @@ export class ShardPosition {
   #history: string | undefined
   #sequence = 0
   #absorbed: ReplicaSource | undefined
-  /** By history, the latest known last. */
+  /** Keys are histories; the one that was learned last comes last. */
   #others: Map<string, Reached> | undefined
-  /** The others as parts of a token, made once for many rows. */
+  /** The others as parts of a token, computed once for many rows. */
   #otherParts: readonly SincePart[] | undefined
 
-  /** @param parts of a token, those of other ranges too: what was read of a wider range holds for this one */
+  /**
+   * @param parts parts of a token. Parts of other ranges are allowed: those of a wider range are valid for this one too
+   */
   constructor(range: HashRange, parts: readonly SincePart[], histories: ReplicaHistories) {
     this.#range = range
     this.#histories = histories
@@ -50,32 +54,35 @@ export class ShardPosition {
     }
   }
 
-  /** Nothing was read and nothing is known. */
+  /** True when nothing was read and no sequence is known. */
   get isEmpty(): boolean { return this.#history === undefined }
-  /** Where the replica was that was read last; empty when that is not known. */
+  /** The node of the replica that was read last; empty when unknown. */
   get node(): string { return this.#node }
-  /** The life of the replica that is read. */
+  /** The history of the replica that is read. */
   get history(): string | undefined { return this.#history }
-  /** On the replica that is read. */
+  /** The sequence on the replica that is read. */
   get sequence(): number { return this.#sequence }
 
-  /** Whether it is told in the order of nodes, as all places are that all replicas have reached, and some others. */
+  /**
+   * Returns true when the parts are in the order of nodes. This holds for every position that all replicas have
+   * reached, and by chance for some others.
+   */
   get isByNode(): boolean {
     const parts = this.parts()
     return parts.every(({ node }, index) => index === 0 || parts[index - 1]!.node < node)
   }
 
-  /** Up to where a replica of that history needs not to be read again. */
+  /** Returns the sequence up to which a replica with this history need not be read again; undefined when unknown. */
   known(history: string): number | undefined {
     return history === this.#history ? this.#sequence : this.#others?.get(history)?.sequence
   }
 
-  /** All that is known: what was read, and what that implies. */
+  /** Returns all known checkpoints: that of the replica that was read, and those that it implies. */
   checkpoints(): ReplicaCheckpoint[] {
     return this.parts().map(({ history, sequence }) => ({ history, sequence }))
   }
 
-  /** Everything of the source up to `sequence` has been read. */
+  /** Records that every change of the source up to `sequence` was read. */
   reach(source: ReplicaSource, sequence: number): void {
     if (this.#history !== source.history) {
       if (this.#history !== undefined) this.#learn(this.#history, this.#node, this.#sequence)
@@ -93,7 +100,10 @@ export class ShardPosition {
     }
   }
 
-  /** The replica that is read first; in the order of nodes where the reader stands just where the replica stood. */
+  /**
+   * Returns the parts for a token. The replica that is read comes first, unless the list of all replicas is known for
+   * exactly this sequence; the parts are then in the order of nodes.
+   */
   parts(): SincePart[] {
     if (this.#history === undefined) return []
     const range = this.#range
@@ -113,7 +123,7 @@ export class ShardPosition {
     others.delete(history)
     others.set(history, { node: node || (before?.node ?? ''), sequence: Math.max(sequence, before?.sequence ?? 0) })
     if (others.size <= othersMax) return
-    // Lives that nobody here has met lately are most likely over.
+    // Histories that were not found on any node lately probably no longer exist.
     const stale = [...others].find(([, reached]) => reached.node === '') ?? [...others][0]!
     others.delete(stale[0])
   }

@@ -1,32 +1,41 @@
 import type { ShardId, ShardReplica } from '@sectional/core'
 
-/** Told of what is not as it was written; the same thing more than once. */
+/** Receives reports of damaged records and blobs. The same damage may be reported more than once. */
 export interface DamageListener {
   damagedReplica(shard: ShardId): void
-  /** @param shards those of this node that name it */
+  /** @param shards the shards of this node that reference the blob */
   damagedBlob(hash: string, shards: readonly ShardId[]): void
 }
 
-/** The replicas that live on this node. */
+/** The replicas on this node. */
 export interface LocalReplicas {
   shards(): readonly ShardId[]
-  /** Undefined when the shard is not hosted here (yet, or any more). */
+  /** Returns undefined when this node does not (or no longer) host the shard. */
   replica(shard: ShardId): ShardReplica | undefined
-  /** While true, the replica declines to decide edits. */
+  /** While this is true, the replica declines to decide edits. */
   setCatchingUp(shard: ShardId, catchingUp: boolean): void
-  /** Calls back when something on this node's disk is not what was written. Returns an unsubscribe function. */
+  /** Registers a listener for damage on this node's disk. Returns an unsubscribe function. */
   onDamage(listener: DamageListener): () => void
   /**
-   * The process that wrote the replica last did not end in order, so that its disk may lack what its checkpoints cover:
-   * digests are compared with its peers before the replica has caught up.
+   * Returns true when the last process that wrote the replica did not stop in order. Its disk may then lack changes
+   * that its checkpoints cover, so it has caught up only after digests were compared with its peers.
    */
   isUncompared(shard: ShardId): boolean
-  /** The replica was compared with every peer that was reachable, a majority of the shard, or has no peers. */
+  /**
+   * Call this when the replica was compared with every reachable peer and these were a majority of the shard, or when
+   * it has no peers.
+   */
   compared(shard: ShardId): void
-  /** Calls back when a replica failed to store revisions or purges, or was told that it did. Returns an unsubscribe function. */
+  /**
+   * Calls back when a replica failed to store revisions or purges, or when a peer reported this. Returns an unsubscribe
+   * function.
+   */
   onMissed(listener: (shard: ShardId) => void): () => void
-  /** Begins another life of a replica with what is sound in it. */
+  /** Replaces a replica by one with a new history that contains its sound records. */
   rebuild(shard: ShardId): Promise<unknown>
-  /** Calls back after each durable change of documents (`documents`) or only local documents. Returns an unsubscribe function. */
+  /**
+   * Calls back after each durable change; `documents` is false when only local documents changed. Returns an
+   * unsubscribe function.
+   */
   onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void
 }

@@ -5,19 +5,19 @@ import type { DatabaseRecord, ReplicaRecord, ShardRecord } from '../control/clus
 import type { ReplicaDirectory } from './replica-directory.ts'
 import type { ReplicaHealth } from './replica-health.ts'
 
-/** One replica of one shard, as somebody to ask. */
+/** One replica of one shard, to which calls can be made. */
 export interface Peer {
   readonly node: string
   readonly local: boolean
-  /** Counts towards quorums. */
+  /** True when the replica counts towards quorums. */
   readonly active: boolean
   readonly replica: ShardReplica
 }
 
-/** One shard of one database with the places of its replicas. */
+/** One shard of one database, with the placement of its replicas. */
 export interface ShardPlace {
   readonly id: ShardId
-  /** As the request found it; `ReplicaAccess.now` tells what has become of it. */
+  /** The database's record when the request began; `ReplicaAccess.now` returns the current place. */
   readonly db: DatabaseRecord
   readonly record: ShardRecord
   readonly activeCount: number
@@ -25,7 +25,7 @@ export interface ShardPlace {
 
 interface ShardMap { readonly places: readonly ShardPlace[]; readonly ranges: readonly HashRange[] }
 
-/** Which replicas to ask for what, and in which order. */
+/** Selects the replicas for each purpose, in the order in which they are asked. */
 export class ReplicaAccess {
   readonly node: string
   readonly #directory: ReplicaDirectory
@@ -34,7 +34,10 @@ export class ReplicaAccess {
   readonly #databases: () => ReadonlyMap<string, DatabaseRecord> | undefined
   readonly #maps = new WeakMap<DatabaseRecord, ShardMap>()
 
-  /** Slow reads do not move decisions: a second decider costs conflicts, a second reader nothing. */
+  /**
+   * Reads and decisions have separate health records, so that slow reads do not move decisions: a second decider can
+   * cause conflicts, a second reader does no harm.
+   */
   constructor(
     node: string, directory: ReplicaDirectory, health: { readonly reads: ReplicaHealth; readonly decisions: ReplicaHealth },
     databases: () => ReadonlyMap<string, DatabaseRecord> | undefined = () => undefined,
@@ -61,41 +64,51 @@ export class ReplicaAccess {
     return map
   }
 
-  /** The place of a document; of a local document with its `_local/` prefix. */
+  /** Returns the place of a document. Ids of local documents include `_local/`. */
   placeOf(db: DatabaseRecord, id: string): ShardPlace {
     const { places, ranges } = this.#map(db)
     return places[findRange(ranges, documentHash(id, db.partitioned))]!
   }
 
-  /** The place by the newest shard map that this node knows; the same one while its replicas are. */
+  /**
+   * Returns the place according to the newest shard map that this node knows. It is the same object while the shard's
+   * replicas are unchanged.
+   */
   now(place: ShardPlace): ShardPlace {
     const db = this.#databases()?.get(place.db.name)
     if (db === undefined || db.shards === place.db.shards || db.incarnation !== place.db.incarnation) return place
     return this.#map(db).places.find(({ id: { range } }) => compareRanges(range, place.id.range) === 0) ?? place
   }
 
-  /** Reachable active replicas to read from: this node's (last but the silent ones while it catches up), then the others in the map's order, silent nodes last. */
+  /**
+   * Returns the reachable active replicas in the order in which they are read: this node's replica, then the others in
+   * the map's order, then silent nodes. While this node's replica catches up, it comes after the others and before the
+   * silent nodes.
+   */
   readers(place: ShardPlace): readonly Peer[] {
     return this.#order(place, true)
   }
 
-  /** Reachable active replicas in the order in which they are asked to decide: the map's, silent nodes last. */
+  /**
+   * Returns the reachable active replicas in the order in which they are asked to decide: the map's order, silent nodes
+   * last.
+   */
   deciders(place: ShardPlace): readonly Peer[] {
     return this.#order(place, false)
   }
 
-  /** True for the replica that decides when all are well. */
+  /** Returns true for the replica that decides in the normal case. */
   isFirst(place: ShardPlace, peer: Peer): boolean {
     return place.record.replicas.find(replica => !replica.filling)?.node === peer.node
   }
 
-  /** This node's replica when it is the only one of its shard: no quorum to gather. */
+  /** Returns this node's replica when it is the only one of its shard, so that no quorum is needed. */
   loneLocal(place: ShardPlace): ShardReplica | undefined {
     const { replicas } = place.record
     return replicas.length === 1 && replicas[0]!.node === this.node ? this.#directory.replica(this.node, place.id) : undefined
   }
 
-  /** Every replica, filling ones included, reachable or not. */
+  /** Returns every replica, including filling and unreachable ones. */
   peers(place: ShardPlace): readonly Peer[] {
     return place.record.replicas.map(record => this.#peer(record, place))
   }
@@ -104,7 +117,10 @@ export class ReplicaAccess {
     return node === this.node || this.#directory.isConnected(node)
   }
 
-  /** A failure for each active replica that `readers` and `deciders` leave out: what no other one has may be there. */
+  /**
+   * Returns an error for each active replica that `readers` and `deciders` leave out. Such a replica may hold data that
+   * no other replica has.
+   */
   notAsked(place: ShardPlace): ReplicaError[] {
     const away = place.record.replicas.filter(({ node, filling }) => !filling && !this.isReachable(node))
     return away.map(({ node }) => new ReplicaError('unreachable', `no link to ${node} is open`))

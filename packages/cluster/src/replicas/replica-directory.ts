@@ -1,11 +1,16 @@
 import type { ShardId, ShardReplica } from '@sectional/core'
 
-/** Where the coordinator and anti-entropy find replicas: local engines and stubs of remote ones alike. */
+/** Finds replicas for the coordinator and anti-entropy: local engines and stubs of remote replicas. */
 export interface ReplicaDirectory {
-  /** Always a replica: calls on one that is not there reject with `not_hosted` or `unreachable`. */
+  /**
+   * Always returns a replica. Calls to one that does not exist or cannot be reached reject with `not_hosted` or
+   * `unreachable`.
+   */
   replica(node: string, shard: ShardId): ShardReplica
-  /** True for this node and for peers with an open link. */
+  /** Returns true for this node and for peers with an open link. */
   isConnected(node: string): boolean
-  /** Whether this node's own replica may have missed edits (after an absence) that it has not fetched yet. */
+  /**
+   * Returns true while this node's own replica may have missed edits (after an absence) that it has not fetched yet.
+   */
   isCatchingUp(shard: ShardId): boolean
 }

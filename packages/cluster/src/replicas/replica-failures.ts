@@ -1,28 +1,33 @@
 import { ApiError, ReplicaError } from '@sectional/core'
 import type { ReplicaErrorCode } from '@sectional/core'
 
-/** Seconds after which a client is asked to come back when a cluster is overloaded or what it wants is on a node that is away. */
+/**
+ * Seconds after which a client should retry when a cluster is overloaded, or when the data is on a node that is away.
+ */
 const comeBack = { 'Retry-After': '1' }
 
-/** The failure of a call on a replica. Anything but a `ReplicaError` is a defect of that replica, and kept as the cause. */
+/**
+ * Returns the failure of a call to a replica. Any error that is not a `ReplicaError` is a defect of that replica and is
+ * kept as the cause.
+ */
 export function asReplicaError(error: unknown): ReplicaError {
   if (error instanceof ReplicaError) return error
   return new ReplicaError('protocol', error instanceof Error ? error.message : String(error), { cause: error })
 }
 
-/** Codes that say nothing about a replica but that it is not there. */
+/** Codes that only mean that the replica is absent. */
 const absent: ReadonlySet<ReplicaErrorCode> = new Set<ReplicaErrorCode>(['unreachable', 'not_hosted', 'closed'])
 
 function lacksContent({ code }: ReplicaError): boolean {
   return code === 'missing_blob' || code === 'damaged_blob'
 }
 
-/** What a client is told when this node's feeds wait on as many replicas as they may. */
+/** Returns the error for clients when this node's feeds wait on the largest allowed number of replicas. */
 export function feedsOverloaded(cause?: ReplicaError): ApiError {
   return new ApiError('service_unavailable', 'The changes feeds of this node follow as many shards as they may; use another node, or try again shortly.', { headers: comeBack, cause })
 }
 
-/** What a client is told when no replica of a shard did what was asked. */
+/** Returns the error for clients when no replica of a shard carried out the operation. */
 export function shardFailure(errors: readonly ReplicaError[]): ApiError {
   const answers = errors.filter(error => !absent.has(error.code))
   const cause = answers[0] ?? errors[0]
@@ -32,12 +37,13 @@ export function shardFailure(errors: readonly ReplicaError[]): ApiError {
     return new ApiError('insufficient_storage', 'No replica of the shard could use its disk; free space or look at the log of the nodes.', { cause })
   }
   if (answers.some(lacksContent)) {
-    // One that does not answer may have it, and is known to this node as such or as the cause.
+    // A replica that does not answer may have the content; this node knows of it from the list of errors or from a
+    // cause.
     const lost = errors.every(error => lacksContent(error) && !(error.cause instanceof ReplicaError))
     if (lost) return new ApiError('internal_server_error', 'The content of an attachment is whole on no replica of the shard.', { cause })
     return new ApiError('service_unavailable', 'The content of an attachment is whole on no replica of the shard that answers. Try again.', { headers: comeBack, cause })
   }
-  // A node that is cut off from the replicas: another one may answer, and this one once its links are back.
+  // This node is cut off from the replicas. Another node may answer, and this one may when its links are open again.
   if (answers.length === 0) return new ApiError('service_unavailable', 'No DB shards could be opened.', { headers: comeBack, cause })
   if (all('timeout') || all('cancelled')) return new ApiError('timeout', undefined, { cause })
   return new ApiError('internal_server_error', 'No DB shards could be opened.', { cause })

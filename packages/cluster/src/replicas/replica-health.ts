@@ -1,8 +1,8 @@
 import type { Clock } from '@sectional/runtime'
 
 /**
- * Nodes that let a call wait too long while their link is open (stopped processes, hung disks): they are asked
- * last until they answer or a while has passed. A hint for the order of questions, nothing more.
+ * Records nodes that let a call wait too long while their link was open (stopped processes, hung disks). Such suspects
+ * are asked last until they answer or a time has passed. Only the order of the questions depends on this.
  */
 export class ReplicaHealth {
   readonly #clock: Clock
@@ -22,7 +22,7 @@ export class ReplicaHealth {
     if (this.#suspectUntil.size > 0) this.#suspectUntil.delete(node)
   }
 
-  /** Whether the node was silent at some moment of the last `ms` milliseconds, and has not answered since. */
+  /** Returns true when the node was silent at some moment of the last `ms` milliseconds and has not answered since. */
   wasSilentWithin(node: string, ms: number): boolean {
     const until = this.#suspectUntil.get(node)
     return until !== undefined && this.#clock.monotonic() - (until - this.#suspectMs) <= ms

@@ -1,4 +1,4 @@
-/** Which node a replica's history was last met on: hints for since-tokens, nothing more. */
+/** Remembers on which node each replica history was last found. Only a hint for since-tokens. */
 export class ReplicaHistories {
   readonly #nodes = new Map<string, string>()
 

@@ -6,8 +6,9 @@ type PollOptions = Pick<CoordinatorOptions, 'pollIntervalMs' | 'pollRoundMs' | '
 interface Turn { readonly due: number; readonly resolve: () => void }
 
 /**
- * Paces the questions to replicas on which no call may wait, because their link carries as many waiting calls as it may. All feeds of
- * the node together ask `pollsPerRound` questions in `pollRoundMs` at most, and about one replica one in `pollIntervalMs` at most.
+ * Paces the polls of replicas on which no call may wait, because their link carries the largest allowed number of
+ * waiting calls. All feeds of the node together send at most `pollsPerRound` polls per `pollRoundMs`, and each replica
+ * is polled at most about once per `pollIntervalMs`.
  */
 export class ReplicaPolls {
   readonly #clock: Clock
@@ -22,7 +23,7 @@ export class ReplicaPolls {
     this.#options = options
   }
 
-  /** Resolves when the caller may ask its replica once, or at once when the signal aborts. */
+  /** Resolves when the caller may poll its replica once, or at once when the signal aborts. */
   turn(signal: AbortSignal): Promise<void> {
     return new Promise(resolve => {
       if (signal.aborted) return resolve()
@@ -42,7 +43,7 @@ export class ReplicaPolls {
     })
   }
 
-  /** Leaves no timer. Whoever waits for a turn is let go by the signal that was given with it. */
+  /** Cancels the timer. Callers that wait for a turn must be released by the signals that they passed. */
   stop(): void {
     this.#timer?.cancel()
     this.#timer = undefined

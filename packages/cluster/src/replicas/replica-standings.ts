@@ -6,17 +6,17 @@ import type { ReplicaPlace, ReplicaSource } from './changes-position.ts'
 import type { CoordinatorOptions } from '../contracts/coordinator-options.ts'
 import type { Peer, ShardPlace } from './replica-access.ts'
 
-/** What a replica said of itself, for all feeds that read it. */
+/** What a replica reported about itself, shared by all feeds that read it. */
 export interface Standing {
   readonly peer: Peer
   readonly source: ReplicaSource
-  /** Monotonic milliseconds when it was asked. */
+  /** Monotonic time in milliseconds at which the replica was asked. */
   readonly at: number
 }
 
 export interface ReachedStanding {
   readonly standing: Standing
-  /** Where the replica stands now. */
+  /** The current sequence of the replica. */
   readonly sequence: number
 }
 
@@ -25,27 +25,30 @@ type StandingOptions = Pick<CoordinatorOptions, 'readTimeoutMs' | 'stateTimeoutM
 interface Life {
   readonly history: string
   readonly sequence: number
-  /** Monotonic milliseconds when it was met last. */
+  /** Monotonic time in milliseconds of the last report. */
   readonly at: number
-  /** What it had of others when it was asked last in this life. It stood at `sequence` or before, and never has less. */
+  /**
+   * For each history of another replica, the sequence up to which this replica had its changes when it was last asked.
+   * It was at `sequence` or before then; these sequences never decrease.
+   */
   readonly seen?: Readonly<Record<string, number>>
 }
 
-/** Standings kept; one costs about 300 bytes. */
+/** Number of standings that are kept; each needs about 300 bytes. */
 const keptMax = 2_000
-/** One costs about 300 bytes. */
+/** Number of replicas whose last report is kept; each needs about 300 bytes. */
 const livesMax = 10_000
 
 /**
- * Where replicas stand, and what they have of others. The latter costs a replica some scans, and a little age does no
- * harm (a place learns less from it), so that it is asked for once in `standingRefreshMs`, however many feeds begin, and
- * once in `followRefreshMs` for those that go on.
+ * The current sequences of replicas, and what each has of the others' changes. The latter costs a replica some scans,
+ * and a slightly old answer is harmless (a position only learns less from it). It is therefore requested at most once
+ * per `standingRefreshMs`, however many feeds begin, and once per `followRefreshMs` for feeds that continue.
  */
 export class ReplicaStandings {
   readonly #clock: Clock
   readonly #options: StandingOptions
   readonly #kept = new Map<string, Standing>()
-  /** The life of each replica, and where it stood, when it was met last. */
+  /** The history and sequence that each replica reported last. */
   readonly #lives = new Map<string, Life>()
   readonly #meeting = new Map<string, Promise<void>>()
   readonly #asking = new Map<string, Promise<ReachedStanding>>()
@@ -56,7 +59,8 @@ export class ReplicaStandings {
   }
 
   /**
-   * With where it stands at this moment; what it has of others is up to `standingRefreshMs` old.
+   * Returns the standing of a replica and its sequence at this moment. The information about other replicas is up to
+   * `standingRefreshMs` old.
    * @throws ReplicaError
    */
   async now(peer: Peer, place: ShardPlace): Promise<ReachedStanding> {
@@ -67,13 +71,16 @@ export class ReplicaStandings {
     return history === kept.source.history ? { standing: kept, sequence } : this.#asked(peer, place)
   }
 
-  /** One that is young enough for a feed that goes on. @throws ReplicaError */
+  /**
+   * Returns a standing that is recent enough for a feed that continues.
+   * @throws ReplicaError
+   */
   async recent(peer: Peer, place: ShardPlace): Promise<ReachedStanding> {
     const kept = this.#young(peer, place, this.#options.followRefreshMs)
     return kept === undefined ? this.#asked(peer, place) : { standing: kept, sequence: kept.source.sequence }
   }
 
-  /** A replica has told which life it lives, and where it stands; or also what it has of others. */
+  /** Records that a replica reported its history and sequence and, with `seen`, what it has of the others' changes. */
   meet(node: string, shard: ShardId, { history, sequence, seen }: ReplicaCheckpoint & Pick<Life, 'seen'>): void {
     const key = keyOf(node, shard)
     const before = this.#lives.get(key)
@@ -83,13 +90,13 @@ export class ReplicaStandings {
     if (this.#lives.size > livesMax) this.#lives.delete(this.#lives.keys().next().value!)
   }
 
-  /** Whether the replica was met less than `standingRefreshMs` ago. */
+  /** Returns true when the replica's last report is younger than `standingRefreshMs`. */
   isMet(node: string, shard: ShardId): boolean {
     const life = this.#lives.get(keyOf(node, shard))
     return life !== undefined && this.#clock.monotonic() - life.at < this.#options.standingRefreshMs
   }
 
-  /** Keeps what a replica has said of itself. */
+  /** Keeps a replica's report as its standing. */
   keep(peer: Peer, place: ShardPlace, { history, sequence, seen }: ReplicaInfo): Standing {
     const key = keyOf(peer.node, place.id)
     this.meet(peer.node, place.id, { history, sequence, seen })
@@ -101,8 +108,8 @@ export class ReplicaStandings {
   }
 
   /**
-   * Asks a replica what it has of others, unless that was asked less than `standingRefreshMs` ago.
-   * @throws ReplicaError after `stateTimeoutMs` too
+   * Asks a replica what it has of the others' changes, unless it was asked less than `standingRefreshMs` ago.
+   * @throws ReplicaError, also after `stateTimeoutMs`
    */
   async ask(peer: Peer, place: ShardPlace): Promise<void> {
     const { standingRefreshMs, stateTimeoutMs } = this.#options
@@ -110,8 +117,8 @@ export class ReplicaStandings {
   }
 
   /**
-   * Nodes whose replicas are not known to have all that this one has, while this one has all that they have: only
-   * they keep the list of all replicas from being told.
+   * Returns the nodes whose replicas are not known to have all changes of this replica, provided that this replica has
+   * all changes of theirs. Only these replicas then prevent the list of all replicas.
    */
   unproven({ source }: Standing, { id, record }: ShardPlace): readonly string[] {
     const nodes: string[] = []
@@ -124,7 +131,10 @@ export class ReplicaStandings {
     return nodes
   }
 
-  /** With the list of all replicas, where each of them has been met by now, and all have what the others have. */
+  /**
+   * Adds the list of all replicas to the standing, if each of them has reported by now and has all changes of the
+   * others.
+   */
   completed(standing: Standing, place: ShardPlace): Standing {
     const all = this.#everyReplica(place, standing.source)
     if (all === undefined) return standing
@@ -134,7 +144,9 @@ export class ReplicaStandings {
     return completed
   }
 
-  /** Resolves when the replica has told which life it lives, or has not; once for all who ask at the same time. */
+  /**
+   * Resolves when the replica has reported its history or has failed to. Callers at the same time share one question.
+   */
   meeting(node: string, shard: ShardId, ask: () => Promise<void>): Promise<void> {
     const key = keyOf(node, shard)
     let meeting = this.#meeting.get(key)
@@ -147,7 +159,10 @@ export class ReplicaStandings {
     return kept !== undefined && this.#clock.monotonic() - kept.at < msMax ? kept : undefined
   }
 
-  /** undefined: a replica has not been met, or this one is not known to have all of it, or the other way round. */
+  /**
+   * Returns undefined when a replica has not reported, when this replica is not known to have all its changes, or the
+   * reverse.
+   */
   #everyReplica({ id, record }: ShardPlace, source: ReplicaSource): readonly ReplicaPlace[] | undefined {
     const all: ReplicaPlace[] = []
     for (const { node } of activeReplicas(record)) {
@@ -162,7 +177,7 @@ export class ReplicaStandings {
     return all.sort((a, b) => a.node < b.node ? -1 : 1)
   }
 
-  /** Once for all who ask at the same time. */
+  /** Asks the replica once for all callers that ask at the same time. */
   #asked(peer: Peer, place: ShardPlace, timeoutMs = this.#options.readTimeoutMs): Promise<ReachedStanding> {
     const key = keyOf(peer.node, place.id)
     const asking = this.#asking.get(key)
