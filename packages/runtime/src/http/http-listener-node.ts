@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import type { OptionValues } from '@sectional/core/options'
 import { connectionDeclarations } from './connection-options.ts'
 import { connectionLimits, Connections, PendingHandshakes } from './connections.ts'
 import type { ConnectionLimits } from './connections.ts'
@@ -21,11 +22,8 @@ const pipelinedMax = 100
 /** While closing: how soon a connection is closed whose response had already promised to keep it open. */
 const sweepMs = 50
 
-export interface NodeHttpListenerOptions {
-  /** Connections at once; fewer where the process may not open so many descriptors. */
-  readonly connectionsMax?: number
-  /** Percent of them that clients of one address may hold; without it all of them. */
-  readonly addressPercent?: number
+/** What is not given has its default, but `addressPercent`: then clients of one address may hold all connections. */
+export interface NodeHttpListenerOptions extends Partial<OptionValues<typeof connectionDeclarations>> {
   /** Descriptors that the process may have open; null: not known. */
   readonly descriptors?: number | null
   /** PEM; without it plain HTTP. */

@@ -2,13 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { nodeDeclarations } from '../configuration/node-declarations.ts'
 import { StartError } from './flags.ts'
 import { folderProblem } from './folder-problem.ts'
 import { lockName } from './folder-lock.ts'
 
 /** From the HTTP port of a node to its cluster port. */
 const clusterPortDistance = 10_000
-const defaultPort = 5984
+const defaultPort = nodeDeclarations.httpPort.default
 const defaultNodes = 3
 const passwordBytes = 15
 const secretBytes = 32
@@ -30,7 +31,7 @@ export interface ClusterRecord {
 export interface ClusterRequest {
   /** null: as many as there are, or 3. */
   readonly nodes: number | null
-  /** HTTP port of the first node; null: the stored one, or 5984. */
+  /** HTTP port of the first node; null: the stored one, or that of a single node. */
   readonly port: number | null
   readonly administrator: Administrator | null
   readonly fresh: boolean

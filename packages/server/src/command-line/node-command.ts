@@ -7,7 +7,7 @@ import { prepareAdministrators } from '../configuration/administrators.ts'
 import { LiveConfiguration } from '../configuration/live-configuration.ts'
 import { nodeDeclarations, processDeclarations } from '../configuration/node-declarations.ts'
 import { nodeOptions } from '../configuration/node-options.ts'
-import { parseOptions } from '../configuration/settings.ts'
+import { parseOptions, type Settings } from '../configuration/settings.ts'
 import { unknownOptions } from '../configuration/unknown-options.ts'
 import { createNode, type Node } from '../node.ts'
 import { clusterTls } from './cluster-tls.ts'
@@ -19,15 +19,21 @@ import { packageVersion } from './package-files.ts'
 export const nodeUsage = `  sectional node           runs one node until SIGINT or SIGTERM
     --config PATH          folder (local.ini, local.d/*.ini) or INI file; may be repeated, the last counts most`
 
-/** What a process needs before it has a node. */
-export const startDeclarations = {
+const startDeclarations = {
   ...nodeDeclarations,
   ...processDeclarations,
-  ...connectionDeclarations,
   passwordIterations: httpDeclarations.passwordIterations,
 }
 
-type ProcessOptions = OptionValues<typeof startDeclarations>
+/** The options that a process needs before it has a node. */
+export interface ProcessOptions extends OptionValues<typeof startDeclarations> {
+  readonly connections: OptionValues<typeof connectionDeclarations>
+}
+
+/** @throws ConfigurationError with one line per wrong value */
+export function parseProcessOptions(settings: Settings): ProcessOptions {
+  return { ...parseOptions(startDeclarations, settings), connections: parseOptions(connectionDeclarations, settings) }
+}
 
 export async function runNode(
   words: readonly string[], env: Readonly<Record<string, string | undefined>>,
@@ -38,7 +44,7 @@ export async function runNode(
   const configuration = await LiveConfiguration.load(folder, env)
   const settings = configuration.settings()
   const options = nodeOptions(settings)
-  const processOptions = parseOptions(startDeclarations, settings)
+  const processOptions = parseProcessOptions(settings)
   const runtime = openRuntime(processOptions, folder.folder)
   try {
     const administrators = await prepareAdministrators(configuration, text => parseAdminHash(text) !== null,
@@ -74,14 +80,14 @@ export function dataDirectory({ databaseDirectory }: ProcessOptions, folder: str
 
 /** @throws StartError when the data directory cannot be used */
 export function openRuntime(options: ProcessOptions, folder: string): RealRuntime {
-  const { name, logLevel, connectionsMax, addressPercent } = options
+  const { name, logLevel, connections } = options
   const directory = dataDirectory(options, folder)
   const tls = clusterTls(options, folder)
   try {
     return createRealRuntime({
       dataDirectory: directory,
       log: { level: logLevel, fields: { node: name }, pretty: process.stdout.isTTY === true },
-      http: { connectionsMax, addressPercent },
+      http: connections,
       ...(tls && { network: { tls } }),
     })
   } catch (error) {

@@ -12,10 +12,9 @@ import { createPeerNetwork } from '@sectional/rpc'
 import { StorageError, type RealRuntime } from '@sectional/runtime'
 import { LiveConfiguration } from '../configuration/live-configuration.ts'
 import { nodeOptions, type NodeOptions } from '../configuration/node-options.ts'
-import { parseOptions } from '../configuration/settings.ts'
 import { ConfigurationFolder } from './configuration-folder.ts'
 import { StartError, UsageError, parseFlags } from './flags.ts'
-import { dataDirectory, openRuntime, startDeclarations } from './node-command.ts'
+import { dataDirectory, openRuntime, parseProcessOptions } from './node-command.ts'
 
 export const recoverUsage = `  sectional recover        forms a cluster anew from one stopped node, when a majority of the voters is lost for good
     --config PATH          as for sectional node
@@ -37,7 +36,7 @@ export async function runRecover(
   const folder = new ConfigurationFolder(config)
   const configuration = await LiveConfiguration.load(folder, env)
   const options = nodeOptions(configuration.settings())
-  const processOptions = parseOptions(startDeclarations, configuration.settings())
+  const processOptions = parseProcessOptions(configuration.settings())
   const directory = dataDirectory(processOptions, folder.folder)
   if (!existsSync(directory)) throw new StartError(`${directory}: there is no such data directory`)
   const runtime = openRuntime({ ...processOptions, logLevel: 'error' }, folder.folder)
