@@ -79,6 +79,14 @@ export const acceptedBodies: readonly WorstBody[] = [
   ),
   post('_purge of 2,000', '/_purge', () => `{${numbered(2000, id => `"d${id}":["1-a"]`)}}`),
   post('_all_docs, 200,000 keys', '/_all_docs', () => `{"keys":[${numbered(200_000, id => `"d${id}"`)}]}`),
+  post('_all_docs/queries of 100,000', '/_all_docs/queries', () => `{"queries":[${list('{"limit":0}', 1_199_999)}]}`),
+  post('_bulk_docs, a document with 480,000 ancestors', '/_bulk_docs', () =>
+    `{"new_edits":false,"docs":[{"_id":"old","_revisions":{"start":600000,"ids":[${
+      numbered(480_000, id => `"${id.toString(16).padStart(32, '0')}"`)}]}}]}`),
+  bulk('_bulk_docs, an attachment of 10 MB with many line breaks', () =>
+    `{"_id":"lines","_attachments":{"a":{"data":"${'QUJD\\n'.repeat(3.3 * MB)}"}}}`),
+  post('_changes, selector of 300 patterns that are slow to compile', '/_changes?filter=_selector', () =>
+    `{"selector":{"$or":[${numbered(300, id => `{"a":{"$regex":"(?i)${id}${'\\\\W'.repeat(400)}"}}`)}]}}`),
   post(
     '_changes, 400,000 ids', '/_changes?filter=_doc_ids', () => `{"doc_ids":[${numbered(400_000, id => `"d${id}"`)}]}`,
   ),

@@ -8,7 +8,7 @@ export interface DocumentIdRules {
 }
 
 /** Pages of rows stay small with ids of this length, and the largest requests can name one. */
-const idBytesMax = 64 * 1024
+export const documentIdBytesLimit = 64 * 1024
 
 export const designPrefix = '_design/'
 export const localPrefix = '_local/'
@@ -22,7 +22,7 @@ export function checkDocumentId(id: unknown, rules: DocumentIdRules): string {
   if (typeof id !== 'string') throw new ApiError('illegal_docid', 'Document id must be a string')
   if (id === '') throw new ApiError('illegal_docid', 'Document id must not be empty')
   if (!id.isWellFormed()) throw new ApiError('illegal_docid', 'Document id must be valid UTF-8')
-  if (Buffer.byteLength(id) > Math.min(rules.maxLength ?? idBytesMax, idBytesMax)) {
+  if (Buffer.byteLength(id) > Math.min(rules.maxLength ?? documentIdBytesLimit, documentIdBytesLimit)) {
     throw new ApiError('illegal_docid', 'Document id is too long')
   }
   if (id.startsWith('_')) checkReservedId(id)

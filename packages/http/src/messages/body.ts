@@ -150,12 +150,14 @@ export function requireJsonType(request: RequestContext): void {
 }
 
 /** What is to be parsed as JSON. @throws ApiError `missing_body` when the request has no body, not even an empty one */
-export async function readJsonBytes(request: RequestContext, services: Services): Promise<Uint8Array> {
+export async function readJsonBytes(
+  request: RequestContext, services: Services, limit = bodyLimit(services),
+): Promise<Uint8Array> {
   const { headers } = request.exchange
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) {
     throw new ApiError('missing_body')
   }
-  return readBody(request, services)
+  return readBody(request, services, limit)
 }
 
 /** Any JSON value, whatever the content type says. */

@@ -1,6 +1,6 @@
 /** `_bulk_get`: many revisions in one request, as JSON or multipart (docs/reference/bulk.md#post-db_bulk_get). */
 import {
-  ApiError, checkDocumentId, formatRevision, isJsonObject, openedRevisionBytes, parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
+  ApiError, checkDocumentId, documentIdBytesLimit, formatRevision, isJsonObject, openedRevisionBytes, parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import { readFlags, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision } from '../documents/document-reading.ts'
@@ -143,6 +143,7 @@ function readItem(item: unknown, flags: ReadFlags, rules: DocumentIdRules): Want
     checkDocumentId(id, rules)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
+    if (typeof id === 'string' && id.length > documentIdBytesLimit) throw error
     return refuse(id, rev ?? null, error.error, error.reason)
   }
   const invalid = invalidMember(item)

@@ -2,12 +2,15 @@
 import { ApiError, isJsonObject } from '@sectional/core'
 import { parseTimeToLive } from '@sectional/cluster'
 import { checkSecurityShape, requireDatabaseAdmin } from '../authentication/authorization.ts'
-import { readJson, readJsonObject } from '../messages/body.ts'
+import { parseBodyObject, readJson, readJsonBytes } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
+import type { RequestLimit } from '../settings/size-limits.ts'
 
 const limitMax = 2 ** 31 - 1
+/** Every node holds all metadata in memory, and no change of it may have more than 1 MiB. */
+const securityLimit: RequestLimit = { bytes: 900 * 1024, setting: 'the limit of this endpoint' }
 
 export function getSecurity(request: RequestContext, services: Services): void {
   sendJson(request, services, 200, request.database.security)
@@ -15,7 +18,7 @@ export function getSecurity(request: RequestContext, services: Services): void {
 
 export async function putSecurity(request: RequestContext, services: Services): Promise<void> {
   requireDatabaseAdmin(request.user, request.database)
-  const security = await readJsonObject(request, services)
+  const security = await parseBodyObject(await readJsonBytes(request, services, securityLimit), request, services)
   checkSecurityShape(security)
   if (request.database.name === '_users' && !services.options.usersSecurityEditable) {
     throw new ApiError('forbidden', "You can't edit the security object of the user database.")

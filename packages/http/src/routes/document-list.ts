@@ -1,5 +1,5 @@
 /** `_all_docs`, `_design_docs` and `_partition/{p}/_all_docs`, with `/queries` (docs/reference/lists.md). */
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { ApiError, checkPartition, type JsonObject, type Leaf, type SplicedDocument } from '@sectional/core'
 import type { DatabaseState, ListedDocument, OpenedDocument } from '@sectional/cluster'
 import { noFlags, splicedRevision, writeRevision } from '../documents/document-reading.ts'
@@ -72,16 +72,25 @@ async function list(within: Scope, request: RequestContext, services: Services):
 }
 
 async function queries(within: Scope, request: RequestContext, services: Services): Promise<void> {
-  const asked = listQueries(await readJsonObject(request, services)).map(query => listQueryParameters(request.query, query))
-  const scopes = asked.map(parameters => placed(within, parameters, request))
+  const { turns } = services.runtime
+  const digest = createHash('md5')
+  // There may be a hundred thousand queries.
+  const asked = await turns.map(listQueries(await readJsonObject(request, services)), query => {
+    const parameters = listQueryParameters(request.query, query)
+    digest.update(JSON.stringify(parameters))
+    return { parameters, scope: placed(within, parameters, request) }
+  })
   const { updateSequence, fingerprint } = await services.coordinator.databaseState(request.database, request)
-  const headers = taggedHeaders(fingerprint, JSON.stringify(asked), request, services)
+  const headers = taggedHeaders(fingerprint, digest.digest('hex'), request, services)
   if (headers === null) return
   const writer = new JsonWriter(request, services, 200, headers)
   writer.text('{"results":[\r\n')
-  for (const [index, parameters] of asked.entries()) {
+  for (const [index, { parameters, scope }] of asked.entries()) {
     if (index > 0) writer.text(',\r\n')
-    await writeList(writer, parameters, scopes[index]!, updateSequence, request, services)
+    await turns.pause()
+    request.signal.throwIfAborted()
+    await writeList(writer, parameters, scope, updateSequence, request, services)
+    await writer.flushFull()
   }
   writer.text('\r\n]}\n')
   await writer.end()

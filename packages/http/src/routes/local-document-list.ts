@@ -27,11 +27,15 @@ export async function listLocalDocuments(request: RequestContext, services: Serv
 }
 
 export async function queryLocalDocuments(request: RequestContext, services: Services): Promise<void> {
-  const asked = listQueries(await readJsonObject(request, services)).map(query => listQueryParameters(request.query, query))
+  const { turns } = services.runtime
+  const queries = listQueries(await readJsonObject(request, services))
+  const asked = await turns.map(queries, query => listQueryParameters(request.query, query))
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('{"results":[\r\n')
   for (const [index, parameters] of asked.entries()) {
     if (index > 0) writer.text(',\r\n')
+    await turns.pause()
+    request.signal.throwIfAborted()
     await writeList(writer, parameters, request, services)
   }
   writer.text('\r\n]}\n')

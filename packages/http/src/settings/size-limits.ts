@@ -1,5 +1,5 @@
 /** What a client hears when something is over a limit: what it is, how large it is, and which setting refuses it. */
-import { ApiError, type AttachmentRecord } from '@sectional/core'
+import { ApiError, documentIdBytesLimit, type AttachmentRecord } from '@sectional/core'
 import { httpDeclarations, type HttpOptions } from './http-options.ts'
 
 /** Bytes of the names and types of a document's attachments. */
@@ -37,13 +37,16 @@ export function tooMany(what: string, count: number, max: number, setting: strin
 
 /**
  * @param asked lists of revisions by document, not yet checked
- * @throws ApiError `too_large` when they name more documents, or revisions, than `couchdb/max_bulk_get_count`
+ * @throws ApiError `too_large` when they name more documents, or revisions, than `couchdb/max_bulk_get_count`,
+ *   `illegal_docid` for an id that is longer than any document's: it would travel to every replica
  */
 export function checkRevisionCount(
   asked: readonly (readonly [string, unknown])[], { bulkGetMax }: Pick<HttpOptions, 'bulkGetMax'>,
 ): void {
   if (asked.length > bulkGetMax) throw tooMany('documents', asked.length, bulkGetMax, httpDeclarations.bulkGetMax.name)
   const revisions = asked.reduce((sum, [, named]) => sum + (Array.isArray(named) ? named.length : 0), 0)
+  const isTooLong = asked.some(([id]) => id.length > documentIdBytesLimit)
+  if (isTooLong) throw new ApiError('illegal_docid', 'Document id is too long')
   if (revisions > bulkGetMax) throw tooMany('revisions', revisions, bulkGetMax, httpDeclarations.bulkGetMax.name)
 }
 

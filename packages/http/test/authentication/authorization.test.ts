@@ -103,6 +103,11 @@ describe('access', () => {
     expect((await node.get('/db/_security')).json).to.deep.equal({ members: { roles: ['only'] } })
   })
 
+  it('refuses a security object that no change of the metadata has room for', async () => {
+    const answer = await node.put('/db/_security', { members: { names: ['x'.repeat(1024 * 1024)] } })
+    expect(answer.json).to.include({ error: 'too_large' })
+  })
+
   it('to missing databases is 404 before any question of rights, except for creating and deleting', async () => {
     expect((await node.get('/none/doc', anonymous)).status).to.equal(404)
     expect((await node.put('/none', undefined, anonymous)).status).to.equal(401)
