@@ -84,7 +84,7 @@ export const acceptedBodies: readonly WorstBody[] = [
     `{"new_edits":false,"docs":[{"_id":"old","_revisions":{"start":600000,"ids":[${
       numbered(480_000, id => `"${id.toString(16).padStart(32, '0')}"`)}]}}]}`),
   bulk('_bulk_docs, an attachment of 10 MB with many line breaks', () =>
-    `{"_id":"lines","_attachments":{"a":{"data":"${'QUJD\\n'.repeat(3.3 * MB)}"}}}`),
+    `{"_id":"lines","_attachments":{"a":{"data":"${'QUJD\\n'.repeat(3.3 * megabyte)}"}}}`),
   post('_changes, selector of 300 patterns that are slow to compile', '/_changes?filter=_selector', () =>
     `{"selector":{"$or":[${numbered(300, id => `{"a":{"$regex":"(?i)${id}${'\\\\W'.repeat(400)}"}}`)}]}}`),
   post(
