@@ -1,6 +1,8 @@
 /**
- * Maps in order of the items with at most `limit` under way. Rejects with the first failure, after what was under way
- * has settled.
+ * Maps the items with at most `limit` calls of `work` under way at a time, and begins them in the items' order.
+ *
+ * @returns the results in the order of the items
+ * @throws the first failure, after all calls under way have settled; no further call begins after a failure
  */
 export async function mapBounded<Item, Result>(
   items: readonly Item[], limit: number, work: (item: Item, index: number) => Promise<Result>,

@@ -1,7 +1,7 @@
 /**
  * The one registry of errors that a client can see: name, HTTP status and default reason
- * (docs/reference/README.md#errors). Rendered in one place (`http/error-rendering`). Per-document outcomes are
- * values, not throws.
+ * (docs/reference/README.md#errors). `error-rendering.ts` of `packages/http` is the only place that renders them.
+ * Outcomes of single documents, such as conflicts, are values and are not thrown.
  */
 
 interface ErrorEntry { readonly status: number; readonly error: string; readonly reason?: string }
@@ -79,7 +79,7 @@ export class ApiError extends Error {
 
   /**
    * @param name entry of the registry
-   * @param reason replaces the entry's default reason; name the value, the limit and the way out
+   * @param reason replaces the entry's default reason; it should name the refused value, the limit and what to do
    */
   constructor(name: ErrorName, reason?: string, options: { headers?: Record<string, string>; cause?: unknown } = {}) {
     const entry: ErrorEntry = errorRegistry[name]

@@ -1,39 +1,39 @@
 /**
- * How a node reaches its peers: declared here because `cluster` uses it and `rpc` implements it, and the
- * two never import each other (docs/architecture.md#packages).
+ * The contract by which a node reaches its peers. It is declared here because `cluster` uses it and `rpc` implements
+ * it, and these two packages never import each other (docs/architecture.md#packages).
  */
 import type { ShardId, ShardReplica } from './shard-replica.ts'
 import { bareCall, call, type VerbsOf } from './verb-table.ts'
 
-/** Who a peer says it is, proven by the cluster secret. */
+/** The identity that a peer claims. The handshake proves that the peer holds the cluster secret. */
 export interface PeerIdentity {
   /** Node name, unique in the cluster, for instance `node1@127.0.0.1`. */
   readonly node: string
   /** Address of its cluster listener, `host:port`. */
   readonly address: string
-  /** The cluster it belongs to; null: not admitted anywhere yet. */
+  /** The cluster to which it belongs; null: it was not admitted to any cluster yet. */
   readonly clusterId: string | null
-  /** Undefined: a node of an earlier version, which does not say it. */
+  /** Undefined: the node runs an earlier version, which does not send it. */
   readonly start?: PeerStart
 }
 
-/** What a node knows about the starts of its process, by its data directory. */
+/** What a node's data directory records about the starts of its process. */
 export interface PeerStart {
   /**
-   * Random id of this start, then those of earlier ones of which it does not know whether the metadata log recorded
-   * them.
+   * The random id of this start, then the ids of earlier starts for which the node does not know whether the metadata
+   * log recorded them.
    */
   readonly ids: readonly string[]
-  /** Index in the metadata log at which the newest start that it knows as recorded was recorded; 0: none. */
+  /** Index of the entry of the metadata log that recorded the newest start known to be recorded; 0: none is known. */
   readonly confirmed: number
 }
 
-/** A node of another cluster was met: it holds the cluster secret, and no link with it opens. */
+/** A handshake with a node of another cluster. That node holds the same cluster secret, but no link with it opens. */
 export interface ForeignMeeting {
   readonly peer: PeerIdentity
   /** The address at which this node dialed it; null: the peer dialed this node. */
   readonly dialed: string | null
-  /** The peer dialed this node's address, and its cluster has this node's name for the member at that address. */
+  /** True when the peer dialed this node's address because its own cluster has a member of this node's name there. */
   readonly claimed: boolean
 }
 
@@ -49,8 +49,8 @@ export interface LogEntry {
 export interface VotingConfiguration { readonly voters: readonly string[]; readonly learners: readonly string[] }
 
 /**
- * Messages of the consensus core (Ongaro & Ousterhout 2014; pre-vote: Ongaro's thesis 9.6). One way, may be lost,
- * duplicated or late.
+ * Messages of the consensus core (Ongaro & Ousterhout 2014; pre-vote: Ongaro's thesis, section 9.6). Each goes one way
+ * and may be lost, duplicated or delayed.
  */
 export type RaftMessage = { readonly from: string; readonly to: string; readonly term: number } & (
   | { readonly type: 'vote-request'; readonly lastIndex: number; readonly lastTerm: number; readonly preVote: boolean }
@@ -71,39 +71,40 @@ export type RaftMessage = { readonly from: string; readonly to: string; readonly
     readonly round: number
   }
   | SnapshotPiece
-  /** How many bytes of that snapshot the sender holds, from its beginning. */
+  /** `received`: how many bytes of that snapshot the sender of this message holds, counted from the beginning. */
   | { readonly type: 'snapshot-reply'; readonly index: number; readonly received: number; readonly round: number }
 )
 
-/**
- * A piece of a snapshot of the state machine. `state` lies at `offset` of its `totalBytes`, whose CRC-32 is `checksum`;
- * null: not known.
- */
+/** One piece of a snapshot of the state machine. */
 export interface SnapshotPiece {
   readonly type: 'snapshot'
   readonly index: number
   readonly snapshotTerm: number
   readonly configuration: VotingConfiguration
+  /** The bytes of this piece. */
   readonly state: Uint8Array
+  /** Position of the piece in the snapshot, in bytes. */
   readonly offset: number
+  /** Size of the whole snapshot in bytes. */
   readonly totalBytes: number
+  /** CRC-32 of the whole snapshot; null: not known. */
   readonly checksum: number | null
   readonly round: number
 }
 
 export type ProposeReply =
-  /** The command was applied at `index`; `result` is what the state machine answered, JSON. */
+  /** The command was applied at `index`; `result` is the state machine's answer, a JSON value. */
   | { readonly kind: 'applied'; readonly index: number; readonly result: unknown }
-  /** This node does not lead; `leader` may be null while nobody does. */
+  /** This node is not the leader; `leader` is the node that it takes for the leader, or null when it knows of none. */
   | { readonly kind: 'not-leader'; readonly leader: string | null }
-  /** No majority within the deadline. The command may still be applied later. */
+  /** No majority confirmed the command before the deadline. The command may still be applied later. */
   | { readonly kind: 'timeout' }
 
 export interface PeerStatus {
   readonly node: string
   readonly address: string
   readonly clusterId: string | null
-  /** True when its own disk says it was never admitted to any cluster. */
+  /** True when the node's disk records no admission to any cluster. */
   readonly fresh: boolean
   readonly leader: string | null
 }
@@ -112,11 +113,11 @@ export interface JoinRequest { readonly node: string; readonly address: string; 
 export type JoinReply =
   | { readonly kind: 'admitted'; readonly clusterId: string }
   | { readonly kind: 'refused'; readonly reason: string }
-  /** The data directory is an older copy: it must be given up, and the node admitted anew. */
+  /** The data directory is an older copy. The node must give it up and be admitted anew. */
   | { readonly kind: 'outdated' }
   | { readonly kind: 'try-later'; readonly leader: string | null }
 
-/** Closed set of questions that one node's HTTP API asks another node (`/_node/{name}/...`, `_active_tasks`). */
+/** All questions that one node's HTTP API may ask another node (`/_node/{name}/...`, `_active_tasks`). */
 export const nodeQuestions = [
   'stats', 'system', 'prometheus', 'versions', 'active-tasks', 'config', 'replicas',
 ] as const
@@ -128,55 +129,61 @@ export interface AskRequest { readonly question: NodeQuestion; readonly argument
 export const controlVerbs = {
   status: bareCall<PeerStatus>(),
   join: call<JoinRequest, JoinReply>(),
-  /** Appends a command, which is JSON, to the metadata log, if the node that is asked leads. */
+  /** Appends a command, a JSON value, to the metadata log, provided that the called node is the leader. */
   propose: call<unknown, ProposeReply>(),
-  /** The answer is JSON. */
+  /** The answer is a JSON value. */
   ask: call<AskRequest, unknown>(),
 }
 
-/** What a node offers its peers besides shard replicas. A guest (not admitted) may only call `status` and `join`. */
+/**
+ * The calls that a node offers its peers besides those on shard replicas. A guest, which is a node that was not
+ * admitted yet, may only call `status` and `join`.
+ */
 export interface ControlPeer extends VerbsOf<typeof controlVerbs> {
-  /** Sends a consensus message, which may be lost. */
+  /** Sends a consensus message. It may be lost, and no reply follows. */
   sendRaft(message: RaftMessage): void
 }
 
 export interface PeerHandlers {
-  /** The part of this node that answers `ControlPeer` calls; `from` is the caller's proven identity. */
+  /** Returns the part of this node that answers `ControlPeer` calls; `from` is the caller's proven identity. */
   control(from: PeerIdentity): ControlPeer
-  /** The local replica, or undefined when it is not hosted here. */
+  /** Returns the local replica, or undefined when this node does not host it. */
   replica(shard: ShardId): ShardReplica | undefined
 }
 
-/** Links to every peer, kept up with backoff. One per node. */
+/** The links of one node to all its peers. A link that breaks is opened again, with backoff. */
 export interface PeerNetwork {
   /** Opens the listener and begins to answer. Rejects when the address cannot be bound. */
   start(handlers: PeerHandlers): Promise<void>
-  /** Ends links, fails calls in flight with `closed`; resolves when nothing is left open. */
+  /** Closes all links and fails calls in flight with `closed`; resolves when nothing is left open. */
   stop(): Promise<void>
   /**
-   * The addresses to keep a link with (members and seeds, without this node); others are closed. `names` has the member
-   * that is known at an address, where one is; it is told to whoever answers there.
+   * Sets the addresses with which this node keeps a link: members and seeds, without this node. Links to all other
+   * addresses are closed.
+   *
+   * @param names the member that is known at an address, by address; the handshake tells this name to the node that
+   * answers there
    */
   setPeers(addresses: readonly string[], names?: ReadonlyMap<string, string>): void
-  /** Announces a new identity (after admission); links shake hands again. */
+  /** Announces a new identity (after admission). Every link is opened again with a new handshake. */
   setIdentity(identity: PeerIdentity): void
   /**
-   * Addresses given to `setPeers` to which no link is open and no attempt to open one has ended yet: the peer there may
-   * be up.
+   * Returns the addresses of `setPeers` to which no link is open and for which no attempt to open one has ended yet.
+   * The peer there may be up.
    */
   untried(): readonly string[]
   /**
-   * The reason of a peer that refused this process because another process has a link under this node's name and
-   * answers; null when no peer did since the last link opened.
+   * Returns the reason of a peer that refused this process because another process, which answers, has a link under the
+   * same node name. null: no peer has refused for this reason since the last link opened.
    */
   rivalReason(): string | null
-  /** Peers with an open, authenticated link now. */
+  /** Returns the peers that have an open, authenticated link now. */
   connected(): readonly PeerIdentity[]
-  /** Called when a link opens or the last link to a node closes. Returns an unsubscribe function. */
+  /** `listener` is called when a link opens or the last link to a node closes. Returns an unsubscribe function. */
   onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void
-  /** Called at each handshake with a node of another cluster. Returns an unsubscribe function. */
+  /** `listener` is called at each handshake with a node of another cluster. Returns an unsubscribe function. */
   onForeign(listener: (meeting: ForeignMeeting) => void): () => void
-  /** A stub for the node: calls reject with `unreachable` while no link is open. */
+  /** Returns a stub for the node. Its calls reject with `unreachable` while no link is open. */
   control(node: string): ControlPeer
   replica(node: string, shard: ShardId): ShardReplica
 }

@@ -2,16 +2,16 @@
 export const replicaErrorCodes = [
   'unreachable', // no link to the node, or it broke during the call: the outcome of a write is unknown
   'timeout', // no answer within the deadline: the outcome of a write is unknown
-  'cancelled', // the caller's signal
-  'not_hosted', // that node has no such replica (yet, or any more)
-  'other_history', // the call named another life of the replica (`CallContext.history`): nothing was done
-  'position_expired', // purges behind the sequence from which the call reads are forgotten: read from 0
+  'cancelled', // the caller's signal aborted the call
+  'not_hosted', // that node has no such replica (not yet, or no longer)
+  'other_history', // the replica has another history than the call named (`CallContext.history`): nothing was done
+  'position_expired', // purges after the sequence from which the call reads are no longer recorded: read from 0
   'overloaded', // a bounded queue is full: nothing was done, try later
   'storage', // the disk failed or is full: nothing of this call was acknowledged
   'closed', // the replica or its node is shutting down
   'protocol', // the peer broke the protocol
-  'missing_blob', // content that the call reads, or that its revisions name, is not on that node: nothing was done
-  'damaged_blob', // content on that node's disk is not what was written
+  'missing_blob', // a blob that the call reads, or that its revisions name, is not on that node: nothing was done
+  'damaged_blob', // the bytes of a blob on that node's disk differ from those that were written
 ] as const
 
 export type ReplicaErrorCode = (typeof replicaErrorCodes)[number]
@@ -21,10 +21,10 @@ const nothingDoneCodes: ReadonlySet<ReplicaErrorCode> = new Set(['not_hosted', '
 /** Why a call on a replica failed as a whole. */
 export class ReplicaError extends Error {
   readonly code: ReplicaErrorCode
-  /** True: the call certainly wrote nothing and never will. False: the outcome of a write is unknown. */
+  /** True: the call wrote nothing and never will. False: the outcome of a write is unknown. */
   readonly nothingDone: boolean
 
-  /** @param options `nothingDone`: default by the code */
+  /** @param options `nothingDone` defaults to what `code` implies */
   constructor(
     code: ReplicaErrorCode, message: string, options?: { readonly cause?: unknown; readonly nothingDone?: boolean },
   ) {

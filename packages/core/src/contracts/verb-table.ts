@@ -24,7 +24,7 @@ export interface Verb<Shape extends VerbShape, Request, Reply> {
    * Such calls have a budget of their own on a link. Absent: no call of the verb waits.
    */
   readonly waits?: (request: Request) => boolean
-  /** Never set: it carries the types. */
+  /** Never set at run time; it only carries the types. */
   readonly signature?: (request: Request) => Reply
 }
 
@@ -84,9 +84,9 @@ export function download<Request>(): Verb<'download', Request, Uint8Array> {
   return { shape: 'download', takesRequest: true }
 }
 
-/** What is known of the request of a verb when only its shape is known. */
+/** The type of a request as far as the verb's shape alone determines it. */
 type AnyRequest<Shape extends VerbShape> = Shape extends 'upload' ? Chunks : unknown
-/** What is known of the answer of a verb when only its shape is known. */
+/** The type of an answer as far as the verb's shape alone determines it. */
 type AnyAnswer<Shape extends VerbShape> = Shape extends 'download' ? Chunks : Answer<Shape, unknown>
 
 /** One verb of a table for a derivation, which knows the verb's shape only. */
@@ -100,7 +100,7 @@ export interface NamedVerb<Table, Shape extends VerbShape> {
 
 /**
  * For each shape, a function that makes the methods of its verbs. It is called once for each verb of the table. The
- * function that it returns is called for each call, with what the instance was made with (`Self`), the request and the
+ * function that it returns runs for each call, and receives the constructor's argument (`Self`), the request and the
  * context.
  */
 export type VerbDerivation<Table extends VerbTable, Self> = {
@@ -109,8 +109,9 @@ export type VerbDerivation<Table extends VerbTable, Self> = {
 }
 
 /**
- * A class with a method for each verb of the table. The methods are made once and lie on the prototype, so a call costs
- * no more than one of a class that is written out.
+ * Returns a class with a method for each verb of the table. The methods are made once and lie on the prototype, so that
+ * a call costs no more than a call of a handwritten class.
+ *
  * @param derivation makes the methods; the types check the shapes of its answers, not the rows and replies of each verb
  */
 export function deriveVerbs<Table extends VerbTable, Self>(

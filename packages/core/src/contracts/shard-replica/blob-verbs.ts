@@ -1,9 +1,9 @@
-/** The content of attachments, by the hash of its bytes. */
+/** Blobs: the contents of attachments, each identified by the SHA-256 of its bytes. */
 import { call, download, upload, type VerbsOf } from '../verb-table.ts'
 
 export interface WrittenBlob { readonly hash: string; readonly length: number }
 
-/** Bytes of a blob; `end` is exclusive, and both are cut to its length. Absent: all of it. */
+/** A range of a blob's bytes. `end` is exclusive. Both are limited to the blob's length. */
 export interface BlobSpan { readonly start: number; readonly end: number }
 
 /** `span` null: the whole blob. */
@@ -11,16 +11,16 @@ export interface ReadBlobRequest { readonly hash: string; readonly span: BlobSpa
 
 export const blobVerbs = {
   /**
-   * Stores content for the documents that will name it. A write that names content which is not there is refused with
-   * `missing_blob`. The content is durable when the call resolves, and it is kept for at least ten minutes even if
-   * nothing names it yet. The replica takes one chunk after the other; `timeoutMs` bounds each wait for the replica,
-   * not the whole call. When reading the chunks throws, nothing is left behind and the call rejects. The caller must
-   * not change a chunk afterwards.
+   * Stores a blob before the write of the revisions that refer to it: a write that refers to an absent blob is refused
+   * with `missing_blob`. The blob is durable when the call resolves, and it is kept for at least ten minutes even if no
+   * revision refers to it yet. The replica takes one chunk after the other; `timeoutMs` bounds each wait for the
+   * replica, not the whole call. When the source of the chunks throws, nothing is stored and the call rejects. The
+   * caller must not change a chunk after it handed it over.
    */
   writeBlob: upload<WrittenBlob>(),
-  /** Fails with `missing_blob`, or with `damaged_blob` in place of the first bytes that are not what was written. */
+  /** Fails with `missing_blob`. Fails with `damaged_blob` instead of returning bytes that differ from those written. */
   readBlob: download<ReadBlobRequest>(),
-  /** Says for each hash whether the blob is there. Blobs that are there are kept as after `writeBlob`. */
+  /** Tells for each hash whether the blob is present, and keeps those that are for ten more minutes, as `writeBlob`. */
   hasBlobs: call<readonly string[], readonly boolean[]>(),
 }
 

@@ -1,41 +1,42 @@
-/** The changes of a replica in the order of its sequence, and the places that readers have reached in them. */
+/** The changes of a replica in the order of its sequence, and the positions that readers have reached in them. */
 import { call, pages, type VerbsOf } from '../verb-table.ts'
 import type { AttachmentRecord, Leaf } from './document-revision.ts'
 
-/** How far one replica has seen another's changes. `history` names one life of one replica's store. */
+/** The position up to which a reader has read a replica's changes. `history` identifies the replica's store. */
 export interface ReplicaCheckpoint { readonly history: string; readonly sequence: number }
 
 /**
- * Whoever has read all changes of another replica up to `theirs` needs none of this replica's up to `own`
+ * A pair of positions in the changes of this replica (`own`) and of a peer (`theirs`). Invariant: a reader that has
+ * read all changes of the peer up to `theirs` needs none of this replica's changes up to `own`
  * (`sequences/sequence-trail.ts`).
  */
 export interface TrailPoint { readonly theirs: number; readonly own: number }
 
-/** What one pass to the replica of that history has shown. */
+/** The points that one pass of anti-entropy, to the replica with that history, has found. */
 export interface TrailExtension {
   readonly history: string
-  /** Held when the pass began. */
+  /** A point that was valid when the pass began. */
   readonly base: TrailPoint
-  /** In ascending order, for the rows behind `base`. */
+  /** In ascending order. They hold for the changes after `base`. */
   readonly points: readonly TrailPoint[]
 }
 
 export interface ScanChangesRequest {
-  /** The life of the replica that `since` belongs to: rejects with `not_hosted` when another one answers. */
+  /** The history to which `since` belongs. The call rejects with `not_hosted` when the replica has another one. */
   readonly history?: string
-  /** Rows with a sequence greater than this (descending: all rows from the newest). */
+  /** Ascending: only rows with a greater sequence. Descending: ignored; all rows are listed, from the newest. */
   readonly since: number
   readonly descending: boolean
   readonly limit?: number
   readonly body: boolean
-  /** Anti-entropy: also list local documents. */
+  /** For anti-entropy: also list local documents. */
   readonly locals: boolean
   /**
-   * Indexes: also list, at the sequence of the purge, each document of which a purge left nothing. A reader that
-   * replaces what it holds of a document by each of its rows, and removes it at a purged one, holds what the replica
-   * held at the sequence of the last row. It must have read one life of the replica from 0 on, and name that life in
-   * `CallContext.history`. Rejects with `position_expired` when such a purge behind `since` was forgotten
-   * (`trimPurges`): the reader must begin at 0 again.
+   * For indexes: also list each document that a purge removed completely, at the sequence of the purge. A reader that
+   * replaces its copy of a document at each row, and removes it at a purged row, holds what the replica held at the
+   * sequence of the last row. The reader must have read the changes of one history from 0 on, and must name that
+   * history in `CallContext.history`. Rejects with `position_expired` when the record of such a purge after `since` was
+   * trimmed (`trimPurges`); the reader must then begin at 0 again.
    */
   readonly purges?: boolean
 }
@@ -46,22 +47,25 @@ export interface ChangeRow {
   /** All leaves, winner first; empty for a local or purged document. */
   readonly leaves: readonly Leaf[]
   readonly body?: Uint8Array
-  /** The winner's, with its body. */
+  /** The attachments of the winner. Present only together with `body`. */
   readonly attachments?: readonly AttachmentRecord[]
   readonly local?: true
-  /** A purge left nothing of the document at this sequence. A later row shows it when it was written again. */
+  /** A purge removed the document completely at this sequence. When it is written again, a later row lists it. */
   readonly purged?: true
 }
 
-/** When changes were recorded: up to 60 spans of time, oldest first, that grow longer with age. */
+/** A span of time in which changes were recorded (`sequences/time-spans.ts`). */
 export interface TimeSpan {
-  /** Milliseconds since 1970 at which it began. */
+  /** Begin of the span, in milliseconds since 1970. */
   readonly begin: number
   /** The first sequence of the span. */
   readonly sequence: number
 }
 
-/** `countChanges` counts the changes of so many sequences at least: counting costs a scan, for each page of a feed. */
+/**
+ * `countChanges` counts exactly when at most this many sequences are left, and estimates otherwise: an exact count
+ * needs a scan, and a feed counts for each page.
+ */
 export const countedChangesMin = 500
 
 export const changeVerbs = {
@@ -72,17 +76,17 @@ export const changeVerbs = {
    */
   countChanges: call<number, number>(),
   /**
-   * Resolves with where the replica stands once that differs from the given checkpoint: its sequence is greater, or its
-   * history is another. The call waits for that, so the timeout may be long. With an empty history it answers at once.
+   * Waits until the replica's position differs from the given checkpoint, by a greater sequence or by another history,
+   * and resolves with that position. The timeout may therefore be long. With an empty history it answers at once.
    */
   waitForChange: call<ReplicaCheckpoint, ReplicaCheckpoint>({ waits: ({ history }) => history !== '' }),
   /**
-   * For a reader who has read other replicas up to these places, all at once: the own sequence behind which to go on.
-   * What is not found behind it was read already, unless only a replica that is lost for good had a later revision of
-   * it. 0 where nothing is known.
+   * For a reader that has read other replicas up to all of the given checkpoints: returns this replica's sequence after
+   * which the reader continues here. The reader misses no change by that, except for a revision that only a permanently
+   * lost replica had. 0 when no trail relates the checkpoints to this replica.
    */
   translateCheckpoints: call<readonly ReplicaCheckpoint[], number>(),
-  /** With `clear`, forgets the spans before it answers; new changes begin a new span. */
+  /** With `clear`, deletes the spans before it answers; the next change begins a new span. */
   timeSpans: call<{ readonly clear: boolean }, readonly TimeSpan[]>(),
 }
 

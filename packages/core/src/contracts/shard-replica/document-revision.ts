@@ -1,25 +1,26 @@
 /** Revisions of documents as replicas store them and as they travel between replicas. */
+
 /** A revision's ancestry as in `_revisions`: `ids[0]` is the hash at generation `start`, then its parents. */
 export interface RevisionPath { readonly start: number; readonly ids: readonly string[] }
 
 /** One leaf of a revision tree. `revision` is `{generation}-{hash}`. */
 export interface Leaf { readonly revision: string; readonly deleted: boolean }
 
-/** One attachment of one revision. The content lies apart, as a blob of each node that holds the document. */
+/** One attachment of one revision. Its content is stored separately, as a blob, on each node that has the document. */
 export interface AttachmentRecord {
   readonly name: string
   readonly contentType: string
-  /** Generation of the revision that wrote it. */
+  /** Generation of the revision that wrote the attachment. */
   readonly revpos: number
   /** Base64 of the MD5 of the stored bytes. */
   readonly digest: string
-  /** SHA-256 of the stored bytes in lower-case hex: names the blob. */
+  /** SHA-256 of the stored bytes in lower-case hex: the key of the blob. */
   readonly blob: string
   /** Bytes of the content as clients see it. */
   readonly length: number
   /** How the stored bytes are encoded. */
   readonly encoding: 'identity' | 'gzip'
-  /** Bytes as they are stored. */
+  /** Length of the stored bytes. */
   readonly storedLength: number
 }
 
@@ -32,8 +33,11 @@ export interface DocumentRevision {
   readonly body: Uint8Array
   /** In the document's order; absent: none. */
   readonly attachments?: readonly AttachmentRecord[]
-  /** Purges that name this revision and that its sender had applied before it got the revision (anew). Absent: none. */
+  /**
+   * Ids of the purges of this revision that its sender had applied before it received the revision again. The receiver
+   * does not let these purges remove the revision. Absent: none.
+   */
   readonly purges?: readonly string[]
-  /** The attempt that made it (`DocumentEdit`), while the sender knows it. Absent: none, or it is forgotten. */
+  /** The attempt that made the revision (`DocumentEdit.attempt`). Absent: there is none, or the sender forgot it. */
   readonly attempt?: number
 }

@@ -1,4 +1,4 @@
-/** Documents and their revisions: reading, deciding edits, storing what was decided elsewhere, lists by id. */
+/** Documents and their revisions: reads, decisions of edits, storage of revisions decided elsewhere, lists by id. */
 import { call, pages, type VerbsOf } from '../verb-table.ts'
 import type { ReplicaCheckpoint, TrailExtension } from './change-verbs.ts'
 import type { AttachmentRecord, DocumentRevision, Leaf, RevisionPath } from './document-revision.ts'
@@ -13,7 +13,7 @@ export interface OpenDocumentRequest {
   readonly tree: boolean
 }
 
-/** One branch of a tree: root-most last, like `RevisionPath`. */
+/** One branch of a revision tree, from the leaf to the oldest known ancestor, as in `RevisionPath`. */
 export interface Branch {
   readonly path: RevisionPath
   readonly deleted: boolean
@@ -29,14 +29,14 @@ export interface DocumentSnapshot {
   /** This replica's sequence of the document's last change. */
   readonly sequence: number
   readonly body?: Uint8Array
-  /** The winner's, with its body. */
+  /** The attachments of the winner. Present only together with `body`. */
   readonly attachments?: readonly AttachmentRecord[]
   readonly tree?: readonly Branch[]
 }
 
 export interface OpenRevisionsRequest {
   readonly id: string
-  /** Named revisions in this order, or every leaf, winner first. */
+  /** The named revisions in this order, or all leaves, winner first. */
   readonly revisions: readonly string[] | 'leaves'
   /** Replace each named revision by the leaves that descend from it. */
   readonly latest: boolean
@@ -52,47 +52,48 @@ export interface RevisionsDiff {
   readonly possibleAncestors: readonly string[]
 }
 
-/** What one replica says of a document. */
+/** The difference between one replica's leaves of a document and the revisions in the request. */
 export interface ReplicaDiff extends RevisionsDiff {
   /** This replica's sequence of the document's last change; 0: it has no such document. */
   readonly sequence: number
-  /** It has leaves that were not asked for. */
+  /** True when the replica has leaves that are not among the revisions in the request. */
   readonly otherLeaves: boolean
 }
 
-/** An interactive edit: the deciding replica checks for conflict and makes the new revision. */
+/** An interactive edit. The deciding replica checks it for a conflict and makes the new revision. */
 export interface DocumentEdit {
   readonly id: string
-  /** The revision the client edits, or null when it named none. */
+  /** The revision that the client edits; null: the client named none. */
   readonly parent: string | null
   readonly deleted: boolean
   readonly body: Uint8Array
   /**
-   * Hash of the new revision computed for exactly `parent` (null: a first revision), so that the replica
-   * parses nothing. When the edit revives a tombstone the replica computes the hash anew from `body`.
+   * Hash of the new revision, computed for exactly this `parent` (null: a first revision), so that the replica need not
+   * parse the body. When the edit revives a tombstone, the replica computes the hash again from `body`.
    */
   readonly revisionHash: string
   /**
-   * Every attachment of the new revision; absent: none. An edit that revives a tombstone wrote all of them (`revpos`).
+   * All attachments of the new revision; absent: none. When the edit revives a tombstone, the replica sets `revpos` of
+   * all of them to the new generation.
    */
   readonly attachments?: readonly AttachmentRecord[]
   /**
-   * A random number from 1 to `attemptMax` that names one client's attempt to make this edit; the coordinator sends the
-   * same number with each call that it makes for it. It is stored with the leaf. A replica whose leaf is the very
-   * revision that the edit makes, by the same attempt, answers `updated` again, unless the parent got another child.
-   * Another client's edit with the same content has another number, and gets `conflict`. Absent: a repeated call
-   * conflicts with the first one.
+   * A random number from 1 to `attemptMax` that identifies one client's attempt to make this edit. The coordinator
+   * sends the same number with each call that it makes for this edit. The number is stored with the leaf. When the leaf
+   * is already the revision that the edit makes, by the same attempt, the replica answers `updated` again, unless the
+   * parent got another child. Another client's edit with the same content has another number and gets `conflict`.
+   * Absent: a repeated call conflicts with the first one.
    */
   readonly attempt?: number
 }
 
-/** 2^48: two edits of one parent with equal content share a number once in 2^48 cases. */
+/** 2^48: two edits of one parent with equal content have the same number with a probability of 1 in 2^48. */
 export const attemptMax = 2 ** 48
 
 export type EditOutcome =
   /**
-   * The revision with its ancestors as they were known, the parent at least: one more than `revsLimit` keeps.
-   * `purges` as in `DocumentRevision`.
+   * `path` is the new revision with its known ancestors before stemming, so that it includes the parent even when
+   * `revsLimit` is 1. `purges` is as in `DocumentRevision`.
    */
   | { readonly kind: 'updated'; readonly path: RevisionPath; readonly purges?: readonly string[] }
   /** The document's partition is full. */
@@ -101,17 +102,17 @@ export type EditOutcome =
 
 export interface UpdateDocumentsRequest {
   readonly edits: readonly DocumentEdit[]
-  /** Longest branch that is kept (`_revs_limit`). */
+  /** How many revisions of each branch are kept (`_revs_limit`). */
   readonly revsLimit: number
-  /** Bytes of JSON in one partition from which on it only takes deletions; absent: no limit. */
+  /** A partition that has this many bytes of JSON accepts only deletions; absent: no limit. */
   readonly partitionBytesMax?: number
-  /** Decide even when this replica is still catching up with its peers. */
+  /** Decide the edits even when this replica is still catching up with its peers. */
   readonly force?: boolean
 }
 
 /**
- * `declined`: the replica is catching up after an absence, and nothing was written. The caller gives it what other
- * replicas have of these documents, and then asks again with `force`.
+ * `declined`: the replica is catching up after an absence and wrote nothing. The caller stores on it the revisions that
+ * other replicas have of these documents, and then calls again with `force`.
  */
 export type UpdateDocumentsReply =
   | { readonly kind: 'decided'; readonly outcomes: readonly EditOutcome[] }
@@ -122,29 +123,30 @@ export interface StoreRevisionsRequest {
   readonly locals?: readonly LocalDocument[]
   readonly revsLimit: number
   /**
-   * Anti-entropy only: with this batch the target has everything that the source replica of that history
-   * had up to `sequence`. Written atomically with the batch; never lowers what is recorded.
+   * For anti-entropy only: after this batch the target has all changes that the source replica of that history had up
+   * to `sequence`. It is written atomically with the batch, and never lowers the recorded sequence.
    */
   readonly checkpoint?: ReplicaCheckpoint
-  /** Anti-entropy only, to the source of a pass: where its changes stand in the target's log. */
+  /** For anti-entropy only, and sent to the source of a pass: the positions of its changes in the target's changes. */
   readonly trail?: TrailExtension
   /**
-   * The replica did not store some earlier revisions that its peers have, as the sender knows. The replica's node then
-   * has it catch up with its peers before it decides edits by itself again.
+   * The sender knows that the replica did not store some earlier revisions that its peers have. The replica's node then
+   * lets it catch up with its peers before it decides edits by itself again.
    */
   readonly missed?: boolean
   /**
-   * A client brings these revisions (`new_edits=false`), which may bring purged ones back. Otherwise a revision that
-   * this replica knows to be purged, by a purge that the sender does not name, is left out: the sender lags.
+   * A client wrote these revisions (`new_edits=false`), which may restore purged ones. When absent, the replica leaves
+   * out a revision that it knows to be purged by a purge that the sender does not list in `DocumentRevision.purges`,
+   * because the sender has not applied that purge yet.
    */
   readonly external?: boolean
 }
 
 export interface StoreRevisionsReply {
   /**
-   * Places in `revisions` of those that are stored but were not the first here: their parent has another child (without
-   * a parent: the document has another root), or the leaf was made by another attempt. Only for revisions that name
-   * theirs.
+   * Indexes in the request's `revisions` of the revisions that are stored but rival with an earlier one: their parent
+   * has another child (a revision without a parent: the document has another root), or another attempt made the same
+   * leaf. Only revisions with an `attempt` are listed.
    */
   readonly rivals: readonly number[]
 }
@@ -153,16 +155,16 @@ export const noRivals: StoreRevisionsReply = Object.freeze({ rivals: Object.free
 
 export interface ScanDocumentsRequest extends IdScan {
   readonly body: boolean
-  /** Also give all leaves (`conflicts=true`). */
+  /** Also return all leaves (`conflicts=true`). */
   readonly leaves: boolean
 }
 
-/** A live document (tombstones are not listed). */
+/** A live document. Deleted documents are not listed. */
 export interface DocumentRow {
   readonly id: string
   readonly revision: string
   readonly body?: Uint8Array
-  /** With the body. */
+  /** Present only together with `body`. */
   readonly attachments?: readonly AttachmentRecord[]
   readonly leaves?: readonly Leaf[]
 }
@@ -175,8 +177,8 @@ export const documentVerbs = {
   /** null: the replica has no such document. */
   openDocument: call<OpenDocumentRequest, DocumentSnapshot | null>(),
   /**
-   * Answers the requests in order. When bodies are large it answers only the first requests (`openedBytesMax`), and the
-   * first one in any case; the caller asks for the others again.
+   * Answers the requests in order. When bodies are large, it answers only as many of the first requests as fit into
+   * `openedBytesMax`, and at least one; the caller repeats the remaining requests.
    */
   openRevisions: call<readonly OpenRevisionsRequest[], readonly (readonly OpenedRevision[])[]>(),
   updateDocuments: call<UpdateDocumentsRequest, UpdateDocumentsReply>(),

@@ -1,9 +1,9 @@
-/** Bound of a scan by document id (byte order of UTF-8). */
+/** The bound of a scan by document id, in the byte order of UTF-8. */
 export interface IdBound { readonly id: string; readonly inclusive: boolean }
 
 /** A scan by document id. */
 export interface IdScan {
-  /** First and last in the direction of the scan. */
+  /** `start` and `end` are in the direction of the scan: a descending scan starts at the greater id. */
   readonly start?: IdBound
   readonly end?: IdBound
   readonly descending: boolean

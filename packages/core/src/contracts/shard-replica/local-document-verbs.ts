@@ -2,13 +2,13 @@
 import { call, pages, type VerbsOf } from '../verb-table.ts'
 import type { IdScan } from './id-scan.ts'
 
-/** A local document. Merged between replicas by the greater `stamp`, then `revision`, then body bytes. */
+/** A local document. Replicas keep the version with the greatest `stamp`, then `revision`, then body bytes. */
 export interface LocalDocument {
   /** Without the `_local/` prefix. */
   readonly id: string
   /** N of `0-N`. */
   readonly revision: number
-  /** Milliseconds of the deciding replica's clock, always greater than the stamp that it replaces. */
+  /** Milliseconds of the deciding replica's clock. Invariant: greater than the stamp of the replaced version. */
   readonly stamp: number
   /** null: deleted. */
   readonly body: Uint8Array | null
@@ -19,7 +19,7 @@ export interface UpdateLocalDocumentRequest {
   /** N of `0-N`. */
   readonly revision: number
   readonly body: Uint8Array | null
-  /** Deleting: fail with `missing` when there is nothing to delete. */
+  /** For a deletion: answer `missing` when the document does not exist. */
   readonly mustExist: boolean
 }
 
@@ -31,8 +31,8 @@ export type ScanLocalDocumentsRequest = IdScan
 
 export const localDocumentVerbs = {
   /**
-   * Answers in order. A deleted document comes with `body: null`, so that its stamp can be compared; null: the replica
-   * never saw the document. Large documents limit the reply as in `openRevisions`.
+   * Answers in the order of the ids. A deleted document is returned with `body: null`, so that the caller can compare
+   * its stamp; null: the replica never had the document. Large documents limit the reply as in `openRevisions`.
    */
   openLocalDocuments: call<readonly string[], readonly (LocalDocument | null)[]>(),
   updateLocalDocument: call<UpdateLocalDocumentRequest, UpdateLocalDocumentReply>(),

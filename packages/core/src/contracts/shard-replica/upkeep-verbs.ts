@@ -1,26 +1,26 @@
-/** What the cluster asks a replica for its own upkeep: its state, digests to compare replicas by, compaction. */
+/** The cluster's maintenance of replicas: their state, digests by which two replicas are compared, and compaction. */
 import { bareCall, call, pages, type VerbsOf } from '../verb-table.ts'
 import type { Leaf } from './document-revision.ts'
 
 export interface ReplicaInfo {
-  /** Names this life of this replica's store: random, new when the store is. */
+  /** Random id of this incarnation of the replica's store; a rebuilt store gets a new one. */
   readonly history: string
   /** Newest committed sequence. */
   readonly sequence: number
   readonly documentCount: number
   readonly deletedCount: number
   readonly purgeSequence: number
-  /** Sequence of the oldest purge that is still recorded; 0: none is. */
+  /** Sequence of the oldest purge that is still recorded; 0: no purge is recorded. */
   readonly oldestPurge: number
-  /** Which purges of others this replica has applied: history -> their purge sequence. */
+  /** The purge sequence up to which this replica has applied the purges of each peer, by the peer's history. */
   readonly purgesSeen: Readonly<Record<string, number>>
-  /** Old bodies are being dropped. */
+  /** True while a compaction removes the bodies of replaced revisions. */
   readonly compacting: boolean
-  /** Bytes; `file` on disk (approximate), `active` live encoded data, `external` live JSON. */
+  /** Bytes: `file` on disk (approximate), `active` live data as it is encoded, `external` live data as JSON. */
   readonly sizes: { readonly file: number; readonly active: number; readonly external: number }
-  /** What this replica has seen of others: history -> sequence. */
+  /** The sequence up to which this replica has the changes of each peer, by the peer's history. */
   readonly seen: Readonly<Record<string, number>>
-  /** True after an absence, until its peers' changes have been fetched. */
+  /** True after an absence, until the replica has fetched the changes of its peers. */
   readonly catchingUp: boolean
 }
 
@@ -31,7 +31,7 @@ export interface PartitionInfo {
   readonly sizes: { readonly active: number; readonly external: number }
 }
 
-/** Digest of the leaves of the documents whose id hashes into one of equally many buckets. */
+/** One digest for each bucket, over the leaves of the documents whose ids hash into that bucket. */
 export type DigestBuckets = readonly string[]
 
 export interface DocumentLeaves { readonly id: string; readonly leaves: readonly Leaf[] }
@@ -42,11 +42,11 @@ export interface ScanDigestBucketRequest { readonly bucketCount: number; readonl
 export const upkeepVerbs = {
   replicaInfo: bareCall<ReplicaInfo>(),
   partitionInfo: call<string, PartitionInfo>(),
-  /** Begins to drop the bodies of replaced revisions, unless that runs already; resolves at once. */
+  /** Begins to remove the bodies of replaced revisions, unless that is under way already; resolves at once. */
   compactShard: bareCall<void>(),
-  /** The digests of so many buckets. */
+  /** Computes the digests; the request is the number of buckets. */
   digestDocuments: call<number, DigestBuckets>(),
-  /** The documents of one bucket in the byte order of UTF-8 of their ids. */
+  /** Lists the documents of one bucket in the byte order of UTF-8 of their ids. */
   scanDigestBucket: pages<ScanDigestBucketRequest, DocumentLeaves>(),
 }
 
