@@ -192,7 +192,8 @@ export class RaftWorld {
 
   /** Works and delivers, in order, until nothing moves. */
   settle(ids: readonly string[] = [...this.nodes.keys()]): void {
-    for (let rounds = 0; rounds < 1000; rounds += 1) {
+    // A snapshot in pieces of two bytes takes more than a thousand.
+    for (let rounds = 0; rounds < 10_000; rounds += 1) {
       let moved = false
       for (const id of ids) while (this.work(id)) moved = true
       const batch = this.messages

@@ -55,7 +55,8 @@ async function recover(runtime: RealRuntime, options: NodeOptions, yes: boolean)
   try {
     const { report } = recovery
     console.log(`Asking the ${report.cutOff.length} other members of cluster ${report.clusterId} for up to ${answerMs / 1000} s ...`)
-    refuseWhileAnswered(report, options.name, await askOthers(runtime, report, options))
+    const refusal = refusalWhile(await askOthers(runtime, report, options), options.name, report)
+    if (refusal !== null) throw new StartError(`${refusal} Nothing was changed.`)
     console.log(describe(report, options.name).join('\n'))
     if (!yes && !await confirmed()) {
       console.log('Nothing was changed.')
@@ -102,21 +103,26 @@ async function askOthers(
   }
 }
 
-/** @throws StartError while members of the old cluster answer */
-function refuseWhileAnswered(
-  { clusterId, voters }: RecoveryReport, node: string, statuses: readonly PeerStatus[],
-): void {
+/** Why the cluster must not be formed anew while these members of the old one answer; null: none of them does. */
+export function refusalWhile(
+  statuses: readonly PeerStatus[], node: string, { clusterId, voters }: Pick<RecoveryReport, 'clusterId' | 'voters'>,
+): string | null {
   const members = statuses.filter(status => status.clusterId === clusterId)
   const answering = members.map(status => status.node).sort()
-  const leader = members.find(status => status.leader !== null && status.leader !== node)?.leader
-  if (majorityIsLeft(voters, node, answering) || leader) {
-    throw new StartError(`${answering.length === 0 ? 'This node alone is' : `${answering.join(', ')} ${answering.length === 1 ? 'answers, and with this node it is' : 'answer, and with this node they are'}`} `
-      + `a majority of the voters (${voters.join(', ')}): start this node, and the cluster goes on. Nothing was changed.`)
+  const names = answering.join(', ')
+  if (majorityIsLeft(voters, node, answering)) {
+    const majority = answering.length === 0 ? 'This node alone is'
+      : `${names} ${answering.length === 1 ? 'answers' : 'answer'}, and with this node they are`
+    return `${majority} a majority of the voters (${voters.join(', ')}): start this node, and the cluster goes on.`
   }
-  if (answering.length > 0) {
-    throw new StartError(`Stop ${answering.join(', ')} first: what clients write there would be lost. Choose the survivor with the most `
-      + 'replicas for this command; docs/operations.md says how documents that only another survivor has are brought over. Nothing was changed.')
+  const follower = members.find(status => status.leader !== null && status.leader !== node)
+  if (follower !== undefined) {
+    return `${follower.node} answers and follows a leader, ${follower.leader}. While that one leads, start this node, and the cluster `
+      + 'goes on. If it was lost just now, try again in some seconds.'
   }
+  if (answering.length === 0) return null
+  return `Stop ${names} first: what clients write there would be lost. Choose the survivor with the most replicas for this `
+    + 'command; docs/operations.md says how documents that only another survivor has are brought over.'
 }
 
 function describe(report: RecoveryReport, node: string): string[] {
