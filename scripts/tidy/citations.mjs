@@ -13,8 +13,6 @@ const part = /`([a-z][a-z0-9-]*(?:\/[a-z0-9-]+)+\/?|[a-z][a-z0-9-]*\/)`/g
 const engineersPages = /^packages\/|^docs\/(architecture|hacking)\.md$|^docs\/decisions\//
 const mediaType = /^(application|image|multipart|text)\//
 const link = /\]\(([^)\s]+)\)/g
-/** Not part of the project; scripts/tidy/ratchet.mjs counts who still cites them. */
-const absent = /^(api|design)\.md$/
 /** What tools make, the recorded scenarios that lie beside a checkout, and pages of other projects (`host/path`). */
 const elsewhere = /(^|\/)(dist|node_modules)(\/|$)|^shared\/|^[\w-]+(\.[\w-]+)+\//
 
@@ -40,7 +38,7 @@ function citedIn(path, text, project) {
   const findings = []
   for (const [, cited, heading] of text.matchAll(citation)) {
     const name = cited.replace(/^(\.{1,2}\/)+/, '').replace(/[./]+$/, '')
-    if (absent.test(name) || elsewhere.test(name)) continue
+    if (elsewhere.test(name)) continue
     if (!project.has(name)) findings.push(`${path}: cites ${cited.replace(/\.$/, '')}, which does not exist`)
     else if (heading !== undefined && !project.hasHeading(project.pageOf(name), heading)) {
       findings.push(`${path}: cites the heading ${cited}${heading}, which does not exist`)

@@ -11,15 +11,11 @@ const kinds = {
   files: { unit: 'lines', limit: 600, advice: 'find the better cut' },
   functions: { unit: 'lines', limit: 70, advice: 'find the better cut' },
   columns: { unit: `lines over ${columnsMax} columns`, limit: 0, advice: 'break them', lags: true },
-  absentSources: {
-    unit: 'citations of api.md or design.md', limit: 0, lags: true,
-    advice: 'cite what a reader has: docs/reference, a path of the project, public documentation',
-  },
 }
 
-export function ratchetFindings(root, files, pages) {
+export function ratchetFindings(root, files) {
   const exceptions = readExceptions(root)
-  const counted = counts(files, pages)
+  const counted = counts(files)
   const findings = []
   for (const [kind, { unit, limit, advice, lags }] of Object.entries(kinds)) {
     for (const [name, count] of counted[kind]) {
@@ -39,9 +35,9 @@ export function ratchetFindings(root, files, pages) {
 const shrinkCommand = 'run node scripts/tidy.mjs --shrink'
 
 /** Lowers the exceptions to what is true now. A file that was moved takes its exception along. */
-export function shrinkExceptions(root, files, pages) {
+export function shrinkExceptions(root, files) {
   const exceptions = readExceptions(root)
-  const counted = counts(files, pages)
+  const counted = counts(files)
   const next = {}
   for (const kind of Object.keys(kinds)) {
     const listed = exceptions[kind] ?? {}
@@ -61,20 +57,16 @@ function readExceptions(root) {
 }
 
 /** Everything over a limit: by kind and name how much. */
-function counts(files, pages) {
-  const all = [...files, ...pages]
+function counts(files) {
   return Object.fromEntries(Object.entries(kinds).map(([kind, { limit }]) => {
-    const over = all.flatMap(file => measured[kind](file)).filter(([, count]) => count > limit)
+    const over = files.flatMap(file => measured[kind](file)).filter(([, count]) => count > limit)
     return [kind, new Map(over)]
   }))
 }
 
 const measured = {
-  files: ({ path, text, code }) => code === undefined ? [] : [[path, text.split('\n').length - 1]],
+  files: ({ path, text }) => [[path, text.split('\n').length - 1]],
   functions: ({ path, code, isSource }) =>
     isSource ? functions(code).map(({ name, lines }) => [`${path}#${name}`, lines]) : [],
-  columns: ({ path, text, code }) =>
-    code === undefined ? [] : [[path, text.split('\n').filter(line => line.length > columnsMax).length]],
-  absentSources: ({ path, text }) =>
-    path.startsWith('docs/reference/') ? [] : [[path, text.match(/\b(api|design)\.md\b/g)?.length ?? 0]],
+  columns: ({ path, text }) => [[path, text.split('\n').filter(line => line.length > columnsMax).length]],
 }

@@ -32,7 +32,10 @@ export function changeConfiguration(before: VotingConfiguration, change: Configu
     case 'remove':
       if (!votes && !learns) throw new Error(`${node} is no member`)
       if (votes && before.voters.length === 1) throw new Error(`${node} is the last voter`)
-      return { voters: before.voters.filter(other => other !== node), learners: before.learners.filter(other => other !== node) }
+      return {
+        voters: before.voters.filter(other => other !== node),
+        learners: before.learners.filter(other => other !== node),
+      }
   }
 }
 
@@ -49,7 +52,9 @@ export interface WantedMembers {
  * Returns the next step from a configuration towards the wanted members, or null when no step is possible or necessary
  * now.
  */
-export function nextConfigurationChange(current: VotingConfiguration, wanted: WantedMembers): ConfigurationChange | null {
+export function nextConfigurationChange(
+  current: VotingConfiguration, wanted: WantedMembers,
+): ConfigurationChange | null {
   const present = [...current.voters, ...current.learners]
   const excess = present.filter(node => !wanted.members.includes(node)).sort()
   const missing = wanted.members.filter(node => !present.includes(node)).sort()
@@ -60,7 +65,9 @@ export function nextConfigurationChange(current: VotingConfiguration, wanted: Wa
   if (arriving !== undefined) return { kind: 'add-learner', node: arriving }
   const promoted = ready[0]
   if (promoted !== undefined && current.voters.length < maxVoters) return { kind: 'promote', node: promoted }
-  if (excess.includes(wanted.leader) && removable(current, wanted.leader)) return { kind: 'remove', node: wanted.leader }
+  if (excess.includes(wanted.leader) && removable(current, wanted.leader)) {
+    return { kind: 'remove', node: wanted.leader }
+  }
   return null
 }
 
@@ -70,7 +77,11 @@ export function encodeConfiguration(configuration: VotingConfiguration): Uint8Ar
 
 /** @throws Error when the bytes are not an encoded configuration */
 export function decodeConfiguration(payload: Uint8Array): VotingConfiguration {
-  const value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload)) as { voters?: unknown; learners?: unknown } | null
+  const value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload)) as {
+    voters?: unknown
+    learners?: unknown
+  }
+    | null
   const { voters, learners } = value ?? {}
   if (!isNames(voters) || !isNames(learners)) throw new Error('not a voting configuration')
   return { voters, learners }

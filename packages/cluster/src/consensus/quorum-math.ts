@@ -15,7 +15,9 @@ export type VoteResult = 'won' | 'lost' | 'pending'
  * of all voters, and enough sound voters that at least one of them was in any majority. For an odd number of voters
  * that is as many sound voters as a majority; for an even number, one fewer.
  */
-export function tallyVotes(voters: readonly string[], votes: ReadonlyMap<string, boolean>, doubtful: ReadonlySet<string> = new Set()): VoteResult {
+export function tallyVotes(
+  voters: readonly string[], votes: ReadonlyMap<string, boolean>, doubtful: ReadonlySet<string> = new Set(),
+): VoteResult {
   const sound = voters.filter(voter => !doubtful.has(voter))
   const enough = (agree: (voter: string) => boolean): boolean => voters.filter(agree).length >= majority(voters.length)
     && sound.filter(agree).length > voters.length - majority(voters.length)

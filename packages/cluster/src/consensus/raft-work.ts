@@ -26,8 +26,10 @@ export interface RaftOptions {
 }
 
 export const defaultRaftOptions: RaftOptions = {
-  electionTicks: 10, heartbeatTicks: 2, maxEntriesPerAppend: 256, maxBytesPerAppend: 1024 * 1024, maxAppendsInFlight: 16,
-  snapshotResendHeartbeats: 10, snapshotPieceBytes: 256 * 1024, snapshotBytesMax: 1024 * 1024 * 1024, maxUncommittedEntries: 4096,
+  electionTicks: 10, heartbeatTicks: 2, maxEntriesPerAppend: 256, maxBytesPerAppend: 1024 * 1024,
+  maxAppendsInFlight: 16,
+  snapshotResendHeartbeats: 10, snapshotPieceBytes: 256 * 1024, snapshotBytesMax: 1024 * 1024 * 1024,
+  maxUncommittedEntries: 4096,
 }
 
 export interface HardState {

@@ -29,7 +29,11 @@ export class RecoveryError extends Error {
 }
 
 /** A shard that the operator must know about before the new cluster is formed. */
-export interface EndangeredShard { readonly database: string; readonly range: HashRange; readonly otherReplicas: readonly string[] }
+export interface EndangeredShard {
+  readonly database: string
+  readonly range: HashRange
+  readonly otherReplicas: readonly string[]
+}
 
 export interface RecoveryReport {
   readonly clusterId: string
@@ -51,15 +55,25 @@ export interface RecoveryReport {
 /** Returns the metadata of the new cluster: this node is the only member and has a replica of every shard. */
 export function recoveredState(before: ControlState, node: string, clusterId: string, index: number): ControlState {
   const self = memberOf(before, node)
-  if (!self) throw new RecoveryError(`${node} is no member of its cluster by the metadata on its disk: it has no databases to recover`)
+  if (!self) {
+    throw new RecoveryError(
+      `${node} is no member of its cluster by the metadata on its disk: it has no databases to recover`,
+    )
+  }
   const alone = (database: DatabaseRecord): DatabaseRecord => ({
     ...database, shards: database.shards.map(({ range }) => ({ range, replicas: [{ node, filling: false }] })),
   })
   const databases = new Map([...before.databases].map(([name, database]) => [name, alone(database)]))
-  return { ...before, clusterId, index, replaces: [...before.replaces ?? [], before.clusterId], nodes: { [node]: self }, lost: [], databases }
+  return {
+    ...before, clusterId, index, replaces: [...before.replaces ?? [], before.clusterId], nodes: { [node]: self },
+    lost: [], databases,
+  }
 }
 
-export function recoveryReport(state: ControlState, node: string, log: { readonly voters: readonly string[]; readonly commitIndex: number; readonly lastIndex: number }): RecoveryReport {
+export function recoveryReport(
+  state: ControlState, node: string,
+  log: { readonly voters: readonly string[]; readonly commitIndex: number; readonly lastIndex: number },
+): RecoveryReport {
   const missing: EndangeredShard[] = []
   const incomplete: EndangeredShard[] = []
   let shared = 0
@@ -92,14 +106,19 @@ export class ClusterRecovery {
   readonly #stored: StoredRaft
   readonly #state: ControlState
 
-  private constructor(control: ControlStore, storage: RaftStorage, identity: StoredIdentity, stored: StoredRaft, state: ControlState, voters: VotingConfiguration['voters']) {
+  private constructor(
+    control: ControlStore, storage: RaftStorage, identity: StoredIdentity, stored: StoredRaft, state: ControlState,
+    voters: VotingConfiguration['voters'],
+  ) {
     this.node = identity.node
     this.#control = control
     this.#storage = storage
     this.#stored = stored
     this.#state = state
     const { hardState: { commit }, snapshot, log } = stored
-    this.report = recoveryReport(state, this.node, { voters, commitIndex: Math.max(commit, snapshot.index), lastIndex: log.lastIndex })
+    this.report = recoveryReport(state, this.node, {
+      voters, commitIndex: Math.max(commit, snapshot.index), lastIndex: log.lastIndex,
+    })
   }
 
   /**
@@ -120,14 +139,20 @@ export class ClusterRecovery {
 
   static async #read(control: ControlStore, node: string, log: Log): Promise<ClusterRecovery> {
     const identity = control.identity()
-    if (!identity) throw new RecoveryError('the data directory belongs to no cluster: start the node, and it forms or joins one')
-    if (identity.node !== node) throw new RecoveryError(`the data directory belongs to node ${identity.node}, not to ${node}: correct the node's name or its data directory`)
+    if (!identity) {
+      throw new RecoveryError('the data directory belongs to no cluster: start the node, and it forms or joins one')
+    }
+    if (identity.node !== node) {
+      throw new RecoveryError(`the data directory belongs to node ${identity.node}, not to ${node}: correct the node's name or its data directory`)
+    }
     const storage = new RaftStorage(control.store)
     const stored = await storage.load()
     const machine = new ControlMachine(identity.clusterId, log, () => {})
     await machine.restore(stored.snapshot, stored.log.lastIndex, async () => {})
     for (const entry of stored.log.slice(stored.snapshot.index + 1, stored.log.lastIndex)) machine.apply(entry)
-    if (!memberOf(machine.state, node)) throw new RecoveryError(`${node} is no member of its cluster by the metadata on its disk: recover another node, which has the databases`)
+    if (!memberOf(machine.state, node)) {
+      throw new RecoveryError(`${node} is no member of its cluster by the metadata on its disk: recover another node, which has the databases`)
+    }
     return new ClusterRecovery(control, storage, identity, stored, machine.state, lastVoters(stored))
   }
 
@@ -141,7 +166,10 @@ export class ClusterRecovery {
     const term = Math.max(hardState.term, log.lastTerm) + 1
     const state = recoveredState(this.#state, this.node, clusterId, index)
     const bytes = await encodeState(state, async () => {})
-    const snapshot: RaftSnapshot = { index, term, configuration: { voters: [this.node], learners: [] }, state: bytes, checksum: snapshotChecksum(bytes) }
+    const snapshot: RaftSnapshot = {
+      index, term, configuration: { voters: [this.node], learners: [] }, state: bytes,
+      checksum: snapshotChecksum(bytes),
+    }
     await this.#storage.write(
       { hardState: { term, vote: null, commit: index }, snapshot, entries: [], lastIndex: index, lastTerm: term },
       batch => this.#control.putIdentity(batch, { clusterId, node: this.node }),

@@ -68,7 +68,9 @@ export interface ReplicaRecord {
 export type DatabaseSecurity = Readonly<Record<string, unknown>>
 
 /** The security object of a new database. Only administrators have access before its `_security` is set. */
-export const adminOnlySecurity: DatabaseSecurity = Object.freeze({ members: { roles: ['_admin'] }, admins: { roles: ['_admin'] } })
+export const adminOnlySecurity: DatabaseSecurity = Object.freeze({
+  members: { roles: ['_admin'] }, admins: { roles: ['_admin'] },
+})
 
 /** Returns the replicas that count towards quorums. */
 export function activeReplicas(shard: ShardRecord): readonly ReplicaRecord[] {

@@ -15,16 +15,35 @@ export const maxShards = 256
 const maxNameLength = 1024
 
 export type CommandBody =
-  | { readonly type: 'create-database'; readonly name: string; readonly incarnation: string; readonly q: number; readonly n: number; readonly partitioned: boolean; readonly seed: number }
+  | {
+    readonly type: 'create-database'
+    readonly name: string
+    readonly incarnation: string
+    readonly q: number
+    readonly n: number
+    readonly partitioned: boolean
+    readonly seed: number
+  }
   | { readonly type: 'delete-database'; readonly name: string; readonly incarnation: string }
-  | { readonly type: 'set-security'; readonly name: string; readonly incarnation: string; readonly security: DatabaseSecurity }
-  | { readonly type: 'set-database-option'; readonly name: string; readonly incarnation: string; readonly option: DatabaseOption }
+  | {
+    readonly type: 'set-security'
+    readonly name: string
+    readonly incarnation: string
+    readonly security: DatabaseSecurity
+  }
+  | {
+    readonly type: 'set-database-option'
+    readonly name: string
+    readonly incarnation: string
+    readonly option: DatabaseOption
+  }
   | { readonly type: 'set-setting'; readonly section: string; readonly key: string; readonly value: string | null }
   /**
    * `fresh` means that the node's disk is empty: any data that a node of that name held before is lost. `start` is the
    * start of the process that asks; absent when an earlier version proposed the command.
    */
-  | { readonly type: 'admit-node'; readonly node: string; readonly address: string; readonly zone: string | null; readonly fresh: boolean; readonly start?: PeerStart }
+  | { readonly type: 'admit-node'; readonly node: string; readonly address: string; readonly zone: string
+    | null; readonly fresh: boolean; readonly start?: PeerStart }
   /**
    * The node's disk is known to be lost. The node neither votes nor counts until it is admitted again. `outdated` means
    * that the node still runs, with an older copy of its data, and must give that copy up.
@@ -63,14 +82,20 @@ type Check = (value: unknown) => boolean
 const text: Check = value => typeof value === 'string' && value.length > 0 && value.length <= maxNameLength
 const flag: Check = value => typeof value === 'boolean'
 const object: Check = value => typeof value === 'object' && value !== null && !Array.isArray(value)
-const whole = (least: number, most: number): Check => value => Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most
+const whole = (least: number, most: number): Check => value =>
+  Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most
 const orAbsent = (check: Check): Check => value => value === undefined || check(value)
 const orNull = (check: Check): Check => value => value === null || check(value)
 const anyText: Check = value => typeof value === 'string'
 const names: Check = value => Array.isArray(value) && value.every(text)
 
-const schemas: { readonly [Type in CommandBody['type']]: Readonly<Record<Exclude<keyof Extract<CommandBody, { type: Type }>, 'type'>, Check>> } = {
-  'create-database': { name: text, incarnation: text, q: whole(1, maxShards), n: whole(1, Number.MAX_SAFE_INTEGER), partitioned: flag, seed: whole(0, 0xffffffff) },
+const schemas: { readonly [Type in CommandBody['type']]: Readonly<Record<Exclude<keyof Extract<CommandBody, {
+  type: Type
+}>, 'type'>, Check>> } = {
+  'create-database': {
+    name: text, incarnation: text, q: whole(1, maxShards), n: whole(1, Number.MAX_SAFE_INTEGER), partitioned: flag,
+    seed: whole(0, 0xffffffff),
+  },
   'delete-database': { name: text, incarnation: text },
   'set-security': { name: text, incarnation: text, security: object },
   'set-database-option': { name: text, incarnation: text, option: isDatabaseOption },
@@ -88,10 +113,14 @@ export function checkCommand(value: unknown): Command {
   if (!object(value)) throw new CommandError('a command is a JSON object')
   const members = value as Record<string, unknown>
   const type = members['type']
-  const schema = typeof type === 'string' && Object.hasOwn(schemas, type) ? schemas[type as CommandBody['type']] as Readonly<Record<string, Check>> : undefined
+  const schema = typeof type === 'string' && Object.hasOwn(schemas, type)
+    ? schemas[type as CommandBody['type']] as Readonly<Record<string, Check>>
+    : undefined
   if (!schema) throw new CommandError(`unknown command ${JSON.stringify(type)?.slice(0, 100)}`)
   if (!text(members['id'])) throw new CommandError(`${String(type)}: bad id`)
-  for (const [name, check] of Object.entries(schema)) if (!check(members[name])) throw new CommandError(`${String(type)}: bad ${name}`)
+  for (const [name, check] of Object.entries(schema)) {
+    if (!check(members[name])) throw new CommandError(`${String(type)}: bad ${name}`)
+  }
   const unknown = Object.keys(members).find(name => name !== 'type' && name !== 'id' && !Object.hasOwn(schema, name))
   if (unknown !== undefined) throw new CommandError(`${String(type)}: unknown member ${unknown.slice(0, 100)}`)
   return members as unknown as Command
@@ -100,7 +129,9 @@ export function checkCommand(value: unknown): Command {
 /** @throws CommandError when the command is malformed or has more than `maxCommandBytes` bytes */
 export function encodeCommand(command: Command): Uint8Array {
   const bytes = new TextEncoder().encode(JSON.stringify(checkCommand(command)))
-  if (bytes.length > maxCommandBytes) throw new CommandError(`${command.type}: ${bytes.length} bytes, the limit is ${maxCommandBytes}`)
+  if (bytes.length > maxCommandBytes) {
+    throw new CommandError(`${command.type}: ${bytes.length} bytes, the limit is ${maxCommandBytes}`)
+  }
   return bytes
 }
 
@@ -128,12 +159,14 @@ function isDatabaseOption(value: unknown): boolean {
 function isStart(value: unknown): boolean {
   if (!object(value)) return false
   const { ids, confirmed } = value as { ids?: unknown; confirmed?: unknown }
-  return names(ids) && (ids as unknown[]).length <= unconfirmedStartsMax && whole(0, Number.MAX_SAFE_INTEGER)(confirmed) && Object.keys(value as object).length === 2
+  return names(ids) && (ids as unknown[]).length <= unconfirmedStartsMax && whole(0, Number.MAX_SAFE_INTEGER)(confirmed)
+    && Object.keys(value as object).length === 2
 }
 
 function isRange(value: unknown): boolean {
   if (!object(value)) return false
   const { begin, end } = value as { begin?: unknown; end?: unknown }
-  return whole(0, 0xffffffff)(begin) && whole(0, 0xffffffff)(end) && (begin as number) <= (end as number) && Object.keys(value as object).length === 2
+  return whole(0, 0xffffffff)(begin) && whole(0, 0xffffffff)(end) && (begin as number) <= (end as number)
+    && Object.keys(value as object).length === 2
 }
 

@@ -61,7 +61,8 @@ export interface ControlPlaneOptions extends OptionValues<typeof controlDeclarat
 }
 
 export const defaultControlPlaneOptions: ControlPlaneOptions = {
-  proposeMs: 5000, deleteMs: 3000, attemptMs: 2000, retryMs: 200, spreadMs: 1000, confirmMs: 1000, confirmIntervalMs: 50,
+  proposeMs: 5000, deleteMs: 3000, attemptMs: 2000, retryMs: 200, spreadMs: 1000, confirmMs: 1000,
+  confirmIntervalMs: 50,
   intentRetryMs: 1000, askMs: 5000, joinIntervalMs: 250, joinMaxIntervalMs: 4000, joinCallMs: 6000,
   leaderlessMs: 10_000, startWaitMs: 3000,
   raft: defaultRaftDriverOptions,

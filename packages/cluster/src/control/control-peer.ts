@@ -1,6 +1,8 @@
 /** The answers of this node to its peers (`ControlPeer` of core), according to their proven identity. */
 import { ReplicaError } from '@sectional/core'
-import type { CallContext, ControlPeer, JoinReply, JoinRequest, NodeQuestion, PeerIdentity, PeerStatus, ProposeReply, RaftMessage } from '@sectional/core'
+import type {
+  CallContext, ControlPeer, JoinReply, JoinRequest, NodeQuestion, PeerIdentity, PeerStatus, ProposeReply, RaftMessage,
+} from '@sectional/core'
 import { isAddress } from './commands.ts'
 
 /** The operations that `controlPeer` protects. */
@@ -20,21 +22,31 @@ export interface ControlPeerHost {
 export function controlPeer(host: ControlPeerHost, node: string, from: PeerIdentity): ControlPeer {
   const membersOnly = (): void => {
     const own = host.clusterId()
-    if (own === null || from.clusterId !== own) throw new ReplicaError('protocol', `${from.node} is no member of this cluster`)
+    if (own === null || from.clusterId !== own) {
+      throw new ReplicaError('protocol', `${from.node} is no member of this cluster`)
+    }
   }
   return {
     sendRaft: message => {
       const own = host.clusterId()
       // Messages have no answer: one from a node that is not a member, or for another node, is ignored.
-      if (own !== null && from.clusterId === own && message.from === from.node && message.to === node) host.step(message, from)
+      if (own !== null && from.clusterId === own && message.from === from.node && message.to === node) {
+        host.step(message, from)
+      }
     },
     status: async () => host.status(),
     join: async (request, context) => {
       const own = host.clusterId()
-      if (request.node !== from.node) return { kind: 'refused', reason: `${from.node} asks in the name of ${request.node}` }
-      if (!isAddress(request.address)) return { kind: 'refused', reason: `${request.address} is no address: write host:port` }
+      if (request.node !== from.node) {
+        return { kind: 'refused', reason: `${from.node} asks in the name of ${request.node}` }
+      }
+      if (!isAddress(request.address)) {
+        return { kind: 'refused', reason: `${request.address} is no address: write host:port` }
+      }
       if (own === null) return { kind: 'try-later', leader: null }
-      if (from.clusterId !== null && from.clusterId !== own) return { kind: 'refused', reason: `${request.node} belongs to cluster ${from.clusterId}, this is ${own}` }
+      if (from.clusterId !== null && from.clusterId !== own) {
+        return { kind: 'refused', reason: `${request.node} belongs to cluster ${from.clusterId}, this is ${own}` }
+      }
       return host.admit(request, from, context)
     },
     propose: async (command, context) => {

@@ -37,7 +37,11 @@ export class ControlStore {
     try {
       return new ControlStore(await storage.open(controlStoreName, { watermarkMs: 0, onDamage: 'refuse' }))
     } catch (error) {
-      if (error instanceof StorageError && error.code === 'corrupt') throw new DamagedControlStoreError(error.cause instanceof Error ? error.cause.message : error.message, { cause: error })
+      if (error instanceof StorageError && error.code === 'corrupt') {
+        throw new DamagedControlStoreError(error.cause instanceof Error ? error.cause.message : error.message, {
+          cause: error,
+        })
+      }
       throw error
     }
   }
@@ -63,7 +67,10 @@ export class ControlStore {
    * @throws DamagedControlStoreError
    */
   async start(random: Random): Promise<PeerStart> {
-    const start = nextStart(readJson<PeerStart>('the record of this node\'s starts', this.store.getSync(startsKey)), Buffer.from(random.bytes(startIdBytes)).toString('hex'))
+    const start = nextStart(
+      readJson<PeerStart>('the record of this node\'s starts', this.store.getSync(startsKey)),
+      Buffer.from(random.bytes(startIdBytes)).toString('hex'),
+    )
     await this.writeStart(start)
     return start
   }
@@ -81,7 +88,9 @@ export class ControlStore {
     const keys: string[] = []
     const iterator = this.store.iterate({ gte: '', lt: lastKey }, { values: false })
     try {
-      for (let page = await iterator.next(intentPage); page.length > 0; page = await iterator.next(intentPage)) keys.push(...page.map(([key]) => key))
+      for (let page = await iterator.next(intentPage); page.length > 0; page = await iterator.next(intentPage)) {
+        keys.push(...page.map(([key]) => key))
+      }
     } finally {
       await iterator.close()
     }
@@ -121,7 +130,9 @@ export class ControlStore {
   }
 }
 
-export function newClusterId(random: Random): string { return Buffer.from(random.bytes(clusterIdBytes)).toString('hex') }
+export function newClusterId(random: Random): string {
+  return Buffer.from(random.bytes(clusterIdBytes)).toString('hex')
+}
 
 const identityKey = 'i'
 const startsKey = 'b'

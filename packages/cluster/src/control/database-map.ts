@@ -27,11 +27,15 @@ export class DatabaseMap implements Databases {
 
   static from(databases: Iterable<DatabaseRecord>): DatabaseMap {
     const records = PersistentMap.from([...databases].map(database => [database.name, database] as const))
-    return new DatabaseMap(records, PersistentMap.from([...records.values()].map(({ name, incarnation }) => [incarnation, name] as const)))
+    return new DatabaseMap(
+      records, PersistentMap.from([...records.values()].map(({ name, incarnation }) => [incarnation, name] as const)),
+    )
   }
 
   /** Returns the map itself when it is a `DatabaseMap`, and otherwise a copy as one. */
-  static of(databases: Databases): DatabaseMap { return databases instanceof DatabaseMap ? databases : DatabaseMap.from(databases.values()) }
+  static of(databases: Databases): DatabaseMap {
+    return databases instanceof DatabaseMap ? databases : DatabaseMap.from(databases.values())
+  }
 
   /**
    * Returns, in the order of names, each database whose record differs between two states. States that were derived
@@ -53,18 +57,24 @@ export class DatabaseMap implements Databases {
 
   with(database: DatabaseRecord): DatabaseMap {
     const before = this.get(database.name)
-    const names = before === undefined || before.incarnation === database.incarnation ? this.#names : this.#names.without(before.incarnation)
+    const names = before === undefined || before.incarnation === database.incarnation
+      ? this.#names
+      : this.#names.without(before.incarnation)
     return new DatabaseMap(this.#records.with(database.name, database), names.with(database.incarnation, database.name))
   }
 
   without(name: string): DatabaseMap {
     const before = this.get(name)
-    return before === undefined ? this : new DatabaseMap(this.#records.without(name), this.#names.without(before.incarnation))
+    return before === undefined
+      ? this
+      : new DatabaseMap(this.#records.without(name), this.#names.without(before.incarnation))
   }
 
   entries() { return this.#records.entries() }
   keys() { return this.#records.keys() }
   values() { return this.#records.values() }
   [Symbol.iterator]() { return this.#records.entries() }
-  forEach(callback: (database: DatabaseRecord, name: string, map: Databases) => void): void { this.#records.forEach(callback) }
+  forEach(callback: (database: DatabaseRecord, name: string, map: Databases) => void): void {
+    this.#records.forEach(callback)
+  }
 }

@@ -48,8 +48,15 @@ export class ForeignClusters {
     const key = `${meeting.peer.clusterId} ${stray}`
     if (this.#met.has(key) || this.#met.size >= rememberedMax) return
     this.#met.add(key)
-    const fields = { peer: meeting.peer.node, address: meeting.peer.address, cluster: meeting.peer.clusterId, ownCluster: state.clusterId }
-    if (!stray) return log.error(fields, 'a node of another cluster was met: correct the seed list or the cluster secret of one of the two')
+    const fields = {
+      peer: meeting.peer.node, address: meeting.peer.address, cluster: meeting.peer.clusterId,
+      ownCluster: state.clusterId,
+    }
+    if (!stray) {
+      return log.error(
+        fields, 'a node of another cluster was met: correct the seed list or the cluster secret of one of the two',
+      )
+    }
     this.#reason = strayReason(meeting, node, state.clusterId)
     log.error(fields, `this node takes no writes any more: ${this.#reason}`)
   }

@@ -12,7 +12,9 @@ export interface MembersAnsweringParts {
 }
 
 /** Resolves to the answers as soon as all nodes have answered, or after `waitMs`. */
-export function membersAnswering({ network, clock, addresses, waitMs }: MembersAnsweringParts): Promise<readonly PeerStatus[]> {
+export function membersAnswering(
+  { network, clock, addresses, waitMs }: MembersAnsweringParts,
+): Promise<readonly PeerStatus[]> {
   const answers = new Map<string, PeerStatus>()
   if (addresses.length === 0) return Promise.resolve([])
   return new Promise(resolve => {

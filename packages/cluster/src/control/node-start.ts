@@ -35,16 +35,21 @@ export function nextStart(before: PeerStart | undefined, id: string): PeerStart 
  */
 export function confirmedStart(own: PeerStart, recorded: RecordedStart | undefined): PeerStart | null {
   const current = own.ids[0]
-  if (recorded === undefined || current === undefined || recorded.id !== current || recorded.index <= own.confirmed) return null
+  if (recorded === undefined || current === undefined || recorded.id !== current || recorded.index <= own.confirmed) {
+    return null
+  }
   return { ids: [current], confirmed: recorded.index }
 }
 
 /**
  * Returns the log's record after the announcement of a start. Without a start the data directory is no longer trusted.
  */
-export function recordStart(before: RecordedStart | undefined, start: PeerStart | undefined, index: number): RecordedStart {
+export function recordStart(
+  before: RecordedStart | undefined, start: PeerStart | undefined, index: number,
+): RecordedStart {
   const [id = '', ...earlier] = start?.ids ?? []
-  const former = [before?.id ?? '', ...earlier, ...before?.former ?? []].filter((one, at, all) => one !== '' && one !== id && all.indexOf(one) === at)
+  const former = [before?.id ?? '', ...earlier, ...before?.former ?? []].filter((one, at, all) =>
+    one !== '' && one !== id && all.indexOf(one) === at)
   return { id, index, former: former.slice(0, formerStartsMax) }
 }
 
@@ -52,7 +57,8 @@ export function recordStart(before: RecordedStart | undefined, start: PeerStart 
  * Returns whether the announced start is not the node's newest one, because the node has announced another start since.
  */
 export function isLate(recorded: RecordedStart | undefined, start: PeerStart | undefined): boolean {
-  return start?.ids[0] !== undefined && recorded !== undefined && recorded.id !== '' && recorded.former.includes(start.ids[0])
+  return start?.ids[0] !== undefined && recorded !== undefined && recorded.id !== ''
+    && recorded.former.includes(start.ids[0])
 }
 
 /**

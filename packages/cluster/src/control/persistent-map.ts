@@ -64,7 +64,9 @@ export class PersistentMap<Value> implements ReadonlyMap<string, Value> {
     const { keys, values } = this.#chunks[at] ?? { keys: [], values: [] }
     const index = lowerBound(keys, key)
     if (keys[index] === key) {
-      return values[index] === value ? this : new PersistentMap(this.#chunks.with(at, { keys, values: values.with(index, value) }), this.size)
+      return values[index] === value
+        ? this
+        : new PersistentMap(this.#chunks.with(at, { keys, values: values.with(index, value) }), this.size)
     }
     const grown: Chunk<Value> = { keys: keys.toSpliced(index, 0, key), values: values.toSpliced(index, 0, value) }
     return new PersistentMap(this.#chunks.toSpliced(at, 1, ...halved(grown)), this.size + 1)
@@ -89,8 +91,9 @@ export class PersistentMap<Value> implements ReadonlyMap<string, Value> {
       const { key: oldKey } = old
       const { key: nowKey } = now
       if (oldKey === undefined && nowKey === undefined) return
-      if (nowKey === undefined || (oldKey !== undefined && oldKey < nowKey)) yield { key: oldKey as string, before: old.take(), after: undefined }
-      else if (oldKey === undefined || nowKey < oldKey) yield { key: nowKey, before: undefined, after: now.take() }
+      if (nowKey === undefined || (oldKey !== undefined && oldKey < nowKey)) {
+        yield { key: oldKey as string, before: old.take(), after: undefined }
+      } else if (oldKey === undefined || nowKey < oldKey) yield { key: nowKey, before: undefined, after: now.take() }
       else {
         const [was, is] = [old.take() as Value, now.take() as Value]
         if (was !== is) yield { key: nowKey, before: was, after: is }
@@ -99,7 +102,9 @@ export class PersistentMap<Value> implements ReadonlyMap<string, Value> {
   }
 
   *entries(): Generator<[string, Value], undefined, undefined> {
-    for (const { keys, values } of this.#chunks) for (let at = 0; at < keys.length; at += 1) yield [keys[at] as string, values[at] as Value]
+    for (const { keys, values } of this.#chunks) {
+      for (let at = 0; at < keys.length; at += 1) yield [keys[at] as string, values[at] as Value]
+    }
   }
 
   *keys(): Generator<string, undefined, undefined> { for (const { keys } of this.#chunks) yield* keys }
@@ -115,8 +120,13 @@ export class PersistentMap<Value> implements ReadonlyMap<string, Value> {
   #shrunk(at: number, left: Chunk<Value>): readonly Chunk<Value>[] {
     if (left.keys.length === 0) return this.#chunks.toSpliced(at, 1)
     const previous = this.#chunks[at - 1]
-    if (previous === undefined || left.keys.length >= chunkEntriesMin || previous.keys.length + left.keys.length > chunkEntriesMax / 2) return this.#chunks.with(at, left)
-    return this.#chunks.toSpliced(at - 1, 2, { keys: [...previous.keys, ...left.keys], values: [...previous.values, ...left.values] })
+    if (previous === undefined || left.keys.length >= chunkEntriesMin
+      || previous.keys.length + left.keys.length > chunkEntriesMax / 2) {
+      return this.#chunks.with(at, left)
+    }
+    return this.#chunks.toSpliced(at - 1, 2, {
+      keys: [...previous.keys, ...left.keys], values: [...previous.values, ...left.values],
+    })
   }
 
   /** The index of the last chunk that begins at or before the key, or else of the first chunk. */
@@ -164,7 +174,10 @@ function halved<Value>(chunk: Chunk<Value>): Chunk<Value>[] {
   const { keys, values } = chunk
   if (keys.length <= chunkEntriesMax) return [chunk]
   const middle = keys.length >> 1
-  return [{ keys: keys.slice(0, middle), values: values.slice(0, middle) }, { keys: keys.slice(middle), values: values.slice(middle) }]
+  return [
+    { keys: keys.slice(0, middle), values: values.slice(0, middle) },
+    { keys: keys.slice(middle), values: values.slice(middle) },
+  ]
 }
 
 /** The first index whose key is equal to or greater than the given one. */

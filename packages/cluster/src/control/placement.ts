@@ -14,7 +14,9 @@ export type Members = Readonly<Record<string, NodeRecord>>
  * order, which decide edits, are spread over the members too. Replicas of a range are spread over as many zones as
  * possible.
  */
-export function placeShards(members: Members, wanted: { readonly q: number; readonly n: number; readonly seed: number }): readonly ShardRecord[] {
+export function placeShards(
+  members: Members, wanted: { readonly q: number; readonly n: number; readonly seed: number },
+): readonly ShardRecord[] {
   const ring = Object.keys(members).sort()
   return shardRanges(wanted.q).map((range, at) => {
     const order = rotate(ring, wanted.seed + at)
@@ -53,7 +55,8 @@ export function extendDatabase(members: Members, database: DatabaseRecord): Data
 /** Removes a node from a database's shards and adds replicas on other nodes where there are any. */
 export function removeFromDatabase(members: Members, database: DatabaseRecord, node: string): DatabaseRecord {
   if (!hosts(database, node)) return database
-  const shards = database.shards.map(shard => withActive({ ...shard, replicas: shard.replicas.filter(replica => replica.node !== node) }))
+  const shards = database.shards.map(shard =>
+    withActive({ ...shard, replicas: shard.replicas.filter(replica => replica.node !== node) }))
   return extendDatabase(members, { ...database, shards })
 }
 
@@ -63,7 +66,9 @@ export function removeFromDatabase(members: Members, database: DatabaseRecord, n
  */
 export function refillNode(database: DatabaseRecord, node: string): DatabaseRecord {
   if (!hosts(database, node)) return database
-  const shards = database.shards.map(shard => withActive({ ...shard, replicas: shard.replicas.map(replica => replica.node === node ? { node, filling: true } : replica) }, node))
+  const shards = database.shards.map(shard =>
+    withActive({ ...shard, replicas: shard.replicas.map(replica =>
+      replica.node === node ? { node, filling: true } : replica) }, node))
   return { ...database, shards }
 }
 
@@ -77,7 +82,9 @@ export function markFilling(database: DatabaseRecord, range: ShardRecord['range'
   return withFilling(database, range, node, true)
 }
 
-function withFilling(database: DatabaseRecord, range: ShardRecord['range'], node: string, filling: boolean): DatabaseRecord {
+function withFilling(
+  database: DatabaseRecord, range: ShardRecord['range'], node: string, filling: boolean,
+): DatabaseRecord {
   const shards = database.shards.map(shard => compareRanges(shard.range, range) !== 0 ? shard
     : { ...shard, replicas: shard.replicas.map(replica => replica.node === node ? { node, filling } : replica) })
   return { ...database, shards }
@@ -91,7 +98,9 @@ export function hosts(database: DatabaseRecord, node: string): boolean {
 function nextNode(members: Members, order: readonly string[], taken: readonly string[]): string {
   const inZone = (node: string): number => taken.filter(other => members[other]?.zone === members[node]?.zone).length
   const free = order.filter(node => !taken.includes(node))
-  const best = free.reduce<string | undefined>((found, node) => found === undefined || inZone(node) < inZone(found) ? node : found, undefined)
+  const best = free.reduce<string | undefined>(
+    (found, node) => found === undefined || inZone(node) < inZone(found) ? node : found, undefined,
+  )
   if (best === undefined) throw new Error('placement: more replicas than members')
   return best
 }
@@ -103,7 +112,11 @@ function nextNode(members: Members, order: readonly string[], taken: readonly st
 function withActive(shard: ShardRecord, preferred?: string): ShardRecord {
   if (shard.replicas.length === 0 || activeReplicas(shard).length > 0) return shard
   const heir = shard.replicas.some(replica => replica.node === preferred) ? preferred : shard.replicas[0]?.node
-  return { ...shard, replicas: shard.replicas.map((replica): ReplicaRecord => replica.node === heir ? { ...replica, filling: false } : replica) }
+  return {
+    ...shard,
+    replicas: shard.replicas.map((replica): ReplicaRecord =>
+      replica.node === heir ? { ...replica, filling: false } : replica),
+  }
 }
 
 function countReplicas(database: DatabaseRecord): Map<string, number> {

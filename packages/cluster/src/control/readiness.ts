@@ -65,14 +65,22 @@ export function ignoredLeaderReason(leader: string): string {
 
 /** In the order in which they are checked: the first unmet one gives the reason. */
 export const conditions: readonly Condition[] = [
-  { name: 'not refused', stops: 'requests', unmet: ({ refusal }) => refusal === null ? null : `this node is not admitted: ${refusal}` },
-  { name: 'only process of its name', stops: 'requests', unmet: ({ rival }) => rival === null ? null : `the cluster refuses this process: ${rival}` },
-  { name: 'replicas renewed', stops: 'requests', unmet: ({ renewing }) => renewing ? `${olderCopy}: its replicas get new histories before it is admitted anew` : null },
-  { name: 'admitted', stops: 'requests', unmet: ({ admitted }) => admitted ? null : 'this node has not been admitted to a cluster yet' },
-  { name: 'metadata received', stops: 'requests', unmet: ({ appliedIndex }) => appliedIndex > 0 ? null : 'this node has not received the cluster\'s metadata yet' },
-  { name: 'member', stops: 'requests', unmet: ({ listed }) => listed ? null : 'this node is not a member of its cluster, by the metadata it has received so far' },
-  { name: 'current data directory', stops: 'requests', unmet: ({ outdated }) => outdated ? `${olderCopy}: the node is to be admitted anew` : null },
-  { name: 'started', stops: 'requests', unmet: ({ startWait }) => startWait === null ? null : `this node has just started: ${startWait}` },
+  { name: 'not refused', stops: 'requests', unmet: ({ refusal }) =>
+    refusal === null ? null : `this node is not admitted: ${refusal}` },
+  { name: 'only process of its name', stops: 'requests', unmet: ({ rival }) =>
+    rival === null ? null : `the cluster refuses this process: ${rival}` },
+  { name: 'replicas renewed', stops: 'requests', unmet: ({ renewing }) =>
+    renewing ? `${olderCopy}: its replicas get new histories before it is admitted anew` : null },
+  { name: 'admitted', stops: 'requests', unmet: ({ admitted }) =>
+    admitted ? null : 'this node has not been admitted to a cluster yet' },
+  { name: 'metadata received', stops: 'requests', unmet: ({ appliedIndex }) =>
+    appliedIndex > 0 ? null : 'this node has not received the cluster\'s metadata yet' },
+  { name: 'member', stops: 'requests', unmet: ({ listed }) =>
+    listed ? null : 'this node is not a member of its cluster, by the metadata it has received so far' },
+  { name: 'current data directory', stops: 'requests', unmet: ({ outdated }) =>
+    outdated ? `${olderCopy}: the node is to be admitted anew` : null },
+  { name: 'started', stops: 'requests', unmet: ({ startWait }) =>
+    startWait === null ? null : `this node has just started: ${startWait}` },
   { name: 'no other cluster', stops: 'writes', unmet: ({ foreignCluster }) => foreignCluster },
   {
     name: 'leader that is followed', stops: 'traffic',
@@ -80,7 +88,10 @@ export const conditions: readonly Condition[] = [
   },
   {
     name: 'current metadata', stops: 'traffic',
-    unmet: ({ lacking }) => lacking === 0 ? null : `this node's metadata lags: it lacks ${lacking} entries that the leader committed more than ${metadataLagMs / 1000} s ago`,
+    unmet: ({ lacking }) =>
+      lacking === 0
+        ? null
+        : `this node's metadata lags: it lacks ${lacking} entries that the leader committed more than ${metadataLagMs / 1000} s ago`,
   },
 ]
 

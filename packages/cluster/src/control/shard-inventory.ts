@@ -6,11 +6,14 @@ import { DatabaseMap } from './database-map.ts'
 
 /** Returns the shards of a database that have a replica on the node, including filling replicas. */
 export function shardsOn(node: string, { incarnation, shards }: DatabaseRecord): readonly ShardId[] {
-  return shards.filter(({ replicas }) => replicas.some(replica => replica.node === node)).map(({ range }) => ({ incarnation, range }))
+  return shards.filter(({ replicas }) => replicas.some(replica => replica.node === node))
+    .map(({ range }) => ({ incarnation, range }))
 }
 
 /** Returns the database of a shard that has a replica on the node; undefined when the metadata places none there. */
-export function databaseOn(node: string, state: ClusterState, { incarnation, range }: ShardId): DatabaseRecord | undefined {
+export function databaseOn(
+  node: string, state: ClusterState, { incarnation, range }: ShardId,
+): DatabaseRecord | undefined {
   const database = DatabaseMap.withIncarnation(state.databases, incarnation)
   const shard = database?.shards.find(candidate => compareRanges(candidate.range, range) === 0)
   return shard?.replicas.some(replica => replica.node === node) === true ? database : undefined

@@ -47,7 +47,9 @@ export class StartWait {
   #pending(): string | null {
     const untried = this.#view.untried()
     if (untried.length > 0) return `it has not reached the node at ${untried.join(', ')} yet, nor failed to`
-    return this.#leaderMayAnswer() && !this.#view.confirmed() ? 'it has not heard from the leader of the cluster\'s metadata yet' : null
+    return this.#leaderMayAnswer() && !this.#view.confirmed()
+      ? 'it has not heard from the leader of the cluster\'s metadata yet'
+      : null
   }
 
   /**

@@ -49,7 +49,8 @@ function dispatch(state: ControlState, index: number, command: Command): Applied
   switch (command.type) {
     case 'create-database': return createDatabase(state, command)
     case 'delete-database': return deleteDatabase(state, command)
-    case 'set-security': return changeDatabase(state, command, database => ({ ...database, security: command.security }))
+    case 'set-security':
+      return changeDatabase(state, command, database => ({ ...database, security: command.security }))
     case 'set-database-option': return changeDatabase(state, command, database => ({ ...database, ...command.option }))
     case 'set-setting': return setSetting(state, command)
     case 'admit-node': return admitNode(state, index, command)
@@ -61,11 +62,15 @@ function dispatch(state: ControlState, index: number, command: Command): Applied
   }
 }
 
-function createDatabase(state: ControlState, { name, incarnation, q, n, partitioned, seed }: Of<'create-database'>): Applied {
+function createDatabase(
+  state: ControlState, { name, incarnation, q, n, partitioned, seed }: Of<'create-database'>,
+): Applied {
   const present = state.databases.get(name)
   if (present) return { state, result: present.incarnation === incarnation ? done : { kind: 'exists' } }
   const usable = usableMembers(state)
-  if (Object.keys(usable).length === 0) return { state, result: { kind: 'refused', reason: 'no member can hold a replica now' } }
+  if (Object.keys(usable).length === 0) {
+    return { state, result: { kind: 'refused', reason: 'no member can hold a replica now' } }
+  }
   const database: DatabaseRecord = {
     name, incarnation, partitioned, n, shards: placeShards(usable, { q, n, seed }),
     security: adminOnlySecurity, revsLimit: defaultLimit, purgedInfosLimit: defaultLimit, autoPurge: {},
@@ -78,7 +83,10 @@ function deleteDatabase(state: ControlState, { name, incarnation }: Of<'delete-d
   return { state: { ...state, databases: DatabaseMap.of(state.databases).without(name) }, result: done }
 }
 
-function changeDatabase(state: ControlState, target: { readonly name: string; readonly incarnation: string }, change: (database: DatabaseRecord) => DatabaseRecord): Applied {
+function changeDatabase(
+  state: ControlState, target: { readonly name: string; readonly incarnation: string },
+  change: (database: DatabaseRecord) => DatabaseRecord,
+): Applied {
   const database = state.databases.get(target.name)
   if (database?.incarnation !== target.incarnation) return { state, result: missing }
   return { state: withDatabase(state, change(database)), result: done }
@@ -86,30 +94,51 @@ function changeDatabase(state: ControlState, target: { readonly name: string; re
 
 function setSetting(state: ControlState, { section, key, value }: Of<'set-setting'>): Applied {
   const { [`${section}/${key}`]: _before, ...others } = state.settings
-  return { state: { ...state, settings: value === null ? others : { ...others, [`${section}/${key}`]: value } }, result: done }
+  return {
+    state: { ...state, settings: value === null ? others : { ...others, [`${section}/${key}`]: value } }, result: done,
+  }
 }
 
-function admitNode(state: ControlState, index: number, { node, address, zone, fresh, start }: Of<'admit-node'>): Applied {
+function admitNode(
+  state: ControlState, index: number, { node, address, zone, fresh, start }: Of<'admit-node'>,
+): Applied {
   const member = memberOf(state, node)
-  if (!member && !fresh) return { state, result: { kind: 'refused', reason: `${node} was removed from this cluster: empty its data directory to let it join as a new node` } }
+  if (!member && !fresh) {
+    return {
+      state,
+      result: {
+        kind: 'refused',
+        reason: `${node} was removed from this cluster: empty its data directory to let it join as a new node`,
+      },
+    }
+  }
   const holder = Object.values(state.nodes).find(other => other.address === address && other.name !== node)
   if (holder) return { state, result: { kind: 'refused', reason: `${address} is the address of ${holder.name}` } }
   if (isLate(member?.start, start)) return { state, result: { kind: 'later' } }
   // The node's data directory has lost entries, votes and documents that it had acknowledged. The leader asks the node
   // to give it up once the log no longer counts its vote.
-  if (!fresh && isOutdated(member?.start, start)) return { ...forgetNode(state, index, { type: 'forget-node', node, outdated: true }), result: { kind: 'later' } }
+  if (!fresh && isOutdated(member?.start, start)) {
+    return { ...forgetNode(state, index, { type: 'forget-node', node, outdated: true }), result: { kind: 'later' } }
+  }
   const recorded = start === undefined ? member?.start : recordStart(member?.start, start, index)
-  const admitted = { ...withNode(state, { name: node, address, zone, ...recorded && { start: recorded } }), lost: state.lost.filter(name => name !== node) }
+  const admitted = {
+    ...withNode(state, { name: node, address, zone, ...recorded && { start: recorded } }),
+    lost: state.lost.filter(name => name !== node),
+  }
   // A node that comes with its disk still holds its replicas: those that were marked as filling when the disk seemed
   // lost keep the mark until anti-entropy has filled them.
   if (!member || !fresh) return { state: admitted, result: done }
   return { state: changeAll(admitted, database => refillNode(database, node)), result: done }
 }
 
-function forgetNode(state: ControlState, index: number, { node, outdated = false }: Omit<Of<'forget-node'>, 'id'>): Applied {
+function forgetNode(
+  state: ControlState, index: number, { node, outdated = false }: Omit<Of<'forget-node'>, 'id'>,
+): Applied {
   const member = memberOf(state, node)
   if (!member) return { state, result: missing }
-  const known = outdated && member.start?.id !== '' ? withNode(state, { ...member, start: recordStart(member.start, undefined, index) }) : state
+  const known = outdated && member.start?.id !== ''
+    ? withNode(state, { ...member, start: recordStart(member.start, undefined, index) })
+    : state
   if (known.lost.includes(node)) return { state: known, result: done }
   const lost = { ...known, lost: [...known.lost, node].sort() }
   return { state: changeAll(lost, database => refillNode(database, node)), result: done }
@@ -118,7 +147,9 @@ function forgetNode(state: ControlState, index: number, { node, outdated = false
 function removeNode(state: ControlState, { node }: Of<'remove-node'>): Applied {
   if (!memberOf(state, node)) return { state, result: missing }
   const { [node]: _removed, ...nodes } = state.nodes
-  if (Object.keys(nodes).length === 0) return { state, result: { kind: 'refused', reason: `${node} is the cluster's last node` } }
+  if (Object.keys(nodes).length === 0) {
+    return { state, result: { kind: 'refused', reason: `${node} is the cluster's last node` } }
+  }
   const without = { ...state, nodes, lost: state.lost.filter(name => name !== node) }
   const usable = usableMembers(without)
   return { state: changeAll(without, database => removeFromDatabase(usable, database, node)), result: done }
@@ -126,7 +157,8 @@ function removeNode(state: ControlState, { node }: Of<'remove-node'>): Applied {
 
 function replicaFilled(state: ControlState, { incarnation, range, node }: Of<'replica-filled'>): Applied {
   const database = DatabaseMap.withIncarnation(state.databases, incarnation)
-  const replica = database?.shards.find(shard => compareRanges(shard.range, range) === 0)?.replicas.find(candidate => candidate.node === node)
+  const replica = database?.shards.find(shard =>
+    compareRanges(shard.range, range) === 0)?.replicas.find(candidate => candidate.node === node)
   if (!database || !replica || state.lost.includes(node)) return { state, result: missing }
   return { state: replica.filling ? withDatabase(state, fillReplica(database, range, node)) : state, result: done }
 }
@@ -142,7 +174,9 @@ function replicaDamaged(state: ControlState, { incarnation, range, node }: Of<'r
   const replica = shard?.replicas.find(candidate => candidate.node === node)
   if (!database || !shard || !replica) return { state, result: missing }
   if (replica.filling) return { state, result: done }
-  if (activeReplicas(shard).length < 2) return { state, result: { kind: 'refused', reason: 'no other replica of the shard counts' } }
+  if (activeReplicas(shard).length < 2) {
+    return { state, result: { kind: 'refused', reason: 'no other replica of the shard counts' } }
+  }
   return { state: withDatabase(state, markFilling(database, range, node)), result: done }
 }
 

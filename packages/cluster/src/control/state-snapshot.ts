@@ -29,7 +29,9 @@ export async function encodeState(state: ControlState, pause: Pause): Promise<Ui
   const { databases, ...rest } = state
   const names = Object.keys(state.nodes).sort()
   const positions = new Map(names.map((name, at) => [name, at]))
-  const parts = [Buffer.from(`${JSON.stringify({ ...rest, version: snapshotVersion, names } satisfies SnapshotHead)}\n`)]
+  const parts = [Buffer.from(
+    `${JSON.stringify({ ...rest, version: snapshotVersion, names } satisfies SnapshotHead)}\n`,
+  )]
   let lines = ''
   let count = 0
   for (const database of databases.values()) {
@@ -53,8 +55,14 @@ export async function encodeState(state: ControlState, pause: Pause): Promise<Ui
 export async function decodeState(bytes: Uint8Array, before: ControlState, pause: Pause): Promise<ControlState> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const headEnd = text.indexOf(lineFeed)
-  const { version, names, databases: whole, ...rest } = JSON.parse(text.toString('utf8', 0, headEnd < 0 ? text.length : headEnd)) as SnapshotHead & { readonly databases?: readonly EncodedDatabase[] }
-  if (version !== 1 && version !== snapshotVersion) throw new Error(`cluster metadata snapshot of version ${version}: this program knows versions 1 and ${snapshotVersion}`)
+  const { version, names, databases: whole, ...rest } = JSON.parse(text.toString('utf8', 0, headEnd < 0
+    ? text.length
+    : headEnd)) as SnapshotHead & { readonly databases?: readonly EncodedDatabase[] }
+  if (version !== 1 && version !== snapshotVersion) {
+    throw new Error(
+      `cluster metadata snapshot of version ${version}: this program knows versions 1 and ${snapshotVersion}`,
+    )
+  }
   const encoded = version === 1 ? whole ?? [] : databaseLines(text, headEnd + 1)
   const changed: DatabaseRecord[] = []
   const present = new Set<string>()
@@ -76,7 +84,8 @@ export async function decodeState(bytes: Uint8Array, before: ControlState, pause
 }
 
 function* databaseLines(text: Buffer, from: number): Generator<EncodedDatabase> {
-  for (let begin = from, end = text.indexOf(lineFeed, begin); end >= 0; begin = end + 1, end = text.indexOf(lineFeed, begin)) {
+  for (let begin =
+    from, end = text.indexOf(lineFeed, begin); end >= 0; begin = end + 1, end = text.indexOf(lineFeed, begin)) {
     yield JSON.parse(text.toString('utf8', begin, end)) as EncodedDatabase
   }
 }
@@ -87,7 +96,10 @@ function encodeDatabase(database: DatabaseRecord, positions: ReadonlyMap<string,
     if (at === undefined) throw new Error(`a replica lies on ${node}, which is no member`)
     return 2 * at + (filling ? 1 : 0)
   }
-  return { ...database, shards: database.shards.map(({ range, replicas }) => [range.begin, range.end, ...replicas.map(encodeReplica)]) }
+  return {
+    ...database,
+    shards: database.shards.map(({ range, replicas }) => [range.begin, range.end, ...replicas.map(encodeReplica)]),
+  }
 }
 
 function decodeDatabase(database: EncodedDatabase, names: readonly string[]): DatabaseRecord {
@@ -96,7 +108,12 @@ function decodeDatabase(database: EncodedDatabase, names: readonly string[]): Da
     if (node === undefined) throw new Error('cluster metadata snapshot: a replica on an unknown node')
     return { node, filling: (code & 1) === 1 }
   }
-  return { ...database, shards: database.shards.map(([begin = 0, end = 0, ...codes]) => ({ range: { begin, end }, replicas: codes.map(decodeReplica) })) }
+  return {
+    ...database,
+    shards: database.shards.map(([begin = 0, end = 0, ...codes]) => ({
+      range: { begin, end }, replicas: codes.map(decodeReplica),
+    })),
+  }
 }
 
 function isSame(one: DatabaseRecord, other: DatabaseRecord): boolean {

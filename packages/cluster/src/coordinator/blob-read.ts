@@ -12,7 +12,8 @@ import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
  * @throws ApiError when no replica is left
  */
 export async function* readBlob(
-  scope: CoordinatorScope, db: DatabaseRecord, id: string, { blob, storedLength }: AttachmentRecord, span: BlobSpan | null, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, { blob, storedLength }: AttachmentRecord,
+  span: BlobSpan | null, context: OperationContext,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const place = scope.access.placeOf(db, id)
   const call = readCall(scope, context)
@@ -31,7 +32,9 @@ export async function* readBlob(
       const failure = asReplicaError(error)
       errors.push(failure)
       if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
-      if (failure.code === 'missing_blob' || failure.code === 'damaged_blob') scope.blobRepairs.request(place, peer, blob)
+      if (failure.code === 'missing_blob' || failure.code === 'damaged_blob') {
+        scope.blobRepairs.request(place, peer, blob)
+      }
       if (context.signal.aborted) break
     }
   }

@@ -29,7 +29,8 @@ interface BlobBranch {
  * @throws the error of `chunks`; no replica then keeps the content
  */
 export async function writeBlob(
-  scope: CoordinatorScope, db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, { w }: WriteOptions, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, { w }: WriteOptions,
+  context: OperationContext,
 ): Promise<WrittenBlob> {
   const place = scope.access.placeOf(db, id)
   const peers = scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node))
@@ -64,7 +65,9 @@ export async function writeBlob(
   return await confirmed(scope, place, branches, w, failures)
 }
 
-async function pump(scope: CoordinatorScope, chunks: AsyncIterable<Uint8Array>, branches: readonly BlobBranch[]): Promise<void> {
+async function pump(
+  scope: CoordinatorScope, chunks: AsyncIterable<Uint8Array>, branches: readonly BlobBranch[],
+): Promise<void> {
   for await (const chunk of chunks) {
     const open = branches.filter(({ branch }) => !branch.left)
     if (open.length === 0) break
@@ -82,9 +85,12 @@ async function pump(scope: CoordinatorScope, chunks: AsyncIterable<Uint8Array>, 
 
 /** Resolves as soon as w replicas have the content, and rejects when all have failed. */
 function confirmed(
-  scope: CoordinatorScope, place: ShardPlace, writes: readonly BlobBranch[], w: number | undefined, failures: readonly unknown[],
+  scope: CoordinatorScope, place: ShardPlace, writes: readonly BlobBranch[], w: number | undefined,
+  failures: readonly unknown[],
 ): Promise<WrittenBlob> {
-  const watch = new SilenceWatch(scope, writes.map(({ peer }) => peer), silent => writes.find(({ peer }) => peer === silent)?.abandon())
+  const watch = new SilenceWatch(
+    scope, writes.map(({ peer }) => peer), silent => writes.find(({ peer }) => peer === silent)?.abandon(),
+  )
   return new Promise((resolve, reject) => {
     let quorum = writeQuorum(place.activeCount, w)
     const reachable = writes.filter(({ peer }) => peer.active).length
@@ -114,7 +120,9 @@ function confirmed(
 /**
  * Extends the life of content that was written for a document that is not stored yet, on every replica that answers.
  */
-export async function keepBlobs(scope: CoordinatorScope, db: DatabaseRecord, id: string, hashes: readonly string[], context: OperationContext): Promise<void> {
+export async function keepBlobs(
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, hashes: readonly string[], context: OperationContext,
+): Promise<void> {
   const call = writeCall(scope.options.storeTimeoutMs, context)
   const peers = scope.access.peers(scope.access.placeOf(db, id)).filter(peer => scope.access.isReachable(peer.node))
   await Promise.allSettled(peers.map(peer => unlessSilent(scope, peer, peer.replica.hasBlobs(hashes, call))))
@@ -126,13 +134,16 @@ export async function keepBlobs(scope: CoordinatorScope, db: DatabaseRecord, id:
  * @throws ApiError when no replica of the other id's shard has all of the content afterwards
  */
 export async function shareBlobs(
-  scope: CoordinatorScope, db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[],
+  context: OperationContext,
 ): Promise<void> {
   const from = scope.access.placeOf(db, fromId)
   const to = scope.access.placeOf(db, toId)
   if (hashes.length === 0 || from === to) return
   const targets = scope.access.peers(to).filter(peer => scope.access.isReachable(peer.node))
-  const outcomes = await Promise.allSettled(targets.map(peer => provideBlobs(scope, peer, hashes, from, context.requestId, { isElsewhere: true })))
+  const outcomes = await Promise.allSettled(
+    targets.map(peer => provideBlobs(scope, peer, hashes, from, context.requestId, { isElsewhere: true })),
+  )
   if (outcomes.some(outcome => outcome.status === 'fulfilled')) return
   throw shardFailure(outcomes.flatMap(outcome => outcome.status === 'rejected' ? [asReplicaError(outcome.reason)] : []))
 }

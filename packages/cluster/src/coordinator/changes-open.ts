@@ -11,7 +11,9 @@ import type { ChangesFeed, ChangesOptions, OperationContext } from '../contracts
  *
  * @throws ApiError 503 when the feeds of this node already wait on the largest allowed number of replicas
  */
-export async function openChanges(scope: CoordinatorScope, db: DatabaseRecord, options: ChangesOptions, context: OperationContext): Promise<ChangesFeed> {
+export async function openChanges(
+  scope: CoordinatorScope, db: DatabaseRecord, options: ChangesOptions, context: OperationContext,
+): Promise<ChangesFeed> {
   if (options.follow && scope.watches.full) throw feedsOverloaded()
   const feed = new ShardsFeed(scope, scope.access.places(db), options, context)
   try {

@@ -8,26 +8,35 @@ import { completeStanding, meetReplicas } from '../shard-calls/replica-meetings.
 import { collectReplies } from '../shard-calls/reply-collection.ts'
 
 /** Returns the sums over one replica of each shard. */
-export async function databaseInfo(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<DatabaseInfo> {
+export async function databaseInfo(
+  scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext,
+): Promise<DatabaseInfo> {
   const call = readCall(scope, context)
   const infos = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {
     const [{ replies }] = await Promise.all([
-      collectReplies(scope, place, 1, peer => peer.replica.replicaInfo(call)), meetReplicas(scope, place, { requestId: context.requestId }),
+      collectReplies(scope, place, 1, peer => peer.replica.replicaInfo(call)),
+      meetReplicas(scope, place, { requestId: context.requestId }),
     ])
     const { peer, value } = replies[0]!
     scope.histories.learn(value.history, peer.node)
     const position = new ShardPosition(place.id.range, [], scope.histories)
-    const standing = await completeStanding(scope, scope.standings.keep(peer, place, value), place, { requestId: context.requestId })
+    const standing = await completeStanding(scope, scope.standings.keep(peer, place, value), place, {
+      requestId: context.requestId,
+    })
     position.reach(standing.source, value.sequence)
     return { ...value, range: place.id.range, node: peer.node, parts: position.parts() }
   })
-  const sum = (of: (info: (typeof infos)[number]) => number): number => infos.reduce((total, info) => total + of(info), 0)
+  const sum = (of: (info: (typeof infos)[number]) => number): number =>
+    infos.reduce((total, info) => total + of(info), 0)
   return {
     updateSequence: encodeSinceToken(infos.flatMap(info => info.parts)),
-    purgeSequence: encodeSinceToken(infos.map(({ range, node, history, purgeSequence }) => ({ range, node, history, sequence: purgeSequence }))),
+    purgeSequence: encodeSinceToken(
+      infos.map(({ range, node, history, purgeSequence }) => ({ range, node, history, sequence: purgeSequence })),
+    ),
     documentCount: sum(info => info.documentCount),
     compactRunning: infos.some(info => info.compacting),
     deletedCount: sum(info => info.deletedCount),
-    sizes: { file: sum(info => info.sizes.file), active: sum(info => info.sizes.active), external: sum(info => info.sizes.external) },
+    sizes: { file: sum(info =>
+      info.sizes.file), active: sum(info => info.sizes.active), external: sum(info => info.sizes.external) },
   }
 }

@@ -15,16 +15,29 @@ interface Standing { readonly node: string; readonly history: string; readonly s
  * Returns the checkpoints of all reachable replicas. Although replicas number their changes differently, every node
  * returns the same result while nothing is written.
  */
-export async function databaseState(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<DatabaseState> {
-  const call: CallContext = { timeoutMs: scope.options.stateTimeoutMs, signal: context.signal, requestId: context.requestId }
-  const places = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, place => shardState(scope, place, call))
+export async function databaseState(
+  scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext,
+): Promise<DatabaseState> {
+  const call: CallContext = {
+    timeoutMs: scope.options.stateTimeoutMs, signal: context.signal, requestId: context.requestId,
+  }
+  const places = await mapBounded(
+    scope.access.places(db), scope.options.requestCallsMax, place => shardState(scope, place, call),
+  )
   const hash = createHash('md5')
-  for (const { standings } of places) for (const { node, history, sequence } of standings) hash.update(`${node} ${history} ${sequence}\n`)
-  return { updateSequence: () => updateSequence(scope, places, { requestId: context.requestId }), fingerprint: hash.digest('hex') }
+  for (const { standings } of places) {
+    for (const { node, history, sequence } of standings) hash.update(`${node} ${history} ${sequence}\n`)
+  }
+  return {
+    updateSequence: () => updateSequence(scope, places, { requestId: context.requestId }),
+    fingerprint: hash.digest('hex'),
+  }
 }
 
 /** Returns the update sequence, from the first replica of each shard that answered. */
-async function updateSequence(scope: CoordinatorScope, places: readonly ShardState[], context: Pick<CallContext, 'requestId'>): Promise<string> {
+async function updateSequence(
+  scope: CoordinatorScope, places: readonly ShardState[], context: Pick<CallContext, 'requestId'>,
+): Promise<string> {
   const parts = await mapBounded(places, scope.options.requestCallsMax, async ({ place, first }) => {
     const position = new ShardPosition(place.id.range, [], scope.histories)
     try {
@@ -50,14 +63,21 @@ async function shardState(scope: CoordinatorScope, place: ShardPlace, call: Call
   const readers = trusted(scope, scope.access.readers(place))
   // A caller that knows no history of the replica is answered at once with its checkpoint; the replica scans nothing
   // for this.
-  const asked = await Promise.allSettled(readers.map(async (peer): Promise<{ readonly peer: Peer; readonly reached: ReplicaCheckpoint }> =>
+  const asked = await Promise.allSettled(readers.map(async (peer): Promise<{
+    readonly peer: Peer
+    readonly reached: ReplicaCheckpoint
+  }> =>
     ({ peer, reached: await peer.replica.waitForChange({ history: '', sequence: 0 }, call) })))
   for (const [index, outcome] of asked.entries()) {
-    if (outcome.status === 'rejected' && asReplicaError(outcome.reason).code === 'timeout') scope.readHealth.silent(readers[index]!.node)
+    if (outcome.status === 'rejected' && asReplicaError(outcome.reason).code === 'timeout') {
+      scope.readHealth.silent(readers[index]!.node)
+    }
   }
   const answers = asked.flatMap(outcome => outcome.status === 'fulfilled' ? [outcome.value] : [])
   const first = answers[0]
-  if (first === undefined) throw shardFailure(asked.flatMap(outcome => outcome.status === 'rejected' ? [asReplicaError(outcome.reason)] : []))
+  if (first === undefined) {
+    throw shardFailure(asked.flatMap(outcome => outcome.status === 'rejected' ? [asReplicaError(outcome.reason)] : []))
+  }
   const standings = answers.map(({ peer, reached: { history, sequence } }) => {
     scope.histories.learn(history, peer.node)
     scope.standings.meet(peer.node, place.id, { history, sequence })

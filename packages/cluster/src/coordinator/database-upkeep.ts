@@ -9,7 +9,9 @@ import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { askOne } from '../shard-calls/reply-collection.ts'
 
 /** Returns the counts of one replica of the partition's shard. */
-export function partitionInfo(scope: CoordinatorScope, db: DatabaseRecord, partition: string, context: OperationContext): Promise<PartitionInfo> {
+export function partitionInfo(
+  scope: CoordinatorScope, db: DatabaseRecord, partition: string, context: OperationContext,
+): Promise<PartitionInfo> {
   const call = readCall(scope, context)
   return askOne(scope, scope.access.placeOf(db, `${partition}:`), peer => peer.replica.partitionInfo(partition, call))
 }
@@ -19,12 +21,18 @@ export function partitionInfo(scope: CoordinatorScope, db: DatabaseRecord, parti
  * worthwhile.
  * @throws ApiError when no replica of the database is up
  */
-export async function compactDatabase(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<void> {
-  await onEveryReplica(scope, db, (_range, peer) => peer.replica.compactShard(writeCall(scope.options.requestTimeoutMs, context)))
+export async function compactDatabase(
+  scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext,
+): Promise<void> {
+  await onEveryReplica(
+    scope, db, (_range, peer) => peer.replica.compactShard(writeCall(scope.options.requestTimeoutMs, context)),
+  )
 }
 
 /** Returns for each replica the time spans of its changes, with the number of changes in each. */
-export function timeSpans(scope: CoordinatorScope, db: DatabaseRecord, clear: boolean, context: OperationContext): Promise<readonly ReplicaTimes[]> {
+export function timeSpans(
+  scope: CoordinatorScope, db: DatabaseRecord, clear: boolean, context: OperationContext,
+): Promise<readonly ReplicaTimes[]> {
   const call = writeCall(scope.options.requestTimeoutMs, context)
   return onEveryReplica(scope, db, async (range, peer) => {
     const spans = await peer.replica.timeSpans({ clear }, call)
@@ -34,15 +42,20 @@ export function timeSpans(scope: CoordinatorScope, db: DatabaseRecord, clear: bo
 }
 
 function counted(spans: readonly TimeSpan[], sequence: number): ReplicaTimes['spans'] {
-  return spans.map((span, index) => ({ begin: span.begin, count: (spans[index + 1]?.sequence ?? sequence + 1) - span.sequence }))
+  return spans.map((span, index) => ({
+    begin: span.begin, count: (spans[index + 1]?.sequence ?? sequence + 1) - span.sequence,
+  }))
 }
 
 /**
  * Returns the answers of all replicas that are up.
  * @throws ApiError when no replica answers
  */
-async function onEveryReplica<T>(scope: CoordinatorScope, db: DatabaseRecord, act: (range: HashRange, peer: Peer) => Promise<T>): Promise<readonly T[]> {
-  const targets = scope.access.places(db).flatMap(place => scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node)).map(peer => ({ range: place.id.range, peer })))
+async function onEveryReplica<T>(
+  scope: CoordinatorScope, db: DatabaseRecord, act: (range: HashRange, peer: Peer) => Promise<T>,
+): Promise<readonly T[]> {
+  const targets = scope.access.places(db).flatMap(place => scope.access.peers(place)
+    .filter(peer => scope.access.isReachable(peer.node)).map(peer => ({ range: place.id.range, peer })))
   const errors: ReplicaError[] = []
   const answers = await mapBounded(targets, scope.options.requestCallsMax, async ({ range, peer }) => {
     try {

@@ -35,9 +35,13 @@ export async function openDocument(
   }
 }
 
-async function winnersContent(scope: CoordinatorScope, read: DocumentRead, id: string, call: CallContext): Promise<Pick<OpenedDocument, 'body' | 'attachments'>> {
+async function winnersContent(
+  scope: CoordinatorScope, read: DocumentRead, id: string, call: CallContext,
+): Promise<Pick<OpenedDocument, 'body' | 'attachments'>> {
   if (read.body !== undefined) return { body: read.body, ...(read.attachments && { attachments: read.attachments }) }
-  return contentOf((await fetchRevisions(scope, read.peers, id, [read.leaves[0]!.revision], read.peers.length, call)).opened[0])
+  return contentOf(
+    (await fetchRevisions(scope, read.peers, id, [read.leaves[0]!.revision], read.peers.length, call)).opened[0],
+  )
 }
 
 function contentOf(opened: OpenedRevision | undefined): Pick<OpenedDocument, 'body' | 'attachments'> {

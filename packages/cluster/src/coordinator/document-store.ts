@@ -25,7 +25,8 @@ const joiningAncestorsMax = 10_000
  * them at the same time.
  */
 export async function storeRevisions(
-  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions,
+  context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {
   const outcomes = new Array<WriteOutcome>(writes.length)
   const failures: ApiError[] = []
@@ -36,7 +37,9 @@ export async function storeRevisions(
   await Promise.all(groups.map(async ({ place, batches }) => {
     for (const { items, indexes } of batches) {
       if (items.length > smallBatch) await scope.runtime.turns.pause()
-      const { verdict, errors } = await distributeRevisions(scope, place, { revisions: items, revsLimit: db.revsLimit, external: true }, null, options.w, context)
+      const { verdict, errors } = await distributeRevisions(
+        scope, place, { revisions: items, revsLimit: db.revsLimit, external: true }, null, options.w, context,
+      )
       const failure = verdict === 'failed' ? shardFailure(errors) : undefined
       if (failure !== undefined) failures.push(failure)
       indexes.forEach((index, i) => {

@@ -26,7 +26,8 @@ const smallBatch = 200
  * outcome per write, in order.
  */
 export async function updateDocuments(
-  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions,
+  context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {
   const [only] = writes
   if (writes.length === 1) {
@@ -52,11 +53,15 @@ export async function updateDocuments(
 
 /** Makes edits in a shard whose only replica is on this node. Nothing needs to be distributed. */
 async function updateAlone(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions,
+  context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {
   try {
     const replica = scope.access.loneLocal(place)!
-    const reply = await replica.updateDocuments({ edits, revsLimit: db.revsLimit, force: true, ...partitionLimit(db, options) }, writeCall(scope.options.requestTimeoutMs, context))
+    const reply = await replica.updateDocuments(
+      { edits, revsLimit: db.revsLimit, force: true, ...partitionLimit(db, options) },
+      writeCall(scope.options.requestTimeoutMs, context),
+    )
     if (reply.kind === 'declined') throw new ApiError('internal_server_error', 'No DB shards could be opened.')
     const tally = new WriteTally(scope.access, place, options.w)
     tally.durable(scope.access.node)
@@ -70,7 +75,8 @@ async function updateAlone(
 
 /** Sets the outcomes of one batch. Failures and conflicts are set at once, the others when `distributed` resolves. */
 async function decideBatch(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, batch: ShardBatch<DocumentWrite>, options: WriteOptions,
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, batch: ShardBatch<DocumentWrite>,
+  options: WriteOptions,
   context: OperationContext, outcomes: WriteOutcome[], failures: ApiError[],
 ): Promise<{ readonly distributed: Promise<void> } | undefined> {
   let decided
@@ -96,9 +102,15 @@ async function decideBatch(
     outcomes[batch.indexes[i]!] = writeOutcome(edit.id, outcome, false)
   })
   if (revisions.length === 0) return undefined
-  const distribution = distributeRevisions(scope, place, { revisions, revsLimit: db.revsLimit }, decided.decider, options.w, context)
+  const distribution = distributeRevisions(
+    scope, place, { revisions, revsLimit: db.revsLimit }, decided.decider, options.w, context,
+  )
   const distributed = distribution.then(({ verdict, rivals }) => {
-    if (verdict !== 'met') decided.outcomes.forEach((outcome, i) => { outcomes[batch.indexes[i]!] = writeOutcome(edits[i]!.id, outcome, true) })
+    if (verdict !== 'met') {
+      decided.outcomes.forEach((outcome, i) => {
+        outcomes[batch.indexes[i]!] = writeOutcome(edits[i]!.id, outcome, true)
+      })
+    }
     for (const index of rivals) {
       const error = rivalOutcome()
       failures.push(error)
@@ -109,23 +121,34 @@ async function decideBatch(
 }
 
 /** Adds an attempt number to each edit. The only replica of a shard is asked once and needs none. */
-function withAttempts(scope: CoordinatorScope, place: ShardPlace, items: readonly DocumentEdit[]): readonly DocumentEdit[] {
+function withAttempts(
+  scope: CoordinatorScope, place: ShardPlace, items: readonly DocumentEdit[],
+): readonly DocumentEdit[] {
   if (place.record.replicas.length === 1) return items
   const first = 1 + Math.floor(scope.runtime.random.fraction() * (attemptMax - items.length))
   return items.map(({ id, parent, deleted, body, revisionHash, attachments }, i) => (
     { id, parent, deleted, body, revisionHash, attempt: first + i, ...(attachments && { attachments }) }))
 }
 
-function decidedRevision(edit: DocumentEdit, { path, purges }: DecidedOutcome & { readonly kind: 'updated' }): DocumentRevision {
+function decidedRevision(
+  edit: DocumentEdit, { path, purges }: DecidedOutcome & { readonly kind: 'updated' },
+): DocumentRevision {
   const { id, deleted, body, attempt } = edit
-  return { id, path, deleted, body, ...editedAttachments(edit, path.start), ...(purges && { purges }), ...(attempt !== undefined && { attempt }) }
+  return {
+    id, path, deleted, body, ...editedAttachments(edit, path.start), ...(purges && { purges }),
+    ...(attempt !== undefined && { attempt }),
+  }
 }
 
 /** Seconds after which a client is asked to try again. A silent node is detected within four seconds. */
 const comeBack = { headers: { 'Retry-After': '5' } }
 
 function unknownOutcome(): ApiError {
-  return new ApiError('service_unavailable', 'It is not known whether the document was written: a node did not answer. Read the document before you try again.', comeBack)
+  return new ApiError(
+    'service_unavailable',
+    'It is not known whether the document was written: a node did not answer. Read the document before you try again.',
+    comeBack,
+  )
 }
 
 /** Two replicas decided at the same time, so that it is not certain which edit wins. */
@@ -137,6 +160,8 @@ function rivalOutcome(): ApiError {
 function writeOutcome(id: string, outcome: DecidedOutcome, accepted: boolean): WriteOutcome {
   if (outcome.kind === 'conflict') return outcome
   if (outcome.kind === 'unknown') return errorOutcome(unknownOutcome())
-  if (outcome.kind === 'partition_overflow') return errorOutcome(new ApiError('partition_overflow', `Partition limit exceeded due to update on '${id}'`))
+  if (outcome.kind === 'partition_overflow') {
+    return errorOutcome(new ApiError('partition_overflow', `Partition limit exceeded due to update on '${id}'`))
+  }
   return { kind: 'written', revision: `${outcome.path.start}-${outcome.path.ids[0]}`, accepted }
 }

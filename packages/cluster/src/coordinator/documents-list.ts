@@ -38,17 +38,24 @@ export async function listDocuments(
     partition === undefined ? 0 : count(partition.first),
   ])
   const total = all - abovePartition
-  return { total, offset: Math.min(total, aboveStart - abovePartition + options.skip), rows: listRows(scope, span, options, context) }
+  return {
+    total, offset: Math.min(total, aboveStart - abovePartition + options.skip),
+    rows: listRows(scope, span, options, context),
+  }
 }
 
-function listRows(scope: CoordinatorScope, span: ListSpan, options: ListDocumentsOptions, context: OperationContext): AsyncIterable<readonly ListedDocument[]> {
+function listRows(
+  scope: CoordinatorScope, span: ListSpan, options: ListDocumentsOptions, context: OperationContext,
+): AsyncIterable<readonly ListedDocument[]> {
   const { descending, body, leaves } = options
   const request = { descending, body, leaves, ...(span.end && { end: span.end }) }
   return rowsById(scope, span.places, { ...options, start: span.start },
     ({ replica }, rest, call) => replica.scanDocuments({ ...request, ...rest }, call), context)
 }
 
-function listSpan(scope: CoordinatorScope, db: DatabaseRecord, { start, end, descending, partition }: ListDocumentsOptions): ListSpan {
+function listSpan(
+  scope: CoordinatorScope, db: DatabaseRecord, { start, end, descending, partition }: ListDocumentsOptions,
+): ListSpan {
   if (partition === undefined) return { places: scope.access.places(db), start, end }
   // ';' follows ':' in byte order.
   const lowest: IdBound = { id: `${partition}:`, inclusive: true }

@@ -7,7 +7,8 @@ import { askOne } from '../shard-calls/reply-collection.ts'
 
 /** Opens many documents, each from one replica. Returns them in the order of `ids`. */
 export function openDocuments(
-  scope: CoordinatorScope, db: DatabaseRecord, ids: readonly string[], { body }: { readonly body: boolean }, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, ids: readonly string[], { body }: { readonly body: boolean },
+  context: OperationContext,
 ): Promise<readonly (OpenedDocument | null)[]> {
   const call = readCall(scope, context)
   return mapBounded(ids, scope.options.requestCallsMax, id =>

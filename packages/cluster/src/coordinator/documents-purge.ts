@@ -4,7 +4,9 @@ import type { Timer } from '@sectional/runtime'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { PurgeOutcome, PurgeRequest, PurgedInfo, OperationContext, WriteOptions } from '../contracts/coordinator.ts'
+import type {
+  PurgeOutcome, PurgeRequest, PurgedInfo, OperationContext, WriteOptions,
+} from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
@@ -32,7 +34,9 @@ export async function purgeDocuments(
   scope: CoordinatorScope, db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions,
   context: OperationContext,
 ): Promise<readonly PurgeOutcome[]> {
-  const purges = await mapBounded(requests, scope.options.requestCallsMax, request => learnPurge(scope, db, request, context))
+  const purges = await mapBounded(
+    requests, scope.options.requestCallsMax, request => learnPurge(scope, db, request, context),
+  )
   const groups = new Map<ShardPlace, number[]>()
   for (const [index, { id, paths }] of purges.entries()) {
     if (paths.length === 0) continue
@@ -45,7 +49,9 @@ export async function purgeDocuments(
   await Promise.all([...groups].map(async ([place, indexes]) => {
     for (let at = 0; at < indexes.length; at += purgesTogether) {
       const part = indexes.slice(at, at + purgesTogether)
-      const { verdict, removed, errors } = await distributePurges(scope, place, part.map(index => purges[index]!), options.w, context)
+      const { verdict, removed, errors } = await distributePurges(
+        scope, place, part.map(index => purges[index]!), options.w, context,
+      )
       if (verdict === 'failed') throw shardFailure(errors)
       for (const [i, index] of part.entries()) {
         const revisions = [...new Set(requests[index]!.revisions)].filter(revision => removed[i]!.has(revision))
@@ -57,12 +63,16 @@ export async function purgeDocuments(
 }
 
 /** Returns the purge of those revisions that are leaves, each with its ancestors. */
-async function learnPurge(scope: CoordinatorScope, db: DatabaseRecord, { id, revisions }: PurgeRequest, context: OperationContext): Promise<Purge> {
+async function learnPurge(
+  scope: CoordinatorScope, db: DatabaseRecord, { id, revisions }: PurgeRequest, context: OperationContext,
+): Promise<Purge> {
   const uuid = Buffer.from(scope.runtime.random.bytes(uuidBytes)).toString('hex')
   if (revisions.length === 0) return { uuid, id, paths: [] }
   const place = scope.access.placeOf(db, id)
   const call = readCall(scope, context)
-  const { replies, met } = await collectReplies(scope, place, undefined, peer => peer.replica.openDocument({ id, body: false, tree: true }, call))
+  const { replies, met } = await collectReplies(
+    scope, place, undefined, peer => peer.replica.openDocument({ id, body: false, tree: true }, call),
+  )
   const { branches } = mergeBranches(replies.flatMap(({ value }) => value?.tree ?? []))
   if (!met) {
     const known = new Set(branches.flatMap(branchRevisions))
@@ -91,7 +101,10 @@ interface PurgeDistribution {
  * have recorded the purges; the other calls continue in the background. The short wait is for reads: they show what any
  * replica has, and a replica that is late still has the purged revisions.
  */
-function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: readonly Purge[], w: number | undefined, context: OperationContext): Promise<PurgeDistribution> {
+function distributePurges(
+  scope: CoordinatorScope, place: ShardPlace, purges: readonly Purge[], w: number | undefined,
+  context: OperationContext,
+): Promise<PurgeDistribution> {
   return new Promise(resolve => {
     const removed = purges.map(() => new Set<string>())
     const errors: ReplicaError[] = []
@@ -122,7 +135,9 @@ function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: re
       const now = scope.access.now(place)
       if (now !== place) send(now)
       if (replied === asked.size) settle()
-      else if (tally.verdict() !== 'waiting') patience ??= scope.runtime.clock.setTimer(scope.options.reviewTimeoutMs, settle)
+      else if (tally.verdict() !== 'waiting') {
+        patience ??= scope.runtime.clock.setTimer(scope.options.reviewTimeoutMs, settle)
+      }
     }
     const send = (to: ShardPlace): void => {
       for (const peer of scope.access.peers(to)) {
@@ -136,7 +151,9 @@ function distributePurges(scope: CoordinatorScope, place: ShardPlace, purges: re
 }
 
 /** Returns every purge that the asked replicas of the shards know, in no particular order. */
-export async function purgedInfos(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<readonly PurgedInfo[]> {
+export async function purgedInfos(
+  scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext,
+): Promise<readonly PurgedInfo[]> {
   const call = readCall(scope, context)
   const shards = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {
     const { replies } = await collectReplies(scope, place, undefined, async peer => {

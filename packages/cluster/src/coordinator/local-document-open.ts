@@ -17,7 +17,9 @@ export async function openLocalDocument(
 ): Promise<LocalDocument | null> {
   const place = localPlace(scope, db, id)
   const call = readCall(scope, context)
-  const { replies } = await collectReplies(scope, place, options.r, async peer => (await peer.replica.openLocalDocuments([id], call))[0] ?? null)
+  const { replies } = await collectReplies(
+    scope, place, options.r, async peer => (await peer.replica.openLocalDocuments([id], call))[0] ?? null,
+  )
   const newest = newestLocal(replies.map(reply => reply.value))
   if (newest === null) return null
   repairLaggards(scope, db, replies, newest, context)
@@ -25,14 +27,19 @@ export async function openLocalDocument(
 }
 
 function repairLaggards(
-  scope: CoordinatorScope, db: DatabaseRecord, replies: readonly Reply<LocalDocument | null>[], newest: LocalDocument, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, replies: readonly Reply<LocalDocument | null>[], newest: LocalDocument,
+  context: OperationContext,
 ): void {
   for (const { peer, value } of replies) {
     if (value !== null && compareLocals(value, newest) === 0) continue
     if (!scope.stores.enter(peer.node, newest.body?.length ?? 0)) return scope.metrics.repair('dropped')
-    scope.background.track(storeLocal(scope, db, peer, newest, context).then(() => scope.metrics.repair('repaired'), (error: unknown) => {
+    scope.background.track(storeLocal(scope, db, peer, newest, context).then(() =>
+      scope.metrics.repair('repaired'), (error: unknown) => {
       scope.metrics.repair('failed')
-      scope.runtime.log.warn({ db: db.name, peer: peer.node, code: asReplicaError(error).code }, 'repair of a local document failed; anti-entropy will try again')
+      scope.runtime.log.warn(
+        { db: db.name, peer: peer.node, code: asReplicaError(error).code },
+        'repair of a local document failed; anti-entropy will try again',
+      )
     }).finally(() => scope.stores.leave(peer.node, newest.body?.length ?? 0)))
   }
 }

@@ -14,7 +14,8 @@ import { distributeRevisions } from '../documents/revisions-distribution.ts'
  * last writer wins.
  */
 export async function updateLocalDocument(
-  scope: CoordinatorScope, db: DatabaseRecord, write: UpdateLocalDocumentRequest, options: WriteOptions, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, write: UpdateLocalDocumentRequest, options: WriteOptions,
+  context: OperationContext,
 ): Promise<LocalWriteOutcome> {
   const place = localPlace(scope, db, write.id)
   const errors: ReplicaError[] = []
@@ -26,7 +27,9 @@ export async function updateLocalDocument(
       const reply = await stamp(scope, db, place, peer, write, context)
       scope.decisionHealth.answered(peer.node)
       if (reply.kind === 'missing') return reply
-      const { verdict } = await distributeRevisions(scope, place, { revisions: [], locals: [reply.document], revsLimit: db.revsLimit }, peer, options.w, context)
+      const { verdict } = await distributeRevisions(
+        scope, place, { revisions: [], locals: [reply.document], revsLimit: db.revsLimit }, peer, options.w, context,
+      )
       return { kind: 'written', revision: reply.document.revision, accepted: verdict !== 'met' }
     } catch (error) {
       const failure = asReplicaError(error)
@@ -42,7 +45,8 @@ export async function updateLocalDocument(
  * asked again, once.
  */
 async function stamp(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, write: UpdateLocalDocumentRequest, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, write: UpdateLocalDocumentRequest,
+  context: OperationContext,
 ): Promise<UpdateLocalDocumentReply> {
   const call = writeCall(scope.options.decisionTimeoutMs, context)
   const reply = await peer.replica.updateLocalDocument(write, call)
@@ -51,7 +55,9 @@ async function stamp(
 }
 
 /** Brings the replica up to date. Returns true when it received a newer version from the others. */
-async function refresh(scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, id: string, context: OperationContext): Promise<boolean> {
+async function refresh(
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, id: string, context: OperationContext,
+): Promise<boolean> {
   if (place.activeCount === 1) return false
   const call = readCall(scope, context)
   const open = async (from: Peer) => (await from.replica.openLocalDocuments([id], call))[0] ?? null

@@ -30,15 +30,20 @@ export async function diffRevisions(
   })
   const results = new Array<RevisionsDiff>(requests.length)
   const call = readCall(scope, context)
-  const parts = [...groups].flatMap(([place, indexes]) => cut(indexes, scope.options.batchDocumentsMax).map(part => ({ place, part })))
+  const parts = [...groups].flatMap(([place, indexes]) =>
+    cut(indexes, scope.options.batchDocumentsMax).map(part => ({ place, part })))
   await mapBounded(parts, partsMax, async ({ place, part }) => {
     if (parts.length > 1) await scope.runtime.turns.pause()
     const asked = part.map(index => requests[index]!)
-    const ask = (r: number | undefined) => collectReplies(scope, place, r, peer => peer.replica.diffRevisions(asked, call))
+    const ask = (r: number | undefined) =>
+      collectReplies(scope, place, r, peer => peer.replica.diffRevisions(asked, call))
     let { replies } = await ask(undefined)
-    const differ = asked.some((_, i) => replies.some(reply => reply.value[i]!.missing.length !== replies[0]!.value[i]!.missing.length))
+    const differ = asked.some((_, i) =>
+      replies.some(reply => reply.value[i]!.missing.length !== replies[0]!.value[i]!.missing.length))
     if (differ && replies.length < place.activeCount) replies = (await ask(place.activeCount)).replies
-    part.forEach((index, i) => { results[index] = joinDiffs(replies.map(reply => reply.value[i]!), asked[i]!, majority(place.activeCount)) })
+    part.forEach((index, i) => {
+      results[index] = joinDiffs(replies.map(reply => reply.value[i]!), asked[i]!, majority(place.activeCount))
+    })
   })
   return results
 }
@@ -53,5 +58,8 @@ function joinDiffs(diffs: readonly RevisionsDiff[], { id, revisions }: DiffReque
   const needed = Math.min(holdersMin, diffs.length)
   const lacking = diffs.map(diff => new Set(diff.missing))
   const possibleAncestors = [...new Set(diffs.flatMap(diff => diff.possibleAncestors))]
-  return { id, missing: revisions.filter(revision => lacking.filter(missing => !missing.has(revision)).length < needed), possibleAncestors }
+  return {
+    id, missing: revisions.filter(revision => lacking.filter(missing => !missing.has(revision)).length < needed),
+    possibleAncestors,
+  }
 }

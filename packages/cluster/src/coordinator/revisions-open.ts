@@ -12,7 +12,8 @@ import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { askOne, collectReplies } from '../shard-calls/reply-collection.ts'
 import { branchRevisions } from '../documents/revision-merge.ts'
 
-export type RevisionsRequest = { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions
+export type RevisionsRequest = { readonly revisions: readonly string[]
+  | 'leaves'; readonly latest: boolean } & ReadOptions
 
 /**
  * Opens revisions with their bodies: named ones in the given order, or every leaf of the merged tree, winner first. A
@@ -32,7 +33,9 @@ export async function openRevisions(
   const everyone = access.readers(place).filter(peer => !readHealth.isSuspect(peer.node)).length
   if (everyone <= quorumSize(place.activeCount, request.r)) return opened
   try {
-    return await openFrom(scope, db, place, id, { ...request, r: everyone }, { ...call, timeoutMs: Math.min(call.timeoutMs, reviewTimeoutMs) })
+    return await openFrom(scope, db, place, id, { ...request, r: everyone }, {
+      ...call, timeoutMs: Math.min(call.timeoutMs, reviewTimeoutMs),
+    })
   } catch (error) {
     if (error instanceof ApiError) return opened
     throw error
@@ -40,10 +43,13 @@ export async function openRevisions(
 }
 
 async function openFrom(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string, { revisions, latest, r }: RevisionsRequest, call: CallContext,
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string,
+  { revisions, latest, r }: RevisionsRequest, call: CallContext,
 ): Promise<readonly OpenedRevision[] | null> {
   if (revisions !== 'leaves' && !latest) {
-    const { opened, answered, errors } = await fetchRevisions(scope, scope.access.readers(place), id, revisions, quorumSize(place.activeCount, r), call)
+    const { opened, answered, errors } = await fetchRevisions(
+      scope, scope.access.readers(place), id, revisions, quorumSize(place.activeCount, r), call,
+    )
     if (answered === 0 && revisions.length > 0) throw shardFailure(errors.map(asReplicaError))
     return opened
   }
@@ -67,7 +73,8 @@ async function openFrom(
  * @throws ApiError when no replica of a range answers
  */
 export async function openManyRevisions(
-  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], { r }: ReadOptions, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], { r }: ReadOptions,
+  context: OperationContext,
 ): Promise<readonly (readonly OpenedRevision[] | null | undefined)[]> {
   const call = readCall(scope, context)
   const results = new Array<readonly OpenedRevision[] | null | undefined>(requests.length).fill(undefined)
@@ -86,13 +93,17 @@ export async function openManyRevisions(
       if (bytes > openedBytesMax) return
       const request = requests[index]!
       const opened = results[index] = await openRevisions(scope, db, request.id, { ...request, r }, context)
-      for (const each of opened ?? []) if (each.kind === 'found') bytes += each.revision.body.length + openedRevisionBytes
+      for (const each of opened ?? []) {
+        if (each.kind === 'found') bytes += each.revision.body.length + openedRevisionBytes
+      }
     })
   }))
   return results
 }
 
-function indexesByPlace(scope: CoordinatorScope, db: DatabaseRecord, requests: readonly OpenRevisionsRequest[]): Map<ShardPlace, number[]> {
+function indexesByPlace(
+  scope: CoordinatorScope, db: DatabaseRecord, requests: readonly OpenRevisionsRequest[],
+): Map<ShardPlace, number[]> {
   const byPlace = new Map<ShardPlace, number[]>()
   for (const [index, { id }] of requests.entries()) {
     const place = scope.access.placeOf(db, id)
@@ -108,7 +119,8 @@ function indexesByPlace(scope: CoordinatorScope, db: DatabaseRecord, requests: r
  * whole result is undefined when a call failed; all documents must then be opened alone.
  */
 async function openTogether(
-  scope: CoordinatorScope, place: ShardPlace, requests: readonly OpenRevisionsRequest[], r: number | undefined, call: CallContext,
+  scope: CoordinatorScope, place: ShardPlace, requests: readonly OpenRevisionsRequest[], r: number | undefined,
+  call: CallContext,
 ): Promise<readonly (readonly OpenedRevision[] | undefined)[] | undefined> {
   try {
     const local = scope.access.loneLocal(place)
@@ -118,11 +130,16 @@ async function openTogether(
       const opened = await askOne(scope, place, peer => peer.replica.openRevisions(requests, call))
       return opened.map(revisions => revisions.every(({ kind }) => kind === 'found') ? revisions : undefined)
     }
-    const { replies: [first, ...others], met } = await collectReplies(scope, place, r, peer => peer.replica.openRevisions(requests, call))
+    const { replies: [first, ...others], met } = await collectReplies(
+      scope, place, r, peer => peer.replica.openRevisions(requests, call),
+    )
     const answered = Math.min(first!.value.length, ...others.map(({ value }) => value.length))
     return requests.slice(0, answered).map((_, index) => {
       const opened = first!.value[index]!
-      if (opened.some(({ kind }) => kind === 'missing') || others.some(({ value }) => !sameRevisions(value[index]!, opened))) return undefined
+      if (opened.some(({ kind }) => kind === 'missing')
+        || others.some(({ value }) => !sameRevisions(value[index]!, opened))) {
+        return undefined
+      }
       scope.metrics.read(met ? 'agreed' : 'degraded')
       return opened
     })
@@ -142,7 +159,9 @@ function nameOf(opened: OpenedRevision): string {
   return `${path.start}-${path.ids[0]}`
 }
 
-async function openAlone(local: ShardReplica, id: string, { revisions, latest }: RevisionsRequest, call: ReturnType<typeof readCall>): Promise<readonly OpenedRevision[] | null> {
+async function openAlone(
+  local: ShardReplica, id: string, { revisions, latest }: RevisionsRequest, call: ReturnType<typeof readCall>,
+): Promise<readonly OpenedRevision[] | null> {
   try {
     const [opened] = await local.openRevisions([{ id, revisions, latest }], call)
     return revisions === 'leaves' && opened!.length === 0 ? null : opened!

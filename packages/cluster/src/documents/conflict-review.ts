@@ -41,7 +41,9 @@ export interface ReviewedDecision {
 }
 
 /** @returns one outcome for each edit, in order */
-export async function reviewConflicts(decision: ReviewedDecision, decided: readonly EditOutcome[]): Promise<readonly DecidedOutcome[]> {
+export async function reviewConflicts(
+  decision: ReviewedDecision, decided: readonly EditOutcome[],
+): Promise<readonly DecidedOutcome[]> {
   const { scope, edits } = decision
   const conflicts = decided.flatMap((outcome, index) => outcome.kind === 'conflict' ? [index] : [])
   // An edit of the same call may have replaced the parent, and a replica with a short `_revs_limit` may already have
@@ -62,7 +64,9 @@ export async function reviewConflicts(decision: ReviewedDecision, decided: reado
   const { access } = scope
   if (access.deciders(decision.place).length >= majority(decision.place.activeCount)) return outcomes
   // A decider that lacked the parent may also lack edits that were made on the other side of a network partition.
-  for (const index of lagging) if (outcomes[index]!.kind === 'conflict' && edits[index]!.parent !== null) outcomes[index] = { kind: 'unknown' }
+  for (const index of lagging) {
+    if (outcomes[index]!.kind === 'conflict' && edits[index]!.parent !== null) outcomes[index] = { kind: 'unknown' }
+  }
   return outcomes
 }
 
@@ -70,7 +74,9 @@ function editedRevision({ id, parent }: DocumentEdit): string {
   return `${parent ?? ''} ${id}`
 }
 
-async function decideAgain(decision: ReviewedDecision, lagging: readonly string[], edits: readonly DocumentEdit[]): Promise<readonly DecidedOutcome[]> {
+async function decideAgain(
+  decision: ReviewedDecision, lagging: readonly string[], edits: readonly DocumentEdit[],
+): Promise<readonly DecidedOutcome[]> {
   const { scope, db, place, decider, call } = decision
   try {
     await mapBounded([...new Set(lagging)], scope.options.repairsRunningMax, id =>
@@ -87,7 +93,9 @@ async function decideAgain(decision: ReviewedDecision, lagging: readonly string[
 
 async function examine(decision: ReviewedDecision, edit: DocumentEdit): Promise<Standing> {
   try {
-    return edit.parent === null ? await examineCreation(decision, edit) : await examineParent(decision, edit.id, edit.parent)
+    return edit.parent === null
+      ? await examineCreation(decision, edit)
+      : await examineParent(decision, edit.id, edit.parent)
   } catch {
     return 'unexamined'
   }
@@ -106,7 +114,8 @@ async function examineCreation(decision: ReviewedDecision, { id, deleted }: Docu
   const [winner] = await leavesOn(decider, id, call)
   if (winner === undefined || (winner.deleted && !deleted)) return 'changed'
   if (deleted) return 'certain'
-  const others = scope.access.readers(place).filter(({ node }) => node !== decider.node && !scope.readHealth.isSuspect(node))
+  const others = scope.access.readers(place)
+    .filter(({ node }) => node !== decider.node && !scope.readHealth.isSuspect(node))
   const asked = others.slice(0, majority(place.activeCount) - 1)
   const leaves = await Promise.all(asked.map(async peer => {
     try {

@@ -18,22 +18,28 @@ import { branchRevisions, mergeBranches } from './revision-merge.ts'
  * @returns the number of replicas that received revisions
  */
 export async function convergeDocument(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string, requestId: string, targets?: (peer: Peer) => boolean,
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string, requestId: string,
+  targets?: (peer: Peer) => boolean,
   read: CallContext = writeCall(scope.options.readTimeoutMs, { requestId }),
 ): Promise<number> {
-  const isAsked = (peer: Peer): boolean => targets === undefined || targets(peer) || !scope.readHealth.isSuspect(peer.node)
+  const isAsked = (peer: Peer): boolean =>
+    targets === undefined || targets(peer) || !scope.readHealth.isSuspect(peer.node)
   const peers = scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node) && isAsked(peer))
   const answers = (await Promise.all(peers.map(async peer => {
     try {
       const snapshot = await peer.replica.openDocument({ id, body: false, tree: true }, read)
       return [{ peer, branches: snapshot?.tree ?? [] }]
     } catch (error) {
-      scope.runtime.log.debug({ node: peer.node, code: asReplicaError(error).code, requestId }, 'a replica does not take part in a repair')
+      scope.runtime.log.debug(
+        { node: peer.node, code: asReplicaError(error).code, requestId }, 'a replica does not take part in a repair',
+      )
       return []
     }
   }))).flat()
   const { leaves } = mergeBranches(answers.flatMap(answer => answer.branches))
-  const known = answers.map(answer => ({ peer: answer.peer, revisions: new Set(answer.branches.flatMap(branchRevisions)) }))
+  const known = answers.map(answer => ({
+    peer: answer.peer, revisions: new Set(answer.branches.flatMap(branchRevisions)),
+  }))
   let repaired = 0
   for (const { peer, revisions } of known) {
     if (targets !== undefined && !targets(peer)) continue
@@ -43,7 +49,9 @@ export async function convergeDocument(
     if (found.length === 0) continue
     const blobs = namedBlobs(found)
     if (blobs.length > 0) await provideBlobs(scope, peer, blobs, place, requestId)
-    await peer.replica.storeRevisions({ revisions: found, revsLimit: db.revsLimit }, writeCall(scope.options.storeTimeoutMs, { requestId }))
+    await peer.replica.storeRevisions(
+      { revisions: found, revsLimit: db.revsLimit }, writeCall(scope.options.storeTimeoutMs, { requestId }),
+    )
     repaired++
   }
   return repaired
@@ -53,10 +61,12 @@ export async function convergeDocument(
  * Reads the missing leaves from the replicas that have them. Leaves whose bodies no replica has any more are left out.
  */
 async function gather(
-  scope: CoordinatorScope, known: readonly { readonly peer: Peer; readonly revisions: ReadonlySet<string> }[], missing: readonly Leaf[], id: string, call: CallContext,
+  scope: CoordinatorScope, known: readonly { readonly peer: Peer; readonly revisions: ReadonlySet<string> }[],
+  missing: readonly Leaf[], id: string, call: CallContext,
 ): Promise<DocumentRevision[]> {
   const wanted = missing.map(leaf => leaf.revision)
-  const holders = known.filter(({ revisions }) => wanted.some(revision => revisions.has(revision))).map(({ peer }) => peer)
+  const holders = known.filter(({ revisions }) => wanted.some(revision => revisions.has(revision)))
+    .map(({ peer }) => peer)
   const { opened } = await fetchRevisions(scope, holders, id, wanted, holders.length, call)
   return opened.flatMap(each => each.kind === 'found' ? [each.revision] : [])
 }

@@ -33,11 +33,14 @@ export interface DocumentRead {
  */
 export async function readDocument(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string,
-  request: { readonly r?: number; readonly body: boolean; readonly tree: boolean; readonly whole?: boolean }, call: CallContext,
+  request: { readonly r?: number; readonly body: boolean; readonly tree: boolean; readonly whole?: boolean },
+  call: CallContext,
 ): Promise<DocumentRead | null> {
   const { whole = false } = request
   const { replies, met } = await collectReplies(scope, place, request.r, (peer, first) =>
-    peer.replica.openDocument({ id, body: whole || (request.body && first), tree: whole || (request.tree && first) }, call))
+    peer.replica.openDocument(
+      { id, body: whole || (request.body && first), tree: whole || (request.tree && first) }, call,
+    ))
   const agreed = replies.every(reply => equalAnswers(reply.value, replies[0]!.value))
   scope.metrics.read(!met ? 'degraded' : agreed ? 'agreed' : 'merged')
   const peers = replies.map(reply => reply.peer)
@@ -45,7 +48,8 @@ export async function readDocument(
     scope.repairs.request(db, place, id)
     return { ...await mergeReplies(replies, id, call), peers }
   }
-  const fullest = replies.find(reply => reply.value?.body !== undefined || reply.value?.tree !== undefined) ?? replies[0]!
+  const fullest = replies.find(reply =>
+    reply.value?.body !== undefined || reply.value?.tree !== undefined) ?? replies[0]!
   if (fullest.value === null) return null
   if (!request.tree || fullest.value.tree !== undefined) return { ...fullest.value, peers }
   return { ...await mergeReplies(replies, id, call), peers }
@@ -55,17 +59,24 @@ function equalAnswers(a: DocumentSnapshot | null, b: DocumentSnapshot | null): b
   return a === null || b === null ? a === b : sameLeaves(a.leaves, b.leaves)
 }
 
-async function mergeReplies(replies: readonly Reply<DocumentSnapshot | null>[], id: string, call: CallContext): Promise<Omit<DocumentRead, 'peers'>> {
+async function mergeReplies(
+  replies: readonly Reply<DocumentSnapshot | null>[], id: string, call: CallContext,
+): Promise<Omit<DocumentRead, 'peers'>> {
   const trees = await Promise.all(replies.map(reply => withTree(reply, id, call)))
   const { leaves, branches } = mergeBranches(trees.flat())
   const known = replies.flatMap(reply => reply.value === null ? [] : [reply.value])
   const winner = leaves[0]!.revision
-  const { body, attachments } = known.find(snapshot => snapshot.body !== undefined && snapshot.leaves[0]!.revision === winner) ?? {}
-  return { leaves, tree: branches, sequence: known[0]!.sequence, ...(body && { body }), ...(attachments && { attachments }) }
+  const { body, attachments } = known.find(snapshot =>
+    snapshot.body !== undefined && snapshot.leaves[0]!.revision === winner) ?? {}
+  return {
+    leaves, tree: branches, sequence: known[0]!.sequence, ...(body && { body }), ...(attachments && { attachments }),
+  }
 }
 
 /** The branches of one replica; only its leaves when it does not answer the second request. */
-async function withTree({ peer, value }: Reply<DocumentSnapshot | null>, id: string, call: CallContext): Promise<readonly Branch[]> {
+async function withTree(
+  { peer, value }: Reply<DocumentSnapshot | null>, id: string, call: CallContext,
+): Promise<readonly Branch[]> {
   if (value === null) return []
   if (value.tree !== undefined) return value.tree
   try {
@@ -86,8 +97,13 @@ async function withTree({ peer, value }: Reply<DocumentSnapshot | null>, id: str
  *   that failed
  */
 export async function fetchRevisions(
-  scope: CoordinatorScope, peers: readonly Peer[], id: string, revisions: readonly string[], peersMax: number, call: CallContext,
-): Promise<{ readonly opened: readonly OpenedRevision[]; readonly answered: number; readonly errors: readonly unknown[] }> {
+  scope: CoordinatorScope, peers: readonly Peer[], id: string, revisions: readonly string[], peersMax: number,
+  call: CallContext,
+): Promise<{
+  readonly opened: readonly OpenedRevision[]
+  readonly answered: number
+  readonly errors: readonly unknown[]
+}> {
   const found = new Map<string, OpenedRevision>()
   const errors: unknown[] = []
   let answered = 0

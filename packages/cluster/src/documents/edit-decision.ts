@@ -45,7 +45,8 @@ export interface DecidedEdits {
  * @throws ApiError when no replica decides
  */
 export function requestDecision(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: OperationContext,
+  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions,
+  context: OperationContext,
 ): Promise<DecidedEdits> {
   return new EditDecision(scope, db, place, edits, options, context).run()
 }
@@ -70,7 +71,8 @@ class EditDecision {
   #unknownOutcome = false
 
   constructor(
-    scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions, context: OperationContext,
+    scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[],
+    options: WriteOptions, context: OperationContext,
   ) {
     this.#options = options
     this.#scope = scope
@@ -129,7 +131,9 @@ class EditDecision {
   async #answerOf(decider: Peer): Promise<Answer | undefined> {
     if (decider.local && this.#open.size === 1) return this.#onlyAnswer(decider)
     let watch: SilenceWatch | undefined
-    const silence = new Promise<undefined>(resolve => { watch = new SilenceWatch(this.#scope, [decider], () => resolve(undefined)) })
+    const silence = new Promise<undefined>(resolve => {
+      watch = new SilenceWatch(this.#scope, [decider], () => resolve(undefined))
+    })
     try {
       for (;;) {
         const answer = await this.#nextAnswer(silence)
@@ -167,7 +171,9 @@ class EditDecision {
 
   async #ask(decider: Peer, edits: readonly DocumentEdit[], force: boolean): Promise<UpdateDocumentsReply> {
     const { decisionTimeoutMs } = this.#scope.options
-    const request = { edits, revsLimit: this.#db.revsLimit, ...partitionLimit(this.#db, this.#options), ...(force && { force }) }
+    const request = {
+      edits, revsLimit: this.#db.revsLimit, ...partitionLimit(this.#db, this.#options), ...(force && { force }),
+    }
     const call = writeCall(decisionTimeoutMs, this.#context)
     try {
       return await decider.replica.updateDocuments(request, call)
@@ -188,14 +194,19 @@ class EditDecision {
     if (others.length === 0) return
     const ids = [...new Set(this.#edits.map(edit => edit.id))]
     const known = await mapBounded(ids, this.#scope.options.requestCallsMax, async id => {
-      const answers = await Promise.allSettled(others.filter(peer => !readHealth.isSuspect(peer.node)).map(peer => this.#leavesOn(peer, id)))
+      const answers = await Promise.allSettled(
+        others.filter(peer => !readHealth.isSuspect(peer.node)).map(peer => this.#leavesOn(peer, id)),
+      )
       const leaves = answers.flatMap(answer => answer.status === 'fulfilled' ? answer.value : [])
       return { id, revisions: [...new Set(leaves.map(leaf => leaf.revision))] }
     })
     const diffs = await decider.replica.diffRevisions(known.filter(each => each.revisions.length > 0), this.#review)
     const lagging = diffs.filter(diff => diff.missing.length > 0).map(diff => diff.id)
     await mapBounded(lagging, this.#scope.options.repairsRunningMax, id =>
-      convergeDocument(this.#scope, this.#db, this.#place, id, this.#context.requestId, peer => peer.node === decider.node, this.#review))
+      convergeDocument(
+        this.#scope, this.#db, this.#place, id, this.#context.requestId, peer => peer.node === decider.node,
+        this.#review,
+      ))
   }
 
   async #leavesOn(peer: Peer, id: string): Promise<readonly Leaf[]> {

@@ -61,7 +61,9 @@ export class ReadRepair implements RepairRequests {
       metrics.repair('failed')
       const { code, message } = asReplicaError(error)
       this.#repeated ??= new RepeatedLines(runtime.log, runtime.clock)
-      this.#repeated.warn(code, { db: db.name, code, error: message }, 'read repair failed; anti-entropy will try again')
+      this.#repeated.warn(
+        code, { db: db.name, code, error: message }, 'read repair failed; anti-entropy will try again',
+      )
     } finally {
       this.#runningKeys.delete(key)
       this.#startNext()

@@ -46,7 +46,9 @@ export function mergeBranches(branches: readonly Branch[]): MergedRevisions {
       if (branch.tombstones[i]) tombstones.add(revision)
     })
     const known = longest.get(revisions[0]!)
-    if (known === undefined || known.revisions.length < revisions.length) longest.set(revisions[0]!, { branch, revisions })
+    if (known === undefined || known.revisions.length < revisions.length) {
+      longest.set(revisions[0]!, { branch, revisions })
+    }
   }
   const merged = [...longest].filter(([revision]) => !inner.has(revision)).map(([revision, { branch, revisions }]) => ({
     leaf: { revision, deleted: branch.deleted },

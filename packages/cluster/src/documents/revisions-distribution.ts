@@ -28,7 +28,8 @@ export interface Distribution {
  * @param w the client's `w`; undefined for the default
  */
 export function distributeRevisions(
-  scope: CoordinatorScope, place: ShardPlace, request: StoreRevisionsRequest, decider: Peer | null, w: number | undefined, context: OperationContext,
+  scope: CoordinatorScope, place: ShardPlace, request: StoreRevisionsRequest, decider: Peer | null,
+  w: number | undefined, context: OperationContext,
 ): Promise<Distribution> {
   return new Promise(resolve => {
     const errors: ReplicaError[] = []
@@ -86,7 +87,9 @@ async function storeOn(
   const bytes = requestBytes(request)
   try {
     if (!scope.access.isReachable(peer.node)) throw new ReplicaError('unreachable', `no link to ${peer.node}`)
-    if (!scope.stores.enter(peer.node, bytes)) throw new ReplicaError('overloaded', `too many writes under way to ${peer.node}`)
+    if (!scope.stores.enter(peer.node, bytes)) {
+      throw new ReplicaError('overloaded', `too many writes under way to ${peer.node}`)
+    }
     let reply
     try {
       reply = await storeWithBlobs(scope, place, peer, request, context)

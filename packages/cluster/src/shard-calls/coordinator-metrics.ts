@@ -18,10 +18,20 @@ export class CoordinatorMetrics {
   readonly #decisions: Tally<DecisionOutcome>
 
   constructor(metrics: Metrics) {
-    this.#reads = tally(metrics, 'sectional_quorum_reads_total', 'Document reads by how their replicas answered.', readOutcomes)
-    this.#writes = tally(metrics, 'sectional_quorum_writes_total', 'Batches of one shard by whether w replicas confirmed them.', writeOutcomes)
-    this.#repairs = tally(metrics, 'sectional_read_repairs_total', 'Documents whose replicas differed, by what became of the repair.', repairOutcomes)
-    this.#decisions = tally(metrics, 'sectional_edit_decisions_total', 'Batches of one shard by how they were decided.', decisionOutcomes)
+    this.#reads = tally(
+      metrics, 'sectional_quorum_reads_total', 'Document reads by how their replicas answered.', readOutcomes,
+    )
+    this.#writes = tally(
+      metrics, 'sectional_quorum_writes_total', 'Batches of one shard by whether w replicas confirmed them.',
+      writeOutcomes,
+    )
+    this.#repairs = tally(
+      metrics, 'sectional_read_repairs_total', 'Documents whose replicas differed, by what became of the repair.',
+      repairOutcomes,
+    )
+    this.#decisions = tally(
+      metrics, 'sectional_edit_decisions_total', 'Batches of one shard by how they were decided.', decisionOutcomes,
+    )
   }
 
   read(outcome: ReadOutcome): void { this.#reads[outcome]++ }
@@ -32,7 +42,9 @@ export class CoordinatorMetrics {
 
 type Tally<Outcome extends string> = Record<Outcome, number>
 
-function tally<Outcome extends string>(metrics: Metrics, name: string, help: string, outcomes: readonly Outcome[]): Tally<Outcome> {
+function tally<Outcome extends string>(
+  metrics: Metrics, name: string, help: string, outcomes: readonly Outcome[],
+): Tally<Outcome> {
   const counts = Object.fromEntries(outcomes.map(outcome => [outcome, 0])) as Tally<Outcome>
   const counter = metrics.counter(name, help, ['outcome'])
   metrics.onCollect(() => {

@@ -9,13 +9,17 @@ import type { Standing } from '../replicas/replica-standings.ts'
  * the changes feed can be given in the form that is equal on all nodes only when these are known. Never rejects;
  * replicas that do not answer are left out.
  */
-export async function meetReplicas(scope: CoordinatorScope, place: ShardPlace, call: Pick<CallContext, 'requestId'>): Promise<void> {
+export async function meetReplicas(
+  scope: CoordinatorScope, place: ShardPlace, call: Pick<CallContext, 'requestId'>,
+): Promise<void> {
   const strangers = scope.access.readers(place).filter(({ node, local }) =>
     (local || !scope.readHealth.isSuspect(node)) && !scope.standings.isMet(node, place.id))
   await Promise.all(strangers.map(({ node, replica }) => scope.standings.meeting(node, place.id, async () => {
     try {
       // A caller that knows no history of the replica is answered at once with its checkpoint.
-      const reached = await replica.waitForChange({ history: '', sequence: 0 }, { ...call, timeoutMs: scope.options.stateTimeoutMs })
+      const reached = await replica.waitForChange({ history: '', sequence: 0 }, {
+        ...call, timeoutMs: scope.options.stateTimeoutMs,
+      })
       scope.histories.learn(reached.history, node)
       scope.standings.meet(node, place.id, reached)
     } catch (error) {

@@ -30,7 +30,9 @@ export function collectReplies<T>(
 }
 
 /** Returns one answer, from this node's replica if it has one. */
-export async function askOne<T>(scope: CoordinatorScope, place: ShardPlace, ask: (peer: Peer) => Promise<T>): Promise<T> {
+export async function askOne<T>(
+  scope: CoordinatorScope, place: ShardPlace, ask: (peer: Peer) => Promise<T>,
+): Promise<T> {
   const local = scope.access.loneLocal(place)
   if (local === undefined) return (await collectReplies(scope, place, 1, ask)).replies[0]!.value
   try {
@@ -57,7 +59,10 @@ class ReplyCollection<T> {
   #resolve!: (collected: CollectedReplies<T>) => void
   #reject!: (error: unknown) => void
 
-  constructor(scope: CoordinatorScope, readers: readonly Peer[], quorum: ReadQuorum, ask: (peer: Peer, first: boolean) => Promise<T>) {
+  constructor(
+    scope: CoordinatorScope, readers: readonly Peer[], quorum: ReadQuorum,
+    ask: (peer: Peer, first: boolean) => Promise<T>,
+  ) {
     this.#scope = scope
     this.#readers = readers
     this.#quorum = quorum
@@ -75,7 +80,9 @@ class ReplyCollection<T> {
   #advance(): void {
     const verdict = readVerdict(this.#quorum)
     if (verdict === 'failed') return this.#finish(() => this.#reject(shardFailure(this.#errors)))
-    if (verdict !== 'waiting') return this.#finish(() => this.#resolve({ replies: this.#replies, met: verdict === 'met' }))
+    if (verdict !== 'waiting') {
+      return this.#finish(() => this.#resolve({ replies: this.#replies, met: verdict === 'met' }))
+    }
     for (let more = readersToAsk(this.#quorum, this.#asked, this.#hopeful.size); more > 0; more--) this.#askNext()
     this.#watch()
   }

@@ -20,7 +20,8 @@ interface Cursor<Row> { page: readonly Row[]; at: number; readonly source: Async
  * read.
  */
 export async function* mergeRows<Row>(
-  sources: readonly AsyncIterable<readonly Row[]>[], { compare, bytesOf, skip, limit, pageRows, pageBytes }: RowMergeOptions<Row>,
+  sources: readonly AsyncIterable<readonly Row[]>[],
+  { compare, bytesOf, skip, limit, pageRows, pageBytes }: RowMergeOptions<Row>,
 ): AsyncGenerator<readonly Row[]> {
   const before = (a: Cursor<Row>, b: Cursor<Row>): boolean => compare(a.page[a.at]!, b.page[b.at]!) < 0
   const cursors = sources.map((source): Cursor<Row> => ({ page: [], at: 0, source: source[Symbol.asyncIterator]() }))

@@ -26,10 +26,14 @@ export function rowsById<Row extends IdRow>(
   scope: CoordinatorScope, places: readonly ShardPlace[], { start, descending, skip, limit }: ListedRows,
   open: ShardScan<Row, IdBound>['open'], context: OperationContext,
 ): AsyncIterable<readonly Row[]> {
-  const scan: ShardScan<Row, IdBound> = { open, behind, ...(start && { start }), ...(limit !== null && { limit: skip + limit }) }
+  const scan: ShardScan<Row, IdBound> = {
+    open, behind, ...(start && { start }), ...(limit !== null && { limit: skip + limit }),
+  }
   const sources = limit === 0 ? [] : places.map(place => scanShard(scope, place, scan, context))
   const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
-  return mergeRows(sources, { compare: descending ? descendingIds : ascendingIds, bytesOf: bodyBytes, skip, limit, pageRows, pageBytes })
+  return mergeRows(sources, {
+    compare: descending ? descendingIds : ascendingIds, bytesOf: bodyBytes, skip, limit, pageRows, pageBytes,
+  })
 }
 
 function behind({ id }: IdRow): IdBound {

@@ -26,7 +26,8 @@ function bytesOf({ body, path }: Batched): number {
  * within a shard is kept.
  */
 export function batchByShard<Item extends Batched>(
-  access: ReplicaAccess, db: DatabaseRecord, items: readonly Item[], bounds: Pick<CoordinatorOptions, 'batchDocumentsMax' | 'batchBytesMax'>,
+  access: ReplicaAccess, db: DatabaseRecord, items: readonly Item[],
+  bounds: Pick<CoordinatorOptions, 'batchDocumentsMax' | 'batchBytesMax'>,
 ): ShardGroup<Item>[] {
   const groups = new Map<ShardPlace, { items: Item[]; indexes: number[] }[]>()
   const bytes = new Map<ShardPlace, number>()
@@ -35,7 +36,8 @@ export function batchByShard<Item extends Batched>(
     let batches = groups.get(place)
     if (batches === undefined) groups.set(place, batches = [])
     let last = batches.at(-1)
-    const full = last === undefined || last.items.length >= bounds.batchDocumentsMax || bytes.get(place)! + bytesOf(item) > bounds.batchBytesMax
+    const full = last === undefined || last.items.length >= bounds.batchDocumentsMax
+      || bytes.get(place)! + bytesOf(item) > bounds.batchBytesMax
     if (last === undefined || full) {
       batches.push(last = { items: [], indexes: [] })
       bytes.set(place, 0)

@@ -27,9 +27,12 @@ export interface ShardScan<Row, Position> extends ScanRest<Position> {
  * @throws ApiError when no replica is left
  */
 export async function* scanShard<Row, Position>(
-  scope: CoordinatorScope, place: ShardPlace, { open, behind, start, limit }: ShardScan<Row, Position>, context: OperationContext,
+  scope: CoordinatorScope, place: ShardPlace, { open, behind, start, limit }: ShardScan<Row, Position>,
+  context: OperationContext,
 ): AsyncGenerator<readonly Row[]> {
-  const call: CallContext = { timeoutMs: scope.options.scanPageTimeoutMs, signal: context.signal, requestId: context.requestId }
+  const call: CallContext = {
+    timeoutMs: scope.options.scanPageTimeoutMs, signal: context.signal, requestId: context.requestId,
+  }
   const errors: ReplicaError[] = []
   const failed = new Set<string>()
   let from = start

@@ -24,7 +24,9 @@ export class SilenceWatch {
     this.#onSilent = onSilent
     this.#waiting = new Set(peers.filter(peer => !peer.local))
     const suspects = [...this.#waiting].filter(peer => scope.decisionHealth.isSuspect(peer.node))
-    if (this.#waiting.size > suspects.length) this.#after(() => { for (const peer of this.#waiting) if (!suspects.includes(peer)) this.#probe(peer) })
+    if (this.#waiting.size > suspects.length) {
+      this.#after(() => { for (const peer of this.#waiting) if (!suspects.includes(peer)) this.#probe(peer) })
+    }
     if (suspects.length > 0) scope.runtime.clock.setImmediate(() => { for (const peer of suspects) this.#begin(peer) })
   }
 
