@@ -1,4 +1,4 @@
-/** The coordinator of one node, as a table of contents: one file an operation beside this one. */
+/** The coordinator of one node, as a table of contents: each operation has a file in `coordinator/`. */
 import type { ShardId } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 import type { ClusterState, DatabaseRecord } from './control/cluster-state.ts'
@@ -36,22 +36,25 @@ import { openManyRevisions, openRevisions } from './coordinator/revisions-open.t
 
 export interface CoordinatorParts {
   readonly runtime: Runtime
-  /** Every verb brings its database record; the state tells whether it changed while a write was under way. */
+  /**
+   * Each operation receives its database record. The state shows whether the record has changed while a write was
+   * running.
+   */
   readonly control: { readonly node: string; readonly state?: () => Pick<ClusterState, 'databases'> | null }
   readonly replicas: ReplicaDirectory
   readonly options?: Partial<CoordinatorOptions>
-  /** Told when a replica failed to store what others confirmed (`AntiEntropy.reportMissed`). */
+  /** Called when a replica failed to store a write that others confirmed (`AntiEntropy.reportMissed`). */
   readonly onMissed?: (shard: ShardId, node: string) => void
-  /** Starts passes for every pair of replicas (`AntiEntropy.synchronize`). */
+  /** Starts passes between all pairs of replicas of a database (`AntiEntropy.synchronize`). */
   readonly onSynchronize?: (db: DatabaseRecord) => void
 }
 
 export interface CoordinatorNode extends Coordinator {
-  /** Ends repairs and resolves when no write of a finished request is under way any more. */
+  /** Stops repairs. Resolves when no write of a finished request is running any more. */
   stop(): Promise<void>
-  /** Calls that go on after their requests were answered. */
+  /** Number of calls that continue after their requests were answered. */
   readonly backgroundCalls: number
-  /** Replicas that changes feeds of this node wait on. */
+  /** Number of replicas that the changes feeds of this node wait on. */
   readonly watchedReplicas: number
 }
 

@@ -13,7 +13,7 @@ export interface DigestComparison {
 export interface ComparisonResult {
   /** Buckets whose digests differed. */
   readonly buckets: number
-  /** Documents of which either side lacked a revision, stored there now. */
+  /** Documents of either replica that lacked a revision; the revision was copied. */
   readonly documents: number
 }
 

@@ -21,8 +21,8 @@ export class SourceTrail {
   #broken = false
 
   /**
-   * @param history of the target
-   * @param base where the target stood when it had the source's changes up to `own`
+   * @param history the history of the target
+   * @param base the target's sequence at which it had the source's changes up to `own`
    */
   constructor(history: string, base: TrailPoint) {
     this.#history = history

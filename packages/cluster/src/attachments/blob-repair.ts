@@ -3,10 +3,10 @@ import { provideBlobs } from './blob-transfer.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
 
-/** Repairs at a time; what finds no room is found again by the next read. */
+/** Largest number of concurrent repairs. Damage beyond this limit is found again by the next read. */
 const runningMax = 4
 
-/** Writes attachment content anew on replicas where a read found it missing or damaged. */
+/** Replaces attachment content on replicas where a read found it missing or damaged. */
 export class BlobRepair implements BlobRepairRequests {
   readonly #scope: () => CoordinatorScope
   readonly #running = new Set<string>()
@@ -26,7 +26,7 @@ export class BlobRepair implements BlobRepairRequests {
     const { log } = this.#scope().runtime
     try {
       await provideBlobs(this.#scope(), peer, [hash], place, 'blob-repair', { replace: true })
-      log.warn({ peer: peer.node, blob: hash }, 'attachment content was missing or damaged on a replica; it is repaired')
+      log.warn({ peer: peer.node, blob: hash }, 'attachment content was missing or damaged on a replica and has been repaired')
     } catch (error) {
       log.warn({ peer: peer.node, blob: hash, error: asReplicaError(error).message }, 'attachment content is missing or damaged on a replica and could not be repaired')
     } finally {

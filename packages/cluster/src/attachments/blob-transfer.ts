@@ -7,16 +7,17 @@ import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import { writeCall } from '../shard-calls/coordinator-scope.ts'
 
 export interface ProvideOptions {
-  /** Write them anew although they seem to be there: what is there is damaged. */
+  /** Replace the blobs even if the target seems to have them, because they are damaged there. */
   readonly replace?: boolean
-  /** `from` is another shard than the target's. */
+  /** True when `from` is another shard than the target's. */
   readonly isElsewhere?: boolean
 }
 
 /**
- * Makes sure that one replica has blobs, from whichever replica of `from` has them.
+ * Ensures that one replica has blobs. They are copied from any replica of `from` that has them.
  *
- * @throws ReplicaError `missing_blob` when no replica gives one of them; where one that does not answer may have it, that is the cause
+ * @throws ReplicaError `missing_blob` when no replica sends one of the blobs. If a replica that does not answer may
+ *   have it, that replica's error is the cause
  */
 export async function provideBlobs(
   scope: CoordinatorScope, target: Peer, hashes: readonly string[], from: ShardPlace, requestId: string, { replace, isElsewhere }: ProvideOptions = {},
@@ -38,7 +39,7 @@ async function provideBlob(
       const failure = asReplicaError(error)
       const { code, message } = failure
       if (code !== 'missing_blob' && code !== 'damaged_blob') silent.push(failure)
-      scope.runtime.log.debug({ node: source.node, blob: hash, code, error: message, requestId: call.requestId }, 'a replica could not give attachment content')
+      scope.runtime.log.debug({ node: source.node, blob: hash, code, error: message, requestId: call.requestId }, 'a replica could not send attachment content')
     }
   }
   throw new ReplicaError('missing_blob', `no replica that answers has the blob ${hash}`, { cause: silent[0] })

@@ -1,7 +1,7 @@
-/** Bytes that wait for one replica before the source is held back. */
+/** Bytes that may wait for one replica before the source must pause. */
 const waitingBytesMax = 256 * 1024
 
-/** One replica's end of content that goes to several: chunks wait here until they are taken. */
+/** One of several readers of the same content: chunks wait here until the replica takes them. */
 export class ChunkBranch implements AsyncIterable<Uint8Array> {
   readonly #chunks: Uint8Array[] = []
   #bytes = 0
@@ -11,7 +11,7 @@ export class ChunkBranch implements AsyncIterable<Uint8Array> {
   #wakeReader: (() => void) | undefined
   #wakeWriter: (() => void) | undefined
 
-  /** The replica takes nothing more. */
+  /** True when the replica takes no more chunks. */
   get left(): boolean {
     return this.#left
   }
@@ -30,7 +30,7 @@ export class ChunkBranch implements AsyncIterable<Uint8Array> {
     this.#wakeReader?.()
   }
 
-  /** To be awaited before the next chunk; undefined: there is room. */
+  /** Resolves when there is room for the next chunk; undefined when there is room now. */
   room(): Promise<void> | undefined {
     return this.#isFull() ? this.#roomMade() : undefined
   }
@@ -40,7 +40,7 @@ export class ChunkBranch implements AsyncIterable<Uint8Array> {
     this.#wakeReader?.()
   }
 
-  /** The replica sees the failure as its source's. */
+  /** Ends the content with an error, which the replica receives as an error of its source. */
   fail(error: unknown): void {
     if (this.#state !== 'open') return
     this.#state = 'failed'
@@ -48,7 +48,10 @@ export class ChunkBranch implements AsyncIterable<Uint8Array> {
     this.#wakeReader?.()
   }
 
-  /** The replica is waited for no more. While the source goes on, what the replica has is not whole, and is to be thrown away. */
+  /**
+   * Gives up the replica while the source is not at its end. The content that the replica has is then incomplete, so
+   * its upload fails and the content is discarded.
+   */
   abandon(reason: unknown): void {
     if (this.#state !== 'open') return
     this.fail(reason)

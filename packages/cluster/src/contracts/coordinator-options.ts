@@ -1,60 +1,75 @@
-/** Bounds of the coordinator. Milliseconds, counts and bytes. */
+/** Limits of the coordinator. Times are in milliseconds, sizes in bytes. */
 export interface CoordinatorOptions {
-  /** One whole call on a replica where nothing shorter applies. */
+  /** Time limit of one call to a replica, where no shorter limit applies. */
   readonly requestTimeoutMs: number
-  /** One attempt to read from a replica; afterwards the read ends with what others answered. */
+  /** Time limit of one attempt to read from a replica. Afterwards the read ends with the answers of other replicas. */
   readonly readTimeoutMs: number
-  /** A reader that is silent for so long is doubled by the next one. */
+  /** Time after which another reader is asked in addition to a silent one. */
   readonly readHedgeMs: number
-  /** One replica's time to decide an edit before the next one is asked. */
+  /** Time that one replica has to decide an edit before the next replica is asked. */
   readonly decisionTimeoutMs: number
-  /** Looking at other replicas before a stand-in decides, and before a conflict is answered; waiting for the last replicas of a purge. */
+  /**
+   * Time limit for three steps: reading other replicas before a stand-in decides, reviewing a conflict, and waiting for
+   * the last replicas of a purge.
+   */
   readonly reviewTimeoutMs: number
   /**
-   * A remote replica that owes a decision or a store for so long is probed; when the probe is not answered within the same
-   * time, the replica is taken for silent: another one decides, and the store is not waited for.
+   * A remote replica that owes a decision or a store for this time is probed. When it does not answer the probe within
+   * the same time, it counts as silent: another replica decides, and the store is not waited for.
    */
   readonly silenceProbeMs: number
-  /** One replica's time to make decided revisions durable. */
+  /** Time that one replica has to make decided revisions durable. */
   readonly storeTimeoutMs: number
-  /** Wait for one page of a scan before another replica takes over. */
+  /** Time to wait for one page of a scan before another replica takes over. */
   readonly scanPageTimeoutMs: number
-  /** A node that let a call time out is asked last for so long. */
+  /** Time for which a node that let a call time out is asked last. */
   readonly suspectMs: number
-  /** Edits or revisions in one call on a replica. */
+  /** Largest number of edits or revisions in one call to a replica. */
   readonly batchDocumentsMax: number
-  /** Body bytes in one call on a replica; a single larger document travels alone. */
+  /** Bytes of bodies in one call to a replica. A single larger document is sent alone. */
   readonly batchBytesMax: number
-  /** Stores under way to one node, beyond which it is left to anti-entropy. */
+  /** Largest number of concurrent stores to one node. Further ones are left to anti-entropy. */
   readonly nodeStoresMax: number
   readonly nodeStoreBytesMax: number
-  /** Calls that one request keeps under way at a time. */
+  /** Largest number of concurrent calls of one request. */
   readonly requestCallsMax: number
-  /** Documents being repaired at a time, and waiting to be. */
+  /** Largest number of documents that are being repaired, and that wait for repair. */
   readonly repairsRunningMax: number
   readonly repairsQueuedMax: number
-  /** Rows, and bytes of bodies, of one page that a list hands on. */
+  /** Rows, and bytes of bodies, of one page of a list. */
   readonly listPageRows: number
   readonly listPageBytes: number
-  /** Waiting for all replicas to say where they stand, for an ETag; who is later is left out. */
+  /** Time to wait for the checkpoints of all replicas for an ETag. Replicas that answer later are left out. */
   readonly stateTimeoutMs: number
-  /** One call that waits for a shard's next change. */
+  /** Time limit of one call that waits for a shard's next change. */
   readonly watchTimeoutMs: number
-  /** Replicas that the changes feeds of this node wait on; a feed that needs one more is refused with 503. */
+  /**
+   * Largest number of replicas that the changes feeds of this node wait on. A feed that needs one more is refused with
+   * 503.
+   */
   readonly watchesMax: number
-  /** A replica on which no call may wait, since its link has no room for one, is asked again after this at the soonest ... */
+  /**
+   * Shortest time between two polls of a replica on which no call may wait, because its link has no room for another
+   * one.
+   */
   readonly pollIntervalMs: number
-  /** ... and all of them together are asked so many questions in so long. */
+  /** Largest number of polls to all replicas together in `pollRoundMs`. */
   readonly pollsPerRound: number
   readonly pollRoundMs: number
-  /** A changes feed that lost every replica of a shard looks for one again after this, and fails after that. */
+  /**
+   * When a changes feed has lost every replica of a shard, it looks for one again after `followRetryMs`, and fails
+   * after `followPatienceMs`.
+   */
   readonly followRetryMs: number
   readonly followPatienceMs: number
-  /** A feed that goes on asks this seldom what its replica has of others. */
+  /** Shortest time between two requests of a continuing feed for what its replica has seen of the others. */
   readonly followRefreshMs: number
-  /** What a replica said of others is asked anew after so long when a place is told to a client: soon after the last write all of them say the same. */
+  /**
+   * Age at which what a replica has seen of the others is requested again before a position is sent to a client. Soon
+   * after the last write, all replicas then give the same answer.
+   */
   readonly standingRefreshMs: number
-  /** Rows, and bytes of bodies, that feeds which were woken together read once for all. */
+  /** Rows, and bytes of bodies, of the read that feeds share when a change wakes them at the same position. */
   readonly tailRows: number
   readonly tailBytes: number
 }

@@ -1,6 +1,6 @@
 /**
- * What a node does for one client request, as a table of contents: each verb has a file of its own beside
- * this one. `http` knows documents only through this.
+ * The operations of a node for one client request, as a table of contents: each operation has a file in `coordinator/`.
+ * The package `http` reaches documents only through this interface.
  */
 import type {
   AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, Leaf, LocalDocument, OpenedRevision, OpenRevisionsRequest, PartitionInfo, RevisionsDiff, Since, WrittenBlob,
@@ -9,55 +9,58 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
 
 /** The client request that an operation of the coordinator serves. */
 export interface OperationContext {
-  /** Logs on every node carry it. */
+  /** Appears in the log lines of all nodes. */
   readonly requestId: string
-  /** Aborts when the client is gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal
 }
 
-/** r of one read; undefined: a majority. Values above n can never be met, below 1 act as 1. */
+/** The r of one read; undefined: a majority. Values above n can never be met; values below 1 act as 1. */
 export interface ReadOptions { readonly r?: number }
-/** w of one write; undefined: a majority. */
+/** The w of one write; undefined: a majority. */
 export interface WriteOptions {
   readonly w?: number
-  /** Bytes of JSON in one partition of a partitioned database from which on it only takes deletions. */
+  /** Bytes of JSON in one partition of a partitioned database, above which only deletions are accepted. */
   readonly partitionBytesMax?: number
 }
 
 export interface OpenDocumentOptions extends ReadOptions {
-  /** Send every branch (`revs`, `revs_info`). */
+  /** Return every branch (`revs`, `revs_info`). */
   readonly tree?: boolean
-  /** false: only the leaves. */
+  /** When false, only the leaves are returned. */
   readonly body?: boolean
 }
 
-/** The winner of the merged answers. */
+/** A document with its winner, merged from the answers of the replicas. */
 export interface OpenedDocument {
   /** Winner first. */
   readonly leaves: readonly Leaf[]
   readonly sequence: number
-  /** The winner's; absent when not asked for, or when its body was lost. */
+  /** The winner's body; absent when it was not requested, or when it was lost. */
   readonly body?: Uint8Array
-  /** With the body. */
+  /** Present together with the body. */
   readonly attachments?: readonly AttachmentRecord[]
   readonly tree?: readonly Branch[]
 }
 
-/** An edit as the client wrote it. */
+/** An edit as the client requested it. */
 export interface DocumentWrite {
   readonly id: string
   /** The revision that the edit replaces, or null. */
   readonly parent: string | null
   readonly deleted: boolean
-  /** JSON object text without special members. */
+  /** Text of a JSON object without special members. */
   readonly body: Uint8Array
-  /** MD5 of the edit made on `parent` (core `revisionHash`). */
+  /** MD5 of the edit relative to `parent` (core `revisionHash`). */
   readonly revisionHash: string
-  /** All that the new revision has; their content was written before (`writeBlob`, or it is another revision's of the document). */
+  /**
+   * All attachments of the new revision. Their content is already stored: `writeBlob` wrote it, or another revision of
+   * the document has it.
+   */
   readonly attachments?: readonly AttachmentRecord[]
 }
 
-/** A revision given with its history (`new_edits=false`). */
+/** A revision that comes with its history (`new_edits=false`). */
 export interface ReplicatedWrite {
   readonly id: string
   readonly path: { readonly start: number; readonly ids: readonly string[] }
@@ -66,14 +69,14 @@ export interface ReplicatedWrite {
   readonly attachments?: readonly AttachmentRecord[]
 }
 
-/** `accepted`: durable on at least one replica, but on fewer than w (202). */
+/** `accepted`: the write is durable on at least one replica, but on fewer than w (status 202). */
 export type WriteOutcome =
   | { readonly kind: 'written'; readonly revision: string; readonly accepted: boolean }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'error'; readonly error: string; readonly reason: string; readonly status: number }
 
 export interface ListDocumentsOptions {
-  /** First and last in the direction of the list; both inclusive unless said. */
+  /** First and last id in the direction of the list, with the `inclusive` of each. */
   readonly start?: { readonly id: string; readonly inclusive: boolean }
   readonly end?: { readonly id: string; readonly inclusive: boolean }
   readonly descending: boolean
@@ -81,7 +84,7 @@ export interface ListDocumentsOptions {
   readonly limit: number | null
   readonly body: boolean
   readonly leaves: boolean
-  /** Ask only the shard of this partition. */
+  /** Read only the shard of this partition. */
   readonly partition?: string
 }
 
@@ -94,23 +97,26 @@ export interface ListedDocument {
 }
 
 export interface DocumentList {
-  /** Live documents in the database (or the partition). */
+  /** Number of live documents in the database (or the partition). */
   readonly total: number
-  /** Position of the first row. */
+  /** Position of the first row in the whole list. */
   readonly offset: number
   readonly rows: AsyncIterable<readonly ListedDocument[]>
 }
 
-/** Revisions of one document that are to go without a trace. */
+/** Revisions of one document to be removed without a tombstone. */
 export interface PurgeRequest { readonly id: string; readonly revisions: readonly string[] }
 
-/** `accepted`: recorded on at least one replica, but on fewer than w. */
+/** `accepted`: the purge is recorded on at least one replica, but on fewer than w. */
 export interface PurgeOutcome { readonly kind: 'purged'; readonly revisions: readonly string[]; readonly accepted: boolean }
 
 /** A recorded purge. */
 export interface PurgedInfo { readonly id: string; readonly revisions: readonly string[] }
 
-/** How many changes one replica recorded from a time on (milliseconds since 1970) until the next, oldest first. */
+/**
+ * The changes of one replica, oldest first: `count` changes were recorded from `begin` (milliseconds since 1970) until
+ * the begin of the next span.
+ */
 export interface ReplicaTimes { readonly range: HashRange; readonly node: string; readonly spans: readonly { readonly begin: number; readonly count: number }[] }
 
 export interface DatabaseInfo {
@@ -118,55 +124,66 @@ export interface DatabaseInfo {
   readonly purgeSequence: string
   readonly documentCount: number
   readonly deletedCount: number
-  /** One of the replicas that were asked drops old bodies. */
+  /** True when one of the asked replicas is being compacted. */
   readonly compactRunning: boolean
   readonly sizes: { readonly file: number; readonly active: number; readonly external: number }
 }
 
-/** What tells one state of a database from another. */
+/** Distinguishes states of a database. */
 export interface DatabaseState {
-  /** Usable as `since`: where one replica of each shard stands now. @throws ApiError when it does not answer any more */
+  /**
+   * Returns a value for `since`: the current checkpoint of one replica of each shard.
+   * @throws ApiError when that replica does not answer any more
+   */
   readonly updateSequence: () => Promise<string>
-  /** The same on every node while nothing is written, as long as the same replicas answer. */
+  /** Equal on all nodes while nothing is written and the same replicas answer. */
   readonly fingerprint: string
 }
 
 export interface ChangesOptions {
-  /** A token of another database, or one whose replicas are all gone, means the start. */
+  /** A token of another database, or one that names no existing replica, means the start. */
   readonly since: Exclude<Since, { readonly kind: 'malformed' }>
-  /** From the newest on; `since` and `follow` count for nothing. */
+  /** Rows from the newest to the oldest. `since` and `follow` are then ignored. */
   readonly descending: boolean
-  /** Rows that the reader will take at most; null: it cannot tell. */
+  /** Largest number of rows that the reader takes; null when it does not know. */
   readonly limit: number | null
   readonly body: boolean
-  /** Go on with what is written later, until `end` or `close`. */
+  /** Continue with later changes, until `end` or `close`. */
   readonly follow: boolean
 }
 
-/** Rows of one shard, in its order; or: everything there is has been read, and what comes later is waited for. */
+/**
+ * `rows`: rows of one shard, in the shard's order. `caught-up`: all present rows were read, and the feed waits for
+ * changes.
+ */
 export type ChangesEvent =
   | { readonly kind: 'rows'; readonly place: number; readonly rows: readonly ChangeRow[] }
   | { readonly kind: 'caught-up' }
 
 /**
- * A reader's place in the changes of a database. Each document appears at its latest change; at least once for
- * every change behind `since`, also when replicas fail on the way. At most a page of each shard is held.
+ * A reader's position in the changes of a database. Each document appears at its latest change. Every change after
+ * `since` is returned at least once, even if replicas fail meanwhile. The feed holds at most one page of each shard.
  */
 export interface ChangesFeed {
   /**
-   * null: nothing is left (without `follow`), or `end` was called.
+   * Returns the next event; null when no rows are left (without `follow`), or after `end`.
    * @throws ApiError when a shard has no replica left
    */
   next(): Promise<ChangesEvent | null>
-  /** Moves the place behind a row of the last event. To be called for each row in order, until the reader stops. */
+  /**
+   * Moves the position after a row of the last event. The reader must call it for each row in order, until it stops.
+   */
   take(event: ChangesEvent & { readonly kind: 'rows' }, row: ChangeRow): void
-  /** The token of the place. */
+  /** Returns the token of the current position. */
   token(): string
-  /** Rows behind the place; an estimate while more than `countedChangesMin` sequences of a shard are left. */
+  /**
+   * Returns the number of rows after the position. It is an estimate while more than `countedChangesMin` sequences of a
+   * shard are left.
+   */
   pending(): Promise<number>
-  /** Lets `next` give null, now and later. The place stays. */
+  /** Makes `next` return null, now and later. The position is kept. */
   end(): void
-  /** Ends everything at every node. */
+  /** Ends all calls and waits of the feed, on every node. */
   close(): Promise<void>
 }
 
@@ -175,54 +192,62 @@ export type LocalWriteOutcome =
   | { readonly kind: 'missing' }
 
 /**
- * Every verb throws ApiError when too few replicas answer: `service_unavailable` with Retry-After when no replica of a
- * shard can be reached ("No DB shards could be opened."), when all that answered are overloaded, or when content of an
- * attachment can only be on replicas that do not answer; `timeout` when all stay silent; `internal_server_error` when
- * they fail.
+ * Every operation throws ApiError when too few replicas answer:
+ * - `service_unavailable` with Retry-After when no replica of a shard can be reached ("No DB shards could be opened."),
+ *   when all that answered are overloaded, or when content of an attachment can only be on replicas that do not answer;
+ * - `timeout` when all replicas are silent;
+ * - `internal_server_error` when they fail.
  */
 export interface Coordinator {
   openDocument(db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: OperationContext): Promise<OpenedDocument | null>
-  /** `revisions: 'leaves'` of an unknown document: null. */
+  /** Returns null for `revisions: 'leaves'` of an unknown document. */
   openRevisions(db: DatabaseRecord, id: string, request: { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions, context: OperationContext): Promise<readonly OpenedRevision[] | null>
-  /** The same for many documents, in order, with few calls; undefined: to be asked for again, since others have many bytes already. The first is always given. */
+  /**
+   * Like `openRevisions` for many documents, in order, with few calls. Undefined elements must be requested again,
+   * because the answer already has many bytes. The first element is never undefined.
+   */
   openManyRevisions(db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], options: ReadOptions, context: OperationContext): Promise<readonly (readonly OpenedRevision[] | null | undefined)[]>
-  /** One outcome per write, in order; the same id twice is processed in order. */
+  /** Returns one outcome per write, in order. Two writes of the same id are processed in order. */
   updateDocuments(db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: OperationContext): Promise<readonly WriteOutcome[]>
-  /** One outcome per revision, in order. */
+  /** Returns one outcome per revision, in order. */
   storeRevisions(db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: OperationContext): Promise<readonly WriteOutcome[]>
   diffRevisions(db: DatabaseRecord, requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: OperationContext): Promise<readonly RevisionsDiff[]>
   listDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: OperationContext): Promise<DocumentList>
-  /** Leaves (and the winner's body) of each id, null for unknown ones, in order. One replica answers each. */
+  /**
+   * Returns the leaves (and the winner's body) of each id, in order; null for unknown ids. Each document is read from
+   * one replica.
+   */
   openDocuments(db: DatabaseRecord, ids: readonly string[], options: { readonly body: boolean }, context: OperationContext): Promise<readonly (OpenedDocument | null)[]>
-  /** id without `_local/`. */
+  /** `id` is without `_local/`. */
   openLocalDocument(db: DatabaseRecord, id: string, options: ReadOptions, context: OperationContext): Promise<LocalDocument | null>
-  /** `revision` is N of the new `0-N`; `body: null` deletes. */
+  /** The `revision` of the outcome is N of the new `0-N`. `body: null` deletes the document. */
   updateLocalDocument(db: DatabaseRecord, write: { readonly id: string; readonly revision: number; readonly body: Uint8Array | null; readonly mustExist: boolean }, options: WriteOptions, context: OperationContext): Promise<LocalWriteOutcome>
   listLocalDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: OperationContext): Promise<{ readonly rows: AsyncIterable<readonly LocalDocument[]> }>
   /**
-   * Streams content for an attachment of a document that is written next, to every replica at once. Kept for at least ten
-   * minutes; content that no document names goes by itself. Rejects with what `chunks` throws.
+   * Streams content of an attachment to all replicas at the same time; the document that references it is written next.
+   * The content is kept for at least ten minutes; content that no document references is removed afterwards. Rejects
+   * with the error of `chunks`.
    */
   writeBlob(db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, options: WriteOptions, context: OperationContext): Promise<WrittenBlob>
-  /** The stored bytes of an attachment of the document; `span: null`: all of them. */
+  /** Returns the stored bytes of an attachment of the document; `span: null` means all of them. */
   readBlob(db: DatabaseRecord, id: string, attachment: AttachmentRecord, span: BlobSpan | null, context: OperationContext): AsyncIterable<Uint8Array>
-  /** Keeps what was written for a document for ten minutes more. */
+  /** Keeps content that was written for a document for another ten minutes. */
   keepBlobs(db: DatabaseRecord, id: string, hashes: readonly string[], context: OperationContext): Promise<void>
-  /** Brings content of one document to where another one lives, so that it may be named there. */
+  /** Copies content of one document to the shard of another one, so that this one may reference it. */
   shareBlobs(db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: OperationContext): Promise<void>
-  /** One outcome per request, in order: which of the revisions were leaves and are gone. */
+  /** Returns one outcome per request, in order. Each lists the revisions that were leaves and have been removed. */
   purgeDocuments(db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions, context: OperationContext): Promise<readonly PurgeOutcome[]>
-  /** The purges that are still recorded, in no order. */
+  /** Returns the purges that are still recorded, in no particular order. */
   purgedInfos(db: DatabaseRecord, context: OperationContext): Promise<readonly PurgedInfo[]>
   partitionInfo(db: DatabaseRecord, partition: string, context: OperationContext): Promise<PartitionInfo>
-  /** Starts the compaction of every replica that is up. */
+  /** Starts a compaction of every replica that is up. */
   compactDatabase(db: DatabaseRecord, context: OperationContext): Promise<void>
-  /** Of every replica that is up. `clear`: they forget it first. */
+  /** Returns the time spans of every replica that is up. With `clear`, the replicas first delete the spans. */
   timeSpans(db: DatabaseRecord, clear: boolean, context: OperationContext): Promise<readonly ReplicaTimes[]>
   databaseInfo(db: DatabaseRecord, context: OperationContext): Promise<DatabaseInfo>
   databaseState(db: DatabaseRecord, context: OperationContext): Promise<DatabaseState>
-  /** To be closed by its caller, also after a failure. */
+  /** The caller must close the feed, even after a failure. */
   openChanges(db: DatabaseRecord, options: ChangesOptions, context: OperationContext): Promise<ChangesFeed>
-  /** Starts one pass of anti-entropy for every pair of replicas (`_sync_shards`). */
+  /** Starts one pass of anti-entropy between each pair of replicas (`_sync_shards`). */
   synchronize(db: DatabaseRecord): void
 }

@@ -9,19 +9,19 @@ export const databaseEventsDeclarations = {
   }),
 }
 
-/** Bounds of the recording of database events. Milliseconds and counts. */
+/** Limits of the recording of database events. Times are in milliseconds. */
 export interface DatabaseEventsOptions {
-  /** From an event to its record ... */
+  /** Time from an event to its record. */
   readonly delayMs: number
-  /** ... and from one record to the next, however often a database is written to. */
+  /** Shortest time between two records of events, however often databases are written. */
   readonly intervalMs: number
-  /** How often a node looks whether the node that is to record a write is still linked ... */
+  /** Interval at which a node checks that the node that has to record a write is still linked. */
   readonly watchMs: number
-  /** ... and for how long: until a broken link would have been noticed. */
+  /** Time for which it checks; a broken link is detected within this time. */
   readonly trustMs: number
-  /** After a failure. */
+  /** Time until the next attempt after a failure. */
   readonly retryMs: number
-  /** Events of one write. */
+  /** Largest number of events in one write. */
   readonly batchMax: number
   readonly readTimeoutMs: number
 }

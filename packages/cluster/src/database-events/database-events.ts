@@ -1,11 +1,12 @@
 /**
- * Records that databases were created, written to and deleted, as documents of a database of their own, whose
- * changes feed is `_db_updates`. Every node sees changes of the metadata, and commits of its own replicas. A creation
- * or deletion is recorded once, whoever does it. A write is recorded by one node of those that hold the shard
- * (`event-recorder`); the others record it when the link to that node breaks within some seconds. So an event is lost
- * only with all nodes that saw it, and comes more than once only when nodes or links fail.
+ * Records creations, writes and deletions of databases as documents of a database of its own, whose changes feed is
+ * `_db_updates`. Every node sees the changes of the metadata and the commits of its own replicas. A creation or
+ * deletion is recorded once, by any node. A write is recorded by one of the nodes that hold the shard
+ * (event-recorder.ts); the others record it if the link to that node breaks within some seconds. An event is therefore
+ * lost only if all nodes that saw it are lost, and is recorded more than once only when nodes or links fail.
  *
- * Nothing is recorded before somebody asks for the feed for the first time (`open`); then what stands is recorded.
+ * Nothing is recorded until a client requests the feed for the first time (`open`). Then events for the databases that
+ * exist are recorded.
  */
 import { ApiError } from '@sectional/core'
 import type { HashRange, ShardId } from '@sectional/core'
@@ -26,9 +27,9 @@ export interface DatabaseEventsParts {
   readonly control: Pick<ControlPlane, 'node' | 'connectedNodes' | 'state' | 'onChange' | 'createDatabase' | 'confirmAbsent'>
   readonly local: Pick<LocalReplicas, 'shards' | 'replica' | 'onCommit'>
   readonly coordinator: Pick<Coordinator, 'openDocuments' | 'updateDocuments' | 'listDocuments'>
-  /** `global_changes/update_db`. */
+  /** Returns the option `global_changes/update_db`. */
   readonly enabled: () => boolean
-  /** Replicas that the events are to have. */
+  /** Returns the number of replicas of the events' database. */
   readonly replicas: () => number
   readonly options?: Partial<DatabaseEventsOptions>
 }
@@ -37,20 +38,20 @@ type Databases = ClusterState['databases']
 
 interface EntrustedWrite { readonly incarnation: string; readonly ranges: Set<HashRange>; readonly untilMs: number }
 
-/** What is recorded, and since when. */
+/** The running recording and its state. */
 interface Recording {
   readonly log: DatabaseRecord
-  /** Ends with the first attempt to record what stood when the recording began. */
+  /** Resolves after the first attempt to record the databases that existed when the recording began. */
   begun: Promise<void>
   databases: Databases
   readonly names: Map<string, string>
-  /** Id of the event -> incarnation: what is to be written. At most three for each database. */
+  /** The events to be written: event id -> incarnation. At most three per database. */
   readonly pending: Map<string, string>
-  /** Id of the event -> ranges that were written to. */
+  /** Event id -> ranges that were written to. */
   readonly written: Map<string, Set<HashRange>>
-  /** Writes that another node records. */
+  /** Writes that another node must record, by event id. */
   readonly entrusted: Map<string, EntrustedWrite>
-  /** Something that stood at the beginning could not be read yet. */
+  /** True while some of what existed at the beginning could not be read yet. */
   incomplete: boolean
 }
 
@@ -61,7 +62,7 @@ export class DatabaseEvents {
   readonly #unsubscribe: (() => void)[] = []
   #recording: Recording | undefined
   #timer: Timer | undefined
-  /** Looks after entrusted writes. */
+  /** Timer of the checks of entrusted writes. */
   #watch: Timer | undefined
   #flushedAt = -Infinity
   #flushing: Promise<void> | undefined
@@ -90,8 +91,9 @@ export class DatabaseEvents {
   }
 
   /**
-   * The database whose changes are the events; made when it is asked for the first time.
-   * @throws ApiError `database_missing` when events are not wanted, `service_unavailable` while it cannot be made
+   * Returns the database whose changes are the events. The first call creates it.
+   * @throws ApiError `database_missing` when the recording is disabled, `service_unavailable` while the database cannot
+   *   be created
    */
   async open(): Promise<DatabaseRecord> {
     const { control, enabled, replicas } = this.#parts
@@ -110,7 +112,7 @@ export class DatabaseEvents {
     return recording.log
   }
 
-  /** One shard: events are few, and stand in one order. */
+  /** Creates the database with one shard: there are few events, and one shard gives them one order. */
   async #create(n: number): Promise<void> {
     try {
       await this.#parts.control.createDatabase(eventsDatabase, { q: 1, n, partitioned: false })
@@ -168,7 +170,7 @@ export class DatabaseEvents {
     this.#add(recording, 'updated', name, incarnation)
   }
 
-  /** Leaves to other nodes the writes that they are to record. */
+  /** Leaves writes to the nodes that must record them. */
   #entrust(recording: Recording): void {
     if (recording.written.size === 0) return
     const linked = new Set(this.#parts.control.connectedNodes())
@@ -184,14 +186,17 @@ export class DatabaseEvents {
     this.#watchEntrusted(recording)
   }
 
-  /** Whether this node is to record a write to one of the ranges. */
+  /** Returns true when this node must record a write to one of the ranges. */
   #records(recording: Recording, id: string, ranges: Iterable<HashRange>, linked: ReadonlySet<string>): boolean {
     const { control } = this.#parts
     const database = recording.databases.get(parseEventId(id)!.name)
     return database !== undefined && [...ranges].some(range => (eventRecorder(database, range, linked) ?? control.node) === control.node)
   }
 
-  /** When the link to the node that was to record a write breaks, another one records it. */
+  /**
+   * Checks whether links to the nodes that must record writes are still open. After a link broke, the next node records
+   * the write.
+   */
   #watchEntrusted(recording: Recording): void {
     if (this.#watch !== undefined || recording.entrusted.size === 0 || this.#abort.signal.aborted) return
     this.#watch = this.#parts.runtime.clock.setTimer(this.#options.watchMs, () => {
@@ -234,7 +239,7 @@ export class DatabaseEvents {
     })
   }
 
-  /** Never rejects: what could not be written is tried again. */
+  /** Writes the pending events. Never rejects; events that could not be written stay pending. */
   async #flush(): Promise<boolean> {
     const recording = this.#recording
     if (recording === undefined) return true
@@ -245,12 +250,15 @@ export class DatabaseEvents {
       for (let at = 0; at < events.length; at += this.#options.batchMax) await this.#write(recording, events.slice(at, at + this.#options.batchMax))
       return true
     } catch (error) {
-      this.#parts.runtime.log.debug({ error: String(error) }, 'events of databases could not be recorded; this is tried again')
+      this.#parts.runtime.log.debug({ error: String(error) }, 'database events could not be recorded; trying again')
       return false
     }
   }
 
-  /** What another node recorded at the same time is looked at again: only a row behind the event tells of it. */
+  /**
+   * Writes a batch of events. An event that another node recorded at the same time is checked again, because a reader
+   * sees it only if its row comes after the event.
+   */
   async #write({ log, pending }: Recording, batch: readonly (readonly [string, string])[]): Promise<void> {
     const { coordinator } = this.#parts
     for (const [id] of batch) pending.delete(id)
@@ -277,7 +285,10 @@ export class DatabaseEvents {
     await this.#flushing
   }
 
-  /** Events that this node may have missed, or that came before the recording: deletions, creations, and documents that it holds. */
+  /**
+   * Adds the events that this node may have missed or that came before the recording: deletions, creations, and
+   * databases with documents on this node.
+   */
   async #readStanding(recording: Recording): Promise<void> {
     const { coordinator, local } = this.#parts
     const { log, names } = recording

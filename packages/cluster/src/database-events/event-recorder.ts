@@ -4,10 +4,10 @@ import { activeReplicas } from '../control/cluster-state.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 
 /**
- * The node that records the writes to one range, so that one write is one event: the first linked node of the
- * database's first shard when it holds the range too, else the first linked one of the range.
+ * Returns the node that records the writes to one range, so that one write is one event. This is the first linked node
+ * of the database's first shard if it also holds the range, and otherwise the first linked node of the range.
  *
- * @returns undefined when no node of the range is linked, or the range is no shard any more
+ * @returns undefined when no node of the range is linked, or when the range is not a shard any more
  */
 export function eventRecorder({ shards }: DatabaseRecord, range: HashRange, linked: ReadonlySet<string>): string | undefined {
   const shard = shards.find(each => compareRanges(each.range, range) === 0)

@@ -1,4 +1,4 @@
-/** How many of `count` make a majority: what decides among voters and seeds, and the default of r and w. */
+/** Returns how many of `count` are a majority. Voters, seeds and the defaults of r and w use it. */
 export function majority(count: number): number {
   return Math.floor(count / 2) + 1
 }

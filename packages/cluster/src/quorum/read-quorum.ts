@@ -1,32 +1,31 @@
 /**
- * How many replies a read waits for, without a network: replies go in, a verdict comes out. Answers need not
- * be equal: whoever asks merges them, and a merge of r answers holds every write that w = n - r + 1 replicas
- * confirmed.
+ * Counts the replies of a read, without using the network, and returns a verdict. Answers need not be equal: the caller
+ * merges them, and a merge of r answers includes every write that w = n - r + 1 replicas confirmed.
  */
 import { majority } from './majority.ts'
 
 export interface ReadQuorum {
-  /** r of this read. More than `replicas` can never be met. */
+  /** The r of this read. A value greater than `replicas` can never be met. */
   readonly needed: number
-  /** Replicas that may still be asked or were asked. */
+  /** Number of replicas that were asked or may still be asked. */
   readonly replicas: number
   readonly answered: number
   readonly failed: number
 }
 
-/** `degraded`: every replica has replied, some answered, but fewer than r. */
+/** `degraded`: every replica has replied, and at least one but fewer than r have answered. */
 export type ReadVerdict = 'waiting' | 'met' | 'degraded' | 'failed'
 
 /**
- * @param active replicas that count (filling ones do not)
- * @param reachable those of them that can be asked at all
- * @param r as the client gave it: below 1 acts as 1, above `active` is never met; undefined: a majority
+ * @param active number of replicas that count (filling ones do not)
+ * @param reachable number of those that can be asked
+ * @param r the client's r: values below 1 act as 1, values above `active` are never met; undefined: a majority
  */
 export function readQuorum(active: number, reachable: number, r: number | undefined): ReadQuorum {
   return { needed: quorumSize(active, r), replicas: reachable, answered: 0, failed: 0 }
 }
 
-/** r or w as it acts. */
+/** Returns the effective r or w. */
 export function quorumSize(active: number, wanted: number | undefined): number {
   return wanted === undefined ? majority(active) : Math.max(1, wanted)
 }
@@ -46,10 +45,10 @@ export function readVerdict({ needed, replicas, answered, failed }: ReadQuorum):
 }
 
 /**
- * How many more replicas to ask now.
+ * Returns how many more replicas to ask now.
  *
- * @param asked replicas asked so far
- * @param hopeful those of them that may still answer in good time
+ * @param asked number of replicas asked so far
+ * @param hopeful number of those that may still answer in time
  */
 export function readersToAsk({ needed, replicas, answered }: ReadQuorum, asked: number, hopeful: number): number {
   return Math.max(0, Math.min(needed - answered - hopeful, replicas - asked))

@@ -1,24 +1,24 @@
 /**
- * When a write may be answered, without a network. Only durable copies on active replicas count; a failure
- * never ends the wait early (docs/reference/README.md#quorums).
+ * Decides when a write may be answered, without using the network. Only durable copies on active replicas count. A
+ * failure never ends the wait early (docs/reference/README.md#quorums).
  */
 import { quorumSize } from './read-quorum.ts'
 
 export interface WriteQuorum {
-  /** w of this write. More than `replicas` can never be met. */
+  /** The w of this write. A value greater than `replicas` can never be met. */
   readonly needed: number
-  /** Active replicas, reachable or not. */
+  /** Number of active replicas, reachable or not. */
   readonly replicas: number
   readonly durable: number
   readonly failed: number
 }
 
-/** `accepted`: every replica has replied, at least one copy is durable, but fewer than w (202). */
+/** `accepted`: every replica has replied, and at least one but fewer than w copies are durable (status 202). */
 export type WriteVerdict = 'waiting' | 'met' | 'accepted' | 'failed'
 
 /**
- * @param active replicas that count (filling ones do not)
- * @param w as the client gave it: below 1 acts as 1, above `active` is never met; undefined: a majority
+ * @param active number of replicas that count (filling ones do not)
+ * @param w the client's w: values below 1 act as 1, values above `active` are never met; undefined: a majority
  */
 export function writeQuorum(active: number, w: number | undefined): WriteQuorum {
   return { needed: quorumSize(active, w), replicas: active, durable: 0, failed: 0 }
@@ -33,8 +33,9 @@ export function withFailedWrite(quorum: WriteQuorum): WriteQuorum {
 }
 
 /**
- * The verdict on a write while whose shard map changed, by the map that it came in with and the one that stands now: it
- * is met where both are, so that readers by either map see it (as joint configurations do, Raft 6).
+ * Returns the verdict on a write during which the shard map changed, by the map at its begin and the map now. The write
+ * is met when it is met by both, so that readers with either map see it (like joint configurations in section 6 of the
+ * Raft paper).
  */
 export function jointWriteVerdict(quorums: readonly WriteQuorum[]): WriteVerdict {
   const verdicts = quorums.map(writeVerdict)

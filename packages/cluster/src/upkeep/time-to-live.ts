@@ -1,5 +1,5 @@
 /**
- * How long deleted documents are kept: `deleted_document_ttl` of `_auto_purge`
+ * The time for which deleted documents are kept: `deleted_document_ttl` of `_auto_purge`
  * (docs/reference/purge-and-upkeep.md#get-put-db_auto_purge).
  */
 
@@ -11,7 +11,7 @@ const unitsMs: Readonly<Record<string, number>> = {
   mon: 30 * dayMs, month: 30 * dayMs, year: 365 * dayMs,
 }
 
-/** Milliseconds; Infinity for `infinity`; null: no such time. */
+/** Returns milliseconds; Infinity for `infinity`; null when the text is not a valid time. */
 export function parseTimeToLive(text: unknown): number | null {
   if (text === 'infinity') return Number.POSITIVE_INFINITY
   const match = typeof text === 'string' ? form.exec(text) : null

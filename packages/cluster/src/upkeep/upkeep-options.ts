@@ -1,10 +1,10 @@
-/** Bounds of a node's upkeep. Milliseconds and counts. */
+/** Limits of a node's upkeep. Times are in milliseconds. */
 export interface UpkeepOptions {
-  /** This node's shards are looked at so often, give or take a quarter. */
+  /** Interval between two rounds over this node's shards, plus or minus a quarter. */
   readonly intervalMs: number
-  /** Shards that are looked at, after which upkeep rests: most of them have nothing to be done. */
+  /** Number of shards after which upkeep pauses; most of them need no work. */
   readonly shardsPerRest: number
-  /** Tombstones purged in one call, after which upkeep rests. */
+  /** Tombstones that are purged in one call, after which upkeep pauses. */
   readonly purgeBatchMax: number
   readonly restMs: number
   readonly callTimeoutMs: number

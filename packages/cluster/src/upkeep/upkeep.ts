@@ -1,7 +1,7 @@
 /**
- * Slow work on this node's shards: forgets records of purges that every replica has applied, and purges documents
- * that were deleted long enough ago (`_auto_purge`). Each shard's auto-purge is done by one node, the first of its
- * replicas that is up; two that believe to be it do the same thing twice, which changes nothing.
+ * Slow work on this node's shards. It deletes records of purges that every replica has applied, and purges documents
+ * that were deleted long enough ago (`_auto_purge`). One node does the auto-purge of a shard: the first of its replicas
+ * that is up. If two nodes do it at the same time, the second one changes nothing.
  */
 import { sequenceBefore } from '@sectional/core'
 import type { CallContext, ChangeRow, ShardId, ShardReplica } from '@sectional/core'
@@ -29,7 +29,7 @@ export class Upkeep {
   readonly #parts: UpkeepParts
   readonly #options: UpkeepOptions
   readonly #abort = new AbortController()
-  /** Of each replica's life: up to where its tombstones were purged. */
+  /** History of a replica -> sequence up to which its tombstones were purged. */
   readonly #purgedUpTo = new Map<string, number>()
   #timer: Timer | undefined
   #wake: () => void = () => {}
@@ -54,7 +54,7 @@ export class Upkeep {
     await this.#round
   }
 
-  /** One round over this node's shards. Never rejects. */
+  /** Runs one round over this node's shards. Never rejects. */
   async run(): Promise<void> {
     const { control, runtime } = this.#parts
     let looked = 0
@@ -62,12 +62,12 @@ export class Upkeep {
       for (const shard of db.shards) {
         if (this.#abort.signal.aborted) return
         if (!activeReplicas(shard).some(({ node }) => node === control.node)) continue
-        // Answers that come at once would hold the event loop for all shards of the node.
+        // Without pauses, a round over all shards could block the event loop when all answers are immediate.
         if (++looked % this.#options.shardsPerRest === 0) await this.#rest()
         try {
           await this.#tend(db, shard)
         } catch (error) {
-          runtime.log.debug({ db: db.name, range: shard.range, error: String(error) }, 'the upkeep of a shard ended early; the next round tries again')
+          runtime.log.debug({ db: db.name, range: shard.range, error: String(error) }, 'the upkeep of a shard failed; the next round tries again')
         }
       }
     }
@@ -83,7 +83,9 @@ export class Upkeep {
     if (ttlMs !== Number.POSITIVE_INFINITY && this.#isFirst(shard)) await this.#purgeTombstones(db, replica, ttlMs)
   }
 
-  /** A record stays as long as a replica has not applied it, however many there are. */
+  /**
+   * Deletes records of purges beyond the limit, but only those that all replicas have applied, however many are left.
+   */
   async #trimPurges(db: DatabaseRecord, shard: ShardRecord, id: ShardId, replica: ShardReplica): Promise<void> {
     const { control, replicas } = this.#parts
     const { history, purgeSequence, oldestPurge } = await replica.replicaInfo(this.#call())
