@@ -119,7 +119,7 @@ class ReplicaSync {
     this.#reached = Math.max(this.#reached, from.sequence)
     if (this.#reached > this.#recorded) await this.#store([], [], true)
     await this.#tellSource()
-    if (this.#incomplete) throw new ReplicaError('missing_blob', 'attachment content is missing on the source; the rest was copied')
+    if (this.#incomplete) throw new ReplicaError('missing_blob', 'attachment content is missing on the source; all other changes were copied')
     return this.#result()
   }
 
@@ -185,7 +185,7 @@ class ReplicaSync {
   async #fetch(requests: readonly OpenRevisionsRequest[]): Promise<{ readonly revisions: readonly DocumentRevision[]; readonly answered: number }> {
     const answers = await this.#pass.source.openRevisions(requests, this.#sourceCall)
     const answered = answers.length
-    if (answered === 0) throw new ReplicaError('protocol', 'the source answers for none of the documents that it was asked for')
+    if (answered === 0) throw new ReplicaError('protocol', 'the source returned none of the documents that were requested')
     // A revision that is missing now was replaced after its row was read. The replacement has a later row.
     const revisions = answers.flat().flatMap(each => each.kind === 'found' ? [each.revision] : [])
     const bytes = revisions.reduce((sum, revision) => sum + revisionBytes(revision), 0)
@@ -200,7 +200,7 @@ class ReplicaSync {
       const asked = ids.slice(at)
       const [from, to] = await Promise.all([source.openLocalDocuments(asked, this.#sourceCall), target.openLocalDocuments(asked, this.#targetCall)])
       const answered = Math.min(from.length, to.length)
-      if (answered === 0) throw new ReplicaError('protocol', 'an end answers for none of the local documents that it was asked for')
+      if (answered === 0) throw new ReplicaError('protocol', 'a replica returned none of the local documents that were requested')
       at += answered
       const missing = from.slice(0, answered).flatMap((local, i) => {
         const known = to[i] ?? null

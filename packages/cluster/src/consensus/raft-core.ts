@@ -165,7 +165,7 @@ export class RaftCore {
   /** Drops log entries up to `keepAfter`. The snapshot, which is of applied state, covers them. */
   compact(snapshot: RaftSnapshot, keepAfter: number): void {
     if (snapshot.index > this.#outbox.handedOut) {
-      throw new Error(`raft: snapshot at ${snapshot.index} of a state applied to ${this.#outbox.handedOut}`)
+      throw new Error(`raft: the snapshot at ${snapshot.index} is ahead of the applied index ${this.#outbox.handedOut}`)
     }
     if (snapshot.index <= this.snapshot.index) return
     this.snapshot = snapshot

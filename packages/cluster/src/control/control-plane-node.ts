@@ -158,7 +158,7 @@ export class ControlPlaneNode implements ControlPlane {
     await this.#store?.store.close()
   }
 
-  // What this node knows
+  // The state of this node
 
   state(): ClusterState | null {
     const state = this.#member?.machine.state

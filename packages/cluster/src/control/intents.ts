@@ -84,10 +84,10 @@ export class DeleteIntents {
           await this.#parts.submit({ type: 'delete-database', name, incarnation })
           await this.#parts.store.removeIntent(incarnation)
           this.#pending.delete(incarnation)
-          this.#parts.log.info({ database: name, incarnation }, 'promised deletion applied')
+          this.#parts.log.info({ database: name, incarnation }, 'a promised deletion was applied')
           this.#parts.onChange()
         } catch (error) {
-          this.#parts.log.debug({ err: error, database: name }, 'promised deletion still waits')
+          this.#parts.log.debug({ err: error, database: name }, 'a promised deletion could not be applied yet')
           break
         }
       }

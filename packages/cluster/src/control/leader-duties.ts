@@ -176,7 +176,7 @@ export class LeaderDuties {
     if (lacking.size === 0 || !raft.leads) return
     const names = [...lacking].slice(0, databasesPerExtension)
     this.#parts.log.info(
-      { databases: names.length, left: lacking.size - names.length }, 'adding replicas on members that came later',
+      { databases: names.length, left: lacking.size - names.length }, 'adding replicas on members that joined later',
     )
     await this.#propose({ type: 'extend-databases', names })
   }

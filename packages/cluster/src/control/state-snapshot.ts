@@ -93,7 +93,7 @@ function* databaseLines(text: Buffer, from: number): Generator<EncodedDatabase> 
 function encodeDatabase(database: DatabaseRecord, positions: ReadonlyMap<string, number>): EncodedDatabase {
   const encodeReplica = ({ node, filling }: ReplicaRecord): number => {
     const at = positions.get(node)
-    if (at === undefined) throw new Error(`a replica lies on ${node}, which is no member`)
+    if (at === undefined) throw new Error(`a replica is placed on ${node}, which is not a member`)
     return 2 * at + (filling ? 1 : 0)
   }
   return {

@@ -31,7 +31,7 @@ export async function convergeDocument(
       return [{ peer, branches: snapshot?.tree ?? [] }]
     } catch (error) {
       scope.runtime.log.debug(
-        { node: peer.node, code: asReplicaError(error).code, requestId }, 'a replica does not take part in a repair',
+        { node: peer.node, code: asReplicaError(error).code, requestId }, 'a failed replica is left out of a repair',
       )
       return []
     }

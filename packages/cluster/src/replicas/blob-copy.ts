@@ -20,7 +20,7 @@ export async function copyBlob(
   source: BlobReplica, target: BlobReplica, hash: string, call: CallContext,
 ): Promise<void> {
   const written = await target.writeBlob(source.readBlob({ hash, span: null }, call), call)
-  if (written.hash !== hash) throw new ReplicaError('damaged_blob', `the blob ${hash} arrived as ${written.hash}`)
+  if (written.hash !== hash) throw new ReplicaError('damaged_blob', `the copy of ${hash} has hash ${written.hash}`)
 }
 
 /**

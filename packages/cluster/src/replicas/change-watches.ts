@@ -73,7 +73,7 @@ export class ChangeWatches {
     const watcher: Watcher = new Watcher(peer, seen, this.#options, this.#polls, () => {
       if (this.#watchers.get(key) === watcher) this.#watchers.delete(key)
     })
-    if (refused) watcher.refuse(new ReplicaError('overloaded', `changes feeds of this node wait on ${this.#options.watchesMax} replicas, as many as they may`))
+    if (refused) watcher.refuse(new ReplicaError('overloaded', `changes feeds of this node wait on ${this.#options.watchesMax} replicas, which is the limit`))
     else this.#watchers.set(key, watcher)
     if (this.#stopped) watcher.stop()
     return watcher
@@ -157,7 +157,7 @@ class Watcher implements ChangeWatch {
    */
   async #run(): Promise<void> {
     const { signal } = this.#controller
-    let failure = this.#refusal ?? new ReplicaError('closed', 'nobody waits for changes any more')
+    let failure = this.#refusal ?? new ReplicaError('closed', 'no caller waits for changes any more')
     while (!signal.aborted && this.#subscribers.size > 0) {
       try {
         const reached = await this.#next(signal)

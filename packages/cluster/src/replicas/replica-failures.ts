@@ -24,7 +24,7 @@ function lacksContent({ code }: ReplicaError): boolean {
 
 /** Returns the error for clients when this node's feeds wait on the largest allowed number of replicas. */
 export function feedsOverloaded(cause?: ReplicaError): ApiError {
-  return new ApiError('service_unavailable', 'The changes feeds of this node follow as many shards as they may; use another node, or try again shortly.', { headers: comeBack, cause })
+  return new ApiError('service_unavailable', 'The changes feeds of this node follow the largest allowed number of shards; use another node, or try again shortly.', { headers: comeBack, cause })
 }
 
 /** Returns the error for clients when no replica of a shard carried out the operation. */
@@ -40,8 +40,8 @@ export function shardFailure(errors: readonly ReplicaError[]): ApiError {
     // A replica that does not answer may have the content; this node knows of it from the list of errors or from a
     // cause.
     const lost = errors.every(error => lacksContent(error) && !(error.cause instanceof ReplicaError))
-    if (lost) return new ApiError('internal_server_error', 'The content of an attachment is whole on no replica of the shard.', { cause })
-    return new ApiError('service_unavailable', 'The content of an attachment is whole on no replica of the shard that answers. Try again.', { headers: comeBack, cause })
+    if (lost) return new ApiError('internal_server_error', 'No replica of the shard has the complete content of an attachment.', { cause })
+    return new ApiError('service_unavailable', 'No replica of the shard that answers has the complete content of an attachment. Try again.', { headers: comeBack, cause })
   }
   // This node is cut off from the replicas. Another node may answer, and this one may when its links are open again.
   if (answers.length === 0) return new ApiError('service_unavailable', 'No DB shards could be opened.', { headers: comeBack, cause })

@@ -66,7 +66,7 @@ export class ReplicaStandings {
   async now(peer: Peer, place: ShardPlace): Promise<ReachedStanding> {
     const kept = this.#young(peer, place, this.#options.standingRefreshMs)
     if (kept === undefined) return this.#asked(peer, place)
-    // Who has seen no life of the replica is told at once where it stands.
+    // A caller that knows no history of the replica is answered at once with its checkpoint.
     const { history, sequence } = await peer.replica.waitForChange({ history: '', sequence: 0 }, { timeoutMs: this.#options.readTimeoutMs })
     return history === kept.source.history ? { standing: kept, sequence } : this.#asked(peer, place)
   }

@@ -11,11 +11,11 @@ describe('failures of all replicas of a shard', () => {
 
   it('call the content of an attachment lost only where every replica says so; others may have it, or their database may have just gone', () => {
     expect(told('missing_blob', 'damaged_blob')).to.match(
-      /^internal_server_error: The content of an attachment is whole on no replica/,
+      /^internal_server_error: No replica of the shard has the complete content of an attachment/,
     )
     for (const code of ['unreachable', 'not_hosted', 'closed', 'timeout', 'overloaded'] as const) {
       expect(told('missing_blob', code), code).to.match(
-        /^service unavailable: The content of an attachment is whole on no replica of the shard that answers/,
+        /^service unavailable: No replica of the shard that answers has the complete content of an attachment/,
       )
     }
     expect(told('unreachable', 'not_hosted')).to.equal('service unavailable: No DB shards could be opened.')
