@@ -57,8 +57,12 @@ function decodeContent(
     : inflate(request, services, bytes, limit)
 }
 
-/** Compressed bodies up to this size are inflated on the spot: that takes a few milliseconds. */
+/**
+ * Compressed bodies up to this size are inflated on the spot while they do not become larger than `smallInflatedBytes`:
+ * that takes some tenths of a millisecond. Many such requests may be handled in one turn of the event loop.
+ */
 const smallGzipBytes = 8 * 1024
+const smallInflatedBytes = 128 * 1024
 /**
  * Decoded bytes up to which the ratio of compression does not matter: documents of one repeated text are compressed
  * 1,000 times.
@@ -78,15 +82,15 @@ function inflatedTooLarge(bytes: Uint8Array, services: Services, limit: RequestL
 
 function inflateAtOnce(
   request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit,
-): Uint8Array {
+): Uint8Array | Promise<Uint8Array> {
+  const lengthMax = inflatedMax(bytes, services, limit)
   let inflated: Uint8Array
   try {
-    inflated = gunzipSync(bytes, { maxOutputLength: inflatedMax(bytes, services, limit) })
+    inflated = gunzipSync(bytes, { maxOutputLength: Math.min(lengthMax, smallInflatedBytes) })
   } catch (error) {
-    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') {
-      throw inflatedTooLarge(bytes, services, limit, error)
-    }
-    throw badGzip(error)
+    if ((error as { code?: string }).code !== 'ERR_BUFFER_TOO_LARGE') throw badGzip(error)
+    if (lengthMax > smallInflatedBytes) return inflate(request, services, bytes, limit)
+    throw inflatedTooLarge(bytes, services, limit, error)
   }
   services.admission.reserveBody(request, inflated.length)
   return inflated

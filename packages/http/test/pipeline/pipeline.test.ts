@@ -115,6 +115,21 @@ describe('request pipeline', () => {
     expect((await node.put('/db/bomb', gzipSync(`{"a":"${'x'.repeat(100_000)}"}`), gzip)).status).to.equal(413)
   })
 
+  it('inflates small gzip that becomes large chunk by chunk, and not while other requests wait', async () => {
+    const { compression } = node.runtime
+    const gunzip = compression.gunzip.bind(compression)
+    let streams = 0
+    compression.gunzip = chunks => {
+      streams++
+      return gunzip(chunks)
+    }
+    for (const [id, characters, streamed] of [['small', 1000, 0], ['large', 1_000_000, 1]] as const) {
+      const body = gzipSync(`{"a":"${'x'.repeat(characters)}"}`)
+      expect((await node.put(`/db/${id}`, body, { 'content-encoding': 'gzip' })).status, id).to.equal(201)
+      expect(streams, id).to.equal(streamed)
+    }
+  })
+
   it('reads bodies of unknown length up to the limit', async () => {
     expect((await node.put('/db/c', pieces())).status).to.equal(201)
     node.configuration.put('chttpd', 'max_http_request_size', '1000')
