@@ -1,6 +1,6 @@
 /**
- * Order of two texts by the bytes of their UTF-8. It differs from the order of UTF-16 units where surrogates meet
- * U+E000 and above.
+ * Compares two texts by the bytes of their UTF-8. That order differs from the order of UTF-16 units where a surrogate
+ * is compared with a unit from U+E000 on.
  */
 export function compareUtf8(a: string, b: string): number {
   const length = Math.min(a.length, b.length)

@@ -64,7 +64,7 @@ export class ByteReader {
     throw new RangeError('integer out of range')
   }
 
-  /** The next bytes as text. */
+  /** Reads `length` bytes as text. */
   text(length: number, encoding: 'utf8' | 'hex'): string {
     const start = this.offset
     this.skip(length)

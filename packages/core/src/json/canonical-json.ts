@@ -1,10 +1,11 @@
 /**
- * Canonical JSON is what bodies are stored as: compact, strings as JSON.stringify writes them, numbers digit by
- * digit as the client wrote them (`-0` as `0`), each member once. It never goes through JavaScript values, which
- * lose digits beyond 2^53, take `1.0` for `1`, and move members named like integers to the front.
+ * Canonical JSON is the form in which bodies are stored: without white space, strings as JSON.stringify writes them,
+ * numbers digit by digit as the client wrote them (`-0` as `0`), each member once. It is never made from JavaScript
+ * values, because these lose digits beyond 2^53, take `1.0` for `1`, and move members named like integers to the front.
  *
- * Most clients send canonical JSON, so the first look only makes sure of that, and finds the members that start
- * with an underscore on the way (`ObjectScan`, about 1 us a kilobyte). The rest is rewritten (`compactJson`).
+ * Most clients send canonical JSON. A first pass (`ObjectScan`, about 1 us per kilobyte) therefore only checks that
+ * the text is canonical, and also finds the members whose names start with an underscore. Other text is rewritten
+ * (`compactJson`).
  */
 import { ApiError } from '../errors.ts'
 import {
@@ -15,28 +16,28 @@ import {
 import { jsonDepthMax, tooDeep } from './json-limits.ts'
 import { blankRepeatedMembers } from './repeated-members.ts'
 
-/** An object's place in its bytes. */
+/** The position of an object in its bytes, from `start` to before `end`. */
 export interface ScannedObject {
   readonly bytes: Uint8Array
   readonly start: number
   readonly end: number
-  /** Top-level members whose name starts with an underscore, in their order. */
+  /** Top-level members whose names start with an underscore, in their order. */
   readonly special: readonly ScannedMember[]
-  /** Members at all depths, repeated ones counted. */
+  /** Number of members at all depths; a repeated member is counted each time. */
   readonly memberCount: number
 }
 
-/** From the name's quote to behind the value. */
+/** The position of a member: `start` is the opening quote of its name, `end` is after its value. */
 export interface ScannedMember { readonly name: string; readonly start: number; readonly end: number }
 
-/** From here on a string without escapes is copied natively. */
+/** A string without escapes that is longer than this is copied by a native call. */
 const longStringLength = 256
-/** Longest number that is taken for finite without asking. */
+/** A number without an exponent and with at most this many digits is finite as a double. */
 const plainNumberLengthMax = 300
 
 /**
- * The object that starts at `start` if it is canonical, repeated members aside; null: it is not, or too odd to tell
- * quickly. Of bytes that are no JSON it says anything.
+ * Scans the object that starts at `start`. Returns null when it is not canonical, or when this cannot be decided
+ * quickly. Repeated members are not detected. The result is meaningless when the bytes are not valid JSON.
  *
  * @throws ApiError `bad_request` when nested deeper than `jsonDepthMax`; SyntaxError for a broken name
  */
@@ -44,7 +45,7 @@ export function scanCanonical(bytes: Uint8Array, start: number): ScannedObject |
   return new ObjectScan(bytes, start, false).run(Number.POSITIVE_INFINITY) ?? null
 }
 
-/** The same for an object that ends before byte `until`; undefined: it is longer. */
+/** Like `scanCanonical`, but returns undefined when the object does not end before byte `until`. */
 export function scanShortCanonical(bytes: Uint8Array, start: number, until: number): ScannedObject | null | undefined {
   return new ObjectScan(bytes, start, false).run(until)
 }
@@ -52,7 +53,7 @@ export function scanShortCanonical(bytes: Uint8Array, start: number, until: numb
 /** Bytes between two yields of the generators below. */
 const sliceBytes = 64 * 1024
 
-/** What `scanCanonical` does, in slices. */
+/** Like `scanCanonical`, in slices. @param sure the bytes are known to be canonical */
 export function* scanCanonicalInSlices(
   bytes: Uint8Array, start: number, sure = false,
 ): Generator<void, ScannedObject | null> {
@@ -64,7 +65,7 @@ export function* scanCanonicalInSlices(
   }
 }
 
-/** The valid JSON object from `start` to before `end`, which has no repeated members, in canonical form, in slices. */
+/** Rewrites the valid JSON object from `start` to before `end`, which has no repeated members, in slices. */
 export function* canonicalObjectInSlices(
   bytes: Uint8Array, start: number, end: number,
 ): Generator<void, ScannedObject> {
@@ -78,11 +79,11 @@ export function* canonicalObjectInSlices(
 }
 
 /**
- * The object that starts at `start`, in canonical form and without repeated members.
+ * Returns the object that starts at `start`, in canonical form and without repeated members.
  *
- * @param end behind it
- * @param value parsed from it
- * @param found what `scanCanonical` said of it
+ * @param end the byte after the object
+ * @param value the parsed object
+ * @param found the result of `scanCanonical` for the object
  * @throws ApiError `bad_request` when nested deeper than `jsonDepthMax`
  */
 export function canonicalObject(
@@ -119,8 +120,8 @@ class ObjectScan {
   }
 
   /**
-   * Goes on to about byte `until`. undefined: the object is longer; null: it is not canonical (or too odd to tell
-   * quickly).
+   * Continues the scan to about byte `until`. Returns undefined when the object is longer, and null when it is not
+   * canonical or this cannot be decided quickly.
    */
   run(until: number): ScannedObject | null | undefined {
     const bytes = this.#bytes
@@ -175,7 +176,8 @@ function member(bytes: Uint8Array, start: number, end: number): ScannedMember {
 }
 
 /**
- * Behind the string at this place; -1 when it has escapes that JSON.stringify might write in another way, or no end.
+ * Returns the byte after the string that starts at `start`; -1 when it has escapes that JSON.stringify might write
+ * differently, or when it does not end.
  */
 function plainStringEnd(bytes: Uint8Array, start: number): number {
   for (let at = plainTextEnd(bytes, start + 1); ; at++) {
@@ -189,7 +191,7 @@ function plainStringEnd(bytes: Uint8Array, start: number): number {
   }
 }
 
-/** Behind the digits at this place; -1 for an exponent or so many digits that no double might hold it. */
+/** Returns the byte after the number; -1 when it has an exponent or so many digits that a double might overflow. */
 function plainNumberEnd(bytes: Uint8Array, start: number): number {
   let at = start + 1
   let code = bytes[at]!
@@ -198,7 +200,7 @@ function plainNumberEnd(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * Valid JSON without white space, strings and numbers in canonical form, repeated members as they are.
+ * Rewrites valid JSON without white space, with strings and numbers in canonical form. Repeated members are kept.
  *
  * @throws ApiError `invalid_json` for a number that no double can hold, as in CouchDB
  */
@@ -219,16 +221,16 @@ class Compaction {
     this.#bytes = bytes
     this.#at = start
     this.#end = end
-    // Canonical forms are never longer.
+    // The canonical form is never longer than the input.
     this.#out = Buffer.allocUnsafe(end - start)
   }
 
-  /** What has been written; all of it once `run` has answered true. */
+  /** Returns the bytes written so far. They are complete once `run` has returned true. */
   result(): Buffer {
     return this.#out.subarray(0, this.#to)
   }
 
-  /** Goes on for about so many bytes; true at the end. */
+  /** Rewrites about `length` further bytes of the input; returns true at the end. */
   run(length: number): boolean {
     const bytes = this.#bytes
     const out = this.#out
@@ -256,7 +258,7 @@ class Compaction {
   }
 }
 
-/** Returns the bytes written. */
+/** Returns the number of bytes written. */
 function writeString(out: Buffer, to: number, bytes: Uint8Array, start: number, end: number): number {
   if (end - start > longStringLength && plainTextEnd(bytes, start + 1) === end - 1) {
     out.set(bytes.subarray(start, end), to)
@@ -276,7 +278,7 @@ function exactNumber(token: string): string {
   return token
 }
 
-/** Members of a parsed value at all depths. */
+/** Counts the members of a parsed value at all depths. */
 function countMembers(value: object): number {
   let count = 0
   if (Array.isArray(value)) {
@@ -291,7 +293,7 @@ function countMembers(value: object): number {
   return count
 }
 
-/** Canonical text in which each repeated member stands once, with its last value at its last place. */
+/** Returns canonical text that keeps only the last occurrence of each repeated member, at its position. */
 function withoutRepeats({ bytes, start, end }: ScannedObject): Buffer {
   const blanking = blankRepeatedMembers(bytes, start, end)
   for (let step = blanking.next(); ; step = blanking.next()) {
@@ -299,7 +301,7 @@ function withoutRepeats({ bytes, start, end }: ScannedObject): Buffer {
   }
 }
 
-/** The object's text without some of its special members (given in their order). */
+/** Returns the object's text without the given special members, which must be in the order of the text. */
 export function cutMembers({ bytes, start, end }: ScannedObject, members: readonly ScannedMember[]): Buffer {
   const out = Buffer.allocUnsafe(end - start)
   out[0] = openBraceByte

@@ -1,4 +1,4 @@
-/** Moving over UTF-8 JSON that JSON.parse has accepted. */
+/** Functions that find positions in UTF-8 JSON. They require valid JSON, which JSON.parse or a check has accepted. */
 
 import { asBuffer } from '../encoding/as-buffer.ts'
 
@@ -17,7 +17,7 @@ export const nineByte = 0x39
 export const underscoreByte = 0x5f
 export const spaceByte = 0x20
 
-/** Space, tab, line feed, carriage return: outside strings nothing else of valid JSON is as low. */
+/** True for white space: outside strings, valid JSON has no other bytes up to the space. */
 export function isSpace(code: number): boolean {
   return code <= spaceByte
 }
@@ -27,10 +27,15 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   return at
 }
 
-/** From here on a native search for the end of a string is faster than a look at each byte. */
+/** Beyond this length, a native search for the end of a string is faster than a loop over its bytes. */
 const longTextLength = 64
 
-/** From within a string to its closing quote or first backslash; the end of the input when there is neither. */
+/**
+ * Returns the position of the next quote or backslash of a string.
+ *
+ * @param start a position within the string
+ * @returns the length of the input when there is neither
+ */
 export function plainTextEnd(bytes: Uint8Array, start: number): number {
   const longFrom = start + longTextLength
   for (let at = start; at < longFrom; at++) {
@@ -44,9 +49,12 @@ export function plainTextEnd(bytes: Uint8Array, start: number): number {
   return escape < 0 ? end : longFrom + escape
 }
 
-/** From an opening quote to behind the closing one; the end of the input when there is none. */
+/**
+ * Returns the position after a string, given that of its opening quote. A string that does not end goes to the end of
+ * the input.
+ */
 export function skipString(bytes: Uint8Array, at: number): number {
-  // Byte by byte behind the first escape: another search for the end would make the time quadratic.
+  // After the first escape, go byte by byte: a new search for the end at each escape would take quadratic time.
   for (at = plainTextEnd(bytes, at + 1); ; at++) {
     const code = bytes[at]
     if (code === quoteByte) return at + 1
@@ -55,7 +63,7 @@ export function skipString(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** From the first byte of a literal or number to behind its last one. */
+/** Returns the position after a literal or number, given that of its first byte. */
 export function skipToken(bytes: Uint8Array, at: number): number {
   for (; at < bytes.length; at++) {
     const code = bytes[at]!
@@ -64,7 +72,7 @@ export function skipToken(bytes: Uint8Array, at: number): number {
   return at
 }
 
-/** From the first byte of any value to behind its last one. */
+/** Returns the position after a value of any kind, given that of its first byte. */
 export function skipValue(bytes: Uint8Array, at: number): number {
   const first = bytes[at]
   if (first === quoteByte) return skipString(bytes, at)
@@ -83,8 +91,10 @@ export function skipValue(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Calls `visit` with the first byte of each value of an object or array, and its name; `visit` returns the byte
- * behind the value. Returns the byte behind the object or array.
+ * Calls `visit` for each value of an object or array, with the position of its first byte and its name (empty in an
+ * array). `visit` must return the position after the value.
+ *
+ * @returns the position after the object or array
  */
 export function eachValue(bytes: Uint8Array, at: number, visit: (at: number, name: string) => number): number {
   const named = bytes[at] === openBraceByte

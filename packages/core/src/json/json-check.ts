@@ -1,8 +1,8 @@
 /**
  * Checks of large JSON that run in slices and build no JavaScript values.
  *
- * JSON.parse cannot be interrupted, and what it builds can take many times the bytes of the text: 127 MiB of
- * `{},{},..` exhaust the heap, and 8 MB of small objects with many different names take it seconds.
+ * JSON.parse cannot be interrupted, and the values that it builds can take many times the memory of the text: 127 MiB
+ * of `{},{},..` exhaust the heap, and 8 MB of small objects with many different names take seconds.
  */
 import { ApiError } from '../errors.ts'
 import {
@@ -14,19 +14,19 @@ import { jsonDepthMax, tooDeep } from './json-limits.ts'
 
 /** Bytes between two yields. */
 const sliceBytes = 64 * 1024
-/** Names of one object up to so many are compared in pairs. */
+/** The names of an object with at most this many members are compared in pairs, which needs no set. */
 const pairedNamesMax = 6
 
 export interface CheckedJson {
-  /** The byte behind the value. */
+  /** The position after the value. */
   readonly end: number
-  /** Some object has two members of one name. */
+  /** True when some object has two members of the same name. */
   readonly repeated: boolean
 }
 
 /**
- * Makes sure that the object or array at `start` is valid JSON (RFC 8259) without lone surrogates. The bytes must be
- * UTF-8.
+ * Checks in slices that the object or array at `start` is valid JSON (RFC 8259) without lone surrogates. The bytes must
+ * be valid UTF-8.
  *
  * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax`
  */
@@ -37,10 +37,11 @@ export function* checkJson(bytes: Uint8Array, start: number): Generator<void, Ch
 }
 
 class JsonCheck extends JsonReader {
-  /** For each open object the names that earlier slices held; absent where there are none. */
+  /** By depth: the names that earlier slices held of the object that is open there; absent where there are none. */
   readonly #earlierNames: (Set<string> | undefined)[] = []
   /**
-   * First and last byte of the names in this slice of the objects that are open, and where those of each object begin.
+   * `#names`: start and end of each name that this slice held of the objects that are open, outermost object first.
+   * `#namesFrom`: by depth, the index in `#names` at which the names of that object begin.
    */
   readonly #names: number[] = []
   readonly #namesFrom: number[] = []
@@ -69,7 +70,7 @@ class JsonCheck extends JsonReader {
     this.#names.length = this.#namesFrom.pop()!
   }
 
-  /** Looks for repeated names in an object that ends. */
+  /** Looks for repeated names in the object that ends, which is open at `depth`. */
   #compareNames(depth: number): void {
     const names = this.#names
     const from = this.#namesFrom[depth]!
@@ -99,7 +100,7 @@ class JsonCheck extends JsonReader {
     return plainName(this.bytes, this.#names[i]!, this.#names[i + 1]!)
   }
 
-  /** Adds names of this slice to those of earlier ones. */
+  /** Adds names of this slice to the names of earlier slices. */
   #collect(known: Set<string>, from: number, to: number): void {
     for (let i = from; i < to; i += 2) {
       const name = this.#plainNameAt(i)
@@ -108,7 +109,7 @@ class JsonCheck extends JsonReader {
     }
   }
 
-  /** At the end of a slice: each open object goes on in the next one. */
+  /** Keeps the names of all open objects at the end of a slice, because these objects continue in the next one. */
   #keepNames(): void {
     for (const [depth, code] of this.open.entries()) {
       const from = this.#namesFrom[depth]!
@@ -120,7 +121,7 @@ class JsonCheck extends JsonReader {
   }
 }
 
-/** A member's name, from its quote to behind its last one, as JSON text in one spelling. */
+/** Returns a member's name as JSON text in one spelling. `start` and `end` include the name's quotes. */
 export function plainName(bytes: Uint8Array, start: number, end: number): string {
   const text = textOf(bytes, start, end)
   return text.includes('\\') ? JSON.stringify(JSON.parse(text)) : text
@@ -132,17 +133,17 @@ function hasEscape(bytes: Uint8Array, start: number, end: number): boolean {
 }
 
 export interface StructureLimits {
-  /** Values (members count twice: as a name and as a value). */
+  /** Most values. A member counts twice: as a name and as a value. */
   readonly valuesMax: number
-  /** The setting that `valuesMax` comes from. */
+  /** The setting that determines `valuesMax`, for the error text. */
   readonly setting: string
 }
 
 /**
- * Looks at JSON that will be parsed at once: how deep it is nested and how many values it holds. The bytes need not be
- * JSON.
+ * Checks, in slices, the depth and the number of values of JSON that will then be parsed in one piece. The bytes need
+ * not be valid JSON.
  *
- * @returns values and names of members
+ * @returns the number of values and names of members
  * @throws ApiError `bad_request` when nested deeper than `jsonDepthMax`, `too_large` for too many values
  */
 export function* checkStructure(

@@ -1,14 +1,14 @@
-/** Tokens of JSON (RFC 8259) in bytes that may be anything: where each ends, or -1 where it is none. */
+/** The tokens of JSON (RFC 8259), in bytes that need not be valid. Each function returns the end of a token, or -1. */
 import { backslashByte, minusByte, nineByte, pointByte, quoteByte, zeroByte } from './json-bytes.ts'
 
-/** Moves over space, tab, line feed and carriage return only. */
+/** Returns the position after any spaces, tabs, line feeds and carriage returns. */
 export function skipJsonSpace(bytes: Uint8Array, at: number): number {
   let code = bytes[at]
   while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) code = bytes[++at]
   return at
 }
 
-/** Behind the string whose opening quote is at `start`; half a surrogate pair that stands alone makes it none. */
+/** Returns the position after the string whose opening quote is at `start`; -1 also for a lone surrogate in it. */
 export function stringEnd(bytes: Uint8Array, start: number): number {
   let lowAt = -1
   for (let at = start + 1; ; at++) {
@@ -32,13 +32,13 @@ export function stringEnd(bytes: Uint8Array, start: number): number {
   }
 }
 
-/** Of `\" \\ \/ \b \f \n \r \t` the second character. */
+/** True for the second character of `\" \\ \/ \b \f \n \r \t`. */
 function isShortEscape(code: number | undefined): boolean {
   return code === quoteByte || code === backslashByte || code === 0x2f || code === 0x62 || code === 0x66
     || code === 0x6e || code === 0x72 || code === 0x74
 }
 
-/** The UTF-16 unit of four hexadecimal digits, or -1. */
+/** Returns the UTF-16 unit that four hexadecimal digits denote, or -1. */
 function hexUnit(bytes: Uint8Array, start: number): number {
   let unit = 0
   for (let at = start; at < start + 4; at++) {
@@ -77,7 +77,7 @@ function digitsEnd(bytes: Uint8Array, at: number): number {
 
 const literals = [Buffer.from('true'), Buffer.from('false'), Buffer.from('null')]
 
-/** Of `true`, `false` and `null`. */
+/** Returns the position after `true`, `false` or `null`, or -1. */
 export function literalEnd(bytes: Uint8Array, start: number): number {
   for (const literal of literals) {
     if (bytes[start] === literal[0] && literal.every((code, index) => bytes[start + index] === code)) {

@@ -1,4 +1,4 @@
-/** Moves over one JSON value (RFC 8259) in slices. The bytes must be UTF-8 and may otherwise be anything. */
+/** Reads one JSON value (RFC 8259) in slices. The bytes must be valid UTF-8, but need not be valid JSON. */
 import { ApiError } from '../errors.ts'
 import {
   closeBraceByte, closeBracketByte, colonByte, commaByte, openBraceByte, openBracketByte, quoteByte,
@@ -21,10 +21,10 @@ type Expected =
   | typeof nameOrEndState
   | typeof commaOrEndState
 
-/** What it finds is told to the methods of a derived class. */
+/** Calls the methods of a derived class for each token that it reads. */
 export abstract class JsonReader {
   protected readonly bytes: Uint8Array
-  /** The brackets that are open, outermost first. */
+  /** The opening brackets that are not closed yet, outermost first. */
   protected readonly open: number[] = []
   #at: number
   #expected: Expected = valueState
@@ -34,22 +34,23 @@ export abstract class JsonReader {
     this.#at = start
   }
 
-  /** A bracket opens; it is in `open` already. */
+  /** Called when a bracket opens; `open` contains it already. */
   protected abstract opened(code: number): void
-  /** A member's name, from its quote to behind its last one. */
+  /** Called for a member's name; `start` and `end` include its quotes. */
   protected abstract named(start: number, end: number): void
-  /** A string, number or literal. */
+  /** Called for a string, number or literal. */
   protected abstract scalar(start: number, end: number): void
-  /** The innermost bracket closes; it is still in `open`. */
+  /** Called when the innermost bracket closes; `open` still contains it. */
   protected abstract closed(): void
 
-  /** Behind the value, once `run` has answered true. */
+  /** The position after the value, once `run` has returned true. */
   get end(): number {
     return this.#at
   }
 
   /**
-   * Goes on for about one slice; true at the end of the value.
+   * Reads about one slice; returns true at the end of the value.
+   *
    * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax`
    */
   run(): boolean {
@@ -61,7 +62,7 @@ export abstract class JsonReader {
     return false
   }
 
-  /** Takes the token at this place and returns the byte behind it. */
+  /** Reads the token at `at` and returns the position after it. */
   #token(at: number): number {
     const code = this.bytes[at]
     const expected = this.#expected

@@ -1,4 +1,4 @@
-/** JSON from the network: strict UTF-8, bounded depth, one error for all that is broken. */
+/** Parses JSON from the network: strict UTF-8, bounded depth, and one error, `invalid_json`, for all invalid input. */
 import { isUtf8 } from 'node:buffer'
 import { ApiError } from '../errors.ts'
 import {
@@ -9,12 +9,12 @@ import { jsonDepthMax, tooDeep } from './json-limits.ts'
 import { rawNumber, readValue } from './json-values.ts'
 import { hasEscapedName, mayBeMisread } from './misread-names.ts'
 
-/** Valid JSON and its value. */
+/** The bytes of valid JSON and the value that they denote. */
 export interface JsonInput { readonly bytes: Uint8Array; readonly value: unknown }
 
 /**
- * Validates and parses, however deep the nesting (JSON.parse needs no stack): whoever goes into the value must
- * bound it.
+ * Validates and parses JSON of any depth, since JSON.parse does not recurse on the stack. A caller that recurses into
+ * the value must limit its depth.
  *
  * @throws ApiError `invalid_json`
  */
@@ -27,7 +27,7 @@ export function readJson(input: Uint8Array | string): JsonInput {
   }
 }
 
-/** @throws SyntaxError; ApiError `invalid_json` for escapes that stand for no character */
+/** @throws SyntaxError for invalid JSON; ApiError `invalid_json` for escapes that denote a lone surrogate */
 export function parseText(text: string): unknown {
   const value: unknown = JSON.parse(text)
   if (!text.includes('\\')) return value
@@ -35,7 +35,7 @@ export function parseText(text: string): unknown {
   return mayBeMisread(text, value) ? reread(text, false) : value
 }
 
-/** The object or array of a text of which JSON.parse may misread a name. */
+/** Parses an object or array again, without JSON.parse, which may have misread a name in it. */
 function reread(text: string, exactly: boolean): unknown {
   const bytes = Buffer.from(text)
   const reading = readValue(bytes, skipJsonSpace(bytes, 0), exactly)
@@ -43,8 +43,8 @@ function reread(text: string, exactly: boolean): unknown {
 }
 
 /**
- * Whether one half of a surrogate pair is escaped without the other: no UTF-8 can hold it, and strict parsers refuse
- * it.
+ * Whether an escape denotes one half of a surrogate pair without the other. UTF-8 cannot encode it, and strict parsers
+ * refuse it.
  */
 function hasLoneSurrogate(text: string): boolean {
   let lowAt = -1
@@ -57,22 +57,22 @@ function hasLoneSurrogate(text: string): boolean {
   return lowAt >= 0
 }
 
-/** The value of valid JSON whose numbers JSON.stringify writes as they stand there, with all their digits. */
+/** Parses valid JSON into a value whose numbers JSON.stringify writes exactly as in the text, with all their digits. */
 export function parseExactly(text: string): unknown {
-  // Where JSON.parse misreads a name, it has no source of the values beside it either.
+  // When JSON.parse misreads a name, it does not pass the source of the neighbouring values either.
   if (text.includes('\\') && hasEscapedName(text)) return reread(text, true)
   return exactJson.parse(text, (_name, value, { source }) =>
     typeof value === 'number' && String(value) !== source ? rawNumber(source!) : value)
 }
 
-/** What TypeScript does not know yet (https://github.com/tc39/proposal-json-parse-with-source). */
+/** TypeScript does not declare these functions yet (https://github.com/tc39/proposal-json-parse-with-source). */
 const exactJson = JSON as unknown as {
   parse(
     text: string, reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown,
   ): unknown
 }
 
-/** @throws ApiError `invalid_json` for what is no UTF-8 */
+/** Returns the bytes of JSON text. @throws ApiError `invalid_json` when they are not valid UTF-8 */
 export function jsonBytes(input: Uint8Array | string): Uint8Array {
   const bytes = typeof input === 'string' ? encodeUtf8(input) : input
   if (!isUtf8(bytes)) throw new ApiError('invalid_json')
@@ -82,13 +82,14 @@ export function jsonBytes(input: Uint8Array | string): Uint8Array {
 /** @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax` */
 export function parseJson(input: Uint8Array | string): unknown {
   const bytes = jsonBytes(input)
-  // Before the parse: deep nesting costs it seconds.
+  // Check the depth before parsing, because JSON.parse takes seconds for deep nesting.
   if (bytes.length > 2 * jsonDepthMax && nestingDepth(bytes) > jsonDepthMax) throw tooDeep()
   return readJson(bytes).value
 }
 
 /**
- * What `parseJson` gives, in slices.
+ * Like `parseJson`, in slices.
+ *
  * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax`
  */
 export function* parseJsonInSlices(input: Uint8Array): Generator<void, unknown> {
@@ -118,7 +119,7 @@ function encodeUtf8(text: string): Buffer {
   return Buffer.from(text, 'utf8')
 }
 
-/** Deepest nesting of JSON; of other bytes it says anything. Stops counting above the limit. */
+/** Returns the depth of JSON, counted no further than just above the limit; meaningless for bytes that are not JSON. */
 function nestingDepth(bytes: Uint8Array): number {
   let depth = 0
   let deepest = 0

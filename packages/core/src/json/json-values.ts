@@ -1,14 +1,14 @@
-/** Values of large JSON, built in slices: JSON.parse cannot be interrupted. */
+/** Builds the values of large JSON in slices, because JSON.parse cannot be interrupted. */
 import { backslashByte, openBraceByte, quoteByte, textOf } from './json-bytes.ts'
 import { JsonReader } from './json-reader.ts'
 
 type Container = unknown[] | Record<string, unknown>
 
 /**
- * The object or array at `start` of UTF-8 bytes.
+ * Parses the object or array that starts at `start` of UTF-8 bytes.
  *
- * @param exactly numbers that a double does not hold digit by digit are such that JSON.stringify writes them as they
- * are
+ * @param exactly represent each number that a double does not hold digit by digit such that JSON.stringify writes it as
+ * in the text
  * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax`
  */
 export function* readValue(
@@ -19,17 +19,17 @@ export function* readValue(
   return { value: builder.value!, end: builder.end }
 }
 
-/** A value that JSON.stringify writes as the text of this number. */
+/** Returns a value that JSON.stringify writes as this text of a number. */
 export function rawNumber(text: string): unknown {
   return exactJson.rawJSON(text)
 }
 
-/** What TypeScript does not know yet (https://github.com/tc39/proposal-json-parse-with-source). */
+/** TypeScript does not declare this function yet (https://github.com/tc39/proposal-json-parse-with-source). */
 const exactJson = JSON as unknown as { rawJSON(text: string): unknown }
 
 class ValueBuilder extends JsonReader {
   readonly #exactly: boolean
-  /** The containers that are open, and the names of the members whose values they are. */
+  /** The containers that are not closed yet, and for each the name of the member whose value it is. */
   readonly #containers: Container[] = []
   readonly #names: string[] = []
   #name = ''

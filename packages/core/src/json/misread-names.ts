@@ -1,23 +1,22 @@
 /**
  * Finds texts and values in which JSON.parse may have read a member's name as another one.
  *
- * V8 (in all versions of Node.js 24) compares a name that has escapes with the name that followed the same members in
- * an earlier text, and it compares the bytes as they are written, as many as the name has characters. So once any text
- * had `{"a":1,"\\":2}`, the name in `{"a":1,"\n":2}` becomes a backslash. See
- * https://github.com/nodejs/node/issues/63785. What is read by mistake always has a backslash in it: the one with which
- * the escape begins.
+ * * This works around a defect of V8 (in all versions of Node.js 24). V8 compares a name that has escapes with the name
+ * that followed the same members in an earlier text, and it compares the bytes as they are written, as many as the name
+ * has characters. So once any text had `{"a":1,"\\":2}`, the name in `{"a":1,"\n":2}` becomes a backslash. See
+ * https://github.com/nodejs/node/issues/63785. A misread name always contains a backslash: that of the escape.
  */
 
 /**
- * Whether names of the value may differ from those of the text; hardly ever true.
+ * Whether names of the value may differ from those of the text. This is hardly ever true.
  *
- * @param value JSON.parse made it of the text
+ * @param value the value that JSON.parse made of the text
  */
 export function mayBeMisread(text: string, value: unknown): boolean {
   return hasEscapedName(text) && hasBackslashName(value)
 }
 
-/** @param text valid JSON: its backslashes stand in strings */
+/** Whether a member's name has an escape. @param text valid JSON, so that backslashes occur in strings only */
 export function hasEscapedName(text: string): boolean {
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at)) {
     while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1

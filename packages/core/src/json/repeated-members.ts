@@ -1,16 +1,17 @@
-/** Members of one name in one object: only the last one stands, where it stands, as for JSON.parse. */
+/** Removes repeated members of objects: of several members with one name only the last remains, as with JSON.parse. */
 import { openBraceByte, quoteByte, spaceByte } from './json-bytes.ts'
 import { plainName } from './json-check.ts'
 import { JsonReader } from './json-reader.ts'
 
-/** Members between two yields. */
+/** Number of members between two yields. */
 const sliceMembers = 10_000
 
 export interface BlankedJson {
   /** A copy of the JSON with white space in place of each member that a later one replaces. */
   readonly bytes: Buffer
   /**
-   * Where the last member of the outermost object with this name, as JSON text, begins in the bytes that were given.
+   * Returns the position, in the given bytes, of the last member of the outermost object that has this name. The name
+   * is JSON text, with its quotes.
    */
   readonly startOf: (name: string) => number | undefined
 }
@@ -26,7 +27,7 @@ export function* blankRepeatedMembers(bytes: Uint8Array, start: number, end: num
   while (!finder.run()) yield
   const blanked = Buffer.from(bytes.subarray(start, end))
   const { replaced } = finder
-  // An outer member was found behind the inner ones: backwards, no byte is written twice.
+  // A member is listed after the members inside its value, so backwards no byte is overwritten twice.
   for (let i = replaced.length - 2; i >= 0; i -= 2) {
     const from = replaced[i]! - start
     if (blanked[from] === quoteByte) blanked.fill(spaceByte, from, replaced[i + 1]! - start)
@@ -35,14 +36,14 @@ export function* blankRepeatedMembers(bytes: Uint8Array, start: number, end: num
   return { bytes: blanked, startOf: name => finder.startOf(name) }
 }
 
-/** The members of an open object so far: where each begins, and the last one of each name. */
+/** The members of an open object so far. `last` maps a name to the index, in `starts`, of its last member. */
 interface OpenObject { readonly starts: number[]; readonly last: Map<string, number> }
 
 class RepeatFinder extends JsonReader {
-  /** One for each open bracket; null for a list. */
+  /** One entry for each open bracket; null for an array. */
   readonly #objects: (OpenObject | null)[] = []
   #outermost: OpenObject | null = null
-  /** From the name of each member that is replaced to the name of the member that follows it. */
+  /** Pairs of positions: the start of each replaced member, and the start of the member that follows it. */
   readonly replaced: number[] = []
 
   startOf(name: string): number | undefined {

@@ -1,4 +1,4 @@
-/** The types of options: each checks the text of a setting, and gives its value. */
+/** The types of options. A type checks the text of a setting and converts it to a value. */
 
 export interface OptionType<Value> {
   /** The values that are allowed, in words. */
@@ -12,7 +12,7 @@ export interface OptionType<Value> {
 
 export const text: OptionType<string> = { kind: 'text', parse: given => given, format: value => value }
 
-/** Text that is undefined unless somebody sets it. */
+/** Text. The value is undefined while the option is unset. */
 export const optionalText: OptionType<string | undefined> = {
   kind: 'text',
   parse: given => given,
@@ -38,7 +38,7 @@ export const list: OptionType<readonly string[]> = {
 export interface IntegerLimits {
   readonly min: number
   readonly max: number
-  /** `infinity` is allowed too, and gives Infinity. */
+  /** Also allow the text `infinity`, for the value Infinity. */
   readonly infinite?: boolean
   /** For instance `milliseconds`. Counts have none. */
   readonly unit?: string

@@ -1,7 +1,7 @@
-/** The values of declared options: parsed once, and again when a setting changes that applies without a restart. */
+/** The values of declared options. Values that apply without a restart are parsed again when settings change. */
 import type { Option } from './option.ts'
 
-/** Options by the names that the code gives to their values. */
+/** Options, by the names under which the code reads their values. */
 export type OptionTable = Readonly<Record<string, Option<unknown>>>
 
 /** The values of a table's options. A property changes while the node runs only when its option is `live`. */
@@ -9,10 +9,10 @@ export type OptionValues<Table extends OptionTable> = {
   readonly [Name in keyof Table]: Table[Name] extends Option<infer Value> ? Value : never
 }
 
-/** The text that somebody has set, or undefined where the option has its default. */
+/** Returns the text of a setting, or undefined when it is unset and the option has its default. */
 export type ReadSetting = (section: string, key: string) => string | undefined
 
-/** The defaults of all options of a table. */
+/** Returns the defaults of all options of a table. */
 export function defaultValues<Table extends OptionTable>(table: Table): OptionValues<Table> {
   return parseValues(table, () => undefined)
 }
@@ -30,7 +30,7 @@ function parseSetting(option: Option<unknown>, read: ReadSetting): unknown {
 
 /** Values that follow the settings while the node runs. */
 export class LiveOptions<Table extends OptionTable> {
-  /** The same object for the life of the node: who reads a property gets the value of now. */
+  /** This object stays the same while the node runs, and its properties always have the current values. */
   readonly values: OptionValues<Table>
   readonly #table: Table
   readonly #read: ReadSetting
@@ -43,8 +43,8 @@ export class LiveOptions<Table extends OptionTable> {
   }
 
   /**
-   * Reads the options that apply without a restart again; to be called when settings have changed. A text that its
-   * option refuses, as an edited file may have it, counts as the default.
+   * Reads again the options that apply without a restart. Call this when settings have changed. An option whose text is
+   * invalid, which an edited file may contain, gets its default.
    */
   refresh(): void {
     const values = this.values as Record<string, unknown>

@@ -12,10 +12,10 @@ export interface Option<Value> {
   readonly key: string
   /** The values that are allowed, in words. */
   readonly kind: string
-  /** Unit of a number, in words; undefined for counts and for values that are no numbers. */
+  /** Unit of a number, in words; undefined for counts and for values other than numbers. */
   readonly unit: string | undefined
   readonly default: Value
-  /** The default as it stands in an INI file. null: the option is unset unless somebody sets it. */
+  /** The default as an INI file has it; null: the option is unset by default. */
   readonly defaultText: string | null
   readonly help: string
   /** `live`: a change applies to the next request. `restart`: the option is read when the node starts. */
@@ -23,7 +23,7 @@ export interface Option<Value> {
   /** The value is shown as `****` in error messages. */
   readonly secret: boolean
   /**
-   * @param text the value as it stands in an INI file
+   * @param text the value as an INI file has it
    * @throws Error whose message says what is allowed
    */
   parse(text: string): Value
@@ -50,7 +50,7 @@ export function option<Value>(
   }
 }
 
-/** The same option for code that needs its value in another form; the default is converted too. */
+/** Returns the same option with its value, and its default, converted to another form. */
 export function converted<Value, Result>(declared: Option<Value>, convert: (value: Value) => Result): Option<Result> {
   return { ...declared, default: convert(declared.default), parse: text => convert(declared.parse(text)) }
 }

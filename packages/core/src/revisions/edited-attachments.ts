@@ -1,7 +1,7 @@
 import type { AttachmentRecord, DocumentEdit } from '../contracts/shard-replica.ts'
 import type { AttachmentDigest } from './revision-hash.ts'
 
-/** As `revisionHash` takes them. */
+/** Converts attachments to the form that `revisionHash` takes. */
 export function attachmentDigests(
   attachments: readonly AttachmentRecord[] | undefined,
 ): readonly AttachmentDigest[] | undefined {
@@ -11,8 +11,9 @@ export function attachmentDigests(
 }
 
 /**
- * The attachments of the revision that an edit made, for spreading into it. An edit without a parent that became
- * a later generation revived a tombstone, and so wrote all of them.
+ * Returns an object with the attachments of the revision that an edit made, to be spread into the revision. When an
+ * edit without a parent made a later generation than the first, it revived a tombstone and wrote all of its
+ * attachments.
  */
 export function editedAttachments(
   { parent, attachments }: Pick<DocumentEdit, 'parent' | 'attachments'>, generation: number,

@@ -1,8 +1,8 @@
 /**
- * JSON in Erlang's external term format (https://www.erlang.org/doc/apps/erts/erl_ext_dist.html), written straight
- * from JSON bytes: what CouchDB hashes to name a revision (docs/reference/documents.md#revisions). Objects are
- * `{[{Name, Value}, ..]}` in stored order, strings UTF-8 binaries, numbers with a point or an exponent doubles,
- * others exact integers.
+ * Writes JSON in Erlang's external term format (https://www.erlang.org/doc/apps/erts/erl_ext_dist.html), directly from
+ * JSON bytes. CouchDB hashes this format to name a revision (docs/reference/documents.md#revisions). An object becomes
+ * `{[{Name, Value}, ..]}` in stored order, a string a binary of its UTF-8, a number with a point or an exponent a
+ * double, and another number an exact integer.
  */
 
 import { plainTextEnd } from '../json/json-bytes.ts'
@@ -21,9 +21,9 @@ const newFloatTag = 70
 
 /** Longest list of bytes that has the short form. */
 const stringLengthMax = 65_535
-/** Integers with more digits are hashed as text: turning them into binary costs more than their exactness is worth. */
+/** Integers with more digits are hashed as text, because their conversion to binary would take too long. */
 const integerDigitsMax = 10_000
-/** Decimal digits that always fit a double exactly. */
+/** A double holds every integer of this many decimal digits exactly. */
 const safeDigits = 15
 
 const quoteByte = 0x22
@@ -39,10 +39,10 @@ const pointByte = 0x2e
 
 const powersOfTen: readonly number[] = Array.from({ length: safeDigits + 1 }, (_, i) => 10 ** i)
 
-/** A larger buffer is not kept for the next terms. */
+/** `restart` replaces a buffer that is larger than this. */
 const keptBytesMax = 1024 * 1024
 
-/** Grows a buffer and appends terms to it. The JSON must be valid; broken JSON throws RangeError. */
+/** Appends terms to a buffer that grows. The JSON must be valid; a RangeError is thrown where it is not. */
 export class ExternalTermWriter {
   #out: Buffer
   #end = 0
@@ -53,7 +53,7 @@ export class ExternalTermWriter {
     this.#out = Buffer.allocUnsafe(capacity)
   }
 
-  /** What was appended; the next `restart` overwrites it. */
+  /** Returns the bytes appended since the last `restart`. The next `restart` makes them invalid. */
   bytes(): Buffer {
     return this.#out.subarray(0, this.#end)
   }
@@ -148,7 +148,7 @@ export class ExternalTermWriter {
     return code ?? 0
   }
 
-  /** True when the value was an integer from 0 to 255. */
+  /** Appends the next value. Returns true when it was an integer from 0 to 255. */
   #value(): boolean {
     const code = this.#skipSpace()
     switch (code) {
@@ -197,7 +197,7 @@ export class ExternalTermWriter {
     this.listEnd()
   }
 
-  /** Rewrites `length` small integers behind a list header as STRING_EXT, which Erlang prefers. */
+  /** Rewrites a list of `length` small integers as STRING_EXT, the form in which Erlang encodes such lists. */
   #toString(start: number, length: number): void {
     const out = this.#out
     out[start] = stringTag
@@ -302,7 +302,7 @@ export class ExternalTermWriter {
     return false
   }
 
-  /** The rest of a number with a point or an exponent, of which `digits` digits worth `value` are read. */
+  /** Reads the rest of a number with a point or an exponent. `value` is that of the `digits` digits read so far. */
   #fraction(start: number, digitsAt: number, value: number, digits: number): void {
     const json = this.#json
     const point = this.#at
@@ -315,7 +315,7 @@ export class ExternalTermWriter {
       }
       const decimals = at - point - 1
       if (code !== 0x65 && code !== 0x45 && digits + decimals <= safeDigits) {
-        // Two exact doubles: their quotient is the nearest double (Clinger 1990).
+        // Both operands are exact doubles, so that their quotient is the nearest double (Clinger 1990).
         this.#at = at
         const magnitude = value / powersOfTen[decimals]!
         return this.#float(digitsAt > start ? -magnitude : magnitude)

@@ -1,9 +1,10 @@
-/** What a replica remembers of one document's purges, and what follows from it for revisions that arrive. */
+/** Decides by the recorded purges of a document whether revisions that arrive must be left out. */
 import type { Purge } from '../contracts/shard-replica.ts'
 
 /**
- * The purges that name a revision, as leaf or as ancestor of one. A replica that has a revision after it applied
- * them has it anew, and says so when it passes it on (`DocumentRevision.purges`).
+ * Returns the ids of the purges that name a revision, as a leaf or as an ancestor of one. A replica that has the
+ * revision although it applied these purges received it again afterwards. It sends their ids with the revision
+ * (`DocumentRevision.purges`).
  */
 export function purgesOf(purges: readonly Purge[], revision: string): string[] {
   return purges.filter(({ paths }) =>
@@ -11,7 +12,9 @@ export function purgesOf(purges: readonly Purge[], revision: string): string[] {
     .map(({ uuid }) => uuid)
 }
 
-/** Whether a revision comes from a replica that has not applied one of these purges yet, and would undo it. */
+/**
+ * Whether the sender of a revision has not yet applied one of these purges, so that storing it would undo the purge.
+ */
 export function isPurged(purges: readonly Purge[], revision: string, appliedBySender: readonly string[] = []): boolean {
   return purgesOf(purges, revision).some(uuid => !appliedBySender.includes(uuid))
 }

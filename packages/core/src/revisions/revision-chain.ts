@@ -1,6 +1,6 @@
 /**
- * A revision tree of one branch, the shape of nearly every document, kept as bytes. Only its leaf is an object:
- * reading, extending and stemming do not touch the ancestors, of which there may be a thousand.
+ * A revision tree with a single branch, as nearly every document has, kept as bytes. Only its leaf is decoded. Reading,
+ * extending and stemming do not decode the ancestors, of which there may be a thousand.
  */
 import { ByteReader, varintBytesMax, varintLength, writeVarint } from '../encoding/varint.ts'
 import {
@@ -10,7 +10,7 @@ import {
 export class RevisionChain {
   readonly leaf: RevisionNode
   readonly length: number
-  /** The nodes below the leaf, newest first; may be followed by nodes that were stemmed. */
+  /** The encoded ancestors of the leaf, newest first. Nodes that were stemmed may follow them. */
   readonly #ancestors: Uint8Array
 
   private constructor(leaf: RevisionNode, length: number, ancestors: Uint8Array) {
@@ -31,7 +31,7 @@ export class RevisionChain {
     return new RevisionChain({ generation, ...state, parents }, length, ancestors)
   }
 
-  /** Bytes for `decode`, behind `reserved` bytes for the caller. */
+  /** Returns the bytes for `decode`, after `reserved` bytes that the caller fills in. */
   encode(reserved: number): Buffer {
     const { generation } = this.leaf
     const end = this.#depthOffset(this.length)
@@ -45,7 +45,7 @@ export class RevisionChain {
     return bytes.subarray(0, offset + end)
   }
 
-  /** All nodes, oldest first. */
+  /** Returns all nodes, oldest first. */
   nodes(): RevisionNode[] {
     const states = this.#states()
     const nodes: RevisionNode[] = []
@@ -59,12 +59,12 @@ export class RevisionChain {
     return nodes
   }
 
-  /** Newest first. */
+  /** Returns the hashes of all revisions, newest first. */
   hashes(): string[] {
     return this.length === 1 ? [this.leaf.hash] : [this.leaf.hash, ...this.#states().map(state => state.hash)]
   }
 
-  /** The node of that generation. */
+  /** Returns the node of that generation. */
   node(generation: number): RevisionNode | undefined {
     const depth = this.leaf.generation - generation
     if (depth === 0) return this.leaf
@@ -74,7 +74,7 @@ export class RevisionChain {
     return { generation, ...state, parents: depth === this.length - 1 ? [] : [readHash(reader, reader.byte())] }
   }
 
-  /** The chain with one revision more. */
+  /** Returns the chain with one more revision after its leaf. */
   extend(state: NodeState): RevisionChain {
     const ancestors = Buffer.allocUnsafe(nodeSize(this.leaf) + this.#ancestors.length)
     const offset = writeNode(ancestors, 0, this.leaf)
@@ -86,7 +86,7 @@ export class RevisionChain {
     )
   }
 
-  /** The last `limit` revisions. */
+  /** Returns the chain of the last `limit` (1 or more) revisions. */
   stem(limit: number): RevisionChain {
     if (this.length <= limit) return this
     const leaf = limit === 1 ? { ...this.leaf, parents: [] } : this.leaf
@@ -98,7 +98,7 @@ export class RevisionChain {
     return Array.from({ length: this.length - 1 }, () => readNode(reader))
   }
 
-  /** Where the node `depth` generations below the leaf begins. */
+  /** Returns the offset in `#ancestors` of the node that is `depth` (1 or more) generations before the leaf. */
   #depthOffset(depth: number): number {
     const reader = new ByteReader(this.#ancestors)
     for (let i = 1; i < depth; i++) skipNode(reader)

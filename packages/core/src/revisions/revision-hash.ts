@@ -12,25 +12,26 @@ export interface AttachmentDigest {
 
 export interface HashedEdit {
   readonly deleted: boolean
-  /** The revision that is edited; null: a first revision. */
+  /** The revision that the edit replaces; null: the edit makes a first revision. */
   readonly parent: string | null
-  /** JSON object without special members, members in stored order. */
+  /** A JSON object without special members, in stored order. */
   readonly body: Uint8Array
   /** In document order. */
   readonly attachments?: readonly AttachmentDigest[]
 }
 
 const termVersion = 131
-/** One for all, since nothing is awaited between the first byte and the hash. */
+/** One writer serves all calls, because nothing is awaited between the first byte and the hash. */
 const term = new ExternalTermWriter(4096)
 
 /**
- * Hash of the revision that an edit makes, equal to CouchDB's for the same edit: the MD5 of the Erlang term
- * `[Deleted, ParentGeneration, ParentHash, Body, Attachments]` (docs/reference/documents.md#revisions). So the same
- * edit made on two clusters is one revision, and not a conflict, after replication.
+ * Returns the hash of the revision that an edit makes. It is the hash that CouchDB computes for the same edit, the MD5
+ * of the Erlang term `[Deleted, ParentGeneration, ParentHash, Body, Attachments]`
+ * (docs/reference/documents.md#revisions). An edit that was made on two clusters is therefore one revision after
+ * replication, and not a conflict.
  *
  * @returns 32 lower-case hex digits
- * @throws ApiError `invalid_rev_format` when the parent is no revision; RangeError when the body is no JSON
+ * @throws ApiError `invalid_rev_format` when the parent is not a revision; RangeError when the body is not valid JSON
  */
 export function revisionHash(edit: HashedEdit): string {
   term.restart()

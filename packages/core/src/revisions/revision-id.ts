@@ -1,7 +1,7 @@
 /**
- * Revision ids: `{generation}-{hash}`. The hash is usually the 32 hex digits of an MD5 and stands for its 16
- * bytes; any other text (replication and test suites send them), the empty one too, is kept as it is and stands for its
- * UTF-8 bytes.
+ * Revision ids: `{generation}-{hash}`. The hash is usually the 32 hex digits of an MD5 and denotes its 16 bytes. Any
+ * other text, also the empty one, is kept as it is and denotes its UTF-8 bytes; replication and test suites send such
+ * texts.
  */
 import type { Leaf, RevisionPath } from '../contracts/shard-replica.ts'
 import { ApiError } from '../errors.ts'
@@ -20,7 +20,7 @@ export function parseRevision(text: unknown): Revision {
   return revision
 }
 
-/** Like `parseRevision`, with null for what is not a revision. */
+/** Like `parseRevision`, but returns null when the text is not a revision. */
 export function readRevision(text: string): Revision | null {
   const dash = text.indexOf('-')
   if (dash < 1) return null
@@ -35,7 +35,7 @@ export function readRevision(text: string): Revision | null {
   return hash === null ? null : { generation, hash }
 }
 
-/** Lower-case hex for an MD5, other texts unchanged; null: too long, or not representable in UTF-8. */
+/** Converts an MD5 to lower-case hex and keeps other texts; null: the text is too long, or UTF-8 cannot encode it. */
 export function normalizeRevisionHash(text: string): string | null {
   if (isHexHash(text)) return text
   if (text.length > revisionHashLengthMax || !text.isWellFormed()) return null
@@ -57,20 +57,20 @@ export function isHexHash(hash: string): boolean {
   return true
 }
 
-/** The bytes that a hash stands for: what is ordered, hashed and stored. */
+/** Returns the bytes that a hash denotes. Revisions are compared, hashed and stored by these bytes. */
 export function revisionHashBytes(hash: string): Buffer {
   return isHexHash(hash) ? Buffer.from(hash, 'hex') : Buffer.from(hash, 'utf8')
 }
 
-/** Byte order of two hashes. */
+/** Compares two hashes by the bytes that they denote. */
 export function compareRevisionHashes(a: string, b: string): number {
   if (a === b) return 0
   if (isHexHash(a) && isHexHash(b)) return a < b ? -1 : 1
-  // A text whose UTF-8 happens to be the 16 bytes of a hex hash is another revision: order it behind.
+  // A text whose UTF-8 equals the 16 bytes of a hex hash is a different revision; it comes after that one.
   return Buffer.compare(revisionHashBytes(a), revisionHashBytes(b)) || (isHexHash(a) ? -1 : 1)
 }
 
-/** Ascending by generation, then by hash bytes. Both must be well-formed. */
+/** Compares by generation, then by hash bytes. Both revisions must be well-formed. */
 export function compareRevisions(a: string, b: string): number {
   if (a === b) return 0
   const left = parseRevision(a)
@@ -78,13 +78,17 @@ export function compareRevisions(a: string, b: string): number {
   return left.generation - right.generation || compareRevisionHashes(left.hash, right.hash)
 }
 
-/** Winner first: live before deleted, then the higher generation, then the greater hash. */
+/** Orders the winner first: live before deleted, then the higher generation, then the greater hash. */
 export function compareLeaves(a: Leaf, b: Leaf): number {
   if (a.deleted !== b.deleted) return a.deleted ? 1 : -1
   return compareRevisions(b.revision, a.revision)
 }
 
-/** A path with its parent, where stemming has cut off all ancestors. @param parent null: not known, or there is none */
+/**
+ * Adds the parent to a path from which stemming has removed all ancestors.
+ *
+ * @param parent null: not known, or the revision has none
+ */
 export function joinedToParent(path: RevisionPath, parent: string | null): RevisionPath {
   return parent === null || path.ids.length > 1
     ? path

@@ -1,5 +1,5 @@
 /**
- * Bytes of one node of a revision tree:
+ * The encoding of one node of a revision tree:
  *
  *     node    flags (1 deleted, 2 body key, 4 text hash), hash, [varint body key]
  *     hash    16 bytes, or varint length and UTF-8 (flag 4)
@@ -11,13 +11,13 @@ import { isHexHash } from './revision-id.ts'
 export interface NodeState {
   readonly hash: string
   readonly deleted: boolean
-  /** Where the engine stored the body; null: never had it, or gone. */
+  /** The engine's key of the body; null: the body was never stored here, or was removed. */
   readonly bodyKey: number | null
 }
 
 export interface RevisionNode extends NodeState {
   readonly generation: number
-  /** Hashes of known parents, all of generation - 1, greatest first. Empty: a root. */
+  /** Hashes of the known parents, which all have generation - 1, greatest first. Empty for a root. */
   readonly parents: readonly string[]
 }
 
@@ -70,7 +70,7 @@ export function readHash(reader: ByteReader, flags: number): string {
   return text ? reader.text(reader.varint(), 'utf8') : reader.text(hashBytes, 'hex')
 }
 
-/** Moves behind a node without making anything of it. */
+/** Skips a node without decoding it. */
 export function skipNode(reader: ByteReader): void {
   const flags = reader.byte()
   reader.skip((flags & textHashFlag) === 0 ? hashBytes : reader.varint())

@@ -1,10 +1,10 @@
 /**
- * Bytes of a revision tree, as the engine stores them.
+ * The encoding of a revision tree, as the engine stores it.
  *
  *     chain   1, varint leaf generation, varint count, node (leaf first, each the child of the next)
  *     graph   2, varint count, per node ascending: varint generation, node, varint parents, flags and hash per parent
  *
- * Nodes and hashes: `revision-node-codec.ts`.
+ * `revision-node-codec.ts` defines the encoding of nodes and hashes.
  */
 import { ByteReader, varintBytesMax, varintLength, writeVarint } from '../encoding/varint.ts'
 import { RevisionChain } from './revision-chain.ts'
@@ -26,7 +26,7 @@ export function encodeNodes(nodes: readonly RevisionNode[]): Uint8Array {
   return isChain(nodes) ? encodeChainNodes(nodes) : encodeGraph(nodes)
 }
 
-/** @throws RangeError when the bytes are not a tree */
+/** Returns a chain, or the nodes of a graph, ascending. @throws RangeError when the bytes are not a tree */
 export function decodeTree(bytes: Uint8Array): RevisionChain | readonly RevisionNode[] {
   if (bytes[0] === chainForm) return RevisionChain.decode(bytes, 1)
   if (bytes[0] === graphForm) return decodeGraph(bytes)

@@ -1,28 +1,28 @@
 /**
- * The revision tree of one document: what makes concurrent edits safe.
+ * The revision tree of one document. It makes concurrent edits of the document safe.
  *
- * Every edit names the revision that it replaces, so the revisions of a document form a tree. A leaf is a
- * current version; several leaves are a conflict; a deleted leaf is a tombstone. The winner is the leaf that is
- * greatest in (not deleted, generation, hash bytes): each replica finds the same one without talking to others.
+ * Every edit names the revision that it replaces, so the revisions of a document form a tree. A leaf is a current
+ * version; several leaves are a conflict; a deleted leaf is a tombstone. The winner is the leaf that is greatest in
+ * (not deleted, generation, hash bytes). Each replica determines the same winner without communication.
  *
- * A tree is a set of nodes keyed by (generation, hash), each with links to its parents one generation below.
- * Merging a path is the *union* of nodes and links, and union is commutative, associative and idempotent: whatever
- * order edits arrive in, and however often, replicas end with the same tree. Joining "at the deepest shared
- * node", a new branch when nothing is shared, and reconnecting a cut-off root when its ancestors become known
- * are all just union. An honest revision has one parent, since its hash covers it; ids that lie about their
- * parents (short ids of test suites) may bring a second one, which union must keep, or the result would depend
- * on order. Ancestry then follows the greatest parent hash.
+ * A tree is a set of nodes keyed by (generation, hash). Each node has links to its parents, which are one generation
+ * lower. To merge a path is to form the union of nodes and links. Union is commutative, associative and idempotent, so
+ * replicas end with the same tree in whatever order, and however often, edits arrive. The union also covers the special
+ * cases: a path joins the tree at the deepest shared node, it becomes a new branch when nothing is shared, and it
+ * reconnects a stemmed root when the ancestors of that root become known. A revision normally has one parent, because
+ * its hash covers the parent. Made-up ids (the short ids of test suites) may have a second parent. The union must keep
+ * it, because otherwise the result would depend on the order. Ancestry then follows the greatest parent hash.
  *
- * Stemming keeps the last `limit` revisions of each branch. It is the one step that is not a union: a replica
- * that has forgotten an ancestor sees an old revision of it as a new branch. CouchDB behaves the same; the cure
- * is a limit that exceeds the longest divergence.
+ * Stemming keeps the last `limit` revisions of each branch. It is the only step that is not a union: a replica that has
+ * removed an ancestor takes an old revision of it for a new branch. CouchDB behaves in the same way. The limit should
+ * therefore exceed the number of revisions by which replicas or clusters diverge.
  *
- * Nodes remember where their body is stored (`bodyKey`, the engine's number). Content is stored only with a
- * revision that was new: sending a known revision again never replaces what is there. The only thing that a
- * repeated inner revision adds is the knowledge that it was a tombstone.
+ * A node has the key under which the engine stored its body (`bodyKey`). A body is stored only with a revision that was
+ * new: a known revision that is sent again never replaces the stored content. A repeated inner revision only adds the
+ * information that it was a tombstone.
  *
- * Trees are immutable. Reads decode a tree per document, so a decoded tree of a single branch, the usual case,
- * stays bytes below its leaf until somebody asks for ancestors (`revision-chain.ts`).
+ * Trees are immutable. Each read decodes the tree of its document. A tree with a single branch, the usual case, keeps
+ * the ancestors of its leaf as bytes until they are needed (`revision-chain.ts`).
  */
 import type { Branch, Leaf, RevisionPath } from '../contracts/shard-replica.ts'
 import { compareRevisionHashes, readRevision } from './revision-id.ts'
@@ -32,14 +32,14 @@ import { decodeTree, encodeChain, encodeNodes } from './revision-tree-codec.ts'
 
 export interface LeafInfo { readonly deleted: boolean; readonly bodyKey: number | null }
 
-/** What a merge did with the revision at the path's end. */
+/** The effect of a merge on the revision at the head of the path. */
 export type MergeResult =
   | 'new-leaf' // it extends an existing leaf, or is the first of the document
   | 'new-branch' // it is a leaf beside others: a conflict
-  | 'internal' // it was known (leaf or ancestor): its content must not be stored again
+  | 'internal' // it was known already, as leaf or ancestor: its content must not be stored again
 
 export interface MergedTree {
-  /** The same object when nothing was learned. */
+  /** The same object when the merge changed nothing. */
   readonly tree: RevisionTree
   readonly result: MergeResult
 }
@@ -58,7 +58,9 @@ export interface PurgedTree {
 export class RevisionTree {
   static readonly empty: RevisionTree = RevisionTree.#from([])
 
-  /** The whole tree while it is a single branch that came from bytes; otherwise nodes are known. */
+  /**
+   * The tree when it is a single branch that was decoded from bytes or extends such a branch; then `#nodes` is lazy.
+   */
   readonly #chain: RevisionChain | null
   #nodes: readonly RevisionNode[] | null
   #leafNodes: readonly RevisionNode[] | null
@@ -85,7 +87,7 @@ export class RevisionTree {
     return this.#chain === null ? encodeNodes(this.nodes()) : encodeChain(this.#chain)
   }
 
-  /** All nodes, ascending by (generation, hash). */
+  /** Returns all nodes, ascending by (generation, hash). */
   nodes(): readonly RevisionNode[] {
     return this.#nodes ??= this.#chain?.nodes() ?? []
   }
@@ -94,12 +96,12 @@ export class RevisionTree {
     return this.#nodes?.length === 0
   }
 
-  /** Winner first. */
+  /** Returns the nodes of the leaves, winner first. */
   leafNodes(): readonly RevisionNode[] {
     return this.#leafNodes ??= findLeaves(this.nodes())
   }
 
-  /** Winner first. */
+  /** Returns the leaves, winner first. */
   leaves(): Leaf[] {
     return this.leafNodes().map(node => ({ revision: revisionOf(node), deleted: node.deleted }))
   }
@@ -111,7 +113,7 @@ export class RevisionTree {
     return winner
   }
 
-  /** The node of a revision in normal form (`formatRevision`). */
+  /** Returns the node of a revision, which must be in normal form (`formatRevision`). */
   node(revision: string): RevisionNode | undefined {
     if (this.#chain !== null) {
       const wanted = readRevision(revision)
@@ -139,7 +141,7 @@ export class RevisionTree {
     return node !== undefined && revisionOf(node) === revision && this.#isLeafNode(node) ? node : undefined
   }
 
-  /** Ancestry of a known revision, newest first, as far as it is kept. */
+  /** Returns a revision with its ancestors, as far as the tree has them; null for an unknown revision. */
   path(revision: string): RevisionPath | null {
     if (this.#chain !== null && revisionOf(this.#chain.leaf) === revision) {
       return { start: this.#chain.leaf.generation, ids: this.#chain.hashes() }
@@ -161,7 +163,7 @@ export class RevisionTree {
     return hash === undefined ? undefined : this.#find(node.generation - 1, hash)
   }
 
-  /** One branch per leaf, winner first. */
+  /** Returns one branch for each leaf, winner first. */
   branches(): Branch[] {
     return this.leafNodes().map(leaf => {
       const line = this.#ancestry(leaf)
@@ -175,9 +177,9 @@ export class RevisionTree {
   }
 
   /**
-   * Whether the parent of a path's end has another child; for a first revision, whether the tree has another root. Also
-   * true for a branch that may descend from such a child: stemming has cut off which of its ancestors had this
-   * generation's parent.
+   * Whether the parent of the path's newest revision has another child; for a path without a parent, whether the tree
+   * has another root. Also true when some branch may descend from such a child but stemming has removed the ancestors
+   * that would show it.
    */
   hasSibling({ start, ids: [hash, parent] }: RevisionPath): boolean {
     if (this.#chain !== null && this.has(`${start}-${hash}`)) return false
@@ -187,8 +189,8 @@ export class RevisionTree {
   }
 
   /**
-   * Whether the oldest known ancestor of a leaf is no first revision and of this generation or above, and the branch
-   * has not this revision.
+   * Whether stemming has removed the ancestor of this generation, or its parent, from the leaf's branch, and the branch
+   * does not contain the given revision.
    */
   #isCutOff(leaf: RevisionNode, generation: number, hash: string | undefined): boolean {
     const ancestry = leaf.generation < generation ? [] : this.#ancestry(leaf)
@@ -197,7 +199,7 @@ export class RevisionTree {
       && !ancestry.some(node => node.generation === generation && node.hash === hash)
   }
 
-  /** Adds a revision with its ancestry; see the head of this file. */
+  /** Adds a revision with its ancestors, as the head of this file explains. */
   merge(path: RevisionPath, leaf: LeafInfo): MergedTree {
     const head = path.ids[0]
     if (head === undefined || path.start - path.ids.length + 1 < 0) {
@@ -208,13 +210,13 @@ export class RevisionTree {
     }
     const extended = this.#extendChain(path, leaf)
     if (extended !== null) return { tree: new RevisionTree(extended), result: 'new-leaf' }
-    // A chain is walked once, not for each revision of the path.
+    // Decode a chain once here instead of walking it for each revision of the path.
     if (path.ids.length > insertedMax) this.nodes()
     const found = path.ids.map((hash, i) => this.#find(path.start - i, hash))
     let extendsLeaf = this.isEmpty
-    /** Newest first, one of a generation. */
+    /** New and changed nodes, newest first, at most one of each generation. */
     const changed: RevisionNode[] = []
-    /** Known leaves of which the path shows children. */
+    /** Known leaves that get a child by this path. */
     const replaced: RevisionNode[] = []
     for (let i = 0; i < path.ids.length; i++) {
       const node = found[i]
@@ -241,7 +243,10 @@ export class RevisionTree {
     return { tree: new RevisionTree(withNodes(this.nodes(), changed), leaves), result }
   }
 
-  /** By position, without the map of all revisions: a bulk may bring thousands of branches of one document. */
+  /**
+   * Finds a node by bisection, without building the map of all revisions: a bulk may merge thousands of branches into
+   * one document, and each merge would build the map anew.
+   */
   #find(generation: number, hash: string): RevisionNode | undefined {
     if (this.#nodes === null || this.#byRevision !== null) return this.node(`${generation}-${hash}`)
     const nodes = this.#nodes
@@ -255,7 +260,7 @@ export class RevisionTree {
     return leaves[position(leaves, other => compareLeafNodes(other, node))] === node
   }
 
-  /** The usual edit: one revision on top of a single branch, with nothing new below it. */
+  /** Handles the usual edit, which adds one revision to a single branch and no other node; null: it is not such. */
   #extendChain(path: RevisionPath, leaf: LeafInfo): RevisionChain | null {
     const chain = this.#chain
     if (chain === null || path.start !== chain.leaf.generation + 1 || path.ids[1] !== chain.leaf.hash
@@ -270,8 +275,9 @@ export class RevisionTree {
   }
 
   /**
-   * Whether an interactive edit may be made, and on what (docs/reference/documents.md#revisions): a named parent must
-   * be a live leaf; no parent creates the document or revives it on its winning tombstone.
+   * Decides whether an interactive edit may be made, and which revision it extends
+   * (docs/reference/documents.md#revisions). A named parent must be a live leaf. An edit without a parent creates the
+   * document, or revives it by extending its winning tombstone.
    */
   decideEdit(parent: string | null, deleted: boolean): EditDecision {
     if (parent !== null) {
@@ -283,13 +289,13 @@ export class RevisionTree {
     return winner.deleted && !deleted ? { kind: 'extend', parent: revisionOf(winner) } : { kind: 'conflict' }
   }
 
-  /** Keeps the last `limit` (1 or more) revisions of each branch; the same object when nothing is cut. */
+  /** Keeps the last `limit` (1 or more) revisions of each branch; returns the same object when nothing is removed. */
   stem(limit: number): RevisionTree {
     if (this.#chain !== null) return this.#chain.length <= limit ? this : new RevisionTree(this.#chain.stem(limit))
     const nodes = this.nodes()
     if (nodes.length <= limit || nodes.at(-1)!.generation - nodes[0]!.generation < limit) return this
     const kept = new Set<RevisionNode>()
-    // Breadth first from all leaves at once: a node is kept by its nearest leaf, and visited once.
+    // Breadth-first from all leaves at once, so that each node is visited once, at its distance to the nearest leaf.
     let level: readonly RevisionNode[] = this.leafNodes()
     for (let depth = 0; depth < limit && level.length > 0; depth++) {
       const next: RevisionNode[] = []
@@ -313,7 +319,11 @@ export class RevisionTree {
     }))
   }
 
-  /** Forgets the bodies of revisions that are no leaves (compaction); the same object when there are none. */
+  /**
+   * Removes the references to the bodies of inner revisions, for compaction.
+   *
+   * @returns `tree`: the same object when there are none; `released`: the keys of these bodies
+   */
   releaseInnerBodies(): { readonly tree: RevisionTree; readonly released: readonly number[] } {
     const leaves = new Set(this.leafNodes())
     const released: number[] = []
@@ -326,12 +336,13 @@ export class RevisionTree {
   }
 
   /**
-   * Removes leaves, one after the other, each with the ancestors that it leaves without children. These also stand in
-   * its path where this tree never saw the leaf itself. A revision with children stays, and so do its ancestors.
+   * Removes leaves, one after the other, each with the ancestors that have no other children. A tree that never had the
+   * leaf itself may have these ancestors, which the path names too. A revision that still has children stays, and so do
+   * its ancestors.
    *
    * @param paths each from the leaf to its oldest ancestor
-   * @returns null when nothing changes; `purged`: the leaves that were removed for their own path; `released`: where
-   * the bodies lay
+   * @returns null when nothing changes; `purged`: the removed revisions that are heads of a path; `released`: the keys
+   * of the removed revisions' bodies
    */
   purge(paths: readonly RevisionPath[]): PurgedTree | null {
     const nodes = new Map(this.nodes().map(node => [revisionOf(node), node]))
@@ -361,23 +372,23 @@ export class RevisionTree {
     return nodes.size === before ? null : { tree: RevisionTree.#from([...nodes.values()]), purged, released }
   }
 
-  /** Where bodies of this tree are stored. */
+  /** Returns the keys of all bodies of this tree. */
   bodyKeys(): number[] {
     return this.nodes().flatMap(node => node.bodyKey === null ? [] : [node.bodyKey])
   }
 
-  /** Those of the revisions that the tree does not have, in their order. */
+  /** Returns the given revisions that the tree does not contain, in their order. */
   missing(revisions: readonly string[]): string[] {
     return revisions.filter(revision => !this.has(revision))
   }
 
-  /** Leaves (tombstones too) of a lower generation than the highest missing revision, ascending. */
+  /** Returns the leaves, tombstones included, of a lower generation than the highest missing revision, ascending. */
   possibleAncestors(missing: readonly string[]): string[] {
     const highest = missing.reduce((max, revision) => Math.max(max, readRevision(revision)?.generation ?? -1), -1)
     return this.leafNodes().filter(node => node.generation < highest).sort(compareNodes).map(revisionOf)
   }
 
-  /** Leaves that descend from a revision (a leaf from itself), winner first; empty when it is unknown. */
+  /** Returns the leaves that descend from a revision, winner first. A leaf descends from itself. Empty when unknown. */
   latest(revision: string): string[] {
     const node = this.node(revision)
     if (node === undefined) return []
@@ -412,15 +423,15 @@ function newNode(path: RevisionPath, index: number, leaf: LeafInfo): RevisionNod
   }
 }
 
-/** So many nodes of one path are put in one by one; more are merged in one pass over the tree. */
+/** Up to this many nodes of a path are inserted one by one; more are merged in one pass over the tree. */
 const insertedMax = 16
 
 /**
- * Nodes with those of one path put in, or put in the places of older versions of themselves: a bulk may bring thousands
- * of branches of one document.
+ * Inserts the nodes of one path, or replaces older versions of them. It must be fast, because a bulk may merge
+ * thousands of branches into one document.
  *
  * @param nodes ascending
- * @param changed newest first, one of a generation
+ * @param changed newest first, at most one of each generation
  */
 function withNodes(nodes: readonly RevisionNode[], changed: readonly RevisionNode[]): RevisionNode[] {
   if (changed.length <= insertedMax) {
@@ -465,16 +476,17 @@ function findLeaves(nodes: readonly RevisionNode[]): readonly RevisionNode[] {
   return nodes.filter(node => !parents.has(revisionOf(node))).sort(compareLeafNodes)
 }
 
-/** Winner first. */
+/** Orders the winner first. */
 function compareLeafNodes(a: RevisionNode, b: RevisionNode): number {
   if (a.deleted !== b.deleted) return a.deleted ? 1 : -1
   return compareNodes(b, a)
 }
 
 /**
- * Index of the first node that does not come before the one that is looked for.
+ * Finds a position in sorted nodes by bisection.
  *
- * @param compare below 0: the node comes before it
+ * @param compare negative for the nodes before the position
+ * @returns the index of the first node for which `compare` is not negative; the length when there is none
  */
 function position(nodes: readonly RevisionNode[], compare: (node: RevisionNode) => number): number {
   let from = 0

@@ -1,20 +1,21 @@
 /**
- * Where a reader of one replica goes on at another, when the first is away and the reader's place says nothing of the
- * second (docs/reference/changes.md#since-tokens). The replica that goes on keeps the answer: while it pushed its
- * changes to the first one, it learned where each of them stands there.
+ * A trail tells where a reader of one replica continues at another one, when the first is unreachable and the reader's
+ * position says nothing about the second (docs/reference/changes.md#since-tokens). The second replica keeps the trail:
+ * while it pushed its changes to the first one, it learned the sequences that they got there.
  *
- * A point says: who has read the peer's changes up to `theirs` needs none of the own ones up to `own`, because each
- * of those documents stands in the peer's log at `theirs` or before, with all revisions that this replica has; or
- * the peer has more of it, which comes here by anti-entropy and gives the document a new sequence.
+ * A point means: a reader that has read the peer's changes up to `theirs` needs none of this replica's changes up to
+ * `own`. Each document of these changes is in the peer's changes at `theirs` or before, with all revisions that this
+ * replica has. Otherwise the peer has further revisions of it; anti-entropy brings these here, and the document gets a
+ * new sequence.
  */
 import type { TrailPoint } from '../contracts/shard-replica.ts'
 
-/** Points kept for each peer. */
+/** Most points that are kept for each peer. */
 export const trailPointsMax = 128
-/** First try of what part of the changes that are left may lie between two points. */
+/** `thinTrail` first tries gaps of one part in this many of the changes that follow the gap's begin. */
 const finestPart = 128
 
-/** Adds what a pass has learned; `points` hold for the rows behind `base`, which held before the pass. */
+/** Adds the points that a pass has found. They hold for the changes after `base`, a point from before the pass. */
 export function extendTrail(
   trail: readonly TrailPoint[], base: TrailPoint, points: readonly TrailPoint[],
 ): readonly TrailPoint[] {
@@ -22,7 +23,7 @@ export function extendTrail(
   for (const { theirs, own } of [base, ...points]) {
     const last = extended.at(-1)
     if (own <= (last?.own ?? 0)) continue
-    // What was said of earlier rows stands.
+    // The points for earlier changes remain valid.
     if (last === undefined || theirs > last.theirs) extended.push({ theirs, own })
     else extended[extended.length - 1] = { theirs: last.theirs, own }
   }
@@ -30,8 +31,8 @@ export function extendTrail(
 }
 
 /**
- * Leaves out points so that at most `max` are left, and gaps are small where little is left to be read: no gap that
- * this makes is longer than a part of what lies behind its begin, an eighth with a million changes and 128 points.
+ * Removes points so that at most `max` are left. Gaps are small near the end of the trail: a gap that this function
+ * makes is at most a fixed part of the changes after the gap's begin, an eighth for a million changes and 128 points.
  */
 export function thinTrail(trail: readonly TrailPoint[], max: number): readonly TrailPoint[] {
   let kept = trail
@@ -50,7 +51,7 @@ function withGaps(trail: readonly TrailPoint[], part: number): TrailPoint[] {
   })
 }
 
-/** Own sequence behind which a reader goes on who has read the peer up to `sequence`; 0: at the start. */
+/** Returns this replica's sequence after which a reader of the peer up to `sequence` continues here; 0: the start. */
 export function followTrail(trail: readonly TrailPoint[], sequence: number): number {
   return trail.findLast(({ theirs }) => theirs <= sequence)?.own ?? 0
 }

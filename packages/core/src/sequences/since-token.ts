@@ -1,7 +1,9 @@
 /**
- * Since-tokens: a place in a database's changes, as a vector over its shards (docs/reference/changes.md#since-tokens).
+ * A since-token is a position in a database's changes, a vector over its shards
+ * (docs/reference/changes.md#since-tokens).
  *
- *     token   N "-" base64url(bytes)      N: the sum of the highest sequence of each range, for people; ignored on the way in
+ *     token   N "-" base64url(bytes)
+ *     N       the sum of the highest sequence of each range, for human readers; ignored when a token is decoded
  *     bytes   1, dictionary of nodes, varint parts, part.., CRC-32 of all before (big endian)
  *     part    range, varint node, history, varint sequence
  *     range   zigzag varint of begin - (end of the part before + 1), then log2 of the width in a byte, or 64 and
@@ -9,8 +11,8 @@
  *     history varint 2 * length + 1 if the bytes are the text's hex digits, bytes
  *     dictionary   varint count, each varint length and UTF-8
  *
- * With 8 shards on 3 nodes a token takes about 250 characters with one part for each range, and 750 with three, most
- * of them histories: URLs must hold it.
+ * A token must fit into a URL. With 8 shards on 3 nodes it has about 250 characters with one part for each range, and
+ * 750 with three parts; most of them encode histories.
  */
 import { crc32 } from 'node:zlib'
 import type { HashRange } from '../contracts/shard-replica.ts'
@@ -19,12 +21,12 @@ import { compareRanges } from '../sharding/hash-ring.ts'
 import { parseIsoTime } from '../time/utc-time.ts'
 
 /**
- * Everything up to `sequence` of that replica's life (`history`) has been read in this range. Several parts of one
- * range hold all at once: first the replica that was read, then others whose changes it had.
+ * The reader has read all changes of this range up to `sequence` of the replica with that `history`. All parts of a
+ * range hold at once: the first is of the replica that was read, the others are of replicas whose changes it had.
  */
 export interface SincePart {
   readonly range: HashRange
-  /** Where that replica was; empty: not known. A hint: `history` decides. */
+  /** The node of that replica; empty: not known. It is only a hint, because `history` identifies the replica. */
   readonly node: string
   readonly history: string
   readonly sequence: number
@@ -33,13 +35,13 @@ export interface SincePart {
 export type Since =
   | { readonly kind: 'start' }
   | { readonly kind: 'now' }
-  /** What was recorded from then on, milliseconds since 1970; earlier changes may come too. */
+  /** The changes recorded from `time` (milliseconds since 1970) on; earlier changes may be included. */
   | { readonly kind: 'time'; readonly time: number }
   | { readonly kind: 'vector'; readonly parts: readonly SincePart[] }
-  /** To be answered with 400. `reason` is for logs. */
+  /** The request is answered with status 400. `reason` is for logs. */
   | { readonly kind: 'malformed'; readonly reason: string }
 
-/** Longest token that is looked at, in characters. */
+/** Longest token that is decoded, in characters. */
 export const sinceTokenLengthMax = 262_144
 /** Most parts of one token. */
 export const sincePartsMax = 8192
@@ -60,16 +62,18 @@ export function encodeSinceToken(parts: readonly SincePart[]): string {
 interface Segment {
   parts: readonly SincePart[]
   readonly bytes: Buffer
-  /** Where the sequence of the first part stands in them. */
+  /** Offset in `bytes` of the sequence of the first part. */
   readonly sequenceAt: number
+  /** The segment's share of the number before the token's dash. */
   sum: number
-  /** Where it stands in the assembled token; -1: nowhere yet. */
+  /** Offset of the segment in the assembled token; -1: it was not assembled yet. */
   offset: number
 }
 
 /**
- * A token whose places change one after the other, as a feed goes on: only the changed place is encoded anew, and where
- * it went on in one replica, only its sequence. Places are in ascending order of their ranges.
+ * A token that a feed updates as it advances. It has places in ascending order of their ranges; usually one place is
+ * one range. An update encodes only the changed place, and only its sequence when the feed advanced in the same
+ * replica.
  */
 export class SinceVector {
   readonly #segments: (Segment | undefined)[]
@@ -79,14 +83,14 @@ export class SinceVector {
   #nodes: readonly string[] = []
   #head: Buffer = noBytes
   #partCount = 0
-  /** Nodes or numbers of parts are not those of the head any more. */
+  /** True when the head must be rebuilt, because nodes or the number of parts have changed. */
   #stale = false
-  /** All of the token but its checksum stands in the writer. */
+  /** True when `#assembly` holds the whole token except for its checksum. */
   #assembled = false
   #sum = 0
   #token: string | undefined
 
-  /** @param places how many places there are, each with the parts of one range (or of several) */
+  /** @param places the number of places, each with the parts of one range or of several ranges */
   constructor(places: number) {
     this.#segments = new Array<Segment | undefined>(places)
   }
@@ -117,7 +121,7 @@ export class SinceVector {
     return this.#token = `${this.#sum}-${this.#assembly.checked().toString('base64url')}`
   }
 
-  /** Writes the first part's sequence over the one before. False: more than that is new, or it is longer. */
+  /** Overwrites the first part's sequence in place. False: other things changed, or the new sequence is longer. */
   #moveOn(segment: Segment, parts: readonly SincePart[]): boolean {
     const from = segment.parts[0]
     const to = parts[0]
@@ -197,13 +201,15 @@ export class SinceVector {
   }
 }
 
-/** The dictionary must name no node that nothing is told of any more: equal places give equal tokens. */
+/**
+ * Whether both name the same nodes. The dictionary must list exactly these, so that equal positions have equal tokens.
+ */
 function hasSameNodes(before: readonly SincePart[], after: readonly SincePart[]): boolean {
   return after.every(({ node }, index) => node === before[index]!.node || before.some(part => part.node === node))
     && before.every(({ node }, index) => node === after[index]!.node || after.some(part => part.node === node))
 }
 
-/** One number a range, for people: whatever replica is named first, it does not go back. */
+/** Adds up the highest sequence of each range, so that the number does not depend on which replica comes first. */
 function sumOf(parts: readonly SincePart[]): number {
   let sum = 0
   let highest = 0
@@ -242,10 +248,10 @@ function encodeHistory(history: string): Buffer {
 }
 
 /**
- * Reads what clients send as `since`: a token or `0`, with or without number and quotes, the bare word `now`, or a time
- * as `2025-07-21T16:00:00Z`.
+ * Reads the parameter `since`: a token, with or without its number; `0`; the word `now`; or a time such as
+ * `2025-07-21T16:00:00Z`.
  *
- * @param text the parameter as text; a JSON string may come with its quotes
+ * @param text the parameter as text. A token or `0` may be in quotes, as a JSON string.
  */
 export function decodeSinceToken(text: string): Since {
   if (text.length > sinceTokenLengthMax) return malformed(`longer than ${sinceTokenLengthMax} characters`)
@@ -332,7 +338,7 @@ class TokenWriter {
     this.#end += value.length
   }
 
-  /** What was written, until more is. */
+  /** Returns the written bytes. The next write makes them invalid. */
   written(): Buffer {
     return this.#out.subarray(0, this.#end)
   }
@@ -341,17 +347,17 @@ class TokenWriter {
     return this.#end
   }
 
-  /** Writes over what stands at an offset. */
+  /** Replaces the bytes at an offset. */
   overwrite(offset: number, value: Uint8Array): void {
     this.#out.set(value, offset)
   }
 
-  /** Writes over a number of the same length. */
+  /** Replaces a varint by one of the same length. */
   overwriteVarint(offset: number, value: number): void {
     writeVarint(this.#out, offset, value)
   }
 
-  /** What was written, with its checksum behind it, until more is. */
+  /** Returns the written bytes with their checksum after them. The next write makes them invalid. */
   checked(): Buffer {
     this.#reserve(checksumBytes)
     const end = this.#out.writeUInt32BE(crc32(this.written()), this.#end)

@@ -7,14 +7,14 @@ export interface DocumentIdRules {
   readonly maxLength?: number
 }
 
-/** Pages of rows stay small with ids of this length, and the largest requests can name one. */
+/** Most bytes of an id. With ids of this length pages of rows stay small, and every request has room for one. */
 export const documentIdBytesLimit = 64 * 1024
 
 export const designPrefix = '_design/'
 export const localPrefix = '_local/'
 
 /**
- * Checks an id that a client names (in a URL or a member) and returns it.
+ * Checks a document id that a client sent, in a URL or in a member, and returns it.
  *
  * @throws ApiError `illegal_docid` or `illegal_partition`
  */

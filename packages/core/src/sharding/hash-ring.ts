@@ -10,19 +10,19 @@ const hashMax = 0xffff_ffff
 export const shardCountMax = 1024
 
 /**
- * CRC-32 of the id's UTF-8 bytes; in a partitioned database of the partition, so that a partition lives in one
- * shard. Ids that start with an underscore have no partition.
+ * Returns the CRC-32 of the id's UTF-8 bytes. In a partitioned database it is the CRC-32 of the partition, so that all
+ * documents of a partition are in one shard. Ids that start with an underscore have no partition.
  */
 export function documentHash(id: string, partitioned: boolean): number {
   return crc32(partitioned ? partitionOf(id) ?? id : id)
 }
 
-/** Hash of a partition's name: where all its documents are. */
+/** Returns the hash that all documents of a partition have. */
 export function partitionHash(partition: string): number {
   return crc32(partition)
 }
 
-/** The part before the first colon; null without one, and for ids that start with an underscore. */
+/** Returns the part of the id before the first colon; null without a colon, and for ids that start with `_`. */
 export function partitionOf(id: string): string | null {
   const colon = id.indexOf(':')
   return colon === -1 || id.startsWith('_') ? null : id.slice(0, colon)
@@ -66,10 +66,10 @@ export function parseRange(text: string): HashRange {
 }
 
 /**
- * Index of the range that holds a hash, by bisection.
+ * Finds the range that contains a hash, by bisection.
  *
- * @param ranges ascending, without gaps or overlaps, as `shardRanges` gives them
- * @returns -1 when no range holds it
+ * @param ranges ascending, without gaps or overlaps, as `shardRanges` returns them
+ * @returns the index of the range, or -1 when no range contains the hash
  */
 export function findRange(ranges: readonly HashRange[], hash: number): number {
   let low = 0

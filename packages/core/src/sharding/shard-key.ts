@@ -1,6 +1,6 @@
 import type { ShardId } from '../contracts/shard-id.ts'
 
-/** A text that names the shard, for maps in memory and for error texts. It is nowhere stored. */
+/** Returns a text that identifies the shard in maps in memory and in error texts. It is never stored. */
 export function shardKey({ incarnation, range: { begin, end } }: ShardId): string {
   return `${incarnation}/${begin}-${end}`
 }

@@ -1,6 +1,4 @@
-/**
- * Dates of the proleptic Gregorian calendar in UTC, from and to milliseconds since 1970, without the platform's `Date`.
- */
+/** Converts between milliseconds since 1970 and UTC dates of the proleptic Gregorian calendar, without `Date`. */
 
 const dayMs = 86_400_000
 const daysPerEra = 146_097
@@ -13,7 +11,8 @@ const isoForm = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})Z$/
 interface CivilDate { readonly year: number; readonly month: number; readonly day: number }
 
 /**
- * Years that begin in March put the leap day last; see Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+ * Computes with years that begin in March, so that the leap day is the last day of a year. See Howard Hinnant,
+ * "chrono-Compatible Low-Level Date Algorithms".
  */
 function civilDate(days: number): CivilDate {
   const shifted = days + epochDay
@@ -61,7 +60,7 @@ export function parseIsoTime(text: string): number | null {
   const [year, month, day, hour, minute, second] = match.slice(1)
     .map(Number) as [number, number, number, number, number, number]
   const ms = daysOf({ year, month, day }) * dayMs + ((hour * 60 + minute) * 60 + second) * 1000
-  // A day or an hour that does not exist would come back as another one.
+  // A day or an hour that does not exist, such as 30 February, is formatted as a different one.
   return formatIsoTime(ms) === text ? ms : null
 }
 
