@@ -26,13 +26,14 @@ import type { WriteMetrics } from './writing/shard-writer.ts'
 export const documentStoreName = 'documents'
 export const blobStoreName = 'attachments'
 /**
- * Reads that miss LevelDB's block cache cost twice as much as those that hit it; each write buffer that goes to disk
- * has ids of all shards merged anew.
+ * Default sizes of the document store. The block cache is large because a read that misses LevelDB's block cache costs
+ * twice as much as one that hits it. The write buffer is large because each flush of a write buffer makes LevelDB merge
+ * document ids of all shards again.
  */
 const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 64 * 1024 * 1024 }
-/** For the ids of eight to twenty million documents. */
+/** Bytes of all id filters of the node; enough for the ids of eight to twenty million documents. */
 const filterBytesMax = 64 * 1024 * 1024
-/** For the records of some 25,000 documents that are read again and again. */
+/** Bytes of all documents kept in memory; enough for the records of some 25,000 documents that are read repeatedly. */
 const keptBytesMax = 32 * 1024 * 1024
 const commitDocumentsBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
@@ -45,7 +46,7 @@ export interface HostOptions {
 /** Receives reports of damaged records and content; may be called more than once for one of them. */
 export interface DamageListener {
   damagedReplica(shard: ShardId): void
-  /** @param shards those of this node that name it */
+  /** @param shards the shards of this node whose bodies name the blob */
   damagedBlob(hash: string, shards: readonly ShardId[]): void
 }
 
@@ -54,7 +55,7 @@ export interface ShardRuntime {
   readonly storage: Storage
   readonly blobs: BlobStorage
   readonly clock: Clock
-  /** Those that the node shares; by default the shards have turns of their own. */
+  /** The turns that the whole node shares. When undefined, the shards share turns of their own. */
   readonly turns?: Turns
   readonly random: Random
   readonly metrics: Metrics
@@ -62,8 +63,8 @@ export interface ShardRuntime {
 }
 
 /**
- * The shards that one node holds, in one store. Hosting a shard costs an entry in the directory; its engine
- * is made when it is first asked for.
+ * Holds all shards of one node in one store. A hosted shard costs one entry in the directory; its engine is made at the
+ * first request for it.
  */
 export class ShardHost {
   /** The content of attachments, shared by all shards. */
@@ -125,7 +126,7 @@ export class ShardHost {
   }
 
   /**
-   * Opens the node's document store and goes on clearing what was dropped before.
+   * Opens the node's document store and continues to clear the keys of shards that were dropped earlier.
    * @throws StorageError, BlobError
    */
   static async open(runtime: ShardRuntime, options: HostOptions = {}): Promise<ShardHost> {
@@ -159,7 +160,10 @@ export class ShardHost {
 
   hosts(shard: ShardId): boolean { return this.#directory.get(this.#nameOf(shard)) !== undefined }
 
-  /** The engine of a hosted shard. */
+  /**
+   * Returns the engine of a hosted shard; undefined when the shard is not hosted, is being dropped or rebuilt, or the
+   * host is closing.
+   */
   replica(shard: ShardId): ShardEngine | undefined {
     const name = this.#nameOf(shard)
     const engine = this.#engines.get(name)
@@ -183,7 +187,7 @@ export class ShardHost {
     }, entry)
   }
 
-  /** Asked for every request, with the same objects again and again. */
+  /** Caches the name per `ShardId` object, because every request asks with the same few objects. */
   #nameOf(shard: ShardId): string {
     let name = this.#names.get(shard)
     if (name === undefined) this.#names.set(shard, name = shardName(shard))
@@ -191,36 +195,37 @@ export class ShardHost {
   }
 
   /**
-   * Calls back after each durable change of a shard's documents (`documents`) or only local documents. Returns an
-   * unsubscribe function.
+   * Registers a listener that is called after each durable change of a shard; `documents` is false when only local
+   * documents changed. Returns an unsubscribe function.
    */
   onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void {
     this.#commitListeners.add(listener)
     return () => { this.#commitListeners.delete(listener) }
   }
 
-  /** Acknowledged writes are missing on this disk: which shard they were of is not known. */
+  /** Reports that acknowledged writes are missing on this disk. The store cannot tell which shards they belonged to. */
   #noteSuspects(damage: readonly string[]): void {
     const shards = this.#directory.suspects().length
     if (damage.length === 0 && shards === 0) return
     this.#damaged.add(shards)
-    this.#runtime.log.error({ damage, shards }, 'writes that this node acknowledged are missing on its disk; each of its replicas is rebuilt where there are others')
+    this.#runtime.log.error({ damage, shards }, 'writes that this node acknowledged are missing on its disk; '
+      + 'each replica of this node is rebuilt from the other replicas of its shard, if there are any')
   }
 
   /**
-   * Whether entries of this node's shards may be missing on its disk. A replica that is created meanwhile is taken for
-   * damaged: acknowledged documents may have been in the one whose entry is gone.
+   * True while entries of this node's shards may be missing on its disk. A replica that is created in that state is
+   * treated as damaged, because the lost entry may have been that of a replica with acknowledged documents.
    */
   get incomplete(): boolean {
     return this.#directory.incomplete
   }
 
-  /** Says whether they may be missing. Takes effect at once; durable when resolved. @throws StorageError */
+  /** Sets `incomplete`. Takes effect at once; durable when resolved. @throws StorageError */
   setIncomplete(incomplete: boolean): Promise<void> {
     return this.#directory.setIncomplete(incomplete)
   }
 
-  /** This process has made the document store: there was none. */
+  /** True when this process created the document store because none existed. */
   get isNew(): boolean {
     return this.#directory.isNew
   }
@@ -228,7 +233,7 @@ export class ShardHost {
   #reportLost(shard: ShardId): void {
     this.#damaged.add()
     this.#runtime.log.error({ shard: describe(shard) },
-      'the replica of a shard is missing on this disk; it begins empty, and is filled where there are others')
+      'the replica of a shard is missing on this disk; it starts empty and is filled from other replicas, if any')
     for (const listener of this.#damageListeners) listener.damagedReplica(shard)
   }
 
@@ -238,15 +243,15 @@ export class ShardHost {
       this.#damaged.add(Math.max(1, shards.length))
       this.#runtime.log.error(
         { shards: shards.map(describe) },
-        'a table of the document store is damaged; the replicas in it are rebuilt where there are others',
+        'a table of the document store is damaged; its replicas are rebuilt from other replicas, if there are any',
       )
       for (const shard of shards) for (const listener of this.#damageListeners) listener.damagedReplica(shard)
     }
   }
 
   /**
-   * Calls back when something on the disk is not what was written, and for what was found so before. Returns an
-   * unsubscribe function.
+   * Registers a listener for damage on the disk. It is also called at once for each shard that is already suspected.
+   * Returns an unsubscribe function.
    */
   onDamage(listener: DamageListener): () => void {
     this.#damageListeners.add(listener)
@@ -254,19 +259,22 @@ export class ShardHost {
     return () => { this.#damageListeners.delete(listener) }
   }
 
-  /** Whether the shard is to be compared with its peers, since the process that wrote it last did not end in order. */
+  /**
+   * True when the shard must be compared with its peers because the last process that wrote it did not shut down
+   * cleanly.
+   */
   isUncompared(shard: ShardId): boolean {
     return this.#directory.isUncompared(this.#nameOf(shard))
   }
 
-  /** The shard was compared with its peers, or has none. */
+  /** Call this after the shard was compared with its peers, or when it has no peers. */
   compared(shard: ShardId): void {
     this.#directory.compared(this.#nameOf(shard))
   }
 
   /**
-   * Calls back when a replica failed to store revisions or purges, or was told that it did. Returns an unsubscribe
-   * function.
+   * Registers a listener that is called when a replica failed to store revisions or purges, or when a peer reported
+   * that it did. Returns an unsubscribe function.
    */
   onMissed(listener: (shard: ShardId) => void): () => void {
     this.#missedListeners.add(listener)
@@ -277,7 +285,7 @@ export class ShardHost {
     this.#damaged.add()
     this.#runtime.log.error(
       { shard: describe(shard), error: error.message },
-      'a record on this disk is damaged; the replica is rebuilt where there are others',
+      'a record on this disk is damaged; its replica is rebuilt from other replicas, if there are any',
     )
     for (const listener of this.#damageListeners) listener.damagedReplica(shard)
   }
@@ -297,7 +305,7 @@ export class ShardHost {
     for (const listener of this.#commitListeners) listener(shard, documents)
   }
 
-  /** Compactions that run now. */
+  /** Returns the compactions that are running now. */
   compactions(): readonly CompactionTask[] {
     return this.#compactor.tasks()
   }
@@ -311,8 +319,9 @@ export class ShardHost {
   }
 
   /**
-   * Hosts a shard, empty at first; the one that is there when it is hosted already. Durable when resolved.
-   * @param partitioned keep counts and sizes of partitions
+   * Hosts a shard. It is empty at first; if the node already hosts the shard, the existing replica is returned. Durable
+   * when resolved.
+   * @param partitioned whether the shard keeps counts and sizes of partitions
    * @throws ReplicaError `closed`, `overloaded`, `storage`
    */
   create(shard: ShardId, partitioned = false): Promise<ShardEngine> {
@@ -335,8 +344,8 @@ export class ShardHost {
   }
 
   /**
-   * Refuses the shard's calls at once and forgets it; durable when resolved. Its space is reclaimed in the
-   * background, and after a restart. Nothing happens when it is not hosted.
+   * Drops a shard: refuses its calls at once and removes it from the directory. Durable when resolved. The space is
+   * reclaimed in the background, also after a restart. Does nothing when the shard is not hosted.
    * @throws ReplicaError `closed`, `overloaded`, `storage`
    */
   drop(shard: ShardId): Promise<void> {
@@ -359,16 +368,16 @@ export class ShardHost {
     this.#engines.delete(name)
     this.#compactor.forget(shard)
     engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(shard)} was dropped`))
-    // Writes that were staged before are ahead of this one in the store's queue.
+    // Writes that were staged earlier are ahead of this one in the store's queue.
     await this.#directory.drop(name, entry).catch(rethrow)
     this.#reclaimer.start()
   }
 
   /**
-   * Begins another life of a replica, under another history, with everything of the present one whose checksums hold:
-   * the way out when something in it is damaged. Its calls wait meanwhile. What it lacks then is to be fetched from
+   * Replaces a damaged replica by a new incarnation with a new history, which contains every record whose checksum
+   * holds. Calls for the shard wait meanwhile. Afterwards the caller must fetch what the new incarnation lacks from
    * other replicas.
-   * @throws ReplicaError `closed`, `not_hosted`, `storage`: it goes on as it was
+   * @throws ReplicaError `closed`, `not_hosted`, `storage`; the old incarnation then continues unchanged
    */
   async rebuild(shard: ShardId): Promise<SalvageReport> {
     const name = shardName(shard)
@@ -387,7 +396,7 @@ export class ShardHost {
       this.#rebuilding.delete(name)
     }
     this.#runtime.log.warn(
-      { shard: describe(shard), ...report }, 'a damaged replica was rebuilt from what is sound in it',
+      { shard: describe(shard), ...report }, 'a damaged replica was rebuilt from its undamaged records',
     )
     this.#committed(shard, true)
     return report
@@ -398,7 +407,7 @@ export class ShardHost {
     const engine = this.#engines.get(name)
     this.#engines.delete(name)
     this.#compactor.forget(before.shard)
-    engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(before.shard)} begins another life`))
+    engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(before.shard)} is being rebuilt`))
     try {
       return await rebuildShard({
         store: this.#store, directory: this.#directory, clock: this.#runtime.clock, signal: this.#abort.signal,
@@ -414,7 +423,7 @@ export class ShardHost {
     return this.#reclaimer.done()
   }
 
-  /** Refuses calls from now on, lets accepted writes finish and closes the store. */
+  /** Refuses new calls, lets accepted writes finish and closes the store. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -429,9 +438,10 @@ export class ShardHost {
     await Promise.allSettled([...this.#creating.values(), ...this.#dropping.values()])
     await this.#reclaimer.done()
     await this.blobs.close()
-    // Without the mark the next start compares more than it has to, and nothing else.
+    // If writing the mark fails, the next start only compares more shards than necessary.
     await this.#directory.closeInOrder().catch((error: unknown) => {
-      this.#runtime.log.warn({ error: String(error) }, 'it could not be written down that this node stops in order; its next start compares its shards with those of its peers')
+      this.#runtime.log.warn({ error: String(error) }, 'the mark of a clean shutdown could not be written; '
+        + 'at its next start this node compares its shards with those of its peers')
     })
     await this.#store.close()
   }

@@ -1,15 +1,18 @@
 import type { Clock } from '@sectional/runtime'
 
-/** Content that nothing names yet is kept for so long after it was written or asked for. */
+/** How long a blob that no body names is kept after it was written or requested. Milliseconds. */
 export const leaseMs = 30 * 60_000
 
 /**
- * Which blobs must not be removed although nothing on disk may name them: in memory only, because after a
- * restart nobody can be about to name what was written before without asking again.
+ * Records which blobs must not be removed although no body on the disk may name them yet. Leases are in memory only:
+ * after a restart, a client that wants to name a blob written earlier must ask for it again.
  */
 export class BlobLeases {
   readonly #clock: Clock
-  /** When leases end, the soonest first: all last equally long, and a renewed one goes to the end. */
+  /**
+   * Hash -> the end of its lease in monotonic milliseconds. Invariant: ordered by end, because all leases last equally
+   * long and a renewed lease moves to the end.
+   */
   readonly #grants = new Map<string, number>()
   readonly #holds = new Map<string, number>()
   readonly #removing = new Map<string, Promise<void>>()
@@ -18,7 +21,7 @@ export class BlobLeases {
     this.#clock = clock
   }
 
-  /** Keeps a blob for a while. Waits while it is being removed: what was not there before may then be written. */
+  /** Grants or renews a lease. Waits while the blob is being removed; the caller may write it again afterwards. */
   grant(hash: string): Promise<void> {
     return this.#keep(hash, () => {
       this.#forgetExpired()
@@ -27,7 +30,7 @@ export class BlobLeases {
     })
   }
 
-  /** Keeps a blob until `release`, which is called as often. Waits like `grant`. */
+  /** Keeps a blob until `release` was called as often as `hold`. Waits like `grant`. */
   hold(hash: string): Promise<void> {
     return this.#keep(hash, () => { this.#holds.set(hash, (this.#holds.get(hash) ?? 0) + 1) })
   }
@@ -38,7 +41,10 @@ export class BlobLeases {
     else this.#holds.delete(hash)
   }
 
-  /** Runs `work` unless the blob is kept; whoever wants it meanwhile waits. Resolves with undefined when it is kept. */
+  /**
+   * Runs `work`, which removes the blob, unless the blob is held or leased; resolves with undefined in that case.
+   * `grant` and `hold` wait while `work` runs.
+   */
   async remove<T>(hash: string, work: () => Promise<T>): Promise<T | undefined> {
     this.#forgetExpired()
     if (this.#holds.has(hash) || this.#grants.has(hash)) return undefined
@@ -52,7 +58,10 @@ export class BlobLeases {
     }
   }
 
-  /** In the turn in which no removal runs. */
+  /**
+   * Calls `keep` synchronously after the last removal of the blob has ended, so that no new removal can begin in
+   * between.
+   */
   async #keep(hash: string, keep: () => void): Promise<void> {
     for (let removing = this.#removing.get(hash); removing !== undefined; removing = this.#removing.get(hash)) {
       await removing

@@ -3,13 +3,13 @@ import { blobKeys, ShardKeys } from '../records/key-layout.ts'
 import { leaseMs } from './blob-leases.ts'
 import type { BlobLeases } from './blob-leases.ts'
 
-/** Between two sweeps. One costs about 50 us of work a blob, between other work. */
+/** Milliseconds between two sweeps. A sweep costs about 50 us of work per blob, interleaved with other work. */
 const sweepPauseMs = 3_600_000
-/** After space was given up that may have named content. */
+/** Milliseconds from `soon` to the sweep. `soon` is called when dropped data may have named content. */
 const soonMs = 60_000
-/** References that are looked at in one crossing to the thread pool. */
+/** The number of references that are read in one crossing to the thread pool. */
 const pageEntries = 16
-/** References to bodies that are gone are deleted so many at a time. */
+/** The number of references to missing bodies that are deleted in one batch. */
 const deadMax = 1000
 
 export interface BlobSweepParts {
@@ -19,19 +19,19 @@ export interface BlobSweepParts {
   readonly log: Log
   readonly metrics: Metrics
   readonly leases: BlobLeases
-  /** False while references may be missing that were written. */
+  /** Returns false while references that were written may be missing. */
   readonly complete: () => boolean
 }
 
 /**
- * Removes blobs that nothing names. A reference counts as long as the body stands that it was written with: so
- * whoever drops bodies, by stemming, compaction or dropping a shard, needs not know about blobs.
+ * Removes blobs that no body names. A reference counts only while the body exists with which it was written. Therefore
+ * code that drops bodies (stemming, compaction, dropping a shard) does not need to know about blobs.
  */
 export class BlobSweep {
   readonly #parts: BlobSweepParts
   readonly #removed
   #timer: Timer | undefined
-  /** When the next sweep begins by itself; monotonic milliseconds. */
+  /** The monotonic time at which the next sweep begins. Milliseconds. */
   #dueAt = Number.POSITIVE_INFINITY
   #firstAt = Number.POSITIVE_INFINITY
   #running: Promise<number> | undefined
@@ -42,19 +42,22 @@ export class BlobSweep {
     this.#removed = parts.metrics.counter('sectional_blob_removed_total', 'Blobs removed because nothing names them.')
   }
 
-  /** The first sweep waits until whoever was about to name content when the node stopped has tried again. */
+  /**
+   * The first sweep waits for the length of a lease, so that clients whose write was interrupted by the restart can try
+   * again.
+   */
   start(): void {
     this.#firstAt = this.#parts.clock.monotonic() + leaseMs
     this.#arm(this.#firstAt)
   }
 
-  /** Sweeps within a minute; the first sweep is not hastened. */
+  /** Schedules a sweep within a minute, but not before the first regular sweep. */
   soon(): void {
     const at = Math.max(this.#firstAt, this.#parts.clock.monotonic() + soonMs)
     if (at < this.#dueAt) this.#arm(at)
   }
 
-  /** Resolves with how many blobs went. */
+  /** Sweeps now; resolves with the number of blobs that were removed. */
   run(): Promise<number> {
     this.#running ??= this.#sweep().finally(() => { this.#running = undefined })
     return this.#running
@@ -74,7 +77,7 @@ export class BlobSweep {
     this.#timer = clock.setTimer(at - clock.monotonic(), () => {
       this.#arm(clock.monotonic() + sweepPauseMs)
       this.run().catch((error: unknown) => {
-        log.warn({ error: String(error) }, 'a sweep of unnamed attachment content failed; it is tried again later')
+        log.warn({ error: String(error) }, 'removing unused attachment content failed; it is tried again later')
       })
     })
   }
@@ -87,7 +90,7 @@ export class BlobSweep {
     for await (const hash of blobs.list()) {
       if (this.#stopped) break
       if (store.failures !== settled) {
-        // A batch that failed may be there after all when the store has recovered: wait for that.
+        // A batch that failed may turn out to be on the disk when the store has recovered, so wait for the recovery.
         await store.write(() => {})
         settled = store.failures
       }

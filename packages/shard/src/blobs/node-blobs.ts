@@ -10,9 +10,9 @@ import { BlobSweep } from './blob-sweep.ts'
 
 export interface NodeBlobsParts {
   readonly blobs: BlobStore
-  /** Where the references lie. */
+  /** The store that holds the references. */
   readonly store: Store
-  /** False while references may be missing that were written: no content is removed then. */
+  /** Returns false while references that were written may be missing; no content is removed then. */
   readonly complete: () => boolean
   readonly clock: Clock
   readonly log: Log
@@ -20,15 +20,15 @@ export interface NodeBlobsParts {
 }
 
 /**
- * The content of attachments on one node: each blob once, however many documents of however many shards name it
- * (docs/decisions, "Attachment content").
+ * The content of attachments on one node. Each blob is stored once, however many documents and shards name it
+ * (docs/decisions/0007-attachment-content.md).
  */
 export class NodeBlobs {
   readonly #parts: NodeBlobsParts
   readonly #leases: BlobLeases
   readonly #sweep: BlobSweep
   readonly #writes = new Set<Promise<unknown>>()
-  /** Called with blobs that a read found damaged. */
+  /** Called with the hash of a blob when a read found it damaged. */
   onDamage: (hash: string) => void = () => {}
   readonly #written
   readonly #damaged
@@ -44,17 +44,17 @@ export class NodeBlobs {
     )
   }
 
-  /** Sweeps now and then from now on. */
+  /** Starts the regular sweeps. */
   start(): void {
     this.#sweep.start()
   }
 
-  /** Bodies were dropped: what they named may go. */
+  /** Schedules a sweep. Call this after bodies were dropped, because no body may name their attachments any more. */
   collectSoon(): void {
     this.#sweep.soon()
   }
 
-  /** Removes what nothing names (see `BlobSweep`). Resolves with how many blobs went. */
+  /** Removes blobs that no body names (see `BlobSweep`). Resolves with the number of removed blobs. */
   collect(): Promise<number> {
     return this.#sweep.run()
   }
@@ -91,13 +91,16 @@ export class NodeBlobs {
       if (error instanceof BlobError && error.code === 'corrupt') {
         this.#damaged.add()
         this.onDamage(hash)
-        this.#parts.log.error({ blob: hash }, 'the content of an attachment on this disk is damaged; it is repaired from another replica where there is one')
+        this.#parts.log.error(
+          { blob: hash },
+          'the content of an attachment on this disk is damaged; it is repaired from another replica, if there is one',
+        )
       }
       throw toReplicaError(error)
     }
   }
 
-  /** Reads every blob to see whether it is what was written. @param rest called after each chunk */
+  /** Reads every blob and compares it with its hash. @param rest called after each chunk */
   async scrub(rest: () => Promise<void>): Promise<void> {
     for await (const hash of this.#parts.blobs.list()) {
       try {
@@ -110,7 +113,7 @@ export class NodeBlobs {
     }
   }
 
-  /** Where bodies lie that name a blob. */
+  /** Returns where the bodies lie that name a blob. */
   async references(hash: string): Promise<BlobReference[]> {
     const found: BlobReference[] = []
     for await (const page of scanEntries(this.#parts.store, blobKeys.references(hash), { values: false })) {
@@ -119,11 +122,11 @@ export class NodeBlobs {
     return found
   }
 
-  /** Which are there; those are kept for a while. */
+  /** Returns which blobs exist, and leases those. */
   async keep(hashes: readonly string[]): Promise<boolean[]> {
     const found: boolean[] = []
     for (const hash of hashes) {
-      // Before the look, so that it cannot go in between.
+      // Grant the lease before the lookup, so that the blob cannot be removed in between.
       await this.#leases.grant(checked(hash))
       found.push(await mapped(() => this.#parts.blobs.has(hash)))
     }
@@ -131,8 +134,8 @@ export class NodeBlobs {
   }
 
   /**
-   * Holds the content that revisions name until their records are durable.
-   * @returns a function that lets go
+   * Holds the blobs that revisions name until their records are durable.
+   * @returns a function that releases the blobs
    * @throws ReplicaError `missing_blob`
    */
   async hold(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[]): Promise<() => void> {
@@ -154,7 +157,7 @@ export class NodeBlobs {
     }
   }
 
-  /** Aborts what is being written. */
+  /** Aborts unfinished writes of blobs and closes the blob store. */
   async close(): Promise<void> {
     await this.#sweep.stop()
     await this.#parts.blobs.close()

@@ -4,15 +4,15 @@ import type { Clock } from '@sectional/runtime'
 import { StorageError } from '@sectional/runtime'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 
-/** @throws ReplicaError when the caller has given up already */
+/** @throws ReplicaError when the caller has cancelled the call or its deadline has passed */
 export function checkCall(context: CallContext): void {
   if (context.signal?.aborted) throw cancelled()
   if (context.timeoutMs <= 0) throw timedOut(context)
 }
 
 /**
- * Settles like `work`, unless the deadline passes or the signal aborts before. The work goes on then: a write
- * may still land, as the contract says of `timeout`.
+ * Settles like `work`, unless the deadline passes or the signal aborts first. The work continues in that case: a write
+ * may still become durable, as the contract says for `timeout`.
  */
 export function withinDeadline<T>(clock: Clock, context: CallContext, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -48,20 +48,20 @@ function timedOut(context: CallContext): ReplicaError {
   return new ReplicaError('timeout', `the replica did not finish within ${context.timeoutMs} ms`)
 }
 
-/** The damaged record behind a failure, if it is one. */
+/** Returns the damaged record that caused an error; undefined when the cause is another one. */
 export function damageIn(error: unknown): DamagedRecordError | undefined {
   const cause = error instanceof ReplicaError ? error.cause : error
   return cause instanceof DamagedRecordError ? cause : undefined
 }
 
-/** The failure of a call that has staged nothing: whatever its code, nothing was done. */
+/** Converts the error of a call that staged nothing: whatever its code is, nothing was written. */
 export function withNothingDone(error: unknown): unknown {
   const failure = toReplicaError(error)
   if (!(failure instanceof ReplicaError) || failure.nothingDone) return failure
   return new ReplicaError(failure.code, failure.message, { cause: failure.cause, nothingDone: true })
 }
 
-/** Failures of storage as the contract names them; anything else is a defect and stays what it is. */
+/** Converts storage errors into the errors of the contract. Other errors are defects and are returned unchanged. */
 export function toReplicaError(error: unknown): unknown {
   if (error instanceof StorageError) {
     const code = error.code === 'overloaded' || error.code === 'closed' ? error.code : 'storage'

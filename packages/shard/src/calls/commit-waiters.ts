@@ -4,7 +4,7 @@ import type { Clock } from '@sectional/runtime'
 
 interface Waiter { readonly after: number; resolve(sequence: number): void; reject(error: ReplicaError): void }
 
-/** Who waits for a shard's next durable change. */
+/** The calls that wait for the next durable change of a shard. */
 export class CommitWaiters {
   readonly #clock: Clock
   readonly #waiting = new Set<Waiter>()

@@ -1,13 +1,13 @@
-/** When shards are compacted by themselves, and how much of the machine a compaction leaves to requests. */
+/** Declares when shards are compacted automatically, and how much of the machine a compaction leaves to requests. */
 import { converted, defaultValues, integer, option } from '@sectional/core/options'
 import type { OptionValues } from '@sectional/core/options'
 
 const bytes = integer({ min: 1, max: 2 ** 46, infinite: true, unit: 'bytes' })
 const asPart = (percent: number): number => percent / 100
 
-/** The options that the configuration has. */
+/** The options that can be set in the configuration. */
 export const compactionDeclarations = {
-  /** Bytes of replaced bodies below which a shard is left alone ... */
+  /** The minimum number of bytes of replaced bodies for an automatic compaction. */
   replacedBytesMin: option('compaction/replaced_bytes', bytes, {
     default: 1024 * 1024,
     effect: 'restart',
@@ -15,21 +15,21 @@ export const compactionDeclarations = {
       + 'least replaced_percent of all bodies. infinity: only on request.',
   }),
 
-  /** ... and their part of all bodies, 0 to 1. */
+  /** The minimum fraction of all bodies that replaced bodies must have too, 0 to 1. */
   replacedPartMin: converted(option('compaction/replaced_percent', integer({ min: 0, max: 100, unit: 'percent' }), {
     default: 50,
     effect: 'restart',
     help: 'The part of all bodies that replaced revisions must hold too.',
   }), asPart),
 
-  /** Shards that grew beyond both are looked for so often. */
+  /** The delay from a write after which both minimums are reached to the compaction. */
   checkIntervalMs: option('compaction/check_interval_ms', integer({ min: 1, max: 86_400_000, unit: 'milliseconds' }), {
     default: 30_000,
     effect: 'restart',
     help: 'Time between a write that makes a compaction worthwhile and the compaction.',
   }),
 
-  /** Of a compaction's time, the part in which it rests and requests have the machine: 0 to below 1. */
+  /** The fraction of a compaction's time in which it rests and leaves the machine to requests: at least 0, below 1. */
   restPart: converted(option('compaction/rest_percent', integer({ min: 0, max: 99, unit: 'percent' }), {
     default: 50,
     effect: 'restart',
@@ -38,9 +38,9 @@ export const compactionDeclarations = {
 }
 
 export interface CompactionOptions extends OptionValues<typeof compactionDeclarations> {
-  /** Documents looked at between two pauses. */
+  /** The number of documents that are read between two pauses. */
   readonly pageDocuments: number
-  /** Documents rewritten in one durable batch. */
+  /** The number of documents that are rewritten in one durable batch. */
   readonly batchDocuments: number
 }
 

@@ -11,7 +11,10 @@ export interface CompactionTask extends CompactionProgress { readonly shard: Sha
 
 interface Entry { readonly shard: ShardId; readonly compacted: CompactedShard }
 
-/** The compactions of one node, one after the other: on request, and by itself where replaced bodies pile up. */
+/**
+ * Runs the compactions of one node one after the other: on request, and automatically for shards with many replaced
+ * bodies.
+ */
 export class Compactor {
   readonly #clock: Clock
   readonly #log: Log
@@ -29,7 +32,10 @@ export class Compactor {
     this.#options = { ...defaultCompactionOptions, ...options }
   }
 
-  /** Compacts the shard as soon as those before it are done; once, however often it is asked for meanwhile. */
+  /**
+   * Compacts the shard after those that were requested earlier. A shard that is already waiting or running is compacted
+   * once.
+   */
   request(shard: ShardId, compacted: CompactedShard): void {
     const name = shardName(shard)
     this.#due.delete(name)
@@ -38,7 +44,7 @@ export class Compactor {
     this.#work ??= this.#run().finally(() => { this.#work = undefined })
   }
 
-  /** The shard was written to: notes it for the next look when it has become worth a compaction. */
+  /** Call this after a write to the shard. Schedules a compaction when both minimums of replaced bodies are reached. */
   written(shard: ShardId, compacted: CompactedShard): void {
     const { replacedBytesMin, replacedPartMin, checkIntervalMs } = this.#options
     const { replacedBytes, externalBytes } = compacted.writer.committed()
@@ -58,7 +64,7 @@ export class Compactor {
     return this.#running?.name === name || this.#waiting.has(name)
   }
 
-  /** What runs now. */
+  /** Returns the compactions that are running now. */
   tasks(): readonly CompactionTask[] {
     return this.#running === undefined ? [] : [{ shard: this.#running.shard, ...this.#running.compaction.progress }]
   }
@@ -69,7 +75,7 @@ export class Compactor {
     this.#due.delete(name)
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no compaction runs any more. */
   async stop(): Promise<void> {
     this.#abort.abort()
     this.#timer?.cancel()
@@ -90,7 +96,7 @@ export class Compactor {
       } catch (error) {
         this.#log.warn(
           { shard: name.replace('\0', ' '), error: String(toReplicaError(error)) },
-          'a compaction ended early; what it did stands, the rest is left to the next one',
+          'a compaction ended early; the next compaction does the rest',
         )
       } finally {
         this.#running = undefined

@@ -6,7 +6,7 @@ import type { ShardWriter } from '../writing/shard-writer.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 import type { CompactionOptions } from './compaction-options.ts'
 
-/** What `_active_tasks` shows of a compaction. Times in milliseconds since 1970. */
+/** The progress of a compaction, as `_active_tasks` shows it. Times are milliseconds since 1970. */
 export interface CompactionProgress {
   readonly phase: 'document_copy' | 'disk'
   readonly startedOn: number
@@ -21,9 +21,9 @@ export interface CompactedShard {
 }
 
 /**
- * Drops the bodies of replaced revisions, a page of documents at a time, then has the store give their space back.
- * Documents stay where they are, so nothing is doubled; LevelDB rewrites one of its files of a few MB after the
- * other. Each batch stands for itself: what a crash or a stop leaves undone, the next compaction does.
+ * Drops the bodies of replaced revisions, one page of documents at a time, and then makes the store reclaim their
+ * space. Documents are not copied: LevelDB rewrites its files of a few MB one by one, so the disk needs no room for a
+ * second copy. Each batch is complete in itself; after a crash or a stop, the next compaction does the rest.
  */
 export class ShardCompaction {
   readonly #shard: CompactedShard
@@ -75,7 +75,7 @@ export class ShardCompaction {
     await records.store.compact(records.keys.all())
   }
 
-  /** The next documents, and those of them that have more bodies than leaves. */
+  /** Returns the ids of the next documents, and of those that have more bodies than leaves. */
   async #nextPage(last: string | undefined): Promise<{ readonly ids: string[]; readonly wasteful: string[] }> {
     const { records } = this.#shard
     const ids: string[] = []

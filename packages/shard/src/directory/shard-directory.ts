@@ -4,27 +4,31 @@ import type { Random, Range, Store, StoreEntry, WriteBatch } from '@sectional/ru
 import { keyWord, sealed, StorageError, unsealed } from '@sectional/runtime'
 import { directoryKeys, prefixMax, ShardKeys } from '../records/key-layout.ts'
 
-/** Where a shard lies in the store. */
+/** Describes where a shard lies in the store. */
 export interface DirectoryEntry {
   readonly shard: ShardId
-  /** Key prefix; given out once in the life of a store. */
+  /** The prefix of the shard's keys. A store never uses a prefix twice. */
   readonly prefix: number
-  /** Names this life of this replica. */
+  /** Identifies this incarnation of the replica; a rebuilt replica gets a new one. */
   readonly history: string
-  /** Counts and sizes of partitions are kept. */
+  /** True when the shard keeps counts and sizes of partitions. */
   readonly partitioned: boolean
-  /** It was added while the directory lacked entries, so it may stand for a replica whose documents are gone. */
+  /**
+   * True when the entry was added while the directory was incomplete. Its replica may stand for an earlier one whose
+   * documents are lost.
+   */
   readonly suspect?: boolean
 }
 
 type StoredEntry = Pick<DirectoryEntry, 'prefix' | 'history' | 'suspect'> & { readonly partitioned?: boolean }
 
 const format = 4
-const wayOut = 'where other nodes hold the data, empty this node\'s data directory and start it under its name: it is filled from them (docs/operations.md)'
+const wayOut = 'if other nodes hold the data, empty this node\'s data directory and start the node under the same name: '
+  + 'it is filled from the other nodes (docs/operations.md)'
 const historyBytes = 16
 const pageEntries = 1000
 
-/** Names a shard among those of one node. */
+/** Returns a string that identifies a shard among the shards of one node. */
 export function shardName(shard: ShardId): string {
   return `${shard.incarnation}\0${formatRange(shard.range)}`
 }
@@ -35,21 +39,21 @@ function parseShardName(name: string): ShardId {
 }
 
 /**
- * Which shards a store holds, under which key prefixes; durable. A prefix is never given out again, so the
- * keys of a dropped shard may be cleared at leisure, and again after a crash, while its name is in use anew.
+ * Records durably which shards a store holds and under which key prefixes. A prefix is never reused. Therefore the keys
+ * of a dropped shard can be cleared later, and again after a crash, even while a new shard of the same name exists.
  */
 export class ShardDirectory {
-  /** This process has made the store: there was none. */
+  /** True when this process created the store because none existed. */
   isNew = false
   readonly #store: Store
   readonly #random: Random
   readonly #entries = new Map<string, DirectoryEntry>()
   readonly #dropped = new Set<number>()
   #nextPrefix = 1
-  /** Shards with lesser prefixes lived when writes were lost. */
+  /** Shards with a prefix below this one existed when writes were lost. */
   #suspectBelow = 0
   #incomplete = false
-  /** Names of shards that are to be compared with their peers. */
+  /** Names of the shards that must be compared with their peers. */
   readonly #uncompared = new Set<string>()
 
   private constructor(store: Store, random: Random) {
@@ -78,12 +82,14 @@ export class ShardDirectory {
     return this.#entries.values()
   }
 
-  /** Entries may be missing, since writes of the store are, or the store that was there before. */
+  /**
+   * True when entries may be missing because the store lost writes, or because the store that was here before is gone.
+   */
   get incomplete(): boolean {
     return this.#incomplete
   }
 
-  /** Says whether entries may be missing. Takes effect at once; durable when resolved. */
+  /** Sets `incomplete`. Takes effect at once; durable when resolved. */
   async setIncomplete(incomplete: boolean): Promise<void> {
     this.#incomplete = incomplete
     await this.#store.write(batch => {
@@ -93,14 +99,14 @@ export class ShardDirectory {
   }
 
   /**
-   * Shards that may lack writes which this node has acknowledged; they leave the list when they begin another life, or
-   * are dropped.
+   * Returns the shards that may lack writes which this node acknowledged. A shard leaves the list when it is rebuilt or
+   * dropped.
    */
   suspects(): ShardId[] {
     return [...this.#entries.values()].filter(entry => this.#isSuspect(entry)).map(({ shard }) => shard)
   }
 
-  /** Shards that have keys in a range, all of them where it reaches into what they share. */
+  /** Returns the shards that have keys in a range; all shards when the range reaches into the keys that they share. */
   shardsIn({ gte, lt }: Range): ShardId[] {
     const shared = gte < keyWord(1)
     return [...this.#entries.values()].filter(({ prefix }) =>
@@ -108,35 +114,37 @@ export class ShardDirectory {
   }
 
   /**
-   * The process that had the store before did not close it in order (it crashed, the power failed, a write had failed),
-   * and this shard was not compared with its peers since.
+   * True when the previous process did not close the store cleanly (it crashed, the power failed, or a write failed)
+   * and the shard has not been compared with its peers since.
    */
   isUncompared(name: string): boolean {
     return this.#uncompared.has(name)
   }
 
-  /** The shard was compared with its peers, or has none. */
+  /** Call this after the shard was compared with its peers, or when it has no peers. */
   compared(name: string): void {
     this.#uncompared.delete(name)
   }
 
   /**
-   * Writes down that the store is closed in order, unless shards are still to be compared or a write has failed.
-   * Nothing may be written afterwards. Durable when resolved.
+   * Writes the mark of a clean shutdown, unless shards must still be compared or a write has failed. Nothing may be
+   * written afterwards. Durable when resolved.
    */
   async closeInOrder(): Promise<void> {
     if (this.#uncompared.size > 0 || this.#store.failures > 0) return
     await this.#store.write(batch => putJson(batch, directoryKeys.closedInOrder(), true))
   }
 
-  /** The mark is gone from the disk before anything else is written, so that it never outlives a crash. */
+  /**
+   * Removes the mark of a clean shutdown before anything else is written, so that a crash never leaves the mark behind.
+   */
   async #takeMark(): Promise<void> {
     const found = this.#store.getSync(directoryKeys.closedInOrder()) !== undefined
     if (found) await this.#store.write(batch => batch.delete(directoryKeys.closedInOrder()))
     if (!found) for (const name of this.#entries.keys()) this.#uncompared.add(name)
   }
 
-  /** Prefixes whose keys wait to be cleared. */
+  /** Returns the prefixes whose keys must still be cleared. */
   dropped(): readonly number[] {
     return [...this.#dropped]
   }
@@ -145,7 +153,7 @@ export class ShardDirectory {
     return suspect || prefix < this.#suspectBelow
   }
 
-  /** Durable when resolved. */
+  /** Adds an entry for a new replica. Durable when resolved. @throws StorageError */
   async add(shard: ShardId, partitioned: boolean): Promise<DirectoryEntry> {
     const entry = { ...this.#nextLife(shard, partitioned), ...(this.#incomplete && { suspect: true }) }
     const name = shardName(shard)
@@ -158,7 +166,10 @@ export class ShardDirectory {
     return entry
   }
 
-  /** A prefix for another life of a shard, which a start clears unless `replace` has come. Durable when resolved. */
+  /**
+   * Reserves a prefix for a new incarnation of a shard. If `replace` is never called, the next start clears the prefix.
+   * Durable when resolved.
+   */
   async reserve({ shard, partitioned }: DirectoryEntry): Promise<DirectoryEntry> {
     const entry = this.#nextLife(shard, partitioned)
     await this.#store.write(batch => {
@@ -169,8 +180,8 @@ export class ShardDirectory {
   }
 
   /**
-   * The reserved life is the shard's from now on, and the keys of the one before it are to be cleared. When it fails,
-   * either may be on the disk.
+   * Makes the reserved incarnation the current one and marks the keys of the old one to be cleared. When the write
+   * fails, either of the two may be on the disk.
    */
   async replace(before: DirectoryEntry, after: DirectoryEntry): Promise<void> {
     await this.#store.write(batch => {
@@ -182,7 +193,7 @@ export class ShardDirectory {
     this.#dropped.add(before.prefix)
   }
 
-  /** The keys of a reserved life are to be cleared. */
+  /** Marks the keys of a reserved incarnation to be cleared. */
   abandon({ prefix }: DirectoryEntry): void {
     this.#dropped.add(prefix)
   }
@@ -199,7 +210,7 @@ export class ShardDirectory {
     }
   }
 
-  /** Forgets the name at once; the keys are to be cleared afterwards. Durable when resolved. */
+  /** Removes the shard from the directory and marks its keys to be cleared. Durable when resolved. */
   async drop(name: string, { prefix }: DirectoryEntry): Promise<void> {
     await this.#store.write(batch => {
       batch.delete(directoryKeys.shard(name))
@@ -210,7 +221,7 @@ export class ShardDirectory {
     this.#dropped.add(prefix)
   }
 
-  /** The keys of dropped shards are gone. */
+  /** Call this after the keys of these dropped shards were cleared. */
   async reclaimed(prefixes: readonly number[]): Promise<void> {
     await this.#store.write(batch => {
       for (const prefix of prefixes) batch.delete(directoryKeys.dropped(prefix))
@@ -243,8 +254,8 @@ export class ShardDirectory {
   }
 
   /**
-   * Writes of any shard are missing, and entries of this directory with them. What has keys and no entry is to be
-   * cleared, no prefix that has keys is given out again, and every shard is suspect until it begins another life.
+   * Handles a store that has lost writes. Writes of any shard may be missing, and entries of this directory too. Marks
+   * keys without an entry to be cleared, reuses no prefix that has keys, and suspects every shard until it is rebuilt.
    */
   async #suspectAll(): Promise<void> {
     const known = new Set([...this.#entries.values()].map(({ prefix }) => prefix))
@@ -265,7 +276,7 @@ export class ShardDirectory {
     await this.#store.forgetDamage()
   }
 
-  /** The least prefix from `from` on that has keys. */
+  /** Returns the smallest prefix at or above `from` that has keys. */
   async #nextUsed(from: number): Promise<number | undefined> {
     if (from > prefixMax) return undefined
     const iterator = this.#store.iterate(ShardKeys.shards(from, prefixMax), { limit: 1, values: false })

@@ -2,9 +2,9 @@ import type { Clock, Log, Store, Timer } from '@sectional/runtime'
 import { ShardKeys } from '../records/key-layout.ts'
 import type { ShardDirectory } from './shard-directory.ts'
 
-/** Below, the space of a cleared range is left to LevelDB's own compactions. */
+/** For smaller cleared ranges, the space is left to LevelDB's own compactions. */
 const compactedBytesMin = 4 * 1024 * 1024
-/** From a failure to the next attempt. */
+/** Milliseconds from a failure to the next attempt. */
 const retryMs = 60_000
 
 interface ReclaimerParts {
@@ -12,13 +12,13 @@ interface ReclaimerParts {
   readonly directory: ShardDirectory
   readonly clock: Clock
   readonly log: Log
-  /** Attachments that only dropped shards named may go. */
+  /** Called after keys were cleared: attachments that only the dropped shards named may now be removed. */
   readonly onCleared: () => void
-  /** The node stops. */
+  /** Aborts when the node stops. */
   readonly signal: AbortSignal
 }
 
-/** Clears what dropped shards left in the store, in the background. What fails is tried again after `retryMs`. */
+/** Clears the keys of dropped shards in the background. After a failure it tries again after `retryMs`. */
 export class SpaceReclaimer {
   readonly #parts: ReclaimerParts
   #work: Promise<void> | undefined
@@ -29,7 +29,7 @@ export class SpaceReclaimer {
     parts.signal.addEventListener('abort', () => this.#retry?.cancel(), { once: true })
   }
 
-  /** Something was dropped, or may have been. */
+  /** Starts clearing if there are dropped shards. Call this after a shard was or may have been dropped. */
   start(): void {
     this.#retry?.cancel()
     if (this.#parts.signal.aborted || this.#parts.directory.dropped().length === 0) return
@@ -66,7 +66,10 @@ export class SpaceReclaimer {
   }
 }
 
-/** Neighbouring prefixes together: clearing a range flushes the store's memory, and databases drop all their shards. */
+/**
+ * Groups neighbouring prefixes. Clearing a range flushes the store's write buffer, and a deleted database drops all its
+ * shards, so one range is cheaper than many.
+ */
 function runs(prefixes: readonly number[]): [number, ...number[]][] {
   const found: [number, ...number[]][] = []
   for (const prefix of prefixes.toSorted((a, b) => a - b)) {

@@ -41,7 +41,7 @@ import { diffRevisions } from '../verbs/revisions-diff.ts'
 import { openRevisions } from '../verbs/revisions-open.ts'
 import { decideRevisions } from '../verbs/revisions-store.ts'
 
-/** What the engines of one node share. */
+/** Resources that all engines of one node share. */
 export interface EngineResources {
   readonly store: Store
   readonly blobs: NodeBlobs
@@ -51,18 +51,18 @@ export interface EngineResources {
   readonly compactor: Compactor
   readonly filterBudget: FilterBudget
   readonly keptBudget: KeptDocumentsBudget
-  /** Called after each durable change of documents (`documents`) or only local documents. */
+  /** Called after each durable change of a shard; `documents` is false when only local documents changed. */
   readonly onCommit: (shard: ShardId, documents: boolean) => void
-  /** Called when a call met a record that is not what was written. */
+  /** Called when a call read a damaged record. */
   readonly onDamage: (shard: ShardId, error: DamagedRecordError) => void
-  /** Called when revisions or purges that peers may have were not stored here. */
+  /** Called when this replica failed to store revisions or purges that its peers may have stored. */
   readonly onMissed: (shard: ShardId) => void
 }
 
 /**
- * One replica of one shard on the node's store. Holds no file or timer of its own: an idle engine is a
- * few small objects. Point reads answer from the calling thread; scans give pages of bounded size and let
- * other work in between, and `timeoutMs` bounds the wait for each page, not the reader's pace.
+ * One replica of one shard in the node's store. It holds no file and no timer of its own, so an idle engine is a few
+ * small objects. Point reads are answered synchronously on the calling thread. Scans return pages of bounded size and
+ * let other work run in between; `timeoutMs` bounds the wait for each page, not the time that the reader takes.
  */
 export class ShardEngine implements ShardReplica {
   readonly shard: ShardId
@@ -104,7 +104,7 @@ export class ShardEngine implements ShardReplica {
     this.#catchingUp = catchingUp
   }
 
-  /** From now on every call, and the next page of every scan, rejects with `refusal`. */
+  /** After this, every call and the next page of every scan is rejected with `refusal`. */
   refuse(refusal: ReplicaError): void {
     this.#refusal ??= refusal
     this.#writer.close()
@@ -141,15 +141,18 @@ export class ShardEngine implements ShardReplica {
   }
 
   /**
-   * A write that failed here, for whatever reason, may be confirmed by other replicas: another one decides the edits.
-   * A write that has outlived its deadline counts by how it ends.
+   * Reports a failed write. Other replicas may acknowledge these edits, decided by another replica, and this replica
+   * then lacks them. When the call's deadline passes first, the write is still judged by its own result.
    */
   #orMissed<T>(write: Promise<T>): Promise<T> {
     write.catch(() => this.#onMissed())
     return write
   }
 
-  /** What is written keeps the content that it names from being removed. Without attachments it costs nothing. */
+  /**
+   * Protects the attachment content that the items name from removal while they are written. Items without attachments
+   * cost nothing.
+   */
   #holding<T>(
     items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>,
   ): Promise<T> {
@@ -182,7 +185,7 @@ export class ShardEngine implements ShardReplica {
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncGenerator<readonly ChangeRow[]> {
     return this.#pages(context, () => {
       if (request.history !== undefined && request.history !== this.#history) {
-        throw new ReplicaError('not_hosted', 'the replica has begun another life')
+        throw new ReplicaError('not_hosted', 'the replica was rebuilt and has another history')
       }
       return scanChanges(this.records, request)
     })
@@ -192,7 +195,7 @@ export class ShardEngine implements ShardReplica {
     return this.#read(context, () => countChanges(this.records, this.#writer.committed(), since))
   }
 
-  /** Costs an entry in a set while it waits. */
+  /** A waiting call costs one entry in a set and the timer of its deadline. */
   async waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
     this.#check(context)
     const { sequence } = this.#writer.committed()
@@ -301,12 +304,15 @@ export class ShardEngine implements ShardReplica {
     if (this.#refusal !== undefined) throw this.#refusal
   }
 
-  /** An engine serves one life of its replica, so what it accepts goes to no other one. */
+  /**
+   * Refuses the call when its deadline passed, the engine is closed, or the call names another incarnation of the
+   * replica.
+   */
   #check(context: CallContext): void {
     checkCall(context)
     this.#assertOpen()
     if (context.history === undefined || context.history === this.#history) return
-    throw new ReplicaError('other_history', `the replica is in its life ${this.#history}, not ${context.history}`)
+    throw new ReplicaError('other_history', `the replica has history ${this.#history}, not ${context.history}`)
   }
 
   async #answer<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
@@ -326,14 +332,15 @@ export class ShardEngine implements ShardReplica {
     return toReplicaError(error)
   }
 
-  /** What answers at once costs no timer. */
+  /** Runs a read. A read that is answered synchronously needs no timer. */
   async #read<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
     try {
       this.#check(context)
       const answer = work()
       if (!(answer instanceof Promise)) return answer
       const waitedFor = await withinDeadline(this.#clock, context, answer)
-      // A dropped shard's keys vanish while they are read.
+      // The keys of a dropped shard can be removed during the read, so the result counts only if the engine is still
+      // open.
       this.#assertOpen()
       return waitedFor
     } catch (error) {
@@ -359,7 +366,7 @@ export class ShardEngine implements ShardReplica {
       throw this.#failure(error)
     } finally {
       const closed = pages?.return(undefined)
-      // A read that has outlived its deadline closes when it ends; its failure was already answered by the deadline.
+      // A read that outlived its deadline closes when it ends; the caller already received the timeout.
       if (waiting) closed?.catch(() => {})
       else await closed
     }

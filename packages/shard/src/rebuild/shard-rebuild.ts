@@ -8,27 +8,28 @@ import { ShardRecords } from '../reading/shard-records.ts'
 import { salvageShard } from './shard-salvage.ts'
 import type { SalvageReport } from './shard-salvage.ts'
 
-/** Between two attempts to write down that a shard has begun another life. Milliseconds. */
+/** Milliseconds between two attempts to record the new incarnation in the directory. */
 const replaceRetryMs = 1_000
 
 export interface RebuildParts {
   readonly store: Store
   readonly directory: ShardDirectory
   readonly clock: Clock
-  /** An engine of the new life, which nobody else knows. */
+  /** Makes an engine for the new incarnation; the host does not serve it yet. */
   readonly engine: (entry: DirectoryEntry) => ShardEngine
-  /** The node stops. */
+  /** Aborts when the node stops. */
   readonly signal: AbortSignal
 }
 
 /**
- * Another life of a replica whose calls are refused: a new prefix with everything of the old one whose checksums hold.
- * @throws what reading or writing throws: the old life goes on then, and what was begun is dropped
+ * Makes a new incarnation of a replica whose calls are refused, under a new prefix, with every record of the old
+ * incarnation whose checksum holds.
+ * @throws any error of reading or writing; the old incarnation then stays and the unfinished one is dropped
  */
 export async function rebuildShard(
   { store, directory, clock, engine, signal }: RebuildParts, before: DirectoryEntry,
 ): Promise<SalvageReport> {
-  // What was accepted before is on the disk after this.
+  // After this empty write, every write that was accepted earlier is on the disk.
   await store.write(() => {})
   const after = await directory.reserve(before)
   const target = engine(after)
@@ -41,9 +42,10 @@ export async function rebuildShard(
     directory.abandon(after)
     throw error
   } finally {
-    target.refuse(new ReplicaError('closed', 'the life that this engine served has begun'))
+    target.refuse(new ReplicaError('closed', 'the rebuilt replica has another engine now'))
   }
-  // A write that failed may have landed, so neither life can be given up before one has succeeded.
+  // A write that failed may be on the disk nevertheless, so neither incarnation can be dropped before a write has
+  // succeeded.
   for (;;) {
     try {
       await directory.replace(before, after)

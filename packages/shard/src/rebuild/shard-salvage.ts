@@ -11,26 +11,26 @@ import { isMisplaced } from '../scrub/record-links.ts'
 import type { ShardRecords } from '../reading/shard-records.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
-/** What goes into one durable batch. */
+/** Limits of one durable batch. */
 const batchDocumentsMax = 64
 const batchBytesMax = 1024 * 1024
-/** Branches come as the limit had left them. */
+/** Copied trees were already stemmed, so no limit applies again. */
 const revsLimit = Number.MAX_SAFE_INTEGER
 const call: CallContext = { timeoutMs: 60_000, requestId: 'rebuild' }
 
 export interface SalvageReport {
-  /** Documents and local documents that were copied, in whole or in part. */
+  /** The number of documents and local documents that were copied completely or in part. */
   readonly documents: number
-  /** Records that could not be read, and revisions whose body or attachment could not. */
+  /** The number of records that could not be read, and of revisions whose body or attachment could not be read. */
   readonly damaged: number
 }
 
 /**
- * Copies everything of a replica whose checksums hold into an empty one: purges, leaves with their ancestors, local
- * documents. Its counters, changes log and checkpoints are made anew by that, so that whatever was damaged, the result
- * is sound, and lacks at most what only the damaged records said.
+ * Copies everything of a replica whose checksums hold into an empty one: purges, leaves with their ancestors, and local
+ * documents. The target computes its own counters, changes log and checkpoints. Therefore the result is consistent
+ * whatever was damaged, and lacks at most the content of the damaged records.
  *
- * @throws StorageError, ReplicaError when a disk fails otherwise or `stopped`: the target is to be thrown away then
+ * @throws StorageError, ReplicaError when a disk fails or `stopped` aborts; the target must then be discarded
  */
 export async function salvageShard(
   from: ShardRecords, target: ShardReplica, stopped: AbortSignal,
@@ -125,7 +125,10 @@ class ShardSalvage {
     return found
   }
 
-  /** A damaged key makes a document of an id that nobody wrote. @throws DamagedRecordError */
+  /**
+   * Rejects a record under a damaged key, which would create a document with an id that no client wrote. @throws
+   * DamagedRecordError
+   */
   #placed<Record extends { readonly sequence: number }>(id: string, record: Record): Record {
     if (isMisplaced(this.#from, id, record.sequence)) throw new DamagedRecordError(`${id} was written under another id`)
     return record
@@ -141,7 +144,7 @@ class ShardSalvage {
     return undefined
   }
 
-  /** One by one where attachment content of some is missing. */
+  /** Stores revisions; stores them one by one when the attachment content of some of them is missing. */
   async #store(revisions: readonly DocumentRevision[]): Promise<void> {
     if (revisions.length === 0) return
     try {

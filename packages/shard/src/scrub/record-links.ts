@@ -1,7 +1,7 @@
 /**
- * Checks that the records of a shard name each other. A record that is missing, or lies under another key than it was
- * written with, has no checksum that differs: it shows in those that name it. Others may write meanwhile, so two reads
- * are two moments.
+ * Checks that the records of a shard refer to each other. A record that is missing, or that lies under a wrong key, has
+ * no checksum that could fail; only the records that refer to it reveal it. Other writes may land at any time, so two
+ * reads can see two different states.
  */
 import { ShardKeys } from '../records/key-layout.ts'
 import { decodeChange } from '../records/change-record.ts'
@@ -12,9 +12,9 @@ import type { ShardRecords } from '../reading/shard-records.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
 /**
- * A document has a row in the changes log, and each revision of which the tree names a body has it: its leaves, and
- * those that were replaced since the last compaction.
- * @param value what was found under its key
+ * Checks that a document has a row in the changes log, and a body for each revision whose body the tree names: the
+ * leaves and the revisions that were replaced since the last compaction.
+ * @param value the value that was read under the document's key
  * @throws DamagedRecordError
  */
 export function checkDocumentLinks(records: ShardRecords, key: string, value: Uint8Array): void {
@@ -26,7 +26,7 @@ export function checkDocumentLinks(records: ShardRecords, key: string, value: Ui
   }
 }
 
-/** A local document has a row in the changes log. @throws DamagedRecordError */
+/** Checks that a local document has a row in the changes log. @throws DamagedRecordError */
 export function checkLocalLinks(records: ShardRecords, key: string, value: Uint8Array): void {
   checkRow(records, key, value, decodeLocal(ShardKeys.text(key), value).sequence)
 }
@@ -34,14 +34,14 @@ export function checkLocalLinks(records: ShardRecords, key: string, value: Uint8
 function checkRow({ store, keys }: ShardRecords, key: string, value: Uint8Array, sequence: number): void {
   const id = ShardKeys.text(key)
   const row = store.getSync(keys.change(sequence))
-  // What has been written anew since has another row.
+  // If the document was written again meanwhile, its row has moved.
   if ((row === undefined || decodeChange(row).id !== id) && isSame(store.getSync(key), value)) {
     throw new DamagedRecordError(`${id} has no row in the changes log at its sequence ${sequence}`)
   }
 }
 
 /**
- * A row of the changes log is that of the last change of its document, or of a recorded purge.
+ * Checks that a row of the changes log belongs to the last change of its document or to a recorded purge.
  * @throws DamagedRecordError
  */
 export function checkChangeLinks(records: ShardRecords, key: string, value: Uint8Array): void {
@@ -63,11 +63,13 @@ export function checkChangeLinks(records: ShardRecords, key: string, value: Uint
   }
 }
 
-/** The counters know the newest row of the changes log, and it is there. @throws DamagedRecordError */
+/**
+ * Checks that the counters name the newest row of the changes log, and that this row exists. @throws DamagedRecordError
+ */
 export async function checkNewestChange(records: ShardRecords): Promise<void> {
   const before = await newestChange(records)
   const { sequence, purgeSequence } = records.state()
-  // A purge takes a sequence and may leave no row.
+  // A purge takes a sequence but may leave no row.
   const after = purgeSequence > 0 ? sequence : await newestChange(records)
   if (before > sequence || after < sequence) {
     throw new DamagedRecordError(
@@ -83,7 +85,7 @@ async function newestChange({ store, keys }: ShardRecords): Promise<number> {
   return 0
 }
 
-/** Whether the changes log says that what lies under a document's key was written as another document. */
+/** Whether the changes log shows that the record under a document's key belongs to another document. */
 export function isMisplaced({ store, keys }: ShardRecords, id: string, sequence: number): boolean {
   const row = store.getSync(keys.change(sequence))
   try {

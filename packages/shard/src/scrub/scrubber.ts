@@ -6,11 +6,17 @@ import { DamagedRecordError } from '../records/damaged-record.ts'
 import type { ShardRecords } from '../reading/shard-records.ts'
 import { scrubShard } from './shard-scrub.ts'
 
-/** Reading of everything on the disk, so that damage is found while other replicas are sound. */
+/**
+ * Options of scrubbing. A scrub reads everything on the disk, so that damage is found while other replicas are still
+ * sound.
+ */
 export interface ScrubOptions {
-  /** Milliseconds from the start, and from the end of one scrub, to the next one. At most 24 days. */
+  /**
+   * Milliseconds from the start of the node to the first scrub, and from the end of one scrub to the next one. At most
+   * 24 days.
+   */
   readonly pauseMs: number
-  /** The part of a scrub's time in which it rests and requests have the machine: 0 to below 1. */
+  /** The fraction of a scrub's time in which it rests and leaves the machine to requests: at least 0, below 1. */
   readonly restPart: number
 }
 
@@ -21,16 +27,19 @@ export interface ScrubberParts {
   readonly log: Log
   readonly options: ScrubOptions
   readonly shards: () => readonly ShardId[]
-  /** Undefined: it is hosted no more. */
+  /** Returns undefined when the shard is no longer hosted. */
   readonly records: (shard: ShardId) => ShardRecords | undefined
   readonly onDamage: (shard: ShardId, error: DamagedRecordError) => void
-  /** Reads the files of the store, whole or only what is needed to find a key in them; tells of damage itself. */
+  /**
+   * Reads the files of the store: completely when `contents` is true, otherwise only the parts that are needed to find
+   * a key. Reports damage itself.
+   */
   readonly checkFiles: (contents: boolean, rest: () => Promise<void>) => Promise<void>
-  /** Reads each blob, and tells of damaged ones itself. */
+  /** Reads every blob and reports damaged ones itself. */
   readonly readBlobs: (rest: () => Promise<void>) => Promise<void>
 }
 
-/** One shard of the node after the other, then attachments, then a long rest. */
+/** Reads one shard of the node after the other, then the attachments, and then pauses for a long time. */
 export class Scrubber {
   readonly #parts: ScrubberParts
   readonly #abort = new AbortController()
@@ -41,7 +50,9 @@ export class Scrubber {
     this.#parts = parts
   }
 
-  /** Checks at once what is needed to find a key in the store; everything after `pauseMs`, again and again. */
+  /**
+   * Checks at once the parts of the files that are needed to find a key. Afterwards checks everything each `pauseMs`.
+   */
   start(): void {
     this.#working(this.#checkFiles(false, this.#resting()))
   }
@@ -54,7 +65,7 @@ export class Scrubber {
     })
   }
 
-  /** What rests after a piece of work as long as it took and more. */
+  /** Returns a function that rests after a piece of work, in proportion to the time that the work took (`restPart`). */
   #resting(): () => Promise<void> {
     const { clock, options } = this.#parts
     let workingSince = clock.monotonic()
@@ -91,7 +102,7 @@ export class Scrubber {
         await scrubShard(found, rest)
       } catch (error) {
         if (this.#abort.signal.aborted) return
-        // What was dropped meanwhile is damaged for no one.
+        // Ignore damage in a shard that was dropped while it was being read.
         if (error instanceof DamagedRecordError && records(shard)?.keys.prefix === found.keys.prefix) {
           onDamage(shard, error)
         } else if (error instanceof StorageError) {

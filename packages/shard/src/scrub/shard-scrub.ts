@@ -8,8 +8,8 @@ import { scanEntries } from '../records/entry-scan.ts'
 import { checkChangeLinks, checkDocumentLinks, checkLocalLinks, checkNewestChange } from './record-links.ts'
 
 /**
- * Reads every record of a shard, checks it and that those which it names are there, in pages with other work in
- * between; others may write meanwhile.
+ * Reads every record of a shard page by page, checks it, and checks that the records to which it refers exist. Other
+ * work runs between the pages, and other writes may land meanwhile.
  * @param rest called after each page
  * @throws DamagedRecordError at the first damage; StorageError
  */
@@ -36,7 +36,7 @@ async function checkEntry(records: ShardRecords, [key, value]: StoreEntry): Prom
     if (furtherChunksOf(sequence, value) === 0) joinBody(sequence, value, [])
     else await records.body(sequence)
   } catch (error) {
-    // The body of a replaced revision may go meanwhile.
+    // The body of a replaced revision may have been dropped meanwhile.
     if (error instanceof DamagedRecordError && records.store.getSync(key) === undefined) return
     throw error
   }

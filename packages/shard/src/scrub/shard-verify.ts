@@ -11,15 +11,15 @@ import { scanEntries } from '../records/entry-scan.ts'
 import { activeBytes } from '../writing/write-draft.ts'
 
 export interface ShardVerification {
-  /** What does not fit together, in words; empty: everything does. */
+  /** Descriptions of the inconsistencies; empty when there are none. */
   readonly problems: readonly string[]
-  /** Recomputed from the records; `sequence` is the greatest found. */
+  /** The counters, recomputed from the records; `sequence` is the highest sequence found. */
   readonly state: ReplicaState
 }
 
 /**
- * Recomputes a replica's counters, changes log and body records from its document and local records, and
- * compares. Reads everything: for tests and for `sectional check`. Nothing may write meanwhile.
+ * Recomputes a replica's counters, changes log and bodies from its document and local records, and compares them with
+ * what is stored. It reads everything and is meant for tests and for `sectional check`. Nothing may write meanwhile.
  */
 export async function verifyShard(records: ShardRecords): Promise<ShardVerification> {
   const verifier = new ShardVerifier(records)
@@ -36,7 +36,7 @@ class ShardVerifier {
   readonly problems: string[] = []
   readonly state: { -readonly [Name in keyof ReplicaState]: ReplicaState[Name] } = { ...emptyState }
   readonly #records: ShardRecords
-  /** sequence -> what its row has to say. */
+  /** Sequence -> the JSON that its row must have. */
   readonly #changes = new Map<number, string>()
   readonly #bodies = new Map<number, string>()
 
@@ -137,7 +137,7 @@ class ShardVerifier {
     for (const name of ['documentCount', 'deletedCount', 'activeBytes', 'externalBytes'] as const) {
       if (stored[name] !== this.state[name]) this.problems.push(`${name} is ${stored[name]}, not ${this.state[name]}`)
     }
-    // A purge takes a sequence and may leave no row.
+    // A purge takes a sequence but may leave no row.
     if (stored.sequence < this.state.sequence
       || (stored.sequence > this.state.sequence && stored.purgeSequence === 0)) {
       this.problems.push(`the sequence is ${stored.sequence}, not ${this.state.sequence}`)

@@ -1,25 +1,27 @@
 import { extendTrail } from '@sectional/core'
 import type { TrailExtension, TrailPoint } from '@sectional/core'
 
-/** Extensions of one peer that may be held. */
+/** The maximum number of held extensions of one peer. */
 const heldMax = 16
-/** Held are extensions that add less than this part of all changes, or so few of them. */
+/**
+ * An extension is held when it adds fewer than `heldSequences` sequences, or less than this fraction of all changes.
+ */
 const heldPart = 64
 const heldSequences = 8
 
 /**
- * Trails that are not worth a write of their own yet. A crash loses them, and with them no more than that readers of
- * the peer go on a little earlier here.
+ * Keeps trail extensions in memory that are not yet worth a write. A crash loses them; readers that come from that peer
+ * then continue here at a slightly earlier sequence.
  */
 export class HeldTrails {
   readonly #held = new Map<string, readonly TrailExtension[]>()
 
-  /** The stored trail with what is held. */
+  /** Returns the stored trail with the held extensions applied. */
   extended(history: string, stored: readonly TrailPoint[]): readonly TrailPoint[] {
     return (this.#held.get(history) ?? []).reduce((trail, { base, points }) => extendTrail(trail, base, points), stored)
   }
 
-  /** @returns the trail that is to be written now; undefined: held */
+  /** @returns the trail to write now; undefined when the extension is held */
   add(extension: TrailExtension, stored: readonly TrailPoint[]): readonly TrailPoint[] | undefined {
     const { history } = extension
     const before = this.#held.get(history) ?? []
@@ -33,7 +35,7 @@ export class HeldTrails {
     return trail.at(-1)?.own === stored.at(-1)?.own ? undefined : trail
   }
 
-  /** They are in a batch. */
+  /** Call this after the held extensions were put into a batch. */
   written(history: string): void {
     this.#held.delete(history)
   }

@@ -15,11 +15,17 @@ import { StagedRecords } from './staged-records.ts'
 import { WriteDraft } from './write-draft.ts'
 import type { DraftBase, FilledDraft } from './write-draft.ts'
 
-/** More document records than this are read ahead in one crossing to the thread pool; fewer on the spot. */
+/**
+ * Calls with more documents than this read their records ahead in one crossing to the thread pool; smaller calls read
+ * them synchronously.
+ */
 const readAheadMin = 32
-/** Larger calls take turns with other long work of this node; smaller ones in one turn share an fsync. */
+/**
+ * Calls with more documents than this take turns with other long work of the node. Smaller calls that arrive in one
+ * turn of the event loop share an fsync.
+ */
 const smallCall = 200
-/** Between two looks at a store that goes on failing: at first, and at most. Milliseconds. */
+/** The first and the longest pause between two attempts to read a store that keeps failing. Milliseconds. */
 const landedRetryMs = 1_000
 const landedRetryMsMax = 30_000
 
@@ -30,10 +36,10 @@ export interface WriteMetrics {
 }
 
 /**
- * The write path of one shard. A call is decided at once, on the calling thread, against what is committed and
- * what the batches in flight will commit; so edits of one document stand in a row, and sequences have no
- * holes or repetitions. When a batch fails, everything that was decided on top of it fails with it
- * (`Store.write`), and the next call starts from what the store then holds.
+ * The write path of one shard. A call is decided synchronously on the calling thread, against the committed records and
+ * those of batches in flight. Therefore edits of one document are serialized, and sequences have no gaps and no
+ * duplicates. When a batch fails, every write that was decided on top of it fails too (`Store.write`), and the next
+ * call starts from what the store then holds.
  */
 export class ShardWriter implements DraftBase {
   readonly #records: ShardRecords
@@ -44,24 +50,26 @@ export class ShardWriter implements DraftBase {
   readonly #onCommit: (documents: boolean) => void
   readonly #pending = new StagedRecords()
   readonly #heldTrails = new HeldTrails()
-  /** As of the last batch that was staged; undefined: to be read. */
+  /** The time spans as of the last staged batch; undefined when they must be read from the store. */
   #timeSpans: readonly TimeSpan[] | undefined
   readonly #ids: KnownIds
-  /** What calls read ahead: each batch that lands meanwhile puts its documents there too. */
+  /**
+   * The records that calls have read ahead. Invariant: a batch that lands updates its documents in each of these maps.
+   */
   readonly #aheads = new Set<Map<string, DocumentRecord | undefined>>()
-  /** While a draft is being decided: what was read for it. */
+  /** Set while a draft is being decided: the records that were read for it. */
   #fetched: Map<string, DocumentRecord | undefined> | undefined
   #staged: ReplicaState | undefined
   #committed: ReplicaState | undefined
   #last: Promise<void> | undefined
   #failuresSeen: number
   readonly #closing = new AbortController()
-  /** Somebody waits for the store to recover, to tell of what it then holds. */
+  /** True while a task waits for the store to recover in order to announce what it then holds. */
   #telling = false
-  /** Since a failure, until the store has recovered. */
+  /** True from the failure of a batch until the store has recovered. */
   #unsettled = false
   #settling: Promise<void> | undefined
-  /** Set while a draft is being decided: whether it looked at something that is not committed yet. */
+  /** Set while a draft is being decided: whether it looked at a record that is not committed yet. */
   #sawPending = false
 
   constructor(
@@ -78,14 +86,14 @@ export class ShardWriter implements DraftBase {
     this.#onCommit = onCommit
   }
 
-  /** Nothing is written any more. */
+  /** After this, nothing is written. */
   close(): void {
     this.#closing.abort()
     this.#ids.release()
     this.#records.kept?.release()
   }
 
-  /** Counters as of the last batch that ended well. */
+  /** Returns the counters as of the last batch that became durable. */
   committed(): ReplicaState {
     if (this.#committed !== undefined) return this.#committed
     const state = this.#records.state()
@@ -94,8 +102,8 @@ export class ShardWriter implements DraftBase {
   }
 
   /**
-   * Decides, and resolves with the decision when everything that it wrote or relied upon is durable.
-   * @param ids the documents that `decide` will ask for
+   * Decides a write and resolves with the decision when everything that it wrote or relied upon is durable.
+   * @param ids the ids of the documents that `decide` will read
    * @param decide runs once, synchronously
    */
   async write<T>(ids: readonly string[], decide: (draft: WriteDraft) => T): Promise<T> {
@@ -105,7 +113,10 @@ export class ShardWriter implements DraftBase {
     return decision
   }
 
-  /** The draft is forgotten before its records are durable: it would be copied by garbage collections meanwhile. */
+  /**
+   * Decides a write. A function of its own, so that the draft becomes garbage before its records are durable; otherwise
+   * garbage collections would copy it meanwhile.
+   */
   async #decided<T>(
     ids: readonly string[], decide: (draft: WriteDraft) => T,
   ): Promise<{ readonly decision: T; readonly durable: Promise<void> | undefined }> {
@@ -161,7 +172,7 @@ export class ShardWriter implements DraftBase {
     return pending ?? this.#records.checkpoint(history)
   }
 
-  /** With what waits to be written. */
+  /** Returns the trail including the held extensions that are not written yet. */
   trail(history: string): readonly TrailPoint[] {
     return this.#heldTrails.extended(history, this.#storedTrail(history))
   }
@@ -249,7 +260,10 @@ export class ShardWriter implements DraftBase {
     if (filled.changed) this.#onCommit(filled.documents.length > 0)
   }
 
-  /** Peers must hear of a failed batch that is on the disk all the same. */
+  /**
+   * Announces a commit after a failed batch, because the batch may be on the disk nevertheless and peers must then
+   * learn of it.
+   */
   async #tellOfLanded(): Promise<void> {
     if (this.#telling) return
     this.#telling = true
@@ -264,11 +278,11 @@ export class ShardWriter implements DraftBase {
     }
   }
 
-  /** False: the disk goes on failing. */
+  /** Returns false when the disk still fails. */
   async #tellOnce(): Promise<boolean> {
     try {
       if (this.#mustSettle()) await this.#settle()
-      // Whoever is told asks how far the shard is, which the disk has to say.
+      // A listener asks for the shard's sequence, which must first be read from the disk.
       if (!this.#closing.signal.aborted) this.#onCommit(true)
       return true
     } catch (error) {
@@ -278,7 +292,10 @@ export class ShardWriter implements DraftBase {
     }
   }
 
-  /** Forgets what was staged when a batch has failed since, whoever's it was: nothing that was in flight lands. */
+  /**
+   * After any batch of the store failed, forgets what was staged, because no batch in flight becomes durable then.
+   * Returns whether the store must recover first.
+   */
   #mustSettle(): boolean {
     const { failures } = this.#records.store
     if (failures !== this.#failuresSeen) {
@@ -294,8 +311,9 @@ export class ShardWriter implements DraftBase {
   }
 
   /**
-   * A batch that failed may be there after all, once the store has recovered (its log record was whole): an
-   * empty write waits for that, so that the counters are read from what the store will stand by.
+   * Waits for the store to recover. A batch that failed may be on the disk nevertheless (when its log record was
+   * complete). An empty write resolves after recovery, so the counters are then read from the state that the store
+   * keeps.
    */
   #settle(): Promise<void> {
     this.#settling ??= this.#records.store.write(() => {}).then(() => {

@@ -4,13 +4,13 @@ import type { LocalRecord } from '../records/local-record.ts'
 import type { StoredPurge } from '../records/purge-records.ts'
 import type { FilledDraft, PurgedDocument } from './write-draft.ts'
 
-/** What the batches in flight of one shard will have written. */
+/** The records that batches in flight of one shard will have written once they are durable. */
 export class StagedRecords {
   readonly documents = new Map<string, DocumentRecord | PurgedDocument>()
   readonly locals = new Map<string, LocalRecord>()
   readonly checkpoints = new Map<string, number>()
   readonly trails = new Map<string, readonly TrailPoint[]>()
-  /** Where bodies of several records lie -> how many besides the first. */
+  /** Sequence of a body that takes several records -> the number of its records after the first. */
   readonly largeBodies = new Map<number, number>()
   readonly purges = new Map<string, readonly StoredPurge[]>()
   readonly purgeCheckpoints = new Map<string, number>()
@@ -20,7 +20,7 @@ export class StagedRecords {
     this.#each(filled, (records, key, value) => records.set(key, value))
   }
 
-  /** The batch is on the disk. What a later one has put in the place of its records stays. */
+  /** Call this after the batch is durable. Records that a later batch has replaced stay. */
   landed(filled: FilledDraft): void {
     this.#each(filled, (records, key, value) => { if (records.get(key) === value) records.delete(key) })
   }

@@ -23,27 +23,27 @@ import { encodeTimeSpans } from '../records/time-record.ts'
 import { encodeTrail } from '../records/trail-record.ts'
 import { encodeCheckpoint } from '../reading/shard-records.ts'
 
-/** What a decision needs to know of a document, stored or drafted. */
+/** The state of a stored or drafted document that a decision reads. */
 export interface DocumentView {
   readonly tree: RevisionTree
   /** Winner first. */
   readonly leaves: readonly [StoredLeaf, ...StoredLeaf[]]
 }
 
-/** What the draft stands on: committed records and those of batches in flight. */
+/** The records that a draft is based on: committed ones and those of batches in flight. */
 export interface DraftBase {
   document(id: string): DocumentRecord | undefined
   localDocument(id: string): LocalRecord | undefined
   checkpoint(history: string): number
-  /** The trail that is to be written now; undefined: the extension waits. */
+  /** Returns the trail to write now; undefined when the extension is held. */
   extendTrail(extension: TrailExtension): readonly TrailPoint[] | undefined
   purges(id: string): readonly StoredPurge[]
   purgeCheckpoint(history: string): number
   timeSpans(): readonly TimeSpan[]
-  /** Whether `partition` is kept up to date. */
+  /** Whether the shard keeps counts and sizes of partitions. */
   readonly partitioned: boolean
   partition(partition: string): PartitionInfo
-  /** Records of a body besides its first one. */
+  /** Returns how many records a body takes after its first one. */
   bodyChunks(sequence: number): number
 }
 
@@ -53,12 +53,13 @@ interface NewBody {
   readonly sequence: number
   readonly content: RevisionContent
   readonly stored: StoredBody
-  /** Who made the revision (`DocumentEdit.attempt`). */
+  /** The attempt that made the revision (`DocumentEdit.attempt`). */
   readonly attempt: number | undefined
 }
 
 /**
- * In the place of a document that was purged as a whole: each one is another, so that a later one is not taken for it.
+ * Stands for a document that was purged completely. Compared by identity, so that a later purge of the same document is
+ * not taken for this one.
  */
 export class PurgedDocument {
   readonly id: string
@@ -73,11 +74,11 @@ class DraftDocument implements DocumentView {
   readonly bodies: NewBody[] = []
   sequence = 0
   #tree: RevisionTree
-  /** Of an earlier tree of this draft, or before it. */
+  /** The leaves of an earlier tree of this draft, or of the tree before the draft. */
   #knownLeaves: readonly StoredLeaf[]
-  /** Of `tree`; undefined: nobody has asked for them since it changed. */
+  /** The leaves of `tree`; undefined when they were not requested since the tree changed. */
   #leaves: readonly [StoredLeaf, ...StoredLeaf[]] | undefined
-  /** How many of `bodies` `#knownLeaves` takes into account. */
+  /** The number of entries of `bodies` that `#knownLeaves` includes. */
   #knownBodies = 0
 
   constructor(base: DocumentRecord | undefined, tree: RevisionTree) {
@@ -93,7 +94,7 @@ class DraftDocument implements DocumentView {
     this.#leaves = undefined
   }
 
-  /** Found when they are asked for: one call may bring thousands of branches of one document. */
+  /** Computed when requested, because one call can bring thousands of branches of one document. */
   get leaves(): readonly [StoredLeaf, ...StoredLeaf[]] {
     if (this.#leaves !== undefined) return this.#leaves
     const leaves = leavesOf(this.#tree, this.#knownLeaves, this.bodies.slice(this.#knownBodies))
@@ -103,20 +104,20 @@ class DraftDocument implements DocumentView {
   }
 }
 
-/** The records that one call is about to write: decided against a base, then put into a batch at once. */
+/** The records that one call will write. They are decided against a base and then put into a batch at once. */
 export class WriteDraft {
   readonly #base: DraftBase
   readonly #state: { -readonly [Name in keyof ReplicaState]: ReplicaState[Name] }
   readonly #documents = new Map<string, DraftDocument>()
   readonly #locals = new Map<string, { readonly base: LocalRecord | undefined; readonly record: LocalRecord }>()
-  /** Where bodies lie that go away -> their further chunks. */
+  /** Sequence of each body to delete -> the number of its records after the first. */
   readonly #cutBodies = new Map<number, number>()
   readonly #largeBodies = new Map<number, number>()
-  /** Documents of which nothing is left. */
+  /** Documents that a purge removed completely. */
   readonly #removed = new Map<string, DocumentRecord>()
   readonly #purges = new Map<string, readonly StoredPurge[]>()
   readonly #purgeLog = new Map<number, string | null>()
-  /** Sequence -> the document of which a purge left nothing; null: the row is forgotten. */
+  /** Sequence -> id of the document that was purged completely there; null deletes the row. */
   readonly #purgedRows = new Map<number, string | null>()
   #checkpoint: { readonly history: string; readonly sequence: number } | undefined
   #trail: { readonly history: string; readonly points: readonly TrailPoint[] } | undefined
@@ -136,7 +137,7 @@ export class WriteDraft {
       && this.#checkpoint === undefined && this.#trail === undefined && this.#purgeCheckpoint === undefined && this.#timeSpans === undefined && !this.#dropsReplaced
   }
 
-  /** How many documents, local ones included, the draft writes. */
+  /** The number of documents that the draft writes, including local documents. */
   get size(): number {
     return this.#documents.size + this.#locals.size
   }
@@ -146,15 +147,15 @@ export class WriteDraft {
     return this.#documents.get(id) ?? this.#base.document(id)
   }
 
-  /** The sequence of the next revision; `putRevision` takes it. */
+  /** The sequence that the next call of `putRevision` will use. */
   get nextSequence(): number {
     return this.#state.sequence + 1
   }
 
   /**
-   * Adds a revision whose body lies at `nextSequence`.
-   * @param tree the document's tree with it
-   * @param attempt who made it (`DocumentEdit.attempt`)
+   * Adds a revision whose body is stored at `nextSequence`.
+   * @param tree the document's tree including the revision
+   * @param attempt the attempt that made the revision (`DocumentEdit.attempt`)
    */
   putRevision(id: string, tree: RevisionTree, content: RevisionContent, attempt: number | undefined): void {
     const document = this.#put(id, tree)
@@ -164,14 +165,14 @@ export class WriteDraft {
     if (chunks > 0) this.#largeBodies.set(document.sequence, chunks)
   }
 
-  /** Removes bodies whose revisions the trees of this draft have forgotten. */
+  /** Deletes bodies of revisions that the trees of this draft no longer contain. */
   dropBodies(sequences: readonly number[]): void {
     for (const sequence of sequences) {
       this.#cutBodies.set(sequence, this.#largeBodies.get(sequence) ?? this.#base.bodyChunks(sequence))
     }
   }
 
-  /** Whether any purge was ever recorded here: most shards never have one, and need not look. */
+  /** Whether any purge was ever recorded in this shard. Most shards have none and then need no lookup. */
   get anyPurges(): boolean {
     return this.#state.purgeSequence > 0
   }
@@ -182,7 +183,7 @@ export class WriteDraft {
 
   /**
    * Records a purge.
-   * @param tree what is left of the document; null: it did not change
+   * @param tree the tree that remains of the document; null when the purge changed nothing
    */
   putPurge(purge: Purge, tree: RevisionTree | null): void {
     const sequence = ++this.#state.purgeSequence
@@ -190,7 +191,7 @@ export class WriteDraft {
     this.#purges.set(purge.id, [...this.purges(purge.id), { ...purge, sequence, changeSequence }])
     this.#purgeLog.set(sequence, purge.id)
     if (tree !== null && !tree.isEmpty) return void this.#put(purge.id, tree)
-    // It takes a sequence even where it changed nothing, so that answers which were kept are seen to be old.
+    // A purge takes a sequence even when it changed nothing, so that cached answers are recognized as outdated.
     this.#state.sequence++
     if (tree === null) return
     this.#purgedRows.set(changeSequence, purge.id)
@@ -200,7 +201,7 @@ export class WriteDraft {
     if (base !== undefined) this.#removed.set(purge.id, base)
   }
 
-  /** Forgets records of purges. */
+  /** Deletes records of purges. */
   trimPurges(purges: readonly { readonly sequence: number; readonly id: string }[]): void {
     for (const { sequence, id } of purges) {
       const known = this.purges(id)
@@ -212,7 +213,7 @@ export class WriteDraft {
     }
   }
 
-  /** Never lowers what is recorded. */
+  /** Records the checkpoint unless a higher one is recorded. */
   putPurgeCheckpoint(history: string, sequence: number): void {
     if (sequence > this.#base.purgeCheckpoint(history)) this.#purgeCheckpoint = { history, sequence }
   }
@@ -221,7 +222,7 @@ export class WriteDraft {
     return this.#base.partitioned
   }
 
-  /** As before this draft. */
+  /** Returns the value that was committed or staged before this draft began. */
   partition(partition: string): PartitionInfo {
     return this.#base.partition(partition)
   }
@@ -230,7 +231,7 @@ export class WriteDraft {
     this.#timeSpans = []
   }
 
-  /** Drops the bodies of a document's replaced revisions: nothing that a reader of the changes log sees. */
+  /** Drops the bodies of a document's replaced revisions. The changes log does not change. */
   compactDocument(id: string): void {
     const record = this.#base.document(id)
     if (record === undefined || this.#documents.has(id)) return
@@ -242,13 +243,13 @@ export class WriteDraft {
     this.dropBodies(released)
   }
 
-  /** Bytes of replaced revisions that a compaction has dropped. */
+  /** Subtracts the bytes of replaced revisions that a compaction has dropped. */
   dropReplacedBytes(bytes: number): void {
     this.#dropsReplaced = true
     this.#state.replacedBytes = Math.max(0, this.#state.replacedBytes - bytes)
   }
 
-  /** Adds ancestors of known revisions. */
+  /** Replaces the document's tree by one with more ancestors of known revisions. */
   putAncestry(id: string, tree: RevisionTree): void {
     this.#put(id, tree)
   }
@@ -274,7 +275,7 @@ export class WriteDraft {
     this.#locals.set(local.id, { base, record: { ...local, sequence: ++this.#state.sequence } })
   }
 
-  /** Never lowers what is recorded. */
+  /** Records the checkpoint unless a higher one is recorded. */
   putCheckpoint(history: string, sequence: number): void {
     if (sequence > this.#base.checkpoint(history)) this.#checkpoint = { history, sequence }
   }
@@ -285,7 +286,7 @@ export class WriteDraft {
   }
 
   /**
-   * Puts everything into the batch and gives what the next draft stands on.
+   * Puts all records into the batch and returns the state on which the next draft is based.
    * @param now milliseconds since 1970
    */
   fill(batch: WriteBatch, keys: ShardKeys, now: number): FilledDraft {
@@ -349,7 +350,7 @@ export class WriteDraft {
     }
   }
 
-  /** undefined: as before. */
+  /** Returns the new time spans; undefined when they did not change. */
   #fillTimes(batch: WriteBatch, keys: ShardKeys, now: number): readonly TimeSpan[] | undefined {
     const before = this.#base.timeSpans()
     const kept = this.#timeSpans ?? before
@@ -414,7 +415,7 @@ export interface FilledDraft {
   readonly state: ReplicaState
   readonly documents: readonly (readonly [string, DocumentRecord | PurgedDocument])[]
   readonly locals: readonly LocalRecord[]
-  /** Where bodies of several records lie -> how many besides the first. */
+  /** Sequence of a body that takes several records -> the number of its records after the first. */
   readonly largeBodies: ReadonlyMap<number, number>
   readonly checkpoint: { readonly history: string; readonly sequence: number } | undefined
   readonly trail: { readonly history: string; readonly points: readonly TrailPoint[] } | undefined
@@ -422,7 +423,7 @@ export interface FilledDraft {
   readonly purgeCheckpoint: { readonly history: string; readonly sequence: number } | undefined
   readonly partitions: ReadonlyMap<string, PartitionInfo>
   readonly timeSpans: readonly TimeSpan[] | undefined
-  /** Whether the sequence went on. */
+  /** Whether the sequence has increased. */
   readonly changed: boolean
 }
 
@@ -434,7 +435,8 @@ function leavesOf(
   tree: RevisionTree, before: readonly StoredLeaf[], added: readonly NewBody[],
 ): [StoredLeaf, ...StoredLeaf[]] {
   const bodies = new Map(added.map(body => [body.sequence, body]))
-  // Both stand winner first, so that most leaves are found one after the other, however many there are.
+  // Both lists begin with the winner and have the same order, so most leaves are found in one pass, even when there are
+  // many.
   let next = 0
   const leaves = tree.leafNodes().map((node): StoredLeaf => {
     const body = node.bodyKey === null ? undefined : bodies.get(node.bodyKey)
