@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,8 +9,11 @@ import { expect } from 'chai'
 import { Balancer } from '../src/balancer.ts'
 import { TestCluster } from '../src/test-cluster.ts'
 
-/** The recorded scenarios lie beside the checkout, not in it. */
-const conformance = fileURLToPath(new URL('../../../shared/conformance/', import.meta.url))
+const conformance = fileURLToPath(new URL('../conformance/', import.meta.url))
+/** Where corrections of the scenarios arrive; it lies beside the checkouts of those who receive them. */
+const origin = fileURLToPath(new URL('../../../shared/conformance/', import.meta.url))
+/** SHA-256 of the runner there whose behaviour the one here has. */
+const originalRunner = '4c9a26d0003a94c567a88f73aeed2f5b7cbce40d473baeed0b5307f102131d63'
 const documentParts = ['documents', 'attachments', 'changes']
 /** These change the settings of the node that they talk to, and so go to one node. */
 const nodeParts = ['server']
@@ -43,8 +47,7 @@ describe('conformance with the recorded scenarios', function () {
     rmSync(folder, { recursive: true })
   })
 
-  it('differs on three nodes behind a balancer only where the list says so', async function () {
-    if (!existsSync(conformance)) return this.skip()
+  it('differs on three nodes behind a balancer only where the list says so', async () => {
     cluster = await TestCluster.start({ nodes: 3 })
     balancer = await Balancer.open(cluster.nodes)
     const differing = [
@@ -55,12 +58,36 @@ describe('conformance with the recorded scenarios', function () {
     compare(differing)
   })
 
-  it('differs on a single node only where the list says so', async function () {
-    if (!existsSync(conformance)) return this.skip()
+  it('differs on a single node only where the list says so', async () => {
     cluster = await TestCluster.start({ nodes: 1 })
     compare(await run(cluster.node(1).http.url, documentParts, join(folder, 'documents.json')), documentParts)
   })
 })
+
+describe('the scenarios of conformance and those that they were taken over from', () => {
+  before(function () {
+    if (!existsSync(origin)) this.skip()
+  })
+
+  it('are the same files', () => {
+    const [own, others] = [scenarios(conformance), scenarios(origin)]
+    const differing = [...new Set([...own.keys(), ...others.keys()])].filter(name => own.get(name) !== others.get(name))
+    expect(differing, `take these over from ${origin}scenarios (docs/hacking.md says how)`).to.deep.equal([])
+  })
+
+  it('have the same runner', () => {
+    const hash = createHash('sha256').update(readFileSync(join(origin, 'run.mjs'))).digest('hex')
+    const advice = 'make its change in test-cluster/conformance, too, and write its hash into this test'
+    expect(hash, `${origin}run.mjs has changed: ${advice}`).to.equal(originalRunner)
+  })
+})
+
+/** The text of each scenario file, by its path. */
+function scenarios(folder: string): ReadonlyMap<string, string> {
+  const top = join(folder, 'scenarios')
+  const names = readdirSync(top, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.json'))
+  return new Map(names.map(name => [name, readFileSync(join(top, name), 'utf8')]))
+}
 
 interface ListedSteps { readonly listed: readonly string[]; readonly allowed: readonly string[] }
 
