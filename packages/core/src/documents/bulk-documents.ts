@@ -11,25 +11,25 @@ export interface BulkDocuments {
   readonly documents: readonly ParsedDocument[]
   /** `new_edits`, true when absent. */
   readonly newEdits: boolean
-  /** All other members of the request (`w`, `all_or_nothing`, ..). */
+  /** All other members of the request, such as `w` and `all_or_nothing`. */
   readonly members: JsonObject
 }
 
 export interface BulkLimits {
-  /** Documents of one request. */
+  /** Most documents of one request. */
   readonly documentsMax: number
-  /** The setting that `documentsMax` comes from. */
+  /** The setting that determines `documentsMax`, for the error text. */
   readonly setting: string
 }
 
 const unlimited: BulkLimits = { documentsMax: Number.POSITIVE_INFINITY, setting: '' }
-/** Bytes of the request besides its documents, which are parsed at once. */
+/** Most bytes of the request besides its documents. These bytes are parsed in one piece. */
 const restBytesMax = 1024 * 1024
 
 /**
- * Parses the body of `_bulk_docs` at once.
+ * Parses the body of `_bulk_docs` without yielding.
  *
- * @throws ApiError as `readBulkDocuments`
+ * @throws ApiError as `readBulkDocuments` does
  */
 export function parseBulkDocuments(input: Uint8Array | string): BulkDocuments {
   const reading = readBulkDocuments(input)
@@ -37,8 +37,8 @@ export function parseBulkDocuments(input: Uint8Array | string): BulkDocuments {
 }
 
 /**
- * Parses the body of `_bulk_docs`. Each document is parsed by itself, which costs half of one parse for all: one text
- * of all would be written to fresh memory, and all values would live together. Yields behind each document.
+ * Parses the body of `_bulk_docs` and yields after each document. Each document is parsed separately. This takes half
+ * the time of one parse of the whole body, which would copy the whole text to new memory and keep all values at once.
  *
  * @throws ApiError `too_large` for more documents than `documentsMax`, `bad_request` for the request's shape, and the
  *   errors of `parseDocument` and `parseDocumentInSlices` for any document
@@ -54,11 +54,11 @@ export function* readBulkDocuments(
 class BulkReader {
   readonly #bytes: Uint8Array
   readonly #limits: BulkLimits
-  /** The request's text without the elements of its lists of documents. */
+  /** The request's text without its documents (the elements of `docs`). It ends before byte `#restFrom`. */
   #rest = ''
   #restFrom = 0
   #documents: readonly ParsedDocument[] = []
-  /** What is wrong with the first document that is refused; broken JSON anywhere is told first. */
+  /** The error of the first document that is refused. It is thrown at the end, since invalid JSON takes precedence. */
   #refusal: ApiError | undefined
 
   constructor(bytes: Uint8Array, limits: BulkLimits) {
@@ -66,7 +66,7 @@ class BulkReader {
     this.#limits = limits
   }
 
-  /** Moves over the members of the request. What is no JSON is left in the rest, whose parse refuses it. */
+  /** Reads the members of the request. Invalid JSON stays in `#rest`, so that the parse of `#rest` refuses it. */
   * read(): Generator<void, void> {
     const bytes = this.#bytes
     let at = skipJsonSpace(bytes, 0)
@@ -80,7 +80,7 @@ class BulkReader {
       at = skipJsonSpace(bytes, at)
       if (bytes[at] !== colonByte) break
       at = skipJsonSpace(bytes, at + 1)
-      // Of members of one name the last one stands.
+      // Of several members with this name only the last one counts.
       if (isDocs) this.#refusal = undefined
       if (isDocs && bytes[at] === openBracketByte) at = yield* this.#list(at)
       else at = yield* this.#other(at)
@@ -89,7 +89,7 @@ class BulkReader {
     this.#keep(bytes.length)
   }
 
-  /** Not the request's shape: an error is certain, only which one is not. */
+  /** Handles a request that is not an object. It is always refused; what follows determines with which error. */
   * #noObject(at: number): Generator<void, void> {
     if (this.#bytes[at] !== openBracketByte) return this.#keep(this.#bytes.length)
     const { end } = yield* checkJson(this.#bytes, at)
@@ -98,13 +98,13 @@ class BulkReader {
     this.#keep(this.#bytes.length)
   }
 
-  /** Any other member's value; a large one is checked before it is parsed. */
+  /** Skips the value of another member. An object or array is checked in slices before it is parsed. */
   * #other(at: number): Generator<void, number> {
     const isNested = this.#bytes[at] === openBraceByte || this.#bytes[at] === openBracketByte
     return isNested ? (yield* checkJson(this.#bytes, at)).end : skipValue(this.#bytes, at)
   }
 
-  /** The documents of the list that begins at `start`; returns the byte behind it. */
+  /** Reads the documents of the array that begins at `start`; returns the position after it. */
   * #list(start: number): Generator<void, number> {
     const bytes = this.#bytes
     const documents: ParsedDocument[] = []
@@ -139,7 +139,7 @@ class BulkReader {
     return { document: undefined, end }
   }
 
-  /** Leaves the text up to `end` for the parse of the rest. */
+  /** Adds the text up to `end` to `#rest`. */
   #keep(end: number): void {
     if (this.#rest.length + end - this.#restFrom > restBytesMax) {
       throw new ApiError(
@@ -176,7 +176,7 @@ function tooManyDocuments({ documentsMax, setting }: BulkLimits): ApiError {
   return new ApiError('too_large', `the request entity is too large: more than ${documentsMax} documents, which is ${setting}; send them in several requests`)
 }
 
-/** Whether the member's name, which an escape may spell, is `docs`. */
+/** Whether the member's name, which may contain escapes, is `docs`. */
 function isDocsName(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start > '"\\u0064\\u006f\\u0063\\u0073"'.length) return false
   const text = textOf(bytes, start, end)

@@ -1,10 +1,10 @@
 /**
- * One document out of JSON: the body, and the members that start with an underscore
+ * Parses the JSON of a document into its body and its special members, whose names start with an underscore
  * (docs/reference/documents.md#special-members).
  *
- * The body is kept as bytes and never parsed again on the way back to a client, so it must say exactly what the
- * client said: it is the client's own text in canonical form (`canonical-json.ts`) without the special members.
- * JSON.parse validates, and gives the special members their values.
+ * The body is kept as bytes and is not parsed again when it is sent to a client, so it must contain exactly what the
+ * client wrote. It is therefore the client's own text in canonical form (`canonical-json.ts`), without the special
+ * members. JSON.parse validates the text and provides the values of the special members.
  *
  * Lone surrogates (`"\ud800"`), which UTF-8 cannot represent, are refused.
  */
@@ -24,24 +24,27 @@ import { isJsonObject, jsonBytes, type JsonObject, parseText, readJson } from '.
 import { blankRepeatedMembers } from '../json/repeated-members.ts'
 
 export interface ParsedDocument {
-  /** `_id`, a string but not yet checked (`checkDocumentId`); null when absent. */
+  /** `_id`, a string that was not checked yet (`checkDocumentId`); null when absent. */
   readonly id: string | null
-  /** The revision that the document names: `_revisions`' newest, else `_rev`, in normal form. */
+  /** The revision that the document names, in normal form: the newest of `_revisions`, otherwise `_rev`. */
   readonly revision: string | null
-  /** Its ancestry, newest first; a path of one where only `_rev` was given. */
+  /** That revision with its ancestors; a path of one revision when only `_rev` was given. */
   readonly path: RevisionPath | null
   readonly deleted: boolean
-  /** `_attachments` when it has members. */
+  /** `_attachments`; null when it is absent or empty. */
   readonly attachments: JsonObject | null
-  /** Their names in the order of the text, repeated ones too: JavaScript objects put names like integers in front. */
+  /**
+   * The names in `_attachments` in the order of the text, repeated names included. `attachments` does not have this
+   * order, because JavaScript objects move names like integers to the front.
+   */
   readonly attachmentNames?: readonly string[]
   /** Canonical JSON object in stored member order, UTF-8. */
   readonly body: Buffer
 }
 
-/** Special members that are what the server says of a document: dropped when a client sends them back. */
+/** Special members that the server computes. They are ignored when a client sends them back. */
 const ignoredMembers: ReadonlySet<string> = new Set(['_revs_info', '_local_seq', '_conflicts', '_deleted_conflicts'])
-/** Special members that are stored like others. */
+/** Special members that are stored in the body, like members without an underscore. */
 const keptMembers: ReadonlySet<string> = new Set([
   '_access', '_replication_id', '_replication_state', '_replication_state_time', '_replication_state_reason',
   '_replication_stats',
@@ -64,14 +67,14 @@ function readDocument(bytes: Uint8Array, start: number, valueOf: (end: number) =
   return documentOf(bytes, start, end, valueOf(end), found)
 }
 
-/** A document in the bytes of a request, and the byte behind it. */
+/** A document that was read from the bytes of a request, and the position after it. */
 export interface DocumentPlace { readonly document: ParsedDocument; readonly end: number }
 
 /**
- * The document whose JSON starts at byte `start`; null when it has more than `smallJsonBytes`. The bytes may be no
- * JSON.
+ * Reads the document whose JSON starts at byte `start`. Returns null when it has `smallJsonBytes` or more. The bytes
+ * need not be valid JSON.
  *
- * @throws ApiError as `parseDocument`; SyntaxError when it is no JSON
+ * @throws ApiError as `parseDocument` does; SyntaxError when the document is not valid JSON
  */
 export function readSmallDocument(bytes: Uint8Array, start: number): DocumentPlace | null {
   const found = bytes[start] === openBraceByte ? scanShortCanonical(bytes, start, start + smallJsonBytes) : null
@@ -94,15 +97,15 @@ function documentOf(
     : { ...document, attachmentNames: attachmentNames(bytes, start) }, end }
 }
 
-/** Longer JSON is read in slices. */
+/** JSON of more bytes is read in slices. */
 export const smallJsonBytes = 64 * 1024
-/** Values and names of members under one special member of a large document: ids of revisions, heads of attachments. */
+/** The limit of values in one special member of a large document, such as ids of revisions or heads of attachments. */
 const specialValues = { valuesMax: 500_000, setting: 'the most for a member that starts with an underscore' }
 
 /**
- * What `parseDocument` does, in slices of some milliseconds where the JSON is large.
+ * Like `parseDocument`, but reads large JSON in slices of some milliseconds.
  *
- * @throws ApiError as `parseDocument`; `too_large` when a special member holds too many values
+ * @throws ApiError as `parseDocument` does; `too_large` when a special member holds too many values
  */
 export function* parseDocumentInSlices(input: Uint8Array): Generator<void, ParsedDocument> {
   if (input.length <= smallJsonBytes) return parseDocument(input)
@@ -114,9 +117,9 @@ export function* parseDocumentInSlices(input: Uint8Array): Generator<void, Parse
 }
 
 /**
- * What `readDocument` does, in slices: nothing of the document but its special members becomes JavaScript values.
+ * Like `readDocument`, in slices. Only the special members become JavaScript values.
  *
- * @throws ApiError as `parseDocumentInSlices`
+ * @throws ApiError as `parseDocumentInSlices` does
  */
 export function* readLargeDocument(bytes: Uint8Array, start: number): Generator<void, DocumentPlace> {
   if (bytes[start] !== openBraceByte) {
@@ -148,13 +151,13 @@ export function* readLargeDocument(bytes: Uint8Array, start: number): Generator<
   return { document: document.attachments === null ? document : { ...document, attachmentNames: names ?? [] }, end }
 }
 
-/** The names of an object's members, repeated ones too. */
+/** Returns the names of an object's members, repeated names included. */
 function* writtenNames(bytes: Uint8Array, object: number): Generator<void, readonly string[]> {
   yield* checkStructure(bytes, specialValues, object, skipValue(bytes, object))
   return memberNames(bytes, object)
 }
 
-/** The first byte of the value of the member that begins at `start`. */
+/** Returns the position of the value of the member that begins at `start`. */
 function valueOf(bytes: Uint8Array, start: number): number {
   return skipSpace(bytes, skipSpace(bytes, skipString(bytes, start)) + 1)
 }
@@ -171,7 +174,7 @@ function notAnObject(): ApiError {
   return new ApiError('bad_request', 'Document must be a JSON object')
 }
 
-/** As the client wrote them: the canonical form has lost the repeated ones. */
+/** Reads the names from the client's text, because the canonical form does not contain repeated members. */
 function attachmentNames(bytes: Uint8Array, start: number): string[] {
   let attachments = start
   eachValue(bytes, start, (at, name) => {
@@ -190,7 +193,7 @@ function memberNames(bytes: Uint8Array, object: number): string[] {
   return names
 }
 
-/** Collects and checks what starts with an underscore. */
+/** Collects and checks the members whose names start with an underscore. */
 class SpecialMembers {
   #id: string | null = null
   #named: RevisionPath | null = null
@@ -198,7 +201,7 @@ class SpecialMembers {
   #deleted = false
   #attachments: JsonObject | null = null
 
-  /** False when the member belongs to the body. */
+  /** Returns false when the member belongs to the body. */
   take(name: string, value: unknown): boolean {
     if (keptMembers.has(name)) return false
     switch (name) {
@@ -248,7 +251,7 @@ function namedRevision(value: unknown): RevisionPath {
   return { start: revision.generation, ids: [revision.hash] }
 }
 
-/** `{start, ids}`; null without ids. */
+/** Reads `_revisions`, which is `{start, ids}`; returns null when it has no ids. */
 function revisionHistory(value: unknown): RevisionPath | null {
   if (!isJsonObject(value)) throw badMember('_revisions')
   const { start, ids } = value

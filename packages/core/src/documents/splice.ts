@@ -1,4 +1,4 @@
-/** Documents on their way out: bodies are spliced into answers, never parsed. */
+/** Splices the bytes of stored bodies into answers, without parsing them. */
 import { asBuffer } from '../encoding/as-buffer.ts'
 
 export interface SplicedDocument {
@@ -6,17 +6,17 @@ export interface SplicedDocument {
   readonly revision: string
   /** JSON object text, as stored. */
   readonly body: Uint8Array
-  /** Members behind the body as JSON text without braces: `"_deleted":true,"_conflicts":["1-a"]`; empty: none. */
+  /** Members after those of the body, as JSON text without braces: `"_deleted":true,"_conflicts":["1-a"]`. */
   readonly extra?: string
 }
 
 const openBraceByte = 0x7b
 const closeBraceByte = 0x7d
 
-/** What goes before and behind the body's own members, which are what lies between its braces. */
+/** The text before (`head`) and after (`tail`) the body's own members, that is, the bytes between the body's braces. */
 export interface DocumentFrame { readonly head: string; readonly tail: string }
 
-/** `{"_id":..,"_rev":..,<body's members>,<extra>}`, for whoever writes the pieces one after the other. */
+/** Returns the frame of `{"_id":..,"_rev":..,<body's members>,<extra>}`, for callers that write the pieces in turn. */
 export function documentFrame({ id, revision, body, extra = '' }: SplicedDocument): DocumentFrame {
   if (body[0] !== openBraceByte || body[body.length - 1] !== closeBraceByte) {
     throw new RangeError('a document body must be a JSON object')
@@ -27,11 +27,11 @@ export function documentFrame({ id, revision, body, extra = '' }: SplicedDocumen
   }
 }
 
-/** The same as UTF-8. */
+/** Returns the whole document as UTF-8. */
 export function spliceDocument(document: SplicedDocument): Buffer {
   const { head, tail } = documentFrame(document)
   const { body } = document
-  // Three bytes is the most that a UTF-16 unit takes in UTF-8.
+  // A UTF-16 unit takes at most three bytes in UTF-8.
   const out = Buffer.allocUnsafe(3 * (head.length + tail.length) + body.length)
   let at = out.write(head, 0, 'utf8')
   at += asBuffer(body).copy(out, at, 1, body.length - 1)

@@ -1,6 +1,6 @@
 /**
- * A `ShardReplica` in maps, for tests of the layers above and as the dumb version that engines are compared with.
- * Nothing is durable; every call answers from what the maps hold at that moment.
+ * A `ShardReplica` in memory, for tests of the layers above it and as the simple model with which engines are compared.
+ * Nothing is durable. Each call answers from the state at that moment.
  */
 import { createHash } from 'node:crypto'
 import { documentHash } from '../sharding/hash-ring.ts'
@@ -23,15 +23,15 @@ import type {
 import { fittingFirst, openedBytes, ReplicaError } from '../contracts/shard-replica.ts'
 
 export interface MemoryShardReplicaOptions {
-  /** Names this life of the replica. */
+  /** Identifies this incarnation of the replica (`ReplicaInfo.history`). */
   readonly history: string
   /** Milliseconds for the stamps of local documents. Default: a counter. */
   readonly now?: () => number
-  /** Default false: ids are hashed whole. Only digests depend on it. */
+  /** Whether only the partition of an id is hashed; default false. It only affects digests. */
   readonly partitioned?: boolean
-  /** Called after each change, as an engine tells its node: whether it was of documents, or of local ones only. */
+  /** Called after each change, as by an engine. `documents` is false when only local documents changed. */
   readonly onCommit?: (documents: boolean) => void
-  /** Called when a sender says that this replica missed revisions (`StoreRevisionsRequest.missed`). */
+  /** Called when a sender reports that this replica missed revisions (`StoreRevisionsRequest.missed`). */
   readonly onMissed?: () => void
 }
 
@@ -49,7 +49,7 @@ export class MemoryShardReplica implements ShardReplica {
   readonly #documents = new Map<string, StoredDocument>()
   readonly #bodies = new Map<number, StoredBody>()
   readonly #blobs = new Map<string, Uint8Array>()
-  /** Which byte of a blob is not what was written. */
+  /** For each damaged blob, the offset of the wrong byte. */
   readonly #damagedBlobs = new Map<string, number>()
   readonly #locals = new Map<string, StoredLocal>()
   readonly #seen = new Map<string, number>()
@@ -57,12 +57,12 @@ export class MemoryShardReplica implements ShardReplica {
   readonly #watchers = new Set<() => boolean>()
   readonly #purgesSeen = new Map<string, number>()
   #purges: readonly PurgeRow[] = []
-  /** Documents of which purges left nothing, in order, with the sequence of the purge's change. */
+  /** Documents that purges removed completely, in the order of the purges, with the sequence of the purge's change. */
   #purgedDocuments: readonly { readonly id: string; readonly sequence: number; readonly purgeSequence: number }[] = []
-  /** Sequence of the newest one that was forgotten. */
+  /** Sequence of the newest change in `#purgedDocuments` that was trimmed; 0: none was. */
   #purgesForgotten = 0
   #timeSpans: readonly TimeSpan[] = []
-  /** Document and revision -> the attempt that made it. */
+  /** The attempts that made revisions, by `{document id}/{revision}`. */
   readonly #attempts = new Map<string, number>()
   #purgeSequence = 0
   #sequence = 0
@@ -386,7 +386,7 @@ export class MemoryShardReplica implements ShardReplica {
     return hashes.map(hash => this.#blobs.has(hash))
   }
 
-  /** For tests: spoils a byte of a blob, or loses it. */
+  /** For tests: damages the byte at `at` of a blob, or removes the blob. */
   damageBlob(hash: string, how: 'changed' | 'lost', at = 0): void {
     if (how === 'lost') this.#blobs.delete(hash)
     else this.#damagedBlobs.set(hash, at)
@@ -430,7 +430,7 @@ export class MemoryShardReplica implements ShardReplica {
     return key === null ? undefined : this.#bodies.get(key)
   }
 
-  /** In byte order of the id. */
+  /** Returns the live documents in the byte order of their ids. */
   #live(): [string, StoredDocument][] {
     return [...this.#documents].filter(([, { tree }]) => !tree.winner().deleted).sort(([a], [b]) => compareBytes(a, b))
   }
@@ -481,7 +481,7 @@ export class MemoryShardReplica implements ShardReplica {
     return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
   }
 
-  /** The revision that this very attempt made before, while it is a leaf and has no rival. */
+  /** Answers an edit again when the same attempt made the revision before, it is still a leaf, and it has no rival. */
   #again({ id, parent, attempt }: DocumentEdit, tree: RevisionTree): EditOutcome | undefined {
     const own = attempt === undefined
       ? undefined
@@ -499,7 +499,7 @@ export class MemoryShardReplica implements ShardReplica {
     const { tree, result } = before.merge(path, { deleted, bodyKey })
     if (tree === before) return
     const stemmed = tree.stem(revsLimit)
-    // A known revision may bring ancestors that are cut off again at once: nothing changed.
+    // A known revision may add ancestors that stemming removes again at once; then nothing has changed.
     if (result === 'internal' && Buffer.compare(stemmed.encode(), before.encode()) === 0) return
     if (result !== 'internal') this.#bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
     if (result !== 'internal' && attempt !== undefined) {
@@ -514,7 +514,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 }
 
-/** Which of two versions of a local document stands: greater stamp, then revision, then body bytes (deleted least). */
+/** Orders two versions of a local document: by stamp, then revision, then body bytes. A deletion has the least body. */
 function compareLocals(a: LocalDocument, b: LocalDocument): number {
   return a.stamp - b.stamp || a.revision - b.revision
     || Buffer.compare(a.body ?? Buffer.alloc(0), b.body ?? Buffer.alloc(0))

@@ -8,7 +8,7 @@ import {
 } from './replica-fixture.ts'
 import type { ReplicaFixture } from './replica-fixture.ts'
 
-/** A blob that no replica has. */
+/** The hash of a blob that no replica has. */
 const unknownBlob = 'ab'.repeat(32)
 
 export function blobCases(fixture: ReplicaFixture): void {
@@ -30,7 +30,7 @@ export function blobCases(fixture: ReplicaFixture): void {
       assert.equal((await read(fixture.replica, hash)).length, 0)
     })
 
-    it('leaves nothing behind when its source fails', async () => {
+    it('is not stored when its source fails', async () => {
       const broken = new Error('the client went away')
       async function* failing(): AsyncGenerator<Uint8Array> {
         yield bytes('half of it')
@@ -40,14 +40,14 @@ export function blobCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.replica.hasBlobs([sha256(bytes('half of it'))], context), [false])
     })
 
-    it('is told apart from what is not there', async () => {
+    it('is found by its hash, and absent content is not', async () => {
       const { hash } = await fixture.replica.writeBlob(stream(bytes('here')), context)
       assert.deepEqual(await fixture.replica.hasBlobs([unknownBlob, hash], context), [false, true])
       assert.deepEqual(await fixture.replica.hasBlobs([], context), [])
       await assertFails(read(fixture.replica, unknownBlob), 'missing_blob')
     })
 
-    it('may be left in the middle of reading', async () => {
+    it('can be read in part by a reader that stops early', async () => {
       const { hash } = await fixture.replica.writeBlob(stream(Buffer.alloc(3_000_000, 'x')), context)
       for await (const chunk of fixture.replica.readBlob({ hash, span: null }, context)) {
         assert(chunk.length > 0)
@@ -56,7 +56,7 @@ export function blobCases(fixture: ReplicaFixture): void {
       assert.equal((await read(fixture.replica, hash)).length, 3_000_000)
     })
 
-    it('is not written for a caller who has given up', async () => {
+    it('is not written for a caller that has cancelled the call', async () => {
       await assertFails(
         fixture.replica.writeBlob(stream(bytes('x')), { timeoutMs: 5000, signal: AbortSignal.abort() }), 'cancelled',
       )
@@ -66,7 +66,7 @@ export function blobCases(fixture: ReplicaFixture): void {
 
 export function attachmentCases(fixture: ReplicaFixture): void {
   describe('attachments', () => {
-    it('come with the bodies of reads, rows and changes, and only with those', async () => {
+    it('are returned together with bodies by reads, rows and changes, and never without them', async () => {
       const attachments = [
         await store(fixture.replica, 'one', 'first'), await store(fixture.replica, 'a/ü', 'zweite', 'gzip'),
       ]
@@ -100,7 +100,7 @@ export function attachmentCases(fixture: ReplicaFixture): void {
       ])
     })
 
-    it('are refused, and nothing is written, when their content is not there', async () => {
+    it('are refused, and nothing is written, when their content is absent', async () => {
       const known = await store(fixture.replica, 'f', 'known')
       const unknown = { ...known, blob: unknownBlob }
       await assertFails(fixture.edit(editWith('doc', {}, null, [known, unknown])), 'missing_blob')
@@ -108,7 +108,7 @@ export function attachmentCases(fixture: ReplicaFixture): void {
       assert.equal(await fixture.replica.openDocument({ id: 'doc', body: true, tree: false }, context), null)
     })
 
-    it('travel with revisions whose content was brought first', async () => {
+    it('are stored with revisions from elsewhere when their content was written before', async () => {
       const attachment = await store(fixture.replica, 'f', 'content')
       await fixture.store({ ...revision('doc', 3, ['c', 'b', 'a']), attachments: [{ ...attachment, revpos: 2 }] })
       const [opened] = await fixture.openRevisions('doc', 'leaves')
@@ -120,7 +120,7 @@ export function attachmentCases(fixture: ReplicaFixture): void {
       assert.equal((await read(other, attachment.blob)).toString(), 'content')
     })
 
-    it('of a revived document are its new revision\'s', async () => {
+    it('of a revived document have the generation of its new revision', async () => {
       const first = await fixture.write('doc', { n: 1 })
       const tombstone = await fixture.delete('doc', first)
       const attachment = await store(fixture.replica, 'f', 'again')
@@ -145,7 +145,7 @@ export function attachmentCases(fixture: ReplicaFixture): void {
   })
 }
 
-/** Writes the content and makes a record of generation 1. */
+/** Writes the content as a blob and returns an attachment record of generation 1. */
 async function store(
   replica: ShardReplica, name: string, content: string, encoding: AttachmentRecord['encoding'] = 'identity',
 ): Promise<AttachmentRecord> {

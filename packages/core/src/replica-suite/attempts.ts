@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import type { OpenedRevision } from '../contracts/shard-replica.ts'
 import { context, documentEdit, type ReplicaFixture, revision, revisionFrom, revsLimit } from './replica-fixture.ts'
 
-/** What one client's attempts to edit are known by (`DocumentEdit.attempt`). */
+/** Tests that replicas recognise one client's repeated attempt to edit (`DocumentEdit.attempt`). */
 export function attemptCases(fixture: ReplicaFixture): void {
   const attemptOf = (opened: OpenedRevision | undefined): number | undefined =>
     opened?.kind === 'found' ? opened.revision.attempt : undefined
 
   describe('attempts', () => {
-    it('are answered alike when they come again, and other attempts at the same edit with a conflict', async () => {
+    it('get the same answer when they are repeated, and other attempts at the same edit get a conflict', async () => {
       const parent = await fixture.write('doc', { v: 1 })
       const claim = documentEdit('doc', { claimed: true }, parent)
       const first = await fixture.edit({ ...claim, attempt: 7 })
@@ -19,7 +19,7 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.leaves('doc'), [revisionFrom(first)])
     })
 
-    it('are answered alike where the limit on revisions has cut off the parent', async () => {
+    it('get the same answer when stemming has removed the parent', async () => {
       const parent = await fixture.write('doc', { v: 1 })
       const request = { edits: [{ ...documentEdit('doc', { v: 2 }, parent), attempt: 7 }], revsLimit: 1 }
       const first = await fixture.replica.updateDocuments(request, context)
@@ -38,7 +38,7 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.leaves('doc'), [revisionFrom(revived)])
     })
 
-    it('conflict when another edit of the same revision has come from elsewhere', async () => {
+    it('conflict when another edit of the same revision was stored from elsewhere', async () => {
       const parent = await fixture.write('doc', { v: 1 })
       const edit = { ...documentEdit('doc', { v: 2 }, parent), attempt: 5 }
       await fixture.edit(edit)
@@ -46,7 +46,7 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.edit(edit), { kind: 'conflict' })
     })
 
-    it('conflict once their revision was replaced, for nobody knows any more whose it was', async () => {
+    it('conflict once their revision was replaced, since only leaves keep their attempts', async () => {
       const edit = { ...documentEdit('doc', { v: 1 }), attempt: 5 }
       const first = revisionFrom(await fixture.edit(edit))
       await fixture.write('doc', { v: 2 }, first)
@@ -54,7 +54,7 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.equal(attemptOf((await fixture.openRevisions('doc', [first]))[0]), undefined)
     })
 
-    it('travel with the revisions that they made', async () => {
+    it('are sent to other replicas with the revisions that they made', async () => {
       const edit = { ...documentEdit('doc', { v: 1 }), attempt: 123_456_789_012 }
       const outcome = await fixture.edit(edit)
       const [opened] = await fixture.openRevisions('doc', 'leaves')
@@ -81,7 +81,7 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await store(revision('a', 2, ['g', 'a'])), [])
     })
 
-    it('are revisions beside a branch whose ancestors the limit on revisions has cut off', async () => {
+    it('are revisions beside a branch whose ancestors were removed by stemming', async () => {
       const made = (ids: readonly string[], attempt: number, start = 2) => ({ ...revision('a', start, ids), attempt })
       const storeShort = async (each: ReturnType<typeof made>): Promise<readonly number[]> =>
         (await fixture.replica.storeRevisions({ revisions: [each], revsLimit: 1 }, context)).rivals
@@ -93,7 +93,7 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.leaves('a'), ['3-e', '3-d'])
     })
 
-    it('are leaves that another attempt made, and no revisions that come again or are replaced', async () => {
+    it('are leaves that another attempt made, but not revisions that are stored again or are replaced', async () => {
       const made = (attempt: number) => ({ ...revision('a', 2, ['b', 'a']), attempt })
       assert.deepEqual(await store(made(1)), [])
       assert.deepEqual(await store(made(1)), [])

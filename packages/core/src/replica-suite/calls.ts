@@ -27,7 +27,7 @@ export function callCases(fixture: ReplicaFixture): void {
       assert.equal(await replica.openDocument({ id: 'doc', body: false, tree: false }, context), null)
     })
 
-    it('for another life of the replica are refused, and do nothing', async () => {
+    it('that name another history of the replica are refused, and do nothing', async () => {
       const { replica } = fixture
       const first = await fixture.write('doc', { v: 1 })
       const before = await replica.replicaInfo(context)
@@ -62,7 +62,7 @@ export function callCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await replica.replicaInfo(context), before)
     })
 
-    it('for the present life of the replica are answered', async () => {
+    it('that name the current history of the replica are answered', async () => {
       const { replica } = fixture
       const { history } = await replica.replicaInfo(context)
       const own = { ...context, history }

@@ -26,7 +26,7 @@ export function convergenceCases(fixture: ReplicaFixture): void {
       assert.deepEqual((await fixture.replica.replicaInfo(context)).seen, { north: 4 })
     })
 
-    it('sees no change in ancestors that are cut off again at once', async () => {
+    it('sees no change when a revision adds only ancestors that stemming removes at once', async () => {
       const store = () =>
         fixture.replica.storeRevisions({ revisions: [revision('doc', 3, ['cc', 'bb', 'aa'])], revsLimit: 1 }, context)
       await store()
@@ -35,7 +35,7 @@ export function convergenceCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.replica.replicaInfo(context), before)
     })
 
-    it('keeps where its changes stand in the logs of others, and follows that', async () => {
+    it('keeps the trail of its changes in the changes of others, and translates checkpoints by it', async () => {
       const { replica } = fixture
       const learn = (history: string, base: number, ...points: readonly (readonly [number, number])[]): Promise<unknown> => replica.storeRevisions({
         revisions: [], revsLimit,
@@ -58,7 +58,7 @@ export function convergenceCases(fixture: ReplicaFixture): void {
       assert.deepEqual([sequence, seen], [0, {}])
     })
 
-    it('names the life of each store differently', async () => {
+    it('gives each store another history', async () => {
       const other = await fixture.another()
       const history = async (replica: ShardReplica): Promise<string> => (await replica.replicaInfo(context)).history
       assert.notEqual(await history(fixture.replica), await history(other))
@@ -88,7 +88,7 @@ export function convergenceCases(fixture: ReplicaFixture): void {
   })
 }
 
-/** Anti-entropy in its simplest form. */
+/** The simplest form of anti-entropy. */
 async function copyChanges(source: ShardReplica, target: ShardReplica): Promise<void> {
   const { history, sequence } = await source.replicaInfo(context)
   const rows = await collect(source.scanChanges({ since: 0, descending: false, body: false, locals: false }, context))
@@ -141,7 +141,7 @@ export function digestCases(fixture: ReplicaFixture): void {
       )
     })
 
-    it('tell a tombstone from a live leaf of the same revision', async () => {
+    it('distinguish a tombstone from a live leaf of the same revision', async () => {
       const other = await fixture.another()
       await fixture.store(revision('doc', 1, ['aa']))
       await other.storeRevisions({ revisions: [revision('doc', 1, ['aa'], { deleted: true })], revsLimit }, context)

@@ -29,7 +29,7 @@ export function localDocumentCases(fixture: ReplicaFixture): void {
       assert.equal(await open(fixture, 'other'), null)
     })
 
-    it('are opened as many as have few bytes, in order, and the first of them in any case', async () => {
+    it('are opened in order up to the limit of a reply, and the first one whatever its size', async () => {
       for (const id of ['a', 'b', 'c', 'd']) await put(fixture, id, 1, JSON.stringify('x'.repeat(700_000)))
       const ids = async (...asked: string[]): Promise<unknown> =>
         (await fixture.replica.openLocalDocuments(asked, context)).map(local => local?.id)
@@ -48,7 +48,7 @@ export function localDocumentCases(fixture: ReplicaFixture): void {
       assert((await put(fixture, 'mark', 10, '{}')).stamp > stamps[4]! + 1_000_000)
     })
 
-    it('are deleted into a tombstone, once when they must exist', async () => {
+    it('become tombstones when they are deleted, and a second deletion fails when they must exist', async () => {
       await put(fixture, 'mark', 1, '{}')
       const deletion = { id: 'mark', revision: 0, body: null, mustExist: true }
       assert.equal((await fixture.replica.updateLocalDocument(deletion, context)).kind, 'updated')
@@ -73,7 +73,7 @@ export function localDocumentCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await scan({ limit: 0 }), [])
     })
 
-    it('are no documents', async () => {
+    it('are not listed or counted as documents', async () => {
       await put(fixture, 'mark', 1, '{}')
       const { documentCount, deletedCount } = await fixture.replica.replicaInfo(context)
       assert.deepEqual([documentCount, deletedCount], [0, 0])
@@ -102,7 +102,7 @@ export function localMergeCases(fixture: ReplicaFixture): void {
       assert.equal((await open(fixture, 'mark'))?.body, null)
     })
 
-    it('change nothing when they come again', async () => {
+    it('change nothing when they are stored again', async () => {
       const local: LocalDocument = { id: 'mark', revision: 5, stamp: 1000, body: bytes('{}') }
       await merge(fixture, local)
       const { sequence } = await fixture.replica.replicaInfo(context)

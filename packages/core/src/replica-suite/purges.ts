@@ -17,7 +17,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
     await fixture.replica.openDocument({ id, body: false, tree: false }, context) !== null
 
   describe('purges', () => {
-    it('leave nothing of a document whose every leaf goes, and no row in the changes log', async () => {
+    it('remove a document completely when they name all its leaves, also from the changes', async () => {
       await fixture.store(
         revision('doc', 2, ['b', 'a']), revision('doc', 2, ['c', 'a'], { deleted: true }), revision('other', 1, ['x']),
       )
@@ -31,7 +31,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.openRevisions('doc', ['2-b']), [{ kind: 'missing', revision: '2-b' }])
     })
 
-    it('leave the other branches, at a new sequence', async () => {
+    it('keep the other branches, and give the document a new sequence', async () => {
       await fixture.store(
         revision('doc', 3, ['c', 'b', 'a']), revision('doc', 2, ['d', 'a']), revision('other', 1, ['x']),
       )
@@ -43,7 +43,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await changes(), ['other', 'doc'])
     })
 
-    it('ignore revisions with children and unknown ones, and are recorded all the same', async () => {
+    it('ignore revisions with children and unknown revisions, but are recorded', async () => {
       await fixture.store(revision('doc', 2, ['b', 'a']))
       const purges = [
         purge('u1', 'doc', { start: 1, ids: ['a'] }), purge('u2', 'doc', { start: 5, ids: ['x'] }),
@@ -55,13 +55,13 @@ export function purgeCases(fixture: ReplicaFixture): void {
       assert.deepEqual((await recorded(2)).map(({ uuid }) => uuid), ['u3'])
     })
 
-    it('take ancestors that a lagging replica holds as leaves', async () => {
+    it('remove ancestors that are leaves on a lagging replica', async () => {
       await fixture.store(revision('doc', 1, ['a']))
       await apply(purge('u1', 'doc', { start: 2, ids: ['b', 'a'] }))
       assert.equal(await isThere('doc'), false)
     })
 
-    it('are applied once, however often they come', async () => {
+    it('are applied once, however often they are sent', async () => {
       await fixture.store(revision('doc', 1, ['a']))
       const once = purge('u1', 'doc', { start: 1, ids: ['a'] })
       await apply(once)
@@ -73,7 +73,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
       assert.equal((await fixture.replica.replicaInfo(context)).purgeSequence, 1)
     })
 
-    it('move the sequence, so that answers that were kept are seen to be old', async () => {
+    it('increase the sequence, so that cached answers become invalid', async () => {
       await fixture.store(revision('doc', 1, ['a']))
       const { sequence } = await fixture.replica.replicaInfo(context)
       await apply(purge('u1', 'doc', { start: 1, ids: ['a'] }))
@@ -90,7 +90,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
       assert.deepEqual(opened!.kind === 'found' && opened!.revision.purges, ['u1'])
     })
 
-    it('let the same edit be made again, and tell the purge that it follows', async () => {
+    it('allow the same edit to be made again, and the outcome names the purge that it follows', async () => {
       const first = await fixture.write('doc', { n: 1 })
       await apply(purge('u1', 'doc', { start: 1, ids: [first.slice(2)] }))
       assert.equal(await fixture.write('doc', { n: 1 }), first)
@@ -101,7 +101,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
       assert.equal(free!.kind === 'found' && free!.revision.purges, undefined)
     })
 
-    it('are forgotten up to a sequence', async () => {
+    it('are trimmed up to a sequence', async () => {
       await apply(
         purge('u1', 'doc', { start: 1, ids: ['a'] }), purge('u2', 'doc', { start: 1, ids: ['b'] }),
         purge('u3', 'other', { start: 1, ids: ['a'] }),
@@ -114,7 +114,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
       assert.deepEqual([await recorded(), oldestPurge, purgeSequence], [[], 0, 3])
     })
 
-    it('keep a checkpoint for each history, which never falls', async () => {
+    it('keep a checkpoint for each history, which never decreases', async () => {
       const mark = (history: string, sequence: number, ...purges: Purge[]): Promise<unknown> =>
         fixture.replica.purgeDocuments({ purges, checkpoint: { history, sequence } }, context)
       await mark('north', 5, purge('u1', 'doc', { start: 1, ids: ['a'] }))
@@ -128,7 +128,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
 
 const everyPurge: ScanChangesRequest = { since: 0, descending: false, body: false, locals: false, purges: true }
 
-/** What a reader of changes and purges holds: documents by id, as the rows of each have left them. */
+/** A reader of changes with purges. It keeps the last row of each document, by id, and removes purged documents. */
 class Mirror {
   readonly #fixture: ReplicaFixture
   readonly leaves = new Map<string, readonly string[]>()
@@ -138,7 +138,7 @@ class Mirror {
     this.#fixture = fixture
   }
 
-  /** @returns the ids of the rows, with a minus sign in front of purged ones */
+  /** @returns the ids of the rows; purged ones have a minus sign as prefix */
   async read(limit?: number): Promise<string[]> {
     const { history } = await this.#fixture.replica.replicaInfo(context)
     const request = { ...everyPurge, since: this.sequence, body: true, ...(limit !== undefined && { limit }) }
@@ -161,7 +161,7 @@ export function purgeOrderCases(fixture: ReplicaFixture): void {
     collect(fixture.replica.scanChanges({ ...everyPurge, since }, context))
 
   describe('changes with purges', () => {
-    it('tell a purge between two changes at its place, whether the reader knows the document or not', async () => {
+    it('list a purge in sequence between two changes, whether the reader knows the document or not', async () => {
       const mirror = new Mirror(fixture)
       await fixture.store(revision('gone', 1, ['a']), revision('kept', 1, ['a']))
       assert.deepEqual(await mirror.read(), ['gone', 'kept'])
@@ -173,7 +173,7 @@ export function purgeOrderCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await new Mirror(fixture).read(), ['kept', 'before', '-gone', 'after'])
     })
 
-    it('tell it also when the reader had read no further than the change, and count it in the limit', async () => {
+    it('list it also when the reader had stopped at the change before it, and count it in the limit', async () => {
       const mirror = new Mirror(fixture)
       await fixture.store(revision('doc', 1, ['a']), revision('other', 1, ['a']))
       assert.deepEqual(await mirror.read(1), ['doc'])
@@ -184,7 +184,7 @@ export function purgeOrderCases(fixture: ReplicaFixture): void {
       assert.deepEqual([...mirror.leaves], [['other', ['2-b']]])
     })
 
-    it('show what a purge leaves of a document as its change, and one that found nothing not at all', async () => {
+    it('list a partly purged document as changed, and do not list a purge that removed nothing', async () => {
       const mirror = new Mirror(fixture)
       await fixture.store(revision('doc', 1, ['a']), revision('doc', 1, ['b']))
       await mirror.read()
@@ -207,7 +207,7 @@ export function purgeOrderCases(fixture: ReplicaFixture): void {
       assert.deepEqual([early.leaves.size, late.leaves.size], [0, 0])
     })
 
-    it('are the same after a compaction', async () => {
+    it('are unchanged by a compaction', async () => {
       await fixture.store(revision('doc', 1, ['a']), revision('doc', 2, ['b', 'a']), revision('gone', 1, ['a']))
       await apply('u1', 'gone', 'a')
       const before = await scanFrom(0)
@@ -216,7 +216,7 @@ export function purgeOrderCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await scanFrom(0), before)
     })
 
-    it('refuse a place in front of a purge that was forgotten', async () => {
+    it('refuse a position before a purge that was trimmed', async () => {
       await fixture.store(revision('early', 1, ['a']), revision('gone', 1, ['a']))
       const [place] = await scanFrom(0)
       await apply('u1', 'gone', 'a')
@@ -228,7 +228,7 @@ export function purgeOrderCases(fixture: ReplicaFixture): void {
       assert.deepEqual((await scanFrom(0)).map(({ id }) => id), ['early', 'late'])
     })
 
-    it('belong to the life of the replica that the reader names', async () => {
+    it('are refused when the reader names another history of the replica', async () => {
       await fixture.store(revision('doc', 1, ['a']))
       const scan = fixture.replica.scanChanges(everyPurge, { ...context, history: 'another' })
       await assertFails(collect(scan), 'other_history')
@@ -238,7 +238,7 @@ export function purgeOrderCases(fixture: ReplicaFixture): void {
 
 export function upkeepCases(fixture: ReplicaFixture): void {
   describe('upkeep', () => {
-    it('tells the counts and sizes of a partition', async () => {
+    it('returns the counts and sizes of a partition', async () => {
       await fixture.store(
         revision('p:1', 1, ['a'], { value: { text: 'x'.repeat(1000) } }), revision('p:2', 1, ['a']),
         revision('p:3', 1, ['a'], { deleted: true }),
@@ -253,7 +253,7 @@ export function upkeepCases(fixture: ReplicaFixture): void {
       })
     })
 
-    it('accepts to compact at any time, and keeps every leaf', async () => {
+    it('accepts a compaction at any time, and keeps every leaf', async () => {
       const first = await fixture.write('doc', { n: 1 })
       const second = await fixture.write('doc', { n: 2 }, first)
       await fixture.replica.compactShard(context)
@@ -262,7 +262,7 @@ export function upkeepCases(fixture: ReplicaFixture): void {
       assert.equal(opened!.kind, 'found')
     })
 
-    it('forgets which sequences were recorded when, when told to', async () => {
+    it('clears the time spans on request', async () => {
       await fixture.write('doc', {})
       for (const { begin, sequence } of await fixture.replica.timeSpans({ clear: false }, context)) {
         assert(begin > 0 && sequence > 0)

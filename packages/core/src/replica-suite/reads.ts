@@ -4,11 +4,11 @@ import { context, documentEdit, type ReplicaFixture, revision, text } from './re
 
 export function readCases(fixture: ReplicaFixture): void {
   describe('opening', () => {
-    it('gives null for a document that never was', async () => {
+    it('returns null for a document that never existed', async () => {
       assert.equal(await fixture.replica.openDocument({ id: 'never', body: true, tree: true }, context), null)
     })
 
-    it('gives body and tree only when asked for', async () => {
+    it('returns body and tree only when requested', async () => {
       await fixture.write('doc', { a: 1 })
       const lean = await fixture.replica.openDocument({ id: 'doc', body: false, tree: false }, context)
       assert.equal(lean?.body, undefined)
@@ -29,14 +29,14 @@ export function readCases(fixture: ReplicaFixture): void {
       assert.equal((await fixture.replica.replicaInfo(context)).sequence, after.sequence)
     })
 
-    it('takes ids of every shape', async () => {
+    it('accepts ids of every form', async () => {
       const ids = ['_design/app', 'a/b', 'a b', '100%', '"quoted"', 'été', '😀', 'a\u0000b', 'x'.repeat(2000)]
       for (const id of ids) await fixture.write(id, { id })
       for (const id of ids) assert.equal(text((await fixture.open(id)).body), JSON.stringify({ id }))
       assert.equal((await fixture.replica.replicaInfo(context)).documentCount, ids.length)
     })
 
-    it('takes bodies of a megabyte', async () => {
+    it('accepts bodies of a megabyte', async () => {
       const value = { text: 'é'.repeat(500_000) }
       await fixture.write('large', value)
       assert.equal(text((await fixture.open('large')).body), JSON.stringify(value))
@@ -44,7 +44,7 @@ export function readCases(fixture: ReplicaFixture): void {
   })
 
   describe('opening revisions', () => {
-    it('answers named revisions in their order, unknown ones as missing', async () => {
+    it('returns named revisions in their order, unknown ones as missing', async () => {
       const first = await fixture.write('doc', { v: 1 })
       const second = await fixture.write('doc', { v: 2 }, first)
       const opened = await fixture.openRevisions('doc', ['7-none', first, second])
@@ -57,7 +57,7 @@ export function readCases(fixture: ReplicaFixture): void {
       })
     })
 
-    it('answers all leaves, winner first, tombstones too', async () => {
+    it('returns all leaves, winner first, tombstones included', async () => {
       await fixture.store(
         revision('doc', 1, ['aa']), revision('doc', 3, ['cc', 'bb', 'aa'], { deleted: true }),
         revision('doc', 2, ['dd', 'aa']),
@@ -70,7 +70,7 @@ export function readCases(fixture: ReplicaFixture): void {
       )
     })
 
-    it('replaces a revision by the leaves that descend from it when asked for the latest', async () => {
+    it('replaces a revision by the leaves that descend from it when the latest are requested', async () => {
       await fixture.store(
         revision('doc', 2, ['b2', 'a1']), revision('doc', 2, ['c2', 'a1']), revision('doc', 1, ['x1']),
       )
@@ -79,7 +79,7 @@ export function readCases(fixture: ReplicaFixture): void {
       assert.deepEqual(names, ['c2', 'b2', 'x1', '9-none'])
     })
 
-    it('says missing for an ancestor that came without a body', async () => {
+    it('returns missing for an ancestor that arrived without a body', async () => {
       await fixture.store(revision('doc', 2, ['b2', 'a1']))
       assert.deepEqual(await fixture.openRevisions('doc', ['1-a1']), [{ kind: 'missing', revision: '1-a1' }])
     })
@@ -99,7 +99,7 @@ export function readCases(fixture: ReplicaFixture): void {
       )
     })
 
-    it('answers as many documents as have few bytes together, and the first whatever its size', async () => {
+    it('answers in order up to the limit of a reply, and the first request whatever its size', async () => {
       const sizes: Readonly<Record<string, number>> = {
         huge: 3 * openedBytesMax, a: 1, b: openedBytesMax * 0.6, c: openedBytesMax * 0.6, d: 1, e: 1,
       }
@@ -120,7 +120,7 @@ export function readCases(fixture: ReplicaFixture): void {
   })
 
   describe('diffing revisions', () => {
-    it('names what is missing and which leaves might be its ancestors', async () => {
+    it('names the missing revisions and the leaves that might be their ancestors', async () => {
       await fixture.store(revision('doc', 3, ['c3', 'b2', 'a1']), revision('doc', 2, ['x2', 'a1'], { deleted: true }))
       const { sequence } = await fixture.open('doc')
       const ask = async (...revisions: string[]) =>
@@ -142,7 +142,7 @@ export function readCases(fixture: ReplicaFixture): void {
       })
     })
 
-    it('misses every revision of an unknown document', async () => {
+    it('names every revision of an unknown document as missing', async () => {
       await fixture.write('known', {})
       const answers = await fixture.replica.diffRevisions(
         [{ id: 'never', revisions: ['1-a', '2-b'] }, { id: 'known', revisions: [] }], context,

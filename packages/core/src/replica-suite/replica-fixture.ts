@@ -6,7 +6,7 @@ import type {
 } from '../contracts/shard-replica.ts'
 import { ReplicaError } from '../contracts/shard-replica.ts'
 
-/** A replica without any document, and how to get rid of it. */
+/** A replica without documents, and the function that closes it. */
 export interface OpenedReplica {
   readonly replica: ShardReplica
   close(): Promise<void>
@@ -14,11 +14,11 @@ export interface OpenedReplica {
 
 export type MakeReplica = () => Promise<OpenedReplica>
 
-/** Patience of every call of the suite, in milliseconds. */
+/** Timeout of each call of the suite, in milliseconds. */
 export const context: CallContext = { timeoutMs: 5000 }
 export const revsLimit = 1000
 
-/** The replica under test, with edits and questions in few words. */
+/** The replica under test, with short methods for edits and queries. */
 export class ReplicaFixture {
   readonly #make: MakeReplica
   #opened: OpenedReplica[] = []
@@ -41,7 +41,7 @@ export class ReplicaFixture {
     return first.replica
   }
 
-  /** One more replica of the same shard, closed with the first. */
+  /** Opens another replica of the same shard. It is closed together with the first one. */
   async another(): Promise<ShardReplica> {
     const opened = await this.#make()
     this.#opened.push(opened)
@@ -60,12 +60,12 @@ export class ReplicaFixture {
     return reply.kind === 'decided' ? reply.outcomes : []
   }
 
-  /** Makes an edit that must succeed and returns its revision. */
+  /** Makes an edit that must succeed, and returns the new revision. */
   async write(id: string, value: unknown = {}, parent: string | null = null): Promise<string> {
     return revisionFrom(await this.edit(documentEdit(id, value, parent)))
   }
 
-  /** Deletes and returns the tombstone's revision. */
+  /** Deletes a document and returns the tombstone's revision. */
   async delete(id: string, parent: string): Promise<string> {
     return revisionFrom(await this.edit(documentEdit(id, {}, parent, true)))
   }
@@ -80,7 +80,7 @@ export class ReplicaFixture {
     return snapshot
   }
 
-  /** Revisions of the leaves, winner first; a minus sign in front of tombstones. */
+  /** Returns the revisions of the leaves, winner first. Tombstones have a minus sign as prefix. */
   async leaves(id: string, replica = this.replica): Promise<string[]> {
     return (await this.open(id, replica)).leaves.map(leaf => (leaf.deleted ? '-' : '') + leaf.revision)
   }
@@ -99,7 +99,7 @@ export function documentEdit(id: string, value: unknown, parent: string | null =
   return { id, parent, deleted, body, revisionHash: revisionHash({ deleted, parent, body }) }
 }
 
-/** A revision as another replica would send it, with short hashes: `revision('a', 2, ['b', 'a'])` is 2-b after 1-a. */
+/** Makes a revision as another replica would send it. `revision('a', 2, ['b', 'a'])` is 2-b, whose parent is 1-a. */
 export function revision(
   id: string, start: number, ids: readonly string[], options: { deleted?: boolean; value?: unknown } = {},
 ): DocumentRevision {
@@ -122,7 +122,7 @@ export function text(body: Uint8Array | null | undefined): string | undefined {
   return body === null || body === undefined ? undefined : Buffer.from(body).toString('utf8')
 }
 
-/** All rows of all pages. */
+/** Collects the rows of all pages. */
 export async function collect<Row>(pages: AsyncIterable<readonly Row[]>): Promise<Row[]> {
   const rows: Row[] = []
   for await (const page of pages) rows.push(...page)

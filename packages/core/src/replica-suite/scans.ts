@@ -6,7 +6,7 @@ import {
   assertFails, collect, context, documentEdit, type ReplicaFixture, revision, revsLimit, text,
 } from './replica-fixture.ts'
 
-/** Ascending in bytes of UTF-8; UTF-16 order would put the emoji before the last. */
+/** Ascending in the byte order of UTF-8. In UTF-16 order the emoji would come before the last id. */
 const ids = ['A', '_design/x', 'a', 'a\u0000', 'aa', 'b', 'é', '\uff5e', '😀']
 
 const everything: ScanDocumentsRequest = { descending: false, body: false, leaves: false }
@@ -61,7 +61,7 @@ export function documentScanCases(fixture: ReplicaFixture): void {
       assert.equal((await scan({})).length, ids.length - 2)
     })
 
-    it('gives the winner, with body and leaves when asked for', async () => {
+    it('returns the winner, with body and leaves when requested', async () => {
       await fixture.store(revision('a', 1, ['00']), revision('a', 9, ['99'], { deleted: true }))
       const winner = (await fixture.leaves('a'))[0]!
       const bound = { start: { id: 'a', inclusive: true }, limit: 1 }
@@ -74,7 +74,7 @@ export function documentScanCases(fixture: ReplicaFixture): void {
       assert.deepEqual(full?.leaves?.map(leaf => leaf.revision), [winner, '1-00', '9-99'])
     })
 
-    it('counts what a scan from a bound would leave out', async () => {
+    it('counts the documents that a scan from a bound leaves out', async () => {
       const count = (before: IdBound | undefined, descending = false): Promise<number> =>
         fixture.replica.countDocuments({ ...(before && { before }), descending }, context)
       await fixture.delete('A', (await fixture.leaves('A'))[0]!)
@@ -108,7 +108,7 @@ export function changeScanCases(fixture: ReplicaFixture): void {
       assert.equal(rows.at(-1)?.sequence, (await fixture.replica.replicaInfo(context)).sequence)
     })
 
-    it('resumes behind a sequence', async () => {
+    it('resumes after a sequence', async () => {
       for (const id of ['a', 'b', 'c']) await fixture.write(id, {})
       const [a, b, c] = await scan(0)
       assert.deepEqual(await scan(a!.sequence), [b, c])
@@ -123,7 +123,7 @@ export function changeScanCases(fixture: ReplicaFixture): void {
       assert.deepEqual((await scan(0, { descending: true, limit: 1 })).map(row => row.id), ['c'])
     })
 
-    it('gives all leaves, and the body of the winner when asked for', async () => {
+    it('returns all leaves, and the body of the winner when requested', async () => {
       await fixture.store(revision('doc', 1, ['aa']), revision('doc', 1, ['bb']))
       const [lean] = await scan(0)
       assert.deepEqual([lean?.leaves.map(leaf => leaf.revision), lean?.body], [['1-bb', '1-aa'], undefined])
@@ -164,7 +164,7 @@ export function changeWaitCases(fixture: ReplicaFixture): void {
       assert((await local).sequence > after.sequence)
     })
 
-    it('resolves at once for who stands elsewhere', async () => {
+    it('resolves at once when the caller has another position', async () => {
       await fixture.write('a', {})
       const now = await stand()
       assert.deepEqual(await fixture.replica.waitForChange({ ...now, sequence: 0 }, context), now)
@@ -173,7 +173,7 @@ export function changeWaitCases(fixture: ReplicaFixture): void {
       )
     })
 
-    it('ends when its caller gives up, whoever else waits', async () => {
+    it('ends when its caller cancels it, while other callers still wait', async () => {
       const before = await stand()
       const controller = new AbortController()
       const given = assertFails(
@@ -186,7 +186,7 @@ export function changeWaitCases(fixture: ReplicaFixture): void {
       for (const other of others) assert((await other).sequence > before.sequence)
     })
 
-    it('does not go on in another life', async () => {
+    it('does not continue in another history', async () => {
       await fixture.write('a', {})
       await assertFails(scanRows(fixture, { since: 0, history: 'another' }), 'not_hosted')
       assert.equal((await scanRows(fixture, { since: 0, history: (await stand()).history })).length, 1)
@@ -211,7 +211,7 @@ export function changeWaitCases(fixture: ReplicaFixture): void {
 
 export function longScanCases(fixture: ReplicaFixture): void {
   describe('scanning a lot', () => {
-    it('goes through thousands of documents, and can be left early', async () => {
+    it('reads thousands of documents, and can be stopped early', async () => {
       const many = Array.from({ length: 2500 }, (_, i) => documentEdit(`n${String(i).padStart(5, '0')}`, { i }))
       await fixture.edits(many)
       const rows = await scanIds(fixture, { start: { id: 'n', inclusive: true }, end: { id: 'n~', inclusive: true } })
@@ -223,7 +223,7 @@ export function longScanCases(fixture: ReplicaFixture): void {
       assert.equal((await scanIds(fixture, { limit: 1 })).length, 1)
     })
 
-    it('goes through thousands of changes without a gap', async () => {
+    it('reads thousands of changes without a gap', async () => {
       const edits = Array.from({ length: 2500 }, (_, i) => documentEdit(`n${i}`, { i }))
       await fixture.replica.updateDocuments({ edits, revsLimit }, context)
       const rows = await scanRows(fixture, { body: true })

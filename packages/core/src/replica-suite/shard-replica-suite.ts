@@ -1,5 +1,5 @@
 /**
- * What every `ShardReplica` promises; each implementation runs it under mocha. Exported as
+ * The conformance suite of `ShardReplica`, which each implementation runs under mocha. It is exported as
  * `@sectional/core/shard-replica-suite`.
  */
 import { attachmentCases, blobCases } from './attachments.ts'
@@ -16,9 +16,9 @@ import { changeScanCases, changeWaitCases, documentScanCases, longScanCases } fr
 export type { MakeReplica, OpenedReplica } from './replica-fixture.ts'
 
 /**
- * @param name of the implementation
- * @param makeReplica opens a replica without documents; called once per test and again where a test compares
- *   two replicas. `close` must leave nothing behind.
+ * @param name the name of the implementation
+ * @param makeReplica opens a replica without documents. It is called once for each test, and again when a test compares
+ *   two replicas. `close` must release all resources.
  */
 export function shardReplicaSuite(name: string, makeReplica: MakeReplica): void {
   describe(`shard replica: ${name}`, () => {

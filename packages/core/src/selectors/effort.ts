@@ -1,20 +1,20 @@
-/** What it costs to read a selector or to match a document: counted, so that neither holds the thread for long. */
+/** Limits the work of reading a selector or of matching a document, so that neither blocks the thread for long. */
 import { SelectorError } from './selector-error.ts'
 
 /**
- * Steps of one reading or matching, of some tenths of a microsecond each: a condition, an element of an array, half a
- * member of an object, some characters.
+ * Most steps to read a selector or to match a document. A step takes some tenths of a microsecond. It is a condition,
+ * an element of an array, half a member of an object, or some characters.
  */
 export const selectorStepsMax = 1_000_000
 
-/** Characters that are compared in one step. */
+/** How many characters are compared in one step. */
 const stepCharacters = 64
 
 export class Effort {
   #left = selectorStepsMax
   readonly #what: string
 
-  /** @param what is done, for the error */
+  /** @param what the work, for the error text */
   constructor(what: string) {
     this.#what = what
   }
@@ -27,7 +27,7 @@ export class Effort {
     }
   }
 
-  /** @param characters of the name of a field, which is cut at its dots */
+  /** @param characters the length of the name of a field, which is split at its dots */
   spendFieldName(characters: number): void {
     this.spend(characters)
   }

@@ -1,11 +1,12 @@
-/** Paths of fields as selectors and projections name them (docs/reference/changes.md#selectors). */
+/** Paths to fields of documents, as in selectors and projections (docs/reference/changes.md#selectors). */
 import { Effort } from './effort.ts'
 import { SelectorError } from './selector-error.ts'
 
 export type FieldPath = readonly string[]
 
 /**
- * What lies at a path; `missing`: an object on the way lacks the step; `blocked`: the way leads through something else.
+ * The result of following a path. `missing`: an object on the path lacks the next step. `blocked`: a value on the path
+ * is neither an object nor an array that has the next step.
  */
 export type FieldValue =
   | { readonly kind: 'found'; readonly value: unknown }
@@ -16,8 +17,9 @@ const missing: FieldValue = { kind: 'missing' }
 const blocked: FieldValue = { kind: 'blocked' }
 
 /**
- * `a.b` is two steps; a backslash before a dot makes it part of the name.
- * @param effort counts what reading the name costs
+ * Parses the name of a field. `a.b` has two steps; a dot after a backslash is part of a step's name.
+ *
+ * @param effort is charged for the work
  * @throws SelectorError `invalid_field_name` when a step is empty
  */
 export function parseFieldPath(name: string, effort?: Effort): FieldPath {
@@ -28,14 +30,16 @@ export function parseFieldPath(name: string, effort?: Effort): FieldPath {
 }
 
 /**
- * Steps of effort for each step of a path in a list of fields: every document that is shown is cut down by all of them.
+ * Effort charged for each step of a path in a list of fields. The factor accounts for the later work: each document of
+ * the result is reduced to all of these fields.
  */
 const projectionFactor = 8
 
 /**
- * The paths of the fields that documents are cut down to.
- * @throws SelectorError `invalid_field_name`; `bad_arg` when there are so many that cutting down one document would
- * take long
+ * Parses a list of fields to which documents are reduced.
+ *
+ * @throws SelectorError `invalid_field_name`; `bad_arg` when there are so many fields that reducing one document would
+ * take too long
  */
 export function parseFieldPaths(names: readonly string[]): readonly FieldPath[] {
   const effort = new Effort('Cutting a document down to its fields')
@@ -46,15 +50,15 @@ export function parseFieldPaths(names: readonly string[]): readonly FieldPath[] 
   })
 }
 
-/** The name that `parseFieldPath` reads. */
+/** Returns the name from which `parseFieldPath` reads this path. */
 export function formatFieldPath(path: FieldPath): string {
   return path.map(step => step.replaceAll('.', '\\.')).join('.')
 }
 
-/** An index of an array has one spelling, so that different paths lead to different values. */
+/** An array index has only one spelling, so that different paths lead to different values. */
 const arrayIndex = /^(?:0|[1-9]\d{0,8})$/
 
-/** Numeric steps index arrays. */
+/** Follows a path. In an array, a numeric step is an index. */
 export function fieldAt(document: unknown, path: FieldPath): FieldValue {
   let value = document
   for (const step of path) {

@@ -9,7 +9,7 @@ export type CompareStrings = (a: string, b: string) => number
 
 type Members = Readonly<Record<string, unknown>>
 
-/** By the bytes of UTF-8. */
+/** Compares two strings by the bytes of their UTF-8. */
 export function compareStringBytes(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let at = 0; at < length; at++) {
@@ -20,14 +20,16 @@ export function compareStringBytes(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** UTF-8 puts characters beyond U+FFFF last, whose UTF-16 units (surrogates) stand before U+E000. */
+/** Maps a UTF-16 unit to its order in UTF-8, where characters above U+FFFF (surrogates in UTF-16) come last. */
 function byteOrder(unit: number): number {
   return unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x10000 : unit
 }
 
 /**
- * Objects compare member by member in their stored order: name, then value; a shorter one that is a prefix is less.
- * @param effort counts what the comparison costs
+ * Compares two JSON values. Objects are compared member by member in their stored order, by name and then by value; an
+ * object that is a prefix of the other one is less.
+ *
+ * @param effort is charged for the comparison
  */
 export function compareJson(a: unknown, b: unknown, compareStrings: CompareStrings, effort?: Effort): number {
   const rank = rankOf(a)

@@ -1,8 +1,8 @@
 import { fieldAt, type FieldPath } from './field-path.ts'
 
 /**
- * A document cut down to the fields at the paths; their nesting stays, a step into an array becomes a member.
- * Paths that lead nowhere are left out.
+ * Reduces a document to the fields at the given paths. Their nesting is kept, except that a step into an array becomes
+ * a member of an object. Paths without a value are left out.
  */
 export function projectFields(document: unknown, paths: readonly FieldPath[]): Record<string, unknown> {
   const projected: Record<string, unknown> = {}
@@ -17,14 +17,14 @@ function place(target: Record<string, unknown>, path: FieldPath, value: unknown)
   let object = target
   for (const step of path.slice(0, -1)) {
     const next = Object.hasOwn(object, step) ? object[step] : undefined
-    // A wider path was placed before.
+    // A shorter path has already placed the whole value.
     if (next !== undefined && (typeof next !== 'object' || next === null || Array.isArray(next))) return
     object = (next ?? set(object, step, {})) as Record<string, unknown>
   }
   set(object, path.at(-1)!, value)
 }
 
-/** Like an assignment, for every name: `__proto__` too. */
+/** Like an assignment, but also correct for the name `__proto__`. */
 function set(object: Record<string, unknown>, name: string, value: unknown): unknown {
   Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
   return value

@@ -7,7 +7,7 @@ export type SelectorErrorCode =
   | 'invalid_field_name'
 
 /**
- * A selector that cannot be read; `code` and the message are what `_find` answers with status 400
+ * A selector is invalid or takes too long to evaluate. `_find` answers with status 400, `code` and the message
  * (https://docs.couchdb.org/en/stable/api/database/find.html).
  */
 export class SelectorError extends Error {

@@ -6,22 +6,23 @@ import type { TestInTime } from './text-pattern.ts'
 
 export interface Matching {
   /**
-   * Order of strings, and which are equal. CouchDB's is ICU's root collation, which is not there yet: the default
-   * orders by bytes, so that case and accents sort unlike CouchDB's. `_id` always compares by bytes.
+   * Determines the order of strings and which of them are equal. The default compares bytes. CouchDB uses ICU's root
+   * collation, which is not implemented, so case and accents sort differently there. `_id` is always compared by bytes.
    */
   readonly compareStrings: CompareStrings
-  /** Tries a pattern; by default without a limit of time. */
+  /** Tests a text with a pattern; by default without a time limit. */
   readonly testInTime: TestInTime
 }
 
-/** One matching of one document. */
+/** The state of matching one document. */
 type Attempt = Matching & { readonly effort: Effort }
 
 const plainly: Matching = { compareStrings: compareStringBytes, testInTime: (pattern, text) => pattern.test(text) }
 
 /**
- * Whether a document (with its `_id`, `_rev` and other special members) fits.
- * @throws SelectorError when a `$regex` takes too long, or all of it more than `selectorStepsMax` steps
+ * Whether a document, with its `_id`, `_rev` and other special members, matches.
+ *
+ * @throws SelectorError when a `$regex` takes too long, or when the matching takes more than `selectorStepsMax` steps
  */
 export function matchesSelector(selector: Selector, document: unknown, matching: Partial<Matching> = {}): boolean {
   return matches(selector, document, { ...plainly, ...matching, effort: new Effort('Matching a document') })
@@ -55,7 +56,7 @@ function matchesTest(test: FieldTest, value: unknown, matching: Attempt): boolea
     case '$all': return holdsAll(value, test.values, effort)
     case '$type': return typeName(value) === test.type
     case '$size': return Array.isArray(value) && value.length === test.size
-    // The sign of a divisor does not matter to the remainder of a truncating division.
+    // The sign of the divisor does not affect the remainder, because the division truncates.
     case '$mod': return typeof value === 'number' && Number.isInteger(value) && value % test.divisor === test.remainder
     case '$regex': return typeof value === 'string' && test.pattern.test(value, testInTime, effort)
     case '$beginsWith': return typeof value === 'string' && beginsWith(value, test.prefix, effort)
@@ -82,13 +83,13 @@ function matchesOrder(operator: ComparisonOperator, order: number): boolean {
   }
 }
 
-/** The value, or an element of it. */
+/** Whether the value, or an element of it when it is an array, equals one of `values`. */
 function isOneOf(value: unknown, values: readonly unknown[], compare: CompareStrings, effort: Effort): boolean {
   const among = (candidate: unknown): boolean => values.some(each => isEqual(candidate, each, compare, effort))
   return among(value) || (Array.isArray(value) && value.some(among))
 }
 
-/** Every listed value is an element; a single listed array may also be the value itself. */
+/** Whether each of `values` is an element of the array `value`. A single array in `values` may also equal `value`. */
 function holdsAll(value: unknown, values: readonly unknown[], effort: Effort): boolean {
   if (!Array.isArray(value) || values.length === 0) return false
   const equal = (a: unknown, b: unknown): boolean => isEqual(a, b, compareStringBytes, effort)

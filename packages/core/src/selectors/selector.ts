@@ -1,6 +1,6 @@
 /**
- * Selectors of `_find` and of the changes feed (docs/reference/changes.md#selectors), read into a normal form: nested
- * objects become paths, several conditions an `and`, and negations stand at single conditions.
+ * Parses the selectors of `_find` and of the changes feed (docs/reference/changes.md#selectors) into a normal form.
+ * Nested objects become paths, several conditions become an `and`, and only single conditions are negated.
  */
 import { isJsonObject } from '../json/json-text.ts'
 import { Effort } from './effort.ts'
@@ -23,15 +23,15 @@ export type FieldTest =
   | { readonly operator: '$elemMatch' | '$allMatch' | '$keyMapMatch'; readonly selector: Selector }
 
 export type Selector =
-  /** Without operands both are true. */
+  /** Both are true when they have no operands. */
   | { readonly kind: 'and' | 'or'; readonly operands: readonly Selector[] }
   /**
-   * An empty path is the value itself (an array's element, an object's key). `negated`: the value is there and fails
-   * the test.
+   * An empty path denotes the value itself (an array's element, an object's key). `negated`: true when the value exists
+   * and fails the test.
    */
   | { readonly kind: 'field'; readonly path: FieldPath; readonly test: FieldTest; readonly negated: boolean }
 
-/** @throws SelectorError; also when it takes more than `selectorStepsMax` steps to read */
+/** @throws SelectorError, also when the parse takes more than `selectorStepsMax` steps */
 export function parseSelector(value: unknown): Selector {
   if (!isJsonObject(value)) {
     throw new SelectorError('invalid_selector_json', `Selector must be a JSON object, not: ${shown(value)}`)
@@ -44,7 +44,7 @@ const negatedOperators: Readonly<Record<string, FieldTest['operator']>> = {
   $eq: '$ne', $ne: '$eq', $lt: '$gte', $gte: '$lt', $gt: '$lte', $lte: '$gt', $in: '$nin', $nin: '$in',
 }
 
-/** @param path null: no field is named yet, and none needs to be */
+/** @param path the field that the enclosing members name; null: none was named yet */
 function readSelector(value: unknown, path: FieldPath | null, effort: Effort): Selector {
   if (!isJsonObject(value)) return field(path, { operator: '$eq', value })
   const members = Object.entries(value)
@@ -56,7 +56,7 @@ function readSelector(value: unknown, path: FieldPath | null, effort: Effort): S
 }
 
 function readMember(name: string, argument: unknown, path: FieldPath | null, effort: Effort): Selector {
-  // Paths are copied: depth times width.
+  // Each member copies the path.
   effort.spend(1 + (path?.length ?? 0))
   if (name === '') throw missingField()
   if (!name.startsWith('$')) return readSelector(argument, [...path ?? [], ...parseFieldPath(name, effort)], effort)
@@ -114,9 +114,12 @@ function readTest(operator: string, argument: unknown, effort: Effort): FieldTes
   }
 }
 
-/** Pushes a negation inwards (De Morgan), down to single tests. A missing field fails those too, except `$exists`. */
+/**
+ * Negates a selector by De Morgan's laws, so that only single tests are negated. A missing field also fails a negated
+ * test, except for `$exists`.
+ */
 function negate(selector: Selector, effort: Effort): Selector {
-  // It is copied.
+  // The negation copies the selector.
   effort.spend(4)
   if (selector.kind !== 'field') {
     return {
@@ -144,7 +147,7 @@ function badArgument(operator: string, argument: unknown): SelectorError {
   return new SelectorError('bad_arg', `Bad argument for operator ${operator}: ${shown(argument)}`)
 }
 
-/** Characters of a value that an error shows. */
+/** Most characters of a value that an error text shows. */
 const shownMax = 1000
 
 function shown(value: unknown): string {

@@ -1,20 +1,20 @@
-/** Patterns of `$regex`: a user's, so that they must not hold the thread for ever. */
+/** The patterns of `$regex`. Users write them, so their evaluation must be bounded in time. */
 import type { Effort } from './effort.ts'
 import { SelectorError } from './selector-error.ts'
 
 /** Longest `$regex`, in characters. */
 export const selectorRegexLengthMax = 1024
 /**
- * What a pattern may cost at most to be matched without a limit of time, which itself costs up to a millisecond. A step
- * takes some nanoseconds.
+ * A match that takes at most this many steps, of some nanoseconds each, runs without a time limit, because the limit
+ * itself costs up to a millisecond.
  */
 const freeStepsMax = 1_000_000
-/** Longest match of one pattern with one text. */
+/** Longest time of matching one pattern with one text, in milliseconds. */
 const matchMsMax = 200
 
 /**
- * Tries a pattern on a text. null: it takes longer than `msMax` milliseconds. Infinity: the match is short, and only
- * the first ones, which compile the pattern, may take some tenths of a second.
+ * Tests a text with a pattern. Returns null when that takes longer than `msMax` milliseconds. `msMax` is Infinity when
+ * the match is known to be short; only the first matches, which compile the pattern, may take some tenths of a second.
  */
 export type TestInTime = (pattern: RegExp, text: string, msMax: number) => boolean | null
 /** Steps of effort for reading one character of a pattern, and for a class of Unicode characters (`\p{..}`). */
@@ -25,8 +25,8 @@ export class TextPattern {
   readonly #source: string
   readonly #pattern: RegExp
   /**
-   * With so many repetitions backtracking takes at most about length^(repetitions + 1) steps; Infinity: repetitions
-   * within repetitions.
+   * The number of repetitions in the pattern. Backtracking takes at most about length^(repetitions + 1) steps.
+   * Infinity: the pattern has nested repetitions.
    */
   readonly #repetitions: number
 
@@ -39,7 +39,7 @@ export class TextPattern {
     this.#repetitions = /\)[*+{]/.test(plain) ? Number.POSITIVE_INFINITY : plain.match(/[*+{]/g)?.length ?? 0
   }
 
-  /** @throws SelectorError `bad_arg` when it takes too long */
+  /** @throws SelectorError `bad_arg` when the match takes too long */
   test(text: string, testInTime: TestInTime, effort: Effort): boolean {
     const steps = text.length ** (this.#repetitions + 1)
     effort.spendText(Math.min(steps, freeStepsMax))
@@ -49,7 +49,7 @@ export class TextPattern {
   }
 }
 
-/** A leading group of flags, `(?i)`, is PCRE's; the rest is close enough to JavaScript's own dialect. */
+/** Reads a pattern of PCRE. A leading group of flags, such as `(?i)`, is converted; the rest must suit JavaScript. */
 function readPattern(source: string): RegExp {
   if (source.length > selectorRegexLengthMax) {
     throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(`a pattern of ${source.length} characters; at most ${selectorRegexLengthMax}`)}`)
@@ -61,7 +61,7 @@ function readPattern(source: string): RegExp {
   try {
     return new RegExp(body, `${options}u`)
   } catch {
-    // Escapes of letters that mean nothing are errors only with `u`.
+    // Escapes of letters without a meaning are errors only with the flag `u`; try again without it.
   }
   try {
     return new RegExp(body, options)
