@@ -1,5 +1,5 @@
 /**
- * The pipeline of a request: admission, request id, authentication, route and access, handler, rendering, accounting.
+ * The pipeline of a request: admission, request id, authentication, routing and access, handler, response, accounting.
  */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { ApiError } from '@sectional/core'
@@ -32,16 +32,16 @@ export interface HttpApiParts {
   readonly databaseEvents: Pick<DatabaseEvents, 'open'>
   readonly configuration: Configuration
   readonly nodeInformation: NodeInformation
-  /** Those of `live` options may change while the API runs. */
+  /** Options declared `live` may change while the API runs. */
   readonly options: HttpOptions
-  /** What the nodes of the cluster share; empty: this node is alone. */
+  /** The secret that all nodes of the cluster share; empty on a node without a cluster. */
   readonly clusterSecret: string
 }
 
 export interface HttpApi {
-  /** To be given to the listener. */
+  /** The function that the HTTP listener calls for each request. */
   readonly handler: HttpHandler
-  /** Answers new requests 503; resolves when the running ones and the batched writes have ended. */
+  /** Answers new requests with 503. Resolves when the running requests and the batched writes have ended. */
   stop(): Promise<void>
 }
 
@@ -108,7 +108,7 @@ class Pipeline {
     this.#account(request)
   }
 
-  /** Never rejects: whatever is thrown becomes an answer. */
+  /** Runs one request. It never rejects: every error becomes a response. */
   async #run(exchange: HttpExchange, requestId: string, startedAt: number): Promise<void> {
     const services = this.#services
     let request: RequestContext | null = null
@@ -130,7 +130,10 @@ class Pipeline {
     this.#finish(request)
   }
 
-  /** A slow body costs a place among the requests: one of a client that is not logged in gets little time. */
+  /**
+   * Sets the minimum speed of the body. A slow body occupies one of the admitted requests, so clients that are not
+   * logged in get less time.
+   */
   #expectBody(request: RequestContext): void {
     const {
       admission, options: { anonymousBodyGraceMs, bodyGraceMs, bodyBytesPerSecondMin: bytesPerSecond },
@@ -140,7 +143,7 @@ class Pipeline {
     request.exchange.bodyPace = { graceMs: isAnonymous ? anonymousBodyGraceMs : bodyGraceMs, bytesPerSecond }
   }
 
-  /** Browsers ask without credentials whether they may send the real request. */
+  /** Answers a CORS preflight, which browsers send without credentials. */
   #answerPreflight(request: RequestContext): boolean {
     const services = this.#services
     const headers = request.method === 'OPTIONS' ? preflightHeaders(request, services.options) : null
@@ -150,7 +153,10 @@ class Pipeline {
     return true
   }
 
-  /** A session goes before credentials in the header, even wrong ones. */
+  /**
+   * Authenticates by the session cookie. A valid session takes precedence over an Authorization header, even a wrong
+   * one.
+   */
   #continueSession(request: RequestContext): boolean {
     const { cookie } = request.exchange.headers
     const session = cookie === undefined ? null : this.#services.sessions.find(cookie)
@@ -191,7 +197,7 @@ class Pipeline {
   }
 }
 
-/** What load balancers ask: answered beyond every quota. */
+/** The health check of load balancers, which is answered even when every limit of requests is reached. */
 const healthCheck = /^\/_up(?:\?|$)/
 
 function carriesBody({ headers }: HttpExchange): boolean {
@@ -199,7 +205,7 @@ function carriesBody({ headers }: HttpExchange): boolean {
   return length === undefined ? headers['transfer-encoding'] !== undefined : length !== '0'
 }
 
-/** Queries may carry keys and selectors of documents; the log shows paths only. */
+/** Removes the query: it may contain keys and selectors with data of documents, which must not be logged. */
 function withoutQuery(target: string): string {
   const mark = target.indexOf('?')
   return mark < 0 ? target : target.slice(0, mark)

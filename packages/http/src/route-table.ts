@@ -1,7 +1,4 @@
-/**
- * Every path of the API (docs/reference/README.md#endpoints), with the methods it has, who may use it, and what
- * answers.
- */
+/** Every path of the API (docs/reference/README.md#endpoints) with its methods, its access rule and its handlers. */
 import { ApiError } from '@sectional/core'
 import type { Routes } from './pipeline/dispatch.ts'
 import type { Access, Handler, Resource } from './pipeline/resource.ts'
@@ -60,7 +57,7 @@ function router(resources: Readonly<Record<string, Resource>>): Router<Resource>
   return tree
 }
 
-/** By path. */
+/** Resources of the server, by path. */
 export function serverResources(): Readonly<Record<string, Resource>> {
   return {
     '/': resource('root', 'public', 'GET,HEAD', { GET: getGreeting }),
@@ -118,14 +115,14 @@ function nodeResources(): Readonly<Record<string, Resource>> {
   }
 }
 
-/** `/{db}` itself. */
+/** The resource `/{db}`. */
 export function databaseRoot(): Resource {
   return resource('database', 'member', 'DELETE,GET,HEAD,POST', {
     GET: getDatabase, PUT: putDatabase, DELETE: deleteDatabase, POST: postDocument,
   })
 }
 
-/** By path, without the database's name. */
+/** Resources of a database, by path without the database's name. */
 export function databaseResources(): Readonly<Record<string, Resource>> {
   return {
     '/_all_docs': resource('all-docs', 'member', 'GET,HEAD,POST', { GET: listAllDocuments, POST: listAllDocuments }),
@@ -219,7 +216,7 @@ function documentResources(): Readonly<Record<string, Resource>> {
   }
 }
 
-/** Endpoints of CouchDB that this version does not have. */
+/** Endpoints of CouchDB that this version does not implement. */
 function laterDatabaseResources(): Readonly<Record<string, Resource>> {
   return {
     '/_find': missingFeature('find', 'member', 'POST', 'Find is'),

@@ -1,4 +1,4 @@
-/** `_attachments` of a document as a client writes it (docs/reference/attachments.md#attachments-in-a-document). */
+/** Reads `_attachments` of a document that a client sent (docs/reference/attachments.md#attachments-in-a-document). */
 import { ApiError, isJsonObject, type JsonObject, type ParsedDocument } from '@sectional/core'
 
 export const defaultContentType = 'application/octet-stream'
@@ -6,35 +6,38 @@ export const defaultContentType = 'application/octet-stream'
 interface NewEntry {
   readonly name: string
   readonly contentType: string
-  /** The coding of the bytes that come. */
+  /** Content coding in which the client sends the bytes. */
   readonly encoding: 'identity' | 'gzip'
-  /** Where the client says that it was written; counts only for revisions that bring their history. */
+  /**
+   * Generation of the revision that added the attachment, as the client gave it. It is used only for revisions that are
+   * written with their history (`new_edits=false`).
+   */
   readonly revpos: number
 }
 
 export interface InlineEntry extends NewEntry { readonly kind: 'inline'; readonly data: Uint8Array }
-/** Before its Base64 is decoded. */
+/** An inline attachment before its Base64 text is decoded. */
 interface WrittenEntry extends NewEntry { readonly kind: 'inline'; readonly data: unknown }
 
-/** Its bytes come in a part of their own. */
+/** An attachment whose bytes follow in a separate part of a multipart body. */
 export interface FollowingEntry extends NewEntry {
   readonly kind: 'follows'
-  /** Bytes that come; null: not announced. */
+  /** Bytes of the part, as the client announced them; null when it announced no length. */
   readonly length: number | null
-  /** Base64 MD5 of the bytes that come. */
+  /** Base64 MD5 that the bytes of the part must have; null when the client gave none. */
   readonly digest: string | null
 }
 
 /**
- * The content that the replaced revision has under this name. `revpos` as the client wrote it, undefined when it did
- * not.
+ * A reference to the content that the replaced revision has under this name. `revpos` is the value that the client
+ * gave, or undefined.
  */
 export interface StubEntry { readonly kind: 'stub'; readonly name: string; readonly revpos: unknown }
 
 export type AttachmentEntry = InlineEntry | FollowingEntry | StubEntry
 
 /**
- * The attachments as the client wrote them. Content that stands in the JSON is decoded in slices.
+ * Reads all attachments of a document. Inline content is decoded in slices.
  * @throws ApiError `bad_request` that names the attachment
  */
 export function* attachmentEntries(document: ParsedDocument): Generator<void, readonly AttachmentEntry[]> {
@@ -48,7 +51,7 @@ export function* attachmentEntries(document: ParsedDocument): Generator<void, re
 }
 
 /**
- * Those of them whose bytes come in parts of their own.
+ * Returns the attachments whose bytes follow in separate parts of a multipart body.
  * @throws ApiError `bad_request` that names the attachment
  */
 export function followingEntries(document: ParsedDocument): readonly FollowingEntry[] {
@@ -62,7 +65,7 @@ function namedValues({ attachments, attachmentNames }: ParsedDocument): readonly
   return names.map(name => [name, attachments[name]])
 }
 
-/** @throws ApiError */
+/** @throws ApiError `bad_request` for a name that no attachment may have */
 export function checkAttachmentName(name: string): void {
   if (name.startsWith('_')) {
     throw new ApiError('bad_request', `Attachment name '${name}' starts with prohibited character '_'`)
@@ -97,15 +100,15 @@ function count(value: unknown): number | null {
 }
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
-/** Characters that are decoded between two yields. */
+/** Base64 characters that are decoded between two yields. */
 const sliceCharacters = 256 * 1024
 
-/** Line breaks are fine, missing padding is not. */
+/** Decodes Base64 text. Line breaks in it are accepted; missing padding is an error. */
 function* decodeBase64(name: string, data: unknown): Generator<void, Uint8Array> {
   if (typeof data !== 'string') throw invalidData(name)
   const bytes = Buffer.allocUnsafe(Math.ceil(data.length / 4) * 3)
   let length = 0
-  /** The beginning of a group of four characters that the next slice completes. */
+  /** The first characters of a group of four that continues in the next slice. */
   let begun = ''
   let isPadded = false
   for (let at = 0; at < data.length; at += sliceCharacters) {

@@ -1,6 +1,6 @@
 /**
- * From the bytes of an upload to stored content: counted, hashed, compressed where its type says so, never held as a
- * whole.
+ * Stores the bytes of an upload as the content of an attachment. The bytes are streamed: they are counted, hashed, and
+ * compressed when the media type allows it, but are never held in memory as a whole.
  */
 import { createHash } from 'node:crypto'
 import { ApiError, type AttachmentRecord } from '@sectional/core'
@@ -15,16 +15,16 @@ export interface IncomingAttachment {
   readonly contentType: string
   readonly encoding: 'identity' | 'gzip'
   readonly revpos: number
-  /** Bytes that must come; null: any number. */
+  /** Exact number of bytes that the client announced; null when it announced no length. */
   readonly length?: number | null
-  /** Base64 MD5 of the bytes that must come. */
+  /** Base64 MD5 that the received bytes must have; null or absent when the client gave none. */
   readonly digest?: string | null
 }
 
 /**
- * Stores the content for a document that is written next.
- * @throws ApiError `attachment_too_large`, `bad_request` for another length, `content_md5_mismatch`; nothing stays
- * behind then
+ * Stores the content of an attachment before the document that refers to it is written.
+ * @throws ApiError `attachment_too_large`, `bad_request` when the length differs from the announced one, or
+ * `content_md5_mismatch`; nothing is stored in these cases
  */
 export async function takeAttachment(
   id: string, incoming: IncomingAttachment, chunks: AsyncIterable<Uint8Array>, request: RequestContext,
@@ -48,14 +48,14 @@ export async function takeAttachment(
     encoding: compress ? 'gzip' : encoding, storedLength: stored.bytes,
   }
   if (encoding === 'identity') return record
-  // Announced lengths are not taken: CouchDB 3.5 announces that of the compressed bytes, and readers would be cut off
-  // by it.
+  // Measure the decoded length instead of trusting the announced one: CouchDB 3.5 announces the length of the
+  // compressed bytes, so readers would receive truncated content.
   const decoded = await decodedLength(id, record, request, services)
   return decoded === null ? { ...record, encoding: 'identity' } : { ...record, length: decoded }
 }
 
 class Meter {
-  /** The most expensive part of an upload. */
+  /** Undefined when the digest is not needed, because hashing is the most expensive part of an upload. */
   readonly #hash: ReturnType<typeof createHash> | undefined
   #digest: string | undefined
   bytes = 0
@@ -72,7 +72,7 @@ class Meter {
     }
   }
 
-  /** Base64 MD5, once everything went through; only of one that hashes. */
+  /** Returns the Base64 MD5. Call this only after all bytes were measured, and only on a meter that hashes. */
   digest(): string {
     return this.#digest ??= this.#hash!.digest('base64')
   }
@@ -106,8 +106,9 @@ function isCompressible(contentType: string, types: readonly string[]): boolean 
 }
 
 /**
- * Of content that came compressed; it may not be larger than content that is not. null: it is no gzip, or not all of
- * one; decoding it would fail each reader.
+ * Returns the decoded bytes of content that was uploaded as gzip, which has the same limit as uncompressed content.
+ * Returns null when the content is not a complete gzip stream; it is then stored as it is, because decoding it would
+ * fail for every reader.
  */
 async function decodedLength(
   id: string, record: AttachmentRecord, request: RequestContext, services: Services,

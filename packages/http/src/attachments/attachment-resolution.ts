@@ -1,4 +1,4 @@
-/** From what a client writes under `_attachments` to the records of the new revision. */
+/** Converts the `_attachments` that a client sent into the attachment records of the new revision. */
 import {
   ApiError, formatRevision, parseRevision, type AttachmentRecord, type Branch, type ParsedDocument,
 } from '@sectional/core'
@@ -12,23 +12,23 @@ import { checkAttachmentHeads } from '../settings/size-limits.ts'
 import { takeAttachment } from './attachment-intake.ts'
 
 export interface ResolutionOptions {
-  /** False: the revision brings its history, and says itself in which generation each attachment was written. */
+  /** False when the revision is written with its history: `revpos` of its attachments is then taken from the client. */
   readonly newEdits: boolean
-  /** The revision that is replaced, or with its history the one that is named. */
+  /** The revision that is replaced; with `newEdits: false`, the revision that the request names. */
   readonly parent: string | null
-  /** Stores the bytes of entries whose content follows, called in the order of the entries. */
+  /** Stores the content of a following part. It is called for these entries in the order of the document. */
   readonly takeFollowing?: (
     entry: FollowingEntry, revposOf: (entry: FollowingEntry) => number,
   ) => Promise<AttachmentRecord>
 }
 
-/** All of every revision's replicas: a stub must not be refused because one of them lags. */
+/** Asks all replicas, so that a stub is not refused because one replica lags behind. */
 const everyReplica = 1000
 
 /**
- * Stores new content, and finds the content that stubs stand for.
- * @returns undefined without attachments
- * @throws ApiError `missing_stub`, and those of the entries and of storing
+ * Stores new content and finds the records that stubs refer to.
+ * @returns undefined when the document has no attachments
+ * @throws ApiError `missing_stub`, or an error of reading the entries or of storing the content
  */
 export async function resolveAttachments(
   id: string, document: ParsedDocument, options: ResolutionOptions, request: RequestContext, services: Services,
@@ -60,7 +60,7 @@ export async function resolveAttachments(
   return records
 }
 
-/** Bytes that are hashed and written at a time. */
+/** Bytes that are hashed and written between two pauses. */
 const chunkBytes = 256 * 1024
 
 async function* chunksOf(
@@ -80,7 +80,7 @@ async function findStubs(
   const base = newEdits ? parent : await nearestAncestor(id, history, request, services)
   const known = base === null ? undefined : await attachmentsOf(id, base, request, services)
   const found = new Map(known?.map(record => [record.name, record]))
-  // A revision that is stored stays as it is, whatever is said of it now.
+  // The revision is already stored and is not changed, so its stubs need no check.
   if (!newEdits && base === history[0]) return found
   for (const entry of entries) {
     if (entry.kind !== 'stub') continue
@@ -102,7 +102,10 @@ async function attachmentsOf(
   return first?.kind === 'found' ? first.revision.attachments ?? [] : []
 }
 
-/** An edit of a revision that stands no longer is a conflict before its stubs matter. */
+/**
+ * Returns the error for a stub without content. A write that is not based on a current leaf is a conflict, whatever its
+ * stubs are.
+ */
 async function refusal(
   id: string, { name }: StubEntry, newEdits: boolean, base: string | null, request: RequestContext, services: Services,
 ): Promise<ApiError> {
@@ -116,14 +119,14 @@ async function refusal(
   return stands ? missing : new ApiError('conflict')
 }
 
-/** The revisions that a document names with its history, newest first. */
+/** Returns the revisions that the document's `_revisions` lists, or the revision that is named, newest first. */
 function historyOf({ path, revision }: ParsedDocument, named: string | null): readonly string[] {
   if (path !== null) return path.ids.map((hash, index) => formatRevision({ generation: path.start - index, hash }))
   const own = named ?? revision
   return own === null ? [] : [own]
 }
 
-/** The newest of them whose content is still here. */
+/** Returns the newest revision of the history whose content is still stored, or null. */
 async function nearestAncestor(
   id: string, history: readonly string[], request: RequestContext, services: Services,
 ): Promise<string | null> {

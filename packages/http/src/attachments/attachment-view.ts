@@ -1,6 +1,6 @@
 /**
- * `_attachments` of a document as clients read it (docs/reference/attachments.md#attachments-in-a-document): stubs,
- * Base64, or parts that follow.
+ * Writes `_attachments` of a document for clients (docs/reference/attachments.md#attachments-in-a-document): as stubs,
+ * as Base64, or as references to parts that follow.
  */
 import { asBuffer, parseRevision, type AttachmentRecord, type RevisionPath } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
@@ -8,11 +8,11 @@ import type { JsonWriter } from '../messages/json-writer.ts'
 import type { Services } from '../services/services.ts'
 
 export interface AttachmentFlags {
-  /** Send the content. */
+  /** Include the content of attachments. */
   readonly attachments: boolean
-  /** Say how content is stored (`att_encoding_info`). */
+  /** Include how the content is stored (`att_encoding_info`). */
   readonly encodingInfo: boolean
-  /** Of the content only what none of these revisions has; null: all. */
+  /** Revisions that the reader already has: only attachments that are newer are included. null includes all of them. */
   readonly attachmentsSince: readonly string[] | null
 }
 
@@ -21,7 +21,8 @@ export const stubFlags: AttachmentFlags = Object.freeze({
 })
 
 /**
- * The attachments whose content a reader wants: those written after the newest listed revision that it descends from.
+ * Returns the attachments whose content the reader lacks: those written after the newest of its listed revisions that
+ * is an ancestor of this revision.
  */
 export function wantedAttachments(
   attachments: readonly AttachmentRecord[] | undefined, path: RevisionPath | undefined, flags: AttachmentFlags,
@@ -40,7 +41,9 @@ function knownGeneration(path: RevisionPath | undefined, since: readonly string[
   return newest
 }
 
-/** `"_attachments":{...}`, the wanted ones as parts that follow, the others as stubs. */
+/**
+ * Returns the text `"_attachments":{...}` with `follows` for the attachments of `following` and stubs for the others.
+ */
 export function attachmentsMember(
   attachments: readonly AttachmentRecord[], following: ReadonlySet<AttachmentRecord> | null, encodingInfo: boolean,
 ): string {
@@ -59,7 +62,7 @@ function encodingOf({ encoding, storedLength }: AttachmentRecord): string {
   return encoding === 'gzip' ? `,"encoding":"gzip","encoded_length":${storedLength}` : ''
 }
 
-/** Writes `"_attachments":{...}` with the wanted content as Base64, a chunk at a time. */
+/** Writes `"_attachments":{...}` with the wanted content as Base64, chunk by chunk. */
 export async function writeAttachmentData(
   writer: JsonWriter, id: string, attachments: readonly AttachmentRecord[], wanted: ReadonlySet<AttachmentRecord>,
   encodingInfo: boolean,
@@ -81,7 +84,7 @@ export async function writeAttachmentData(
   writer.text('}')
 }
 
-/** The content as clients see it, decompressed. */
+/** Returns the decompressed content. */
 export function identityContent(
   id: string, record: AttachmentRecord, request: RequestContext, services: Services,
 ): AsyncIterable<Uint8Array> {

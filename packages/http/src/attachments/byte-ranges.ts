@@ -1,11 +1,12 @@
 import { ApiError } from '@sectional/core'
 import type { BlobSpan } from '@sectional/core'
 
-/** More ranges than this in one request get the whole. */
+/** A request with more ranges than this is answered with the whole content. */
 const rangesMax = 9
 /**
- * The Range header of a request for `length` bytes (docs/reference/attachments.md#get-dbidattachment).
- * @returns null where the whole is to be sent: no header, one that cannot be read, too many ranges, or everything
+ * Parses the Range header of a request for `length` bytes (docs/reference/attachments.md#get-dbidattachment).
+ * @returns null when the whole content must be sent: without a header, for a header that is not valid, for too many
+ * ranges, and for a range that covers everything
  * @throws ApiError `range_not_satisfiable`
  */
 export function byteRanges(header: string | undefined, length: number): readonly BlobSpan[] | null {
@@ -24,10 +25,10 @@ export function byteRanges(header: string | undefined, length: number): readonly
   return spans
 }
 
-/** `first` null: the `last` bytes. */
+/** Offsets of the first and last byte. When `first` is null, the range is the final `last` bytes. */
 type Range = { readonly first: number; readonly last: number | null } | { readonly first: null; readonly last: number }
 
-/** Read as leniently as CouchDB's HTTP server does: `5` is `5-`, and signs may stand before numbers. */
+/** Parses one range as leniently as CouchDB's HTTP server: `5` means `5-`, and numbers may have a sign. */
 function readRange(text: string): Range | null {
   if (text.startsWith('-')) {
     const last = readNumber(text.slice(1))
@@ -42,7 +43,7 @@ function readNumber(text: string): number | null {
   return /^[+-]?\d+$/.test(text) ? Number(text) : null
 }
 
-/** As in `Content-Range`. */
+/** Returns the value of a Content-Range header. */
 export function contentRange({ start, end }: BlobSpan, length: number): string {
   return `bytes ${start}-${end - 1}/${length}`
 }

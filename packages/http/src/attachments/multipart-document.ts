@@ -1,6 +1,6 @@
 /**
- * Documents as `multipart/related`, both ways (docs/reference/attachments.md#multipart-documents): the JSON first,
- * then the content of its attachments.
+ * Reads and writes documents as `multipart/related` (docs/reference/attachments.md#multipart-documents). The first part
+ * is the JSON document; the following parts are the content of its attachments.
  */
 import { ApiError, type AttachmentRecord, type ParsedDocument } from '@sectional/core'
 import { parseDocumentBody, requestChunks } from '../messages/body.ts'
@@ -18,9 +18,11 @@ export class MultipartDocument {
   readonly #reader: MultipartReader
   readonly #request: RequestContext
   readonly #services: Services
-  /** Those whose content has not come. */
+  /** Entries whose part has not arrived yet, by attachment name. */
   readonly #awaited: Map<string, FollowingEntry>
-  /** Stored before their turn. */
+  /**
+   * Records of attachments that are already stored, by name. A part may arrive before `take` asks for its attachment.
+   */
   readonly #early = new Map<string, AttachmentRecord>()
 
   private constructor(document: ParsedDocument, reader: MultipartReader, request: RequestContext, services: Services) {
@@ -36,7 +38,7 @@ export class MultipartDocument {
     return request.header('content-type')?.toLowerCase().startsWith('multipart/related;') === true
   }
 
-  /** @throws ApiError when the type has no boundary, or the first part is no JSON */
+  /** @throws ApiError when the content type has no boundary, or when the first part is not JSON */
   static async open(request: RequestContext, services: Services): Promise<MultipartDocument> {
     const boundary = boundaryOf(request.header('content-type') ?? '')
     if (boundary === null) throw new ApiError('bad_request', 'multipart/related needs a boundary in its Content-Type.')
@@ -51,9 +53,9 @@ export class MultipartDocument {
   }
 
   /**
-   * Stores the content of an attachment. Parts belong to the attachment that they name, and without a name of one that
-   * is awaited (which clients spell in several ways) to the one whose turn it is; content that comes before its turn is
-   * stored at once.
+   * Reads parts until the attachment of `entry` is stored, and returns its record. A part belongs to the attachment
+   * that its file name names. A part without the name of an awaited attachment belongs to `entry`, because clients
+   * spell names in several ways. Parts of other attachments are stored as they arrive.
    */
   async take(
     id: string, entry: FollowingEntry, revposOf: (entry: FollowingEntry) => number,
@@ -73,13 +75,13 @@ export class MultipartDocument {
     }
   }
 
-  /** @throws ApiError when the body does not end as it should */
+  /** Reads the rest of the body. @throws ApiError when the body does not end with its closing boundary */
   finish(): Promise<void> {
     return this.#reader.finish()
   }
 }
 
-/** A part that is kept in memory. */
+/** Reads a part into memory. @throws ApiError `too_large` above `limits/body_bytes` */
 export async function wholePart(part: Part, request: RequestContext, services: Services): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -96,11 +98,11 @@ export async function wholePart(part: Part, request: RequestContext, services: S
 export interface RelatedDocument {
   readonly id: string
   readonly json: Uint8Array
-  /** Those whose content follows. */
+  /** Attachments whose content follows the JSON. */
   readonly following: Iterable<AttachmentRecord>
 }
 
-/** Pieces of the body: text and bytes, and the attachments whose stored content stands at that place. */
+/** Returns the pieces of the body in order: text and bytes, and a record where the attachment's stored content goes. */
 export function relatedPieces(
   { json, following }: RelatedDocument, boundary: string,
 ): (Uint8Array | AttachmentRecord)[] {
@@ -130,12 +132,14 @@ export async function writePieces(
   }
 }
 
-/** Nothing that a client stored may end a header or begin another one. */
+/** Quotes a name for a header. Line breaks and quotes of a stored name must not end the header or begin another one. */
 function quoted(name: string): string {
   return name.replace(/[\r\n]/g, ' ').replace(/["\\]/g, '\\$&')
 }
 
-/** A stored content type as a header value; what no header can carry is sent as bytes of no known type. */
+/**
+ * Returns a stored content type as a header value, or `application/octet-stream` when it is not a valid header value.
+ */
 export function headerType(contentType: string): string {
   return /^[\t\x20-\x7e]+$/.test(contentType) ? contentType : 'application/octet-stream'
 }

@@ -1,19 +1,19 @@
-/** Streaming parser of multipart bodies (RFC 2046): parts one after the other, their bytes as they come. */
+/** Streaming parser of multipart bodies (RFC 2046). It returns the parts in order and their bytes as they arrive. */
 import { ApiError } from '@sectional/core'
 
-/** Bytes of the headers of one part. */
+/** Maximum bytes of the headers of one part. */
 const headBytesMax = 16 * 1024
-/** Bytes of a boundary (RFC 2046 5.1.1). */
+/** Maximum bytes of a boundary (RFC 2046 5.1.1). */
 const boundaryBytesMax = 70
 
 export interface Part {
-  /** By lower-case name. */
+  /** Header values by name in lower case. */
   readonly headers: ReadonlyMap<string, string>
-  /** To be read to the end before the next part is asked for; what was not read is skipped. */
+  /** The content of the part. Read it before calling `next`, which skips the bytes that were not read. */
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** The boundary that a content type names; null: none that can be used. */
+/** Returns the boundary of a content type, or null when it has none that is valid. */
 export function boundaryOf(contentType: string): string | null {
   const match = /;\s*boundary=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(contentType)
   const boundary = match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2]
@@ -23,10 +23,13 @@ export function boundaryOf(contentType: string): string | null {
 export class MultipartReader {
   readonly #source: AsyncIterator<Uint8Array>
   readonly #delimiter: Buffer
-  /** What came and was not given out; begins behind a line break, as if the body did. */
+  /**
+   * Bytes that were received but not yet returned. It starts with a line break so that the first boundary is found like
+   * the others.
+   */
   #buffer: Buffer = Buffer.from('\r\n')
   #ended = false
-  /** Counts the parts: a body that is still held when the next part was asked for gives nothing more. */
+  /** Number of the current part. The body of an earlier part ends at once when it is read after `next` was called. */
   #part = 0
   #state: 'preamble' | 'part' | 'between' | 'end' = 'preamble'
 
@@ -36,8 +39,8 @@ export class MultipartReader {
   }
 
   /**
-   * The next part, or null behind the last one.
-   * @throws ApiError `bad_request` when the body is not well-formed or ends too early
+   * Returns the next part, or null after the last one.
+   * @throws ApiError `bad_request` when the body is malformed or ends too early
    */
   async next(): Promise<Part | null> {
     if (this.#state === 'preamble' || this.#state === 'part') {
@@ -49,13 +52,13 @@ export class MultipartReader {
     return { headers, body: this.#content(++this.#part) }
   }
 
-  /** Reads what stands behind the last part, so that the connection can be used again. */
+  /** Reads the rest of the body, including the bytes after the last part, so that the connection can be reused. */
   async finish(): Promise<void> {
     while (await this.next() !== null) continue
     while (await this.#fill()) this.#buffer = Buffer.alloc(0)
   }
 
-  /** Bytes up to the next delimiter. */
+  /** Yields the bytes up to the next delimiter. */
   async* #content(part = this.#part): AsyncGenerator<Uint8Array, void, undefined> {
     const delimiter = this.#delimiter
     while (part === this.#part && (this.#state === 'preamble' || this.#state === 'part')) {
@@ -67,7 +70,7 @@ export class MultipartReader {
         if (content.length > 0) yield content
         return
       }
-      // The delimiter may have begun at the end of what is here.
+      // The buffer may end with the beginning of a delimiter: keep that many bytes back.
       const safe = this.#buffer.length - delimiter.length + 1
       if (safe > 0) {
         const content = this.#buffer.subarray(0, safe)
@@ -78,7 +81,7 @@ export class MultipartReader {
     }
   }
 
-  /** Whether the delimiter that was just read is the last one. */
+  /** Returns whether the delimiter that was just read is the closing one. */
   async #closes(): Promise<boolean> {
     while (this.#buffer.length < 2) if (!await this.#fill()) throw malformed('the body ends in a boundary')
     if (this.#buffer[0] !== 0x2d || this.#buffer[1] !== 0x2d) return false
@@ -87,7 +90,7 @@ export class MultipartReader {
   }
 
   async #head(): Promise<ReadonlyMap<string, string>> {
-    // The line of the delimiter may carry blanks; then headers, which may be missing, and an empty line.
+    // The rest of the delimiter's line may contain blanks. After it come the headers, if any, and an empty line.
     const lineEnd = await this.#find('\r\n', 0)
     if (!/^[ \t]*$/.test(this.#buffer.toString('latin1', 0, lineEnd))) {
       throw malformed('something stands behind a boundary')
@@ -117,7 +120,7 @@ export class MultipartReader {
     }
   }
 
-  /** False at the end of the source. */
+  /** Appends the next chunk to the buffer. Returns false at the end of the source. */
   async #fill(): Promise<boolean> {
     if (this.#ended) return false
     const next = await this.#source.next()
@@ -132,7 +135,7 @@ export class MultipartReader {
   }
 }
 
-/** A parameter of a header, such as `filename` of Content-Disposition. */
+/** Returns a parameter of a header value, such as `filename` of Content-Disposition. */
 export function headerParameter(header: string | undefined, name: string): string | undefined {
   const match = header === undefined
     ? null

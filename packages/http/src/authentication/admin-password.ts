@@ -1,6 +1,6 @@
 /**
- * The three forms in which `[admins]` holds a password (docs/reference/security.md#authentication), and how one is
- * made and verified.
+ * Creates and verifies the password hashes of section `[admins]`, which have three forms
+ * (docs/reference/security.md#authentication).
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '@sectional/core'
@@ -21,7 +21,7 @@ const hashedForm = /^-hashed-([0-9a-f]{40}),([^,]*)$/
 const newHashBytes = 32
 const saltBytes = 16
 
-/** null: the text is no hash but a password in plain text. */
+/** Parses a stored hash. Returns null when the text is a plain password. */
 export function parseAdminHash(stored: string): AdminHash | null {
   const pbkdf2 = pbkdf2Form.exec(stored)
   if (pbkdf2 !== null) {
@@ -33,18 +33,19 @@ export function parseAdminHash(stored: string): AdminHash | null {
   return hashed === null ? null : { scheme: 'simple', derived: hashed[1]!, salt: hashed[2]! }
 }
 
-/** How new passwords are hashed. */
+/** Parameters for hashing new passwords. */
 export interface AdminHashing {
   readonly iterations: number
   readonly machine: Machine
   readonly random: Random
-  /** What the nodes of the cluster share; empty: this node is alone. */
+  /** The secret that all nodes of the cluster share; empty on a node without a cluster. */
   readonly clusterSecret: string
 }
 
 /**
- * The `-pbkdf2:sha256-` form of a plain password. Nodes that share a secret make the same salt of the same name and
- * password, and no two passwords share one: sessions are signed with the salt, and shall hold on every node.
+ * Hashes a password in the `-pbkdf2:sha256-` form. Sessions are signed with the salt and must be valid on every node,
+ * so nodes that share a secret derive the same salt from the same name and password. Different passwords get different
+ * salts.
  */
 export async function hashAdminPassword(
   name: string, password: string, { iterations, machine, random, clusterSecret }: AdminHashing,
@@ -57,8 +58,9 @@ export async function hashAdminPassword(
 }
 
 /**
- * @param iterationsMax a hash that asks for more is refused, so that a copied entry cannot stall the thread pool
- * @throws ApiError `forbidden` for iteration counts outside the server's bounds
+ * Returns whether the password matches the hash.
+ * @param iterationsMax hashes with more iterations are refused, so that a copied entry cannot block the thread pool
+ * @throws ApiError `forbidden` for an iteration count outside the server's bounds
  */
 export async function verifyAdminPassword(
   password: string, hash: AdminHash, machine: Machine, iterationsMax: number,

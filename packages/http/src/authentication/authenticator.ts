@@ -1,7 +1,7 @@
 /**
- * Turns an Authorization header into a user. Verifying a password costs about 100 ms of a thread, so the
- * outcome is kept under a keyed hash of the header, and counts only as long as the stored hash of that
- * administrator is the one it was verified against.
+ * Finds the user of an Authorization header. Verifying a password costs about 100 ms of a thread, so the result is
+ * cached under a keyed hash of the header. A cached result is valid only while the administrator's stored hash is the
+ * one it was verified against.
  */
 import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
@@ -40,7 +40,7 @@ export class Authenticator {
   }
 
   /**
-   * The user, at once when the credentials are known.
+   * Returns the user, synchronously when the credentials are cached.
    * @throws ApiError `unauthorized` for a wrong name or password, `bad_request` for a malformed header
    */
   authenticate(authorization: string | undefined): User | Promise<User> {
@@ -55,8 +55,8 @@ export class Authenticator {
   }
 
   /**
-   * The administrator of that name and password, or null.
-   * @throws ApiError `service_unavailable` while too many checks wait
+   * Returns the administrator with that name and password, or null.
+   * @throws ApiError `service_unavailable` when too many password checks are waiting
    */
   async login(name: string, password: string): Promise<User | null> {
     const fingerprint = hash('sha256', this.#key + JSON.stringify([name, password]), 'base64')

@@ -1,7 +1,4 @@
-/**
- * Who may do what: docs/reference/security.md#rights. The rules that a route names are checked before its handler
- * runs.
- */
+/** The rules of access (docs/reference/security.md#rights). The rule of a route is checked before its handler runs. */
 import { ApiError, isJsonObject } from '@sectional/core'
 import type { DatabaseRecord, DatabaseSecurity } from '@sectional/cluster'
 import type { User } from '../request/user.ts'
@@ -20,7 +17,10 @@ export function requireAuthenticated(user: User): void {
   if (user.name === null && !user.admin) throw new ApiError('unauthorized', 'You are not an authenticated user')
 }
 
-/** Members, database administrators and server administrators; everybody where no member is named. */
+/**
+ * Allows members, database administrators and server administrators; allows everybody when the database names no
+ * members.
+ */
 export function requireMember(user: User, database: DatabaseRecord): void {
   if (user.admin || isMember(user, database.security)) return
   throw user.name === null
@@ -29,15 +29,15 @@ export function requireMember(user: User, database: DatabaseRecord): void {
 }
 
 /**
- * For what a handler does with a design document, the security object or a limit: 401 for anonymous, 403 for named
- * users.
+ * Allows database and server administrators. Handlers call it before they change a design document, the security object
+ * or a limit. Others get 401 when anonymous and 403 when logged in.
  */
 export function requireDatabaseAdmin(user: User, database: DatabaseRecord): void {
   if (isDatabaseAdmin(user, database)) return
   throw new ApiError(user.name === null ? 'unauthorized' : 'forbidden', 'You are not a db or server admin.')
 }
 
-/** For maintenance paths: 401 for everybody. */
+/** Allows database and server administrators on maintenance paths. All others get 401. */
 export function requireMaintenanceAdmin(user: User, database: DatabaseRecord): void {
   if (!isDatabaseAdmin(user, database)) throw new ApiError('unauthorized', 'You are not a server or db admin.')
 }
@@ -69,7 +69,7 @@ function texts(people: Record<string, unknown> | undefined, key: string): readon
   return Array.isArray(value) ? value : []
 }
 
-/** @throws ApiError `bad_request` when a list of names or roles is not a list of texts */
+/** @throws ApiError `bad_request` when names or roles are not arrays of strings */
 export function checkSecurityShape(security: Record<string, unknown>): void {
   for (const key of ['admins', 'members', 'readers']) {
     const people = security[key]

@@ -1,4 +1,4 @@
-/** The Basic authentication scheme (RFC 7617), read as CouchDB reads it. */
+/** Parses credentials of the Basic authentication scheme (RFC 7617) in the same way as CouchDB. */
 import { ApiError } from '@sectional/core'
 
 export interface BasicCredentials { readonly name: string; readonly password: string }
@@ -7,7 +7,7 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 const scheme = /^basic\s+/i
 
 /**
- * null: no Basic credentials, or those that mean "logged out" (`_:_`, or no colon).
+ * Returns null when the header has another scheme, or credentials that mean "logged out" (`_:_`, or no colon).
  * @throws ApiError `bad_request` when the value is not Base64
  */
 export function parseBasicCredentials(authorization: string): BasicCredentials | null {

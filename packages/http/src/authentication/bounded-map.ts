@@ -1,4 +1,4 @@
-/** A map that forgets its least recently used entry when it is full. */
+/** A map with a maximum size: when it is full, it evicts the least recently used entry. */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>()
   readonly #entriesMax: number

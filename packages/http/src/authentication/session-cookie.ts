@@ -1,7 +1,8 @@
 /**
- * The value of the session cookie, bit compatible with CouchDB (docs/reference/security.md#post-_session): base64url
- * of `{user}:{HEX_TIME}:{HMAC}`, the HMAC in raw bytes, keyed with the secret followed by the user's salt. So a new
- * password, which brings a new salt, ends all sessions, and programs that know the secret can make cookies.
+ * The value of the session cookie, which is compatible with CouchDB's (docs/reference/security.md#post-_session). It is
+ * the base64url form of `{user}:{HEX_TIME}:{HMAC}`. The HMAC is raw bytes; its key is the secret followed by the user's
+ * salt. A new password has a new salt and therefore ends all sessions of the user. Programs that know the secret can
+ * create cookies.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError, formatHttpTime } from '@sectional/core'
@@ -18,14 +19,14 @@ const sameSiteValues: Readonly<Record<string, string>> = { none: 'None', lax: 'L
 
 export interface SessionCookie {
   readonly name: string
-  /** Seconds since 1970 at which the session was made or renewed. */
+  /** Seconds since 1970 at which the session was created or renewed. */
   readonly time: number
-  /** What is signed. */
+  /** The bytes that the signature covers. */
   readonly message: Uint8Array
   readonly signature: Uint8Array
 }
 
-/** The session's value in a Cookie header; null when there is none, or an empty one. */
+/** Returns the value of the session cookie in a Cookie header, or null when it is absent or empty. */
 export function findSessionCookie(header: string | undefined): string | null {
   if (header === undefined || !header.includes(sessionCookieName)) return null
   for (const part of header.split(';')) {
@@ -37,7 +38,7 @@ export function findSessionCookie(header: string | undefined): string | null {
   return null
 }
 
-/** @throws ApiError `bad_request` when it is no session cookie; who signed it is not looked at */
+/** Parses a cookie's value without checking its signature. @throws ApiError `bad_request` when it is malformed */
 export function readSessionCookie(value: string): SessionCookie {
   if (!base64url.test(value)) throw malformed()
   const bytes = Buffer.from(value, 'base64url')
@@ -56,7 +57,10 @@ function malformed(): ApiError {
   return new ApiError('bad_request', 'Malformed AuthSession cookie. Please clear your cookies.')
 }
 
-/** Digests of `chttpd_auth/hash_algorithms`, the first of which signs. Unknown names are left out. */
+/**
+ * Returns the known digests of `chttpd_auth/hash_algorithms`. The first one signs new cookies. Unknown names are
+ * ignored; without a known name the result is `sha256`.
+ */
 export function signatureDigests(names: readonly string[]): readonly string[] {
   const known = names.flatMap(name => digestNames[name] ?? [])
   return known.length > 0 ? known : ['sha256']
@@ -74,9 +78,9 @@ export function isSignedBy({ message, signature }: SessionCookie, key: string, d
 }
 
 /**
- * The Set-Cookie header of a value.
- * @param value empty: the browser forgets the session
- * @param encrypted whether the listener itself speaks TLS
+ * Returns the Set-Cookie header for a cookie's value.
+ * @param value an empty value makes the browser delete the cookie
+ * @param encrypted whether the client is connected to this listener with TLS
  */
 export function sessionCookieHeader(value: string, options: HttpOptions, nowMs: number, encrypted: boolean): string {
   const { sessionSeconds, cookieDomain } = options

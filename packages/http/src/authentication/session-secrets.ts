@@ -1,16 +1,16 @@
 /**
- * What session cookies are signed with: `chttpd_auth/secret` of the node's configuration, or else the cluster's own
- * secret, made at the first login and kept in the control plane, so that a session holds on every node. After a
- * change the secret before it stays valid for the life of a session.
+ * The secrets that sign session cookies. The current one is `chttpd_auth/secret` when it is configured. Otherwise it is
+ * the secret of the cluster, which is created at the first login and kept by the control plane, so that a session is
+ * valid on every node. After a change the previous secret stays valid for the maximum age of a session.
  */
 import type { ControlPlane } from '@sectional/cluster'
 import type { Clock, Random } from '@sectional/runtime'
 import { httpDeclarations, type HttpOptions } from '../settings/http-options.ts'
 
-/** The cluster's own secret stands in the metadata under the name of the option that it replaces. */
+/** The cluster's secret is stored in the metadata under the name of the configuration option. */
 const { section, key, name } = httpDeclarations.sessionSecret
 const secretBytes = 32
-/** Secrets before the newest that are remembered. */
+/** Maximum number of previous secrets that are kept. */
 const previousMax = 4
 
 export interface SessionSecretsParts {
@@ -37,7 +37,7 @@ export class SessionSecrets {
     this.#unsubscribe()
   }
 
-  /** The newest first; none before the first login. */
+  /** Returns the valid secrets, newest first. The list is empty before the first login. */
   valid(): readonly string[] {
     const newest = this.#look()
     if (this.#previous.length === 0) return newest === undefined ? [] : [newest]
@@ -46,7 +46,10 @@ export class SessionSecrets {
     return [...(newest === undefined ? [] : [newest]), ...this.#previous.map(({ secret }) => secret)]
   }
 
-  /** @throws ApiError `service_unavailable` when the cluster has none yet and no majority answers */
+  /**
+   * Returns the secret for new cookies. @throws ApiError `service_unavailable` when the cluster has none yet and no
+   * majority of the control plane answers
+   */
   async signing(): Promise<string> {
     const known = this.#look()
     if (known !== undefined) return known

@@ -1,7 +1,4 @@
-/**
- * Sessions: who a cookie stands for, and the cookies that begin, renew and end one
- * (docs/reference/security.md#post-_session).
- */
+/** Creates, verifies, renews and ends sessions (docs/reference/security.md#post-_session). */
 import type { Clock } from '@sectional/runtime'
 import type { Configuration } from '../settings/configuration.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
@@ -13,7 +10,7 @@ import {
 import type { SessionSecrets } from './session-secrets.ts'
 import type { User } from '../request/user.ts'
 
-/** A session with less than this part of its life left is renewed by the next answer. */
+/** A session is renewed by the next response when less than this fraction of its lifetime is left. */
 const renewedBelow = 0.9
 
 export interface SessionsParts {
@@ -25,7 +22,7 @@ export interface SessionsParts {
 
 export interface FoundSession {
   readonly user: User
-  /** Value for a fresh cookie; null: this one is young. */
+  /** Value of a renewed cookie, or null when the session need not be renewed yet. */
   readonly renewed: string | null
 }
 
@@ -37,8 +34,9 @@ export class Sessions {
   }
 
   /**
-   * null: no session, or one that is over, forged, or of nobody that exists.
-   * @throws ApiError `bad_request` for a cookie that cannot be read
+   * Returns null when there is no session, when it is expired or its signature is wrong, and when its user does not
+   * exist.
+   * @throws ApiError `bad_request` for a malformed cookie
    */
   find(cookieHeader: string | undefined): FoundSession | null {
     const value = findSessionCookie(cookieHeader)
@@ -56,14 +54,14 @@ export class Sessions {
     return { user, renewed: makeSessionCookie(cookie.name, this.#now(), secrets[0]! + salt, digests[0]!) }
   }
 
-  /** The cookie's value for somebody whose password was right. */
+  /** Returns a cookie value for a user whose password was verified. */
   async begin(name: string): Promise<string> {
     const secret = await this.#parts.secrets.signing()
     const [digest] = signatureDigests(this.#parts.options.hashAlgorithms)
     return makeSessionCookie(name, this.#now(), secret + (this.#saltOf(name) ?? ''), digest!)
   }
 
-  /** @param value empty: ends the session in the browser */
+  /** Returns the Set-Cookie header. @param value an empty value ends the session in the browser */
   header(value: string, encrypted: boolean): string {
     return sessionCookieHeader(value, this.#parts.options, this.#parts.clock.now(), encrypted)
   }

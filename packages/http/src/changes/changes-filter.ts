@@ -1,4 +1,4 @@
-/** Which rows of a changes feed a client wants (docs/reference/changes.md#filters). */
+/** The filters of a changes feed (docs/reference/changes.md#filters). */
 import { attachmentsMember } from '../attachments/attachment-view.ts'
 import {
   ApiError, isJsonObject, matchesSelector, parseFieldPaths, parseJson, parseSelector, readValue, SelectorError,
@@ -10,17 +10,17 @@ import type { Services } from '../services/services.ts'
 import { PatternBudget } from './pattern-budget.ts'
 
 export interface ChangesFilter {
-  /** The filter reads the document. */
+  /** Whether the filter needs the document's body. */
   readonly body: boolean
-  /** Paths that an included document is cut down to; null: all of it. */
+  /** Paths to which an included document is projected; null includes the whole document. */
   readonly fields: readonly FieldPath[] | null
-  /** Those of the leaves to be listed that pass; none: no row. */
+  /** Returns the given leaves that pass the filter. When none passes, the row is left out. */
   pass(row: ChangeRow, leaves: readonly Leaf[]): readonly Leaf[] | Promise<readonly Leaf[]>
 }
 
 /**
- * The filter that the request names, or null.
- * @throws ApiError when it names none that exists or its arguments cannot be read
+ * Returns the filter that the request names, or null when it names none.
+ * @throws ApiError when the filter does not exist or its arguments are not valid
  */
 export async function changesFilter(
   request: RequestContext, body: JsonObject | null, services: Services,
@@ -89,12 +89,14 @@ function readable<T>(read: () => T): T {
   }
 }
 
-/** Only the winner's content comes with the row. */
+/**
+ * Returns the leaves that pass. The row contains only the winner's body, so the bodies of other leaves are read here.
+ */
 async function passing(
   fits: (document: object) => boolean, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext,
   services: Services,
 ): Promise<readonly Leaf[]> {
-  // Matching takes up to some tenths of a second, and reading a large document too.
+  // Matching can take some tenths of a second, and so can parsing a large document.
   await services.runtime.turns.pause()
   const winner = row.leaves[0]!
   const matches = async (leaf: Leaf, content: FilteredContent): Promise<boolean> =>
@@ -114,7 +116,7 @@ async function passing(
 
 type FilteredContent = Pick<ChangeRow, 'body' | 'attachments'>
 
-/** What a filter sees of a revision. */
+/** Returns the document that a filter is applied to. */
 async function filteredDocument(
   id: string, { revision, deleted }: Leaf, { body, attachments }: FilteredContent, services: Services,
 ): Promise<object> {
@@ -122,19 +124,21 @@ async function filteredDocument(
     : body.length <= smallJsonBytes ? parseJson(body) as object
     : await valueOf(body, services)
   const stubs = attachments === undefined ? {} : parseJson(`{${attachmentsMember(attachments, null, false)}}`) as object
-  // The members are not copied: of many that would take seconds.
+  // Assign to the parsed object itself: copying very many members would take seconds.
   return Object.assign(members, { _id: id, _rev: revision, ...(deleted && { _deleted: true }) }, stubs)
 }
 
-/** A large body's members, read in slices. */
+/** Parses a large body in slices. */
 async function valueOf(body: Uint8Array, { runtime: { turns } }: Services): Promise<object> {
   const { value } = await turns.run(readValue(body, 0))
-  // Matching it takes its time as well.
+  // Matching a large document takes long too, so begin it in a new turn.
   await turns.next()
   return value
 }
 
-/** @throws ApiError `not_found` when the design document or its function is missing */
+/**
+ * Returns the name of the function. @throws ApiError `not_found` when the design document or its function is missing
+ */
 async function designFunction(
   path: string | undefined, kind: 'filter' | 'view', request: RequestContext, services: Services,
 ): Promise<string> {

@@ -11,17 +11,17 @@ export interface ChangesParameters {
   readonly since: Exclude<Since, { readonly kind: 'malformed' }>
   readonly limit: number | null
   readonly descending: boolean
-  /** `changes` lists every leaf, not only the winner. */
+  /** Whether `changes` lists every leaf or only the winner. */
   readonly allLeaves: boolean
   readonly includeDocs: boolean
   readonly conflicts: boolean
-  /** The content of attachments, and how it is stored, in the documents. */
+  /** Whether included documents contain the content of attachments, and how it is stored. */
   readonly attachments: boolean
   readonly encodingInfo: boolean
-  /** ms; null: none is asked for, and the timeout counts. */
+  /** Milliseconds between heartbeats. null: the feed has no heartbeats and ends after its timeout. */
   readonly heartbeatMs: number | null
   readonly timeoutMs: number
-  /** Every how many rows carry a token; null: all. */
+  /** One row in this many carries a since-token; null: every row does. */
   readonly sequenceInterval: number | null
 }
 
@@ -41,7 +41,7 @@ export function changesParameters(request: RequestContext, services: Services): 
   }
   return {
     feed,
-    // The newest come first, from wherever the client is.
+    // A descending feed always starts at the newest change, whatever `since` is.
     since: readSince(descending ? '0' : sinceOf(query, request, feed)),
     limit: integer(query, 'limit'),
     descending,
@@ -96,7 +96,10 @@ function feedOf(query: Query): FeedKind {
   return feeds[name]!
 }
 
-/** The header of a reconnecting EventSource knows better than its URL, in which the later parameter counts. */
+/**
+ * Returns the since-token to start at. The header of a reconnecting EventSource is newer than its URL and takes
+ * precedence; in the URL the last parameter counts.
+ */
 function sinceOf(query: Query, request: RequestContext, feed: FeedKind): string {
   const inHeader = feed === 'eventsource' ? request.header('last-event-id') : undefined
   const inQuery = [...query.entries()].findLast(([name]) => name === 'since' || name === 'last-event-id')

@@ -1,4 +1,4 @@
-/** One changes feed from its first row to its last line. */
+/** Runs one changes feed from its first row to its last line. */
 import { projectFields, parseExactly, readValue, smallJsonBytes, type ChangeRow, type FieldPath } from '@sectional/core'
 import type { ChangesEvent, ChangesFeed } from '@sectional/cluster'
 import { ClientGoneError, type Timer } from '@sectional/runtime'
@@ -11,7 +11,7 @@ import type { ChangesParameters } from './changes-parameters.ts'
 import type { ChangesWriter, ShownChange } from './changes-writer.ts'
 import type { OpenFeed } from '../services/feeds.ts'
 
-/** What CouchDB counts `seq_interval` from when there is no limit. */
+/** The limit from which CouchDB counts `seq_interval` when the request has none. */
 const unlimitedRows = 1e15
 
 export class ChangesRun implements OpenFeed {
@@ -21,7 +21,7 @@ export class ChangesRun implements OpenFeed {
   readonly #writer: ChangesWriter
   readonly #request: RequestContext
   readonly #services: Services
-  /** How documents are shown. */
+  /** The flags for included documents. */
   readonly #flags: ReadFlags
   #left: number
   #heartbeat: Timer | undefined
@@ -85,7 +85,7 @@ export class ChangesRun implements OpenFeed {
     }
   }
 
-  /** A database that was deleted has no more changes; what its replicas say then is no error. */
+  /** Returns the next event. When the database was deleted, the feed ends and errors of its replicas are ignored. */
   async #next(): Promise<ChangesEvent | null> {
     try {
       return await this.#feed.next()
@@ -95,7 +95,7 @@ export class ChangesRun implements OpenFeed {
     }
   }
 
-  /** True: the limit is reached. */
+  /** Writes the rows of an event. Returns true when the limit is reached. */
   async #take(event: ChangesEvent & { readonly kind: 'rows' }): Promise<boolean> {
     const { allLeaves, sequenceInterval } = this.#parameters
     for (const row of event.rows) {
@@ -155,7 +155,7 @@ export class ChangesRun implements OpenFeed {
     const { heartbeatMs } = this.#parameters
     if (heartbeatMs === null) return
     this.#heartbeat = this.#services.feeds.within(heartbeatMs, this.#writer.activeAt, () => {
-      // The reading side meets the client's absence too.
+      // Ignore the error and end the feed: the loop that reads the feed reports that the client is gone.
       this.#writer.heartbeat(heartbeatMs).catch(() => this.#feed.end())
       this.#beat()
     })

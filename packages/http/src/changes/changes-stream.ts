@@ -1,4 +1,4 @@
-/** The answer of a changes feed, whatever the shape of its rows. */
+/** Sends the response of a changes feed. The caller defines the format of the rows. */
 import { hash } from 'node:crypto'
 import type { HttpHeaders } from '@sectional/runtime'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
@@ -13,7 +13,8 @@ import { ChangesWriter, type FeedShape } from './changes-writer.ts'
 /**
  * Answers with the changes of the request's database. Resolves when the feed has ended.
  *
- * @param filter null: every change @param shape how a row is written
+ * @param filter null selects every change
+ * @param shape how a row is written
  */
 export async function streamChanges(
   request: RequestContext, services: Services, parameters: ChangesParameters, filter: ChangesFilter | null,

@@ -1,24 +1,27 @@
-/** A changes feed as text, in the framing of each kind (docs/reference/changes.md#get-post-db_changes). */
+/** Formats a changes feed as text for each kind of feed (docs/reference/changes.md#get-post-db_changes). */
 import type { Leaf, SplicedDocument } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 import type { DocumentWriter } from '../lists/list-writer.ts'
 import type { JsonWriter } from '../messages/json-writer.ts'
 import type { FeedKind } from './changes-parameters.ts'
 
-/** What a feed's rows look like, and whether it ends with how many are left. */
+/** The format of a feed's rows, and whether the feed ends with the number of pending changes. */
 export interface FeedShape {
-  /** JSON of a row without its last brace. */
+  /** Returns the JSON of a row without its closing brace. */
   readonly row: (change: ShownChange) => string
   readonly pending: boolean
 }
 
 export interface ShownChange {
-  /** null: left out by `seq_interval`. */
+  /** The since-token; null when `seq_interval` leaves it out. */
   readonly sequence: string | null
   readonly id: string
   readonly leaves: readonly Leaf[]
   readonly deleted: boolean
-  /** undefined: not asked for; null: lost; a function writes what does not fit into memory. */
+  /**
+   * The included document. undefined: it was not requested; null: its body is not available; a function writes a
+   * document that does not fit into memory.
+   */
   readonly doc: SplicedDocument | Uint8Array | DocumentWriter | null | undefined
 }
 
@@ -34,12 +37,12 @@ function changeOf({ revision }: Leaf): string {
   return `{"rev":${JSON.stringify(revision)}}`
 }
 
-/** Tokens need no escapes. */
+/** Since-tokens contain no character that JSON would escape. */
 function sequenceText(sequence: string | null): string {
   return sequence === null ? 'null' : `"${sequence}"`
 }
 
-/** A heartbeat may come this much early, in milliseconds, so that those of many feeds share timers. */
+/** Milliseconds by which a heartbeat may be early, so that the heartbeats of many feeds share timers. */
 const earlyMs = 25
 
 export class ChangesWriter {
@@ -49,7 +52,7 @@ export class ChangesWriter {
   readonly #shape: FeedShape
   #rows = 0
   #sent = false
-  /** Bytes are on their way; the client is slow. */
+  /** Number of writes that the client has not taken yet. It is above 0 while the client is slow. */
   #flushing = 0
   #activeAt: number
 
@@ -64,12 +67,12 @@ export class ChangesWriter {
 
   get rows(): number { return this.#rows }
   /**
-   * Monotonic time at which bytes were last sent or taken by the client, or a heartbeat was left out since it takes
-   * none.
+   * Monotonic time in milliseconds at which bytes were last sent or taken by the client, or at which a heartbeat was
+   * skipped because the client takes no bytes.
    */
   get activeAt(): number { return this.#activeAt }
 
-  /** To be awaited before the next row. */
+  /** Writes a row. Await the result before you write the next row. */
   row(change: ShownChange): Promise<void> | undefined {
     const writer = this.#writer
     const { doc, sequence } = change
@@ -98,13 +101,16 @@ export class ChangesWriter {
     return this.#timed(this.#writer.flushFull())
   }
 
-  /** Nothing more for now: the client gets what there is, or an empty line so that it gets the headers. */
+  /**
+   * Call this when there is no further row for now. It sends the buffered rows, or an empty line when nothing was sent,
+   * so that the client receives the headers.
+   */
   async waiting(): Promise<void> {
     if (this.#rows === 0 && !this.#sent) this.#writer.text('\n')
     await this.#send()
   }
 
-  /** Keeps the connection alive where nothing was sent for about so many milliseconds. */
+  /** Sends a heartbeat when nothing was sent for about `intervalMs` milliseconds, to keep the connection open. */
   async heartbeat(intervalMs: number): Promise<void> {
     const now = this.#clock.monotonic()
     if (this.#flushing > 0) this.#activeAt = now

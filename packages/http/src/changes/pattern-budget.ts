@@ -1,26 +1,29 @@
 /**
- * Time that the patterns of one request may take, so that a client cannot keep a node busy with patterns that
- * backtrack.
+ * Limits the time that the regular expressions of one request may take, so that a client cannot occupy a node with
+ * patterns that backtrack.
  */
 import { SelectorError, type TestInTime } from '@sectional/core'
 import type { Clock, Machine } from '@sectional/runtime'
 
-/** All patterns on one document. */
+/** Milliseconds that all patterns may take on one document. */
 const documentMsMax = 200
-/** What a test may take without being counted: an ordinary one takes far less, but the machine may be busy. */
+/** Milliseconds of a test that are not counted. An ordinary test takes far less, but the machine may be busy. */
 const freeMs = 1
 /**
- * What a match that is surely short counts for at most: a pause of the whole process must not refuse a selector of a
- * few patterns.
+ * Maximum milliseconds that are counted for a pattern that cannot backtrack. It prevents a pause of the whole process
+ * from failing a selector of a few patterns.
  */
 const shortMatchMsMax = 20
-/** Counted time of one request at its start, and what it gains while it lasts: feeds may last for days. */
+/**
+ * Milliseconds that a request may use at its start. The allowance grows while the request lasts, because a feed may
+ * last for days.
+ */
 const requestMs = 5_000
 const gainedPart = 0.05
 
 /**
- * Counts the time of tests: of those that may backtrack, of which `Machine.testInTime` bounds each single one, and of
- * the others, since compiling a pattern can take some tenths of a second.
+ * Counts the time of pattern tests. `Machine.testInTime` limits each test of a pattern that may backtrack. Tests of
+ * other patterns are counted too, because compiling a pattern can take some tenths of a second.
  */
 export class PatternBudget {
   readonly #clock: Clock
@@ -35,12 +38,12 @@ export class PatternBudget {
     this.#startedAt = clock.monotonic()
   }
 
-  /** To be called before the tests of another document. */
+  /** Resets the limit for one document. Call this before the tests of each document. */
   beginDocument(): void {
     this.#documentMs = 0
   }
 
-  /** @throws SelectorError `bad_arg` when the request has used up its time */
+  /** Runs a test. @throws SelectorError `bad_arg` when the request has used up its time */
   readonly testInTime: TestInTime = (pattern, text, msMax) => {
     const startedAt = this.#clock.monotonic()
     const allowedMs = requestMs + gainedPart * (startedAt - this.#startedAt)

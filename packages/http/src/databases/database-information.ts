@@ -1,4 +1,4 @@
-/** What a client is told of a database. */
+/** Describes a database to clients. */
 import { activeReplicas, majority, type DatabaseRecord } from '@sectional/cluster'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -6,10 +6,13 @@ import type { Services } from '../services/services.ts'
 /** Version of the record format that CouchDB 3.5 reports. */
 const diskFormatVersion = 8
 
-/** Constant for the life of a database, as replicators require (docs/reference/databases.md#get-db). */
+/**
+ * Clients see the same value for the whole life of a database, as replicators require
+ * (docs/reference/databases.md#get-db).
+ */
 export const instanceStartTime = '0'
 
-/** The answer of `GET /{db}`, and a row's of `_dbs_info`. */
+/** Returns the body of `GET /{db}`, which is also the `info` of a row of `_dbs_info`. */
 export async function databaseInformation(
   database: DatabaseRecord, request: RequestContext, services: Services,
 ): Promise<object> {

@@ -1,4 +1,4 @@
-/** The names that `_all_dbs` and `_dbs_info` select (docs/reference/server.md#get-_all_dbs). */
+/** Selects the names that `_all_dbs` and `_dbs_info` return (docs/reference/server.md#get-_all_dbs). */
 import { ApiError, compareUtf8 } from '@sectional/core'
 import { nonNegativeInteger, strictBoolean, type Query } from '../request/query.ts'
 
@@ -27,7 +27,9 @@ function namedKeys(names: readonly string[], keys: unknown): readonly string[] {
   return keys.filter(name => known.has(name))
 }
 
-/** Texts compare by bytes; any other JSON value sorts before every text. */
+/**
+ * Compares a name with a bound. Strings compare by their UTF-8 bytes; any other JSON value sorts before every string.
+ */
 function order(name: string, bound: unknown): number {
   return typeof bound === 'string' ? compareUtf8(name, bound) : 1
 }

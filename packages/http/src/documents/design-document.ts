@@ -1,6 +1,6 @@
 /**
- * The shape of a design document (docs/reference/documents.md#design-documents), as far as it can be judged without
- * running its functions.
+ * Checks the structure of a design document (docs/reference/documents.md#design-documents) without running its
+ * functions.
  */
 import { ApiError, isJsonObject, parseJson, type JsonObject } from '@sectional/core'
 import type { DatabaseRecord } from '@sectional/cluster'
@@ -17,7 +17,7 @@ const memberTypes: Readonly<Record<string, readonly string[]>> = {
   rewrites: ['array', 'string'],
   validate_doc_update: ['string', 'object'],
 }
-/** Members whose values are sources of functions. */
+/** Members whose values are objects of function sources. */
 const functionMembers = ['filters', 'updates', 'shows', 'lists']
 const builtInReduces = new Set(['_sum', '_count', '_stats', '_approx_count_distinct'])
 const ranked = /^_(?:top|bottom)_(\d+)$/

@@ -1,11 +1,11 @@
-/** The edit of one document: what it is based on, how it is written, and what the client is told. */
+/** Writes one edit of a document: its parent revision, the write, and the response. */
 import { ApiError, type AttachmentRecord } from '@sectional/core'
 import type { OperationContext } from '@sectional/cluster'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { documentWrite, requireWritten, writeQuorum } from './document-writing.ts'
 
-/** One edit on its way to the coordinator. */
+/** One edit that is passed to the coordinator. */
 export interface Edit {
   readonly id: string
   readonly parent: string | null
@@ -16,7 +16,7 @@ export interface Edit {
 
 export interface Written { readonly revision: string; readonly accepted: boolean }
 
-/** The document to which an edit of its attachments applies. */
+/** The document whose attachments are edited. */
 export interface EditBase {
   readonly body: Uint8Array
   readonly deleted: boolean
@@ -24,14 +24,14 @@ export interface EditBase {
 }
 
 const nothing: EditBase = { body: Buffer.from('{}'), deleted: false, attachments: [] }
-/** All replicas: an attachment must not seem to be missing because one of them lags. */
+/** Asks all replicas, so that an attachment is not reported as missing because one replica lags behind. */
 const everyReplica = 1000
 
 /**
  * Writes one edit.
  *
- * @param context of the coordinator's call: the request's, or one that outlives the request (`batch=ok`)
- * @throws ApiError `conflict`, or what the coordinator could not do
+ * @param context the context of the coordinator's call: the request, or one that outlives the request (`batch=ok`)
+ * @throws ApiError `conflict`, or an error of the coordinator
  */
 export async function update(
   edit: Edit, request: RequestContext, services: Services, context: OperationContext,
@@ -43,18 +43,18 @@ export async function update(
   return requireWritten(outcome!)
 }
 
-/** The answer's body when a document was written. */
+/** Returns the response body for a document that was written. */
 export function writtenBody(id: string, revision: string): string {
   return `{"ok":true,"id":${JSON.stringify(id)},"rev":${JSON.stringify(revision)}}`
 }
 
 /**
- * Opens the revision that an attachment is added to.
+ * Opens the revision to which an attachment is added.
  *
- * @param parent the revision that the client named; null: none, then the document must not exist or be deleted, and
- * begins anew
- * @throws ApiError `conflict` when no revision is named and the document exists, `missing_rev` when the named one is
- * unknown
+ * @param parent the revision that the client named. null when it named none: the document must then be absent or
+ * deleted, and a new one is created
+ * @throws ApiError `conflict` when no revision is named and the document exists, `missing_rev` when the named revision
+ * is not stored
  */
 export async function openBase(
   id: string, parent: string | null, request: RequestContext, services: Services,

@@ -1,4 +1,4 @@
-/** One revision of a document with what a reader asked to know about it. */
+/** Reads one revision of a document together with the metadata that the request asks for. */
 import {
   ApiError, checkDocumentId, formatRevision, parseRevision, spliceDocument, type AttachmentRecord, type Branch,
   type DocumentRevision, type Leaf, type RevisionPath,
@@ -13,14 +13,14 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
 /**
- * In a partitioned database an id without a partition lies nowhere.
+ * Checks the id in a partitioned database, where an id without a partition belongs to no shard.
  * @throws ApiError `illegal_docid`, `illegal_partition`
  */
 export function checkPlacedId(id: string, { database }: RequestContext): void {
   if (database.partitioned && !id.startsWith('_')) checkDocumentId(id, { partitioned: true })
 }
 
-/** The flags of docs/reference/documents.md#get-dbid: active only with the exact text `true`. */
+/** The query flags of docs/reference/documents.md#get-dbid. A flag is set only by the exact text `true`. */
 export interface ReadFlags extends AttachmentFlags {
   readonly revs: boolean
   readonly revsInfo: boolean
@@ -56,7 +56,7 @@ function revisionList(value: unknown): readonly string[] {
   return value.map(revision => formatRevision(parseRevision(revision)))
 }
 
-/** What is known of a revision before it is written out. */
+/** A revision and its metadata before they are formatted. */
 export interface ShownRevision {
   readonly id: string
   readonly revision: string
@@ -64,7 +64,7 @@ export interface ShownRevision {
   readonly body: Uint8Array
   readonly attachments?: readonly AttachmentRecord[]
   readonly path?: RevisionPath
-  /** The document's leaves, branches and sequence, where a flag asks for them. */
+  /** The document's leaves, branches and sequence are present only when a flag asks for them. */
   readonly leaves?: readonly Leaf[]
   readonly tree?: readonly Branch[]
   readonly sequence?: number
@@ -73,14 +73,17 @@ export interface ShownRevision {
 export interface ShownDocument { readonly json: Buffer; /** The answer carries more than the revision: no ETag. */ readonly hasMeta: boolean }
 
 /**
- * The JSON of a revision, special members in the order of docs/reference/documents.md#special-members; its
- * attachments as stubs.
+ * Returns the JSON of a revision with its attachments as stubs. Special members have the order of
+ * docs/reference/documents.md#special-members.
  */
 export function showRevision(shown: ShownRevision, flags: ReadFlags): ShownDocument {
   return showWith(shown, flags, attachmentsText(shown, null, flags.encodingInfo))
 }
 
-/** The same with attachments whose content follows in parts of their own, and those. */
+/**
+ * Like `showRevision`, but wanted attachments are marked with `follows` and returned, so that their content can be sent
+ * in parts.
+ */
 export function showRelated(
   shown: ShownRevision, flags: ReadFlags,
 ): ShownDocument & { readonly following: ReadonlySet<AttachmentRecord> } {
@@ -88,12 +91,15 @@ export function showRelated(
   return { ...showWith(shown, flags, attachmentsText(shown, following, true)), following }
 }
 
-/** The JSON of a revision in pieces, its attachments as stubs. */
+/** Like `showRevision`, but returns the pieces of the JSON so that the body need not be copied. */
 export function splicedRevision(shown: ShownRevision, flags: ReadFlags): SplicedDocument {
   return spliced(shown, membersOf(shown, flags, attachmentsText(shown, null, flags.encodingInfo)))
 }
 
-/** Writes the JSON of a revision, with content as Base64 where it is wanted: then it is to be awaited. */
+/**
+ * Writes the JSON of a revision with wanted attachments as Base64. When content is written, the result is a promise to
+ * await.
+ */
 export function writeRevision(
   writer: JsonWriter, shown: ShownRevision, flags: ReadFlags, request: RequestContext, services: Services,
 ): Promise<void> | undefined {
@@ -129,7 +135,9 @@ function spliced({ id, revision, body }: ShownRevision, { text }: RevisionMember
   return { id, revision, body, extra: text }
 }
 
-/** What stands behind the body, and whether some of it is no part of the revision. */
+/**
+ * The members that follow the document's own ones. `hasMeta` is true when some of them are not part of the revision.
+ */
 interface RevisionMembers { readonly text: string; readonly hasMeta: boolean }
 
 const noMembers: RevisionMembers = { text: '', hasMeta: false }
@@ -172,7 +180,7 @@ function revisionsInfo(tree: readonly Branch[], revision: string): { rev: string
   return []
 }
 
-/** The ancestry of a revision, out of the tree. */
+/** Returns the ancestry of a revision in the tree, or undefined when the tree does not contain it. */
 export function pathOf(tree: readonly Branch[] | undefined, revision: string): RevisionPath | undefined {
   const { generation, hash } = parseRevision(revision)
   for (const { path } of tree ?? []) {
@@ -182,14 +190,14 @@ export function pathOf(tree: readonly Branch[] | undefined, revision: string): R
   return undefined
 }
 
-/** A revision as it was opened. */
+/** Converts a revision that the coordinator returned. */
 export function shownRevision({ id, path, deleted, body, attachments }: DocumentRevision): ShownRevision {
   const revision = formatRevision({ generation: path.start, hash: path.ids[0]! })
   return { id, revision, deleted, body, path, ...(attachments && { attachments }) }
 }
 
 /**
- * The winner.
+ * Opens the winner.
  * @throws ApiError `missing` or `deleted`
  */
 export async function openWinner(
@@ -211,7 +219,7 @@ export async function openWinner(
 }
 
 /**
- * A named revision, tombstones too: by itself, whatever of the document as a whole is asked for.
+ * Opens a named revision, which may be a tombstone. Metadata of the whole document, such as conflicts, is not read.
  * @throws ApiError `missing`
  */
 export async function openRevision(

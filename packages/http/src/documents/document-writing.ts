@@ -1,4 +1,4 @@
-/** From a client's JSON to a write, and from the outcome of a write to an answer. */
+/** Converts a client's JSON into a write, and the outcome of a write into a response. */
 import {
   ApiError, attachmentDigests, checkDocumentId, errorRegistry, formatRevision, parseRevision, revisionHash,
   type AttachmentRecord, type DocumentIdRules, type ErrorName, type ParsedDocument,
@@ -13,7 +13,7 @@ import { documentTooLarge } from '../settings/size-limits.ts'
 export const designPrefix = '_design/'
 export const localPrefix = '_local/'
 
-/** Databases whose documents the server itself acts on; writing them unprocessed would keep passwords in plain text. */
+/** Databases whose documents the server must process. Writing them unprocessed would store passwords in plain text. */
 const managedDatabases = new Set(['_users', '_replicator'])
 
 export function documentIdRules(database: DatabaseRecord, services: Services): DocumentIdRules {
@@ -24,7 +24,7 @@ export function documentIdRules(database: DatabaseRecord, services: Services): D
 }
 
 /**
- * Checks that hold for every document that a client writes, whatever the endpoint.
+ * Runs the checks that apply to every document that a client writes, at every endpoint.
  * @throws ApiError
  */
 export function checkWrittenDocument(
@@ -35,13 +35,13 @@ export function checkWrittenDocument(
   checkDocumentContent(id, document, database, services)
 }
 
-/** `document_too_large`, or null. */
+/** Returns the error `document_too_large`, or null. */
 export function checkDocumentSize(id: string, { body }: ParsedDocument, { options }: Services): ApiError | null {
   return body.length > options.documentBytesMax ? documentTooLarge(id, body.length, options.documentBytesMax) : null
 }
 
 /**
- * What `checkWrittenDocument` checks besides the size.
+ * Runs the checks of `checkWrittenDocument` except the size check.
  * @throws ApiError
  */
 export function checkDocumentContent(
@@ -53,7 +53,10 @@ export function checkDocumentContent(
   if (id.startsWith(designPrefix) && !document.deleted) checkDesignDocument(document.body, database)
 }
 
-/** The revision that a request names in the document, the query and If-Match, which must agree; null: none. */
+/**
+ * Returns the revision that the request names in the document, the query or If-Match, or null. @throws ApiError when
+ * they differ
+ */
 export function namedRevision(request: RequestContext, documentRevision: string | null): string | null {
   const inQuery = request.query.get('rev')
   const header = request.header('if-match')
@@ -72,8 +75,8 @@ export function namedRevision(request: RequestContext, documentRevision: string 
 }
 
 /**
- * The revision of a document that is written with `new_edits=false`.
- * @throws ApiError when none is named
+ * Returns the revision of a document that is written with `new_edits=false`.
+ * @throws ApiError when the request names none
  */
 export function requireRevision(named: string | null): string {
   if (named === null) {
@@ -86,7 +89,7 @@ export function keepsRevision({ query }: RequestContext): boolean {
   return query.get('new_edits') === 'false'
 }
 
-/** Copies are written with the default quorum, whatever the request says (docs/reference/documents.md#copy-dbid). */
+/** Returns `w` of the request. COPY ignores it and uses the default quorum (docs/reference/documents.md#copy-dbid). */
 export function writeQuorum({ method, query }: RequestContext): number | undefined {
   return method === 'COPY' ? undefined : query.quorum('w')
 }
@@ -95,7 +98,7 @@ export function isBatched({ query }: RequestContext): boolean {
   return query.get('batch') === 'ok'
 }
 
-/** The answer to `batch=ok`. */
+/** Sends the response to `batch=ok`. */
 export function answerBatched(id: string, request: RequestContext, services: Services): void {
   sendJson(request, services, 202, { ok: true, id })
 }
@@ -115,8 +118,8 @@ export function documentWrite(
 const comeBack = { 'Retry-After': '1' }
 
 /**
- * The written revision.
- * @throws ApiError for a conflict and for what the coordinator could not do
+ * Returns the written revision.
+ * @throws ApiError for a conflict and for an error of the coordinator
  */
 export function requireWritten(outcome: WriteOutcome): { readonly revision: string; readonly accepted: boolean } {
   switch (outcome.kind) {
@@ -137,7 +140,7 @@ function registryName(error: string, status: number): ErrorName {
   return 'internal_server_error'
 }
 
-/** The id of a document as posted: given, or made here. */
+/** Returns the id of a posted document, or a generated one when it has none. */
 export function postedId(document: ParsedDocument, database: DatabaseRecord, services: Services): string {
   if (document.id === null) return checkDocumentId(services.uuids.next(), { partitioned: database.partitioned })
   return checkDocumentId(document.id, documentIdRules(database, services))

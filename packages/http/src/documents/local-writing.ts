@@ -1,4 +1,4 @@
-/** Writes of local documents: revision `0-N`, the last writer wins, no attachments, no history. */
+/** Writes local documents. They have revision `0-N`, no history and no attachments, and the last write wins. */
 import { ApiError, parseRevision, type ParsedDocument } from '@sectional/core'
 import type { OperationContext } from '@sectional/cluster'
 import { documentTag, location, sendJson } from '../messages/response.ts'
@@ -6,7 +6,10 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { answerBatched, checkDocumentSize, isBatched, localPrefix, writeQuorum } from './document-writing.ts'
 
-/** Writes a local document and answers, for PUT and for POST or COPY to a local id. @param name without `_local/` */
+/**
+ * Writes a local document and sends the response, for PUT, and for POST or COPY to a local id.
+ * @param name the id without `_local/`
+ */
 export async function writeLocalDocument(
   name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services,
 ): Promise<void> {
@@ -16,10 +19,12 @@ export async function writeLocalDocument(
 }
 
 /**
- * Writes a local document. The new revision is the named one plus one; nothing is compared, as in CouchDB.
+ * Writes a local document. As in CouchDB, the new revision is the named one plus one and the stored revision is not
+ * compared.
  *
- * @param name without `_local/` @param named the revision that the client named, or null
- * @throws ApiError `missing` for the deletion of a document that does not exist
+ * @param name the id without `_local/`
+ * @param named the revision that the client named, or null
+ * @throws ApiError `missing` when the document to be deleted does not exist
  */
 export async function updateLocal(
   name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services,
@@ -43,19 +48,22 @@ export async function openLocalBody(name: string, request: RequestContext, servi
   return document.body
 }
 
-/** The revision as clients know it. */
+/** Formats a revision number as clients see it. */
 export function localRevision(revision: number): string {
   return `0-${revision}`
 }
 
-/** @throws ApiError `invalid_rev_format` */
+/** Returns the number of a revision `0-N`. @throws ApiError `invalid_rev_format` */
 export function localGeneration(revision: string): number {
   const { generation, hash } = parseRevision(revision)
   if (generation !== 0 || !/^\d{1,15}$/.test(hash)) throw new ApiError('invalid_rev_format')
   return Number(hash)
 }
 
-/** Answers for a local document that is written already, also with `batch=ok`. @param name without `_local/` */
+/**
+ * Sends the response for a local document that is already written, also for `batch=ok`. @param name the id without
+ * `_local/`
+ */
 export function answerLocal(
   name: string, revision: number, status: number, headers: Record<string, string>, request: RequestContext,
   services: Services,

@@ -1,6 +1,4 @@
-/**
- * `multipart/mixed` and `multipart/related` answers whose parts are documents (docs/reference/documents.md#get-dbid).
- */
+/** Writes `multipart/mixed` responses whose parts are documents (docs/reference/documents.md#get-dbid). */
 import type { HttpBodyWriter } from '@sectional/runtime'
 import { relatedPieces, writePieces, type RelatedDocument } from '../attachments/multipart-document.ts'
 import { showRelated, type ReadFlags, type ShownRevision } from './document-reading.ts'
@@ -9,8 +7,9 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
 /**
- * Whether the Accept header admits the type: an absent header, one that takes everything, and one that takes its family
- * do, unless it or its family has q=0. Clients that want JSON send `Accept: application/json`.
+ * Returns whether the Accept header allows the media type: the header is absent, or it has the type itself or a range
+ * with `*` that contains it, unless the type or its family has q=0. Clients that want JSON send
+ * `Accept: application/json`.
  */
 export function acceptsType(accept: string | undefined, type: string): boolean {
   if (accept === undefined) return true
@@ -48,9 +47,9 @@ export class MultipartWriter {
   }
 
   /**
-   * A revision, always with the content of the attachments that its reader lacks: then it is a multipart part of its
-   * own.
-   * @param headers lines of the head of such a part, each with its end
+   * Writes a revision with the content of the attachments that the reader lacks. A revision with such attachments
+   * becomes a nested multipart part.
+   * @param headers additional header lines of a nested part, each with its line break
    */
   revisionPart(shown: ShownRevision, flags: ReadFlags, headers = ''): Promise<void> {
     const related = showRelated(shown, { ...flags, attachments: true })

@@ -1,11 +1,11 @@
-/** Ranges of document ids in byte order: what a list's keys come down to. */
+/** Ranges of document ids in byte order, which the keys of a list request select. */
 import { compareUtf8, type IdBound } from '@sectional/core'
 import type { ListParameters } from './list-parameters.ts'
 
-/** `low` and `high` in ascending order, whatever the list's direction; absent: unbounded. */
+/** `low` and `high` are in ascending order for both directions of a list; an absent bound means unbounded. */
 export interface IdRange { readonly low?: IdBound; readonly high?: IdBound }
 
-/** null: no id can match. Keys that are no texts sort before every id. */
+/** Returns the requested range, or null when no id can match. Keys that are not strings sort before every id. */
 export function requestedRange({ start, end, descending, inclusiveEnd }: ListParameters): IdRange | null {
   const first = start === undefined ? undefined : bound(start.key, true)
   const last = end === undefined ? undefined : bound(end.key, inclusiveEnd)
@@ -14,21 +14,21 @@ export function requestedRange({ start, end, descending, inclusiveEnd }: ListPar
   return { ...(low === null || low === undefined ? {} : { low }), ...(high === undefined ? {} : { high }) }
 }
 
-/** Where a list begins that shows nothing: its offset is that place. */
+/** Returns the position of the first row of an empty list, from which its offset is computed. */
 export function beginning({ start, descending }: ListParameters, scope: IdRange): IdBound | undefined {
   if (start === undefined) return descending ? scope.high : scope.low
   const asked = bound(start.key, true)
   if (asked !== null) return asked
-  // Keys that sort before every id.
+  // The start key sorts before every id.
   return descending ? { id: scope.low?.id ?? '', inclusive: false } : scope.low
 }
 
-/** null: before every id. */
+/** Converts a key into a bound. Returns null for a key that sorts before every id. */
 function bound(key: unknown, inclusive: boolean): IdBound | null {
   return typeof key === 'string' ? { id: key, inclusive } : null
 }
 
-/** What both ranges hold; null: nothing. */
+/** Returns the intersection of two ranges, or null when it is empty. */
 export function intersect(one: IdRange, other: IdRange): IdRange | null {
   const low = tighter(one.low, other.low, 1)
   const high = tighter(one.high, other.high, -1)
@@ -57,7 +57,7 @@ export function rangeHolds(range: IdRange, id: string): boolean {
   return order < 0 || (order === 0 && high.inclusive)
 }
 
-/** The range as first and last of a list in that direction. */
+/** Returns the first and last bound for the direction of a list. */
 export function directed(range: IdRange, descending: boolean): { readonly start?: IdBound; readonly end?: IdBound } {
   const { low, high } = range
   const [start, end] = descending ? [high, low] : [low, high]

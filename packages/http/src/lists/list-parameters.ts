@@ -7,7 +7,7 @@ import { nonNegativeInteger, strictBoolean, type Query } from '../request/query.
 
 export interface ListParameters {
   readonly keys: readonly unknown[] | null
-  /** Any JSON; absent: unbounded. */
+  /** Any JSON value; absent means unbounded. */
   readonly start?: { readonly key: unknown }
   readonly end?: { readonly key: unknown }
   readonly inclusiveEnd: boolean
@@ -16,19 +16,19 @@ export interface ListParameters {
   readonly limit: number | null
   readonly includeDocs: boolean
   readonly conflicts: boolean
-  /** The content of attachments, and how it is stored, in the documents. */
+  /** Whether included documents contain the content of attachments, and how it is stored. */
   readonly attachments: boolean
   readonly encodingInfo: boolean
   readonly updateSequence: boolean
   readonly partition?: string
 }
 
-/** Values before they are checked together. */
+/** Parameter values before their combination is checked. */
 interface Draft {
   keys?: unknown
   start?: { readonly key: unknown }
   end?: { readonly key: unknown }
-  /** Bounds by document id. They count only where the bound by key is missing, since each key is an id. */
+  /** Bounds by document id. They are used only when the bound by key is missing, because each key is a document id. */
   startId?: string
   endId?: string
   inclusiveEnd: boolean
@@ -43,7 +43,7 @@ interface Draft {
   partition?: string
 }
 
-/** In a body only numbers will do. */
+/** Parameters that must be numbers, not strings, in a request body. */
 const integerParameters = new Set(['skip', 'limit', 'group_level'])
 const jsonParameters = new Set(['key', 'keys', 'startkey', 'start_key', 'endkey', 'end_key'])
 
@@ -54,7 +54,10 @@ function emptyDraft(): Draft {
   }
 }
 
-/** Parameters of a GET, or of a POST whose body the query string overrides (`keys` come from the body first). */
+/**
+ * Reads the parameters of a GET or POST. The query string overrides the body, except that `keys` of the body take
+ * precedence.
+ */
 export function listParameters(query: Query, body: JsonObject | null): ListParameters {
   const draft = emptyDraft()
   applyMembers(draft, body)
@@ -64,7 +67,7 @@ export function listParameters(query: Query, body: JsonObject | null): ListParam
   return finish(draft, keysInBody === undefined ? 'parameter' : 'body member')
 }
 
-/** One of the `queries`: its own members win over the query string. A single key asks for the range that it is. */
+/** Reads the parameters of one of the `queries`, which override the query string. A single key becomes a range. */
 export function listQueryParameters(query: Query, member: unknown): ListParameters {
   if (!isJsonObject(member)) throw new ApiError('bad_request', '`queries` must be an array of objects.')
   const draft = emptyDraft()
@@ -80,7 +83,7 @@ export function listQueryParameters(query: Query, member: unknown): ListParamete
   return finish(draft, 'body member')
 }
 
-/** @throws ApiError when the body has no array `queries` */
+/** Returns the array `queries` of a body. @throws ApiError when it is missing */
 export function listQueries({ queries }: JsonObject): readonly unknown[] {
   if (queries === undefined) throw new ApiError('bad_request', 'POST body must include `queries` parameter.')
   if (!Array.isArray(queries)) throw new ApiError('bad_request', '`queries` member must be an array.')
@@ -128,7 +131,9 @@ function documentId(value: unknown, name: string): string {
   return value
 }
 
-/** What only views know is checked here too, as clients of CouchDB expect, and means nothing otherwise. */
+/**
+ * Checks parameters that apply to views only. They have no effect on lists, but clients of CouchDB expect their errors.
+ */
 function checkViewParameter(name: string, value: unknown): void {
   switch (name) {
     case 'reduce':
@@ -171,7 +176,9 @@ function finish(draft: Draft, place: 'parameter' | 'body member'): ListParameter
   return { ...rest, keys: (keys as readonly unknown[] | undefined) ?? null }
 }
 
-/** A range beside `keys` is fine where it says the same, or there are none. */
+/**
+ * Returns whether `keys` can be combined with a range: it is empty, or its only key is both start and end of the range.
+ */
 function isTheSame(keys: readonly unknown[], { start, end }: Draft): boolean {
   const same = (one: { readonly key: unknown } | undefined): boolean =>
     one !== undefined && JSON.stringify(one.key) === JSON.stringify(keys[0])

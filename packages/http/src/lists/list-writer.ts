@@ -1,4 +1,7 @@
-/** The rows of a list with CouchDB's framing: `\r\n` between rows, members of the head in their order. */
+/**
+ * Writes the rows of a list in CouchDB's format: `\r
+ * ` between rows, and the same order of members in the head.
+ */
 import type { SplicedDocument } from '@sectional/core'
 import type { JsonWriter } from '../messages/json-writer.ts'
 
@@ -7,7 +10,7 @@ export type DocumentWriter = (writer: JsonWriter) => Promise<void> | undefined
 export interface ListHead {
   readonly total: number | null
   readonly offset: number | null
-  /** Present when asked for; null with `keys`. */
+  /** Present when the request asks for it; null with `keys`. */
   readonly updateSequence?: string | null
 }
 
@@ -21,7 +24,11 @@ export class ListWriter {
     writer.text(`{"total_rows":${head.total},"offset":${head.offset}${sequence},"rows":[\r\n`)
   }
 
-  /** @param doc undefined: no member `doc`; null: a tombstone's; a function writes what does not fit into memory */
+  /**
+   * Writes a row.
+   * @param doc undefined: no member `doc`; null: the document is deleted; a function writes a document that does not
+   * fit into memory
+   */
   row(
     id: string, revision: string, deleted: boolean, doc: SplicedDocument | DocumentWriter | null | undefined,
   ): Promise<void> | undefined {
@@ -50,7 +57,7 @@ export class ListWriter {
     this.#writer.text('\r\n]}')
   }
 
-  /** What stands between two rows. */
+  /** Returns the separator before a row. */
   #begin(): string {
     return this.#rows++ > 0 ? ',\r\n' : ''
   }

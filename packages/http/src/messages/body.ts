@@ -1,4 +1,4 @@
-/** Request bodies: size, content coding, content type, JSON. */
+/** Reads request bodies: checks size, content coding and content type, and parses JSON. */
 import { gunzipSync } from 'node:zlib'
 import {
   ApiError, checkStructure, isJsonObject, parseDocument, parseDocumentInSlices, parseJson, parseJsonInSlices,
@@ -12,8 +12,9 @@ import { httpDeclarations } from '../settings/http-options.ts'
 import { gzipTooLarge, requestTooLarge, type RequestLimit } from '../settings/size-limits.ts'
 
 /**
- * The whole body, decoded from gzip when the client says so. Counted against the node's budget until the request ends.
- * @param limit of the body as sent and as decoded; by default that of the node
+ * Reads the whole body and decodes gzip when the request declares it. The bytes count against the node's budget until
+ * the request ends.
+ * @param limit maximum of the body as sent and as decoded; by default the node's limit
  */
 export async function readBody(
   request: RequestContext, services: Services, limit = bodyLimit(services),
@@ -58,18 +59,21 @@ function decodeContent(
 }
 
 /**
- * Compressed bodies up to this size are inflated on the spot while they do not become larger than `smallInflatedBytes`:
- * that takes some tenths of a millisecond. Many such requests may be handled in one turn of the event loop.
+ * Compressed bodies up to this size are inflated synchronously while the result stays below `smallInflatedBytes`, which
+ * takes some tenths of a millisecond: many such requests may be handled in one turn of the event loop.
  */
 const smallGzipBytes = 8 * 1024
 const smallInflatedBytes = 128 * 1024
 /**
- * Decoded bytes up to which the ratio of compression does not matter: documents of one repeated text are compressed
+ * Decoded bytes up to which the compression ratio is not limited: a document of one repeated text can be compressed
  * 1,000 times.
  */
 const freeRatioBytes = 4 * 1024 * 1024
 
-/** What a gzip body may become: `limits/gzip_ratio` times its size, and no more than a body that is not compressed. */
+/**
+ * Returns the maximum decoded bytes of a gzip body: `limits/gzip_ratio` times its size, at most the limit of other
+ * bodies.
+ */
 function inflatedMax(bytes: Uint8Array, { options }: Services, limit: RequestLimit): number {
   return Math.min(limit.bytes, Math.max(freeRatioBytes, bytes.length * options.gzipRatioMax))
 }
@@ -96,7 +100,7 @@ function inflateAtOnce(
   return inflated
 }
 
-/** On the thread pool, chunk by chunk, so that a body which becomes too large is noticed early. */
+/** Inflates on the thread pool chunk by chunk, so that a body that becomes too large is refused early. */
 async function inflate(
   request: RequestContext, services: Services, bytes: Uint8Array, limit: RequestLimit,
 ): Promise<Uint8Array> {
@@ -125,7 +129,7 @@ function badGzip(cause: unknown): ApiError {
 }
 
 /**
- * The body as it comes, for what is not kept in memory.
+ * Yields the body as it arrives, for content that is not kept in memory.
  *
  * @throws ApiError `too_large` above `chttpd/max_http_request_size`
  */
@@ -145,7 +149,7 @@ export async function* requestChunks(
   }
 }
 
-/** @throws ApiError `bad_content_type` unless the body is announced as JSON; an absent type counts as wrong */
+/** @throws ApiError `bad_content_type` unless the content type is JSON; a missing content type is an error too */
 export function requireJsonType(request: RequestContext): void {
   const type = request.exchange.headers['content-type']
   if (type === 'application/json') return
@@ -153,7 +157,10 @@ export function requireJsonType(request: RequestContext): void {
   if (name !== 'application/json') throw new ApiError('bad_content_type', 'Content-Type must be application/json')
 }
 
-/** What is to be parsed as JSON. @throws ApiError `missing_body` when the request has no body, not even an empty one */
+/**
+ * Reads a body that must be JSON. @throws ApiError `missing_body` when the request has no body at all; an empty body is
+ * accepted
+ */
 export async function readJsonBytes(
   request: RequestContext, services: Services, limit = bodyLimit(services),
 ): Promise<Uint8Array> {
@@ -164,17 +171,17 @@ export async function readJsonBytes(
   return readBody(request, services, limit)
 }
 
-/** Any JSON value, whatever the content type says. */
+/** Reads any JSON value. The content type is ignored. */
 export async function readJson(request: RequestContext, services: Services): Promise<unknown> {
   return parseBody(await readJsonBytes(request, services), request, services)
 }
 
-/** @throws ApiError when the body is no JSON object */
+/** Reads a JSON object. @throws ApiError when the body is not a JSON object */
 export async function readJsonObject(request: RequestContext, services: Services): Promise<JsonObject> {
   return parseBodyObject(await readJsonBytes(request, services), request, services)
 }
 
-/** @throws ApiError as `parseBody`, and when it is no JSON object */
+/** Parses a body that must be a JSON object. @throws ApiError as `parseBody`, and when it is not a JSON object */
 export async function parseBodyObject(
   bytes: Uint8Array, request: RequestContext, services: Services,
 ): Promise<JsonObject> {
@@ -183,11 +190,11 @@ export async function parseBodyObject(
   return value
 }
 
-/** What a parsed value or a name takes in memory, about. */
+/** Estimated bytes of memory that one parsed value or member name takes. */
 const valueBytes = 64
 
 /**
- * The JSON value of a body that is no document. A large one is looked at in slices before it is parsed.
+ * Parses a body that is not a document. A large body is scanned in slices before it is parsed.
  * @throws ApiError `too_large` for more values than `limits/json_values`, and the errors of `parseJson`
  */
 async function parseBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<unknown> {
@@ -200,8 +207,8 @@ async function parseBody(bytes: Uint8Array, request: RequestContext, services: S
 }
 
 /**
- * Runs work that changes nothing in slices, and gives it up between its pieces when the client has gone.
- * @param work yields between its pieces
+ * Runs work without side effects in slices, and aborts it between two slices when the client has disconnected.
+ * @param work yields between its slices
  * @throws ClientGoneError
  */
 export function runWhileWanted<Result>(
@@ -217,13 +224,13 @@ export function runWhileWanted<Result>(
   })())
 }
 
-/** The document of a request. @throws ApiError as `readJsonBytes` and `parseDocumentBody` */
+/** Reads the document of a request. @throws ApiError as `readJsonBytes` and `parseDocumentBody` */
 export async function readDocumentBody(request: RequestContext, services: Services): Promise<ParsedDocument> {
   const bytes = await readJsonBytes(request, services)
   return bytes.length <= smallJsonBytes ? parseDocument(bytes) : parseDocumentBody(bytes, request, services)
 }
 
-/** The document that a body is. @throws ApiError as `parseDocument` and `parseDocumentInSlices` */
+/** Parses a body as a document. @throws ApiError as `parseDocument` and `parseDocumentInSlices` */
 export async function parseDocumentBody(
   bytes: Uint8Array, request: RequestContext, services: Services,
 ): Promise<ParsedDocument> {

@@ -1,13 +1,14 @@
 /**
- * Cross-origin requests of browsers (CORS, Fetch Standard 3.2; docs/reference/README.md#answers). Off unless
- * `chttpd/enable_cors` is true. An origin that is not allowed gets the plain answer.
+ * Answers cross-origin requests of browsers (CORS, Fetch Standard 3.2; docs/reference/README.md#answers). It is off
+ * unless `chttpd/enable_cors` is true. A request from an origin that is not allowed gets a response without CORS
+ * headers.
  */
 import type { HttpHeaders } from '@sectional/runtime'
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { RequestContext } from '../request/request-context.ts'
 
 const defaultMethods = 'CONNECT, COPY, DELETE, GET, HEAD, OPTIONS, POST, PUT, TRACE'
-/** Request headers that need no configuration. */
+/** Request headers that are always allowed. */
 const allowedHeaders: readonly string[] = [
   'accept', 'accept-language', 'authorization', 'content-length', 'content-range', 'content-type', 'destination',
   'expires', 'if-match',
@@ -15,13 +16,13 @@ const allowedHeaders: readonly string[] = [
   'x-couchdb-www-authenticate',
   'x-http-method-override', 'x-requested-with', 'x-couchdb-vhost-path',
 ]
-/** Exposed where the answer has them. */
+/** Response headers that are exposed to scripts when they are present. */
 const plainHeaderNames: readonly string[] = [
   'content-type', 'cache-control', 'expires', 'pragma', 'content-language', 'last-modified',
 ]
 const defaultExposed = 'accept-ranges, etag, server, x-couch-request-id, x-couch-update-newrev, x-couchdb-body-time'
 
-/** The answer's headers with what the browser must see; the same object when the request is no cross-origin one. */
+/** Adds the CORS headers to a response. Returns the same object when the request is not a cross-origin request. */
 export function withCrossOrigin(request: RequestContext, options: HttpOptions, headers: HttpHeaders): HttpHeaders {
   const origin = allowedOrigin(request, options)
   if (origin === null) return headers
@@ -35,7 +36,7 @@ export function withCrossOrigin(request: RequestContext, options: HttpOptions, h
   }
 }
 
-/** Headers of the 204 that answers a preflight; null: an ordinary request. */
+/** Returns the headers of the 204 response to a preflight, or null when the request is not a preflight. */
 export function preflightHeaders(request: RequestContext, options: HttpOptions): HttpHeaders | null {
   if (request.method !== 'OPTIONS') return null
   const method = request.header('access-control-request-method')
@@ -54,7 +55,7 @@ export function preflightHeaders(request: RequestContext, options: HttpOptions):
   }
 }
 
-/** The request's origin where it may see the answer. Scheme and port count. */
+/** Returns the request's origin when it is allowed, otherwise null. Origins are compared with scheme and port. */
 function allowedOrigin(request: RequestContext, options: HttpOptions): string | null {
   const origin = request.exchange.headers['origin']
   if (origin === undefined || !options.crossOriginEnabled) return null

@@ -1,4 +1,4 @@
-/** The one place where errors become answers. */
+/** Converts errors to responses. No other file does this. */
 import { crc32 } from 'node:zlib'
 import { ApiError, errorRegistry, ReplicaError } from '@sectional/core'
 import { BodyTooLargeError, BodyTooSlowError, ClientGoneError, StorageError } from '@sectional/runtime'
@@ -6,7 +6,7 @@ import { sendJson } from './response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
-/** In metrics and logs only, as nginx counts clients that went away. */
+/** Status that is only counted and logged, as nginx does, for a client that disconnected. */
 const clientGoneStatus = 499
 
 export function renderError(request: RequestContext, services: Services, thrown: unknown): void {
@@ -21,7 +21,10 @@ export function renderError(request: RequestContext, services: Services, thrown:
   sendJson(request, services, error.status, body, headers)
 }
 
-/** Whether the client's absence is the cause: a layer that passes a body on wraps the error of its source. */
+/**
+ * Returns whether the error was caused by the client's disconnect, directly or through the chain of causes: a layer
+ * that passes a body on wraps the error of its source.
+ */
 function isClientGone(thrown: unknown): boolean {
   for (let error = thrown; error instanceof Error; error = error.cause) {
     if (error instanceof ClientGoneError) return true
@@ -29,7 +32,7 @@ function isClientGone(thrown: unknown): boolean {
   return false
 }
 
-/** Nobody is left to answer. Whatever the work failed with afterwards is no fault of the server. */
+/** Ends a request whose client is gone. Later errors of its work are not server errors. */
 function abandon(request: RequestContext, services: Services, thrown: unknown): void {
   request.status = clientGoneStatus
   request.writer?.abort()
@@ -39,7 +42,7 @@ function abandon(request: RequestContext, services: Services, thrown: unknown): 
   )
 }
 
-/** The client sees a truncated body, never one that ends well. */
+/** Breaks the connection, so that the client sees a truncated body instead of one that seems complete. */
 function breakOff(request: RequestContext, services: Services, thrown: unknown): void {
   const writer = request.writer
   request.writer = null
@@ -67,7 +70,10 @@ function bodyTooSlow({ exchange, user }: RequestContext, cause: BodyTooSlowError
   })
 }
 
-/** Where a database was deleted under a request there is no replica left to answer: no fault of the server. */
+/**
+ * Errors that mean that no replica answered. They are expected, and not server errors, when the database was deleted
+ * during the request.
+ */
 const withoutReplicas: ReadonlySet<string> = new Set([
   errorRegistry.internal_server_error.error, errorRegistry.service_unavailable.error,
 ])
@@ -95,7 +101,7 @@ function fromReplica(error: ReplicaError): ApiError {
   }
 }
 
-/** What this node was to keep for itself: the request is refused, or its outcome unknown. */
+/** Converts an error of this node's own storage: the request was refused, or its outcome is unknown. */
 function fromStorage(error: StorageError): ApiError {
   const reason = error.code === 'full'
     ? 'The disk of this node is full.'
@@ -105,7 +111,9 @@ function fromStorage(error: StorageError): ApiError {
   })
 }
 
-/** CouchDB sends no challenge of its own accord, so that browsers do not ask for a password. */
+/**
+ * Adds the WWW-Authenticate header. CouchDB does not send it by default, so that browsers do not ask for a password.
+ */
 function challenge(request: RequestContext, services: Services, headers: Record<string, string>): void {
   const { options } = services
   const wanted = request.header('x-couchdb-www-authenticate') ?? options.wwwAuthenticate

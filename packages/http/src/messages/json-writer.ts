@@ -1,6 +1,6 @@
 /**
- * A JSON answer written piece by piece. Short ones leave as one response with a Content-Length, so that an
- * error before `chunkBytes` still becomes a proper error answer; longer ones become a chunked stream.
+ * Writes a JSON response piece by piece. A response of less than `chunkBytes` is sent at once with a Content-Length, so
+ * that an error before that size still becomes an error response. A longer one is sent as a chunked stream.
  */
 import { asBuffer, documentFrame, type SplicedDocument } from '@sectional/core'
 import type { HttpBodyWriter, HttpHeaders } from '@sectional/runtime'
@@ -10,7 +10,10 @@ import type { Services } from '../services/services.ts'
 
 const initialBytes = 4 * 1024
 const chunkBytes = 64 * 1024
-/** Text waits for more up to this many characters: encoding a piece costs as much as some hundred bytes of it. */
+/**
+ * Characters of text that are collected before they are encoded: encoding a piece costs as much as some hundred bytes
+ * of it.
+ */
 const textMax = 4 * 1024
 const noBytes = Buffer.alloc(0)
 
@@ -21,7 +24,7 @@ export class JsonWriter {
   readonly #headers: HttpHeaders
   #buffer: Buffer = Buffer.allocUnsafe(initialBytes)
   #length = 0
-  /** What follows the bytes of the buffer. */
+  /** Text that follows the bytes of the buffer and is not encoded yet. */
   #text = ''
   #stream: HttpBodyWriter | null = null
 
@@ -48,12 +51,12 @@ export class JsonWriter {
     this.#text += tail
   }
 
-  /** To be awaited between rows: sends a full chunk and waits for the client to take it. */
+  /** Sends the buffer when it is full, and resolves when the client has taken it. Await it between rows. */
   flushFull(): Promise<void> | undefined {
     return this.#length + this.#text.length < chunkBytes ? undefined : this.#flush(true)
   }
 
-  /** Sends what there is, and holds nothing until more is written; undefined: there is nothing. */
+  /** Sends the buffered bytes and releases the buffer. Returns undefined when there is nothing to send. */
   flush(): Promise<void> | undefined {
     return this.#length + this.#text.length > 0 ? this.#flush(false) : undefined
   }
@@ -69,7 +72,7 @@ export class JsonWriter {
     this.#request.writer = null
   }
 
-  /** @param again use the buffer for the next chunk: a new one for each would keep the collector busy */
+  /** @param again keep the buffer for the next chunk; a new buffer for each chunk would cost much garbage collection */
   async #flush(again: boolean): Promise<void> {
     this.#encodeText()
     this.#stream ??= openStream(this.#request, this.#services, this.#status, this.#headers)
@@ -78,7 +81,7 @@ export class JsonWriter {
     this.#buffer = noBytes
     this.#length = 0
     await this.#stream.write(chunk)
-    // A client that takes everything at once lets no other request in between.
+    // Yield to other requests: a client that takes every chunk at once would otherwise let none of them run.
     const { turns } = this.#services.runtime
     if (again && turns.due()) await turns.next()
     if (again && this.#length === 0) this.#buffer = buffer
@@ -94,7 +97,7 @@ export class JsonWriter {
     const text = this.#text
     if (text === '') return
     this.#text = ''
-    // Three bytes is the most that a UTF-16 unit takes in UTF-8.
+    // One UTF-16 code unit takes at most three bytes in UTF-8.
     this.#ensure(3 * text.length)
     this.#length += this.#buffer.write(text, this.#length)
   }
@@ -102,7 +105,7 @@ export class JsonWriter {
   #ensure(bytes: number): void {
     const needed = this.#length + bytes
     if (needed <= this.#buffer.length) return
-    // A feed that waited writes a row now and then: a small piece of Node's pool will do.
+    // Grow from a small buffer of Node's pool: a feed that waits writes only a row now and then.
     const { length } = this.#buffer
     const more = length < chunkBytes ? Math.min(length * 4, chunkBytes + initialBytes) : length * 2
     const grown = Buffer.allocUnsafe(Math.max(needed, more))
@@ -111,7 +114,7 @@ export class JsonWriter {
   }
 }
 
-/** Headers alone, for HEAD on an answer that would be written piece by piece. */
+/** Sends the headers of a streamed response to a HEAD request. */
 export function endHead(request: RequestContext, services: Services, headers: HttpHeaders): void {
   openStream(request, services, 200, headers).end()
   request.writer = null

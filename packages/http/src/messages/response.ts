@@ -1,4 +1,4 @@
-/** Answers: headers that all share, JSON, 304, streams. */
+/** Sends responses: the headers that all of them share, JSON, 304, and streams. */
 import type { HttpBodyWriter, HttpHeaders } from '@sectional/runtime'
 import { withCrossOrigin } from './cross-origin.ts'
 import { encodeSegment } from '../request/request-path.ts'
@@ -6,8 +6,9 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
 /**
- * The content type of a JSON answer. The configured default (`chttpd/json_default_type`, a text by default) goes to
- * clients that send no Accept header or accept anything or text only; all others get `application/json`.
+ * Returns the content type of a JSON response. The configured default (`chttpd/json_default_type`, text by default) is
+ * used for clients that send no Accept header, or one that accepts only text or any type. All others get
+ * `application/json`.
  */
 export function jsonContentType(accept: string | undefined, defaultType: string): string {
   switch (accept) {
@@ -25,7 +26,7 @@ export function jsonContentType(accept: string | undefined, defaultType: string)
 /** A media range of the Accept header (RFC 9110, section 12.5.1) that admits text and no other named type. */
 const anyOrText = /^\s*(?:\*|text)\//i
 
-/** Headers of every answer, and those of JSON. */
+/** Returns the headers of a JSON response. */
 export function jsonHeaders(request: RequestContext, services: Services): HttpHeaders {
   return {
     'Server': serverProduct(services),
@@ -36,7 +37,7 @@ export function jsonHeaders(request: RequestContext, services: Services): HttpHe
   }
 }
 
-/** Headers of every answer. */
+/** Returns the headers that every response has. */
 export function plainHeaders(request: RequestContext, services: Services): HttpHeaders {
   return {
     'Server': serverProduct(services), 'X-Couch-Request-ID': request.requestId,
@@ -75,21 +76,24 @@ export function sendRedirect(request: RequestContext, services: Services, status
   send(request, services, status, { ...plainHeaders(request, services), 'Location': location }, '')
 }
 
-/** 204 with the headers of a preflight alone. */
+/** Sends 204 with only the headers of a preflight response. */
 export function sendPreflight(request: RequestContext, services: Services, headers: HttpHeaders): void {
   request.status = 204
   request.exchange.send(204, { ...plainHeaders(request, services), ...headers }, '')
 }
 
-/** What the buffers of a connection hold anyway. */
+/** Bodies up to this size fit into the buffers of a connection and are not counted. */
 const smallAnswerBytes = 16 * 1024
 
-/** @throws ApiError `service_unavailable` for a large answer to a read while clients are slow to take others */
+/**
+ * Sends a whole response. @throws ApiError `service_unavailable` for a large response to a read while other large
+ * responses wait for slow clients
+ */
 export function send(
   request: RequestContext, services: Services, status: number, headers: HttpHeaders, body: string | Uint8Array,
 ): void {
   if (body.length > smallAnswerBytes) {
-    // Who has written something must hear of it.
+    // Refuse oversized responses to reads only; a write must always be acknowledged.
     if (status === 200) services.admission.checkAnswer(body.length)
     services.admission.reserveAnswer(request, body.length)
   }
@@ -97,7 +101,7 @@ export function send(
   request.exchange.send(status, adapted(request, services, headers), body)
 }
 
-/** Opens a chunked answer; errors from here on break the connection. */
+/** Begins a chunked response. Later errors break the connection. */
 export function openStream(
   request: RequestContext, services: Services, status: number, headers: HttpHeaders,
 ): HttpBodyWriter {
@@ -114,7 +118,7 @@ function withNewline(bytes: Uint8Array): Uint8Array {
   return line
 }
 
-/** The headers as this client wants them: fewer, or with those that a browser needs. */
+/** Adapts the headers to the client: adds CORS headers, and removes those that `Prefer` makes unnecessary. */
 function adapted(request: RequestContext, services: Services, headers: HttpHeaders): HttpHeaders {
   const { prefer, origin } = request.exchange.headers
   if (request.renewedSession !== null && headers['Set-Cookie'] === undefined) {
@@ -128,7 +132,7 @@ const minimalHeaders =
   'Cache-Control, Content-Length, Content-Range, Content-Type, ETag, Server, Transfer-Encoding, Vary'
 const minimalPreference = /(?:^|,)\s*return=minimal\s*(?:,|;|$)/i
 
-/** `Prefer: return=minimal` (RFC 7240) leaves only the listed headers. */
+/** Applies `Prefer: return=minimal` (RFC 7240), which keeps only the listed headers. */
 function preferred(preference: string, services: Services, headers: HttpHeaders): HttpHeaders {
   if (!minimalPreference.test(preference)) return headers
   const listed = services.options.preferMinimal ?? minimalHeaders
@@ -138,7 +142,7 @@ function preferred(preference: string, services: Services, headers: HttpHeaders)
 
 const plainTag = /^[!#$&-~]+$/
 
-/** True when If-None-Match lists the tag. Weak prefixes are stripped; `*` is nothing special. */
+/** Returns true when If-None-Match lists the tag. A weak prefix is ignored; `*` has no special meaning. */
 export function matchesTag(request: RequestContext, etag: string): boolean {
   const header = request.exchange.headers['if-none-match']
   if (header === undefined) return false
@@ -146,7 +150,7 @@ export function matchesTag(request: RequestContext, etag: string): boolean {
   return header.split(',').some(tag => tag.trim().replace(/^W\//, '') === etag)
 }
 
-/** Absolute URL of a path, as the client sees this server. */
+/** Returns the absolute URL of a path, with the host and scheme that the client used. */
 export function location(request: RequestContext, ...segments: string[]): string {
   return origin(request) + segments.map(segment => `/${encodeSegment(segment)}`).join('')
 }
@@ -159,12 +163,15 @@ export function origin(request: RequestContext): string {
   return `${secure ? 'https' : 'http'}://${host}`
 }
 
-/** The revision as a strong tag; what a tag cannot carry (RFC 9110, section 8.8.3) is escaped as in URLs. */
+/**
+ * Returns the revision as a strong ETag. Characters that an ETag must not contain (RFC 9110, section 8.8.3) are
+ * percent-encoded.
+ */
 export function documentTag(revision: string): string {
   return plainTag.test(revision) ? `"${revision}"` : `"${revision.replace(/[^!#$&-~]+/gu, encodeURIComponent)}"`
 }
 
-/** The revision that a tag names, or the text itself where it has no quotes. */
+/** Returns the revision of an ETag, or the text itself when it has no quotes. */
 export function taggedRevision(tag: string): string {
   const text = tag.trim()
   const quoted = /^"(.*)"$/.exec(text)?.[1]

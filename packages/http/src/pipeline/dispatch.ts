@@ -1,4 +1,4 @@
-/** Finds the route of a request, checks who may use it, and runs its handler. */
+/** Finds the route of a request, checks access to it, and runs its handler. */
 import { ApiError, checkDatabaseName } from '@sectional/core'
 import type { DatabaseRecord } from '@sectional/cluster'
 import {
@@ -13,13 +13,13 @@ import type { Services } from '../services/services.ts'
 
 export interface Routes {
   readonly server: Router<Resource>
-  /** Paths below a database, without its name. */
+  /** Routes of paths below a database, without its name. */
   readonly database: Router<Resource>
-  /** `/{db}` itself. */
+  /** The resource `/{db}`. */
   readonly databaseRoot: Resource
 }
 
-/** Names with an underscore that are databases all the same. */
+/** Names of databases that begin with an underscore. */
 const systemDatabases = new Set(['_users', '_replicator', '_global_changes', '_metadata'])
 const listPaths = new Set(['_all_docs', '_changes'])
 const designPrefix = '_design/'
@@ -34,7 +34,7 @@ export function dispatch(routes: Routes, request: RequestContext, services: Serv
   return dispatchDatabase(routes, first, request, services)
 }
 
-/** `require_valid_user`: nobody stays anonymous. */
+/** Refuses anonymous users when `require_valid_user` is set. */
 function requireUser(request: RequestContext, services: Services): void {
   const { options } = services
   if (request.user.name !== null || !(options.requireValidUser || options.requireValidUserExceptForUp)) return
@@ -93,13 +93,13 @@ function dispatchDatabase(
     : dispatchKnown(database, match, request, services)
 }
 
-/** @throws ApiError `service_unavailable` with the reason while this node must not serve the request */
+/** @throws ApiError `service_unavailable` with the reason when this node must not serve the request */
 function requireService(request: RequestContext, { control }: Services): void {
   const reason = isWrite(request) ? control.writesRefusedReason() : control.unavailableReason()
   if (reason !== null) throw new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '1' } })
 }
 
-/** Other POST requests to a database read, or start upkeep of what is stored. */
+/** Routes whose POST requests write documents. Other POST requests to a database read, or start maintenance. */
 const writingPosts = new Set(['database', 'document', 'design-document', 'bulk-docs', 'purge'])
 
 function isWrite({ method, route }: RequestContext): boolean {
@@ -110,7 +110,7 @@ function isWrite({ method, route }: RequestContext): boolean {
   }
 }
 
-/** Another node may have created it a moment ago. */
+/** The database is not in this node's state, but another node may have just created it: ask the control plane. */
 async function dispatchUnknown(
   name: string, match: Match<Resource> | null, request: RequestContext, services: Services,
 ): Promise<void> {
@@ -141,7 +141,7 @@ function checkDatabaseAccess(access: Access, { user }: RequestContext, database:
   }
 }
 
-/** `_design%2Fx` and `_local%2Fx` as two segments, like the plain form. */
+/** Splits `_design%2Fx` and `_local%2Fx` into two segments, so that they match like `_design/x` and `_local/x`. */
 function documentSegments(segments: readonly string[], method: string): readonly string[] {
   const id = segments[1]!
   if (!id.startsWith('_')) return segments

@@ -1,6 +1,6 @@
 /**
- * What is counted for each request. Counts are tallied in plain maps and handed to the metrics when they are
- * collected: labelled counters cost more than the rest of a cheap route.
+ * Counts requests. The counts are kept in plain maps and copied to the metrics when these are collected, because
+ * updating labelled counters costs more than the rest of a cheap route.
  */
 import type { Histogram, Metrics } from '@sectional/runtime'
 import type { Admission } from '../request/admission.ts'
@@ -44,7 +44,7 @@ export class RequestMetrics {
     })
   }
 
-  /** @param seconds since the request began */
+  /** @param seconds time since the request began */
   observe(request: RequestContext, seconds: number): void {
     const tally = this.#tally(request)
     tally.count++

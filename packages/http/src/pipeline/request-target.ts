@@ -1,4 +1,4 @@
-/** From an exchange to a request context: request id, method override, path, query. */
+/** Creates the request context of an exchange: request id, method override, path and query. */
 import { ApiError } from '@sectional/core'
 import type { HttpExchange } from '@sectional/runtime'
 import { Query } from '../request/query.ts'
@@ -15,14 +15,14 @@ export function requestIdOf(exchange: HttpExchange, ids: RequestIdGenerator): st
   return given !== undefined && acceptableRequestId.test(given) ? given : ids.next()
 }
 
-/** A POST may name another method, for clients that cannot send it. */
+/** Returns the method. A POST may name another one in a header, for clients that cannot send it. */
 function methodOf(exchange: HttpExchange): string {
   if (exchange.method !== 'POST') return exchange.method
   const override = exchange.headers['x-http-method-override']
   return override !== undefined && overridable.has(override) ? override : 'POST'
 }
 
-/** A context without path and query, for answers to requests whose target cannot be read. */
+/** Returns a context without path and query, for the error response to a request whose target cannot be parsed. */
 export function unreadableRequest(exchange: HttpExchange, requestId: string, startedAt: number): RequestContext {
   return new RequestContext(exchange, requestId, methodOf(exchange), [], Query.empty, startedAt)
 }

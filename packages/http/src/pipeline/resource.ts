@@ -1,16 +1,16 @@
-/** What the route table is made of. */
+/** The types of the route table. */
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
 export type Handler = (request: RequestContext, services: Services) => void | Promise<void>
 
-/** Who may come in; what a single method needs beyond that, its handler checks. */
+/** Who may use a resource. Handlers check what a single method requires beyond that. */
 export type Access =
   | 'public'
   | 'server-admin'
-  /** Server administrators and the role `_metrics`. */
+  /** Server administrators and users with the role `_metrics`. */
   | 'metrics'
-  /** Open to all when `chttpd/admin_only_all_dbs` is false. */
+  /** Everybody when `chttpd/admin_only_all_dbs` is false, otherwise server administrators. */
   | 'database-list'
   | 'authenticated'
   /** Members of the database. */
@@ -19,13 +19,13 @@ export type Access =
   | 'maintenance'
 
 export interface Resource {
-  /** Label in metrics and logs. */
+  /** Label of the resource in metrics and logs. */
   readonly name: string
   readonly access: Access
-  /** The Allow header of a 405, in the order that clients know. */
+  /** The Allow header of a 405 response, in the order that CouchDB's clients know. */
   readonly allow: string
-  /** Goes before the first parameter, which then is a whole document id. */
+  /** Prefix of the first parameter that completes it to a document id. */
   readonly idPrefix?: string
-  /** By method; HEAD runs as GET. `*` answers every method. */
+  /** Handlers by method. HEAD uses the handler of GET; `*` matches every method. */
   readonly methods: Readonly<Record<string, Handler>>
 }

@@ -1,4 +1,7 @@
-/** A tree over path segments: literals first, then one parameter, then the rest of the path. */
+/**
+ * A tree of path segments. Literal segments are matched first, then a parameter, then a parameter for the rest of the
+ * path.
+ */
 
 interface Node<R> {
   readonly literals: Map<string, Node<R>>
@@ -13,7 +16,8 @@ export class Router<R> {
   readonly #root = node<R>()
 
   /**
-   * @param pattern segments as in `/_node/{name}/_stats/{path...}`: literal, one parameter, or everything that is left
+   * @param pattern path such as `/_node/{name}/_stats/{path...}`, of literals, parameters, and a parameter for the
+   * remaining segments
    */
   add(pattern: string, resource: R): void {
     let at = this.#root
@@ -27,7 +31,7 @@ export class Router<R> {
     at.resource = resource
   }
 
-  /** Decoded segments from `from` on. A rest is one parameter, joined by `/`. */
+  /** Matches decoded segments from index `from` on. Remaining segments become one parameter, joined by `/`. */
   match(segments: readonly string[], from: number): Match<R> | null {
     const params: string[] = []
     const resource = find(this.#root, segments, from, params)

@@ -1,6 +1,6 @@
 /**
- * Bounds what the node holds at once: requests, the bytes of their bodies and of their answers. Above, clients get 503
- * and may retry.
+ * Limits the requests and the bytes of request and response bodies that the node holds at the same time. Above a limit
+ * clients get 503 and may retry.
  */
 import { ApiError } from '@sectional/core'
 import type { HttpOptions } from '../settings/http-options.ts'
@@ -37,13 +37,13 @@ export class Admission {
   }
 
   get requests(): number { return this.#requests }
-  /** Requests that wait for changes: they count among the requests no more. */
+  /** Requests that wait for changes. They are not counted by `requests`. */
   get feeds(): number { return this.#feeds }
   get bufferedBytes(): number { return this.#bytes }
 
   /**
-   * False: the request must be answered 503. Every `true` is paired with one `leave`.
-   * @param always a health check, which is answered however many requests there are
+   * Admits a request. Returns false when it must be answered with 503; each `true` must be followed by one `leave`.
+   * @param always true for a health check, which is admitted above the limit of requests
    */
   enter(always = false): boolean {
     if (this.#closed || (this.#requests >= this.#requestsMax && !always)) return false
@@ -51,7 +51,7 @@ export class Admission {
     return true
   }
 
-  /** Why `enter` said no. */
+  /** Returns the error for a request that `enter` did not admit. */
   refusal(): ApiError {
     return this.#closed
       ? new ApiError('service_unavailable', 'This node is stopping; ask another one, or this one again shortly.', {
@@ -73,8 +73,9 @@ export class Admission {
   }
 
   /**
-   * Counts a request with a body whose client is not logged in: they must not take the places of those that are.
-   * @throws ApiError `service_unavailable` when there are as many already as may be
+   * Counts a request with a body whose client is not logged in. Such requests have a limit of their own, so that they
+   * cannot use up the requests that are admitted.
+   * @throws ApiError `service_unavailable` when the limit is reached
    */
   admitAnonymousBody(request: RequestContext): void {
     if (this.#anonymousBodies >= this.#anonymousBodiesMax) {
@@ -85,8 +86,8 @@ export class Admission {
   }
 
   /**
-   * From now on the request only waits most of the time.
-   * @throws ApiError `service_unavailable` when as many do already as may
+   * Counts the request as a feed instead of a request, because it spends most of its time waiting.
+   * @throws ApiError `service_unavailable` when the limit of feeds is reached
    */
   becomeFeed(request: RequestContext): void {
     if (this.#feeds >= this.#feedsMax) throw overloaded('changes feeds')
@@ -95,12 +96,12 @@ export class Admission {
     this.#requests--
   }
 
-  /** @throws ApiError `service_unavailable` when so many bytes would not fit now */
+  /** @throws ApiError `service_unavailable` when so many bytes do not fit into the budget of bodies now */
   checkBody(bytes: number): void {
     if (this.#bytes + bytes > this.#bytesMax) throw overloaded('request bodies')
   }
 
-  /** Counts bytes that have arrived. @throws like `checkBody` */
+  /** Counts bytes of a body that have arrived. @throws ApiError like `checkBody` */
   reserveBody(request: RequestContext, bytes: number): void {
     this.checkBody(bytes)
     this.#bytes += bytes
@@ -108,9 +109,9 @@ export class Admission {
   }
 
   /**
-   * Counts the estimated memory of what a body becomes when it is parsed, until the request ends. A request that is
-   * alone always fits.
-   * @throws ApiError `service_unavailable` when so much would not fit beside the other requests
+   * Counts the estimated memory of a parsed body until the request ends. A request is never refused while no other
+   * request holds parsed bodies.
+   * @throws ApiError `service_unavailable` when the estimate does not fit beside the other requests
    */
   reserveParsed(request: RequestContext, bytes: number): void {
     const others = this.#parsedBytes - request.parsedBytes
@@ -120,20 +121,20 @@ export class Admission {
   }
 
   /**
-   * @throws ApiError `service_unavailable` when clients are too slow to take other answers for one more of so many
-   * bytes
+   * @throws ApiError `service_unavailable` when so many bytes do not fit beside the responses that slow clients have
+   * not taken yet
    */
   checkAnswer(bytes: number): void {
     if (this.#answerBytes > 0 && this.#answerBytes + bytes > this.#bytesMax) throw overloaded('large answers')
   }
 
-  /** Counts an answer that is there as a whole, until its client has taken it. */
+  /** Counts the bytes of a whole response until the client has taken it. */
   reserveAnswer(request: RequestContext, bytes: number): void {
     this.#answerBytes += bytes
     request.answerBytes += bytes
   }
 
-  /** Refuses new requests; resolves when the running ones have ended. */
+  /** Refuses new requests. Resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#closed = true
     if (this.#requests + this.#feeds > 0) await new Promise<void>(resolve => { this.#onIdle = resolve })

@@ -1,4 +1,4 @@
-/** Query parameters. Unknown ones are ignored; of a repeated one the last counts. */
+/** Query parameters. Unknown ones are ignored; the last value of a repeated one counts. */
 import { ApiError, parseJson } from '@sectional/core'
 import { decodeText } from './request-path.ts'
 
@@ -23,7 +23,7 @@ export class Query {
     return new Query(values)
   }
 
-  /** The same parameters with names in lower case. */
+  /** Returns the same parameters with names in lower case. */
   lowerCase(): Query {
     return new Query(new Map([...this.#values].map(([name, value]) => [name.toLowerCase(), value])))
   }
@@ -34,23 +34,26 @@ export class Query {
   names(): Iterable<string> { return this.#values.keys() }
   entries(): Iterable<[string, string]> { return this.#values.entries() }
 
-  /** Document dialect: only the exact text `true` counts. */
+  /** Reads a flag of a document request: only the exact text `true` sets it. */
   flag(name: string): boolean { return this.#values.get(name) === 'true' }
 
-  /** A JSON value, or undefined when the parameter is absent. */
+  /** Returns the parsed JSON value, or undefined when the parameter is absent. */
   json(name: string): unknown {
     const text = this.#values.get(name)
     return text === undefined ? undefined : parseJson(text)
   }
 
-  /** `r` and `w`: text that is no integer silently means the default. */
+  /** Returns `r` or `w`. Text that is not an integer selects the default, as in CouchDB. */
   quorum(name: 'r' | 'w'): number | undefined {
     const text = this.#values.get(name)
     return text === undefined ? undefined : readInteger(text)
   }
 }
 
-/** Stands for what is no UTF-8: no parameter means anything by it, and who asks for it says what it should be. */
+/**
+ * Replaces a value that is not UTF-8. No parameter accepts this text, so the code that reads the parameter reports the
+ * error.
+ */
 const notText = '\uD800'
 
 function decodeParameter(raw: string): string {
@@ -58,7 +61,7 @@ function decodeParameter(raw: string): string {
 }
 
 /**
- * View dialect.
+ * Reads a boolean of a view or list request.
  * @throws ApiError `query_parse_error` for anything but true and false
  */
 export function strictBoolean(value: unknown): boolean {
@@ -69,10 +72,13 @@ export function strictBoolean(value: unknown): boolean {
   }
 }
 
-/** As large as numbers of clients are taken: beyond, all mean the same, and sums of a few stay exact. */
+/** Integers are limited to this absolute value: larger ones have the same effect, and sums of a few stay exact. */
 const integerMax = 1e15
 
-/** An integer in a query, at most `integerMax` either way. undefined: it is none. */
+/**
+ * Parses an integer and limits it to `integerMax` in both directions. Returns undefined when the text is not an
+ * integer.
+ */
 export function readInteger(text: string): number | undefined {
   return /^-?\d+$/.test(text) ? clamped(Number(text)) : undefined
 }

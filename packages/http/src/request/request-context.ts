@@ -1,4 +1,4 @@
-/** One request on its way through the pipeline. */
+/** The state of one request while it passes through the pipeline. */
 import type { DatabaseRecord } from '@sectional/cluster'
 import type { HttpBodyWriter, HttpExchange } from '@sectional/runtime'
 import type { UploadLease } from './upload-lease.ts'
@@ -6,13 +6,13 @@ import type { Query } from './query.ts'
 import { anonymous, type User } from './user.ts'
 
 /**
- * A request with its answer, from the request line to the last byte. It serves as the coordinator's `OperationContext`:
- * it carries the request id and the signal of a client gone.
+ * A request and its response, from the request line to the last byte. It serves as the coordinator's
+ * `OperationContext`: it has the request id, and a signal that is aborted when the client disconnects.
  */
 export class RequestContext {
   readonly exchange: HttpExchange
   readonly requestId: string
-  /** After the override; never HEAD, which runs as GET. */
+  /** The method after an override. It is never HEAD, which runs as GET. */
   readonly method: string
   readonly head: boolean
   /** Decoded path segments. */
@@ -21,29 +21,29 @@ export class RequestContext {
   /** Monotonic milliseconds. */
   readonly startedAt: number
   user: User = anonymous
-  /** Value of a fresh session cookie for the answer to carry, or null. */
+  /** Value of a renewed session cookie that the response sets, or null. */
   renewedSession: string | null = null
   /** Values of the route's parameters, in order. */
   params: readonly string[] = []
   /** Label of the route in metrics and logs. */
   route = 'unknown'
-  /** Sent status; 0 until an answer begins. */
+  /** Status that was sent; 0 until the response begins. */
   status = 0
   /** Milliseconds spent waiting for the request body. */
   bodyTimeMs = 0
-  /** It counts among the bodies of clients that are not logged in. */
+  /** Whether the request counts among the bodies of clients that are not logged in. */
   hasAnonymousBody = false
-  /** Bytes of the admission budget that this request holds. */
+  /** Bytes of the body that the request holds in the admission budget. */
   reservedBytes = 0
-  /** Estimated bytes of what its body became when it was parsed. */
+  /** Estimated bytes of the parsed body that the request holds in the admission budget. */
   parsedBytes = 0
-  /** Bytes of its answer that are counted there. */
+  /** Bytes of the response that the request holds in the admission budget. */
   answerBytes = 0
-  /** What it has uploaded, kept until it ends. */
+  /** Keeps the uploaded content from being removed until the request ends; null when nothing was uploaded. */
   uploads: UploadLease | null = null
-  /** A feed that waits for changes: admitted apart from other requests. */
+  /** Whether the request is a changes feed that waits; such feeds have an admission limit of their own. */
   isFeed = false
-  /** The open chunked answer, to be broken when the handler fails. */
+  /** The chunked response that has begun; it is broken when the handler fails. */
   writer: HttpBodyWriter | null = null
   #database: DatabaseRecord | null = null
 
@@ -62,7 +62,7 @@ export class RequestContext {
 
   get signal(): AbortSignal { return this.exchange.signal }
 
-  /** The database that the path names; only routes below a database may ask. */
+  /** The database that the path names. Only routes below a database may read it. */
   get database(): DatabaseRecord {
     if (this.#database === null) throw new Error('this route names no database')
     return this.#database
@@ -70,7 +70,7 @@ export class RequestContext {
 
   set database(record: DatabaseRecord) { this.#database = record }
 
-  /** The same where the path may name none. */
+  /** The database that the path names, or null when it names none. */
   get namedDatabase(): DatabaseRecord | null { return this.#database }
 
   header(name: string): string | undefined { return this.exchange.headers[name] }

@@ -1,4 +1,4 @@
-/** Splitting a request target. The split on `/` comes before decoding, so that `%2F` stays inside a segment. */
+/** Splits a request target. The path is split on `/` before decoding, so that `%2F` stays inside a segment. */
 import { ApiError } from '@sectional/core'
 
 const plus = /\+/g
@@ -19,7 +19,7 @@ export function splitTarget(target: string): Target {
 }
 
 /**
- * Decoded segments; empty ones (doubled and trailing slashes) vanish.
+ * Returns the decoded segments without empty ones (from doubled and trailing slashes).
  * @throws ApiError `invalid_url_encoding` for an escape that cannot be decoded
  */
 export function splitPath(path: string, plusIsSpace: boolean): string[] {
@@ -36,7 +36,7 @@ export function splitPath(path: string, plusIsSpace: boolean): string[] {
   return segments
 }
 
-/** Whether what follows these segments stands behind a document id. */
+/** Returns whether the segments contain a document id, so that the next segment belongs to an attachment's name. */
 function namesAttachment([, id, ...rest]: readonly string[]): boolean {
   return id !== undefined && (rest.length > 0 || (id !== '_design' && id !== '_local'))
 }
@@ -50,8 +50,8 @@ function refuseId(cause: unknown): never {
 }
 
 /**
- * Percent-decodes one segment or query part.
- * @param otherwise the result when the bytes are not UTF-8; by default they are an id that cannot be
+ * Percent-decodes one segment or one part of a query.
+ * @param otherwise returns the result, or throws, when the bytes are not UTF-8; the default throws `illegal_docid`
  * @throws ApiError `invalid_url_encoding`
  */
 export function decodeText(
@@ -68,7 +68,8 @@ export function decodeText(
 }
 
 /**
- * Encodes one path segment for a Location header as CouchDB does: `:` stays, quotes, parentheses and the tilde do not.
+ * Encodes a path segment for a Location header as CouchDB does: `:` is kept; quotes, parentheses and the tilde are
+ * encoded.
  */
 export function encodeSegment(text: string): string {
   return encodeURIComponent(text)

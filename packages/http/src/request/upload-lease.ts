@@ -1,16 +1,16 @@
 import type { Clock, Timer } from '@sectional/runtime'
 
-/** Replicas keep content that nothing names for ten minutes at least. */
+/** Milliseconds between renewals. Replicas keep content that no document refers to for at least ten minutes. */
 const renewMs = 5 * 60_000
 
-/** Keeps what a request has uploaded until it ends, however long the rest of it takes to come. */
+/** Keeps uploaded content from being removed until the request ends, however slowly the rest of its body arrives. */
 export class UploadLease {
   readonly #clock: Clock
   readonly #keep: (id: string, hashes: readonly string[]) => Promise<void>
   readonly #hashes = new Map<string, string[]>()
   #timer: Timer | undefined
 
-  /** @param keep keeps content for a document for at least ten minutes more; never rejects */
+  /** @param keep makes replicas keep the content for at least ten more minutes; never rejects */
   constructor(clock: Clock, keep: (id: string, hashes: readonly string[]) => Promise<void>) {
     this.#clock = clock
     this.#keep = keep

@@ -1,11 +1,11 @@
-/** Who makes a request. */
+/** The user who makes a request. */
 export interface User {
-  /** null: anonymous. */
+  /** Name of the user; null when anonymous. */
   readonly name: string | null
   readonly roles: readonly string[]
-  /** Server administrator: has the role `_admin`. */
+  /** True for a server administrator, who has the role `_admin`. */
   readonly admin: boolean
-  /** Name of the handler that identified the user, as `/_session` shows it. */
+  /** Name of the authentication handler that identified the user, as `/_session` shows it. */
   readonly handler?: 'default' | 'cookie' | 'proxy' | 'jwt'
 }
 

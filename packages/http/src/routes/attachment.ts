@@ -1,4 +1,4 @@
-/** Attachments under paths of their own (docs/reference/attachments.md). */
+/** Attachments as resources of their own (docs/reference/attachments.md). */
 import {
   ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type BlobSpan, type ParsedDocument,
 } from '@sectional/core'
@@ -57,7 +57,7 @@ function attachmentHeaders(
   }
 }
 
-/** Attachments run no scripts of their own in browsers. */
+/** Returns the header that prevents browsers from running scripts of an attachment. */
 function policy({ options }: Services): Record<string, string> {
   return options.sandboxAttachments ? { 'Content-Security-Policy': options.attachmentPolicy } : {}
 }
@@ -86,7 +86,10 @@ function acceptsGzip(accept: string | undefined): boolean {
   })
 }
 
-/** The head goes out with the first chunk, so that content that cannot be read is still a proper error. */
+/**
+ * Sends content. The headers are sent with the first chunk, so that an error of reading it still becomes an error
+ * response.
+ */
 async function sendContent(
   content: AsyncIterable<Uint8Array>, status: number, headers: Record<string, string>, request: RequestContext,
   services: Services,

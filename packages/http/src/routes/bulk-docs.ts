@@ -18,14 +18,14 @@ import type { Services } from '../services/services.ts'
 import { httpDeclarations } from '../settings/http-options.ts'
 
 const localConcurrency = 8
-/** Documents whose attachments are stored at once. */
+/** Documents whose attachments are stored concurrently. */
 const attachmentConcurrency = 8
 
 interface Item {
   readonly id: string
   readonly document: ParsedDocument
   readonly attachments?: readonly AttachmentRecord[]
-  /** Why this one is not written, while the others are. */
+  /** Why this document is not written; the others of the request still are. */
   readonly refusal?: ApiError
 }
 
@@ -51,7 +51,7 @@ export async function postBulkDocuments(request: RequestContext, services: Servi
   sendJson(request, services, statusOf(outcomes), bulk.newEdits ? rows : rows.filter(item => !('ok' in item)))
 }
 
-/** What a parsed document and its outcome take in memory besides the bytes of its body, about. */
+/** Estimated bytes of memory that a parsed document and its outcome take in addition to the bytes of its body. */
 const documentBytes = 2048
 
 async function readBulk(request: RequestContext, services: Services): Promise<BulkDocuments> {
@@ -69,7 +69,7 @@ async function readBulk(request: RequestContext, services: Services): Promise<Bu
   })(), request, services)
 }
 
-/** @throws ApiError when the document is too large, as when it cannot be parsed: then nothing is written */
+/** Checks one document. @throws ApiError when it is too large, which fails the whole request like a parse error */
 function readItem(id: string, document: ParsedDocument, database: DatabaseRecord, services: Services): Item {
   const tooLarge = checkDocumentSize(id, document, services)
   if (tooLarge !== null) throw tooLarge
@@ -87,7 +87,7 @@ function requireRevisions(items: readonly Item[]): void {
   for (const { document } of items) requireRevision(document.revision)
 }
 
-/** Stores the content of all documents before any is written: one that cannot be read fails the whole request. */
+/** Stores the attachments of all documents before any document is written: an error in one fails the whole request. */
 async function withAttachments(
   items: readonly Item[], newEdits: boolean, request: RequestContext, services: Services,
 ): Promise<readonly Item[]> {
@@ -104,14 +104,14 @@ async function withAttachments(
       )
       return attachments === undefined ? item : { ...item, attachments }
     } catch (error) {
-      // Stubs of a revision that stands no longer: a conflict like any other.
+      // Stubs of a revision that is no longer a leaf are a conflict of this document only.
       if (error instanceof ApiError && error.error === 'conflict') return { ...item, refusal: error }
       throw error
     }
   })
 }
 
-/** The body counts before the query. */
+/** Returns `w`; the body takes precedence over the query. */
 function writeQuorum(inBody: unknown, request: RequestContext): number | undefined {
   return typeof inBody === 'number' && Number.isInteger(inBody) ? inBody : request.query.quorum('w')
 }
@@ -140,7 +140,7 @@ async function storeAll(
   })
 }
 
-/** Takes out local documents and what is refused, writes the rest together, and puts the outcomes in order. */
+/** Separates local documents and refused ones, writes all others together, and returns the outcomes in order. */
 async function split(
   items: readonly Item[], request: RequestContext, services: Services,
   write: (rest: readonly Item[]) => Promise<readonly WriteOutcome[]>,

@@ -15,8 +15,9 @@ import { tooMany } from '../settings/size-limits.ts'
 
 const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
 /**
- * Documents read at once, which wait in memory for their turn to be written: few at first, then as many as their sizes let, and of larger ones than those
- * before as many as each shard gives. Two windows at most.
+ * Documents of the first window. One window is read while the previous one is written, so at most two are in memory. A
+ * window grows up to `windowMax` documents, but is limited by the size of the previous documents to about
+ * `windowBytes`.
  */
 const firstWindow = 16
 const windowMax = 128
@@ -41,7 +42,7 @@ export async function postBulkGet(request: RequestContext, services: Services): 
   else await sendParts(docs, multipart, request, services)
 }
 
-/** Only where JSON is not acceptable and multipart is named. */
+/** Returns the multipart type when the Accept header names one and does not allow JSON, otherwise null. */
 function multipartType(accept: string | undefined): 'multipart/mixed' | 'multipart/related' | null {
   if (acceptsType(accept, 'application/json')) return null
   if (acceptsType(accept, 'multipart/mixed')) return 'multipart/mixed'
@@ -94,13 +95,13 @@ async function sendParts(docs: readonly unknown[], type: 'multipart/mixed' | 'mu
   await writer.end()
 }
 
-/** A missing revision of a known document goes without the id, unlike in JSON. */
+/** Writes an error part. Unlike in JSON, a missing revision of an existing document has no member `id`. */
 function errorPart(writer: MultipartWriter, { error: { id, ...rest }, ofRevision }: ErrorPart): Promise<void> {
   return writer.errorPart(ofRevision === true ? rest : { id, ...rest })
 }
 
 function documentPart(writer: MultipartWriter, shown: ShownRevision, flags: ReadFlags): Promise<void> {
-  // Ids may hold what no header line can.
+  // Remove line breaks of ids, which would end the header.
   const headers = `X-Doc-Id: ${shown.id.replace(/[\r\n]/g, ' ')}\r\nX-Rev-Id: ${shown.revision.replace(/[\r\n]/g, ' ')}\r\n`
   return writer.revisionPart(shown, flags, headers)
 }
@@ -114,14 +115,15 @@ async function eachResult(docs: readonly unknown[], request: RequestContext, ser
     if (begin === docs.length) return undefined
     return openItems(docs.slice(begin, begin + window).map(item => readItem(item, flags, rules)), request, services)
   }
-  // One window is read while the one before is written.
+  // Read one window while the previous one is written.
   for (let ahead = openWindow(); ahead !== undefined;) {
     const { results, bytes } = await ahead
     await services.runtime.turns.pause()
     begin += results.length
     window = Math.max(1, Math.min(windowMax, window * 4, Math.floor(results.length * windowBytes / Math.max(1, bytes))))
     ahead = openWindow()
-    // Heard of when its turn comes, unless the client goes away first.
+    // Prevent an unhandled rejection: the error is handled when the window is awaited, or ignored if the client leaves
+    // first.
     ahead?.catch(() => {})
     for (const result of results) {
       const taken = take(result)
@@ -130,7 +132,7 @@ async function eachResult(docs: readonly unknown[], request: RequestContext, ser
   }
 }
 
-/** Results of the first items in their order, at least of one, and the bytes of the bodies among them. */
+/** Results of the first items, in order; at least one. `bytes` is the sum of their bodies. */
 interface OpenedItems { readonly results: readonly ItemResult[]; readonly bytes: number }
 
 interface WantedItem { readonly id: string; readonly rev: string | undefined; readonly flags: ReadFlags }
@@ -188,7 +190,7 @@ function invalidMember({ rev, atts_since: attachmentsSince }: JsonObject): { rea
   return invalid === undefined ? null : { value: invalid, reason: 'Invalid rev format' }
 }
 
-/** Revisions come by themselves, whatever of the document as a whole the query asks for. */
+/** Returns one revision. Flags that concern the whole document, such as conflicts, have no effect. */
 function part(id: string, item: OpenedRevision, flags: ReadFlags): ItemPart {
   if (item.kind === 'missing') return { error: { id, rev: item.revision, error: 'not_found', reason: 'missing' }, ofRevision: true }
   return { ok: shownRevision(item.revision), flags }

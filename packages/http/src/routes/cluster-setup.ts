@@ -1,6 +1,6 @@
 /**
- * `/_cluster_setup`. A Sectional cluster forms by itself (seed list and cluster secret), so this endpoint
- * reports where it stands and creates the system databases that setup scripts wait for; it never moves nodes.
+ * `/_cluster_setup`. A Sectional cluster forms by itself from the seed list and the cluster secret. This endpoint only
+ * reports the state and creates the system databases that setup scripts wait for; it never adds or removes nodes.
  */
 import { ApiError, parseJson } from '@sectional/core'
 import { parseBodyObject, readBody } from '../messages/body.ts'
@@ -67,7 +67,10 @@ async function createDatabases(services: Services, names: readonly string[]): Pr
   }
 }
 
-/** Nodes join through their own seed list; naming one that has joined is a success, so that scripts may repeat it. */
+/**
+ * Succeeds for a node that is already a member, so that scripts can be repeated. Nodes join through their own seed list
+ * only.
+ */
 function checkMember(services: Services, body: Record<string, unknown>): void {
   const host = body['host']
   const members = Object.values(services.control.state()?.nodes ?? {})

@@ -1,4 +1,7 @@
-/** `_security`, `_revs_limit`, `_purged_infos_limit`, `_auto_purge`: properties of a database, held by the control plane. */
+/**
+ * `_security`, `_revs_limit`, `_purged_infos_limit`, `_auto_purge`: properties of a database that the control plane
+ * stores.
+ */
 import { ApiError, isJsonObject } from '@sectional/core'
 import { parseTimeToLive } from '@sectional/cluster'
 import { checkSecurityShape, requireDatabaseAdmin } from '../authentication/authorization.ts'
@@ -9,7 +12,7 @@ import type { Services } from '../services/services.ts'
 import type { RequestLimit } from '../settings/size-limits.ts'
 
 const limitMax = 2 ** 31 - 1
-/** Every node holds all metadata in memory, and no change of it may have more than 1 MiB. */
+/** Every node holds all metadata in memory, and one change of the metadata may have at most 1 MiB. */
 const securityLimit: RequestLimit = { bytes: 900 * 1024, setting: 'the limit of this endpoint' }
 
 export function getSecurity(request: RequestContext, services: Services): void {

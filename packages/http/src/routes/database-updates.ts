@@ -1,5 +1,5 @@
 /**
- * `_db_updates`: the changes of the database in which events of databases are recorded
+ * `_db_updates`: the changes of the database that records creations and deletions of databases
  * (docs/reference/changes.md#get-_db_updates).
  */
 import { ApiError } from '@sectional/core'
@@ -11,7 +11,7 @@ import type { FeedShape } from '../changes/changes-writer.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
-/** Documents that somebody else put there are no events. */
+/** Skips documents that clients have written into that database. */
 const eventsOnly: ChangesFilter = {
   body: false, fields: null,
   pass: (row, leaves) => parseEventId(row.id) === null || row.leaves[0]!.deleted ? [] : leaves,

@@ -1,4 +1,4 @@
-/** `/{db}`: create, describe, delete. Documents are posted to it too: `document-update`. */
+/** `/{db}`: creates, describes and deletes a database. POST of documents to it is in `document-update`. */
 import { ApiError, checkDatabaseName } from '@sectional/core'
 import { databaseInformation } from '../databases/database-information.ts'
 import { location, sendJson } from '../messages/response.ts'
@@ -36,7 +36,7 @@ function positive(request: RequestContext, parameter: 'q' | 'n', fallback: numbe
   return value
 }
 
-/** The one engine goes by the name of CouchDB's. */
+/** Accepts only the name of CouchDB's storage engine, which stands for the only engine here. */
 function checkEngine(request: RequestContext): void {
   const engine = request.query.get('engine')
   if (engine !== undefined && engine !== 'couch') throw new ApiError('bad_request', 'invalid_engine_extension')

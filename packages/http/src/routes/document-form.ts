@@ -52,7 +52,7 @@ export async function postDocumentForm(request: RequestContext, services: Servic
   })
 }
 
-/** Forms of other sites must not write with a visitor's rights. */
+/** Refuses forms of other sites, which could otherwise write with the rights of the user who visits them. */
 function requireSameSite(request: RequestContext): void {
   const referer = request.header('referer')
   if (referer === undefined) throw new ApiError('bad_request', 'Referer header required.')
@@ -81,7 +81,7 @@ async function readForm(
         break
       }
       case '_attachments': {
-        // A browser sends an unnamed, empty file where none was chosen.
+        // A browser sends an unnamed, empty file when the user chose none.
         const name = headerParameter(disposition, 'filename')
         if (name === undefined || name === '') break
         checkAttachmentName(name)

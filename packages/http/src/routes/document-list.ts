@@ -13,14 +13,14 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { Services } from '../services/services.ts'
 
-/** Keys looked up in one call. */
+/** Keys that are looked up in one call. */
 const keysPerLookup = 200
 
-/** The part of a database that a list shows. */
+/** The part of a database that a list contains. */
 interface Scope {
   readonly range: IdRange
   readonly partition?: string
-  /** Totals and offsets count only what is in the range. */
+  /** Whether totals and offsets count only the rows of the range. */
   readonly countsRange: boolean
 }
 
@@ -42,7 +42,7 @@ function onePartition(partition: string): Scope {
   return { range: { low: { id: `${partition}:`, inclusive: true }, high: { id: `${partition};`, inclusive: false } }, partition, countsRange: false }
 }
 
-/** The scope, or of the whole database the partition that the parameters name. */
+/** Returns the partition that the parameters name as the scope, or the given scope. */
 function placed(scope: Scope, { partition }: ListParameters, { database }: RequestContext): Scope {
   if (partition === undefined || scope.partition !== undefined) return scope
   checkPartition(partition)
@@ -74,7 +74,7 @@ async function list(within: Scope, request: RequestContext, services: Services):
 async function queries(within: Scope, request: RequestContext, services: Services): Promise<void> {
   const { turns } = services.runtime
   const digest = createHash('md5')
-  // There may be a hundred thousand queries.
+  // Read them in slices: there may be a hundred thousand queries.
   const asked = await turns.map(listQueries(await readJsonObject(request, services)), query => {
     const parameters = listQueryParameters(request.query, query)
     digest.update(JSON.stringify(parameters))
@@ -102,7 +102,10 @@ async function listBody(request: RequestContext, services: Services): Promise<Js
   return readJsonObject(request, services)
 }
 
-/** The tag of a list depends on the database's state and on what is asked; null: the client has it (304 sent). */
+/**
+ * Returns the headers with an ETag of the database's state and the request's parameters. Returns null after a 304 was
+ * sent because the client has the current version.
+ */
 function taggedHeaders(fingerprint: string, asked: string, request: RequestContext, services: Services): ReturnType<typeof jsonHeaders> | null {
   const etag = `"${hash('md5', `${request.database.incarnation}\n${request.segments.join('/')}\n${fingerprint}\n${asked}`, 'hex')}"`
   if (matchesTag(request, etag)) {
@@ -137,7 +140,7 @@ async function writeList(writer: JsonWriter, parameters: ListParameters, scope: 
   rows.end()
 }
 
-/** Rows in a range, and the position of the first. */
+/** Counts the rows of a range, and returns the offset of the first. */
 async function countRange(range: IdRange, descending: boolean, request: RequestContext, services: Services): Promise<{ readonly total: number; readonly offset: number }> {
   const documents = await services.coordinator.listDocuments(request.database, {
     ...directed(range, descending), descending, skip: 0, limit: null, body: false, leaves: false,
@@ -154,10 +157,10 @@ async function writeKeys(writer: JsonWriter, keys: readonly unknown[], parameter
     total: await total(scope, request, services), offset: null, ...(parameters.updateSequence ? { updateSequence: null } : {}),
   })
   for (let begin = 0; begin < ordered.length; begin += keysPerLookup) {
-    // Keys that are surely absent are answered without any wait.
+    // Yield between pages: lookups of keys that are certainly absent never wait.
     await services.runtime.turns.pause()
     const page = ordered.slice(begin, begin + keysPerLookup)
-    // Design documents are listed as if there were no others; of a partition, others are unknown.
+    // `_design_docs` skips keys that are not design documents. In a partition, other keys are reported as unknown.
     const window = scope.countsRange ? page.filter(key => typeof key === 'string' && rangeHolds(scope.range, key)) : page
     const isId = (key: unknown): key is string => typeof key === 'string' && rangeHolds(scope.range, key)
     const ids = [...new Set(window.filter(isId))]
@@ -190,7 +193,7 @@ async function total(scope: Scope, request: RequestContext, services: Services):
   return total
 }
 
-/** null: the body was lost since. */
+/** Returns null when the document's body is not available any more. */
 function shownDocument(
   { id, revision, body, leaves, attachments }: ListedDocument, parameters: ListParameters, request: RequestContext, services: Services,
 ): SplicedDocument | DocumentWriter | null {

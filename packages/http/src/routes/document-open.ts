@@ -34,7 +34,10 @@ export async function getDocument(request: RequestContext, services: Services): 
   sendJsonText(request, services, 200, json, { ETag: etag })
 }
 
-/** With the content of its attachments, as the Accept header admits: multipart before JSON. */
+/**
+ * Sends a document with the content of its attachments. Multipart is preferred to JSON when the Accept header allows
+ * both.
+ */
 async function sendWithContent(
   shown: ShownRevision, flags: ReadFlags, request: RequestContext, services: Services,
 ): Promise<void> {
@@ -46,7 +49,7 @@ async function sendWithContent(
     const headers = { ...jsonHeaders(request, services), ...tag }
     if (request.head) return endHead(request, services, headers)
     const writer = new JsonWriter(request, services, 200, headers)
-    // Where multipart would do, what is not sent says how it is stored.
+    // When the Accept header also allows multipart, attachments that are left out are shown with their encoding.
     await writeRevision(
       writer, shown, following.size === 0 ? { ...flags, encodingInfo: true } : flags, request, services,
     )

@@ -42,7 +42,7 @@ export async function putDocument(request: RequestContext, services: Services): 
   answerPut(id, written, document.deleted, request, services)
 }
 
-/** Also with `batch=ok` the document is written before the answer. */
+/** Writes a document with `new_edits=false`. With `batch=ok` it is also written before the response. */
 async function putReplicated(
   id: string, document: ParsedDocument, named: string | null, attachments: readonly AttachmentRecord[] | undefined,
   request: RequestContext, services: Services,
@@ -145,7 +145,7 @@ async function writeCopy(
   answerPut(id, await update(edit, request, services, request), false, request, services)
 }
 
-/** The Destination header: an encoded id with an optional `?rev=`. */
+/** Parses the Destination header: an encoded id with an optional `?rev=`. */
 function copyTarget(request: RequestContext, services: Services): CopyTarget {
   const destination = request.header('destination')
   if (destination === undefined) throw new ApiError('bad_request', 'Destination header is mandatory for COPY.')
@@ -157,7 +157,7 @@ function copyTarget(request: RequestContext, services: Services): CopyTarget {
   return { id, revision: formatRevision(parseRevision(decodeText(query.slice('rev='.length), true))) }
 }
 
-/** `batch=ok`: 202 before the document is written; a conflict is only logged. */
+/** Answers `batch=ok` with 202 before the document is written. A conflict is only logged. */
 async function acceptBatched(edit: Edit, request: RequestContext, services: Services): Promise<void> {
   await services.batches.accept(request.requestId, edit.id, edit.body.length, async context => {
     try {

@@ -1,4 +1,7 @@
-/** `_local_docs`: like `_all_docs`, without totals. No ETag: local documents do not move the update sequence. */
+/**
+ * `_local_docs`: like `_all_docs`, but without totals. It has no ETag because local documents do not change the
+ * sequence.
+ */
 import { mapBounded, type IdBound, type LocalDocument } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import { localPrefix } from '../documents/document-writing.ts'
@@ -67,7 +70,9 @@ async function writeList(writer: JsonWriter, parameters: ListParameters, request
   rows.end()
 }
 
-/** A range of one id: read with the quorum of documents, where a list asks one replica. */
+/**
+ * Returns the id when the range is a single id. It is read with the quorum of documents; a list asks only one replica.
+ */
 function singleKey({ start, end, inclusiveEnd }: ListParameters): string | null {
   return typeof start?.key === 'string' && start.key === end?.key && inclusiveEnd ? start.key : null
 }
@@ -97,7 +102,10 @@ function localRow(rows: ListWriter, document: LocalDocument, includeDocs: boolea
   return rows.row(id, revision, false, includeDocs ? { id, revision, body: document.body } : undefined)
 }
 
-/** The replicas know local ids without `_local/`. null: the range ends before the first. */
+/**
+ * Removes the prefix `_local/`, which replicas do not store. Returns null when the range ends before the first local
+ * id.
+ */
 function withoutPrefix({ low, high }: IdRange): IdRange | null {
   if (high?.id === localPrefix) return null
   return { ...strip('low', low), ...strip('high', high) }

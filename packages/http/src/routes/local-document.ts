@@ -1,6 +1,6 @@
 /**
- * `_local` documents (docs/reference/local-documents.md): revision `0-N`, last writer wins, no attachments, no
- * history.
+ * `_local` documents (docs/reference/local-documents.md). They have revision `0-N`, no history and no attachments, and
+ * the last write wins.
  */
 import { ApiError, checkDocumentId, spliceDocument } from '@sectional/core'
 import { readDocumentBody } from '../messages/body.ts'

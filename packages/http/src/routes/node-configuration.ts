@@ -8,7 +8,7 @@ import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
-/** Sections that name programs and handlers: readable, but never changed over HTTP. */
+/** Sections that name programs and handlers. They can be read but not changed over HTTP. */
 const blockedSections = new Set([
   'daemons', 'external', 'httpd_design_handlers', 'httpd_db_handlers', 'httpd_global_handlers',
   'native_query_servers', 'os_daemons', 'query_servers', 'feature_flags',
@@ -27,7 +27,7 @@ export async function getConfigurationValue(request: RequestContext, services: S
   sendJson(request, services, 200, known(await ask(request, services, { action: 'get', section, key })))
 }
 
-/** Answers the previous value; for an administrator, the stored hash. */
+/** Sets a value and answers with the previous one. For an administrator that is the stored hash. */
 export async function putConfigurationValue(request: RequestContext, services: Services): Promise<void> {
   const [, section, key] = request.params as [string, string, string]
   checkEditable(services, section, key)
@@ -93,7 +93,7 @@ function checkEditable(services: Services, section: string, key: string): void {
 const whitelistForm = /^\[\s*(?:\{[^{}]*\}\s*,?\s*)*\]$/
 const whitelistEntry = /\{\s*(?:"([^"]*)"|([\w-]+))\s*,\s*(?:"([^"]*)"|([\w-]+))\s*\}/g
 
-/** Text of the form `[{section, key}, {"section", "*"}]`; null when it is not. */
+/** Parses text of the form `[{section, key}, {"section", "*"}]`. Returns null when it has another form. */
 function parseWhitelist(text: string): { section: string; key: string }[] | null {
   if (!whitelistForm.test(text.trim())) return null
   return [...text.matchAll(whitelistEntry)].map(([, quotedSection, section, quotedKey, key]) => (

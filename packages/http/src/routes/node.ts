@@ -1,4 +1,4 @@
-/** `/_node/{name}` and what a node tells about itself. */
+/** `/_node/{name}` and the information that a node gives about itself. */
 import { ApiError, isJsonObject } from '@sectional/core'
 import { askNode } from '../settings/node-questions.ts'
 import { plainHeaders, send, sendJson } from '../messages/response.ts'
@@ -19,7 +19,7 @@ export function getNode(request: RequestContext, services: Services): void {
   sendJson(request, services, 200, { name: node })
 }
 
-/** The tree, or what lies at a path in it; null where nothing does. */
+/** Answers with the statistics tree or a part of it; the answer is null when the path does not exist. */
 export async function getStatistics(request: RequestContext, services: Services): Promise<void> {
   const [node, path] = request.params
   let at: unknown = await askNode(services, node!, 'stats', null)
@@ -33,7 +33,10 @@ export async function getSystem(request: RequestContext, services: Services): Pr
   sendJson(request, services, 200, await askNode(services, request.params[0]!, 'system', null))
 }
 
-/** Sectional's own: equal digests on every node mean equal revision trees. */
+/**
+ * Answers with the node's replicas. This endpoint is Sectional's own: equal digests on all nodes mean equal revision
+ * trees.
+ */
 export async function getReplicas(request: RequestContext, services: Services): Promise<void> {
   const [node, database] = request.params
   if (services.control.state()?.databases.has(database!) !== true) throw new ApiError('database_missing')

@@ -1,4 +1,4 @@
-/** Endpoints of CouchDB that this version does not have: 501 and never a made-up answer. */
+/** Endpoints of CouchDB that this version does not implement. They answer 501. */
 import { ApiError } from '@sectional/core'
 import type { Handler, Resource } from '../pipeline/resource.ts'
 
@@ -7,7 +7,7 @@ export function notImplemented(what: string): Handler {
   return () => { throw new ApiError('not_implemented', `${what} not available in this version.`) }
 }
 
-/** The resource with each of its methods answering 501. */
+/** Returns a resource whose methods all answer 501. */
 export function missingFeature(name: string, access: Resource['access'], allow: string, what: string): Resource {
   const handler = notImplemented(what)
   const methods = allow.split(',').map(method => method.trim()).filter(method => method !== 'HEAD')

@@ -1,4 +1,4 @@
-/** `_revs_diff` and `_missing_revs`: what a replicator asks before it sends. */
+/** `_revs_diff` and `_missing_revs`, which a replicator requests before it sends documents. */
 import { ApiError, formatRevision, parseRevision, type RevisionsDiff } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'

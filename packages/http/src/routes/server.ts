@@ -1,4 +1,4 @@
-/** The greeting, the icon, `_up`, `_uuids`, `_membership`, `_active_tasks`. */
+/** Resources of the server: the welcome message, the icon, `_up`, `_uuids`, `_membership` and `_active_tasks`. */
 import { ApiError } from '@sectional/core'
 import { askNode } from '../settings/node-questions.ts'
 import { matchesTag, plainHeaders, send, sendJson, sendNotModified } from '../messages/response.ts'
@@ -6,7 +6,7 @@ import type { JsonObject } from '../settings/node-information.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
-/** The CouchDB version whose API this is; clients compare it. */
+/** The CouchDB version whose API is implemented; clients check it. */
 const apiVersion = '3.5.1'
 const features = ['access-ready', 'partitioned', 'pluggable-storage-engines', 'reshard', 'scheduler']
 
@@ -30,7 +30,7 @@ export function getIcon(request: RequestContext, services: Services): void {
   }, icon)
 }
 
-/** Load balancers ask this: 200 only where requests for data can be answered. */
+/** The health check of load balancers. It answers 200 only when the node can serve requests for data. */
 export function getUp(request: RequestContext, services: Services): void {
   const { options, control, nodeInformation } = services
   const mode = options.maintenanceMode
@@ -61,7 +61,7 @@ export function getMembership(request: RequestContext, services: Services): void
   sendJson(request, services, 200, { all_nodes: control.connectedNodes(), cluster_nodes: members })
 }
 
-/** Tasks of every node that answers, sorted by node and age. */
+/** Answers with the tasks of every node that responds, sorted by node and start time. */
 export async function getActiveTasks(request: RequestContext, services: Services): Promise<void> {
   const answers = await Promise.all(services.control.connectedNodes().map(node => tasksOf(node, request, services)))
   sendJson(request, services, 200, answers.flat())

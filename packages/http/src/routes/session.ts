@@ -7,7 +7,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import type { RequestLimit } from '../settings/size-limits.ts'
 
-/** Of a request that anybody may send. */
+/** Limit of a body that clients send without being logged in. */
 const bodyLimit: RequestLimit = { bytes: 64 * 1024, setting: 'the limit of this endpoint' }
 
 const wrongCredentials = 'Name or password is incorrect.'
@@ -39,7 +39,7 @@ export async function postSession(request: RequestContext, services: Services): 
   })
 }
 
-/** Works without a session too, so that a browser can always get rid of its cookie. */
+/** Deletes the cookie. It succeeds without a session too, so that a browser can always remove its cookie. */
 export function deleteSession(request: RequestContext, services: Services): void {
   answer(request, services, { status: 200, body: { ok: true }, cookie: '', next: 'next' })
 }
@@ -84,7 +84,7 @@ interface SessionAnswer {
   readonly status: number
   readonly body: object
   readonly cookie: string
-  /** The query parameter that may send the browser on. */
+  /** Name of the query parameter with the path to which the browser is redirected. */
   readonly next: 'next' | 'fail'
 }
 
@@ -92,7 +92,7 @@ function answer(request: RequestContext, services: Services, { status, body, coo
   const headers = { 'Set-Cookie': services.sessions.header(cookie, request.exchange.encrypted) }
   const path = request.query.get(next)
   if (path === undefined) return sendJson(request, services, status, body, headers)
-  // Behind this server's own origin no path leads elsewhere, not even one with two slashes.
+  // Only paths on this server are allowed. The origin is prepended, so `//host` leads to no other host.
   if (!path.startsWith('/')) throw new ApiError('bad_request', 'path must begin with a /.')
   sendJson(request, services, 302, body, { ...headers, Location: origin(request) + encodeURI(path) })
 }

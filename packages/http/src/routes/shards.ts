@@ -30,7 +30,7 @@ export async function postSynchronizeShards(request: RequestContext, services: S
   sendJson(request, services, 202, { ok: true })
 }
 
-/** Every acknowledged write is on disk already; replicators read the start time. */
+/** Answers at once, because every acknowledged write is already on disk. Replicators compare the start time. */
 export async function postEnsureFullCommit(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
   await readBody(request, services)

@@ -13,7 +13,7 @@ export async function postCompact(request: RequestContext, services: Services): 
   sendJson(request, services, 202, { ok: true })
 }
 
-/** There are no view indexes in this version, so nothing of a design document's can be compacted. */
+/** Succeeds without doing anything: this version has no view indexes. */
 export async function postCompactDesign(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
   await readBody(request, services)
@@ -25,7 +25,7 @@ export async function postCompactDesign(request: RequestContext, services: Servi
   sendJson(request, services, 202, { ok: true })
 }
 
-/** No index files of this version can be left over. */
+/** Succeeds without doing anything: this version has no index files. */
 export async function postCleanup(request: RequestContext, services: Services): Promise<void> {
   await readBody(request, services)
   sendJson(request, services, 202, { ok: true })

@@ -1,6 +1,6 @@
 /**
- * Writes of `batch=ok`: answered before they are done. How many are open, and their bytes, are bounded: they are kept
- * by nothing else.
+ * Writes documents of `batch=ok`, which are acknowledged before they are written. Until then they exist only in memory,
+ * so their number and bytes are limited.
  */
 import type { Log } from '@sectional/runtime'
 
@@ -21,8 +21,8 @@ export class BatchWriter {
   get open(): number { return this.#open.size }
 
   /**
-   * Starts the write of so many bytes with a context that outlives the request. Resolves at once while there is
-   * room, otherwise when the write is done. Failures are logged, as there is nobody left to tell.
+   * Starts a write of `bytes` bytes with a context that outlives the request. Resolves at once while the limits allow
+   * it, otherwise when the write has ended. Failures are logged, because the client has its answer already.
    */
   async accept(
     requestId: string, id: string, bytes: number,

@@ -1,16 +1,16 @@
-/** The changes feeds that are open on this node: their timers, and what ends them all. */
+/** The changes feeds that are open on this node, their timers, and the events that end them. */
 import { DatabaseMap, type ClusterState, type ControlPlane, type DatabaseRecord } from '@sectional/cluster'
 import type { Clock, Timer } from '@sectional/runtime'
 
-/** Waits are rounded to whole steps, so that those of many feeds end together and share one timer. */
+/** Due times are rounded to multiples of this, so that many feeds share one timer. */
 const stepMs = 25
-/** Waits shorter than `shortWaitMs` are rounded to these steps. */
+/** Due times of waits that are shorter than `shortWaitMs` are rounded to multiples of this. */
 const shortStepMs = 5
 const shortWaitMs = 1000
 
 export interface OpenFeed {
   readonly database: DatabaseRecord
-  /** Lets the feed end well. */
+  /** Ends the feed with a complete response. */
   end(): void
 }
 
@@ -21,9 +21,9 @@ export class Feeds {
   readonly #clock: Clock
   readonly #control: ControlPlane
   readonly #open = new Set<OpenFeed>()
-  /** The open feeds of each database, by its incarnation. */
+  /** The open feeds by the incarnation of their database. */
   readonly #ofDatabase = new Map<string, Set<OpenFeed>>()
-  /** As of the last look for databases that are gone. */
+  /** The databases at the last check for deleted ones. */
   #databases: ClusterState['databases'] = new Map()
   readonly #alarms = new Map<number, Set<Alarm>>()
   #unsubscribe: (() => void) | undefined
@@ -36,7 +36,9 @@ export class Feeds {
     this.#control = control
   }
 
-  /** Ends the feed when its database goes or the node stops, until it is closed. */
+  /**
+   * Registers a feed, which is ended when its database is deleted or the node stops. Call `delete` when it has closed.
+   */
   add(feed: OpenFeed): void {
     if (this.#stopped) return feed.end()
     const { incarnation } = feed.database
@@ -65,15 +67,18 @@ export class Feeds {
     return this.#control.state()?.databases.get(name)?.incarnation !== incarnation
   }
 
-  /** Calls back once, after `ms` and up to one step (25 ms) later. However many wait, the node has one timer. */
+  /**
+   * Calls `ring` once, at least `ms` and at most one step (25 ms) more after now. All waits of the node share one
+   * timer.
+   */
   after(ms: number, ring: () => void): Timer {
     const step = stepOf(ms)
     return this.#set(Math.ceil((this.#clock.monotonic() + ms) / step) * step, ring)
   }
 
   /**
-   * Calls back once, up to one step before `ms` have passed since a monotonic time, but not before the next step: a
-   * wait that is repeated from callback to callback does not drift.
+   * Calls `ring` once, at most one step earlier than `ms` after the monotonic time `since`, but not before the next
+   * step. Periodic waits that are counted from the last callback therefore do not drift.
    */
   within(ms: number, since: number, ring: () => void): Timer {
     const step = stepOf(ms)
@@ -81,7 +86,7 @@ export class Feeds {
     return this.#set(Math.max(next, Math.floor((since + ms) / step)) * step, ring)
   }
 
-  /** Lets every feed that is open now end well. */
+  /** Ends every feed that is open now with a complete response. */
   endAll(): void {
     for (const feed of [...this.#open]) feed.end()
   }
@@ -100,7 +105,10 @@ export class Feeds {
     return { cancel: () => this.#cancel(alarm) }
   }
 
-  /** Looks at the databases that have changed, and not at every feed. */
+  /**
+   * Ends the feeds of deleted databases. It compares databases, so that its cost does not depend on the number of
+   * feeds.
+   */
   #endGone(databases: ClusterState['databases']): void {
     for (const { before, after } of DatabaseMap.changed(this.#databases, databases)) {
       if (before === undefined || before.incarnation === after?.incarnation) continue

@@ -1,4 +1,4 @@
-/** What route handlers work with; one value for the life of the API. */
+/** The services that route handlers use. One value exists for the life of the API. */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { RepeatedLines, Runtime } from '@sectional/runtime'
 import type { Admission } from '../request/admission.ts'
@@ -18,9 +18,9 @@ export interface Services {
   readonly databaseEvents: Pick<DatabaseEvents, 'open'>
   readonly configuration: Configuration
   readonly nodeInformation: NodeInformation
-  /** To be read for each request: some change while the node runs. */
+  /** Read options for each request, because some change while the node runs. */
   readonly options: HttpOptions
-  /** What the nodes of the cluster share; empty: this node is alone. */
+  /** The secret that all nodes of the cluster share; empty on a node without a cluster. */
   readonly clusterSecret: string
   readonly admission: Admission
   readonly authenticator: Authenticator
@@ -28,6 +28,6 @@ export interface Services {
   readonly batches: BatchWriter
   readonly feeds: Feeds
   readonly uuids: UuidGenerator
-  /** Failures of disks, which come with every request while they last. */
+  /** Log of disk failures, which would repeat with every request while a failure lasts. */
   readonly diskFailures: RepeatedLines
 }

@@ -1,14 +1,14 @@
-/** Identifiers for documents and requests. */
+/** Generates identifiers for documents and requests. */
 import { asBuffer } from '@sectional/core'
 import type { Clock, Random, Runtime } from '@sectional/runtime'
 import type { HttpOptions } from '../settings/http-options.ts'
 
 const incrementMax = 4093
-/** The counter starts anew, with a new prefix, beyond this. */
+/** Above this value the counter restarts with a new prefix. */
 const counterMax = 0xfff000
 
 /**
- * Identifiers of 32 hex digits by the algorithms that `uuids/algorithm` names (docs/reference/server.md#get-_uuids).
+ * Generates identifiers of 32 hex digits with the algorithm of `uuids/algorithm` (docs/reference/server.md#get-_uuids).
  */
 export class UuidGenerator {
   readonly #random: Random
@@ -35,15 +35,16 @@ export class UuidGenerator {
   }
 
   /**
-   * 32 random hex digits, whatever the algorithm, for tags and boundaries: one that a client can foresee could be
-   * written into what it separates.
+   * Returns 32 random hex digits for any configured algorithm. Tags and boundaries need them, because a client could
+   * put a predictable boundary into the content that it separates.
    */
   random(): string {
     return this.#hex(16)
   }
 
   /**
-   * A random prefix, then a counter that grows by random steps: ids of one node are nearly sorted, and hard to guess.
+   * Returns a random prefix followed by a counter that grows by random steps. Ids of one node are nearly sorted, and
+   * hard to guess.
    */
   #sequential(): string {
     if (this.#counter > counterMax) {
@@ -54,13 +55,13 @@ export class UuidGenerator {
     return this.#prefix + this.#counter.toString(16).padStart(6, '0')
   }
 
-  /** Microseconds since 1970 as 14 digits, later ones for each call. */
+  /** Returns microseconds since 1970 as 14 hex digits. Each call returns a higher value than the one before. */
   #time(): string {
     this.#lastMicroseconds = Math.max(this.#clock.now() * 1000, this.#lastMicroseconds + 1)
     return this.#lastMicroseconds.toString(16).padStart(14, '0')
   }
 
-  /** Milliseconds, version, random bits, variant, random bits (RFC 9562 5.7). */
+  /** Returns a UUID of version 7: milliseconds, version, random bits, variant, random bits (RFC 9562 5.7). */
   #version7(): string {
     const random = this.#hex(10)
     const variant = (0x8 | parseInt(random[3]!, 16) & 0x3).toString(16)
@@ -76,7 +77,8 @@ const requestIdBytes = 5
 const requestIdBatch = 256
 
 /**
- * Request ids of 10 hex digits; randomness is drawn in batches because one draw costs as much as the rest of a route.
+ * Generates request ids of 10 hex digits. Random bytes are drawn in batches, because one draw costs as much as the rest
+ * of a cheap route.
  */
 export class RequestIdGenerator {
   readonly #random: Random

@@ -1,4 +1,4 @@
-/** Limits of what the HTTP API holds and works on at the same time. */
+/** Options that limit what the HTTP API holds and processes at the same time. */
 import { integer, option } from '@sectional/core/options'
 
 const mebibyte = 1024 * 1024
@@ -44,7 +44,7 @@ export const admissionDeclarations = {
     help: 'Part of a request body that allows it one more second.',
   }),
 
-  /** After decompression. `requestBytesMax` may be lower. */
+  /** Limit after decompression. `requestBytesMax` may be lower. */
   bodyBytesMax: option('limits/body_bytes', integer({ min: 1024, max: 2 ** 31, unit: 'bytes' }), {
     default: 128 * mebibyte,
     effect: 'restart',
@@ -58,7 +58,7 @@ export const admissionDeclarations = {
       + 'have not taken yet. A request beyond it gets 503 with Retry-After.',
   }),
 
-  /** Decoded bytes of a gzip body for each byte sent; a body of up to 4 MiB is always taken. */
+  /** Decoded bytes of a gzip body for each byte sent. The ratio is not checked for bodies of up to 4 MiB decoded. */
   gzipRatioMax: option('limits/gzip_ratio', integer({ min: 1, max: 2000 }), {
     default: 100,
     effect: 'restart',
@@ -79,14 +79,14 @@ export const admissionDeclarations = {
       + 'Retry-After unless it is the only large one.',
   }),
 
-  /** Beyond it a `batch=ok` write is awaited. */
+  /** When more `batch=ok` writes are open, further ones are awaited. */
   batchedDocumentsMax: option('limits/batched_documents', integer({ min: 0, max: 1_000_000 }), {
     default: 1000,
     effect: 'restart',
     help: 'Documents that are accepted with batch=ok and not yet written.',
   }),
 
-  /** Beyond it a `batch=ok` write is awaited too. */
+  /** When open `batch=ok` writes have more bytes, further ones are awaited. */
   batchedBytesMax: option('limits/batched_bytes', integer({ min: 0, max: 2 ** 40, unit: 'bytes' }), {
     default: 16 * mebibyte,
     effect: 'restart',
@@ -99,7 +99,7 @@ export const admissionDeclarations = {
     help: 'Verified credentials that are kept in memory.',
   }),
 
-  /** Each occupies one thread of the pool. */
+  /** Each password check occupies one thread of the pool. */
   passwordChecksMax: option('limits/password_checks', integer({ min: 1, max: 64 }), {
     default: 2,
     effect: 'restart',

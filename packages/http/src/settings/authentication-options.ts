@@ -1,4 +1,4 @@
-/** Options of passwords, sessions, and of who must log in. */
+/** Options of passwords, sessions, and required logins. */
 import { converted, flag, integer, list, option, optionalText, text } from '@sectional/core/options'
 
 const iterations = integer({ min: 1, max: 1_000_000_000 })
@@ -34,7 +34,7 @@ export const authenticationDeclarations = {
     help: 'Password hashes with more iterations are refused.',
   }),
 
-  /** Empty: the cluster's own secret is used. */
+  /** Empty: the secret of the cluster is used. */
   sessionSecret: option('chttpd_auth/secret', text, {
     default: '',
     effect: 'live',
@@ -55,14 +55,14 @@ export const authenticationDeclarations = {
     help: 'Let browsers keep the session cookie when they are closed.',
   }),
 
-  /** Empty: this host alone. */
+  /** Empty: the cookie is sent to this host only. */
   cookieDomain: option('chttpd_auth/cookie_domain', text, {
     default: '',
     effect: 'live',
     help: 'Domain of the session cookie. Empty: only the host that the client has called.',
   }),
 
-  /** In lower case. */
+  /** Converted to lower case. */
   sameSite: converted(option('chttpd_auth/same_site', text, {
     default: '',
     effect: 'live',

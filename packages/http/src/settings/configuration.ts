@@ -1,24 +1,27 @@
 /**
- * The node's configuration as the HTTP layer reads and changes it (`/_node/{name}/_config`). The server
- * package implements it; values are text, as in the files. Declared here by its consumer.
+ * The node's configuration as the HTTP layer reads and changes it (`/_node/{name}/_config`). The server package
+ * implements this interface. Values are text, as in the configuration files.
  */
 
 export type ConfigurationSections = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 export interface Configuration {
-  /** Every section with every value in effect, defaults included. Names keep their case. */
+  /** Returns every section with all effective values, including defaults. The case of names is kept. */
   sections(): ConfigurationSections
-  /** The value in effect (the default when nothing else is set), or undefined. Cheap: read on each request. */
+  /**
+   * Returns the effective value, which may be the default, or undefined. It is cheap enough to be called for each
+   * request.
+   */
   get(section: string, key: string): string | undefined
   /**
-   * Takes effect for the next request. `persist: false`: in memory only, forgotten by `reload`.
-   * Section `admins` receives password hashes only (`authentication/admin-password` makes them).
+   * Sets a value, which takes effect for the next request. With `persist: false` it is kept in memory only, and
+   * `reload` discards it. Section `admins` accepts password hashes only (`authentication/admin-password` creates them).
    */
   set(section: string, key: string, value: string, options: { readonly persist: boolean }): Promise<void>
-  /** Back to the default, or to nothing. */
+  /** Removes a value. The default applies again, if there is one. */
   delete(section: string, key: string, options: { readonly persist: boolean }): Promise<void>
-  /** Reads the files again. */
+  /** Reads the configuration files again. */
   reload(): Promise<void>
-  /** Calls back after each change of values in effect. Returns an unsubscribe function. */
+  /** Calls `listener` after each change of effective values. Returns a function that unsubscribes it. */
   onChange(listener: () => void): () => void
 }

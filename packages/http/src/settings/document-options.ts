@@ -1,7 +1,7 @@
 /** Options of documents, attachments and partitions. */
 import { converted, flag, integer, list, option, text } from '@sectional/core/options'
 
-/** Bytes that a document may have whatever the options say: it travels between nodes in one message. */
+/** Maximum bytes of a document, whatever the options say: nodes send a document in one message. */
 const travellingBytesMax = 48 * 1024 * 1024
 const bytes = integer({ min: 1, max: 2 ** 46, infinite: true, unit: 'bytes' })
 const bytesOrNone = integer({ min: 0, max: 2 ** 46, infinite: true, unit: 'bytes' })
@@ -33,7 +33,10 @@ export const documentDeclarations = {
       + 'memory besides its bytes while the request runs.',
   }),
 
-  /** Documents of one `_bulk_get`; documents, and revisions, of one `_revs_diff`, `_missing_revs` or `_purge`. */
+  /**
+   * Maximum documents of a `_bulk_get`; maximum documents, and revisions, of a `_revs_diff`, `_missing_revs` or
+   * `_purge`.
+   */
   bulkGetMax: option('couchdb/max_bulk_get_count', batchCount, {
     default: 50_000,
     effect: 'live',
@@ -47,14 +50,14 @@ export const documentDeclarations = {
     help: 'Revisions in one _purge request.',
   }),
 
-  /** Infinity: no limit. */
+  /** Infinity means no limit. */
   partitionBytesMax: converted(option('couchdb/max_partition_size', bytesOrNone, {
     default: 10_737_418_240,
     effect: 'live',
     help: 'JSON in one partition of a partitioned database; a partition with more accepts only deletions. 0: no limit.',
   }), value => value === 0 ? Infinity : value),
 
-  /** 0: attachments are not compressed. */
+  /** 0 disables the compression of attachments. */
   compressionLevel: option('attachments/compression_level', integer({ min: 0, max: 9 }), {
     default: 8,
     effect: 'live',

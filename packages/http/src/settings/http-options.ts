@@ -1,4 +1,4 @@
-/** The options of the HTTP API. Each is declared once, in one of the tables named here. */
+/** All options of the HTTP API. Each is declared once, in one of the tables that are imported here. */
 import type { OptionValues } from '@sectional/core/options'
 import { admissionDeclarations } from './admission-options.ts'
 import { authenticationDeclarations } from './authentication-options.ts'
@@ -15,7 +15,7 @@ export const httpDeclarations = {
 }
 
 /**
- * Their parsed values. A `live` option's property changes while the node runs, so it is to be read for each request;
- * the others never change.
+ * The parsed values. The property of a `live` option changes while the node runs, so read it for each request. The
+ * others never change.
  */
 export type HttpOptions = OptionValues<typeof httpDeclarations>

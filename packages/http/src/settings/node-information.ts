@@ -1,11 +1,11 @@
 /**
- * What a node tells about itself. The server package implements it; `node-questions` carries the same
- * questions to other nodes. Declared here by its consumer.
+ * Information that a node gives about itself. The server package implements this interface; `node-questions` asks other
+ * nodes for the same information.
  */
 
 export interface JsonObject { readonly [key: string]: unknown }
 
-/** Leaf of the statistics tree; inner nodes are objects of leaves and nodes. */
+/** A leaf of the statistics tree. Inner nodes are objects of leaves and inner nodes. */
 export interface Statistic {
   readonly value: unknown
   readonly type: 'counter' | 'gauge' | 'histogram'
@@ -13,20 +13,23 @@ export interface Statistic {
 }
 
 export interface NodeInformation {
-  /** Version of Sectional, for the greeting and the Server header. */
+  /** Version of Sectional in the welcome message and the Server header. */
   readonly version: string
-  /** `/_node/{name}/_stats`: nested objects by path element, leaves are `Statistic`. */
+  /** Answer of `/_node/{name}/_stats`: nested objects by path element with `Statistic` leaves. */
   statistics(): Promise<JsonObject>
-  /** `/_node/{name}/_system`. */
+  /** Answer of `/_node/{name}/_system`. */
   system(): Promise<JsonObject>
-  /** `/_node/{name}/_prometheus`, text format. */
+  /** Answer of `/_node/{name}/_prometheus`, in Prometheus text format. */
   prometheus(): Promise<string>
-  /** `/_node/{name}/_versions`. */
+  /** Answer of `/_node/{name}/_versions`. */
   versions(): JsonObject
-  /** This node's running tasks (`_active_tasks`), each with `node`, `pid`, `type`, `started_on`, `updated_on`. */
+  /** Running tasks of this node (`_active_tasks`), each with `node`, `pid`, `type`, `started_on` and `updated_on`. */
   activeTasks(): readonly JsonObject[]
-  /** `/_node/{name}/_replicas/{db}`: this node's replicas of the database, each with the digest of its documents. */
+  /**
+   * Answer of `/_node/{name}/_replicas/{db}`: the node's replicas of the database, each with the digest of its
+   * documents.
+   */
   replicas(database: string): Promise<readonly JsonObject[]>
-  /** The `seeds` member of `/_up`: node name -> state. */
+  /** The member `seeds` of `/_up`: the state of each seed by node name. */
   seeds(): JsonObject
 }

@@ -1,6 +1,6 @@
 /**
- * The questions that one node's HTTP API asks about a node: answered here for this node, sent over the
- * control link for another. Both ends are in this file, so that they agree.
+ * Questions of the HTTP API about a node. They are answered locally for this node, and sent over the control link for
+ * another one. Both ends are in this file so that they agree.
  */
 import { ApiError, type NodeQuestion, isJsonObject } from '@sectional/core'
 import type { ControlPlane } from '@sectional/cluster'
@@ -8,14 +8,14 @@ import type { Configuration } from './configuration.ts'
 import type { NodeInformation } from './node-information.ts'
 
 /**
- * Argument of the question `config`. Answers are JSON: the sections, one section, or a value and null where there is
- * none.
+ * Argument of the question `config`. The answer is JSON: all sections, one section, or one value; a missing value is
+ * null.
  */
 export type ConfigurationQuestion =
   | { readonly action: 'sections' }
   | { readonly action: 'section'; readonly section: string }
   | { readonly action: 'get'; readonly section: string; readonly key: string }
-  /** Answers the previous value. */
+  /** The answer is the previous value. */
   | {
     readonly action: 'set'
     readonly section: string
@@ -23,7 +23,7 @@ export type ConfigurationQuestion =
     readonly value: string
     readonly persist: boolean
   }
-  /** Answers the previous value. */
+  /** The answer is the previous value. */
   | { readonly action: 'delete'; readonly section: string; readonly key: string; readonly persist: boolean }
   | { readonly action: 'reload' }
 
@@ -34,8 +34,9 @@ interface Asking {
 }
 
 /**
+ * Asks a node.
  * @param node a member's name, or `_local`
- * @throws ApiError `not_found` for no member, `nodedown` for one without a link
+ * @throws ApiError `not_found` when it is not a member, `nodedown` when there is no link to it
  */
 export async function askNode(
   asking: Asking, node: string, question: NodeQuestion, argument: unknown,
@@ -48,7 +49,7 @@ export async function askNode(
   return control.ask(node, question, argument)
 }
 
-/** This node's answer: also what `ControlPeer.ask` returns to a peer. The result is JSON. */
+/** Returns this node's answer as JSON. `ControlPeer.ask` uses it to answer other nodes. */
 export async function answerNodeQuestion(
   { nodeInformation, configuration }: Omit<Asking, 'control'>, question: NodeQuestion, argument: unknown,
 ): Promise<unknown> {
@@ -92,7 +93,7 @@ function checkDatabase(argument: unknown): string {
   throw new ApiError('bad_request', 'not the name of a database')
 }
 
-/** A peer's argument is checked like any input. */
+/** Checks an argument that another node sent, like any other input. */
 function checkQuestion(argument: unknown): ConfigurationQuestion {
   if (isJsonObject(argument)) {
     const { action, section, key, value, persist } = argument

@@ -23,7 +23,7 @@ export const requestDeclarations = {
     help: 'Read + as a blank in database names and document ids of a path.',
   }),
 
-  /** Content type of JSON for clients that do not ask for `application/json`. */
+  /** Content type of JSON responses for clients that do not ask for `application/json`. */
   jsonDefaultType: option('chttpd/json_default_type', text, {
     default: 'text/plain;charset=utf-8',
     effect: 'live',
@@ -43,7 +43,7 @@ export const requestDeclarations = {
       + 'of CouchDB.',
   }),
 
-  /** Level of the line written for each request. */
+  /** Log level of the line that is written for each request. */
   requestLog: option('log/requests', choice('info', 'debug', 'none'), {
     default: 'debug',
     effect: 'restart',
@@ -56,7 +56,7 @@ export const requestDeclarations = {
     help: 'Answer cross-origin requests of browsers by the options of the section cors.',
   }),
 
-  /** In lower case. */
+  /** Converted to lower case. */
   crossOriginOrigins: converted(option('cors/origins', list, {
     default: [],
     effect: 'live',
@@ -69,7 +69,7 @@ export const requestDeclarations = {
     help: 'Let browsers send credentials. It has no effect with the origin *.',
   }),
 
-  /** In lower case; allowed beside those that always are. */
+  /** Converted to lower case. These headers are allowed in addition to those that always are. */
   crossOriginHeaders: converted(option('cors/headers', list, {
     default: [],
     effect: 'live',

@@ -1,4 +1,4 @@
-/** Options of databases, of the node as its clients see it, and of generated identifiers. */
+/** Options of databases, of the node's role for clients, and of generated identifiers. */
 import { databaseDeclarations } from '@sectional/cluster'
 import { choice, flag, integer, option, optionalText, text } from '@sectional/core/options'
 
@@ -30,7 +30,7 @@ export const serverDeclarations = {
     help: 'Databases in one POST _dbs_info request.',
   }),
 
-  /** Anything but `false`: clients are to go to other nodes. */
+  /** Any value but `false` tells load balancers to send clients to other nodes. */
   maintenanceMode: option('couchdb/maintenance_mode', choice('false', 'true', 'nolb'), {
     default: 'false',
     effect: 'live',
@@ -38,7 +38,7 @@ export const serverDeclarations = {
       + 'end.',
   }),
 
-  /** The longest wait of a changes feed without heartbeats, and the default. */
+  /** Maximum, and default, milliseconds that a changes feed without heartbeats waits. */
   changesTimeoutMs: option('chttpd/changes_timeout', integer({ min: 1, max: 86_400_000, unit: 'milliseconds' }), {
     default: 60_000,
     effect: 'live',

@@ -1,11 +1,11 @@
-/** What a client hears when something is over a limit: what it is, how large it is, and which setting refuses it. */
+/** Errors for requests that exceed a limit. Each names the thing, its size, and the setting that limits it. */
 import { ApiError, documentIdBytesLimit, type AttachmentRecord } from '@sectional/core'
 import { httpDeclarations, type HttpOptions } from './http-options.ts'
 
-/** Bytes of the names and types of a document's attachments. */
+/** Maximum bytes of all names and content types of a document's attachments. */
 const attachmentHeadsBytesMax = 1024 * 1024
 
-/** @throws ApiError `document_too_large` when the names and types of the attachments are too long together */
+/** @throws ApiError `document_too_large` when the names and content types of the attachments are too long in total */
 export function checkAttachmentHeads(id: string, attachments: readonly AttachmentRecord[]): void {
   const bytes = attachments.reduce((sum, { name, contentType }) => sum + Buffer.byteLength(name) + Buffer.byteLength(contentType), 0)
   if (bytes <= attachmentHeadsBytesMax) return
@@ -17,28 +17,34 @@ export function documentTooLarge(id: string, bytes: number, bytesMax: number): A
   return new ApiError('document_too_large', `${id}: ${bytes} bytes, ${setting} is ${bytesMax}`)
 }
 
-/** @param bytes as announced, or as far as they were read */
+/** @param bytes announced bytes, or bytes that were read until the limit was exceeded */
 export function attachmentTooLarge(id: string, name: string, bytes: number, bytesMax: number): ApiError {
   const { name: setting } = httpDeclarations.attachmentBytesMax
   return new ApiError('attachment_too_large', `${name} of ${id}: ${bytes} bytes, ${setting} is ${bytesMax}`)
 }
 
-/** @param bytes as sent @param freeBytes decoded bytes that any body may have */
+/**
+ * @param bytes bytes as sent
+ * @param freeBytes decoded bytes up to which the ratio is not limited
+ */
 export function gzipTooLarge(bytes: number, ratioMax: number, freeBytes: number): ApiError {
   const { name: setting } = httpDeclarations.gzipRatioMax
   return new ApiError('too_large', `the request entity is too large: ${bytes} bytes of gzip become more than `
     + `${ratioMax} times as many, which is ${setting} for more than ${freeBytes} decoded bytes; send smaller requests`)
 }
 
-/** @param what are counted, as the client knows them @param setting the limit's name */
+/**
+ * @param what the name of the counted things in the error text
+ * @param setting the name of the limit
+ */
 export function tooMany(what: string, count: number, max: number, setting: string): ApiError {
   return new ApiError('too_large', `the request entity is too large: ${count} ${what}, ${setting} is ${max}; send them in several requests`)
 }
 
 /**
- * @param asked lists of revisions by document, not yet checked
- * @throws ApiError `too_large` when they name more documents, or revisions, than `couchdb/max_bulk_get_count`,
- *   `illegal_docid` for an id that is longer than any document's: it would travel to every replica
+ * @param asked lists of revisions by document id, not yet checked
+ * @throws ApiError `too_large` when they contain more documents, or revisions, than `couchdb/max_bulk_get_count`,
+ * `illegal_docid` for an id that is longer than documents may have, so that it is not sent to every replica
  */
 export function checkRevisionCount(
   asked: readonly (readonly [string, unknown])[], { bulkGetMax }: Pick<HttpOptions, 'bulkGetMax'>,
@@ -50,10 +56,10 @@ export function checkRevisionCount(
   if (revisions > bulkGetMax) throw tooMany('revisions', revisions, bulkGetMax, httpDeclarations.bulkGetMax.name)
 }
 
-/** A limit of request bodies with the setting that it comes from. */
+/** A limit of request bodies and the setting that it comes from. */
 export interface RequestLimit { readonly bytes: number; readonly setting: string }
 
-/** @param bytes as announced, or as far as they were read; undefined: nobody knows */
+/** @param bytes announced bytes, or bytes that were read; undefined when the size is unknown */
 export function requestTooLarge(bytes: number | undefined, limit: RequestLimit, cause?: unknown): ApiError {
   const size = bytes === undefined ? '' : `${bytes} bytes, `
   return new ApiError('too_large', `the request entity is too large: ${size}${limit.setting} is ${limit.bytes}`, cause === undefined ? undefined : { cause })
