@@ -16,7 +16,7 @@ import type { Runtime } from './runtime.ts'
 import { MemoryDisk, MemoryStorage } from './storage/storage-memory.ts'
 import { Turns } from './clock/turns.ts'
 
-/** What nodes of one process share (clock, hub), and what a node finds again after a crash (disk). */
+/** Nodes of one process share `clock` and `hub`; a node that starts again after a crash uses the same `disk`. */
 export interface MemoryRuntimeOptions {
   /** The node's name on the hub. */
   readonly node?: string
@@ -34,11 +34,14 @@ export interface MemoryRuntime extends Runtime {
   readonly network: MemoryNetwork
   readonly http: MemoryHttpListener
   readonly disk: MemoryDisk
-  /** A crash: unsynced writes are lost, timers never fire, connections and listeners end, all at once. */
+  /** Simulates a crash: unsynced writes are lost, timers never fire, and connections and listeners end, all at once. */
   revoke(): void
 }
 
-/** Every effect of one node inside this process. Two calls with the same disk are two lives of one node. */
+/**
+ * Creates all effects of one node inside this process. A second call with the same disk simulates a restart of the
+ * node.
+ */
 export function createMemoryRuntime(options: MemoryRuntimeOptions = {}): MemoryRuntime {
   const shared = options.clock ?? new ManualClock()
   const clock = new RevocableClock(shared)

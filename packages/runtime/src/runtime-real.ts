@@ -18,23 +18,23 @@ import { storageMetrics } from './storage/storage-metrics.ts'
 import { Turns } from './clock/turns.ts'
 
 export interface RealRuntimeOptions {
-  /** Holds everything the node keeps; made (readable by its owner only) when it is missing. */
+  /** The directory of all data of the node. It is created when it is missing, readable by its owner only. */
   readonly dataDirectory: string
   readonly log: PinoLogOptions
-  /** Links between nodes. */
+  /** Options of the links between nodes. */
   readonly network?: WebSocketNetworkOptions
   readonly http?: NodeHttpListenerOptions
 }
 
 export interface RealRuntime extends Runtime {
   /**
-   * Ends sockets and listeners that are still open; resolves when the log is written. Stores are closed by their
-   * owners.
+   * Closes sockets and listeners that are still open; resolves when the log is written. Stores are closed by the code
+   * that opened them.
    */
   close(): Promise<void>
 }
 
-/** @throws Error when the data directory cannot be made */
+/** @throws Error when the data directory cannot be created */
 export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   makeDirectory(options.dataDirectory)
   const clock = new RealClock()

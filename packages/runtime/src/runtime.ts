@@ -1,7 +1,7 @@
 /**
- * Every effect a node has, as one value (docs/architecture.md#packages). Production code receives a `Runtime` and
- * touches nothing else: no Date, timers, Math.random, node:fs, sockets or module-level state. A simulated
- * crash revokes the value: whoever still holds it can do nothing more.
+ * All effects of a node, as one value (docs/architecture.md#packages). Production code receives a `Runtime` and uses
+ * nothing else: no Date, timers, Math.random, node:fs, sockets or module-level state. A simulated crash revokes the
+ * value; code that still holds it has no effect any more.
  */
 import type { Clock } from './clock/clock.ts'
 import type { Random } from './random/random.ts'

@@ -1,11 +1,11 @@
 /**
- * The bytes of a stored blob:
+ * The format of a stored blob:
  *
  *     content, then 4 bytes for each 64 KiB of it, then 4 bytes
  *
- * Those of a chunk are the CRC-32 of its bytes, begun with its number; the last ones are the CRC-32 of all those
- * before, begun with that of the blob's name. So damage shows before a wrong byte is handed on, wherever a read begins,
- * and no chunk or file passes for another one.
+ * The 4 bytes of a chunk are the CRC-32 of its bytes, with the chunk's number as the initial value. The last 4 bytes
+ * are the CRC-32 of these checksums, with the CRC-32 of the blob's name as the initial value. Therefore damage is
+ * detected before a wrong byte is returned, wherever a read begins, and no chunk or file can be taken for another one.
  */
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -14,7 +14,7 @@ import type { BlobRange } from './blob-store.ts'
 
 const sumBytes = 4
 
-/** What follows the content, from its bytes as they come. */
+/** Computes the checksums that follow the content, while the content is written. */
 export class BlobSums {
   readonly #sums: number[] = []
   #sum = 0
@@ -30,7 +30,7 @@ export class BlobSums {
     }
   }
 
-  /** Called once. @param hash the blob's name */
+  /** Returns the checksums. Call it once. @param hash the blob's name */
   finish(hash: string): Uint8Array {
     if (this.#filled > 0) this.#next()
     const bytes = Buffer.allocUnsafe((this.#sums.length + 1) * sumBytes)
@@ -46,7 +46,7 @@ export class BlobSums {
   }
 }
 
-/** Bytes of content in so many stored ones; undefined: no blob has this size. */
+/** Returns the length of the content of a stored file; undefined when no blob has a file of this size. */
 export function contentLength(storedBytes: number): number | undefined {
   const rest = (storedBytes - sumBytes) % (blobChunkBytes + sumBytes)
   if (storedBytes < sumBytes || (rest > 0 && rest <= sumBytes)) return undefined
@@ -65,9 +65,9 @@ export function isSoundBlob(hash: string, stored: Uint8Array): boolean {
 }
 
 /**
- * The content, in chunks of at most 64 KiB; the next one is read while the last one is used.
- * @param readAt so many stored bytes from an offset, or fewer where there are no more
- * @throws BlobError `corrupt` in place of the first chunk that is not what was written
+ * Reads the content in chunks of at most 64 KiB. The next chunk is read ahead while the caller uses the current one.
+ * @param readAt reads stored bytes from an offset; returns fewer bytes at the end of the file
+ * @throws BlobError `corrupt` in place of the first damaged chunk
  */
 export async function* readStored(
   hash: string, storedBytes: number, { start = 0, end = Infinity }: BlobRange,
@@ -75,7 +75,7 @@ export async function* readStored(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const length = contentLength(storedBytes)
   if (length === undefined) throw damaged(hash)
-  // What is small comes in one read.
+  // A small blob is read in one call.
   const tailStart = length <= blobChunkBytes ? 0 : length
   const tail = await readAt(tailStart, storedBytes - tailStart)
   const sums = readSums(hash, tail.subarray(length - tailStart), Math.ceil(length / blobChunkBytes))
@@ -84,7 +84,7 @@ export async function* readStored(
     const offset = chunk * blobChunkBytes
     const bytes = Math.min(blobChunkBytes, length - offset)
     const reading = tailStart === 0 ? Promise.resolve(tail.subarray(0, bytes)) : readAt(offset, bytes)
-    // Heard of when its turn comes, if it does.
+    // A failure is thrown when the chunk is awaited, which may never happen.
     reading.catch(() => {})
     return reading
   }

@@ -8,15 +8,15 @@ import { BlobSums, contentLength, readStored } from './blob-file.ts'
 import { BlobError, checkBlobHash } from './blob-store.ts'
 import type { BlobRange, BlobStorage, BlobStore, BlobWriter } from './blob-store.ts'
 
-/** Unfinished blobs lie here; no hash begins with it. */
+/** The folder of unfinished blobs; no hash begins with this name. */
 const incomingFolder = 'incoming'
-/** Chunks are written together, for each write costs a crossing to the thread pool. */
+/** Chunks are written together, because each write costs a crossing to the thread pool. */
 const writtenAtOnceBytes = 256 * 1024
 const writtenAtOnceChunks = 64
 
 /**
- * Each store is a folder below the directory: `{first two digits of the hash}/{hash}`, files as `blob-file` describes
- * them.
+ * Each store is a folder below the directory. Blobs are files `{first two digits of the hash}/{hash}` in the format
+ * that `blob-file` describes.
  */
 export class FileBlobStorage implements BlobStorage {
   readonly #directory: string
@@ -108,7 +108,7 @@ class FileBlobStore implements BlobStore {
   }
 }
 
-/** The chunks without so many bytes in front. */
+/** Returns the chunks without their first `bytes` bytes. */
 function behind(chunks: Uint8Array[], bytes: number): Uint8Array[] {
   let left = bytes
   for (const [index, chunk] of chunks.entries()) {
@@ -127,11 +127,11 @@ class FileBlobWriter implements BlobWriter {
   readonly #sums = new BlobSums()
   #length = 0
   #ended = false
-  /** Bytes that the hash counts may be missing in the file. */
+  /** True while bytes that the hash includes may be missing in the file. */
   #broken = false
   #waiting: Uint8Array[] = []
   #waitingBytes = 0
-  /** One write runs while the next one is filled. */
+  /** The write in progress; the next one is collected meanwhile. */
   #writing: Promise<void> = Promise.resolve()
 
   constructor(root: string, path: string, file: FileHandle, onEnd: () => void) {
@@ -184,14 +184,14 @@ class FileBlobWriter implements BlobWriter {
     })
   }
 
-  /** Resolves when what waits is on its way, and all before it is written. */
+  /** Resolves when the waiting chunks are being written and all earlier ones are written. */
   async #writeWaiting(): Promise<void> {
     await this.#writing
     const chunks = this.#waiting
     this.#waiting = []
     this.#waitingBytes = 0
     this.#writing = mapped(() => this.#writeAll(chunks))
-    // Whoever goes on hears of it.
+    // The next call of the writer reports the failure.
     this.#writing.catch(() => {})
   }
 

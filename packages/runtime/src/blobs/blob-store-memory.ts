@@ -4,7 +4,7 @@ import { BlobSums, contentLength, readStored } from './blob-file.ts'
 import { BlobError, checkBlobHash } from './blob-store.ts'
 import type { BlobRange, BlobStorage, BlobStore, BlobWriter } from './blob-store.ts'
 
-/** Finished blobs by store name, as the bytes of their files: what survives a crash. */
+/** The finished blobs of each store, as the bytes of their files. This is the part that survives a crash. */
 export class MemoryBlobDisk {
   readonly #stores = new Map<string, Map<string, Uint8Array>>()
 
@@ -15,14 +15,14 @@ export class MemoryBlobDisk {
     return blobs
   }
 
-  /** Another disk with the blobs that are finished on this one now. */
+  /** Returns another disk with the blobs that are finished now. */
   copy(): MemoryBlobDisk {
     const copy = new MemoryBlobDisk()
     for (const [name, blobs] of this.#stores) copy.#stores.set(name, new Map(blobs))
     return copy
   }
 
-  /** Changes a stored byte, as failing hardware does. */
+  /** Flips a bit of a stored byte, as failing hardware does. */
   damage(name: string, hash: string, at = 0): void {
     const damaged = new Uint8Array(this.blobs(name).get(hash)!)
     damaged[at]! ^= 1
@@ -30,7 +30,7 @@ export class MemoryBlobDisk {
   }
 }
 
-/** One process's use of the disk; dead for good after `crash`. */
+/** The blob storage of one process on a disk; after `crash` every call fails. */
 export class MemoryBlobStorage implements BlobStorage {
   readonly disk: MemoryBlobDisk
   readonly #stores = new Set<MemoryBlobStore>()
@@ -48,7 +48,7 @@ export class MemoryBlobStorage implements BlobStorage {
     return store
   }
 
-  /** Unfinished blobs are lost. Returns the storage of the process that starts next. */
+  /** Simulates a crash: unfinished blobs are lost. Returns the storage of the next process. */
   crash(): MemoryBlobStorage {
     this.#crashed = true
     for (const store of this.#stores) store.revoke()

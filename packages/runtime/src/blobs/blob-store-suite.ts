@@ -1,5 +1,5 @@
 /**
- * What every `BlobStorage` promises; each implementation runs it (under mocha). Exported as
+ * The tests that every `BlobStorage` must pass; each implementation runs them under mocha. Exported as
  * `@sectional/runtime/blob-store-suite`.
  */
 import assert from 'node:assert/strict'
@@ -9,7 +9,7 @@ import type { BlobRange, BlobStorage, BlobStore } from './blob-store.ts'
 
 export interface BlobStoreSuiteOptions {
   readonly create: () => Promise<BlobStorage>
-  /** Puts what is stored under a hash through a function. */
+  /** Replaces the stored bytes of a hash by the result of a function. */
   readonly damage: (
     storage: BlobStorage, store: string, hash: string, change: (stored: Uint8Array) => Uint8Array,
   ) => Promise<void>
@@ -142,7 +142,7 @@ function damage(
     changed[at]! ^= 1
     return changed
   }
-  /** Bytes that were given, and how it ended. */
+  /** Returns the bytes that were read, and `done` or the code of the error. */
   async function given(hash: string, range?: BlobRange): Promise<[number, string]> {
     let bytes = 0
     const end = await outcome((async () => {
@@ -211,7 +211,7 @@ async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-/** `done`, or the code of the error. */
+/** Returns `done`, or the code of the error. */
 async function outcome(promise: Promise<unknown>): Promise<string> {
   try {
     await promise

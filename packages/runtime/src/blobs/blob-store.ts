@@ -1,43 +1,47 @@
 /**
- * Content-addressed files for what is too large for LevelDB: a blob is named by the SHA-256 of its bytes in
+ * Content-addressed files for content that is too large for LevelDB: the name of a blob is the SHA-256 of its bytes in
  * lower-case hex. `blob-store-files` and `blob-store-memory` both run `blob-store-suite`.
  */
 export interface BlobStorage {
-  /** Opens (or creates) the store of that name, `[a-z0-9-]+`; what was being written when the process ended is gone. */
+  /**
+   * Opens or creates the store of that name, `[a-z0-9-]+`. Blobs that were unfinished when the last process ended are
+   * removed.
+   */
   open(name: string): Promise<BlobStore>
 }
 
 export interface BlobStore {
   create(): Promise<BlobWriter>
   /**
-   * The bytes, in chunks of at most 64 KiB, each checked before it is given; stopping early releases the file.
+   * Reads a blob in chunks of at most 64 KiB; each chunk is checked before it is returned. Stopping early closes the
+   * file.
    * @throws BlobError `missing`, `corrupt`, `io`
    */
   open(hash: string, range?: BlobRange): AsyncIterable<Uint8Array>
-  /** Bytes, or undefined when there is no such blob. */
+  /** Returns the number of bytes; undefined when the blob does not exist. */
   length(hash: string): Promise<number | undefined>
   has(hash: string): Promise<boolean>
-  /** Does nothing when there is no such blob. Readers that have begun finish. */
+  /** Deletes a blob; does nothing when it does not exist. Reads that have begun can finish. */
   delete(hash: string): Promise<void>
-  /** Every hash, in ascending order. */
+  /** Iterates over all hashes in ascending order. */
   list(): AsyncIterable<string>
-  /** Aborts open writers. */
+  /** Closes the store and aborts open writers. */
   close(): Promise<void>
 }
 
-/** `end` is exclusive; both are cut to the length of the blob. */
+/** A range of bytes; `end` is exclusive. Both bounds are limited to the length of the blob. */
 export interface BlobRange { readonly start?: number; readonly end?: number }
 
-/** Exactly one of `finish` and `abort` ends a writer; after a failure only `abort` is left. */
+/** Writes one blob. Exactly one call of `finish` or `abort` ends a writer; after a failure only `abort` is allowed. */
 export interface BlobWriter {
   /**
-   * Resolves when more may be written; what fails later shows in the next call. One call at a time; chunks must not
-   * change any more.
+   * Resolves when more can be written. A later failure rejects the next call. Only one call at a time is allowed, and
+   * the chunk must not be changed afterwards.
    */
   write(chunk: Uint8Array): Promise<void>
   /**
-   * Durable (file and directory fsync'ed) when it resolves.
-   * @param announce awaited with the hash before the blob can be found under it
+   * Completes the blob; it is durable (file and directory are fsync'ed) when this resolves.
+   * @param announce awaited with the hash before the blob becomes visible
    */
   finish(announce?: (hash: string) => Promise<void>): Promise<{ readonly hash: string; readonly length: number }>
   abort(): Promise<void>
@@ -56,7 +60,7 @@ export class BlobError extends Error {
   }
 }
 
-/** @throws TypeError unless it is 64 lower-case hex digits: a hash becomes part of a path */
+/** @throws TypeError unless the hash is 64 lower-case hex digits; it becomes part of a path */
 export function checkBlobHash(hash: string): void {
   if (!/^[0-9a-f]{64}$/.test(hash)) {
     throw new TypeError(`a blob is named by 64 lower-case hex digits: ${JSON.stringify(hash)}`)

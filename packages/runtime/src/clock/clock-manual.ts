@@ -3,8 +3,7 @@ import type { Clock, Timer } from './clock.ts'
 interface PendingTimer { readonly due: number; readonly order: number; readonly callback: () => void }
 
 /**
- * A clock that stands still until it is advanced. Timers due at the same instant run in the order in which they were
- * set.
+ * A clock that moves only by `advance`. Timers that are due at the same time run in the order in which they were set.
  */
 export class ManualClock implements Clock {
   readonly #epochMs: number
@@ -13,7 +12,7 @@ export class ManualClock implements Clock {
   #order = 0
   #revoked = false
 
-  /** @param epochMs what `now` says at first: milliseconds since 1970 */
+  /** @param epochMs the initial value of `now`: milliseconds since 1970 */
   constructor(epochMs = Date.UTC(2025, 0, 1)) {
     this.#epochMs = epochMs
   }
@@ -32,19 +31,19 @@ export class ManualClock implements Clock {
     return { cancel: () => { this.#timers.delete(timer) } }
   }
 
-  /** Runs in a macrotask of its own, without any `advance`. */
+  /** Runs the callback in a macrotask, without any `advance`. */
   setImmediate(callback: () => void): void {
     setImmediate(() => { if (!this.#revoked) callback() })
   }
 
-  /** How many timers are set: 0 is what a clean stop leaves behind. */
+  /** The number of timers that are set; 0 after a clean stop. */
   get pendingTimers(): number {
     return this.#timers.size
   }
 
   /**
-   * Goes on by `ms`, running what falls due in order. After each timer (and before the first) the promises
-   * and immediates that are ready are given a turn, so that what they set is seen.
+   * Advances the time by `ms` and runs the due timers in order. Before the first timer and after each one it lets the
+   * promises and immediates that are ready run, so that timers which they set are included.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsedMs + ms
@@ -59,7 +58,7 @@ export class ManualClock implements Clock {
     await turn()
   }
 
-  /** No timer runs any more, set before or after. */
+  /** Cancels all timers; timers that are set later never run. */
   revoke(): void {
     this.#revoked = true
     this.#timers.clear()
@@ -77,7 +76,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** One turn of the event loop: everything that is ready now has run when it resolves. */
+/** Resolves after one turn of the event loop, when everything that is ready now has run. */
 function turn(): Promise<void> {
   return new Promise(resolve => { setImmediate(resolve) })
 }

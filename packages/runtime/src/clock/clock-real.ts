@@ -1,9 +1,9 @@
 import type { Clock, Timer } from './clock.ts'
 
-/** Node's timers take no more; longer waits end early, after 24.8 days. */
+/** The maximum delay of Node's timers in milliseconds, 24.8 days; longer waits end early. */
 const timerMsMax = 2 ** 31 - 1
 
-/** The machine's clocks and timers. */
+/** The clocks and timers of the machine. */
 export class RealClock implements Clock {
   now(): number {
     return Date.now()

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.ts'
 
-/** One node's view of a clock that others go on using: `revoke` ends what this node waits for, and only that. */
+/** One node's view of a shared clock: `revoke` ends the timers of this node only. */
 export class RevocableClock implements Clock {
   readonly #clock: Clock
   readonly #timers = new Set<Timer>()
@@ -37,7 +37,7 @@ export class RevocableClock implements Clock {
     this.#clock.setImmediate(() => { if (!this.#revoked) callback() })
   }
 
-  /** Timers of this node that are set. */
+  /** The number of timers of this node that are set. */
   get pendingTimers(): number {
     return this.#timers.size
   }

@@ -1,15 +1,14 @@
-/** Time. Wall-clock time may jump and drift; monotonic time only goes on. */
+/** Time. Wall-clock time can jump and drift; monotonic time never goes backwards. */
 export interface Clock {
   /**
-   * Milliseconds since 1970 by the wall clock. Never used to order anything between nodes except local documents'
-   * stamps.
+   * Milliseconds since 1970 by the wall clock. Between nodes it orders nothing except the stamps of local documents.
    */
   now(): number
-  /** Milliseconds since an arbitrary start, fractional. */
+  /** Milliseconds since an arbitrary start, with fractions. */
   monotonic(): number
-  /** Calls back once after `ms` (at most 24 days). An open timer never keeps the process alive by itself. */
+  /** Calls back once after `ms` (at most 24 days). A set timer does not keep the process alive. */
   setTimer(ms: number, callback: () => void): Timer
-  /** Calls back after the current turn, before timers: yields to I/O. */
+  /** Calls back after the current turn and before timers, so that I/O can happen in between. */
   setImmediate(callback: () => void): void
 }
 

@@ -5,13 +5,13 @@ const sliceMs = 8
 
 /**
  * Divides long work of one node into slices, so that heartbeats, consensus and other requests are served in between.
- * All long work of a node shares one value: together it takes about one slice in each turn of the event loop. Those
- * who wait continue one after the other in the order in which they came, one in each turn.
+ * All long work of a node shares one instance and together takes about one slice per turn of the event loop. Waiting
+ * callers continue in the order in which they came, one in each turn.
  */
 export class Turns {
   readonly #clock: Clock
   readonly #waiting: (() => void)[] = []
-  /** When the slice of this turn ends, by the monotonic clock; undefined: nothing was measured in this turn. */
+  /** The monotonic time at which the slice of this turn ends; undefined when this turn has no slice yet. */
   #sliceEnd: number | undefined
 
   constructor(clock: Clock) {
@@ -19,8 +19,8 @@ export class Turns {
   }
 
   /**
-   * True when the slice of this turn is used up: the caller should wait for `next`. To be asked between small pieces of
-   * work.
+   * Returns true when the slice of this turn is used up; the caller should then await `next`. Call it between small
+   * pieces of work.
    */
   due(): boolean {
     const now = this.#clock.monotonic()
@@ -31,7 +31,7 @@ export class Turns {
     return now >= this.#sliceEnd
   }
 
-  /** Resolves in a later turn of the event loop, after those who waited before. */
+  /** Resolves in a later turn of the event loop, after the callers that waited earlier. */
   next(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve)
@@ -39,12 +39,12 @@ export class Turns {
     })
   }
 
-  /** Waits for a later turn when the slice of this turn is used up. */
+  /** Waits for a later turn if the slice of this turn is used up or other callers already wait. */
   async pause(): Promise<void> {
     if (this.#waiting.length > 0 || this.due()) await this.next()
   }
 
-  /** Runs work that yields between its pieces. A piece should take less than a slice. */
+  /** Runs a generator that yields between its pieces of work. A piece should take less than a slice. */
   async run<Result>(work: Generator<void, Result>): Promise<Result> {
     for (;;) {
       const step = work.next()
@@ -53,7 +53,7 @@ export class Turns {
     }
   }
 
-  /** The results of work on each item, in order. The work on one item should take less than a slice. */
+  /** Returns the results of `work` for each item, in order. The work for one item should take less than a slice. */
   async map<Item, Result>(items: readonly Item[], work: (item: Item, index: number) => Result): Promise<Result[]> {
     const results = new Array<Result>(items.length)
     for (const [index, item] of items.entries()) {
@@ -68,7 +68,7 @@ export class Turns {
       this.#sliceEnd = this.#clock.monotonic() + sliceMs
       const resume = this.#waiting.shift()
       if (this.#waiting.length > 0) this.#await()
-      // The slice ends with this turn, whether it was used up or not.
+      // The slice ends with this turn, whether or not it was used up.
       else this.#clock.setImmediate(() => { if (this.#waiting.length === 0) this.#sliceEnd = undefined })
       resume?.()
     })

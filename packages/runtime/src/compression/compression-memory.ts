@@ -3,7 +3,7 @@ import { CompressionError } from './compression.ts'
 import type { Compression } from './compression.ts'
 import { stockBytesMax, stockGzip } from './stock-gzip.ts'
 
-/** The same bytes without threads, for determinism: takes the whole content into memory. */
+/** Gives the same bytes as `compression-zlib` without threads, for determinism. Reads the whole content into memory. */
 export class MemoryCompression implements Compression {
   async* gzip(chunks: AsyncIterable<Uint8Array>, level: number): AsyncGenerator<Uint8Array, void, undefined> {
     const bytes = await whole(chunks)

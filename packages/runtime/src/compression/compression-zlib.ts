@@ -5,14 +5,14 @@ import type { Compression } from './compression.ts'
 import { stockBytesMax, stockGzip } from './stock-gzip.ts'
 import type { Turns } from '../clock/turns.ts'
 
-/** Content that is held at once until it is known whether it is small. Beyond it, content counts as large. */
+/** The maximum total of content that is held until it is known to be small. Beyond it, content is treated as large. */
 const heldBytesMax = 64 * 1024 * 1024
 
 interface Head { readonly chunks: readonly Uint8Array[]; readonly bytes: number; readonly complete: boolean }
 
 /**
- * Small content is compressed by pako in slices of the event loop, as the unmodified zlib would (`stock-gzip`); large
- * content by Node's zlib on the thread pool, where a stream holds at most a few chunks.
+ * Compresses small content with pako in slices of the event loop, which gives the same bytes as the unmodified zlib
+ * (`stock-gzip`). Compresses large content with Node's zlib on the thread pool, where a stream holds only a few chunks.
  */
 export class ZlibCompression implements Compression {
   readonly #turns: Pick<Turns, 'pause'>
@@ -34,7 +34,7 @@ export class ZlibCompression implements Compression {
     }
   }
 
-  /** All of it when it is small. @throws what the source throws */
+  /** Reads the beginning of the content, or all of it when it is small. @throws any error of the source */
   async #readHead(source: AsyncIterator<Uint8Array>): Promise<Head> {
     const chunks: Uint8Array[] = []
     let bytes = 0
@@ -42,7 +42,7 @@ export class ZlibCompression implements Compression {
       while (bytes <= stockBytesMax && this.#heldBytes <= heldBytesMax) {
         const next = await source.next()
         if (next.done === true) return { chunks, bytes, complete: true }
-        // The source may use its memory again.
+        // Copy the chunk, because the source may reuse its memory.
         chunks.push(new Uint8Array(next.value))
         bytes += next.value.length
         this.#heldBytes += next.value.length

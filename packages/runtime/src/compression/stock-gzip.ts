@@ -1,21 +1,21 @@
 import { Deflate } from 'pako'
 
 /**
- * Content up to this size gets the bytes of the unmodified zlib; Node's zlib, which is several times faster, does the
- * rest.
+ * Content of at most this size gets the bytes of the unmodified zlib. Larger content is compressed by Node's zlib,
+ * which is several times faster.
  */
 export const stockBytesMax = 1024 * 1024
-/** What is compressed without a pause takes about a millisecond. */
+/** The number of bytes that are compressed without a pause, which takes about a millisecond. */
 const pieceBytes = 8 * 1024
 const outputBytes = 64 * 1024
 const noBytes = new Uint8Array(0)
 
 /**
- * gzip as zlib 1.2 and 1.3 make it, and with it the digests that other CouchDB-compatible servers give: Node's zlib is
- * a modified one, whose output differs.
+ * Compresses as zlib 1.2 and 1.3 do, so that digests of attachments equal those of other CouchDB-compatible servers.
+ * Node contains a modified zlib, whose output differs.
  *
  * @param level 1 to 9
- * @yields after each piece what is ready, which may be nothing
+ * @yields the output that is ready after each piece, possibly nothing
  */
 export function* stockGzip(chunks: Iterable<Uint8Array>, level: number): Generator<readonly Uint8Array[], void> {
   const ready: Uint8Array[] = []

@@ -4,10 +4,10 @@ import { dirname, resolve } from 'node:path'
 const ownerOnly = 0o700
 
 /**
- * Makes a directory, and the parents that it lacks, readable by their owner only. `mkdirSync` with `recursive`
- * never returns below /proc, where directories cannot be made although their parent exists.
+ * Creates a directory and its missing parents, readable by their owner only. Does not use `mkdirSync` with `recursive`,
+ * which never returns below /proc, where the parent exists but no directory can be created.
  *
- * @throws the file system's error, which names the path that cannot be made
+ * @throws the file system's error, which names the path that cannot be created
  */
 export function makeDirectory(path: string): void {
   const status = statSync(path, { throwIfNoEntry: false })
@@ -17,7 +17,7 @@ export function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: ownerOnly })
   } catch (error) {
-    // Another process may have made it in between.
+    // Another process may have created it in between.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
   }
 }

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 
-/** Makes the names in a directory durable: a synced file whose name is not can be lost with the power. */
+/** Makes the names in a directory durable. Without it, a power failure can lose a file whose content is synced. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r')
   try {

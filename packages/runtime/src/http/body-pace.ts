@@ -1,22 +1,22 @@
 import type { BodyPace } from './http-listener.ts'
 
-/** Watches the body of one request. Time in which nobody waits for bytes does not count. */
+/** Checks that the body of one request arrives fast enough. Only time in which the server waits for bytes counts. */
 export class BodyWatch {
   readonly #pace: BodyPace
   readonly #onSlow: () => void
   #bytes = 0
-  /** Milliseconds of ended waits. */
+  /** The total of the waits that have ended. Milliseconds. */
   #waitedMs = 0
   #waitsSince = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** @param onSlow called once, when the body has come too slowly */
+  /** @param onSlow called once when the body has arrived too slowly */
   constructor(pace: BodyPace, onSlow: () => void) {
     this.#pace = pace
     this.#onSlow = onSlow
   }
 
-  /** From now on the server waits for bytes. */
+  /** Call this when the server begins to wait for bytes. */
   wait(): void {
     this.#waitsSince = performance.now()
     this.#timer = setTimeout(() => this.#decide(), this.#leftMs())
@@ -26,7 +26,7 @@ export class BodyWatch {
     this.#bytes += bytes
   }
 
-  /** Nobody waits any more. */
+  /** Call this when the server no longer waits for bytes. */
   stop(): void {
     if (this.#timer === undefined) return
     clearTimeout(this.#timer)
@@ -39,7 +39,10 @@ export class BodyWatch {
     return graceMs + this.#bytes / bytesPerSecond * 1000 - this.#waitedMs - (performance.now() - this.#waitsSince)
   }
 
-  /** After a turn of the event loop in which sockets are read: one that was late itself must not blame the client. */
+  /**
+   * Decides after another turn of the event loop in which sockets are read, so that the client is not blamed for a
+   * delay of the event loop itself.
+   */
   #decide(): void {
     const timer = this.#timer
     setImmediate(() => {

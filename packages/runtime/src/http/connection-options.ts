@@ -1,8 +1,8 @@
-/** How many connections of clients an HTTP listener holds. */
+/** Declares how many client connections an HTTP listener holds. */
 import { integer, option } from '@sectional/core/options'
 
 export const connectionDeclarations = {
-  /** Fewer where the process may not open so many descriptors. */
+  /** The effective number is lower when the process may not open that many descriptors. */
   connectionsMax: option('limits/connections', integer({ min: 1, max: 10_000_000 }), {
     default: 32_768,
     effect: 'restart',

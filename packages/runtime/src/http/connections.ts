@@ -1,26 +1,29 @@
 import type { Socket } from 'node:net'
 
 export interface ConnectionLimits {
-  /** Connections whose requests are handled. */
+  /** The maximum number of connections whose requests are handled. */
   readonly total: number
-  /** Those of them that clients of one address may hold. */
+  /** The maximum number of those that clients of one address may hold. */
   readonly perAddress: number
 }
 
-/** Connections beyond the limit that are kept for a moment, so that health checks are answered and others get 503. */
+/**
+ * The maximum number and duration of connections beyond the limit, which are kept briefly to answer health checks, and
+ * other requests with 503.
+ */
 const refusedMax = 64
 const refusedMs = 2_000
 /**
- * Descriptors for stores (two with up to 1,000 open files each), attachments, links to other nodes: half of all, up to
- * this.
+ * The maximum number of descriptors that are reserved for stores (two with up to 1,000 open files each), attachments
+ * and links to other nodes. At most half of all descriptors are reserved.
  */
 const reservedDescriptorsMax = 3_000
 
 /**
- * What an HTTP server may hold of the descriptors of its process.
- * @param descriptors that the process may have open; null: not known
+ * Computes how many connections an HTTP server may hold.
+ * @param descriptors the number of descriptors that the process may open; null when unknown
  * @param wanted the configured number of connections
- * @param addressPercent part of them that one address may hold
+ * @param addressPercent the percentage of them that one address may hold
  */
 export function connectionLimits(descriptors: number | null, wanted: number, addressPercent: number): ConnectionLimits {
   const available = descriptors === null
@@ -30,12 +33,12 @@ export function connectionLimits(descriptors: number | null, wanted: number, add
   return { total, perAddress: Math.max(1, Math.floor(total * addressPercent / 100)) }
 }
 
-/** Those of one address. */
+/** The connections of one address. */
 interface Neighbours { readonly address: string; readonly idle: Set<Socket>; count: number }
 
 interface Connection {
   readonly neighbours: Neighbours
-  /** To be called when a request that had come in is answered: one function for all requests of the connection. */
+  /** Call this when a request was answered. All requests of the connection share one function. */
   readonly onAnswer: () => void
   running: number
 }
@@ -43,16 +46,16 @@ interface Connection {
 const noConnection = (): void => {}
 
 /**
- * The connections of one HTTP server. At a limit the connection that has been idle for longest makes room for a new
- * one; where all are busy the new one is refused: its first request is still read, for a moment.
+ * The connections of one HTTP server. At a limit, the connection that has been idle longest is closed to make room for
+ * a new one. When all connections are busy, the new one is refused: its first request is still read for a moment.
  */
 export class Connections {
   readonly #limits: ConnectionLimits
   readonly #open = new Map<Socket, Connection>()
-  /** Without a request under way, the one that is idle for longest first. */
+  /** Connections without a request in progress; the one that has been idle longest is first. */
   readonly #idle = new Set<Socket>()
   readonly #addresses = new Map<string, Neighbours>()
-  /** The oldest first. */
+  /** Connections beyond the limits, oldest first. */
   readonly #refused = new Set<Socket>()
 
   constructor(limits: ConnectionLimits) {
@@ -76,12 +79,12 @@ export class Connections {
     socket.once('close', () => this.#forget(socket))
   }
 
-  /** Whether the connection is beyond the limits: to be closed with its first answer. */
+  /** Whether the connection is beyond the limits and must be closed after its first response. */
   isRefused(socket: Socket): boolean {
     return this.#refused.size > 0 && this.#refused.has(socket)
   }
 
-  /** A request has come in. Returns what has to be called once when it is answered. */
+  /** Call this when a request arrived. Returns the function to call once when it is answered. */
   begin(socket: Socket): () => void {
     const connection = this.#open.get(socket)
     if (connection === undefined) return noConnection
@@ -117,7 +120,10 @@ export class Connections {
     if (--neighbours.count === 0) this.#addresses.delete(neighbours.address)
   }
 
-  /** A flood of refused connections drives out those that wait for longest: who sends a request at once is answered. */
+  /**
+   * Keeps a connection beyond the limits for a moment. A flood of them replaces the oldest ones first, so that a client
+   * that sends its request at once still receives an answer.
+   */
   #refuse(socket: Socket): void {
     if (this.#refused.size >= refusedMax) for (const oldest of this.#refused) {
       this.#refused.delete(oldest)
@@ -133,20 +139,20 @@ export class Connections {
   }
 }
 
-/** TLS handshakes under way at once, and no more than a quarter of the connections. */
+/** The maximum number of concurrent TLS handshakes; at most a quarter of the connections. */
 const handshakesMax = 1024
 
-/** Connections whose TLS handshake has not ended: where there are too many, the one that takes longest is closed. */
+/** Connections whose TLS handshake is in progress. When there are too many, the oldest one is closed. */
 export class PendingHandshakes {
   readonly #max: number
-  /** By the far end, the oldest first. */
+  /** Remote address and port -> socket, oldest first. */
   readonly #pending = new Map<string, Socket>()
 
   constructor({ total }: ConnectionLimits) {
     this.#max = Math.min(handshakesMax, Math.ceil(total / 4))
   }
 
-  /** @param socket of TCP */
+  /** @param socket the TCP socket */
   begin(socket: Socket): void {
     const end = farEnd(socket)
     this.#pending.set(end, socket)
@@ -159,7 +165,7 @@ export class PendingHandshakes {
     }
   }
 
-  /** @param socket of TLS */
+  /** @param socket the TLS socket */
   done(socket: Socket): void {
     this.#pending.delete(farEnd(socket))
   }

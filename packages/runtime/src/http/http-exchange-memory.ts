@@ -2,26 +2,29 @@ import { validateHeaderValue } from 'node:http'
 import { assertBodyFits, BodyTooLargeError, ClientGoneError, hasBody } from './http-listener.ts'
 import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
 
-/** A writer waits while the client has this much unread. */
+/** A writer waits while the client has more unread bytes than this. */
 const unreadBytesMax = 64 * 1024
 
-/** A request as a client in the same process makes it. */
+/** A request of a client in the same process. */
 export interface InjectedRequest {
   readonly method?: string
   readonly target: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Uint8Array | string | AsyncIterable<Uint8Array>
   readonly remoteAddress?: string
-  /** The client goes away when it aborts. */
+  /** The client closes the connection when this signal aborts. */
   readonly signal?: AbortSignal
 }
 
-/** What the client sees first. */
+/** The status and headers of a response, with its body. */
 export interface InjectedResponse {
   readonly status: number
-  /** Lower-case names. */
+  /** The header names are in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
-  /** Throws `ResponseCutError` where the connection broke; stopping early is the client going away. */
+  /**
+   * Throws `ResponseCutError` when the connection breaks. If the caller stops reading early, the server sees a closed
+   * connection.
+   */
   readonly chunks: AsyncIterable<Uint8Array>
 }
 
@@ -30,7 +33,7 @@ export class ResponseCutError extends Error {
   override readonly name = 'ResponseCutError'
 }
 
-/** One injected request. */
+/** One injected request with its response. */
 export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   readonly method: string
   readonly target: string
@@ -39,11 +42,11 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   readonly isRefused = false
   bodyPace: BodyPace | null = null
   readonly encrypted = false
-  /** The client has everything at once. */
+  /** Always undefined, because the client receives the whole response at once. */
   readonly delivery = undefined
-  /** What the client waits for. */
+  /** Resolves with the head of the response; rejects with `ResponseCutError` when the connection breaks before it. */
   readonly response: Promise<InjectedResponse>
-  /** Resolves when the exchange is over, one way or the other. */
+  /** Resolves when the exchange has ended, completely or by a broken connection. */
   readonly ended: Promise<void>
   readonly #request: InjectedRequest
   readonly #controller = new AbortController()
@@ -132,7 +135,7 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
     this.cut('the server cut the response')
   }
 
-  /** Breaks the connection, unless the exchange is over. */
+  /** Breaks the connection, unless the exchange has ended. */
   cut(reason: string): void {
     if (this.#state === 'complete' || this.#state === 'cut') return
     this.#state = 'cut'

@@ -6,24 +6,28 @@ import { assertBodyFits, BodyTooLargeError, BodyTooSlowError, ClientGoneError, h
 import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
 
 /**
- * Bytes of an unwanted body that are read and thrown away, so that the client sees the answer, before it is cut off.
+ * The number of bytes of an unread request body that are received and discarded, so that the client can read the
+ * response before the connection is closed.
  */
 const discardedBytesMax = 16 * 1024 * 1024
-/** Bodies up to this size go out in one piece with the headers. */
+/** Response bodies up to this size are sent in one piece with the headers. */
 const mergedBytesMax = 16 * 1024
-/** A client that sends nothing of its body, or takes nothing of the answer, for so long is cut off. */
+/**
+ * Milliseconds after which a connection is closed when the client sends nothing of its request body, or reads nothing
+ * of the response.
+ */
 export const stallMs = 300_000
 
-/** What an exchange needs to know of its server. */
+/** The part of its server that an exchange uses. */
 export interface ExchangeServer { readonly closing: boolean }
-/** How a request came in. */
+/** How a request arrived. */
 export interface Arrival {
-  /** The client waits for `100 Continue` before it sends the body. */
+  /** True when the client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean
   readonly isRefused: boolean
 }
 
-/** One request on a socket. This is the hot path: what a plain GET does not use is made on demand. */
+/** One request on a socket. This is a hot path: everything that a plain GET does not use is created on demand. */
 export class NodeHttpExchange implements HttpExchange {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
@@ -31,7 +35,7 @@ export class NodeHttpExchange implements HttpExchange {
   readonly isRefused: boolean
   bodyPace: BodyPace | null = null
   #expectsContinue: boolean
-  /** The rest of the body is not waited for. */
+  /** True when the body came too slowly, so the rest of it is not awaited. */
   #tooSlow = false
   #bodyTaken = false
   #chunks: AsyncGenerator<Uint8Array, void, undefined> | undefined
@@ -119,7 +123,7 @@ export class NodeHttpExchange implements HttpExchange {
       response.end(body)
       if (!response.writableFinished) this.#awaitDelivery()
     } else if (typeof body === 'string') response.end(body)
-    // Node joins headers and body into one write only for strings; latin1 keeps every byte as it is.
+    // Node writes headers and body with one system call only when the body is a string; latin1 preserves every byte.
     else response.end(latin1(body), 'latin1')
   }
 
@@ -141,14 +145,15 @@ export class NodeHttpExchange implements HttpExchange {
     if (response.headersSent) throw new Error('the response has begun already')
     const all = { ...headers } as Record<string, string | string[]>
     if (length !== undefined && hasBody(status)) all['Content-Length'] = String(length)
-    // A client that was never told to continue may send its body or not: the next request could not be found.
+    // A client that never received `100 Continue` may or may not send its body, so the start of its next request is
+    // unknown.
     if (this.#expectsContinue || this.#tooSlow || this.isRefused || this.#server.closing) all['Connection'] = 'close'
     if (!this.#bodyTaken) this.#discardBody()
-    // Whoever read it has given up; the next request comes behind it.
+    // The handler stopped reading the body early. The rest must be discarded to reach the next request.
     else if (this.#chunks !== undefined && !this.#request.complete) {
       void this.#chunks.return().then(() => this.#discardBody(), () => {})
     }
-    // With the text, or a status that was tried before keeps its own.
+    // Pass the status text, because otherwise a text that was set by an earlier attempt remains.
     return response.writeHead(status, STATUS_CODES[status], all)
   }
 
@@ -160,7 +165,7 @@ export class NodeHttpExchange implements HttpExchange {
     this.#response.writeContinue()
   }
 
-  /** Node reads and forgets what the handler did not read; this bounds it. */
+  /** Node reads and discards a body that the handler does not read. This limits the number of those bytes. */
   #discardBody(): void {
     const { headers } = this.#request
     if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
@@ -212,13 +217,15 @@ class NodeHttpBodyWriter implements HttpBodyWriter {
   #started = false
 
   /**
-   * @param resets break off with a reset. node-fetch 2, which PouchDB uses, waits for ever when a body of an
-   * announced length is cut short by an orderly close; where chunks end early it fails, with all of them read.
+   * @param resets whether `abort` resets the connection. node-fetch 2, which PouchDB uses, waits forever when an
+   * orderly close cuts off a body of an announced length. With chunked encoding it detects a missing end itself, after
+   * it has read all chunks.
    */
   constructor(response: ServerResponse, resets: boolean) {
     this.#response = response
     this.#resets = resets
-    // Clients of slow feeds want the headers before the first row; a quick first chunk takes them along.
+    // Clients of slow feeds need the headers before the first row. A first chunk that is written at once is sent
+    // together with the headers.
     setImmediate(() => { if (!this.#started && !response.destroyed) response.flushHeaders() })
   }
 
@@ -251,7 +258,10 @@ class NodeHttpBodyWriter implements HttpBodyWriter {
   }
 }
 
-/** A small body is there before its request is handled: events for it would cost more than the rest of its way. */
+/**
+ * Reads a small body that is already there when its request is handled. Events for it would cost more than everything
+ * else.
+ */
 function arrivedBody(
   request: IncomingMessage, limitBytes: number, admit: ((bytes: number) => void) | undefined,
 ): Uint8Array {

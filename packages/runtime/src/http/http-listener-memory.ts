@@ -5,23 +5,23 @@ import type { HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
 
 const firstFreePort = 30000
 
-/** A response read to its end. */
+/** A response that was read to its end. */
 export interface WholeResponse {
   readonly status: number
   readonly headers: InjectedResponse['headers']
   readonly body: Uint8Array
 }
 
-/** HTTP without sockets: requests are injected. */
+/** An HTTP listener without sockets: tests and the simulator inject requests. */
 export class MemoryHttpListener implements HttpListener {
   readonly #clock: Clock | undefined
   readonly #servers = new Map<number, MemoryHttpServer>()
-  /** Servers with requests that may run, those that are closing included. */
+  /** Servers whose requests may still run, including servers that are closing. */
   readonly #live = new Set<MemoryHttpServer>()
   #nextPort = firstFreePort
   #revoked = false
 
-  /** @param clock times the grace of `close`; without one it lasts until the running requests end */
+  /** @param clock measures the grace time of `close`; without a clock, `close` waits until the running requests end */
   constructor(clock?: Clock) {
     this.#clock = clock
   }
@@ -46,8 +46,8 @@ export class MemoryHttpListener implements HttpListener {
 
   /**
    * Sends a request and resolves with the head of the response.
-   * @param port of the server; absent: the first one that listens
-   * @throws ResponseCutError when nobody listens, or the connection breaks
+   * @param port the server's port; the first listening server when absent
+   * @throws ResponseCutError when no server listens, or the connection breaks
    */
   async open(request: InjectedRequest, port?: number): Promise<InjectedResponse> {
     const server = port === undefined ? this.#servers.values().next().value : this.#servers.get(port)
@@ -55,7 +55,7 @@ export class MemoryHttpListener implements HttpListener {
     return await server.serve(request)
   }
 
-  /** Like `open`, and reads the response to its end. */
+  /** Sends a request and reads the response to its end. */
   async inject(request: InjectedRequest, port?: number): Promise<WholeResponse> {
     const { status, headers, chunks } = await this.open(request, port)
     const parts: Uint8Array[] = []
@@ -63,7 +63,7 @@ export class MemoryHttpListener implements HttpListener {
     return { status, headers, body: new Uint8Array(Buffer.concat(parts)) }
   }
 
-  /** Ends every server and cuts every connection at once. */
+  /** Closes every server and connection at once. */
   revoke(): void {
     this.#revoked = true
     for (const server of this.#live) server.cut()

@@ -1,5 +1,5 @@
 /**
- * What every `HttpListener` promises; each implementation runs it (under mocha). Exported as
+ * The tests that every `HttpListener` must pass; each implementation runs them under mocha. Exported as
  * `@sectional/runtime/http-listener-suite`.
  */
 import assert from 'node:assert/strict'
@@ -10,9 +10,9 @@ export interface ClientRequest {
   readonly method: string
   readonly target: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Several chunks are sent without a length. */
+  /** An array of chunks is sent without a Content-Length. */
   readonly body?: string | readonly string[]
-  /** The client goes away when it aborts. */
+  /** The client closes the connection when this signal aborts. */
   readonly signal?: AbortSignal
   /** Called for each chunk of the response's body. */
   readonly onChunk?: () => void
@@ -22,20 +22,20 @@ export interface ClientResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly body: string
-  /** The connection broke before the end of the body. */
+  /** True when the connection broke before the end of the body. */
   readonly truncated: boolean
 }
 
 export interface HttpListenerSuiteOptions {
   readonly create: () => Promise<HttpListener>
-  /** Rejects when there is no response at all. */
+  /** Sends a request; rejects when there is no response. */
   readonly request: (listener: HttpListener, server: HttpServer, request: ClientRequest) => Promise<ClientResponse>
   readonly destroy: (listener: HttpListener) => Promise<void>
 }
 
 const longGraceMs = 5000
 
-/** A server whose handler each test sets. */
+/** A server whose handler is set by each test. */
 class Fixture {
   readonly #options: HttpListenerSuiteOptions
   #listener: HttpListener | undefined

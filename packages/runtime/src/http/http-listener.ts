@@ -1,5 +1,5 @@
 /**
- * The HTTP server as the `http` package sees it: real sockets in production, injected requests in tests and the
+ * The HTTP server that the `http` package uses: real sockets in production, injected requests in tests and in the
  * simulator.
  */
 export interface HttpListener {
@@ -17,68 +17,81 @@ export type HttpHandler = (exchange: HttpExchange) => void
 /** One request and its response. */
 export interface HttpExchange {
   readonly method: string
-  /** The raw request target: path and query, undecoded. */
+  /** The raw request target: path and query, not decoded. */
   readonly target: string
-  /** Lower-case names; repeated headers joined as node:http does. */
+  /** The header names are in lower case; repeated headers are joined as node:http does. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly remoteAddress: string
   readonly encrypted: boolean
   /**
-   * The connection is one more than the server may have: it is closed with this answer, so that only health checks are
-   * worth one.
+   * True when the connection exceeds the server's limit. It is closed after this response, so only health checks
+   * deserve a real answer.
    */
   readonly isRefused: boolean
   /**
-   * How fast the body has to come, set before it is read; null: as slowly as it wants, while it comes at all. Bodies in
-   * memory are not measured.
+   * The required speed of the body; set it before reading the body. With null the body may be arbitrarily slow as long
+   * as bytes arrive. Bodies in memory are not measured.
    */
   bodyPace: BodyPace | null
-  /** Aborts when the client goes away before the response is complete. */
+  /** Aborts when the client closes the connection before the response is complete. */
   readonly signal: AbortSignal
   /**
-   * The whole body, not decompressed.
-   * @param admit called for the bytes that have arrived before they are kept; what it throws is the result
-   * @throws BodyTooLargeError as soon as more than `limitBytes` arrived or were announced
-   * @throws BodyTooSlowError when it comes more slowly than `bodyPace`; the answer closes the connection
-   * @throws ClientGoneError
+   * Reads the whole body; does not decompress it.
+   * @param admit called with the number of arrived bytes before they are stored; an error that it throws rejects the
+   * call
+   * @throws BodyTooLargeError as soon as more than `limitBytes` have arrived or were announced
+   * @throws BodyTooSlowError when the body is slower than `bodyPace`; the connection is closed after the response
+   * @throws ClientGoneError when the client closes the connection
    */
   readBody(limitBytes: number, admit?: (bytes: number) => void): Promise<Uint8Array>
   /**
-   * The body as chunks with back-pressure; either this or `readBody`, once, before the response begins. One that comes
-   * more slowly than `bodyPace` is cut off.
+   * The body as chunks with backpressure. Use either this or `readBody`, once, before the response begins. The
+   * connection is closed when the body is slower than `bodyPace`.
    */
   readonly body: AsyncIterable<Uint8Array>
   /**
-   * A whole response at once. The headers' object is not kept. Sets Content-Length. A HEAD response sends no body but
-   * its length.
+   * Sends a complete response and sets Content-Length. The headers object is not kept. A response to HEAD has the
+   * Content-Length of the body but no body.
    */
   send(status: number, headers: HttpHeaders, body: Uint8Array | string): void
-  /** After a `send` of which the client has not taken everything: resolves when it has, or is gone. */
+  /**
+   * Defined after a `send` that the client has not read completely; resolves when it has, or when the connection is
+   * closed.
+   */
   readonly delivery: Promise<void> | undefined
-  /** A chunked response. */
+  /** Begins a chunked response. */
   stream(status: number, headers: HttpHeaders): HttpBodyWriter
   readonly headersSent: boolean
 }
 
-/** At every moment, `graceMs` and a second for each `bytesPerSecond` that have come may have passed. */
+/**
+ * The minimum speed of a body. Invariant: the time spent waiting is at most `graceMs` plus one second for each
+ * `bytesPerSecond` bytes that have arrived.
+ */
 export interface BodyPace { readonly graceMs: number; readonly bytesPerSecond: number }
 
 export type HttpHeaders = Record<string, string | readonly string[]>
 
 export interface HttpBodyWriter {
-  /** Resolves when more may be written, and the chunk's memory used again; rejects when the client is gone. */
+  /**
+   * Resolves when more can be written and the chunk's memory may be reused; rejects when the client has closed the
+   * connection.
+   */
   write(chunk: Uint8Array | string): Promise<void>
   end(): void
-  /** Breaks the connection so that the client sees a truncated body. */
+  /** Breaks the connection, so that the client detects a truncated body. */
   abort(): void
 }
 
-/** Responses that never carry a body (RFC 9110 sections 15.3.5 and 15.4.5) get no Content-Length from `send`. */
+/**
+ * Whether responses of a status have a body. Statuses that never have one (RFC 9110 sections 15.3.5 and 15.4.5) get no
+ * Content-Length from `send`.
+ */
 export function hasBody(status: number): boolean {
   return status !== 204 && status !== 304
 }
 
-/** @throws BodyTooLargeError when the Content-Length says more than the limit */
+/** @throws BodyTooLargeError when the Content-Length exceeds the limit */
 export function assertBodyFits(contentLength: string | undefined, limitBytes: number): void {
   if (contentLength !== undefined && Number(contentLength) > limitBytes) {
     throw new BodyTooLargeError(`the body has ${contentLength} bytes, the limit is ${limitBytes}`)

@@ -1,6 +1,6 @@
 import type { Log, LogFields } from './log.ts'
 
-/** Older lines are dropped beyond this. */
+/** The maximum number of lines; the oldest line is dropped beyond it. */
 const linesMax = 10_000
 
 export interface LogLine {
@@ -9,7 +9,7 @@ export interface LogLine {
   readonly fields: LogFields
 }
 
-/** Keeps the newest lines, for tests to look at. */
+/** Keeps the newest lines in memory, so that tests can inspect them. */
 export class MemoryLog implements Log {
   /** Oldest first; shared by all children. */
   readonly lines: LogLine[]
@@ -40,7 +40,7 @@ export class MemoryLog implements Log {
     return new MemoryLog({ ...this.#fields, ...fields }, this.lines)
   }
 
-  /** The messages of one level, oldest first. */
+  /** Returns the messages of one level, oldest first. */
   messages(level: LogLine['level']): string[] {
     return this.lines.filter(line => line.level === level).map(line => line.message)
   }

@@ -9,23 +9,21 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export interface PinoLogOptions {
   readonly level: LogLevel
-  /** A file to append to; absent: standard output. */
+  /** A file to append to; standard output when absent. */
   readonly file?: string
-  /** Carried by every line, for instance the node's name. */
+  /** Fields of every line, for instance the node's name. */
   readonly fields?: LogFields
-  /** In place of a file or standard output. */
+  /** Replaces the file or standard output. */
   readonly destination?: DestinationStream
-  /** Lines for a person at a terminal instead of JSON. */
+  /** Writes lines for a person at a terminal instead of JSON. */
   readonly pretty?: boolean
 }
 
-/**
- * Members that never reach the log, should somebody log an object that has them: at the top, or one or two levels down.
- */
+/** Names of members that are redacted when a logged object has them at its top level, or one or two levels below. */
 const secretNames = ['password', 'secret', 'authorization', 'cookie', 'token', 'credentials', 'private_key']
 const secretPaths = secretNames.flatMap(name => [name, `*.${name}`, `*.*.${name}`])
 
-/** JSON lines by pino, or lines for a terminal. `close` waits until everything is written. */
+/** Writes JSON lines with pino, or lines for a terminal. `close` resolves when all lines are written. */
 export class PinoLog implements Log {
   readonly #logger: Logger
   readonly #end: () => Promise<void>
@@ -75,7 +73,10 @@ export class PinoLog implements Log {
   }
 }
 
-/** @param repeated fields that every line has: a person at the terminal of one node knows them */
+/**
+ * @param repeated fields that every line has; they are left out, because a person at the terminal of one node knows
+ * them
+ */
 function terminalLines(output: DestinationStream, repeated: readonly string[]): DestinationStream {
   const format = prettyFactory({
     messageKey: 'message', translateTime: 'SYS:HH:MM:ss.l', singleLine: true, ignore: repeated.join(','),
@@ -87,7 +88,7 @@ const standardOutput = 1
 
 type Destination = ReturnType<typeof pino.destination>
 
-/** A write that is under way cannot be waited for in the same turn, so the end is awaited. */
+/** Ends the destination. A write in progress cannot be flushed synchronously, so this waits for the end. */
 function ended(destination: Destination): Promise<void> {
   return new Promise(resolve => {
     destination.once('close', resolve)
@@ -103,7 +104,7 @@ function once(end: () => Promise<void>): () => Promise<void> {
 
 function openDestination(file: string | undefined): Destination {
   if (file !== undefined) mkdirSync(dirname(file), { recursive: true })
-  // Opened here, for pino opens in the background and cannot write out a log that ends before that.
+  // Open the file here. Pino would open it in the background, and could not flush a log that ends before that.
   const destination = pino.destination({ dest: file === undefined ? standardOutput : openSync(file, 'a'), sync: false })
   // A full disk below the log must not end the node.
   destination.once('error', (error: Error) => {

@@ -1,10 +1,10 @@
-/** Structured logs. Secrets never enter: no credentials, no bodies. */
+/** Structured logs. Lines contain no secrets: no credentials and no bodies. */
 export interface Log {
   debug(fields: LogFields, message: string): void
   info(fields: LogFields, message: string): void
   warn(fields: LogFields, message: string): void
   error(fields: LogFields, message: string): void
-  /** A log whose lines all carry `fields`. */
+  /** Returns a log that adds `fields` to each of its lines. */
   child(fields: LogFields): Log
 }
 

@@ -1,16 +1,17 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Log, LogFields } from './log.ts'
 
-/** Milliseconds between two lines of one kind. */
+/** Milliseconds between two lines of the same kind. */
 const intervalMsDefault = 60_000
-/** Kinds that are told apart; further ones are written each time. */
+/** The maximum number of kinds that are counted; lines of further kinds are always written. */
 const kindsMax = 256
 
 interface Kind { writtenAt: number; leftOut: number }
 
 /**
- * Lines about failures that repeat, as those of a full disk do many times a second: the first line of a kind is written
- * at once, then one a minute, whose field `leftOut` says how many there were in between.
+ * Limits log lines about repeated failures, such as those of a full disk, which occur many times a second. The first
+ * line of a kind is written at once, later ones at most once a minute. The field `leftOut` gives the number of lines in
+ * between that were not written.
  */
 export class RepeatedLines {
   readonly #log: Log
@@ -25,8 +26,8 @@ export class RepeatedLines {
   }
 
   /**
-   * @param kind what makes two of these lines alike, besides the message: a code and who is concerned, no texts with
-   * numbers in them
+   * @param kind identifies similar lines, together with the message: for instance an error code and a node name, but no
+   * text that contains varying numbers
    */
   warn(kind: string, fields: LogFields, message: string): void {
     const counted = this.#counted(kind, fields, message)
@@ -39,7 +40,7 @@ export class RepeatedLines {
     if (counted !== undefined) this.#log.error(counted, message)
   }
 
-  /** The fields of the line; undefined: it is left out. */
+  /** Returns the fields of the line; undefined when the line is not written. */
   #counted(kind: string, fields: LogFields, message: string): LogFields | undefined {
     const now = this.#clock.monotonic()
     const key = `${message}\0${kind}`

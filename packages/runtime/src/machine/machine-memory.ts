@@ -2,7 +2,7 @@ import { pbkdf2Sync } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import type { Machine, PasswordDigest } from './machine.ts'
 
-/** A machine that is always the same. */
+/** A machine whose measurements are constant, except for its uptime. */
 export class MemoryMachine implements Machine {
   readonly #clock: Clock
   readonly #startedAt: number

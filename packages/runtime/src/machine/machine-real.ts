@@ -10,10 +10,10 @@ const sandbox = createContext({ pattern: /^/, text: '' }) as { pattern: RegExp; 
 const patternTest = new Script('pattern.test(text)')
 const descriptorFolder = '/proc/self/fd'
 const limitsFile = '/proc/self/limits'
-/** How often the event loop's delay is sampled: 20 timers a second. */
+/** The interval in milliseconds at which the event loop's delay is sampled. */
 const sampleMs = 50
 
-/** This process and its machine. */
+/** Information about this process and its machine. */
 export class RealMachine implements Machine {
   readonly #delay: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({ resolution: sampleMs })
 
@@ -32,7 +32,7 @@ export class RealMachine implements Machine {
 
   openFiles(): number | null {
     try {
-      // Reading the folder takes a descriptor itself.
+      // Reading the folder opens a descriptor itself, which is not counted.
       return readdirSync(descriptorFolder).length - 1
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
@@ -79,13 +79,16 @@ export class RealMachine implements Machine {
     return await derive(password, salt, iterations, keyBytes, digest)
   }
 
-  /** Stops the sampling. */
+  /** Stops sampling the event loop's delay. */
   close(): void {
     this.#delay.disable()
   }
 }
 
-/** Node raises its soft limit as it starts, so that only the running process knows it. */
+/**
+ * Returns the process's limit of open files. Node raises its soft limit at startup, so it must be read from the running
+ * process.
+ */
 function softLimit(): unknown {
   try {
     return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(limitsFile, 'utf8'))?.[1])
@@ -97,7 +100,10 @@ function softLimit(): unknown {
   }
 }
 
-/** Node measures from tick to tick in nanoseconds: the interval itself is no delay. */
+/**
+ * Converts a sampled interval in nanoseconds into seconds of delay. Node measures from tick to tick, so the sampling
+ * interval itself is subtracted.
+ */
 function seconds(nanoseconds: number): number {
   return Math.max(0, nanoseconds / 1e9 - sampleMs / 1000)
 }

@@ -1,9 +1,9 @@
 /**
- * What can be asked about the process and its machine, and slow cryptography (which in production runs on the thread
- * pool).
+ * Information about the process and its machine, and slow cryptographic functions. In production the latter run on the
+ * thread pool.
  */
 export interface Machine {
-  /** Seconds since this node's process started. */
+  /** Seconds since the process of this node started. */
   uptime(): number
   memory(): {
     readonly residentBytes: number
@@ -11,19 +11,19 @@ export interface Machine {
     readonly heapTotalBytes: number
     readonly externalBytes: number
   }
-  /** Open file descriptors, or null where the system does not tell. */
+  /** The number of open file descriptors; null when the system does not report it. */
   openFiles(): number | null
-  /** File descriptors that this process may have open, or null where the system does not tell. */
+  /** The maximum number of file descriptors that this process may open; null when the system does not report it. */
   openFilesMax(): number | null
-  /** Seconds of event-loop delay since the last call: mean and 99th percentile. */
+  /** Returns the event-loop delay in seconds since the last call: mean and 99th percentile. */
   eventLoopDelay(): { readonly mean: number; readonly p99: number }
   versions(): Readonly<Record<string, string>>
   /**
-   * Whether a text fits a pattern that may backtrack for ever; null: it takes longer than `msMax` milliseconds. Costs
-   * up to a millisecond itself.
+   * Tests whether a text matches a pattern that may backtrack excessively. Returns null when this takes longer than
+   * `msMax` milliseconds. The call itself costs up to a millisecond.
    */
   testInTime(pattern: RegExp, text: string, msMax: number): boolean | null
-  /** RFC 8018 PBKDF2. */
+  /** PBKDF2 as in RFC 8018. */
   pbkdf2(
     password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest,
   ): Promise<Uint8Array>

@@ -2,7 +2,8 @@ import { createRequire } from 'node:module'
 import type * as Prometheus from 'prom-client'
 import type { Counter, Gauge, Histogram, Metrics, MetricSample } from './metrics.ts'
 
-// The package's index also loads node:cluster and OpenTelemetry, 17 MB of resident memory that nobody uses here.
+// Load the parts of the package one by one. Its index also loads node:cluster and OpenTelemetry, which would cost 17 MB
+// of resident memory.
 const load = createRequire(import.meta.url)
 const PrometheusRegistry = load('prom-client/lib/registry') as typeof Prometheus.Registry
 const PrometheusCounter = load('prom-client/lib/counter') as typeof Prometheus.Counter
@@ -11,12 +12,12 @@ const PrometheusHistogram = load('prom-client/lib/histogram') as typeof Promethe
 
 type Labels = Readonly<Record<string, string>>
 
-/** Seconds; from quick reads to requests that are about to time out. */
+/** Seconds. The buckets cover quick reads as well as requests that nearly time out. */
 export const defaultBucketsSeconds: readonly number[] = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ]
 
-/** Metrics in a prom-client registry of their own. */
+/** Metrics in a prom-client registry of this instance. */
 export class PrometheusMetrics implements Metrics {
   readonly #registry = new PrometheusRegistry()
   readonly #collectors: (() => void | Promise<void>)[] = []

@@ -1,15 +1,21 @@
-/** Counters, gauges and histograms of one node (never process-wide: N nodes live in one process in tests). */
+/**
+ * Counters, gauges and histograms of one node. They are never process-wide, because tests run several nodes in a
+ * process.
+ */
 export interface Metrics {
-  /** Creates or returns the metric of that name; `labels` are the label names. Names follow Prometheus. */
+  /**
+   * Creates the metric, or returns the existing one of that name. `labels` are the label names. Names follow
+   * Prometheus.
+   */
   counter(name: string, help: string, labels?: readonly string[]): Counter
   gauge(name: string, help: string, labels?: readonly string[]): Gauge
-  /** Observations in seconds unless the name says otherwise. */
+  /** Observations are in seconds unless the name says otherwise. */
   histogram(name: string, help: string, labels?: readonly string[], buckets?: readonly number[]): Histogram
-  /** Called before each rendering, to set gauges that are read rather than kept. */
+  /** Registers a callback that runs before each rendering, to set gauges whose values are read at that time. */
   onCollect(collect: () => void | Promise<void>): void
-  /** Prometheus text format. */
+  /** Returns all metrics in the Prometheus text format. */
   render(): Promise<string>
-  /** Every sample as name, labels and value (histograms as _sum, _count, _bucket). */
+  /** Returns every sample with its name, labels and value (histograms as _sum, _count and _bucket). */
   samples(): Promise<readonly MetricSample[]>
 }
 

@@ -1,37 +1,37 @@
 import type { Clock, Timer } from '../clock/clock.ts'
 import type { Connection } from './network.ts'
 
-/** What a connection asks of the wires between the nodes. */
+/** The part of the simulated network that a connection uses. */
 export interface Wires {
   readonly clock: Clock | undefined
   readonly maxFrameBytes: number
   readonly faults: NetworkFaults
-  /** Frames from the one node to the other wait. */
+  /** Whether frames from the one node to the other are held back. */
   isCut(from: string, to: string): boolean
-  /** The process of that node is stopped: it hears nothing until it goes on. */
+  /** Whether the process of that node is paused; it receives nothing until it is resumed. */
   isPaused(node: string): boolean
-  /** Calls back within the microtasks of this turn, or of the one in which the paused node goes on. */
+  /** Calls back within the microtasks of this turn, or of the turn in which the paused node is resumed. */
   whenRunning(node: string, callback: () => void): void
-  /** The connection has ended and nothing of it is on its way. */
+  /** Call this when the connection has ended and no frame of it is in transit. */
   forget(connection: MemoryConnection): void
 }
 
-/** How simulated links behave. Asked per frame, with the names of the nodes. */
+/** How simulated links behave. The functions are called for each frame with the names of the two nodes. */
 export interface NetworkFaults {
   /**
-   * Milliseconds a frame travels; 0 or absent: within the microtasks of the turn. Needs a clock. Never reorders one
-   * connection's frames.
+   * Returns the milliseconds that a frame is in transit; with 0 or when absent, it arrives within the microtasks of the
+   * turn. Needs a clock. Never reorders frames of one connection.
    */
   readonly delayMs?: (from: string, to: string) => number
-  /** Kills the connection in place of delivering the frame. */
+  /** When it returns true, the connection breaks and the frame is not delivered. */
   readonly killOnFrame?: (from: string, to: string) => boolean
 }
 
-/** What is on its way: a frame, or the end of the connection. */
+/** A frame in transit, or the end of the connection. */
 type Parcel = { readonly dueMs: number } & ({ readonly frame: Uint8Array } | { readonly end: string })
 
 /**
- * One end of a simulated connection. Frames arrive in order; the receiver's pause, a cut or a delay holds them at the
+ * One end of a simulated connection. Frames arrive in order. A paused receiver, a cut or a delay keeps them at the
  * sender.
  */
 export class MemoryConnection implements Connection {
@@ -39,7 +39,7 @@ export class MemoryConnection implements Connection {
   readonly to: string
   readonly remoteAddress: string
   peer: MemoryConnection | undefined
-  /** Tells the network that holds this end that it has ended. */
+  /** Called when this end of the connection has ended. */
   onEnd: (() => void) | undefined
   readonly #wires: Wires
   readonly #outbox: Parcel[] = []
@@ -48,7 +48,7 @@ export class MemoryConnection implements Connection {
   #pumping = false
   #timer: Timer | undefined
   #paused = false
-  /** No frame goes out or comes in any more. */
+  /** True when no more frames are sent or received. */
   #ended = false
   #endReason: string | undefined
   #onFrame: ((frame: Uint8Array) => void) | undefined
@@ -108,14 +108,14 @@ export class MemoryConnection implements Connection {
     this.peer?.flush()
   }
 
-  /** What was sent before arrives before the end does. */
+  /** Frames that were sent earlier are delivered before the end. */
   close(reason: string): void {
     if (this.#ended) return
     this.#post({ end: reason, dueMs: this.#due() })
     this.#end(reason)
   }
 
-  /** Both ends die at once; what was on its way is lost. */
+  /** Breaks both ends at once; frames in transit are lost. */
   breakLink(reason: string): void {
     this.#drop()
     this.#end(reason)
@@ -123,20 +123,22 @@ export class MemoryConnection implements Connection {
     this.peer?.receiveEnd(reason)
   }
 
-  /** This end dies, and nobody tells the other one: what that one sends is lost until it notices. */
+  /** Breaks only this end. The other end does not notice at first; what it sends is lost. */
   vanish(reason: string): void {
     this.#drop()
     this.#end(reason)
   }
 
-  /** This end's process is gone: it hears nothing more, the other end learns of it as of a close. */
+  /**
+   * Ends the connection because this end's process is gone. This end receives nothing more; the other end sees a close.
+   */
   abandon(reason: string): void {
     this.#onFrame = undefined
     this.#onClose = () => {}
     this.close(reason)
   }
 
-  /** Delivers what may be delivered now. */
+  /** Delivers the frames that may be delivered now. */
   flush(): void {
     if (this.#pumping || this.#outbox.length === 0) return
     this.#pumping = true

@@ -2,18 +2,21 @@ import { WebSocket } from 'ws'
 import type { RawData } from 'ws'
 import type { Connection } from './network.ts'
 
-/** A WebSocket close frame has room for this many bytes of reason (RFC 6455 section 5.5). */
+/** The maximum number of bytes of the reason in a WebSocket close frame (RFC 6455 section 5.5). */
 const closeReasonBytesMax = 123
 const normalClosure = 1000
 const unsupportedData = 1003
 
-/** A WebSocket as a `Connection`. Frames that the receiver is not ready for are held; reading stops meanwhile. */
+/**
+ * A WebSocket as a `Connection`. Frames for which the receiver is not ready are held, and the socket is not read
+ * meanwhile.
+ */
 export class WebSocketConnection implements Connection {
   readonly remoteAddress: string
   readonly #socket: WebSocket
   readonly #maxFrameBytes: number
   readonly #onEnd: (connection: WebSocketConnection) => void
-  /** What had been read already when reading was to stop: bounded by one read of the socket. */
+  /** Frames that were already read when reading was paused. Bounded by one read of the socket. */
   readonly #held: Uint8Array[] = []
   #paused = false
   #closing = false
@@ -23,7 +26,7 @@ export class WebSocketConnection implements Connection {
   #onFrame: ((frame: Uint8Array) => void) | undefined
   #onClose: ((reason: string) => void) | undefined
 
-  /** @param socket open */
+  /** @param socket an open socket */
   constructor(
     socket: WebSocket, remoteAddress: string, maxFrameBytes: number, onEnd: (connection: WebSocketConnection) => void,
   ) {
@@ -64,7 +67,7 @@ export class WebSocketConnection implements Connection {
     if (frame.length > this.#maxFrameBytes) {
       return this.breakLink(`a frame of ${frame.length} bytes is larger than the limit of ${this.#maxFrameBytes}`)
     }
-    // The socket keeps what it cannot write at once, and the caller may use its buffer again.
+    // Copy the frame: the socket keeps bytes that it cannot write at once, and the caller may reuse its buffer.
     this.#socket.send(Buffer.from(frame), { binary: true })
   }
 
@@ -94,7 +97,7 @@ export class WebSocketConnection implements Connection {
     this.#socket.terminate()
   }
 
-  /** Like `breakLink`, and this end hears nothing more. */
+  /** Like `breakLink`, but this end receives no more callbacks. */
   abandon(reason: string): void {
     this.#silent = true
     this.#onFrame = undefined

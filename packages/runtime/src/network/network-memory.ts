@@ -7,20 +7,20 @@ import type { Connection, Network, NetworkAddress, NetworkListener } from './net
 const firstFreePort = 20000
 
 export interface MemoryNetworkOptions {
-  /** Times delays and connection attempts that nobody answers; without one neither is possible. */
+  /** Measures delays and the timeouts of connection attempts; without a clock there are no delays and no timeouts. */
   readonly clock?: Clock
   readonly maxFrameBytes?: number
 }
 
-/** The wires between the nodes of one process. */
+/** The simulated network between the nodes of one process. */
 export class MemoryNetworkHub implements Wires {
   readonly clock: Clock | undefined
   readonly maxFrameBytes: number
   readonly #listeners = new Map<string, MemoryListener>()
   readonly #connections = new Set<MemoryConnection>()
-  /** `from to` of each direction that carries nothing. */
+  /** `from to` of each direction that carries no frames. */
   readonly #cuts = new Set<string>()
-  /** Paused nodes, with what they are to hear when they go on. */
+  /** Paused nodes, each with the callbacks that it receives when it is resumed. */
   readonly #paused = new Map<string, (() => void)[]>()
   #faults: NetworkFaults = {}
   #nextPort = firstFreePort
@@ -39,16 +39,16 @@ export class MemoryNetworkHub implements Wires {
   }
 
   /**
-   * The network as the node of that name sees it.
-   * @param clock the node's own, for the timeouts of its attempts; default the hub's
+   * Returns the network as the node of that name uses it.
+   * @param clock measures the timeouts of the node's attempts; the hub's clock when absent
    */
   network(node: string, clock = this.clock): MemoryNetwork {
     return new MemoryNetwork(this, node, clock)
   }
 
   /**
-   * Nodes of different groups no longer reach each other: attempts hang until they time out, frames wait
-   * until `heal`, as with a cable pulled. With `reset` open connections between the groups die at once.
+   * Separates nodes of different groups, as a pulled cable does: connection attempts hang until they time out, and
+   * frames wait until `heal`. With `reset`, open connections between the groups break at once.
    */
   partition(groups: readonly (readonly string[])[], options: { readonly reset?: boolean } = {}): void {
     for (const [index, group] of groups.entries()) {
@@ -59,17 +59,19 @@ export class MemoryNetworkHub implements Wires {
     if (options.reset === true) this.kill((a, b) => this.isCut(a, b))
   }
 
-  /** Frames from the one node to the other wait until `heal`; the other direction is as it was. */
+  /** Holds back frames from the one node to the other until `heal`. The other direction is not affected. */
   cut(from: string, to: string): void {
     this.#cuts.add(direction(from, to))
   }
 
-  /** A stopped process: frames, ends and new connections do not reach it, attempts to connect hang. */
+  /**
+   * Simulates a stopped process: it receives no frames, ends or new connections, and attempts to connect to it hang.
+   */
   pause(node: string): void {
     if (!this.#paused.has(node)) this.#paused.set(node, [])
   }
 
-  /** The process goes on, and hears what it missed. */
+  /** Resumes a paused process, which then receives what it missed. */
   resume(node: string): void {
     const missed = this.#paused.get(node) ?? []
     this.#paused.delete(node)
@@ -77,13 +79,13 @@ export class MemoryNetworkHub implements Wires {
     for (const connection of [...this.#connections]) if (connection.to === node) connection.flush()
   }
 
-  /** Ends every partition; frames that waited travel on. */
+  /** Ends every partition and cut; frames that were held back are delivered. */
   heal(): void {
     this.#cuts.clear()
     for (const connection of [...this.#connections]) connection.flush()
   }
 
-  /** Kills the open connections whose two nodes match. */
+  /** Breaks the open connections whose two nodes match. */
   kill(matches: (a: string, b: string) => boolean): void {
     for (const connection of [...this.#connections]) {
       if (matches(connection.from, connection.to) || matches(connection.to, connection.from)) {
@@ -93,8 +95,9 @@ export class MemoryNetworkHub implements Wires {
   }
 
   /**
-   * The connections that `near` has with `far` die at its end alone, as when something on the way forgot them: `far`
-   * keeps its end, which leads nowhere, until it gives it up or is reset after `lingerMs`. Needs a clock.
+   * Breaks the connections between `near` and `far` only at the end of `near`, as when a device between them forgets
+   * them. The end of `far` stays open without effect until `far` closes it, or until it is reset after `lingerMs`.
+   * Needs a clock.
    */
   sever(near: string, far: string, lingerMs: number): void {
     for (const connection of [...this.#connections]) {
@@ -105,12 +108,12 @@ export class MemoryNetworkHub implements Wires {
     }
   }
 
-  /** Connections open now, counted once for both ends. */
+  /** The number of open connections; the two ends count as one. */
   get openConnections(): number {
     return [...this.#connections].filter(connection => connection.isOpen).length / 2
   }
 
-  /** The ends that are open now, as `holder > other node`. */
+  /** The open ends, as `node > other node`. */
   get openEnds(): readonly string[] {
     return [...this.#connections].filter(connection => connection.isOpen).map(({ from, to }) => `${from} > ${to}`)
   }
@@ -129,14 +132,14 @@ export class MemoryNetworkHub implements Wires {
     else missed.push(callback)
   }
 
-  /** Calls back after the time that a frame takes from the one node to the other. @internal */
+  /** Calls back after the transit time of a frame from the one node to the other. @internal */
   travel(from: string, to: string, callback: () => void): void {
     const delayMs = this.#faults.delayMs?.(from, to) ?? 0
     if (delayMs > 0 && this.clock !== undefined) this.clock.setTimer(delayMs, callback)
     else queueMicrotask(callback)
   }
 
-  /** The process is gone: nobody is left to hear what it missed. @internal */
+  /** Call this when the process of a node is gone; drops the callbacks that it missed. @internal */
   leave(node: string): void {
     this.#paused.get(node)?.splice(0)
   }
@@ -252,7 +255,7 @@ export class MemoryNetwork implements Network {
     })
   }
 
-  /** The process is gone: listeners and connections end, without a word to their owner. */
+  /** Simulates the end of the process: listeners and connections end, and their owner receives no callbacks. */
   revoke(): void {
     this.#revoked = true
     for (const fail of [...this.#attempts]) fail(new Error('the network was revoked'))

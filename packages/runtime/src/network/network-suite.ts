@@ -1,12 +1,12 @@
 /**
- * What every `Network` promises; each implementation runs it (under mocha). Exported as
+ * The tests that every `Network` must pass; each implementation runs them under mocha. Exported as
  * `@sectional/runtime/network-suite`.
  */
 import assert from 'node:assert/strict'
 import type { Connection, Network, NetworkAddress, NetworkListener } from './network.ts'
 
 export interface NetworkSuiteOptions {
-  /** Two networks that reach each other, with frames of at most `maxFrameBytes`. */
+  /** Makes two networks that reach each other, with frames of at most `maxFrameBytes`. */
   readonly create: (maxFrameBytes: number) => Promise<{ readonly a: Network; readonly b: Network }>
   readonly destroy: (networks: { readonly a: Network; readonly b: Network }) => Promise<void>
 }
@@ -15,7 +15,7 @@ const maxFrameBytes = 1024 * 1024
 const patience = { timeoutMs: 5000 }
 const anyPort: NetworkAddress = { host: '127.0.0.1', port: 0 }
 
-/** One end of a connection, with what it has heard. */
+/** One end of a connection, with the frames and the end that it received. */
 class End {
   readonly connection: Connection
   readonly frames: string[] = []
@@ -102,7 +102,7 @@ class Fixture {
     this.#accepted.length = 0
   }
 
-  /** The end that called and the end that was called, both with a listener for their closing only. */
+  /** Connects the two nodes and returns both ends; each has only a listener for the end of the connection. */
   async link(): Promise<[End, End]> {
     const accepted = this.#accept()
     const near = new End(await this.b.connect(this.listener.address, patience))

@@ -9,28 +9,28 @@ import { defaultMaxFrameBytes, formatAddress } from './network.ts'
 import { tlsMismatch } from './tls-mismatch.ts'
 
 const path = '/sectional'
-/** Sockets that one listener keeps at a time, before and after the handshake. */
+/** The maximum number of sockets of one listener, including those whose handshake is in progress. */
 const connectionsMax = 1024
 const handshakeMsMax = 5000
-/** How long the closing handshake may take before the socket is cut. */
+/** Milliseconds that the closing handshake may take before the socket is destroyed. */
 const closeMsMax = 1000
 const headerBytesMax = 8 * 1024
 
 export interface TlsIdentity {
-  /** PEM. */
+  /** Private key and certificate of this node, in PEM format. */
   readonly key: string
   readonly cert: string
-  /** The authority that signs every node's certificate: peers are refused unless it signed theirs. */
+  /** The certificate authority of the cluster. Peers are refused unless it signed their certificates. */
   readonly ca: string
 }
 
 export interface WebSocketNetworkOptions {
   readonly maxFrameBytes?: number
-  /** Mutual TLS; without it links are in the clear. */
+  /** Enables mutual TLS; without it links are not encrypted. */
   readonly tls?: TlsIdentity
 }
 
-/** Links as WebSockets (RFC 6455) with binary messages, over TCP or mutual TLS. */
+/** Links between nodes as WebSockets (RFC 6455) with binary messages, over TCP or mutual TLS. */
 export class WebSocketNetwork implements Network {
   readonly #tls: TlsIdentity | undefined
   readonly #maxFrameBytes: number
@@ -80,7 +80,8 @@ export class WebSocketNetwork implements Network {
       const socket = new WebSocket(`${this.#tls === undefined ? 'ws' : 'wss'}://${name}${path}`, {
         ...this.#tls, perMessageDeflate: false, maxPayload: this.#maxFrameBytes, maxHeaderSize: headerBytesMax,
         closeTimeout: closeMsMax,
-        // Masks protect proxies from scripts in browsers (RFC 6455 section 10.3); between nodes they only cost time.
+        // Masks protect proxies from scripts in browsers (RFC 6455 section 10.3). Between nodes they would only cost
+        // time.
         generateMask: (mask: Buffer) => { mask.fill(0) },
       } as ConstructorParameters<typeof WebSocket>[2])
       const settle = (): boolean => {
@@ -111,7 +112,7 @@ export class WebSocketNetwork implements Network {
     })
   }
 
-  /** Ends listeners, attempts and connections at once. */
+  /** Closes listeners, connection attempts and connections at once. */
   revoke(): void {
     this.#revoked = true
     for (const fail of [...this.#attempts]) fail(new Error('the network was revoked'))
@@ -142,7 +143,7 @@ class WebSocketListener implements NetworkListener {
     this.address = address
   }
 
-  /** Stops accepting and drops what has not shaken hands yet; open connections live on. */
+  /** Stops accepting and closes sockets whose handshake is not complete. Open connections continue. */
   stop(): void {
     this.#server.close()
     this.#server.closeAllConnections()
@@ -157,13 +158,15 @@ function bound(server: Server, sockets: WebSocketServer, address: NetworkAddress
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void =>
       reject(new Error(`${formatAddress(address)} cannot be bound: ${reasonOf(error)}`, { cause: error }))
-    // The WebSocket server passes the errors of the HTTP server on; each needs a listener.
+    // The WebSocket server forwards the errors of the HTTP server, and both need a listener.
     sockets.on('error', fail)
     server.listen(address.port, address.host, resolve)
   })
 }
 
-/** The errors of several attempts (IPv4 and IPv6) come as one without a message. */
+/**
+ * Returns the reason of an error. An error that combines several attempts (IPv4 and IPv6) has a code but no message.
+ */
 function reasonOf(error: Error): string {
   return error.message || (error as NodeJS.ErrnoException).code || error.name
 }

@@ -1,8 +1,11 @@
-/** Message connections between nodes: ordered, reliable while they live, able to die at any moment. */
+/**
+ * Connections between nodes that carry messages. Messages are ordered and reliable while the connection is open, which
+ * may break at any moment.
+ */
 export interface Network {
   /** @throws Error that names the address when it cannot be bound */
   listen(address: NetworkAddress, onConnection: (connection: Connection) => void): Promise<NetworkListener>
-  /** Rejects when nobody answers within `timeoutMs`. */
+  /** Rejects when the address does not answer within `timeoutMs`. */
   connect(
     address: NetworkAddress, options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<Connection>
@@ -10,32 +13,32 @@ export interface Network {
 
 export interface NetworkAddress { readonly host: string; readonly port: number }
 
-/** Frames larger than this end the connection unless the network was given another limit. */
+/** The default limit of a frame in bytes; a larger frame ends the connection. */
 export const defaultMaxFrameBytes = 16 * 1024 * 1024
 
-/** `host:port`, IPv6 hosts in brackets. */
+/** Returns `host:port`; IPv6 hosts are in brackets. */
 export function formatAddress({ host, port }: NetworkAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 export interface NetworkListener {
-  /** The bound address (a port of 0 is replaced by the real one). */
+  /** The bound address. When port 0 was requested, it contains the actual port. */
   readonly address: NetworkAddress
-  /** Accepts no more; connections that are open live on. */
+  /** Stops accepting; open connections continue. */
   close(): Promise<void>
 }
 
 export interface Connection {
   readonly remoteAddress: string
-  /** Bytes accepted by `send` and not yet handed to the system. */
+  /** Bytes that `send` has accepted and not yet passed to the operating system. */
   readonly bufferedBytes: number
-  /** One frame of at most `maxFrameBytes` (network option); after close it does nothing. The buffer is not kept. */
+  /** Sends a frame of at most `maxFrameBytes` (network option); does nothing after `close`. The buffer is not kept. */
   send(frame: Uint8Array): void
-  /** Set once, before the next turn of the event loop; frames that came earlier wait for it. */
+  /** Set it once, before the next turn of the event loop. Frames that arrive earlier wait for it. */
   onFrame: ((frame: Uint8Array) => void) | undefined
-  /** Called exactly once. */
+  /** Called exactly once, when the connection has ended. */
   onClose: ((reason: string) => void) | undefined
-  /** Stops and restarts reading: back-pressure to the sender. */
+  /** `pause` stops reading and `resume` continues it, which exerts backpressure on the sender. */
   pause(): void
   resume(): void
   close(reason: string): void

@@ -1,4 +1,4 @@
-// For tests: certificates made on the spot (X.509 in DER, RFC 5280), so that no private key lies in the repository.
+// Makes certificates for tests (X.509 in DER, RFC 5280), so that the repository contains no private key.
 import { generateKeyPairSync, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import type { TlsIdentity } from './network-ws.ts'
@@ -45,7 +45,10 @@ function certificate(
 
 const made = new Map<string, { readonly identity: TlsIdentity }>()
 
-/** An authority of that name, and a node's certificate for 127.0.0.1 signed by it. The same ones for the same name. */
+/**
+ * Returns an authority of that name and a node certificate for 127.0.0.1 that it signed. The same name gives the same
+ * ones.
+ */
 export function testAuthority(name: string): { readonly identity: TlsIdentity } {
   const known = made.get(name)
   if (known !== undefined) return known

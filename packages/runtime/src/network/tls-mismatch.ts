@@ -5,9 +5,9 @@ import type { NetworkAddress } from './network.ts'
 const probeMsMax = 1000
 
 /**
- * @param error why the connection failed
- * @param speaksTls whether this end speaks TLS
- * @returns a sentence for the operator, or null when TLS is not the reason
+ * @param error the error of the failed connection
+ * @param speaksTls whether this end uses TLS
+ * @returns a sentence for the operator; null when TLS is not the reason
  */
 export async function tlsMismatch(
   error: NodeJS.ErrnoException, address: NetworkAddress, speaksTls: boolean,
@@ -19,7 +19,10 @@ export async function tlsMismatch(
   return isCut && await answersTls(address) ? 'that node speaks TLS and this one does not' : null
 }
 
-/** A listener that answers the first message of a TLS handshake, with whatever answer, speaks TLS. */
+/**
+ * Whether the listener at an address speaks TLS: it does if it gives any TLS answer to the first message of a
+ * handshake.
+ */
 function answersTls({ host, port }: NetworkAddress): Promise<boolean> {
   return new Promise(resolve => {
     // No data is sent over this connection, so the certificate does not matter.

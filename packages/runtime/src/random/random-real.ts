@@ -1,11 +1,11 @@
 import { randomFillSync } from 'node:crypto'
 import type { Random } from './random.ts'
 
-/** Small requests are cut from a pool of this size: one system call serves many. */
+/** Small requests are cut from a pool of this size, so that one system call serves many requests. */
 const poolBytes = 4096
 const pooledBytesMax = 256
 
-/** The system's cryptographic randomness. */
+/** The cryptographic randomness of the operating system. */
 export class RealRandom implements Random {
   readonly #pool = Buffer.alloc(poolBytes)
   #used = poolBytes
@@ -20,7 +20,7 @@ export class RealRandom implements Random {
     return (bytes.readUIntBE(0, 6) * 32 + (bytes.readUInt8(6) & 31)) / 2 ** 53
   }
 
-  /** Each byte is given away once; what is behind the mark is erased, so that the pool tells nothing of the past. */
+  /** Takes bytes from the pool. Each byte is used once and then erased, so that the pool reveals no earlier bytes. */
   #take(length: number): Buffer {
     if (this.#used + length > poolBytes) {
       randomFillSync(this.#pool)

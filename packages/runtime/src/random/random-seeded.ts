@@ -1,8 +1,8 @@
 import type { Random } from './random.ts'
 
 /**
- * sfc32 ("small fast counting", Chris Doty-Humphrey, PractRand 2013): 128 bits of state, a period of at least
- * 2^32 from any seed. Not for secrets.
+ * Pseudo-random numbers by sfc32 ("small fast counting", Chris Doty-Humphrey, PractRand 2013): 128 bits of state and a
+ * period of at least 2^32 from any seed. Must not be used for secrets.
  */
 export class SeededRandom implements Random {
   #a: number

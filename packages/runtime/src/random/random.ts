@@ -1,7 +1,7 @@
-/** Randomness: cryptographic in production, from the seed in the simulator. */
+/** A source of randomness: cryptographic in production, computed from the seed in the simulator. */
 export interface Random {
-  /** `length` random bytes. */
+  /** Returns `length` random bytes. */
   bytes(length: number): Uint8Array
-  /** A fraction in [0, 1). */
+  /** Returns a number in [0, 1). */
   fraction(): number
 }

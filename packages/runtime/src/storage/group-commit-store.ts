@@ -1,25 +1,28 @@
 import { StorageError } from './storage.ts'
 import type { IterateOptions, Range, Store, StoreIterator, WriteBatch } from './storage.ts'
 
-/** A group that holds this many operations or bytes takes no further call; a single call may go beyond. */
+/** A group with this many operations or bytes takes no further call; a single call may exceed the limits. */
 export const groupOperationsMax = 8192
 export const groupBytesMax = 4 * 1024 * 1024
-/** Waiting operations or bytes from which on `write` answers `overloaded`. */
+/** When this many operations or bytes are waiting, `write` rejects with `overloaded`. */
 export const queuedOperationsMax = 128 * 1024
 export const queuedBytesMax = 64 * 1024 * 1024
 
-/** What one batch writes: `values[i]` belongs to `keys[i]`, null deletes. */
+/** The operations of one batch: `values[i]` belongs to `keys[i]`, and null deletes the key. */
 export interface BatchOperations {
   readonly keys: readonly string[]
   readonly values: readonly (Uint8Array | null)[]
   readonly bytes: number
-  /** Forgets keys and values, which an implementation has copied: they would live until the batch is durable. */
+  /**
+   * Releases the keys and values after an implementation has copied them. Otherwise they would stay in memory until the
+   * batch is durable.
+   */
   release(): void
 }
 
-/** What became of one group: for metrics. */
+/** The result of one group, for metrics. */
 export interface GroupObservation {
-  /** Calls that went out together. */
+  /** The number of calls that were written together. */
   readonly writes: number
   readonly operations: number
   readonly bytes: number
@@ -27,7 +30,9 @@ export interface GroupObservation {
 }
 
 export interface GroupObserver {
-  /** Called when a group goes out; what it returns is called when the group has become durable or has failed. */
+  /**
+   * Called when a group is about to be written. Calls the returned function when the group is durable or has failed.
+   */
   begin(store: string): (group: GroupObservation) => void
 }
 
@@ -55,7 +60,7 @@ class WriteGroup implements WriteBatch, BatchOperations {
     return this.keys.length >= groupOperationsMax || this.bytes >= groupBytesMax
   }
 
-  /** Takes back what was added behind the mark. */
+  /** Removes the operations that were added after the given length. */
   truncate(length: number, bytes: number): void {
     this.keys.length = length
     this.values.length = length
@@ -68,9 +73,9 @@ class WriteGroup implements WriteBatch, BatchOperations {
 }
 
 /**
- * A store that writes in groups: what is asked for while one batch is in flight goes out together as
- * the next. Implementations give the methods that begin with an underscore; those need not check arguments
- * or whether the store is open, and may reject with anything that `_toStorageError` understands.
+ * A store that writes in groups: calls that are made while a batch is in flight are written together as the next batch.
+ * Implementations provide the methods that begin with an underscore. Those need not check arguments or whether the
+ * store is open, and may reject with any error that `_toStorageError` can convert.
  */
 export abstract class GroupCommitStore implements Store {
   protected readonly name: string
@@ -85,9 +90,7 @@ export abstract class GroupCommitStore implements Store {
   #mustRecover = false
   #failures = 0
 
-  /**
-   * @param pause calls back soon; what is written until then joins the group that is about to go out
-   */
+  /** @param pause calls back soon; writes until then join the group that is about to be written */
   constructor(name: string, pause: (callback: () => void) => void, observer?: GroupObserver) {
     this.name = name
     this.#pause = pause
@@ -96,14 +99,17 @@ export abstract class GroupCommitStore implements Store {
 
   protected abstract _getSync(key: string): Uint8Array | undefined
   protected abstract _getMany(keys: readonly string[]): Promise<(Uint8Array | undefined)[]>
-  /** Atomic; durable when it resolves, where the store is synced. Never called while another one is in flight. */
+  /**
+   * Atomic. When the store is synced, the batch is durable when this resolves. Never called while another batch is in
+   * flight.
+   */
   protected abstract _writeBatch(operations: BatchOperations): Promise<void>
   protected abstract _iterate(range: Range, options: IterateOptions): StoreIterator
   protected abstract _clear(range: Range): Promise<void>
   protected abstract _approximateSize(range: Range): Promise<number>
   protected abstract _compact(range: Range): Promise<void>
   protected abstract _close(): Promise<void>
-  /** Called before the first batch after a failed one: makes the store fit to take batches again. */
+  /** Called before the first batch after a failed one; makes the store ready to take batches again. */
   protected abstract _recover(): Promise<void>
   protected abstract _toStorageError(error: unknown): StorageError
   protected abstract _forgetDamage(): Promise<void>
@@ -174,7 +180,7 @@ export abstract class GroupCommitStore implements Store {
   }
 
   async clear(range: Range): Promise<void> {
-    // Nothing may be written behind what a failed batch left.
+    // Recover first, because nothing may be written after the remains of a failed batch.
     if (this.#mustRecover) await this.write(() => {})
     this.#assertOpen()
     await this.#mapped(this._clear(range))
@@ -191,14 +197,14 @@ export abstract class GroupCommitStore implements Store {
     await this.#mapped(this._compact(range))
   }
 
-  /** Waits for the writes that were accepted; refuses new ones at once. */
+  /** Refuses new writes at once and waits for the accepted ones. */
   close(): Promise<void> {
     this.#closedBy ??= new StorageError('closed', `the store ${this.name} is closed`)
     this.#closing ??= (this.#drained ?? Promise.resolve()).then(() => this.#mapped(this._close()))
     return this.#closing
   }
 
-  /** Refuses everything from now on and fails what waits: the end of a simulated crash or a revoked runtime. */
+  /** Refuses every call from now on and fails the waiting writes. Used by simulated crashes and revoked runtimes. */
   protected abandon(error: StorageError): void {
     this.#closedBy = error
     this.#closing ??= Promise.resolve()

@@ -6,13 +6,13 @@ interface WaitingRead {
   readonly reject: (error: unknown) => void
 }
 
-/** A group of this many keys goes out at once. */
+/** A group with this many keys is read at once. */
 const groupKeysMax = 256
 
 /**
- * What is read in one turn of the event loop, of many shards, crosses to the thread pool and back together: a crossing
- * takes as long as a dozen reads. Where the group fails, each read of it is tried by itself, so that what cannot be
- * read fails its own reader only.
+ * Combines the reads of one turn of the event loop, of all shards, into one crossing to the thread pool, because a
+ * crossing costs as much as a dozen reads. When a group fails, each of its reads is tried separately, so that an
+ * unreadable key fails only its own caller.
  */
 export class GroupedReads {
   readonly #read: (keys: string[]) => Promise<Values>

@@ -1,17 +1,17 @@
 /**
- * Numbers as parts of keys: digits of 7 bits, greatest first, each as the character of that code. So keys stay text,
- * and lie in the order of their numbers.
+ * Encodes numbers as parts of keys: digits of 7 bits, most significant first, each as the character with that code.
+ * Keys remain text, and their order is the order of the numbers.
  */
 
-/** The greatest number that takes four characters. */
+/** The highest number that takes four characters. */
 export const keyWordMax = 2 ** 28 - 1
 
-/** Four characters. @param word an integer from 0 to `keyWordMax` */
+/** Returns four characters. @param word an integer from 0 to `keyWordMax` */
 export function keyWord(word: number): string {
   return String.fromCharCode(word >>> 21, word >>> 14 & 0x7f, word >>> 7 & 0x7f, word & 0x7f)
 }
 
-/** Eight characters. @param number an integer from 0 to 2^53 - 1 */
+/** Returns eight characters. @param number an integer from 0 to 2^53 - 1 */
 export function keyNumber(number: number): string {
   return keyWord(Math.floor(number / (keyWordMax + 1))) + keyWord(number & keyWordMax)
 }

@@ -1,14 +1,14 @@
 import { crc32 } from 'node:zlib'
 
-/** Bytes that `sealRecord` fills at the start of a record. */
+/** The number of bytes at the start of a record that `sealRecord` fills. */
 export const sealBytes = 4
 
 /**
- * LevelDB checks its blocks only during compaction (classic-level does not offer `verify_checksums`), and one flipped
- * bit could travel to every node: so records carry a checksum of their own, CRC-32 of what follows it (0.2 us for 60
- * bytes).
+ * Adds a checksum to a record: CRC-32 of the bytes after it (0.2 us for 60 bytes). LevelDB checks its blocks only
+ * during compaction, because classic-level does not offer `verify_checksums`. Without a checksum in the record, one
+ * flipped bit could be replicated to every node.
  *
- * @param record with `sealBytes` left free at its start
+ * @param record a record with `sealBytes` free bytes at its start
  */
 export function sealRecord(record: Buffer): Buffer {
   record.writeUInt32BE(crc32(record.subarray(sealBytes)), 0)
@@ -21,14 +21,14 @@ export function isSealed(record: Uint8Array): boolean {
   return stored === crc32(record.subarray(sealBytes))
 }
 
-/** A sealed copy of some bytes. */
+/** Returns a sealed copy of the bytes. */
 export function sealed(bytes: Uint8Array): Buffer {
   const record = Buffer.allocUnsafe(sealBytes + bytes.length)
   record.set(bytes, sealBytes)
   return sealRecord(record)
 }
 
-/** What was sealed; undefined: it is damaged. */
+/** Returns the bytes that were sealed; undefined when they are damaged. */
 export function unsealed(record: Uint8Array): Uint8Array | undefined {
   return isSealed(record) ? record.subarray(sealBytes) : undefined
 }

@@ -1,19 +1,20 @@
 import { compareUtf8 } from '@sectional/core'
 import type { StoreEntry } from './storage.ts'
 
-/** A chunk that grows beyond this is halved. */
+/** A chunk with more entries than this is split in two. */
 const chunkEntriesMax = 128
 
 interface Chunk {
-  /** The map's version that may still change this chunk in place. */
+  /** The version of the map that may change this chunk in place. */
   readonly version: number
   readonly keys: string[]
   readonly values: Uint8Array[]
 }
 
 /**
- * Text to bytes in the order of its UTF-8, with snapshots in O(1): a list of sorted chunks, copied chunk by chunk when
- * a snapshot still shows the old ones. Operations cost O(log n) plus the length of a chunk and of the list.
+ * A map from text to bytes, ordered by the UTF-8 bytes of the keys, with snapshots in O(1). It is a list of sorted
+ * chunks; a chunk is copied on write while a snapshot shares it. Operations cost O(log n) plus the length of a chunk
+ * and of the list.
  */
 export class SortedMap {
   #version = 0
@@ -63,7 +64,7 @@ export class SortedMap {
     chunk.values.splice(index, 1)
   }
 
-  /** Another map with the same entries; chunks are shared until one of the two changes them. */
+  /** Returns another map with the same entries. Chunks are shared until one of the maps changes them. */
   copy(): SortedMap {
     const copy = new SortedMap()
     copy.#chunks = this.#chunks
@@ -73,13 +74,13 @@ export class SortedMap {
     return copy
   }
 
-  /** The entries as of now, whatever is written later. */
+  /** Returns the current entries; later writes do not change the snapshot. */
   snapshot(): SortedSnapshot {
     this.#version++
     return new SortedSnapshot(this.#chunks)
   }
 
-  /** Halves a chunk; in a run of ascending keys the left one stays nearly full. */
+  /** Splits a chunk in two. When keys arrive in ascending order, the left chunk stays nearly full. */
   #split(at: number, ascending: boolean): void {
     const { keys, values } = this.#own(at)
     const middle = ascending ? keys.length - 1 : keys.length >> 1
@@ -108,7 +109,7 @@ export class SortedMap {
   }
 }
 
-/** A position is a chunk and an index in it; the entry it names may lie in a later chunk. */
+/** An immutable view of the entries at one time. */
 export class SortedSnapshot {
   readonly #chunks: readonly Chunk[]
 
@@ -116,7 +117,7 @@ export class SortedSnapshot {
     this.#chunks = chunks
   }
 
-  /** Entries of [gte, lt) in order. */
+  /** Iterates over the entries of [gte, lt) in order. */
   * ascending(gte: string, lt: string): Generator<StoreEntry, void, undefined> {
     const start = chunkAt(this.#chunks, gte)
     for (let at = start; at < this.#chunks.length; at++) {
@@ -129,7 +130,7 @@ export class SortedSnapshot {
     }
   }
 
-  /** Entries of [gte, lt) from the last to the first. */
+  /** Iterates over the entries of [gte, lt) in reverse order. */
   * descending(gte: string, lt: string): Generator<StoreEntry, void, undefined> {
     const start = Math.min(chunkAt(this.#chunks, lt), this.#chunks.length - 1)
     for (let at = start; at >= 0; at--) {
@@ -143,7 +144,7 @@ export class SortedSnapshot {
   }
 }
 
-/** The last chunk that begins at or before the key, else the first. */
+/** Returns the index of the last chunk that begins at or before the key; otherwise 0. */
 function chunkAt(chunks: readonly Chunk[], key: string): number {
   let low = 0
   let high = chunks.length
@@ -155,7 +156,7 @@ function chunkAt(chunks: readonly Chunk[], key: string): number {
   return Math.max(0, low - 1)
 }
 
-/** The first index whose key is at or after the given one. */
+/** Returns the first index whose key is at or after the given one. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0
   let high = keys.length

@@ -20,20 +20,20 @@ type Level = ClassicLevel<string, Uint8Array>
 type LevelIterator = ClassicIterator<Level, string, Uint8Array>
 
 const defaultBufferBytes = 16 * 1024 * 1024
-/** LevelDB keeps this many tables open; a table takes up to `tableBytes`. */
+/** The number of tables that LevelDB keeps open; a table has up to `tableBytes`. */
 const openFilesMax = 500
 const tableBytes = 8 * 1024 * 1024
-/** A page of an iterator ends after the entry that goes beyond this many bytes. */
+/** A page of an iterator ends after the entry that exceeds this many bytes. */
 const pageBytesMax = 1024 * 1024
 const defaultWatermarkMs = 1000
-/** Behind all keys that a range can hold: how far the store is known to be durable. */
+/** The key of the watermark: up to which batch the store is known to be durable. It lies above all keys of ranges. */
 const watermarkKey = `${lastKey}watermark`
-/** Deleted by a batch that has nothing else to write. */
+/** A batch without other operations deletes this key. */
 const idleKey = `${lastKey}idle`
 const emptyBytes = new Uint8Array(0)
 
 export interface LevelStorageOptions {
-  /** Where each store gets a folder of its own. */
+  /** The directory in which each store has a folder. */
   readonly directory: string
   readonly observer?: GroupObserver
 }
@@ -76,19 +76,19 @@ async function openStore(
     }
   }
   await handle(await checkLogs(location))
-  // A key that cannot be found must not be taken for one that was never written.
+  // Check the tables too, because a key that cannot be found must not be taken for a key that was never written.
   if (onDamage === 'refuse') {
     await handle((await checkTables(location, true)).map(({ file }) => `a checksum in the table ${file} differs`))
   }
-  // Opens itself, so it must not be made earlier.
+  // Create it only now, because it opens itself.
   const db = makeLevel(location, options)
   try {
     await db.open()
   } catch (error) {
     const { code, message } = toStorageError(error)
-    // Files that another process writes at this moment may look damaged.
+    // Another process has the store open, so the files may have looked damaged because it was writing them.
     if (!wasNoted && code === 'locked') await note.remove()
-    // What a damaged CURRENT or manifest names may not be there.
+    // A damaged CURRENT or manifest may name files that do not exist, which LevelDB reports as another error.
     if (note.findings.length > 0 && (code === 'io' || code === 'closed')) {
       throw new StorageError('corrupt', `${note.findings.join('; ')} (${message})`, { cause: error })
     }
@@ -127,11 +127,11 @@ function makeLevel(location: string, { writeBufferBytes, cacheBytes }: StoreOpti
   })
 }
 
-/** How a store whose writes are synced knows that none of them is missing. */
+/** What a store with synced writes needs to detect missing writes. */
 interface Durability { readonly note: DamageNote; readonly watermark: Watermark }
 
 interface LevelStoreParts {
-  /** Absent: writes are not synced. */
+  /** Absent when writes are not synced. */
   readonly durability?: Durability
   readonly writeBufferBytes?: number
   readonly observer: GroupObserver | undefined
@@ -142,7 +142,7 @@ class LevelStore extends GroupCommitStore {
   readonly #reads: GroupedReads
   readonly #durability: Durability | undefined
   readonly #writeBufferBytes: number
-  /** Why the database is not open although the store is. */
+  /** The reason why the database is not open although the store is. */
   #recovery: StorageError | undefined
 
   constructor(
@@ -166,7 +166,8 @@ class LevelStore extends GroupCommitStore {
   protected override async _forgetDamage(): Promise<void> {
     if (this.#durability === undefined) return
     const { note, watermark } = this.#durability
-    // A watermark of what is gone would be met at the next opening again.
+    // Write a new watermark first; otherwise the next opening would compare the store with the watermark of the lost
+    // writes.
     watermark.demand()
     await this.write(batch => batch.delete(idleKey))
     await watermark.settled()
@@ -213,8 +214,9 @@ class LevelStore extends GroupCommitStore {
   }
 
   /**
-   * LevelDB writes the deletions without fsync, and a later fsync covers the current log file only; flushing
-   * the memory table (which any compaction does first) puts them into synced tables whatever log they were in.
+   * Clears a range durably. LevelDB writes the deletions without fsync, and a later fsync covers only the current log
+   * file. Flushing the memory table, which every compaction does first, puts them into synced tables, whichever log
+   * contained them.
    */
   protected override async _clear({ gte, lt }: Range): Promise<void> {
     await this.#db.clear({ gte, lt })
@@ -243,15 +245,16 @@ class LevelStore extends GroupCommitStore {
       }
       await watermark.close()
     } catch {
-      // The disk is full or fails. What was acknowledged is durable; whether it goes missing later cannot be noticed.
+      // The disk is full or fails. Acknowledged writes are durable, but a later loss of the last ones could not be
+      // detected.
     }
   }
 
   /**
-   * A failed append leaves a torn record in LevelDB's log, and records written behind it would be unreadable
-   * when the log is replayed; after a failed fsync LevelDB refuses all writes. Reopening starts a new log. It
-   * first writes the old log's records into a table: while there is no room for that, the database stays
-   * open for reading.
+   * Recovers from a failed write by reopening the database. A failed append leaves a torn record in LevelDB's log,
+   * which makes the records after it unreadable at replay, and after a failed fsync LevelDB refuses all writes.
+   * Reopening starts a new log, but first writes the old log's records into a table. While there is no space for that,
+   * the database stays open for reading.
    */
   protected override async _recover(): Promise<void> {
     const { bavail, bsize } = await statfs(this.#db.location)
@@ -301,7 +304,7 @@ class LevelStoreIterator implements StoreIterator {
   }
 }
 
-/** @param number of the store @param file of the file beside it */
+/** @param number the watermark in the store @param file the watermark in the file beside it */
 function checkWatermark(number: number, file: number | null | undefined): string[] {
   if (file === null) return ['WATERMARK is damaged in both of its slots']
   if (file === undefined) return number > 0 ? ['WATERMARK is missing'] : []
@@ -323,14 +326,17 @@ function openError(error: unknown, location: string): StorageError {
   }
   if (mapped.code === 'corrupt') {
     return new StorageError('corrupt', `${location} is damaged: ${mapped.message}. ` +
-      'Where other nodes hold the data, empty this node\'s data directory and start it under its name: it is filled from them (docs/operations.md)', {
+      'If other nodes hold the data, empty this node\'s data directory and start the node under the same name: ' +
+      'it is filled from the other nodes (docs/operations.md)', {
         cause: error,
       })
   }
   return new StorageError(mapped.code, `${location} cannot be opened: ${mapped.message}`, { cause: error })
 }
 
-/** LevelDB gives a class of error and the system's text; the cause carries the code when opening failed. */
+/**
+ * Converts an error of LevelDB, which has a class and the system's text. When opening failed, its cause has the code.
+ */
 function toStorageError(error: unknown): StorageError {
   if (error instanceof StorageError) return error
   const codes: string[] = []

@@ -10,32 +10,38 @@ import { WriteJournal } from './write-journal.ts'
 
 const defaultWatermarkMs = 1000
 
-/** How a simulated disk misbehaves. Asked once per batch, in the order of the batches. */
+/** How a simulated disk misbehaves. The functions are called once per batch, in the order of the batches. */
 export interface DiskFaults {
-  /** Milliseconds until a batch is synced; 0 or absent: within the microtasks of the turn. Needs a clock. */
+  /** Milliseconds until a batch is synced; with 0 or when absent, within the microtasks of the turn. Needs a clock. */
   readonly syncDelayMs?: (store: string) => number
-  /** Fails the batch: nothing of it is written. */
+  /** Fails the batch; nothing of it is written. */
   readonly failWrite?: (store: string) => 'full' | 'io' | undefined
-  /** Of a batch that fails with `io`: whether it reached the disk nevertheless. Absent: it did not. */
+  /** Whether a batch that fails with `io` reached the disk nevertheless. When absent, it did not. */
   readonly landFailed?: (store: string) => boolean
-  /** Fails what a store does after a failed batch, before it takes another one. */
+  /** Fails the recovery of a store after a failed batch. */
   readonly failRecovery?: (store: string) => 'full' | 'io' | undefined
-  /** Milliseconds between the two halves of a cleared range: a crash meanwhile leaves the second one. Needs a clock. */
+  /**
+   * Milliseconds between deleting the two halves of a cleared range; a crash in between leaves the second half. Needs a
+   * clock.
+   */
   readonly clearPauseMs?: (store: string) => number
-  /** Fails one read: a page, a set of keys, or a key. */
+  /** Fails one read: of a page, of several keys, or of one key. */
   readonly failRead?: (store: string) => 'io' | 'corrupt' | undefined
-  /** At a crash: whether the batch in flight reached the disk (wholly) nevertheless. Absent: it is lost. */
+  /** At a crash: whether the batch in flight reached the disk completely nevertheless. When absent, it is lost. */
   readonly keepUnsynced?: (store: string) => boolean
   /**
-   * At a crash: how many of the newest `batches` of a store that is opened with `synced: false` are lost. Absent: all.
+   * At a crash: how many of the newest `batches` of a store that was opened with `synced: false` are lost. When absent,
+   * all of them are lost.
    */
   readonly loseNewest?: (store: string, batches: number) => number
 }
 
-/** Batches of a store that is not synced which a crash can lose; older ones are in tables, which LevelDB syncs. */
+/**
+ * The number of batches of an unsynced store that a crash can lose. Older batches are in tables, which LevelDB syncs.
+ */
 const unsyncedBatchesMax = 100
 
-/** What survives a crash: the synced contents of every store, and who has which open. */
+/** The part that survives a crash: the synced contents of every store. Also records which stores are open. */
 export class MemoryDisk {
   readonly blobs: MemoryBlobDisk
   readonly #stores = new Map<string, SortedMap>()
@@ -46,7 +52,7 @@ export class MemoryDisk {
   #journalBatches = 0
   #faults: DiskFaults = {}
 
-  /** @param clock times delayed syncs; without one every batch is synced within the turn */
+  /** @param clock measures delayed syncs; without a clock every batch is synced within the turn */
   constructor(clock?: Clock, blobs = new MemoryBlobDisk()) {
     this.#clock = clock
     this.blobs = blobs
@@ -60,13 +66,13 @@ export class MemoryDisk {
     this.#faults = faults
   }
 
-  /** The next batch of any store fails; then the faults set before apply again. */
+  /** Makes the next batch of any store fail; afterwards the previous faults apply again. */
   failNextWrite(code: 'full' | 'io'): void {
     const faults = this.#faults
     this.#faults = { ...faults, failWrite: () => { this.#faults = faults; return code } }
   }
 
-  /** Another disk with what is synced on this one now, and none of its faults. @param clock times its delayed syncs */
+  /** Returns another disk with the currently synced contents and no faults. @param clock measures its delayed syncs */
   copy(clock?: Clock): MemoryDisk {
     const copy = new MemoryDisk(clock, this.blobs.copy())
     for (const [name, data] of this.#stores) copy.#stores.set(name, data.copy())
@@ -74,16 +80,16 @@ export class MemoryDisk {
     return copy
   }
 
-  /** What is synced in a store. */
+  /** Returns the synced entries of a store. */
   entries(store: string): StoreEntry[] {
     const data = this.#stores.get(store)
     return data === undefined ? [] : [...data.snapshot().ascending('', lastKey)]
   }
 
   /**
-   * Changes what is stored, as failing hardware does: who has the store open finds it so.
+   * Changes a stored value, as failing hardware does. A store that is open sees the change at once.
    *
-   * @param value undefined: nothing is left
+   * @param value the new value; undefined removes the entry
    */
   damage(store: string, key: string, value: Uint8Array | undefined): void {
     if (value === undefined) this.#stores.get(store)?.delete(key)
@@ -91,25 +97,25 @@ export class MemoryDisk {
   }
 
   /**
-   * Keeps so many of the newest batches of each store that `loseBatches` can take back. To be called before stores are
+   * Makes `loseBatches` able to undo up to this many of the newest batches of each store. Call it before stores are
    * opened.
    */
   keepJournal(batches: number): void {
     this.#journalBatches = batches
   }
 
-  /** Batches of a store that `loseBatches` can take back. */
+  /** The number of batches of a store that `loseBatches` can undo. */
   journalLength(store: string): number {
     return this.#journals.get(store)?.length ?? 0
   }
 
   /**
-   * Takes batches of a store that no process has open back from its disk, as a damaged log does: later ones may follow,
-   * or none. The next opening notices; nothing happens where it could not, since no write is lost that was acknowledged
-   * longer ago than `watermarkMs`.
-   * @param from index of the first one in the journal
-   * @param to behind the last one
-   * @returns whether they were taken back
+   * Undoes batches of a closed store, as damage of its log does, with or without later batches that remain. The next
+   * opening detects the loss. Does nothing when the loss could not be detected; this is never so for a write that was
+   * acknowledged longer ago than `watermarkMs`.
+   * @param from index of the first batch in the journal
+   * @param to index after the last batch
+   * @returns whether the batches were undone
    */
   loseBatches(store: string, from: number, to: number): boolean {
     if (this.#openers.has(store)) throw new Error(`the store ${store} is open`)
@@ -133,7 +139,7 @@ export class MemoryDisk {
     return this.#journals.get(store)
   }
 
-  /** Stores that a process has open: empty is what a clean stop leaves behind. */
+  /** The stores that a process has open; empty after a clean stop. */
   get openStores(): readonly string[] {
     return [...this.#openers.keys()]
   }
@@ -148,7 +154,7 @@ export class MemoryDisk {
     if (synced && damage.length > 0 && onDamage === 'refuse') {
       throw new StorageError('corrupt', `the store ${name} is damaged: ${damage.join('; ')}`)
     }
-    // What was in the log before goes into tables now.
+    // Opening a store moves its log into tables, so the journal starts empty.
     if (this.#journalBatches > 0) this.#journals.set(name, new WriteJournal(data, this.#journalBatches))
     const unsynced = synced ? undefined : new WriteJournal(data, unsyncedBatchesMax)
     const store = new MemoryStore({ name, data, disk: this, clock: this.#clock, watermarkMs, unsynced })
@@ -163,8 +169,8 @@ export class MemoryDisk {
 }
 
 /**
- * One process's use of a disk. After `crash` it is dead for good; another `MemoryStorage` on the same disk
- * finds what had been synced.
+ * The storage of one process on a disk. After `crash` every call fails; another `MemoryStorage` on the same disk finds
+ * what was synced.
  */
 export class MemoryStorage implements Storage {
   readonly disk: MemoryDisk
@@ -184,7 +190,8 @@ export class MemoryStorage implements Storage {
   }
 
   /**
-   * Power failure: unsynced batches are lost, handles are dead. Returns the storage of the process that starts next.
+   * Simulates a power failure: unsynced batches are lost, and all handles are closed. Returns the storage of the next
+   * process.
    */
   crash(): MemoryStorage {
     this.#crashed = true
@@ -200,7 +207,7 @@ interface MemoryStoreParts {
   readonly disk: MemoryDisk
   readonly clock: Clock | undefined
   readonly watermarkMs: number
-  /** What a crash can take back; absent: the store is synced. */
+  /** The batches that a crash can undo; absent when the store is synced. */
   readonly unsynced: WriteJournal | undefined
 }
 
@@ -322,7 +329,7 @@ class MemoryStore extends GroupCommitStore {
     for (const key of keys) this.#data.delete(key)
   }
 
-  /** Ends early at a crash. */
+  /** Waits; ends early at a crash. */
   #pause(ms: number): Promise<void> {
     return new Promise(resolve => {
       const end = (): void => {

@@ -4,7 +4,7 @@ import type { GroupObserver } from './group-commit-store.ts'
 
 const groupSizeBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096]
 
-/** Counts and times the durable batches of every store of one node. */
+/** Counts and measures the durable batches of every store of one node. */
 export function storageMetrics(metrics: Metrics, clock: Clock): GroupObserver {
   const seconds = metrics.histogram(
     'sectional_storage_commit_seconds', 'Time of one durable batch, fsync included', ['store'],

@@ -1,5 +1,5 @@
 /**
- * What every `Storage` promises; each implementation runs it (under mocha). Exported as
+ * The tests that every `Storage` must pass; each implementation runs them under mocha. Exported as
  * `@sectional/runtime/storage-suite`.
  */
 import assert from 'node:assert/strict'
@@ -8,17 +8,17 @@ import { lastKey, StorageError } from './storage.ts'
 import type { Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
 
 export interface StorageSuiteOptions {
-  /** A storage without any store in it. */
+  /** Makes a storage that contains no store. */
   readonly create: () => Promise<Storage>
-  /** Removes what `create` made; every store is closed by then. */
+  /** Removes what `create` made; all stores are closed before. */
   readonly destroy: (storage: Storage) => Promise<void>
-  /** Takes the last durable write of a store that is closed off its disk. */
+  /** Removes the last durable write of a closed store from its disk. */
   readonly loseLastWrite: (storage: Storage, store: string) => Promise<void>
 }
 
 const everything: Range = { gte: '', lt: lastKey }
 
-/** The storage under test, and one store of it that is open. */
+/** The storage under test, and one open store of it. */
 class Fixture {
   readonly #options: StorageSuiteOptions
   readonly #storeOptions: StoreOptions
@@ -382,7 +382,7 @@ async function drain(iterator: StoreIterator): Promise<string[]> {
   return entries.map(([key, value]) => `${key}=${text(value)}`)
 }
 
-/** `done`, or the code of the error. */
+/** Returns `done`, or the code of the error. */
 async function outcome(promise: Promise<unknown>): Promise<string> {
   try {
     await promise

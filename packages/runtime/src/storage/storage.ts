@@ -1,36 +1,39 @@
 /**
  * Ordered key-value stores with durable batches. Values are bytes. Keys are well-formed text in the order of its UTF-8
- * bytes, which crosses to LevelDB and back at a fraction of what a Buffer costs
- * (docs/decisions/0001-storage-layout.md). A key that is bytes, such as the sort key of an index, has one character
- * from U+0000 to U+00FF in place of each byte, which keeps their order (docs/decisions/0010-index-store.md).
- * `storage-level` is LevelDB on disk, `storage-memory` the double with simulated crashes; both run `storage-suite`.
+ * bytes; text passes to LevelDB and back at a fraction of the cost of a Buffer (docs/decisions/0001-storage-layout.md).
+ * A binary key, such as the sort key of an index, has one character from U+0000 to U+00FF for each byte, which
+ * preserves the order (docs/decisions/0010-index-store.md). `storage-level` is LevelDB on disk, and `storage-memory` a
+ * double with simulated crashes; both run `storage-suite`.
  */
 export interface Storage {
-  /** Opens (or creates) the store of that name. Names are `[a-z0-9-]+`. One opener at a time. */
+  /**
+   * Opens the store of that name, and creates it if it does not exist. Names are `[a-z0-9-]+`. A store can be open only
+   * once at a time.
+   */
   open(name: string, options?: StoreOptions): Promise<Store>
 }
 
 export interface StoreOptions {
-  /** Bytes buffered before a table is written; default 16 MiB. */
+  /** Bytes that are buffered in memory before a table is written; default 16 MiB. */
   readonly writeBufferBytes?: number
-  /** Bytes of block cache; default 16 MiB. */
+  /** Bytes of LevelDB's block cache; default 16 MiB. */
   readonly cacheBytes?: number
   /**
-   * What `open` does when acknowledged writes are missing or damaged beneath the store: `refuse` (the default) rejects
-   * with `corrupt`, at each attempt; `report` opens what is left, and `Store.damage` says what was found.
+   * What `open` does when acknowledged writes of the store are missing or damaged: `refuse` (the default) rejects with
+   * `corrupt`, at each attempt; `report` opens what remains, and `Store.damage` describes the damage.
    */
   readonly onDamage?: 'refuse' | 'report'
   /**
-   * Writes that are older than this are noticed to be missing even when nothing behind them is left. Milliseconds; 0:
-   * every acknowledged write is, which costs each batch a second fsync. Default 1000. Closing the store covers all of
-   * them.
+   * Milliseconds after which the loss of a write is detected even when no later write is left. With 0 the loss of every
+   * acknowledged write is detected, which costs each batch a second fsync. Default 1000. A closed store detects the
+   * loss of any write.
    */
   readonly watermarkMs?: number
   /**
-   * Default true: a write is durable when it resolves. False, for what can be computed again: a write that has
-   * resolved outlives the process, but a failure of the machine may lose any number of the newest batches. It never
-   * loses one and leaves a later one. The next opening finds what is left, which is no damage: `onDamage` and
-   * `watermarkMs` do not apply.
+   * Default true: a write is durable when it resolves. False is for data that can be recomputed: a resolved write
+   * survives the end of the process, but a failure of the machine may lose any number of the newest batches, never a
+   * batch while keeping a later one. The next opening uses what remains and does not treat the loss as damage;
+   * `onDamage` and `watermarkMs` do not apply.
    */
   readonly synced?: boolean
 }
@@ -44,54 +47,57 @@ export interface Range {
 
 export type StoreEntry = readonly [key: string, value: Uint8Array]
 
-/** Behind every key that does not begin with it: the end of a range that has none. */
+/** A bound above every key that does not begin with it, for ranges without an end. */
 export const lastKey = '\u{10ffff}'
 
-/** Collects the operations of one atomic write. Values are not copied: they must not change until the write is over. */
+/**
+ * Collects the operations of one atomic write. Values are not copied: they must not change until the write has settled.
+ */
 export interface WriteBatch {
   put(key: string, value: Uint8Array): void
   delete(key: string): void
 }
 
 export interface Store {
-  /** Point read on the calling thread. Nothing that a read gives may be changed by its caller. */
+  /** Reads one key on the calling thread. The caller must not change the returned bytes. */
   getSync(key: string): Uint8Array | undefined
-  /** Several keys at one crossing to the thread pool; results in key order of the request. */
+  /** Reads several keys in one crossing to the thread pool; the results are in the order of the request. */
   getMany(keys: readonly string[]): Promise<(Uint8Array | undefined)[]>
   /**
-   * Atomic write, durable when it resolves unless the store is opened with `synced: false`. Group commit: calls made
-   * while one is in flight are written together by the next, in the order of the calls. `fill` runs synchronously,
-   * once. Once a write has failed, every write queued behind it fails too (`StorageError`), so that what was computed
-   * on top of it never lands; later calls are tried afresh. Whether a failed write itself (with those that went out
-   * together with it) is found later is unknown: a failed fsync may have reached the disk.
+   * Writes atomically; durable when resolved, unless the store was opened with `synced: false`. Group commit: calls
+   * that are made while a batch is in flight are written together as the next batch, in the order of the calls. `fill`
+   * runs once and synchronously. When a batch fails, every write that is queued behind it fails too (`StorageError`),
+   * so that writes which were computed on top of it never become durable; later calls are tried again. Whether the
+   * failed batch itself is found later is unknown, because a failed fsync may have reached the disk.
    * @throws StorageError `overloaded` when the queue is full, `closed`, `full` or `io`
    */
   write(fill: (batch: WriteBatch) => void): Promise<void>
   /**
-   * How many batches have failed. Raised before the writes in them and behind them reject, so that who builds
-   * on writes in flight can tell at once, and not a microtask too late, that they will not land.
+   * The number of batches that have failed. It is increased before the writes in and behind a failed batch reject.
+   * Therefore code that builds on writes in flight can detect synchronously that they will not become durable.
    */
   readonly failures: number
-  /**
-   * What was found damaged or missing when the store was opened, now or at an earlier time, in words; empty: nothing.
-   */
+  /** Descriptions of the damage that was found when the store was opened, now or earlier; empty when there is none. */
   readonly damage: readonly string[]
-  /** What was damaged has been dealt with: later openings report it no more. Durable when resolved. */
+  /** Call this when the damage was handled; later openings no longer report it. Durable when resolved. */
   forgetDamage(): Promise<void>
   /**
-   * Reads the files beneath the store, which no read of a key checks.
-   * @param contents everything; false: only what is needed to find a key, about a hundredth
-   * @param rest called now and then; what it throws ends the check
-   * @returns ranges in which keys or values are not what was written, or cannot be found; empty: everything is sound
+   * Checks the files of the store, which reads of keys do not check.
+   * @param contents whether to read everything, or only the parts that are needed to find a key (about a hundredth)
+   * @param rest called from time to time; an error that it throws ends the check
+   * @returns the ranges in which keys or values are damaged or cannot be found; empty when there is no damage
    */
   checkFiles(contents: boolean, rest: () => Promise<void>): Promise<readonly Range[]>
-  /** Pages of entries in key order; `values: false` gives empty values. Reads a snapshot as of the call. */
+  /**
+   * Returns an iterator over pages of entries in key order, on a snapshot as of the call. `values: false` gives empty
+   * values.
+   */
   iterate(range: Range, options?: IterateOptions): StoreIterator
-  /** Deletes a range; as durable as a write when resolved. Not atomic, safe to repeat. */
+  /** Deletes a range; as durable as a write when resolved. Not atomic, but safe to repeat. */
   clear(range: Range): Promise<void>
-  /** Approximate bytes on disk of a range. */
+  /** Returns the approximate number of bytes of a range on disk. */
   approximateSize(range: Range): Promise<number>
-  /** Rewrites a range to reclaim space; slow, in the background of the store. */
+  /** Rewrites a range to reclaim space. Slow; runs in the background of the store. */
   compact(range: Range): Promise<void>
   close(): Promise<void>
 }
@@ -103,7 +109,7 @@ export interface IterateOptions {
 }
 
 export interface StoreIterator {
-  /** Up to `count` entries, empty at the end. */
+  /** Returns up to `count` entries; an empty page at the end. */
   next(count: number): Promise<StoreEntry[]>
   close(): Promise<void>
 }

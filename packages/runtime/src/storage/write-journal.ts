@@ -2,17 +2,17 @@ import type { BatchOperations } from './group-commit-store.ts'
 import type { SortedMap } from './sorted-map.ts'
 
 interface JournalEntry {
-  /** What each key of the batch held before. */
+  /** The values that the keys of the batch had before it. */
   readonly before: Map<string, Uint8Array | undefined>
   /** Monotonic milliseconds. */
   readonly writtenAt: number
-  /** The watermark of the store covers it. */
+  /** True when the store's watermark covers the batch. */
   covered: boolean
 }
 
 /**
- * The newest batches of a simulated store, which can be lost: those of a synced store by damage of its log, those of
- * another one by a failure of the machine.
+ * The newest batches of a simulated store, which can be lost: through damage of the log when the store is synced, and
+ * through a failure of the machine when it is not.
  */
 export class WriteJournal {
   readonly #data: SortedMap
@@ -24,12 +24,12 @@ export class WriteJournal {
     this.#batchesMax = batchesMax
   }
 
-  /** Batches that can be lost. */
+  /** The number of batches that can be lost. */
   get length(): number {
     return this.#entries.length
   }
 
-  /** To be called before the batch is applied. @param covered the watermark is written with it */
+  /** Call this before the batch is applied. @param covered whether the watermark is written with the batch */
   add({ keys }: Pick<BatchOperations, 'keys'>, writtenAt: number, covered: boolean): void {
     const before = new Map<string, Uint8Array | undefined>()
     for (const key of keys) if (!before.has(key)) before.set(key, this.#data.get(key))
@@ -37,21 +37,21 @@ export class WriteJournal {
     if (this.#entries.length > this.#batchesMax) this.#entries.shift()
   }
 
-  /** The watermark covers what was written until then. */
+  /** Marks the batches that were written until then as covered by the watermark. */
   cover(writtenUntil: number): void {
     for (const entry of this.#entries) if (entry.writtenAt <= writtenUntil) entry.covered = true
   }
 
-  /** What was written so far is in tables now. */
+  /** Forgets all batches, because they are in tables now and can no longer be lost. */
   reset(): void {
     this.#entries = []
   }
 
   /**
-   * Takes batches back, as far as later ones have not replaced what they wrote. Does nothing unless the next opening of
-   * the store must notice: a batch follows, or the watermark covers one of them.
-   * @param from the first one, 0: the oldest
-   * @param to behind the last one
+   * Undoes batches, except for keys that later batches have written again. Does nothing and returns false unless the
+   * next opening of the store must detect the loss, because a later batch exists or the watermark covers a lost one.
+   * @param from index of the first batch; 0 is the oldest
+   * @param to index after the last batch
    */
   lose(from: number, to: number): boolean {
     const lost = this.#entries.slice(from, to)
@@ -61,7 +61,7 @@ export class WriteJournal {
     return true
   }
 
-  /** Takes the newest batches back, without anything that the next opening could notice. */
+  /** Undoes the newest batches, in a way that the next opening cannot detect. */
   loseNewest(count: number): void {
     this.#takeBack(this.#entries.slice(this.#entries.length - count), [])
   }
@@ -74,7 +74,7 @@ export class WriteJournal {
         else this.#data.set(key, value)
       }
     }
-    // What the others held before is no longer true.
+    // The recorded earlier values of the other batches are no longer correct.
     this.reset()
   }
 }

@@ -1,6 +1,6 @@
 /**
- * CRC-32C (Castagnoli, RFC 3720), the checksum of LevelDB's files; Node's zlib.crc32 has another polynomial. Slicing by
- * eight: 8 bytes a step, with one table for the place of each byte.
+ * CRC-32C (Castagnoli, RFC 3720), the checksum of LevelDB's files; Node's zlib.crc32 uses another polynomial. The
+ * implementation is slicing-by-8: it processes 8 bytes per step, with one table for each position of a byte.
  */
 const polynomial = 0x82f63b78
 const slices = 8
@@ -25,9 +25,9 @@ function makeTables(): Int32Array[] {
 }
 
 /**
- * @param from first byte, as an index into `bytes`
- * @param to behind the last byte
- * @returns an unsigned integer of 32 bits
+ * @param from index of the first byte
+ * @param to index after the last byte
+ * @returns an unsigned 32-bit integer
  */
 export function crc32c(bytes: Uint8Array, from = 0, to = bytes.length): number {
   const [t0, t1, t2, t3, t4, t5, t6, t7] =
@@ -43,7 +43,7 @@ export function crc32c(bytes: Uint8Array, from = 0, to = bytes.length): number {
   return ~crc >>> 0
 }
 
-/** LevelDB stores checksums masked: a checksum of bytes that hold checksums would be weak. */
+/** Masks a checksum as LevelDB stores it, because a checksum over bytes that contain checksums would be weak. */
 export function maskCrc(crc: number): number {
   return ((crc >>> 15 | crc << 17) + maskDelta) >>> 0
 }

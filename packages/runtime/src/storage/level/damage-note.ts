@@ -1,12 +1,12 @@
 /**
- * What was found damaged in a store, in a file beside LevelDB's own. Opening a damaged store removes the evidence, so
- * the note is durable before, and stays until the damage has been dealt with.
+ * Records damage of a store in a file beside LevelDB's own files. Opening a damaged store removes the evidence.
+ * Therefore the note is durable before the store is opened, and stays until the damage has been handled.
  */
 import { open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { syncDirectory } from '../../files/sync-directory.ts'
 
-/** Findings that are kept: one is enough for what follows from them. */
+/** The maximum number of findings that are kept; one finding already has the full consequences. */
 const findingsMax = 20
 
 export class DamageNote {
@@ -33,7 +33,7 @@ export class DamageNote {
     return this.#findings
   }
 
-  /** Durable when resolved. */
+  /** Adds findings. Durable when resolved. */
   async add(findings: readonly string[]): Promise<void> {
     const all = [...new Set([...this.#findings, ...findings])].slice(0, findingsMax)
     const file = await open(this.#path, 'w', 0o600)
@@ -47,7 +47,7 @@ export class DamageNote {
     this.#findings = all
   }
 
-  /** Durable when resolved. */
+  /** Removes the note. Durable when resolved. */
   async remove(): Promise<void> {
     await rm(this.#path, { force: true })
     await syncDirectory(dirname(this.#path))

@@ -1,7 +1,7 @@
 /**
- * Makes a store whose writes are not synced fit to be opened after a failure of the machine. Any page of its logs may
- * be missing then, not only the last ones. LevelDB would leave out what it cannot read and replay what follows. Tables
- * and the manifest are synced by LevelDB itself before it removes the logs that they replace.
+ * Repairs a store whose writes are not synced before it is opened after a failure of the machine. Any page of its logs
+ * can be missing then, not only the last ones, and LevelDB would skip what it cannot read and replay the rest. Tables
+ * and the manifest are complete, because LevelDB syncs them before it removes the logs that they replace.
  */
 import { mkdir, readdir, readFile, rm, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,8 +11,8 @@ import type { Manifest } from './level-manifest.ts'
 import { readWholeRecords } from './level-log.ts'
 
 /**
- * Cuts the logs behind the last batch before which nothing is missing. Empties a store whose manifest cannot be read.
- * The caller must know that no process has the store open (`assertNotOpen`).
+ * Truncates the logs after the last batch before which no batch is missing. Empties a store whose manifest cannot be
+ * read. The caller must first make sure that no process has the store open (`assertNotOpen`).
  * @throws errors of the file system
  */
 export async function cutLogs(directory: string): Promise<void> {
@@ -44,7 +44,7 @@ export async function cutLogs(directory: string): Promise<void> {
   }
 }
 
-/** The sequence of the operation behind the records; undefined: some in front of them or among them are missing. */
+/** Returns the sequence after the last record; undefined when records before or between these are missing. */
 function sequenceBehind(records: readonly Buffer[], from: number | undefined, manifest: Manifest): number | undefined {
   const { lastSequence } = manifest
   let expected = from
@@ -57,8 +57,8 @@ function sequenceBehind(records: readonly Buffer[], from: number | undefined, ma
 }
 
 /**
- * Rejects with LevelDB's error when a process has the store open. LevelDB looks at its lock first, then refuses to open
- * a store that exists as well as one that does not, and so changes nothing.
+ * Rejects with LevelDB's error when a process has the store open. It changes nothing: LevelDB checks its lock first,
+ * and then refuses to open the store in any case, whether or not it exists.
  */
 export async function assertNotOpen(directory: string): Promise<void> {
   const probe = new ClassicLevel(directory, { createIfMissing: false, errorIfExists: true })

@@ -1,18 +1,19 @@
 /**
- * Reads LevelDB's log format (github.com/google/leveldb/blob/main/doc/log_format.md), in which it writes both its
- * write-ahead logs and its manifest. LevelDB itself skips what it cannot read in a write-ahead log, so whether
- * something is missing must be found out before it opens the store.
+ * Reads LevelDB's log format (github.com/google/leveldb/blob/main/doc/log_format.md), which it uses for both its
+ * write-ahead logs and its manifest. LevelDB skips unreadable records of a write-ahead log, so missing records must be
+ * found before LevelDB opens the store.
  *
- * A write that a crash cut off is no damage: nobody was told that it is durable. Since each batch is synced before the
- * next one is written, it is the last one in the file, and it ends early, or sectors of it were never written and read
- * as zeros. Anything else that does not fit its checksum was changed after it had been written.
+ * A write that a crash interrupted is not damage, because it was never acknowledged as durable. Each batch is synced
+ * before the next one is written. Therefore an interrupted write is the last one in the file, and it is either cut off
+ * or contains sectors that were never written and read as zeros. Any other record whose checksum does not match was
+ * changed after it had been written.
  */
 import { crc32c, maskCrc } from './crc32c.ts'
 
 const blockBytes = 32 * 1024
-/** Checksum, length and type in front of each fragment. */
+/** The header of each fragment: checksum, length and type. */
 const headerBytes = 7
-/** What a disk writes wholly or not at all. */
+/** The unit that a disk writes completely or not at all. */
 const sectorBytes = 512
 
 const fullType = 1
@@ -20,20 +21,20 @@ const firstType = 2
 const lastType = 4
 
 export interface LogContent {
-  /** The records up to the first one that cannot be read, in order. */
+  /** The records before the first unreadable one, in order. */
   readonly records: readonly Buffer[]
-  /** What is wrong, in words; undefined: nothing, or only a write at the end that a crash cut off. */
+  /** A description of the damage; undefined when there is none, or only an interrupted write at the end. */
   readonly damage: string | undefined
 }
 
-/** @param bytes a whole file */
+/** @param bytes the whole file */
 export function readLog(bytes: Buffer): LogContent {
   return new LogReader(bytes).read()
 }
 
 /**
- * The records in front of anything that cannot be read, and the byte behind the last of them.
- * @param bytes a whole file
+ * Returns the records before the first unreadable byte, and the offset after the last of them.
+ * @param bytes the whole file
  */
 export function readWholeRecords(bytes: Buffer): { readonly records: readonly Buffer[]; readonly end: number } {
   const reader = new LogReader(bytes)
@@ -44,9 +45,9 @@ export function readWholeRecords(bytes: Buffer): { readonly records: readonly Bu
 class LogReader {
   readonly #bytes: Buffer
   readonly #records: Buffer[] = []
-  /** Fragments of a record whose last one has not come. */
+  /** The fragments of a record whose last fragment has not been read yet. */
   #fragments: Buffer[] | undefined
-  /** Behind the last record that was read. */
+  /** The offset after the last complete record. */
   recordsEnd = 0
 
   constructor(bytes: Buffer) {
@@ -70,7 +71,7 @@ class LogReader {
     return { records: this.#records, damage: undefined }
   }
 
-  /** Behind the fragment that begins at `at`; undefined: there is none whose checksum holds. */
+  /** Returns the offset after the fragment at `at`; undefined when no fragment with a valid checksum is there. */
   #fragmentEnd(at: number): number | undefined {
     const bytes = this.#bytes
     const limit = Math.min(blockEnd(at), bytes.length)
@@ -85,7 +86,7 @@ class LogReader {
     return maskCrc(crc32c(this.#bytes, at + 6, end)) === this.#bytes.readUInt32LE(at)
   }
 
-  /** Returns a problem. */
+  /** Adds a fragment to the records; returns a problem, if there is one. */
   #take(at: number, end: number): string | undefined {
     const type = this.#bytes[at + 6]!
     const content = this.#bytes.subarray(at + headerBytes, end)
@@ -114,8 +115,8 @@ class LogReader {
   }
 
   /**
-   * Where a later record begins: then what is before it was durable. A damaged length hides it, so every byte may be
-   * its start.
+   * Returns the offset of a later record, which proves that everything before it was durable. A damaged length hides
+   * the start of the next record, so every offset is tried.
    */
   #nextRecord(from: number): number | undefined {
     for (let at = from; at + headerBytes <= this.#bytes.length; at++) {
@@ -129,7 +130,7 @@ class LogReader {
     const { length } = this.#bytes
     if (length - at < headerBytes || this.#hasUnwrittenSector(at)) return true
     const end = at + headerBytes + this.#bytes.readUInt16LE(at + 4)
-    // It ends behind the end of the file, unless it is its length that is wrong.
+    // The record reaches beyond the end of the file, unless only its length is damaged.
     return end > length && length <= blockEnd(at) && !this.#fits(at, length)
   }
 

@@ -1,4 +1,4 @@
-/** LevelDB's manifest: which tables and logs make up the store (github.com/google/leveldb/blob/main/doc/impl.md). */
+/** Reads LevelDB's manifest: the tables and logs of a store (github.com/google/leveldb/blob/main/doc/impl.md). */
 const comparatorTag = 1
 const logNumberTag = 2
 const nextFileTag = 3
@@ -11,23 +11,23 @@ const previousLogTag = 9
 export interface TableFile {
   readonly number: number
   readonly bytes: number
-  /** First and last key; what LevelDB adds to a key is cut off. */
+  /** The first and last key, without the trailer that LevelDB adds to keys. */
   readonly smallest: string
   readonly largest: string
 }
 
 export interface Manifest {
-  /** Logs from this number on are replayed. */
+  /** LevelDB replays the logs from this number on. */
   readonly logNumber: number
-  /** At least the number of the last operation that is in a table. */
+  /** At least the sequence of the last operation that is in a table. */
   readonly lastSequence: number
   readonly tables: readonly TableFile[]
 }
 
-/** Sequence and type behind each key. */
+/** LevelDB adds a sequence and a type to each key. */
 const keyTrailerBytes = 8
 
-/** @throws RangeError when a record is no edit of a manifest */
+/** @throws RangeError when a record is not an edit of a manifest */
 export function readManifest(records: readonly Buffer[]): Manifest {
   const tables = new Map<number, TableFile>()
   let logNumber = 0
@@ -61,7 +61,7 @@ class FieldReader {
     return this.#at >= this.#record.length
   }
 
-  /** Up to 2^53: sequences and file numbers do not come near it. */
+  /** Reads a number of at most 2^53, which sequences and file numbers never reach. */
   varint(): number {
     let value = 0
     for (let factor = 1; ; factor *= 128) {

@@ -1,14 +1,14 @@
 /**
- * Checks a table of LevelDB (github.com/google/leveldb/blob/main/doc/table_format.md): data blocks, filter, metaindex
- * and index, each with a checksum, and a footer that says where the last two are. LevelDB would check none of it, as
- * classic-level opens it.
+ * Checks a table of LevelDB (github.com/google/leveldb/blob/main/doc/table_format.md). A table has data blocks, a
+ * filter, a metaindex and an index, each with a checksum, and a footer with the positions of the last two. As
+ * classic-level opens it, LevelDB checks none of these checksums.
  */
 import { crc32c, maskCrc } from './crc32c.ts'
 import { readVarint, unsnappy } from './snappy.ts'
 
 const footerBytes = 48
 const magic = 0xdb4775248b80fb57n
-/** Kind of compression and checksum behind each block. */
+/** The trailer of each block: its compression and its checksum. */
 const trailerBytes = 5
 /** LevelDB adds a sequence and a type to each key. */
 const keyTrailerBytes = 8
@@ -20,7 +20,8 @@ export interface TableBytes {
 }
 
 /**
- * Keys above `after` and up to `upTo`, as bytes of latin1; absent: from the first or up to the last key of the table.
+ * A range of damaged keys: above `after` and up to `upTo`, both as latin1 text of bytes. When absent, the range begins
+ * at the first or ends at the last key of the table.
  */
 export interface DamagedKeys { readonly after?: string; readonly upTo?: string }
 
@@ -30,9 +31,9 @@ interface BlockEntry { readonly key: Buffer; readonly value: Buffer }
 class TableError extends Error {}
 
 /**
- * @param contents whether to read the data blocks too, or only what is needed to find them
- * @returns where keys are damaged, in order; empty: nowhere
- * @throws what `read` throws
+ * @param contents whether to read the data blocks too, or only the parts that are needed to find them
+ * @returns the ranges of damaged keys in order; empty when there is no damage
+ * @throws any error of `read`
  */
 export async function checkTable(table: TableBytes, contents: boolean): Promise<DamagedKeys[]> {
   try {
@@ -57,7 +58,7 @@ export async function checkTable(table: TableBytes, contents: boolean): Promise<
   }
 }
 
-/** Finds the data blocks; every part of the file must lie right behind the one before it. */
+/** Finds the data blocks. Every part of the file must directly follow the previous one. */
 async function dataBlocks(table: TableBytes): Promise<{ readonly key: string; readonly handle: Handle }[]> {
   if (table.length < footerBytes) throw new TableError('too short')
   const footer = await table.read(table.length - footerBytes, footerBytes)
@@ -97,7 +98,7 @@ function readHandle(bytes: Buffer, input: { at: number }): Handle {
   return { offset: readVarint(bytes, input), size: readVarint(bytes, input) }
 }
 
-/** @throws TableError when its checksum differs */
+/** @throws TableError when the block's checksum does not match */
 async function readBlock(table: TableBytes, handle: Handle): Promise<Buffer> {
   const { offset, size } = handle
   if (endOf(handle) > table.length) throw new TableError('a block ends behind the file')
@@ -109,7 +110,7 @@ async function readBlock(table: TableBytes, handle: Handle): Promise<Buffer> {
   return bytes
 }
 
-/** Entries of an index: each key has its first bytes from the one before it. */
+/** Returns the entries of an index block. Each key shares its first bytes with the key before it. */
 function entries(block: Buffer): BlockEntry[] {
   const content = block.subarray(0, block.length - trailerBytes)
   const bytes = block[content.length] === snappyKind ? unsnappy(content) : content

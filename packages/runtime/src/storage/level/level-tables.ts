@@ -11,14 +11,14 @@ import type { DamagedKeys, TableBytes } from './level-table.ts'
 
 export interface DamagedTable {
   readonly file: string
-  /** Where its keys cannot be trusted. */
+  /** The ranges in which keys or values may be damaged. */
   readonly ranges: readonly Range[]
 }
 
 /**
- * @param contents whether to read the tables as a whole, or only what is needed to find a key in them
- * @param rest called after each table; what it throws ends the check
- * @returns the damaged ones; tables that a compaction removes meanwhile are left out
+ * @param contents whether to read the tables completely, or only the parts that are needed to find a key
+ * @param rest called after each table; an error that it throws ends the check
+ * @returns the damaged tables; tables that a compaction removes during the check are not included
  */
 export async function checkTables(
   directory: string, contents: boolean, rest: () => Promise<void> = async () => {},
@@ -38,7 +38,7 @@ export async function checkTables(
 
 async function tablesOf(directory: string): Promise<readonly TableFile[]> {
   const manifest = (await readFile(join(directory, 'CURRENT'), 'latin1').catch(ifMissing(''))).trim()
-  // The manifest may grow meanwhile: what can be read of it is enough.
+  // LevelDB may append to the manifest during the read; the readable part is sufficient.
   return manifest === ''
     ? []
     : readManifest(readLog(await readFile(join(directory, manifest)).catch(ifMissing(Buffer.alloc(0)))).records).tables
@@ -65,7 +65,10 @@ async function checkFile(path: string, { bytes, smallest, largest }: TableFile, 
   }
 }
 
-/** Keys of an index are cut and raised, so that they may end in the middle of a character. */
+/**
+ * Converts a key of an index into text. LevelDB shortens and increments these keys, so they may end in the middle of a
+ * character.
+ */
 function prefixText(key: string): string {
   const text = Buffer.from(key, 'latin1').toString()
   const broken = text.indexOf('\ufffd')

@@ -1,6 +1,6 @@
 /**
- * Unpacks a block that LevelDB has compressed with Snappy (format_description.txt of github.com/google/snappy).
- * @throws RangeError when it is none
+ * Decompresses a block that LevelDB has compressed with Snappy (format_description.txt of github.com/google/snappy).
+ * @throws RangeError when the bytes are not such a block
  */
 export function unsnappy(packed: Buffer): Buffer {
   const input = { at: 0 }
@@ -23,21 +23,21 @@ export function unsnappy(packed: Buffer): Buffer {
       ? tag >> 5 << 8 | packed.readUInt8(input.at++)
       : packed.readUIntLE((input.at += width) - width, width)
     if (offset === 0 || offset > to || to + size > length) throw new RangeError('a copy reaches out of the block')
-    // One by one, since a copy may repeat what it writes itself.
+    // Copy byte by byte, because a copy may overlap the bytes that it writes.
     for (const end = to + size; to < end; to++) unpacked[to] = unpacked[to - offset]!
   }
   if (to !== length) throw new RangeError('the block is too short')
   return unpacked
 }
 
-/** @param code lengths up to 60 minus one, or 59 plus the bytes that the length takes */
+/** @param code below 60: the length minus one; from 60 on: 59 plus the number of bytes that hold the length */
 function literalLength(packed: Buffer, input: { at: number }, code: number): number {
   if (code < 60) return code + 1
   const width = code - 59
   return packed.readUIntLE((input.at += width) - width, width) + 1
 }
 
-/** @throws RangeError at the end of the bytes */
+/** @throws RangeError when the bytes end within the number */
 export function readVarint(bytes: Buffer, input: { at: number }): number {
   let value = 0
   for (let factor = 1; ; factor *= 128) {

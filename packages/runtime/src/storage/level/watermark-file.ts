@@ -1,10 +1,10 @@
 /**
- * A number in a file beside LevelDB's own: how far the store is known to be durable. A log of LevelDB does not tell a
- * record that is missing at its end from one that was never written; the store keeps the same number in a record, and
- * one that is less than the file's shows that acknowledged writes are gone.
+ * A file beside LevelDB's own files with the store's watermark: a number that grows with durable batches. The end of a
+ * LevelDB log does not show whether a record is missing there or was never written. Therefore the store also keeps the
+ * number in a record; if the record has a lower number than the file, acknowledged writes are missing.
  *
- * The file has two slots, each in a sector of its own, which are written in turn: a slot that a crash spoils leaves the
- * one before it.
+ * The file has two slots in different sectors, which are written alternately. A crash that destroys one slot leaves the
+ * other one with the previous number.
  */
 import { open, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -23,8 +23,8 @@ export class WatermarkFile {
   }
 
   /**
-   * @returns the greatest number in the file; null: it is damaged; undefined: there is none, or it was never finished
-   * (a crash, a full disk)
+   * @returns the highest number in the file; null when the file is damaged; undefined when it does not exist or was
+   * never completed (because of a crash or a full disk)
    */
   static async read(path: string): Promise<number | null | undefined> {
     let bytes
@@ -42,14 +42,14 @@ export class WatermarkFile {
     return numbers.length === 0 ? null : Math.max(...numbers)
   }
 
-  /** Opens the file, which is made where there is none. Its name is durable when this resolves. */
+  /** Opens the file, and creates it if it does not exist. Its name is durable when this resolves. */
   static async open(path: string): Promise<WatermarkFile> {
     const existed = await WatermarkFile.read(path) !== undefined
     const file = await open(path, existed ? 'r+' : 'w+')
     try {
       if (!existed) {
-        // Both slots, so that later writes need no room on a full disk, from the first byte on: what is cut short lacks
-        // a slot, or has it wholly.
+        // Write both slots from the first byte on, so that later writes need no further space on a full disk. A file
+        // that was cut off contains a slot completely or not at all.
         await file.writeFile(Buffer.concat([slot(0), Buffer.alloc(slotDistance - slotBytes), slot(0)]))
         await file.sync()
         await syncDirectory(dirname(path))
@@ -61,7 +61,7 @@ export class WatermarkFile {
     return new WatermarkFile(file)
   }
 
-  /** Durable when resolved. @param number greater than the ones before */
+  /** Writes a number. Durable when resolved. @param number higher than all earlier numbers */
   async write(number: number): Promise<void> {
     await this.#file.write(slot(number), 0, slotBytes, number % 2 * slotDistance)
     await this.#file.datasync()

@@ -1,8 +1,8 @@
 import { WatermarkFile } from './watermark-file.ts'
 
-/** When a store writes its watermark: with each batch, or with one of the batches of each interval. */
+/** Decides when a store writes its watermark: with each batch, or with one batch of each interval. */
 export class Watermark {
-  /** Asks for a batch, since none has come after the one that is not covered. */
+  /** Requests a batch, because no further batch has come after one that the watermark does not cover. */
   onDue: () => void = () => {}
   readonly #file: WatermarkFile
   readonly #intervalMs: number
@@ -18,24 +18,27 @@ export class Watermark {
     this.#intervalMs = intervalMs
   }
 
-  /** @param number what the store holds @param intervalMs milliseconds; 0: with each batch */
+  /** @param number the watermark in the store @param intervalMs milliseconds; 0 writes the watermark with each batch */
   static async open(path: string, number: number, intervalMs: number): Promise<Watermark> {
     const file = await WatermarkFile.open(path)
     return new Watermark(file, Math.max(number, await WatermarkFile.read(path) ?? 0), intervalMs)
   }
 
-  /** The number that the batch which is about to be written has to hold; undefined: none. */
+  /** Returns the watermark that the next batch must contain; undefined when it needs none. */
   next(): number | undefined {
     return this.#intervalMs === 0 || this.#due ? this.#number + 1 : undefined
   }
 
-  /** The number of the last batch of all; undefined: everything is covered. */
+  /** Returns the watermark of the very last batch; undefined when the watermark covers all batches. */
   last(): number | undefined {
     clearTimeout(this.#timer)
     return this.#uncovered ? this.#number + 1 : undefined
   }
 
-  /** A batch has become durable. Resolves when it may be acknowledged. @param mark what it held */
+  /**
+   * Call this when a batch is durable. Resolves when the batch may be acknowledged. @param mark the watermark in the
+   * batch
+   */
   async written(mark: number | undefined): Promise<void> {
     if (mark === undefined) return this.#arm()
     this.#number = mark
@@ -43,16 +46,16 @@ export class Watermark {
     this.#uncovered = false
     const writing = this.#writing.then(() => this.#file.write(mark))
     this.#writing = writing.catch(() => {})
-    // Otherwise it was not promised that this batch is covered; a later one is.
+    // With an interval, this batch need not be covered before it is acknowledged; a later batch covers it.
     if (this.#intervalMs === 0) await writing
   }
 
-  /** The next batch holds the number, whenever it comes. */
+  /** Makes the next batch contain the watermark, even before the interval ends. */
   demand(): void {
     this.#due = true
   }
 
-  /** Resolves when the file has what the batches that are durable had. */
+  /** Resolves when the file contains the watermarks of all durable batches. */
   settled(): Promise<void> {
     return this.#writing
   }
@@ -81,7 +84,7 @@ export function encodeNumber(number: number): Uint8Array {
   return bytes
 }
 
-/** 0: there is none, or it cannot be read. */
+/** Returns 0 when there is no number or it cannot be read. */
 export function readNumber(bytes: Uint8Array | undefined): number {
   return bytes?.length === numberBytes ? Number(Buffer.from(bytes).readBigUInt64BE()) : 0
 }
