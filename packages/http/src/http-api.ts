@@ -177,7 +177,7 @@ class Pipeline {
       renderError(request, this.#services, error)
     } catch (failure) {
       this.#services.runtime.log.warn(
-        { requestId: request.requestId, error: String(failure) }, 'an error could not be answered',
+        { requestId: request.requestId, error: String(failure) }, 'sending an error response failed',
       )
     }
   }

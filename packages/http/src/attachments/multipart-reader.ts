@@ -83,7 +83,7 @@ export class MultipartReader {
 
   /** Returns whether the delimiter that was just read is the closing one. */
   async #closes(): Promise<boolean> {
-    while (this.#buffer.length < 2) if (!await this.#fill()) throw malformed('the body ends in a boundary')
+    while (this.#buffer.length < 2) if (!await this.#fill()) throw malformed('the body ends within a boundary')
     if (this.#buffer[0] !== 0x2d || this.#buffer[1] !== 0x2d) return false
     this.#state = 'end'
     return true
@@ -93,7 +93,7 @@ export class MultipartReader {
     // The rest of the delimiter's line may contain blanks. After it come the headers, if any, and an empty line.
     const lineEnd = await this.#find('\r\n', 0)
     if (!/^[ \t]*$/.test(this.#buffer.toString('latin1', 0, lineEnd))) {
-      throw malformed('something stands behind a boundary')
+      throw malformed('a boundary is followed by other text on its line')
     }
     this.#buffer = this.#buffer.subarray(lineEnd)
     const end = await this.#find('\r\n\r\n', 0)
@@ -116,7 +116,7 @@ export class MultipartReader {
       if (this.#buffer.length > headBytesMax) {
         throw malformed(`the headers of a part are longer than ${headBytesMax} bytes`)
       }
-      if (!await this.#fill()) throw malformed('the body ends in the headers of a part')
+      if (!await this.#fill()) throw malformed('the body ends within the headers of a part')
     }
   }
 

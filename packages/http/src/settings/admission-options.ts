@@ -9,39 +9,40 @@ export const admissionDeclarations = {
   concurrentRequestsMax: option('limits/concurrent_requests', count, {
     default: 4096,
     effect: 'restart',
-    help: 'Requests that are worked on at the same time; further requests get 503 with Retry-After.',
+    help: 'Requests that are handled at the same time; further requests get 503 with Retry-After.',
   }),
 
   feedsMax: option('limits/changes_feeds', integer({ min: 1, max: 10_000_000 }), {
     default: 20_000,
     effect: 'restart',
-    help: 'Changes feeds that wait at the same time, besides those requests; further feeds get 503 with Retry-After.',
+    help: 'Changes feeds that wait at the same time, in addition to other requests; further ones get 503 with '
+      + 'Retry-After.',
   }),
 
   anonymousBodiesMax: option('limits/anonymous_bodies', count, {
     default: 1024,
     effect: 'restart',
-    help: 'Requests with a body from clients that are not logged in, worked on at the same time; further ones get 503 '
+    help: 'Requests with a body from clients that are not logged in, handled at the same time; further ones get 503 '
       + 'with Retry-After.',
   }),
 
   bodyGraceMs: option('limits/body_grace_ms', bodyTime, {
     default: 30_000,
     effect: 'restart',
-    help: 'Time that a request body may take, and one second more for each body_bytes_per_second bytes that have come; '
+    help: 'Time that a request body may take, plus one second for each body_bytes_per_second bytes that have arrived; '
       + 'a slower request gets 408.',
   }),
 
   anonymousBodyGraceMs: option('limits/anonymous_body_grace_ms', bodyTime, {
     default: 5_000,
     effect: 'restart',
-    help: 'The same for clients that are not logged in, such as those that are about to log in.',
+    help: 'The same time as body_grace_ms, for clients that are not logged in.',
   }),
 
   bodyBytesPerSecondMin: option('limits/body_bytes_per_second', integer({ min: 1, max: 2 ** 30, unit: 'bytes' }), {
     default: 1024,
     effect: 'restart',
-    help: 'Part of a request body that allows it one more second.',
+    help: 'Bytes of a request body that extend its time by one second.',
   }),
 
   /** Limit after decompression. `requestBytesMax` may be lower. */
@@ -62,13 +63,14 @@ export const admissionDeclarations = {
   gzipRatioMax: option('limits/gzip_ratio', integer({ min: 1, max: 2000 }), {
     default: 100,
     effect: 'restart',
-    help: 'How many times its size a gzip request body may become when that is more than 4 MiB; otherwise it gets 413.',
+    help: 'Decoded bytes of a gzip request body for each byte sent, when it has more than 4 MiB; a higher '
+      + 'ratio gets 413.',
   }),
 
   jsonValuesMax: option('limits/json_values', integer({ min: 1000, max: 100_000_000 }), {
     default: 500_000,
     effect: 'restart',
-    help: 'Values and member names in the JSON of one request that is no document (keys, _bulk_get, _revs_diff, '
+    help: 'Values and member names in JSON of one request that is not a document (keys, _bulk_get, _revs_diff, '
       + 'selectors, ...); a request with more gets 413.',
   }),
 
@@ -83,14 +85,14 @@ export const admissionDeclarations = {
   batchedDocumentsMax: option('limits/batched_documents', integer({ min: 0, max: 1_000_000 }), {
     default: 1000,
     effect: 'restart',
-    help: 'Documents that are accepted with batch=ok and not yet written.',
+    help: 'Documents that are accepted with batch=ok and not yet written; beyond it, a request waits for its write.',
   }),
 
   /** When open `batch=ok` writes have more bytes, further ones are awaited. */
   batchedBytesMax: option('limits/batched_bytes', integer({ min: 0, max: 2 ** 40, unit: 'bytes' }), {
     default: 16 * mebibyte,
     effect: 'restart',
-    help: 'Bodies of those documents together.',
+    help: 'All documents that are accepted with batch=ok and not yet written, together; beyond it, a request waits.',
   }),
 
   credentialsMax: option('limits/credentials', integer({ min: 0, max: 10_000_000 }), {

@@ -19,7 +19,8 @@ export const authenticationDeclarations = {
   wwwAuthenticate: option('chttpd/WWW-Authenticate', optionalText, {
     default: undefined,
     effect: 'live',
-    help: 'Value of that header in 401 answers. Unset: the header is not sent, so that browsers show no login box.',
+    help: 'Value of the header WWW-Authenticate in 401 answers. Unset: it is not sent, so browsers ask for no '
+      + 'password.',
   }),
 
   passwordIterations: option('chttpd_auth/iterations', iterations, {

@@ -17,7 +17,7 @@ export const documentDeclarations = {
   attachmentBytesMax: option('couchdb/max_attachment_size', bytes, {
     default: 1_073_741_824,
     effect: 'live',
-    help: 'Largest attachment, as it is uploaded; for an attachment that comes as gzip also after decoding.',
+    help: 'Largest attachment, as it is uploaded; for an attachment that is uploaded as gzip also after decoding.',
   }),
 
   documentIdBytesMax: option('couchdb/max_document_id_length', bytes, {
@@ -81,6 +81,6 @@ export const documentDeclarations = {
   attachmentPolicy: option('csp/attachments_header_value', text, {
     default: 'sandbox',
     effect: 'live',
-    help: 'Value of that header.',
+    help: 'Value of the header Content-Security-Policy of attachments.',
   }),
 }

@@ -9,7 +9,7 @@ const attachmentHeadsBytesMax = 1024 * 1024
 export function checkAttachmentHeads(id: string, attachments: readonly AttachmentRecord[]): void {
   const bytes = attachments.reduce((sum, { name, contentType }) => sum + Buffer.byteLength(name) + Buffer.byteLength(contentType), 0)
   if (bytes <= attachmentHeadsBytesMax) return
-  throw new ApiError('document_too_large', `${id}: names and types of its attachments have ${bytes} bytes, at most ${attachmentHeadsBytesMax} are taken`)
+  throw new ApiError('document_too_large', `${id}: the names and types of its attachments have ${bytes} bytes, the limit is ${attachmentHeadsBytesMax}`)
 }
 
 export function documentTooLarge(id: string, bytes: number, bytesMax: number): ApiError {

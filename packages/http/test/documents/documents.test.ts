@@ -184,7 +184,7 @@ describe('documents', () => {
       _attachments: { a: { content_type: 'x'.repeat(1024 * 1024), data: '' } },
     })
     expect([heads.status, heads.json.reason]).to.deep.equal([
-      413, 'doc: names and types of its attachments have 1048577 bytes, at most 1048576 are taken',
+      413, 'doc: the names and types of its attachments have 1048577 bytes, the limit is 1048576',
     ])
   })
 
