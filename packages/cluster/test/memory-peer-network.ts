@@ -1,8 +1,7 @@
 /**
- * A double of core's `PeerNetwork` for tests inside one process. `PeerHub` is the wire: it delivers after
- * `delayMs` of the given clock, and tests cut, silence and heal it. Values are copied on the way, as a real
- * wire does. Two nodes have a link when both are started, one lists the other's address, and their clusters
- * agree (or one of them has none yet).
+ * A double of core's `PeerNetwork` for tests in one process. `PeerHub` is the wire: it delivers after `delayMs` of the
+ * given clock, and tests cut, silence and heal it. Values are copied on the way, as on a real wire. Two nodes have a
+ * link when both are started, one lists the other's address, and their clusters agree or one of them has none yet.
  */
 import { controlVerbs, deriveVerbs, ReplicaError, shardVerbs } from '@sectional/core'
 import type {
@@ -12,9 +11,9 @@ import type { Clock, Timer } from '@sectional/runtime'
 
 export interface PeerHubOptions {
   readonly clock: Clock
-  /** One way, milliseconds. Default 1. */
+  /** Milliseconds of delay in one direction. Default 1. */
   readonly delayMs?: number
-  /** Decides the fate of each one-way consensus message: how many copies arrive. Default 1. */
+  /** Returns how many copies of a consensus message arrive. Default 1. */
   readonly raftCopies?: (message: RaftMessage) => number
 }
 
@@ -42,12 +41,12 @@ export class PeerHub {
     this.raftCopies = options.raftCopies ?? (() => 1)
   }
 
-  /** A network for one node; a restarted node takes a new one. */
+  /** Makes the network of one node. A restarted node needs a new one. */
   attach(identity: PeerIdentity): MemoryPeerNetwork {
     return new MemoryPeerNetwork(this, identity)
   }
 
-  /** Breaks the link between two nodes (names) and keeps it broken; calls in flight fail as `unreachable`. */
+  /** Breaks the link between two nodes (given by name) and keeps it broken. Calls in flight fail as `unreachable`. */
   cut(a: string, b: string): void { this.#cuts.add(pairKey(a, b)); this.#refreshNow() }
 
   /** Cuts every link between the two groups. */
@@ -56,10 +55,10 @@ export class PeerHub {
     this.#refreshNow()
   }
 
-  /** Nothing passes between two nodes any more, though both still count the link as open. */
+  /** Stops all traffic between two nodes, while both still count the link as open. */
   silence(a: string, b: string): void { this.#silences.add(pairKey(a, b)) }
 
-  /** Undoes every cut and silence. */
+  /** Ends every cut and silence. */
   heal(): void { this.#cuts.clear(); this.#silences.clear(); this.scheduleRefresh() }
 
   silenced(a: string, b: string): boolean { return this.#silences.has(pairKey(a, b)) }
@@ -72,7 +71,7 @@ export class PeerHub {
     this.#refreshNow()
   }
 
-  /** Drops the links of a node whose identity changed; they open again with the new one. */
+  /** Drops the links of a node whose identity changed. They open again with the new identity. */
   reshake(network: MemoryPeerNetwork): void {
     for (const link of this.#links) if (link.a === network || link.b === network) this.#closeLink(link)
     this.#links = this.#links.filter(link => link.open)
@@ -202,7 +201,7 @@ export class MemoryPeerNetwork implements PeerNetwork {
     return () => { this.#foreignListeners.delete(listener) }
   }
 
-  /** A node of another cluster: whoever has the other's address dials it. */
+  /** Reports a meeting with a node of another cluster: each node that has the other's address dials it. */
   meet(other: MemoryPeerNetwork): void {
     const claimed = other.#names.get(this.identity.address) === this.identity.node
     const dialed = this.wants(other.identity.address) ? other.identity.address : null
@@ -255,7 +254,10 @@ export class MemoryPeerNetwork implements PeerNetwork {
     }
   }
 
-  /** One request and its answer: each way takes the delay; fails on deadline, abort or a broken link. */
+  /**
+   * Sends one request and its answer. Each way takes the delay; the call fails at its deadline, when it is aborted or
+   * when the link breaks.
+   */
   exchange<T>(
     node: string, context: CallContext,
     run: (remote: MemoryPeerNetwork, self: PeerIdentity, inner: CallContext) => Promise<T>,
@@ -298,7 +300,7 @@ export class MemoryPeerNetwork implements PeerNetwork {
     })
   }
 
-  /** A remote scan: every page is one exchange. */
+  /** Runs a remote scan; every page is one exchange. */
   async *pages<T>(
     node: string, context: CallContext, open: (inner: CallContext) => AsyncIterable<readonly T[]>,
   ): AsyncGenerator<readonly T[]> {
@@ -318,14 +320,14 @@ export class MemoryPeerNetwork implements PeerNetwork {
   }
 }
 
-/** The verbs of the control side of another node of the hub. Requests are copied on the way. */
+/** The control calls of another node of the hub. Requests are copied on the way. */
 const RemoteControl = deriveVerbs<typeof controlVerbs, { readonly network: MemoryPeerNetwork; readonly node: string }>(
   controlVerbs, {
     call: verb => ({ network, node }, request, context) => network.exchange(node, context, (remote, self, inner) => (
       verb.invoke(remote.answering(self), structuredClone(request), inner))),
   })
 
-/** A replica on another node of the hub. Requests are copied on the way, chunks of content are not. */
+/** A replica on another node of the hub. Requests are copied on the way; chunks of content are not. */
 const RemoteReplica = deriveVerbs<typeof shardVerbs, {
   readonly network: MemoryPeerNetwork
   readonly node: string

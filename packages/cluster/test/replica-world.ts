@@ -1,5 +1,6 @@
 /**
- * Coordinators and anti-entropy of several nodes over replicas in maps, with links that can be cut, hang, lie or lag.
+ * Coordinators and anti-entropy of several nodes over replicas in memory, with links that can be cut, hang, fail or
+ * delay calls.
  */
 import { deriveVerbs, ReplicaError, revisionHash, shardKey, shardRanges, shardVerbs } from '@sectional/core'
 import type { CallContext, Leaf, ReplicaErrorCode, ShardId, ShardReplica } from '@sectional/core'
@@ -16,16 +17,16 @@ import type { DocumentWrite, OperationContext } from '../src/contracts/coordinat
 
 export type Verb = keyof ShardReplica
 
-/** How a node behaves towards its peers. */
+/** The behaviour of a node towards its peers. */
 export type Fault =
-  /** Calls of these verbs, or all, are never answered. */
+  /** Calls of these verbs, or all calls, are never answered. */
   | { readonly kind: 'hang'; readonly verbs?: readonly Verb[] }
   | { readonly kind: 'fail'; readonly code: ReplicaErrorCode; readonly verbs?: readonly Verb[] }
-  /** The work is done, and the caller hears nothing but an error. */
+  /** Calls are carried out, but the caller receives an error. */
   | { readonly kind: 'lose-reply'; readonly verbs: readonly Verb[] }
   /** The link has no room for calls that wait for changes. */
   | { readonly kind: 'refuse-waits' }
-  /** Pages of scans end after so many. */
+  /** Scans fail after this number of pages. */
   | { readonly kind: 'break-scan'; readonly afterPages: number }
 
 export interface WorldOptions {
@@ -45,11 +46,11 @@ export class ReplicaWorld {
   readonly faults = new Map<string, Fault>()
   readonly metrics = new Map<string, TestMetrics>()
   readonly filledReports: string[] = []
-  /** Replicas (`node shard`) whose process did not end in order. */
+  /** Replicas (`node shard`) whose process did not stop in order. */
   readonly uncompared = new Set<string>()
-  /** Turns of the event loop that a remote call takes each way: random up to so many. */
+  /** Largest number of turns of the event loop that a remote call takes in each direction; drawn at random. */
   jitterTurns = 0
-  /** Milliseconds since 1970 as replicas record them, and a little more with each change. */
+  /** Milliseconds since 1970 as the replicas record them. Advances a little with each change. */
   time = 0
   db: DatabaseRecord
   readonly #options: WorldOptions
@@ -87,7 +88,7 @@ export class ReplicaWorld {
     }
   }
 
-  /** Makes the replicas that the shard map gives to a node. */
+  /** Makes the replicas that the shard map places on a node. */
   host(node: string): void {
     const hosted = this.#replicas.get(node)!
     for (const { range, replicas } of this.db.shards) {
@@ -101,7 +102,7 @@ export class ReplicaWorld {
     }
   }
 
-  /** The store of a node is lost. */
+  /** Removes all replicas of a node, as the loss of its disk does. */
   wipe(node: string): void {
     this.#replicas.get(node)!.clear()
     this.host(node)
@@ -135,7 +136,7 @@ export class ReplicaWorld {
     for (const other of this.nodes) if (other !== node) this.cut(node, other)
   }
 
-  /** A call that lasts rejects when the link breaks meanwhile. */
+  /** Rejects when the link breaks during the call. */
   unlessCut<T>(from: string, to: string, call: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const listeners = this.#linkListeners.get(from)!
@@ -223,7 +224,7 @@ export class ReplicaWorld {
     }
   }
 
-  /** Lets time pass until the promise settles. */
+  /** Advances the clock until the promise settles. */
   async during<T>(work: Promise<T>, limitMs = 120_000): Promise<T> {
     let settled = false
     const mark = (): void => { settled = true }
@@ -235,7 +236,7 @@ export class ReplicaWorld {
     return work
   }
 
-  /** Leaves of a document on each node that holds it, without any fault. */
+  /** Returns the leaves of a document on each node that hosts it, without faults. */
   async leavesOf(id: string, shardIndex = 0): Promise<Record<string, readonly Leaf[]>> {
     const leaves: Record<string, readonly Leaf[]> = {}
     for (const { node } of this.db.shards[shardIndex]!.replicas) {
@@ -265,7 +266,7 @@ export function text(body: Uint8Array | undefined | null): string | undefined {
   return body === undefined || body === null ? undefined : Buffer.from(body).toString()
 }
 
-/** An edit as the HTTP layer makes it. */
+/** Makes an edit as the HTTP layer does. */
 export function edit(id: string, parent: string | null, value: unknown, deleted = false): DocumentWrite {
   const body = bytes(value)
   return { id, parent, deleted, body, revisionHash: revisionHash({ deleted, parent, body }) }
@@ -290,7 +291,7 @@ export class TestMetrics implements Metrics {
   async render(): Promise<string> { return '' }
   async samples(): Promise<[]> { return [] }
 
-  /** The sum over all labels, or of one label value. */
+  /** Returns the sum over all labels, or the value of one label. */
   async value(name: string, label?: string): Promise<number> {
     for (const collect of this.#collectors) await collect()
     return [...this.#values].filter(([key]) =>
@@ -313,7 +314,7 @@ function subscribe<T>(listeners: Set<T>, listener: T): () => void {
   return () => { listeners.delete(listener) }
 }
 
-/** A replica as one node sees it on another, or on itself; `replica` undefined: there is none. */
+/** A replica as one node reaches it on another node or on itself; `replica` is undefined when there is none. */
 interface Seen {
   readonly world: ReplicaWorld
   readonly from: string
@@ -321,7 +322,7 @@ interface Seen {
   readonly replica: MemoryShardReplica | undefined
 }
 
-/** The same calls as of the replica, through what is wrong between the two nodes. */
+/** Calls to the replica, subject to the faults between the two nodes. */
 const FaultyReplica = deriveVerbs<typeof shardVerbs, Seen>(shardVerbs, {
   call: verb => (seen, request, context) => noted(seen, verb.name, () => faultyCall(seen, verb.name, async () => {
     const waits = verb.waits?.(request) ?? false

@@ -49,7 +49,7 @@ describe('anti-entropy', () => {
   let running: Running
   afterEach(() => running.stop())
 
-  it('pushes soon after a write what the others lack', async () => {
+  it('pushes missing changes soon after a write', async () => {
     running = new Running()
     running.start('a', 'b', 'c')
     await running.world.clock.advance(5_000)
@@ -84,7 +84,7 @@ describe('anti-entropy', () => {
     expect(running.catchingUp()).to.deep.equal([])
   })
 
-  it('asks a peer that goes on failing ever more rarely', async () => {
+  it('tries pushes to a failing peer at growing intervals', async () => {
     running = new Running()
     running.start('a', 'b', 'c')
     await running.world.clock.advance(5_000)
@@ -107,7 +107,7 @@ describe('anti-entropy', () => {
     }
     running.world.calls.length = 0
     await running.world.clock.advance(10_000)
-    // Each of the six directed pairs confirms once: no echo of what was pushed.
+    // Each of the six directed pairs confirms once. A revision that arrived by a push causes no further push.
     expect(running.world.calls.filter(call => call.verb === 'diffRevisions')).to.have.length(6)
     expect(running.world.calls.filter(call => call.verb === 'storeRevisions')).to.have.length(6)
     running.world.calls.length = 0
@@ -120,7 +120,7 @@ describe('anti-entropy', () => {
     expect(running.world.calls).to.deep.equal([])
   })
 
-  it('brings a replica up to date that was cut off, trees and all', async () => {
+  it('brings a replica that was cut off up to date, including its revision trees', async () => {
     running = new Running()
     running.start('a', 'b', 'c')
     await running.world.clock.advance(5_000)
@@ -142,7 +142,7 @@ describe('anti-entropy', () => {
     expect(await running.metric('a', 'sectional_replication_lag_seconds')).to.equal(0)
   })
 
-  it('heals what a coordinator reports as missed without waiting for the slow clock', async () => {
+  it('repairs a missed write that a coordinator reports, without waiting for the slow clock', async () => {
     running = new Running({ antiEntropy: { pushQuietMs: 20_000 } })
     running.start('a', 'b', 'c')
     await running.world.clock.advance(50_000)
@@ -156,7 +156,7 @@ describe('anti-entropy', () => {
     expect(await running.holders('x')).to.deep.equal(['a', 'b', 'c'])
   })
 
-  it('tries again on the slow clock what failed', async () => {
+  it('repeats failed passes on the slow clock', async () => {
     running = new Running()
     running.start('a', 'b', 'c')
     await running.world.clock.advance(5_000)
@@ -206,7 +206,7 @@ describe('anti-entropy', () => {
     expect(running.drivers.get('a')!.jobs).to.equal(0)
   })
 
-  it('makes replicas equal again within minutes whose branches a small limit of revisions has cut apart', async () => {
+  it('makes replicas equal within minutes after a small _revs_limit has cut their branches apart', async () => {
     running = new Running({ nodes: ['a', 'b'] })
     const { world } = running
     world.setDatabase({ ...world.db, revsLimit: 2 })
@@ -218,10 +218,10 @@ describe('anti-entropy', () => {
     running.start('a', 'b')
     for (const node of ['a', 'b']) await store(node, 2, ['second', 'first'])
     await world.clock.advance(10_000)
-    // Neither of them can tell that the fifth revision descends from the second ...
+    // Neither of the two replicas knows that the fifth revision descends from the second.
     for (const node of ['a', 'b']) await store(node, 5, ['fifth', 'fourth'])
     await world.clock.advance(10_000)
-    // ... until one of them hears of what is between.
+    // Then one of them receives the revisions in between.
     await store('b', 5, ['fifth', 'fourth', 'third', 'second'])
     await world.clock.advance(10_000)
     const before = await world.leavesOf('x')
@@ -240,7 +240,7 @@ describe('anti-entropy', () => {
       await running.world.clock.advance(100_000)
       running.world.isolate('c')
       for (const node of ['a', 'b']) await running.storeOn(node, 'doc', ['b', 'a'])
-      // Without ancestors: a and b lose the whole branch, c keeps what it has.
+      // The purge names no ancestors: a and b lose the whole branch, c keeps its leaf.
       const purge = { uuid: 'p', id: 'doc', paths: [{ start: 2, ids: ['b'] }] }
       for (const node of ['a', 'b', 'c']) await running.world.store(node).purgeDocuments({ purges: [purge] }, plainCall)
       running.world.heal()
@@ -299,7 +299,7 @@ describe('catching up', () => {
     expect(await running.holders('x')).to.include('c')
   })
 
-  it('lets those go on deciding that stayed with the majority', async () => {
+  it('lets replicas that stayed with the majority continue to decide', async () => {
     running = new Running()
     running.start('a', 'b', 'c')
     await running.world.clock.advance(1_000)
@@ -328,7 +328,7 @@ describe('catching up', () => {
     expect(await running.holders('x'), 'it is still pulled from').to.include('a')
   })
 
-  it('declines once a coordinator has told it that it missed a write, until it has what its peers have', async () => {
+  it('declines after a coordinator has reported a missed write, until it has every change of its peers', async () => {
     running = new Running({ antiEntropy: { pushQuietMs: 60_000, pushMissedMs: 60_000, pushDelayMaxMs: 60_000 } })
     running.start('a', 'b', 'c')
     await running.world.clock.advance(100_000)
@@ -337,7 +337,7 @@ describe('catching up', () => {
     running.world.faults.set('c', { kind: 'fail', code: 'overloaded' })
     await coordinator.updateDocuments(running.world.db, [edit('x', null, {})], {}, request())
     await coordinator.stop()
-    // The overload is over for what comes from peers, and c cannot read from them yet.
+    // The replica accepts writes of its peers again, but cannot read from them yet.
     running.world.faults.set('c', { kind: 'fail', code: 'overloaded', verbs: ['diffRevisions'] })
     for (const node of ['a', 'b']) running.world.faults.set(node, { kind: 'fail', code: 'overloaded' })
     await running.world.clock.advance(5_000)
@@ -348,7 +348,7 @@ describe('catching up', () => {
     expect(await running.holders('x')).to.include('c')
   })
 
-  it('is told of a missed write also when its link to the coordinator opens only later', async () => {
+  it('receives the notice of a missed write also when its link to the coordinator opens only later', async () => {
     running = new Running()
     running.start('a', 'b', 'c')
     await running.world.clock.advance(5_000)
@@ -372,7 +372,7 @@ describe('catching up', () => {
     for (const node of ['a', 'b']) {
       await running.world.store(node).storeRevisions({ revisions: [lost], revsLimit: 1000 }, plainCall)
     }
-    // The checkpoints of c cover what its disk has lost.
+    // The checkpoints of c cover changes that its disk has lost.
     for (const node of ['a', 'b']) {
       const { history, sequence } = await running.world.store(node).replicaInfo(plainCall)
       await running.world.store('c')
@@ -396,7 +396,7 @@ describe('catching up', () => {
     expect(await running.metric('a', 'sectional_anti_entropy_passes_total', 'compare')).to.equal(0)
   })
 
-  it('shows how far a refill is', async () => {
+  it('shows the progress of a refill', async () => {
     running = new Running({ nodes: ['a', 'b', 'c'], n: 2, antiEntropy: { batchDocumentsMax: 10 } })
     for (let i = 0; i < 300; i++) await running.storeOn('a', `d${i}`)
     running.start('a', 'b', 'c')
@@ -429,7 +429,7 @@ describe('catching up', () => {
     await running.world.clock.advance(200_000)
   })
 
-  it('reports a filling replica once it has what its active peers had', async () => {
+  it('reports a filling replica once it has every change of its active peers', async () => {
     running = new Running({ nodes: ['a', 'b', 'c'], n: 2 })
     for (let i = 0; i < 20; i++) await running.storeOn('a', `d${i}`)
     await running.storeOn('b', 'only-b')

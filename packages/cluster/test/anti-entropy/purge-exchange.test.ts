@@ -50,7 +50,7 @@ describe('purges between replicas', () => {
     }
   })
 
-  it('stand against revisions that a comparison of digests would copy', async () => {
+  it('prevent a comparison of digests from copying purged revisions', async () => {
     const [first, second] = replicas(2) as [MemoryShardReplica, MemoryShardReplica]
     for (const replica of [first, second]) await store(replica, 'doc', ['b', 'a'])
     await first.purgeDocuments({ purges: [{ uuid: 'u', id: 'doc', paths: [all] }] }, plainCall)
@@ -58,7 +58,7 @@ describe('purges between replicas', () => {
     expect([await leavesOf(first, 'doc'), await leavesOf(second, 'doc')]).to.deep.equal([[], []])
   })
 
-  it('let a document live that was written again afterwards', async () => {
+  it('keep a document that was written again afterwards', async () => {
     const [first, second, third] = replicas(3) as [MemoryShardReplica, MemoryShardReplica, MemoryShardReplica]
     const reply = await first.updateDocuments({ edits: [edit('doc', null, { n: 1 })], revsLimit }, plainCall)
     const outcome = reply.kind === 'decided' ? reply.outcomes[0] : undefined
@@ -72,7 +72,7 @@ describe('purges between replicas', () => {
     for (const replica of [first, second, third]) expect(await leavesOf(replica, 'doc')).to.have.length(1)
   })
 
-  it('move a checkpoint past records that were forgotten', async () => {
+  it('move a checkpoint past deleted records', async () => {
     const [first, second] = replicas(2) as [MemoryShardReplica, MemoryShardReplica]
     await first.purgeDocuments({ purges: [{ uuid: 'u', id: 'doc', paths: [all] }] }, plainCall)
     await first.trimPurges(1, plainCall)
@@ -85,7 +85,7 @@ describe('purges between replicas', () => {
     at: fc.nat(2), other: fc.nat(2), reached: fc.subarray([0, 1, 2], { minLength: 1 }), value: fc.nat(2),
   })
 
-  it('are never undone, whoever was away, whatever comes late', async () => {
+  it('are never undone, whichever replicas are away and whichever messages are late', async () => {
     await fc.assert(fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async operations => {
       const world = new PurgeWorld()
       for (const step of operations) {
@@ -104,12 +104,15 @@ describe('purges between replicas', () => {
   })
 })
 
-/** Three replicas, edits and purges that reach some of them, messages that come late, and who may live. */
+/**
+ * Three replicas, with edits and purges that reach some of them, messages that arrive late, and a model of the
+ * revisions that may exist.
+ */
 class PurgeWorld {
   readonly replicas = replicas(3)
   readonly #late: { readonly target: number; readonly revision: DocumentRevision }[] = []
   readonly #purges: Purge[] = []
-  /** Revisions that were written after the newest purge of them, knowing it: those may live. */
+  /** Revisions that were written after their newest purge by a client that knew of it. They may exist. */
   readonly #rewritten = new Map<string, ReadonlySet<string>>()
 
   async edit(id: string, at: number, reached: readonly number[], value: number): Promise<void> {
@@ -134,7 +137,7 @@ class PurgeWorld {
     }
   }
 
-  /** As the coordinator does it: what a majority knows of the winner, applied where it gets to. */
+  /** Purges as the coordinator does: the winner as a majority knows it, applied on the reached replicas. */
   async purge(id: string, reached: readonly number[]): Promise<void> {
     const trees = await Promise.all(this.replicas.slice(0, 2)
       .map(async replica => (await replica.openDocument({ id, body: false, tree: true }, plainCall))?.tree ?? []))
@@ -170,7 +173,10 @@ class PurgeWorld {
     }
   }
 
-  /** Named by a purge that somebody applied, and never made again by somebody who had applied it. */
+  /**
+   * Returns true when a purge that some replica applied names the revision, and no replica that had applied it made the
+   * revision again.
+   */
   isPurgedForGood(id: string, revision: string): boolean {
     const named = this.#purges.filter(purge =>
       purge.id === id && purge.paths.some(({ start, ids }) => `${start}-${ids[0]}` === revision))

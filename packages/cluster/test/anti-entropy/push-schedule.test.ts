@@ -27,7 +27,7 @@ describe('push schedule', () => {
     expect(schedule.takeDue(1)).to.deep.equal(['s'])
   })
 
-  it('takes a pass to confirm what was committed before it began, and nothing later', () => {
+  it('confirms by a pass only the changes that were committed before it began', () => {
     const schedule = new PushSchedule(options)
     schedule.committed('s', ['p', 'q'], 0)
     const start = schedule.begin('s', 5)
@@ -40,7 +40,7 @@ describe('push schedule', () => {
     expect(schedule.lag(10).get('p')).to.equal(0)
   })
 
-  it('knows nothing of a peer whose link was gone', () => {
+  it('does not know what a peer has after its link was closed', () => {
     const schedule = new PushSchedule(options)
     schedule.confirm('s', 'p', schedule.begin('s', 0))
     schedule.forgetPeer('p')

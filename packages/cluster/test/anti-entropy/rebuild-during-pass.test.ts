@@ -8,11 +8,14 @@ import { bytes, plainCall } from '../replica-world.ts'
 const options = { batchDocumentsMax: 3, batchBytesMax: 120, checkpointRows: 4 }
 const revsLimit = 1000
 
-/** A replica that can begin another life between any two calls, as a node looks it up anew for each call of a peer. */
+/**
+ * A replica that can begin a new history between any two calls. A node finds the current replica for each call of a
+ * peer.
+ */
 class ReplicaOfManyLives {
   current: MemoryShardReplica
   calls = 0
-  /** Runs before the call of that number. */
+  /** Runs before the call with that number. */
   before: { readonly call: number; readonly run: () => Promise<void> } | undefined
   readonly shown: ShardReplica
 
@@ -50,7 +53,8 @@ async function store(replica: ShardReplica, ...ids: readonly string[]): Promise<
 }
 
 /**
- * Another life with everything of the present one but what is damaged: the document `b`, and the record of its purge.
+ * Rebuilds the replica with a new history that has everything but the damaged records: the document `b`, and the record
+ * of its purge.
  */
 async function rebuild(replica: ReplicaOfManyLives, history: string): Promise<void> {
   const life = new MemoryShardReplica({ history })
@@ -80,7 +84,7 @@ function pass(source: ReplicaOfManyLives, target: ReplicaOfManyLives): Promise<u
   return syncReplica({ source: source.shown, target: target.shown, revsLimit, options, call: plainCall })
 }
 
-/** Two replicas that were equal; then the source got more documents and purges. */
+/** Two replicas that were equal before the source received more documents and purges. */
 async function twoReplicas(): Promise<{ readonly source: ReplicaOfManyLives; readonly target: ReplicaOfManyLives }> {
   const source = new ReplicaOfManyLives(new MemoryShardReplica({ history: 's1' }))
   const target = new ReplicaOfManyLives(new MemoryShardReplica({ history: 't1' }))
@@ -101,8 +105,8 @@ async function callsOfAPass(end: 'source' | 'target'): Promise<number> {
   return ends[end].calls
 }
 
-describe('a pass during which a replica begins another life', () => {
-  it('leaves no checkpoint in the next life of its target, at whatever call that begins', async () => {
+describe('a pass during which a replica begins a new history', () => {
+  it('stores no checkpoint in the next history of its target, whichever call that begins at', async () => {
     for (let call = 1; call <= await callsOfAPass('target'); call++) {
       const { source, target } = await twoReplicas()
       target.before = { call, run: () => rebuild(target, 't2') }
@@ -116,7 +120,7 @@ describe('a pass during which a replica begins another life', () => {
     }
   })
 
-  it('does not succeed with half of what its source has, nor tells the next life of the source where it stands', async () => {
+  it('does not succeed with a part of the changes, and stores no trail in the next history of its source', async () => {
     for (let call = 1; call <= await callsOfAPass('source'); call++) {
       const { source, target } = await twoReplicas()
       source.before = { call, run: async () => {
@@ -134,7 +138,7 @@ describe('a pass during which a replica begins another life', () => {
     }
   })
 
-  it('fails where digests are compared, so that nobody takes the next life for compared', async () => {
+  it('fails while digests are compared, so that the next history does not count as compared', async () => {
     const { source, target } = await twoReplicas()
     await pass(source, target)
     target.calls = 0

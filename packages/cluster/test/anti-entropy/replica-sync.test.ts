@@ -21,7 +21,7 @@ async function store(
   )
 }
 
-/** Everything a replica holds that its peers should hold too. */
+/** Returns everything of a replica that its peers should have too. */
 async function contents(replica: ShardReplica): Promise<unknown> {
   const documents: unknown[] = []
   const locals: unknown[] = []
@@ -53,7 +53,7 @@ describe('one pass from a replica to another', () => {
     expect(await pass(source, target)).to.deep.equal({ sequence: result.sequence, rows: 0, stored: 0 })
   })
 
-  it('goes on where the last one ended, and from the start when either lost its disk', async () => {
+  it('continues where the last one ended, and begins at the start when either replica lost its disk', async () => {
     const [source, target] = [new MemoryShardReplica({ history: 's' }), new MemoryShardReplica({ history: 't' })]
     for (let i = 0; i < 5; i++) await store(source, `d${i}`, ['r'])
     await pass(source, target)
@@ -79,7 +79,7 @@ describe('one pass from a replica to another', () => {
       if (answer instanceof Promise) answer.then(value => sizes.push(JSON.stringify(value ?? null).length), () => {})
       return answer
     } })
-    // Bytes are written as numbers here.
+    // The bytes are written as numbers here.
     const textFactor = 10
     await pass(sized(source), sized(target))
     expect(await contents(target)).to.deep.equal(await contents(source))
@@ -99,7 +99,7 @@ describe('one pass from a replica to another', () => {
     expect(writes).to.equal(2)
   })
 
-  it('keeps what was stored when it breaks off', async () => {
+  it('keeps stored changes when it fails', async () => {
     const [source, target] = [new MemoryShardReplica({ history: 's' }), new MemoryShardReplica({ history: 't' })]
     for (let i = 0; i < 9; i++) await store(source, `d${i}`, ['r'])
     let left = 2
@@ -113,7 +113,7 @@ describe('one pass from a replica to another', () => {
     expect((await pass(source, target)).rows).to.equal(9 - seen.s!)
   })
 
-  it('tells when the target lags, before it copies', async () => {
+  it('reports that the target lags before it copies', async () => {
     const [source, target] = [new MemoryShardReplica({ history: 's' }), new MemoryShardReplica({ history: 't' })]
     let behind = 0
     await pass(source, target, () => behind++)
@@ -193,7 +193,7 @@ describe('comparison of digests', () => {
     })
   })
 
-  it('finds what checkpoints miss, and copies it both ways', async () => {
+  it('finds differences that checkpoints miss, and copies them both ways', async () => {
     const [first, second] = [new MemoryShardReplica({ history: 'a' }), new MemoryShardReplica({ history: 'b' })]
     for (let i = 0; i < 20; i++) for (const replica of [first, second]) await store(replica, `d${i}`, ['r'])
     await store(first, 'only-first', ['r'], { v: 1 })
@@ -201,7 +201,7 @@ describe('comparison of digests', () => {
     await store(first, 'd3', ['s', 'r'], { newer: true })
     await store(second, 'd4', ['s', 'r'], { branch: 2 })
     await store(first, 'd4', ['t', 'r'], { branch: 1 })
-    // Checkpoints that claim too much, as after a restored backup.
+    // The checkpoints claim too much, as after a restored backup.
     for (const [replica, history] of [[first, 'b'], [second, 'a']] as const) {
       await replica.storeRevisions({ revisions: [], revsLimit, checkpoint: { history, sequence: 1000 } }, plainCall)
     }

@@ -62,7 +62,7 @@ describe('content of attachments', () => {
     }
   })
 
-  it('leaves a silent replica behind within a second, also when its disk is needed', async () => {
+  it('abandons a silent replica within a second, also when w needs its disk', async () => {
     const world = new ReplicaWorld({ nodes: ['a', 'b'] })
     world.faults.set('b', { kind: 'hang' })
     const coordinator = world.coordinator('a')
@@ -84,7 +84,7 @@ describe('content of attachments', () => {
     await world.during(coordinator.stop())
   })
 
-  it('leaves out a replica that takes nothing, and goes on without it', async () => {
+  it('leaves out a replica that accepts nothing', async () => {
     const world = new ReplicaWorld()
     world.faults.set('c', { kind: 'hang' })
     const coordinator = world.coordinator('a')
@@ -119,7 +119,7 @@ describe('content of attachments', () => {
     expect((failure as ApiError).error).to.equal('insufficient_storage')
   })
 
-  it('is brought to the decider, and to the others, that lack it', async () => {
+  it('is copied to the decider and to other replicas that lack it', async () => {
     const world = new ReplicaWorld()
     await world.store('c').writeBlob(pieces(content), plainCall)
     const coordinator = world.coordinator('a')
@@ -129,7 +129,7 @@ describe('content of attachments', () => {
     await coordinator.stop()
   })
 
-  it('that nobody has makes no document', async () => {
+  it('that no replica has prevents the write of its document', async () => {
     const world = new ReplicaWorld()
     const failure = await world.coordinator('a').updateDocuments(world.db, [write('x')], {}, request())
       .catch((error: unknown) => error)
@@ -219,7 +219,7 @@ describe('anti-entropy of attachments', () => {
     return replica
   }
 
-  it('brings the content before the revisions that name it', async () => {
+  it('copies content before the revisions that reference it', async () => {
     const [from, to] = [await source(), new MemoryShardReplica({ history: 't' })]
     await syncReplica({ source: from, target: to, revsLimit: 10, options, call: plainCall })
     expect((await to.openDocument({ id: 'two', body: true, tree: false }, plainCall))?.attachments).to.deep.equal([
@@ -228,7 +228,7 @@ describe('anti-entropy of attachments', () => {
     expect(await to.hasBlobs([hash], plainCall)).to.deep.equal([true])
   })
 
-  it('copies the rest when content is lost at the source, and comes back for it', async () => {
+  it('copies all other changes when content is lost at the source, and asks for the content again later', async () => {
     const [from, to] = [await source(), new MemoryShardReplica({ history: 't' })]
     from.damageBlob(hash, 'lost')
     const pass = (): Promise<unknown> =>
@@ -241,7 +241,7 @@ describe('anti-entropy of attachments', () => {
     expect(await to.openDocument({ id: 'one', body: false, tree: false }, plainCall)).to.not.equal(null)
   })
 
-  it('brings content with what a comparison of digests found', async () => {
+  it('copies content of documents that a comparison of digests found', async () => {
     const [from, to] = [await source(), new MemoryShardReplica({ history: 't' })]
     expect(await compareDigests({ first: from, second: to, revsLimit: 10, buckets: 4, call: plainCall })).to.include({
       documents: 3,

@@ -40,7 +40,7 @@ describe('changes of the voting configuration', () => {
       changeConfiguration({ voters: ['a'], learners: [] }, { kind: 'remove', node: 'a' })).to.throw(/last voter/)
   })
 
-  it('survive their encoding, and nothing else does', () => {
+  it('are decoded as they were encoded, and other bytes are refused', () => {
     fc.assert(fc.property(configurations, configuration => {
       expect(decodeConfiguration(encodeConfiguration(configuration))).to.deep.equal(configuration)
     }))

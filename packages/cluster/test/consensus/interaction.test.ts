@@ -1,6 +1,7 @@
 /**
- * Interactions of consensus cores as scripts to be read and reviewed (scripts/*.txt): a command, `----`, what it
- * printed. `RAFT_REWRITE=1` writes the present output into the scripts; look at the difference before committing it.
+ * Interactions of consensus cores as scripts that can be read and reviewed (scripts/*.txt). Each step is a command,
+ * `----`, and its output. `RAFT_REWRITE=1` writes the current output into the scripts; review the difference before you
+ * commit it.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +13,10 @@ import { describe as describeEntry, RaftWorld } from './raft-world.ts'
 
 const folder = join(import.meta.dirname, 'scripts')
 
-/** Elections after 9 ticks, while a leader's claim fades after 5: time to vote without standing. */
+/**
+ * A fraction with which elections start after 9 ticks. Followers forget a leader after 5, so that they can vote before
+ * they start an election themselves.
+ */
 const electionFraction = 0.8
 
 class Script {
@@ -75,7 +79,7 @@ class Script {
     return [...trace, this.#states([...this.#world.nodes.keys()])].join('\n')
   }
 
-  /** `a>b`: what is on its way there now; nothing given: everything. */
+  /** Delivers the messages of the ways `a>b` that are queued now; without ways, all messages. */
   #deliver(ways: readonly string[]): string {
     const chosen = this.#world.messages.filter(message => ways.length === 0 || ways.includes(way(message)))
     this.#world.messages = this.#world.messages.filter(message => !chosen.includes(message))

@@ -11,7 +11,7 @@ function entry(index: number, term: number): LogEntry {
   return { index, term, kind: 'noop', payload: none }
 }
 
-/** Node a with four entries of term 2, of which three are committed. */
+/** Node a as a follower with four entries of term 2, three of which are committed. */
 function follower(): RaftCore {
   const snapshot = { index: 0, term: 0, configuration, state: none, checksum: 0 }
   const log = new RaftLog(0, 0, [1, 2, 3, 4].map(index => entry(index, 2)))
@@ -51,14 +51,14 @@ describe('after a majority of voters has lost entries', () => {
     expect([core.leader, core.log.term(4)]).to.deep.equal(['b', 3])
   })
 
-  it('a leader stops when a follower has more than it', () => {
+  it('a leader stops when a follower has more entries than it has', () => {
     const answer = { type: 'append-reply', from: 'b', to: 'a', term: 3, round: 1 } as const
     const reply = { ...answer, success: true, conflictIndex: 0 }
     leader().step({ ...reply, matchIndex: 5 })
     expect(() => leader().step({ ...reply, matchIndex: 6 })).to.throw('b has the metadata log up to 6')
   })
 
-  it('a leader in doubt is neither followed nor voted for, and is named until another one leads', () => {
+  it('a leader whose disk is in doubt is neither followed nor voted for, and reported until another leads', () => {
     const core = follower()
     core.step(next, true)
     const request = { type: 'vote-request', from: 'b', to: 'a', term: 3, preVote: false } as const

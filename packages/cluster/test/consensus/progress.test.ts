@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { Progress } from '../../src/consensus/progress.ts'
 
 describe('what a leader knows about a follower', () => {
-  it('leaves out answers that were meant for an earlier member of the same name', () => {
+  it('ignores answers from an earlier membership of the same name', () => {
     const progress = new Progress(11, 7, true)
     expect(progress.answered(6, 10)).to.equal(false)
     expect(progress.round).to.equal(6)
@@ -18,7 +18,7 @@ describe('what a leader knows about a follower', () => {
     expect(progress.knownCommit).to.equal(10)
   })
 
-  it('goes back to probing where the logs may agree, and not for an old refusal', () => {
+  it('probes again at the index where the logs may agree, and ignores an old refusal', () => {
     const progress = new Progress(11, 1, true)
     expect(progress.refused(10, 4, 1)).to.equal(true)
     expect(progress.next).to.equal(4)

@@ -6,7 +6,7 @@ import { majority } from '../../src/quorum/majority.ts'
 const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
 const voters = fc.subarray(names)
 
-/** Every set of voters that is more than half. */
+/** Returns every set of voters that has more than half of them. */
 function majorities(all: readonly string[]): string[][] {
   const sets: string[][] = []
   for (let bits = 0; bits < 2 ** all.length; bits += 1) {
@@ -17,7 +17,7 @@ function majorities(all: readonly string[]): string[][] {
 }
 
 describe('majorities', () => {
-  it('have reached the greatest index that some majority has wholly reached', () => {
+  it('reach the greatest index that every member of some majority has reached', () => {
     fc.assert(fc.property(voters, fc.dictionary(fc.constantFrom(...names), fc.nat(9)), (all, reached) => {
       const of = (voter: string): number => reached[voter] ?? 0
       const dumb = Math.max(0, ...majorities(all).map(set => Math.min(...set.map(of))))
@@ -25,7 +25,7 @@ describe('majorities', () => {
     }))
   })
 
-  it('win with all of some majority, and have lost when none can say yes any more', () => {
+  it('win when all of some majority agree, and lose when no majority can agree any more', () => {
     fc.assert(fc.property(voters, fc.dictionary(fc.constantFrom(...names), fc.boolean()), (all, cast) => {
       const sets = majorities(all)
       const won = sets.some(set => set.every(voter => cast[voter] === true))

@@ -73,7 +73,7 @@ describe('the consensus driver', () => {
     store = await storage.open('control')
   }
 
-  it('answers a proposal with what the state machine said', async () => {
+  it('answers a proposal with the result of the state machine', async () => {
     const driver = await bootstrapped()
     const outcome = await driver.propose(bytes('x'), { timeoutMs: 1000 })
     expect(outcome).to.deep.include({ kind: 'applied', result: 1 })
@@ -115,7 +115,7 @@ describe('the consensus driver', () => {
     await driver.stop()
   })
 
-  it('saves nothing at its end on top of entries that the disk would not take', async () => {
+  it('saves nothing when it stops after the disk has refused entries', async () => {
     const driver = await open()
     let writes = 0
     disk.setFaults({ failWrite: () => ++writes === 1 ? 'io' : undefined })
@@ -138,7 +138,7 @@ describe('the consensus driver', () => {
     await again.stop()
   })
 
-  it('applies nothing any more, and so skips nothing, when its store was closed under it', async () => {
+  it('applies no further entry, and so skips none, after its store was closed', async () => {
     const driver = await open()
     const configuration: LogEntry = {
       index: 1, term: 1, kind: 'configuration', payload: encodeConfiguration({ voters: ['b'], learners: ['a'] }),
@@ -164,7 +164,7 @@ describe('the consensus driver', () => {
     await driver.stop()
   })
 
-  it('comes back from snapshot and log with what was applied', async () => {
+  it('restores the applied state from snapshot and log', async () => {
     const driver = await bootstrapped({ snapshotEntries: 10, trailingEntries: 3 })
     for (let at = 0; at < 34; at += 1) await driver.propose(bytes(`${at}`), { timeoutMs: 1000 })
     const before = [...applied]
@@ -175,7 +175,7 @@ describe('the consensus driver', () => {
     await again.stop()
   })
 
-  it('takes snapshots the more rarely the larger they are, and goes on while one is made', async () => {
+  it('takes larger snapshots more rarely, and continues while one is made', async () => {
     const options = { snapshotEntries: 10, trailingEntries: 3, snapshotFreeBytes: 100 }
     const driver = await bootstrapped(options)
     const written: number[] = []
@@ -188,7 +188,7 @@ describe('the consensus driver', () => {
         && (JSON.parse(Buffer.from(unsealed(record)!).toString()) as { readonly index: number }).index
       if (index !== undefined && index !== written.at(-1)) written.push(index)
     }
-    // Each is about as far from the one before as that was from the beginning.
+    // The distance between two snapshots is about as large as the state at the first of them.
     expect(written.length).to.be.within(5, 7)
     for (const [at, index] of written.entries()) {
       if (at > 0) expect(index - written[at - 1]!).to.be.at.least(written[at - 1]! * 0.9 - 4)
@@ -200,7 +200,7 @@ describe('the consensus driver', () => {
     await again.stop()
   })
 
-  it('keeps the snapshot before while the next one is written, and nothing of one that was not finished', async () => {
+  it('keeps the previous snapshot while the next one is written, and removes an unfinished one', async () => {
     const options = { snapshotEntries: 5, trailingEntries: 1 }
     const driver = await bootstrapped(options)
     for (let at = 0; at < 8; at += 1) await driver.propose(bytes(`${at}`), { timeoutMs: 1000 })
@@ -260,7 +260,7 @@ describe('the consensus driver', () => {
     await (await open()).stop()
   })
 
-  it('refuses a store that does not hang together', async () => {
+  it('refuses a store whose parts contradict each other', async () => {
     const driver = await bootstrapped()
     for (let at = 0; at < 3; at += 1) await driver.propose(bytes('x'), { timeoutMs: 1000 })
     await driver.stop()

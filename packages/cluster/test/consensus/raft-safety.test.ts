@@ -19,7 +19,7 @@ interface Chances {
   readonly compact: number
 }
 
-/** The seed picks the faults and how likely each is. */
+/** Draws from the seed which faults occur, and how often. */
 function drawChances(random: SeededRandom): Chances {
   const upTo = (most: number): number => random.fraction() < 0.3 ? 0 : random.fraction() * most
   return {
@@ -66,11 +66,11 @@ class RandomRun {
     if (leader !== null && this.happens(chances.propose)) world.propose(leader, `command ${this.proposals += 1}`)
     if (node.core?.role === 'leader' && this.happens(0.05)) world.read(id)
     if (leader !== null && this.happens(chances.change)) this.#change(leader)
-    // A node in flight never blocks for ever.
+    // The oldest messages are lost, so that the queue stays short.
     if (world.messages.length > 400) world.messages.splice(0, 200)
   }
 
-  /** Any message may overtake any other. */
+  /** Delivers one message. Any message may overtake any other. */
   #deliverOne(): void {
     const { world, random, chances } = this
     for (let count = 0; count < 3; count += 1) {
@@ -101,7 +101,7 @@ class RandomRun {
     if (kind === 'add-learner' && !this.world.nodes.has(node)) { this.world.addFresh(node); this.world.start(node) }
   }
 
-  /** No more faults: everyone must come to agree. */
+  /** Ends all faults. All nodes must then come to agree. */
   heal(): void {
     const { world } = this
     world.cuts.clear()

@@ -1,7 +1,4 @@
-/**
- * Several consensus cores and what lies between and below them: a network that loses, repeats and reorders, and disks
- * that survive crashes.
- */
+/** Several consensus cores with a network that loses, repeats and reorders messages, and disks that survive crashes. */
 import { SeededRandom } from '@sectional/runtime'
 import type { LogEntry, RaftMessage, VotingConfiguration } from '@sectional/core'
 import type { ConfigurationChange } from '../../src/consensus/configuration.ts'
@@ -23,10 +20,10 @@ export class WorldNode {
   readonly id: string
   core: RaftCore | null = null
   disk: Disk
-  /** What the state machine is: every applied command, in order. */
+  /** The state of the state machine: all applied commands, in order. */
   applied: string[] = []
   appliedIndex = 0
-  /** Work that was taken but is not on disk yet. */
+  /** Work that was taken from the core and is not on disk yet. */
   inFlight: RaftWork | null = null
   reads: { readonly id: number; readonly index: number | null }[] = []
 
@@ -51,10 +48,10 @@ export class RaftWorld {
   readonly #fraction: number | undefined
   readonly #asked: number[] = []
   readonly #leaders = new Map<number, string>()
-  /** What was ever applied at an index: `term:kind:payload`. */
+  /** All entries that were ever applied, by index: `term:kind:payload`. */
   readonly #decided = new Map<number, string>()
 
-  /** @param fraction draws election timeouts; absent: from the seed */
+  /** @param fraction draws the election timeouts; default: drawn from the seed */
   constructor(seed: number, options: Partial<RaftOptions> = {}, fraction?: number) {
     this.#fraction = fraction
     this.random = new SeededRandom(seed)
@@ -63,7 +60,7 @@ export class RaftWorld {
     }
   }
 
-  /** A cluster whose voters are there from the first entry on. */
+  /** Forms a cluster that has these voters from its first entry on. */
   bootstrap(voters: readonly string[]): void {
     const payload = encodeConfiguration({ voters: [...voters], learners: [] })
     for (const id of voters) {
@@ -105,7 +102,7 @@ export class RaftWorld {
     this.#restore(node, snapshot)
   }
 
-  /** Loses all that is not on disk. */
+  /** Crashes a node: everything that is not on disk is lost. */
   crash(id: string): void {
     const node = this.node(id)
     node.core = null
@@ -119,7 +116,7 @@ export class RaftWorld {
     return typeof placed === 'string' ? placed : `index ${placed.index} term ${placed.term}`
   }
 
-  /** A read must see all that was applied anywhere when it was asked for. */
+  /** Begins a read. It must see every entry that any node had applied before. */
   read(id: string): void {
     this.#asked.push(Math.max(0, ...this.#decided.keys()))
     this.core(id).readIndex(this.#asked.length - 1)
@@ -130,7 +127,7 @@ export class RaftWorld {
     return typeof placed === 'string' ? placed : `index ${placed.index} term ${placed.term}`
   }
 
-  /** Takes work and sends what may go before the disk. False: there was none. */
+  /** Takes work and sends the messages that may be sent before the write. Returns false when there was no work. */
   begin(id: string): boolean {
     const node = this.node(id)
     if (!node.core || node.inFlight || !node.core.hasWork()) return false
@@ -139,7 +136,7 @@ export class RaftWorld {
     return true
   }
 
-  /** The disk is done with the work in flight. */
+  /** Completes the write of the work in flight. */
   finish(id: string): RaftWork | null {
     const node = this.node(id)
     const work = node.inFlight
@@ -190,9 +187,9 @@ export class RaftWorld {
     this.nodes.get(message.to)?.core?.step(structuredClone(message))
   }
 
-  /** Works and delivers, in order, until nothing moves. */
+  /** Works and delivers messages in order until nothing is left to do. */
   settle(ids: readonly string[] = [...this.nodes.keys()]): void {
-    // A snapshot in pieces of two bytes takes more than a thousand.
+    // A snapshot in pieces of two bytes needs more than a thousand rounds.
     for (let rounds = 0; rounds < 10_000; rounds += 1) {
       let moved = false
       for (const id of ids) while (this.work(id)) moved = true
@@ -220,7 +217,7 @@ export class RaftWorld {
 
   configuration(id: string): VotingConfiguration { return this.core(id).configuration }
 
-  /** Log matching: entries of equal index and term are equal, and so is everything before them. */
+  /** Checks log matching: entries of equal index and term are equal, and so are all entries before them. */
   checkLogs(): void {
     const cores = [...this.nodes.values()].flatMap(node => node.core ? [node.core] : [])
     for (const [at, a] of cores.entries()) {
@@ -241,7 +238,7 @@ export class RaftWorld {
     }
   }
 
-  /** Leader completeness: a leader holds everything that was ever applied. */
+  /** Checks leader completeness: a leader has every entry that was ever applied. */
   #checkLeaders(): void {
     for (const { id, core } of this.nodes.values()) {
       if (core?.role !== 'leader') continue
@@ -283,7 +280,7 @@ export class RaftWorld {
     node.appliedIndex = snapshot.index
   }
 
-  /** State machine safety: one index, one entry, for everyone and for ever. */
+  /** Checks state machine safety: all nodes apply the same entry at an index. */
   #apply(node: WorldNode, entry: LogEntry): void {
     if (entry.index !== node.appliedIndex + 1) {
       throw new Error(`${node.id} applied ${entry.index} after ${node.appliedIndex}`)

@@ -28,7 +28,7 @@ describe('a snapshot in pieces', () => {
     expect(taken).to.deep.equal(snapshot)
   })
 
-  it('goes on where it was whatever comes twice, late or out of order', () => {
+  it('continues at the right offset when pieces arrive twice, late or out of order', () => {
     const transfer = new SnapshotTransfer(snapshot, 30)
     const intake = new SnapshotIntake(1000)
     const first = sent(transfer)
@@ -42,7 +42,7 @@ describe('a snapshot in pieces', () => {
     expect(transfer.answered(8, 90)).to.equal(false)
   })
 
-  it('is sent anew when a byte is not what was sent', () => {
+  it('is sent again from the start when a byte has changed on the way', () => {
     const transfer = new SnapshotTransfer(snapshot, 60)
     const intake = new SnapshotIntake(1000)
     const first = sent(transfer)
@@ -55,14 +55,14 @@ describe('a snapshot in pieces', () => {
     expect(intake.take(sent(transfer))).to.deep.equal(snapshot)
   })
 
-  it('is not begun in the middle, nor when it is larger than may be', () => {
+  it('is not accepted from the middle, nor when it is too large', () => {
     const transfer = new SnapshotTransfer(snapshot, 30)
     transfer.answered(9, 30)
     expect(new SnapshotIntake(1000).take(sent(transfer))).to.equal(0)
     expect(new SnapshotIntake(99).take(sent(new SnapshotTransfer(snapshot, 30)))).to.equal(0)
   })
 
-  it('gives way to one of another leader', () => {
+  it('is dropped when another leader sends one', () => {
     const intake = new SnapshotIntake(1000)
     intake.take(sent(new SnapshotTransfer(snapshot, 30)))
     const other = { ...sent(new SnapshotTransfer({ ...snapshot, index: 12 }, 60)), from: 'c', term: 5 }

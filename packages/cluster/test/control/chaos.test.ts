@@ -7,7 +7,7 @@ import { ControlWorld } from './control-world.ts'
 const names = ['n1', 'n2', 'n3', 'n4', 'n5']
 const stepsPerRun = 60
 
-/** What clients were told about one name, while operations on one name never overlap. */
+/** The answers that clients received about one name. Operations on one name never overlap. */
 interface Told { incarnation: string | null; unsure: boolean }
 
 class ChaosRun {
@@ -60,11 +60,11 @@ class ChaosRun {
       })
       : plane.deleteDatabase(name).then(result => {
         told.incarnation = null
-        // Promised only: it comes when the log is in reach.
+        // The deletion is only promised; it is applied when the log can be reached.
         if (result === 'accepted') told.unsure = true
       })
     this.work.push(work.catch((error: unknown) => {
-      // A node that lost power while it wrote answers nobody.
+      // A node that lost power during a write answers no client.
       if (error instanceof StorageError) told.unsure = true
       else if (!(error instanceof ApiError)) this.broken.push(error)
       else if (error.status === 503) told.unsure = true

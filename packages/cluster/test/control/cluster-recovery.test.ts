@@ -22,7 +22,7 @@ const create = (name: string, n: number, q = 3): CommandBody => ({
 })
 
 describe('cluster recovery', () => {
-  it('counts this node and those that answer, by the voters', () => {
+  it('counts the voters among this node and the nodes that answer', () => {
     expect(majorityIsLeft(['a', 'b', 'c'], 'a', [])).to.equal(false)
     expect(majorityIsLeft(['a', 'b', 'c'], 'a', ['c'])).to.equal(true)
     expect(majorityIsLeft(['a', 'b'], 'a', [])).to.equal(false)
@@ -31,7 +31,7 @@ describe('cluster recovery', () => {
     expect(majorityIsLeft(['a'], 'a', [])).to.equal(true)
   })
 
-  it('names the shards that this node has not, or not wholly', () => {
+  it('reports the shards that this node lacks or has incompletely', () => {
     const filled = stateOf(admit('a'), admit('b'), admit('c'), create('all', 3), create('single', 1))
     const range = filled.databases.get('all')!.shards[0]!.range
     const state =

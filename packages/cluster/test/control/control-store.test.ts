@@ -7,7 +7,7 @@ import { RaftStorage } from '../../src/consensus/raft-storage.ts'
 import { DamagedControlStoreError } from '../../src/consensus/sealed-records.ts'
 import { ControlStore } from '../../src/control/control-store.ts'
 
-/** As many as the reproduction of the defect tried, and more. */
+/** More flips than the reproduction of the defect needed. */
 const flips = 80
 
 describe('the metadata on a real disk', () => {
@@ -15,7 +15,7 @@ describe('the metadata on a real disk', () => {
   beforeEach(async () => { base = await mkdtemp(join(tmpdir(), 'sectional-metadata-')) })
   afterEach(() => rm(base, { recursive: true }))
 
-  /** Terms, votes and entries, and a copy of them as a crash leaves it. */
+  /** Writes terms, votes and entries, and copies the store as a crash would leave it. */
   async function written(): Promise<void> {
     const { store } = await ControlStore.open(new LevelStorage({ directory: join(base, 'live') }))
     const raft = new RaftStorage(store)

@@ -1,4 +1,7 @@
-/** A few control planes in one process: manual clock, disks that survive crashes, a network that can be cut. */
+/**
+ * Several control planes in one process, with a manual clock, disks that survive crashes, and a network that can be
+ * cut.
+ */
 import { ManualClock, MemoryDisk, MemoryStorage, SeededRandom } from '@sectional/runtime'
 import type { Log, LogFields, Metrics, Runtime } from '@sectional/runtime'
 import type { PeerIdentity } from '@sectional/core'
@@ -25,7 +28,7 @@ export class ControlWorld {
   readonly hub = new PeerHub({ clock: this.clock })
   readonly lines: LogLine[] = []
   readonly fatal: Error[] = []
-  /** Nodes whose replicas got new histories. */
+  /** Nodes whose replicas were given new histories. */
   readonly renewed: string[] = []
   #restarts: Promise<void> = Promise.resolve()
   readonly #random: SeededRandom
@@ -91,7 +94,7 @@ export class ControlWorld {
     await this.during(plane.stop())
   }
 
-  /** Power failure: what was not synced is gone. */
+  /** Simulates a power failure: writes that were not synced are lost. */
   async crash(name: string): Promise<void> {
     this.#storages.get(name)?.crash()
     await this.stop(name)
@@ -99,7 +102,7 @@ export class ControlWorld {
 
   wipe(name: string): void { this.#disks.delete(name) }
 
-  /** The node's disk; an empty one when it has none yet. */
+  /** Returns the node's disk, which is empty at first. */
   disk(name: string): MemoryDisk {
     const disk = this.#disks.get(name) ?? new MemoryDisk(this.clock)
     this.#disks.set(name, disk)
@@ -109,7 +112,7 @@ export class ControlWorld {
   /** Replaces a node's disk by a copy. */
   putBack(name: string, copy: MemoryDisk): void { this.#disks.set(name, copy.copy(this.clock)) }
 
-  /** Puts one node's disk into another. */
+  /** Moves one node's disk to another node. */
   moveDisk(from: string, to: string): void {
     const disk = this.#disks.get(from)
     if (disk) this.#disks.set(to, disk)
@@ -122,7 +125,7 @@ export class ControlWorld {
 
   async advance(ms: number): Promise<void> { await this.clock.advance(ms) }
 
-  /** Lets time pass until the promise settles. */
+  /** Advances the clock until the promise settles. */
   async during<T>(work: Promise<T>, limitMs = 60_000): Promise<T> {
     let settled = false
     const mark = (): void => { settled = true }
@@ -131,7 +134,7 @@ export class ControlWorld {
     return work
   }
 
-  /** Lets time pass until the condition holds. */
+  /** Advances the clock until the condition holds. */
   async until(condition: () => boolean, what: string, limitMs = 60_000): Promise<void> {
     const end = this.clock.monotonic() + limitMs
     for (;;) {
@@ -164,7 +167,7 @@ export class ControlWorld {
     )
   }
 
-  /** The one node that others follow. */
+  /** Waits until all nodes follow the same leader, and returns it. */
   async leader(among: readonly string[] = this.running()): Promise<string> {
     let leader: string | null = null
     await this.until(() => {

@@ -1,4 +1,4 @@
-/** Many databases that tell how often anything of their records is read. */
+/** Many databases whose records count the reads of their members. */
 import type { DatabaseRecord } from '../../src/control/cluster-state.ts'
 import { applyCommand, initialState } from '../../src/control/state-machine.ts'
 import type { ControlState } from '../../src/control/state-machine.ts'
@@ -7,7 +7,7 @@ import type { Command } from '../../src/control/commands.ts'
 
 export class CountedDatabases {
   state: ControlState
-  /** Reads of members of the records that the constructor made. */
+  /** Number of reads of members of the records that the constructor made. */
   reads = 0
 
   constructor(nodes: readonly string[], count: number) {

@@ -8,7 +8,7 @@ const key = fc.integer({ min: 0, max: 400 }).map(at => `k${at}`)
 const step = fc.oneof(
   fc.record({ put: key, value: fc.nat(5) }),
   fc.record({ remove: key }),
-  // Whole runs, so that chunks are halved, joined and emptied.
+  // Long runs of keys, so that chunks are split, merged and emptied.
   fc.record({ from: fc.nat(400), count: fc.nat(300), put: fc.boolean() }),
 )
 
@@ -17,7 +17,7 @@ function sorted<T>(entries: Iterable<readonly [string, T]>): (readonly [string, 
 }
 
 describe('a persistent map', () => {
-  it('is what a Map in the order of its keys is, and leaves earlier maps as they were', () => {
+  it('equals a Map in the order of its keys, and leaves earlier maps unchanged', () => {
     fc.assert(fc.property(fc.array(step, { maxLength: 60 }), steps => {
       const model = new Map<string, number>()
       let map = PersistentMap.empty<number>()
@@ -45,7 +45,7 @@ describe('a persistent map', () => {
     }), { numRuns: 60 })
   })
 
-  it('tells what differs between any two maps', () => {
+  it('returns the differences between any two maps', () => {
     fc.assert(fc.property(fc.array(step, { maxLength: 30 }), fc.nat(30), fc.boolean(), (steps, first, related) => {
       let map = PersistentMap.empty<number>()
       let before = map
@@ -72,7 +72,7 @@ describe('the databases of a cluster state', () => {
     autoPurge: {},
   })
 
-  it('are found by incarnation, also when a name was given again', () => {
+  it('are found by incarnation, also when a name was used again', () => {
     const first = DatabaseMap.from([database('a', 'i1'), database('b', 'i2')])
     const again = first.without('a').with(database('a', 'i3'))
     const replaced = first.with(database('a', 'i4'))

@@ -160,7 +160,7 @@ describe('the control plane', () => {
       .createDatabase('db', { q: 0, n: 3, partitioned: false }))).status).to.equal(400)
   })
 
-  it('asks members, and says why it cannot', async () => {
+  it('asks members, and gives the reason when it cannot', async () => {
     expect(await world.during(world.plane('n1').ask('n2', 'stats', null))).to.equal('n2 answers stats')
     expect(await world.plane('n1').ask('n1', 'system', null)).to.equal('n1 answers system')
     expect((await failure(world.plane('n1').ask('constructor', 'stats', null))).error).to.equal('not_found')

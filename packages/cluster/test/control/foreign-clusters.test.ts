@@ -44,7 +44,7 @@ describe('a meeting with another cluster', () => {
     expect(log.lines.map(({ level }) => level)).to.deep.equal(['error', 'error'])
   })
 
-  it('means nothing before this node belongs to a cluster', () => {
+  it('is ignored before this node belongs to a cluster', () => {
     const clusters = new ForeignClusters({ node: 'a', seeds, log: new MemoryLog(), state: () => null })
     clusters.met({ ...stranger, claimed: true })
     expect(clusters.reason).to.equal(null)

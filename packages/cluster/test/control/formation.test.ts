@@ -5,7 +5,7 @@ describe('forming a cluster', () => {
   let world: ControlWorld
   afterEach(async () => {
     await world.stopAll()
-    // Messages that were on their way when the last node stopped.
+    // Delivers the messages that were on their way when the last node stopped.
     await world.advance(world.hub.delayMs)
     expect(world.clock.pendingTimers).to.be.lessThan(3)
     expect(world.fatal).to.deep.equal([])
@@ -87,7 +87,7 @@ describe('forming a cluster', () => {
     await lonely.stopAll()
   })
 
-  it('is told by the log once, not again at each restart', async () => {
+  it('is logged once, not again at each restart', async () => {
     world = new ControlWorld()
     await world.form()
     const tellings = (): number =>
@@ -102,7 +102,7 @@ describe('forming a cluster', () => {
     expect(tellings()).to.equal(before)
   })
 
-  it('does not found a second cluster when the first seed lost its disk', async () => {
+  it('does not form a second cluster when the first seed lost its disk', async () => {
     world = new ControlWorld()
     await world.form()
     const clusterId = world.plane('n2').state()?.clusterId

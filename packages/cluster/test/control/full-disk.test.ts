@@ -51,7 +51,7 @@ describe('the control plane of a node whose disk is full', () => {
     expect(world.plane(full).state()?.databases.has('old')).to.equal(true)
   })
 
-  it('says that a creation was decided which it does not show', async () => {
+  it('reports a creation that was decided but is not visible on this node yet', async () => {
     const error = await failure(world.plane(full).createDatabase('third', options))
     expect(error.status).to.equal(503)
     expect(error.reason).to.include('has decided').and.include('its disk is full')

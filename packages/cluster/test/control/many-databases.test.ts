@@ -6,7 +6,7 @@ import { CountedDatabases } from './counted-databases.ts'
 const whole = { begin: 0, end: 0xffffffff }
 
 describe('a change of metadata among many databases', () => {
-  it('is applied without a look at the other databases', () => {
+  it('is applied without reading the other databases', () => {
     const databases = new CountedDatabases(['a', 'b'], 1000)
     databases.create('one more')
     databases.apply({ type: 'set-security', id: 's', name: 'one more', incarnation: 'of one more', security: {} })
@@ -17,7 +17,7 @@ describe('a change of metadata among many databases', () => {
     expect(databases.state.databases.size).to.equal(1000)
   })
 
-  it('costs anti-entropy a look at that database alone', () => {
+  it('makes anti-entropy read that database alone', () => {
     const databases = new CountedDatabases(['a', 'b'], 1000)
     const hosted = new HostedShards('a')
     expect(hosted.update(databases.state).added.length).to.equal(1000)
@@ -33,7 +33,7 @@ describe('a change of metadata among many databases', () => {
     expect(hosted.size).to.equal(1000)
   })
 
-  it('costs the leader a look at that database alone, and a look at all when the members have changed', () => {
+  it('makes the leader read that database alone, and all databases when the members have changed', () => {
     const databases = new CountedDatabases(['a', 'b'], 1000)
     const lacking = new LackingDatabases()
     expect(lacking.update(databases.state).size).to.equal(0)

@@ -8,7 +8,7 @@ import { addressOf, ControlWorld } from './control-world.ts'
 const options = { q: 4, n: 3, partitioned: false }
 
 const never = (): Promise<never> => new Promise(() => {})
-/** A node that has just been started and answers nothing yet. */
+/** A node that has just started and answers no call yet. */
 const deafPeer: ControlPeer = { sendRaft: () => {}, status: never, join: never, propose: never, ask: never }
 
 describe('membership', () => {
@@ -92,7 +92,7 @@ describe('membership', () => {
     expect((error as ApiError).status).to.equal(404)
   })
 
-  it('tells a removed node that it is one, and does not let it in again with its old disk', async () => {
+  it('informs a removed node of its removal, and does not admit it again with its old disk', async () => {
     world = new ControlWorld()
     await world.form(['n1', 'n2', 'n3', 'n4'])
     await world.stop('n4')

@@ -10,7 +10,7 @@ describe('starts of a node', () => {
     const recorded = recordStart(undefined, first, 5)
     expect(isOutdated(undefined, first)).to.equal(false)
     expect(isOutdated(recorded, first)).to.equal(false)
-    // The process ended before it saw that the start was recorded.
+    // The process ended before it saw that the log had recorded its start.
     expect(isOutdated(recorded, nextStart(first, 'b'))).to.equal(false)
     const confirmed = confirmedStart(first, recorded)!
     expect(confirmed).to.deep.equal({ ids: ['a'], confirmed: 5 })
@@ -37,7 +37,7 @@ describe('starts of a node', () => {
   it('belong to another log when they were recorded where this one has recorded none', () => {
     const recorded = { id: 'a', index: 5, former: [] }
     expect(hasAnotherLog(recorded, { ids: ['c'], confirmed: 9 }, 9)).to.equal(true)
-    // This log is older, or the same.
+    // The other log is older than this one, or the same.
     expect(hasAnotherLog(recorded, { ids: ['c'], confirmed: 9 }, 8)).to.equal(false)
     expect(hasAnotherLog(recorded, { ids: ['b', 'a'], confirmed: 5 }, 9)).to.equal(false)
     expect(hasAnotherLog(recorded, { ids: ['b', 'a'], confirmed: 0 }, 9)).to.equal(false)
@@ -67,7 +67,7 @@ describe('starts of a node', () => {
     expect(isOutdated(late.state.nodes['n']?.start, second)).to.equal(false)
   })
 
-  it('are late no more when the data directory is known to be given up', () => {
+  it('are no longer late when the data directory is known to be given up', () => {
     const recorded = recordStart(recordStart(undefined, nextStart(undefined, 'a'), 5), nextStart(undefined, 'b'), 6)
     expect(isLate(recorded, nextStart(undefined, 'a'))).to.equal(true)
     const given = recordStart(recorded, undefined, 7)

@@ -15,13 +15,13 @@ describe('a node with an older copy of its data directory', () => {
     for (const name of databases) await world.during(world.plane(through).createDatabase(name, options))
   }
 
-  /** Copies the disk of a stopped node, as an administrator does. */
+  /** Stops a node and copies its disk, as an administrator would. */
   async function copyStopped(name: string): Promise<MemoryDisk> {
     await world.stop(name)
     return world.disk(name).copy(world.clock)
   }
 
-  /** All members serve, know the same databases, and vote as before. */
+  /** Checks that all members serve, know the same databases and vote as before. */
   async function healed(names: readonly string[], databases: readonly string[]): Promise<void> {
     await world.serving(names)
     await world.until(
@@ -143,7 +143,7 @@ describe('a node with an older copy of its data directory', () => {
     expect(world.renewed).to.deep.equal(['n3'])
   })
 
-  it('is not suspected when a start could not be written down', async () => {
+  it('is not suspected when a start could not be recorded', async () => {
     world = new ControlWorld()
     await world.form()
     await world.stop('n3')
@@ -187,7 +187,7 @@ describe('older copies of the data directories of a majority', () => {
     }
   }
 
-  /** Puts older copies of the disks of n2 and n3 back, which lack 15 databases. */
+  /** Replaces the disks of n2 and n3 by older copies, which lack 15 databases. */
   async function putOlderBack(): Promise<void> {
     world = new ControlWorld()
     await world.form()

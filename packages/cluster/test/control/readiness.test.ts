@@ -7,7 +7,7 @@ const serving: ReadinessFacts = {
   lacking: 0, ignoredLeader: null, startWait: null, rival: null, foreignCluster: null,
 }
 
-/** One set of facts for each condition, under which that condition is the first unmet one. */
+/** For each condition, facts under which it is the first unmet one. */
 const unmetFacts: Readonly<Record<string, Partial<ReadinessFacts>>> = {
   'not refused': { refusal: 'it was removed' },
   'only process of its name': { rival: 'a node named n1 is up at n1.test:7000' },

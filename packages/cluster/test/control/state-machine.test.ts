@@ -73,7 +73,7 @@ describe('the metadata state machine', () => {
     return fc.assert(fc.asyncProperty(commands, commands, async (list, others) => {
       const state = run(list)
       checkInvariants(state)
-      // Whatever the node had before.
+      // The result does not depend on the state that the node had before.
       expect(await decodeState(await encodeState(state, goOn), run(others), goOn)).to.deep.equal(state)
     }), { numRuns: 300 })
   })
@@ -109,7 +109,7 @@ describe('the metadata state machine', () => {
       [before?.name, after?.name])).to.deep.equal([[undefined, 'new']])
   })
 
-  it('goes on from a snapshot as it would have without one', () => {
+  it('continues from a snapshot as it would have without one', () => {
     return fc.assert(fc.asyncProperty(commands, fc.nat(), async (list, cut) => {
       const at = cut % (list.length + 1)
       const restored = await decodeState(await encodeState(run(list.slice(0, at)), goOn), initialState('c'), goOn)
@@ -119,7 +119,7 @@ describe('the metadata state machine', () => {
     }))
   })
 
-  it('takes a damaged replica for one to be filled, beside others that are, where one is left that counts', () => {
+  it('marks a damaged replica as filling, beside other filling ones, when another replica counts', () => {
     const admitted = ['n1', 'n2', 'n3'].map((one): CommandBody => ({
       type: 'admit-node', node: one, address: `${one}:1`, zone: null, fresh: true,
     }))
@@ -155,7 +155,7 @@ describe('the metadata state machine', () => {
     }))
   })
 
-  it('applies a command that comes twice once', () => {
+  it('applies a repeated command once', () => {
     const admit: Command = { type: 'admit-node', id: '1', node: 'n1', address: 'n1:1', zone: null, fresh: true }
     const create: Command = {
       type: 'create-database', id: '2', name: 'db', incarnation: 'i', q: 1, n: 1, partitioned: false, seed: 0,
@@ -212,7 +212,7 @@ describe('placement', () => {
     }
   })
 
-  it('knows which shards a node is to have', () => {
+  it('returns the shards that a node must host', () => {
     const state = run([...admitted([null, null]), created(2, 1)])
     const [low, high] = state.databases.get('db')!.shards.map(({ range, replicas }) => ({
       shard: { incarnation: 'i', range }, node: replicas[0]!.node,

@@ -9,12 +9,12 @@ function revisionOf({ parent, revisionHash }: Edit): string {
   return `${parent === null ? 1 : Number.parseInt(parent, 10) + 1}-${revisionHash}`
 }
 
-/** The one outcome, or the status of the error. */
+/** Returns the only outcome, or the status of the error. */
 async function outcomeOf(written: Promise<readonly WriteOutcome[]>): Promise<WriteOutcome | number> {
   return written.then(([outcome]) => outcome!, (error: ApiError) => error.status)
 }
 
-/** Three replicas that have the first revision of `x`. */
+/** Makes three replicas that have the first revision of `x`. */
 async function worldWithDocument(): Promise<{ readonly world: ReplicaWorld; readonly parent: string }> {
   const world = new ReplicaWorld()
   const first = edit('x', null, { v: 0 })
@@ -25,14 +25,14 @@ async function worldWithDocument(): Promise<{ readonly world: ReplicaWorld; read
 }
 
 describe('the outcome of an edit', () => {
-  it('is success when this very attempt was stored, whoever brought it to the replica that is asked next', async () => {
+  it('is success when the next replica already has this attempt, however it arrived there', async () => {
     const { world, parent } = await worldWithDocument()
     const claim = edit('x', parent, { claimed: true })
     const [a, b] = [world.store('a'), world.store('b')]
     const decide = a.updateDocuments.bind(a)
     a.updateDocuments = async (decided, call) => {
       const reply = await decide(decided, call)
-      // The lost decision reaches b by anti-entropy before b is asked.
+      // Anti-entropy brings the lost decision to b before b is asked.
       const [leaf] = (await a.openRevisions([{ id: 'x', revisions: 'leaves', latest: false }], plainCall))[0]!
       if (leaf?.kind === 'found') await b.storeRevisions({ revisions: [leaf.revision], revsLimit: 1000 }, plainCall)
       return reply
@@ -58,7 +58,7 @@ describe('the outcome of an edit', () => {
     world.faults.set('a', { kind: 'lose-reply', verbs: ['updateDocuments', 'openDocument', 'storeRevisions'] })
     const mine = edit('x', parent, { by: 'b' })
     const other = edit('x', parent, { by: 'c' })
-    // b's edit is decided by a, whose answers are lost; meanwhile b's replica decides c's edit.
+    // Node a decides the edit of b, but its answers are lost. Meanwhile b's replica decides the edit of c.
     const store = world.store('a')
     const decide = store.updateDocuments.bind(store)
     let theirs: WriteOutcome | number | undefined
@@ -88,7 +88,7 @@ describe('the outcome of an edit', () => {
     })
   }
 
-  it('is told for each document of a bulk', async () => {
+  it('is returned for each document of a bulk request', async () => {
     const { world, parent } = await worldWithDocument()
     world.faults.set('a', { kind: 'lose-reply', verbs: ['updateDocuments'] })
     const late = edit('x', parent, { v: 1 })
@@ -107,7 +107,7 @@ describe('the outcome of an edit', () => {
   it('is success on one side only when two replicas decide different edits of one revision', async () => {
     const { world, parent } = await worldWithDocument()
     const [left, right] = [edit('x', parent, { by: 'left' }), edit('x', parent, { by: 'right' })]
-    // c misses nothing: it hears of both, one after the other.
+    // c lacks nothing: it receives both edits, one after the other.
     world.cut('a', 'b')
     const first = await outcomeOf(world.coordinator('a').updateDocuments(world.db, [left], { w: 2 }, request()))
     expect(first).to.include({ kind: 'written', accepted: false })
@@ -133,7 +133,7 @@ describe('the review of a conflict', () => {
     let decisions = 0
     store.updateDocuments = async (asked: UpdateDocumentsRequest, call) => {
       const reply = await decide(asked, call)
-      // Read repair, say, brings the parent at once.
+      // The parent arrives at once, for example by read repair.
       if (decisions++ === 0) {
         await store.storeRevisions(
           {
@@ -155,7 +155,7 @@ describe('the review of a conflict', () => {
     expect(decisions).to.equal(2)
   })
 
-  it('does not call a conflict what it cannot examine', async () => {
+  it('reports an unknown outcome for a conflict that it cannot examine', async () => {
     const { world, parent } = await worldWithDocument()
     world.faults.set('a', { kind: 'fail', code: 'unreachable', verbs: ['diffRevisions'] })
     const stale = edit('x', '1-00', { v: 2 })
@@ -164,7 +164,7 @@ describe('the review of a conflict', () => {
     expect(await outcomeOf(world.coordinator('b').updateDocuments(world.db, [stale], {}, request()))).to.deep.equal({
       kind: 'conflict',
     })
-    // A minority that has never seen the parent does not know either.
+    // A minority that has never seen the parent cannot know either.
     world.isolate('c')
     const coordinator = world.coordinator('c')
     expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', '2-ff', {})], {}, request()))).to.equal(503)
@@ -178,7 +178,7 @@ describe('the review of a conflict', () => {
 })
 
 describe('a silent node', () => {
-  it('does not hold up decisions for a second, nor the ones after', async () => {
+  it('delays neither the first decision nor later ones by a second', async () => {
     const { world, parent } = await worldWithDocument()
     world.faults.set('a', { kind: 'hang' })
     const coordinator = world.coordinator('b')
@@ -197,7 +197,7 @@ describe('a silent node', () => {
     expect(world.clock.pendingTimers).to.equal(0)
   })
 
-  it('is told from one whose disk is slow, which decides by itself', async () => {
+  it('is distinguished from a node with a slow disk, which decides itself', async () => {
     const { world, parent } = await worldWithDocument()
     world.faults.set('a', { kind: 'hang', verbs: ['updateDocuments'] })
     const startedMs = world.clock.monotonic()

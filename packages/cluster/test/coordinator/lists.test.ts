@@ -18,7 +18,7 @@ async function collect<Row>(rows: AsyncIterable<readonly Row[]>): Promise<Row[]>
 }
 
 describe('listing documents', () => {
-  it('gives every option what one sorted array gives', async () => {
+  it('returns for every option the same rows as one sorted array', async () => {
     const ids = Array.from({ length: 40 }, (_, i) => `d${String(i).padStart(2, '0')}`)
     const world = new ReplicaWorld({ q: 4, coordinator: { listPageRows: 7 } })
     await filled(world, ids)
@@ -66,7 +66,7 @@ describe('listing documents', () => {
     expect(row!.leaves).to.have.length(1)
   })
 
-  it('goes on with another replica behind the last row when one breaks', async () => {
+  it('continues on another replica after the last row when one fails', async () => {
     const ids = Array.from({ length: 450 }, (_, i) => `d${String(i).padStart(3, '0')}`)
     const world = new ReplicaWorld({ nodes: ['a', 'b', 'c', 'out'], n: 3 })
     await filled(world, ids)

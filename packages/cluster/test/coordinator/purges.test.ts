@@ -57,7 +57,7 @@ describe('purging documents', () => {
     for (const node of world.nodes) expect((await world.leavesOf('x'))[node] ?? [], node).to.deep.equal([])
   })
 
-  it('is done on all replicas that answer before it is answered itself: a read would show what one of them still has', async () => {
+  it('is recorded on all replicas that answer before it is answered: a read shows what any of them has', async () => {
     const world = new ReplicaWorld()
     world.jitterTurns = 5
     const coordinator = world.coordinator('a')
@@ -84,7 +84,7 @@ describe('purging documents', () => {
     await world.during(coordinator.stop())
   })
 
-  it('does not let a read bring back what one replica has not heard of yet', async () => {
+  it('is not undone by a read of a replica that does not know of it yet', async () => {
     const world = new ReplicaWorld()
     const x = await write(world, 'x')
     world.isolate('c')
@@ -140,7 +140,7 @@ describe('purging documents', () => {
     }
   })
 
-  it('is accepted by a node that is cut off when it knows the revision, and then takes the ancestors that others hold as leaves', async () => {
+  it('is accepted by a node that is cut off and knows the revision, and removes ancestors elsewhere', async () => {
     const world = new ReplicaWorld()
     await storeOn(world, ['a', 'b', 'c'], ['a'])
     await storeOn(world, ['a', 'c'], ['b', 'a'])
@@ -158,7 +158,7 @@ describe('purging documents', () => {
     for (const node of world.nodes) expect(leaves[node] ?? [], node).to.deep.equal([])
   })
 
-  it('leaves alone what most replicas do not know, so that replicas do not differ when it turns up', async () => {
+  it('does not purge a revision that most replicas lack, so that they stay equal when it arrives', async () => {
     const world = new ReplicaWorld()
     await storeOn(world, ['a', 'b', 'c'], ['a'])
     await storeOn(world, ['a'], ['b', 'a'])

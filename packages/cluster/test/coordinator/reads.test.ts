@@ -15,7 +15,7 @@ async function put(
   return `${ids.length}-${ids[0]}`
 }
 
-/** As a node does whose answer would be larger than a message may be. */
+/** Fails like a node whose answer would be larger than a message may be. */
 function refuseMany(replica: MemoryShardReplica): void {
   const open = replica.openRevisions.bind(replica)
   replica.openRevisions = async (requests, call) => {
@@ -25,8 +25,8 @@ function refuseMany(replica: MemoryShardReplica): void {
 }
 
 /**
- * Where only the last revision keeps its body: one that b alone has is replaced on all nodes when b is first asked for
- * bodies.
+ * Makes a world in which only the last revision keeps its body. A revision that only b has is replaced on all nodes
+ * when b is first asked for bodies.
  */
 async function replacedWhenBodiesAreAsked(): Promise<{ readonly world: ReplicaWorld; readonly newest: string }> {
   const world = new ReplicaWorld()
@@ -114,7 +114,7 @@ describe('reading a document', () => {
     expect(leaves.c).to.deep.equal(opened!.leaves)
   })
 
-  it('finds the document whose winner is replaced, and its body dropped, between the question for leaves and that for the body', async () => {
+  it('finds a document whose winner is replaced, and its body dropped, between two reads', async () => {
     const { world, newest } = await replacedWhenBodiesAreAsked()
     const opened = await world.coordinator('a').openDocument(world.db, 'x', { r: 2 }, request())
     expect(opened!.leaves[0]).to.deep.equal({ revision: newest, deleted: false })
@@ -139,7 +139,7 @@ describe('reading a document', () => {
     expect(opened).not.to.have.property('body')
   })
 
-  it('goes round replicas that are cut off, fail or do not hold the shard', async () => {
+  it('reads from other replicas when some are cut off, fail or do not hold the shard', async () => {
     const world = new ReplicaWorld()
     await put(world, ['a', 'b', 'c'], 'x', ['r'], { v: 1 })
     world.faults.set('a', { kind: 'fail', code: 'storage' })
@@ -164,7 +164,7 @@ describe('reading a document', () => {
     expect(world.calls.map(call => call.node)).to.deep.equal(['b', 'c'])
   })
 
-  it('answers with what there is when all others stay silent', async () => {
+  it('answers with fewer than r replies when all other replicas are silent', async () => {
     const world = new ReplicaWorld()
     await put(world, ['a', 'b', 'c'], 'x', ['r'], { v: 1 })
     for (const node of ['a', 'c']) world.faults.set(node, { kind: 'hang' })
@@ -174,7 +174,7 @@ describe('reading a document', () => {
     expect(world.clock.pendingTimers).to.equal(0)
   })
 
-  it('says why when nobody answers', async () => {
+  it('gives the reason when no replica answers', async () => {
     const cases = [
       [['unreachable', 'not_hosted', 'closed'], 503, 'No DB shards could be opened.'],
       [['overloaded', 'overloaded', 'unreachable'], 503, undefined],
@@ -210,7 +210,7 @@ describe('reading revisions', () => {
     expect(await coordinator.openRevisions(world.db, 'none', { revisions: 'leaves', latest: false }, request())).to.equal(null)
   })
 
-  it('opens the leaves that have replaced those which it was told of', async () => {
+  it('opens the new leaves when the leaves that it read were replaced', async () => {
     const { world } = await replacedWhenBodiesAreAsked()
     const opened = await world.coordinator('a')
       .openRevisions(world.db, 'x', { revisions: 'leaves', latest: false, r: 2 }, request())
@@ -259,7 +259,7 @@ describe('reading revisions', () => {
     await coordinator.stop()
   })
 
-  it('does not wait for a silent replica to say that it lacks a revision too, once it is known to be silent', async () => {
+  it('does not wait for a replica that is known to be silent when the others lack a revision', async () => {
     const world = new ReplicaWorld()
     await put(world, ['a', 'b', 'c'], 'x', ['r1'], {})
     world.faults.set('c', { kind: 'hang' })
@@ -313,7 +313,7 @@ describe('reading revisions', () => {
     expect(await open(false)).to.deep.equal(named)
   })
 
-  it('opens as many of many large documents as have few bytes, and the rest when asked again', async () => {
+  it('opens large documents up to a limit of bytes, and the others when they are requested again', async () => {
     const world = new ReplicaWorld()
     const text = 'x'.repeat(600_000)
     const ids = Array.from({ length: 6 }, (_, index) => `x-${index}`)

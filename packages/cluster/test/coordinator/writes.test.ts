@@ -133,7 +133,7 @@ describe('writing documents', () => {
     expect((await world.leavesOf('x')).c).to.have.length(1)
   })
 
-  /** The shard has `before` while the write is under way, and all three replicas when it is answered. */
+  /** The shard has the replicas `before` when the write begins, and all three when it is answered. */
   async function grownMeanwhile(
     before: readonly string[], fails: readonly string[] = [],
   ): Promise<{ readonly world: ReplicaWorld; readonly outcome: WriteOutcome }> {
@@ -154,14 +154,14 @@ describe('writing documents', () => {
     return { world, outcome: outcome! }
   }
 
-  it('counts by the new shard map too when it changes meanwhile, and sends what is written to the new replicas', async () => {
+  it('counts w by the old and the new shard map when it changes, and sends the write to the new replicas', async () => {
     const { world, outcome } = await grownMeanwhile(['a'])
     expect(outcome).to.include({ kind: 'written', accepted: false })
     for (const node of ['b', 'c']) expect((await world.leavesOf('x'))[node]).to.have.length(1)
     expect((await grownMeanwhile(['a'], ['b', 'c'])).outcome).to.include({ kind: 'written', accepted: true })
   })
 
-  it('does not take one copy for enough when the only replica got others meanwhile', async () => {
+  it('does not accept one copy as enough when the shard of the only replica gets more replicas meanwhile', async () => {
     const world = new ReplicaWorld()
     const grown = world.db
     world.setDatabase({
@@ -173,7 +173,7 @@ describe('writing documents', () => {
     expect((await writing)[0]).to.include({ kind: 'written', accepted: true })
   })
 
-  it('leaves a node alone that has too many writes under way', async () => {
+  it('sends no further write to a node that has too many running writes', async () => {
     const world = new ReplicaWorld({ coordinator: { nodeStoresMax: 2 } })
     world.faults.set('c', { kind: 'hang' })
     const coordinator = world.coordinator('a')
@@ -194,7 +194,7 @@ describe('deciding edits', () => {
       .updateDocuments(world.db, [edit('x', null, { v: 2 })], {}, request())).to.deep.equal([{ kind: 'conflict' }])
   })
 
-  it('passes by a silent replica, and does not ask it first again for a while', async () => {
+  it('lets the next replica decide when the first is silent, and asks the silent one last for a while', async () => {
     const world = new ReplicaWorld()
     world.faults.set('a', { kind: 'hang' })
     const coordinator = world.coordinator('b')
@@ -208,7 +208,7 @@ describe('deciding edits', () => {
     await world.during(coordinator.stop())
   })
 
-  it('stays with the first replica while it catches up, but gives it what the others have first', async () => {
+  it('lets the first replica decide while it catches up, after it has received the leaves of the others', async () => {
     const world = new ReplicaWorld()
     world.isolate('a')
     const [first] = await world.coordinator('b').updateDocuments(world.db, [edit('x', null, { v: 1 })], {}, request())
@@ -290,7 +290,7 @@ describe('deciding edits', () => {
     await world.during(coordinator.stop())
   })
 
-  it('leaves a real conflict a conflict, for a parent that nobody has and for one that was replaced', async () => {
+  it('reports a conflict for a parent that no replica has and for one that was replaced', async () => {
     const world = new ReplicaWorld()
     const coordinator = world.coordinator('b')
     const [first] = await coordinator.updateDocuments(world.db, [edit('x', null, { v: 1 })], { w: 3 }, request())
@@ -316,7 +316,7 @@ describe('deciding edits', () => {
   })
 })
 
-/** Edits the same documents through three coordinators at once; `between` runs before each edit. */
+/** Edits the same documents concurrently through three coordinators. `between` runs before each edit. */
 async function editConcurrently(seed: number, between: (world: ReplicaWorld, turn: number) => void): Promise<void> {
   const world = new ReplicaWorld({ seed, q: 2 })
   world.jitterTurns = 3
@@ -347,7 +347,7 @@ async function editConcurrently(seed: number, between: (world: ReplicaWorld, tur
 }
 
 describe('storing revisions with their history', () => {
-  it('merges on all replicas at once, and repeats silently', async () => {
+  it('merges revisions on all replicas, and accepts them again without an effect', async () => {
     const world = new ReplicaWorld({ q: 4 })
     const writes = ['p', 'q', 'r'].map(id => ({
       id, path: { start: 2, ids: ['b', 'a'] }, deleted: false, body: bytes({ id }),
@@ -359,7 +359,7 @@ describe('storing revisions with their history', () => {
     }
   })
 
-  it('joins ancestors that are far below, but not those that only an excessive history reaches', async () => {
+  it('joins a revision to distant ancestors, but not to those beyond the limit of a history', async () => {
     const world = new ReplicaWorld()
     const coordinator = world.coordinator('a')
     const history = Array.from({ length: 20_000 }, (_, index) => `${20_000 - index}`)
@@ -374,7 +374,7 @@ describe('storing revisions with their history', () => {
     }
   })
 
-  it('is accepted below w and fails when nobody stores', async () => {
+  it('is accepted with fewer than w copies, and fails when no replica stores', async () => {
     const world = new ReplicaWorld()
     const writes = [{ id: 'x', path: { start: 1, ids: ['a'] }, deleted: false, body: bytes({}) }]
     world.faults.set('b', { kind: 'fail', code: 'storage' })

@@ -14,7 +14,7 @@ function treeOf(paths: readonly (readonly string[])[]): RevisionTree {
 }
 
 describe('merge of replies', () => {
-  it('finds the leaves that one tree of everything has', () => {
+  it('finds the leaves of one tree with all revisions', () => {
     fc.assert(fc.property(fc.array(words, { minLength: 1, maxLength: 4 }), replicas => {
       const merged = mergeBranches(replicas.flatMap(paths => treeOf(paths).branches()))
       const whole = treeOf(replicas.flat())

@@ -20,7 +20,7 @@ function since(token: string): ChangesOptions['since'] {
 
 interface Read { readonly rows: readonly ChangeRow[]; readonly token: string; readonly pending: number }
 
-/** Takes rows until the feed has no more, or has caught up, or enough are taken. */
+/** Takes rows until the feed ends, has caught up, or has returned `limit` rows. */
 async function read(feed: ChangesFeed, limit = Infinity): Promise<Read> {
   const rows: ChangeRow[] = []
   while (rows.length < limit) {
@@ -35,7 +35,7 @@ async function read(feed: ChangesFeed, limit = Infinity): Promise<Read> {
   return { rows, token: feed.token(), pending: await feed.pending() }
 }
 
-/** Rows that come while the feed catches up again and again. */
+/** Takes `count` rows from a feed that may catch up several times meanwhile. */
 async function follow(feed: ChangesFeed, count: number): Promise<ChangeRow[]> {
   const rows: ChangeRow[] = []
   while (rows.length < count) {
@@ -84,7 +84,7 @@ async function replace(world: ReplicaWorld, node: string, id: string): Promise<v
   ))
 }
 
-/** What anti-entropy does when it has pushed everything everywhere it can. */
+/** Makes the replicas of the nodes equal, as completed pushes of anti-entropy would. */
 async function settle(world: ReplicaWorld, nodes = world.nodes): Promise<void> {
   for (const [index, { replicas }] of world.db.shards.entries()) {
     const hosts = replicas.map(replica => replica.node).filter(node => nodes.includes(node))
@@ -147,7 +147,7 @@ describe('changes of a database', () => {
     expect((await list(world.coordinator('c'), world, { since: place })).rows).to.deep.equal([])
   })
 
-  it('begin at now, or count what is there without reading it', async () => {
+  it('begin at now, or count the present changes without reading them', async () => {
     const world = new ReplicaWorld({ q: 2 })
     await write(world, 'a', numbered(0, 20))
     const now = await list(world.coordinator('a'), world, { since: { kind: 'now' } })
@@ -159,7 +159,7 @@ describe('changes of a database', () => {
     expect(ids((await list(world.coordinator('c'), world, { since: since(now.token) })).rows)).to.deep.equal(['new'])
   })
 
-  it('begin at a time, with what was recorded then at the latest', async () => {
+  it('begin at a time, and include every change that was recorded from then on', async () => {
     const world = new ReplicaWorld({ q: 2 })
     const from = (time: number): Promise<Read> => list(world.coordinator('b'), world, { since: { kind: 'time', time } })
     world.time = timeSpanMin
@@ -174,7 +174,7 @@ describe('changes of a database', () => {
     expect((await list(world.coordinator('c'), world, { since: since(token) })).rows.length).to.equal(0)
   })
 
-  it('go down from the newest', async () => {
+  it('are listed from the newest to the oldest when descending', async () => {
     const world = new ReplicaWorld()
     await write(world, 'a', numbered(0, 5))
     const { rows, pending } = await list(world.coordinator('a'), world, { descending: true, limit: 2 })
@@ -252,7 +252,7 @@ describe('changes of a database', () => {
   })
 
   for (const reader of ['a', 'b', 'c']) {
-    it(`go on with the replica of ${reader} that was read, on whichever node, while others lack what it has`, async () => {
+    it(`continue on the replica of ${reader} that was read, while others lack its changes`, async () => {
       const world = new ReplicaWorld({ q: 1 })
       world.isolate(reader)
       await write(world, reader, numbered(0, 5), 1)
@@ -275,7 +275,7 @@ describe('changes of a database', () => {
     })
   }
 
-  it('go on with the replica of any node that is asked where all had the same, and give nothing again', async () => {
+  it('continue on the replica of any node when all replicas were equal, and repeat no row', async () => {
     const world = new ReplicaWorld({ q: 1 })
     for (const node of world.nodes) {
       world.isolate(node)
@@ -306,7 +306,7 @@ describe('changes of a database', () => {
     }
   })
 
-  it('go on with another replica when one breaks in the middle', async () => {
+  it('continue on another replica when one fails in the middle', async () => {
     const world = new ReplicaWorld({ nodes: ['a', 'b', 'c', 'd'], n: 3, q: 4 })
     await write(world, 'a', numbered(0, 1200))
     await settle(world)
@@ -329,7 +329,7 @@ describe('changes of a database', () => {
 describe('following changes', () => {
   const following: Partial<ChangesOptions> = { follow: true }
 
-  it('gives what is written later, after it has said that it caught up', async () => {
+  it('returns later changes after it has reported that it caught up', async () => {
     const world = new ReplicaWorld({ q: 2 })
     await write(world, 'a', ['a', 'b'])
     const coordinator = world.coordinator('a')
@@ -344,7 +344,7 @@ describe('following changes', () => {
     expect(coordinator.watchedReplicas).to.equal(0)
   })
 
-  it('costs one waiting call for each replica, and one reading of a change, however many follow', async () => {
+  it('costs one waiting call per replica and one read per change, however many feeds follow', async () => {
     const world = new ReplicaWorld({ q: 2, n: 2 })
     const coordinator = world.coordinator('a')
     const feeds = await Promise.all(
@@ -354,7 +354,7 @@ describe('following changes', () => {
     await world.during(Promise.resolve())
     expect(coordinator.watchedReplicas).to.equal(2)
     const calls = (verb: string): number => world.calls.filter(call => call.verb === verb).length
-    // Two wait; with two the other replicas were met, once for all feeds.
+    // Two calls wait for changes. The other two asked the remaining replicas for their checkpoints, once for all feeds.
     expect(calls('waitForChange')).to.equal(4)
     const scans = calls('scanChanges')
     const reading = feeds.map(feed => read(feed, 1))
@@ -369,7 +369,7 @@ describe('following changes', () => {
     expect(coordinator.watchedReplicas).to.equal(0)
   })
 
-  it('asks now and then where no call may wait, at a bounded rate, and waits again when there is room', async () => {
+  it('polls a replica on which no call may wait at a bounded rate, and waits again when there is room', async () => {
     const world = new ReplicaWorld({
       q: 40, n: 1, coordinator: { pollIntervalMs: 200, pollsPerRound: 5, pollRoundMs: 100 },
     })
@@ -380,7 +380,7 @@ describe('following changes', () => {
     await world.clock.advance(1_000)
     const before = world.calls.length
     await world.clock.advance(10_000)
-    // A question, and another attempt to wait, for each turn.
+    // Each turn makes two calls: a poll, and another attempt to wait.
     expect(world.calls.length - before).to.be.within(2 * 5 * 90, 2 * 5 * 101)
     const coming = follow(feed, 10)
     await write(world, 'b', Array.from({ length: 10 }, (_, at) => `late${at}`))
@@ -396,7 +396,7 @@ describe('following changes', () => {
     expect(coordinator.watchedReplicas).to.equal(0)
   })
 
-  it('is refused with 503 when the feeds of its node wait on as many replicas as they may, and disturbs none of them', async () => {
+  it('is refused with 503 when feeds wait on the allowed number of replicas, and disturbs none', async () => {
     const world = new ReplicaWorld({ q: 8, n: 1, coordinator: { watchesMax: 8 } })
     const coordinator = world.coordinator('a')
     const other = { ...world.db, name: 'other', incarnation: 'two' }
@@ -454,7 +454,7 @@ describe('following changes', () => {
     await feed.close()
   })
 
-  it('that is given up while it looks for a replica asks no other one, and leaves no failure behind', async () => {
+  it('that is closed while it looks for a replica asks no other one, and leaves no failure behind', async () => {
     const world = new ReplicaWorld({ nodes: ['a', 'b', 'c'], n: 2, q: 1 })
     const reader = world.nodes.find(node => !world.db.shards[0]!.replicas.some(replica => replica.node === node))!
     const [silent, broken] = world.db.shards[0]!.replicas.map(({ node }) => node) as [string, string]
@@ -486,7 +486,7 @@ describe('following changes', () => {
     await feed.close()
   })
 
-  it('ends when it is told to, and when the client is gone', async () => {
+  it('ends when end is called, and when the client has disconnected', async () => {
     const world = new ReplicaWorld({ q: 2 })
     const coordinator = world.coordinator('a')
     const controller = new AbortController()
@@ -546,7 +546,7 @@ describe('following changes', () => {
         else if (each.kind === 'heal') world.heal()
         else if (each.kind === 'settle') await settle(world)
         else {
-          // A disk is only lost when the others have what it had.
+          // A disk is lost only after the other replicas have received its changes.
           await settle(world)
           world.wipe(world.nodes[each.node]!)
         }
@@ -566,7 +566,7 @@ describe('following changes', () => {
 })
 
 describe('the state of a database', () => {
-  it('is told alike by every node until something is written', async () => {
+  it('is the same on every node until something is written', async () => {
     const world = new ReplicaWorld({ q: 4 })
     await write(world, 'a', numbered(0, 30))
     const states = async (): Promise<Set<string>> =>
@@ -581,7 +581,7 @@ describe('the state of a database', () => {
     expect([...after]).to.not.deep.equal([...before])
   })
 
-  it('leaves out who does not answer in time', async () => {
+  it('leaves out replicas that do not answer in time', async () => {
     const world = new ReplicaWorld()
     world.faults.set('c', { kind: 'hang' })
     const state = await world.during(world.coordinator('a').databaseState(world.db, request()), 5000)

@@ -6,7 +6,7 @@ import {
 } from '../../src/quorum/write-quorum.ts'
 import { decision, decisionStep, withRefusal } from '../../src/quorum/decision.ts'
 
-/** Replies as text: `+` good, `-` failed. */
+/** Returns the quorum after replies, which are given as text: `+` answered, `-` failed. */
 function readAfter(active: number, reachable: number, r: number | undefined, replies: string) {
   return readVerdict([...replies].reduce(
     (quorum, reply) => reply === '+' ? withAnswer(quorum) : withFailure(quorum), readQuorum(active, reachable, r),
@@ -19,7 +19,7 @@ function writeAfter(active: number, w: number | undefined, replies: string) {
   ))
 }
 
-/** The rules of docs/reference/README.md#quorums said slowly. */
+/** A naive implementation of the rules of docs/reference/README.md#quorums. */
 function dumbVerdict(
   active: number, asked: number, wanted: number | undefined, replies: string,
 ): 'waiting' | 'met' | 'short' | 'failed' {
@@ -46,18 +46,18 @@ describe('read quorum', () => {
     for (const [given, verdict] of table) expect(readAfter(3, 3, undefined, given), given).to.equal(verdict)
   })
 
-  it('takes 0 and less as 1, and never meets more than there are', () => {
+  it('treats r below 1 as 1, and never meets an r above the number of replicas', () => {
     expect(readAfter(3, 3, 0, '+')).to.equal('met')
     expect(readAfter(3, 3, -4, '+')).to.equal('met')
     expect(readAfter(3, 3, 4, '+++')).to.equal('degraded')
   })
 
-  it('answers with what is reachable', () => {
+  it('answers with the replies of the reachable replicas', () => {
     expect(readAfter(3, 1, undefined, '+')).to.equal('degraded')
     expect(readAfter(3, 0, undefined, '')).to.equal('failed')
   })
 
-  it('agrees with the rules said slowly', () => {
+  it('agrees with a naive implementation of the rules', () => {
     fc.assert(fc.property(fc.integer({ min: 1, max: 7 }), fc.nat(7), fc.option(fc.integer({ min: -2, max: 9 }), { nil: undefined }), fc.nat(7), replies(7), (active, out, r, cut, given) => {
       const reachable = Math.max(1, active - out)
       const heard = given.slice(0, Math.min(cut, reachable))
@@ -90,7 +90,7 @@ describe('write quorum', () => {
     expect(writeAfter(3, 4, '+++')).to.equal('accepted')
   })
 
-  it('is met while the shard map changes where both maps have it met', () => {
+  it('is met during a change of the shard map when it is met by both maps', () => {
     const [met, waiting, failed] = [
       { ...writeQuorum(1, undefined), durable: 1 }, { ...writeQuorum(3, undefined), durable: 1 },
       { ...writeQuorum(2, undefined), failed: 2 },
@@ -103,12 +103,12 @@ describe('write quorum', () => {
     expect(jointWriteVerdict([failed, failed])).to.equal('failed')
   })
 
-  it('takes 0 and less as 1', () => {
+  it('treats w below 1 as 1', () => {
     expect(writeAfter(3, 0, '+')).to.equal('met')
     expect(writeAfter(3, -1, '+')).to.equal('met')
   })
 
-  it('agrees with the rules said slowly', () => {
+  it('agrees with a naive implementation of the rules', () => {
     fc.assert(fc.property(fc.integer({ min: 1, max: 7 }), fc.option(fc.integer({ min: -2, max: 9 }), { nil: undefined }), replies(7), (active, w, given) => {
       const heard = given.slice(0, active)
       const expected = dumbVerdict(active, active, w, heard)
@@ -119,8 +119,8 @@ describe('write quorum', () => {
 
 describe('decision', () => {
   /**
-   * Who is asked, in order (`!`: after a refresh), when each behaves as the letter says: `d`eclines unless forced,
-   * `D`eclines always, `f`ails, `o`k.
+   * Returns the replicas in the order in which they are asked (`!`: after a refresh), when each behaves as its letter
+   * says: `d` declines unless forced, `D` always declines, `f` fails, `o` decides.
    */
   function asked(behaviours: string, usual = true): string {
     const trace: string[] = []
@@ -146,12 +146,12 @@ describe('decision', () => {
     expect(asked('')).to.equal('nobody')
   })
 
-  it('lets nobody but the first of the map decide without a refresh', () => {
+  it('lets only the first replica of the map decide without a refresh', () => {
     expect(asked('oo', false)).to.equal('0!')
     expect(asked('fo', false)).to.equal('0! 1!')
   })
 
-  it('ends, and never asks one twice in the same way', () => {
+  it('ends, and never asks a replica twice in the same way', () => {
     fc.assert(fc.property(fc.array(fc.constantFrom('d', 'D', 'f', 'o'), { maxLength: 7 }), fc.boolean(), (behaviours, usual) => {
       const trace = asked(behaviours.join(''), usual).split(' ')
       expect(new Set(trace).size).to.equal(trace.length)

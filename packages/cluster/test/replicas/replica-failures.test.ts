@@ -9,7 +9,7 @@ describe('failures of all replicas of a shard', () => {
     return `${error}: ${reason}`
   }
 
-  it('call the content of an attachment lost only where every replica says so; others may have it, or their database may have just gone', () => {
+  it('report attachment content as lost only when every replica lacks it: one that is away may have it', () => {
     expect(told('missing_blob', 'damaged_blob')).to.match(
       /^internal_server_error: No replica of the shard has the complete content of an attachment/,
     )
@@ -21,7 +21,7 @@ describe('failures of all replicas of a shard', () => {
     expect(told('unreachable', 'not_hosted')).to.equal('service unavailable: No DB shards could be opened.')
   })
 
-  it('ask a client to come back where they are overloaded, and name a full disk before all else', () => {
+  it('ask a client to retry when all are overloaded, and report a full disk before other failures', () => {
     expect(told('overloaded', 'unreachable')).to.match(/^service unavailable/)
     expect(told('overloaded', 'storage')).to.match(/^insufficient_storage/)
     expect(told('timeout', 'not_hosted')).to.match(/^timeout/)

@@ -8,7 +8,7 @@ import { scanShard } from '../../src/shard-calls/shard-scan.ts'
 import type { ShardScan } from '../../src/shard-calls/shard-scan.ts'
 import { request } from '../replica-world.ts'
 
-/** A row as an index has it: by key, then by document. */
+/** A row like that of an index: ordered by key, then by document id. */
 interface KeyedRow { readonly key: Uint8Array; readonly id: string; readonly value: number }
 
 const byKey = (a: KeyedRow, b: KeyedRow): number =>

@@ -56,7 +56,7 @@ describe('upkeep', () => {
     expect(looked).to.be.below(256)
   })
 
-  it('purges documents that were deleted longer ago than the owner wants to keep them', async () => {
+  it('purges documents whose time to live after the deletion is over', async () => {
     const world = new ReplicaWorld({ nodes: ['a'] })
     world.setDatabase({ ...world.db, autoPurge: { deleted_document_ttl: '2_day' } })
     const replica = new MemoryShardReplica({ history: 'h', now: () => world.clock.now() })
