@@ -6,10 +6,10 @@ export { nodeOptions } from './configuration/node-options.ts'
 export type { ClusterOptions, NodeOptions } from './configuration/node-options.ts'
 export { ConfigurationError } from './configuration/settings.ts'
 export type { IniFile } from './configuration/settings.ts'
-// What looks into a simulated node's disk.
+// These exports inspect the disk of a simulated node.
 export { blobStoreName, documentStoreName, ShardHost, ShardKeys, verifyShard } from '@sectional/shard'
 export type { KeyKind } from '@sectional/shard'
-// The metadata that `Node.control` gives.
+// These are the types of the metadata that `Node.control` returns.
 export {
   activeReplicas, controlStoreName, DamagedControlStoreError, defaultRaftDriverOptions, majority,
 } from '@sectional/cluster'

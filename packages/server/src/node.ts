@@ -1,6 +1,6 @@
 /**
- * The composition root: the only place that knows every part of a node. It touches nothing but the `Runtime`
- * that it is given, so a node runs the same in a process of its own, in a test and in the simulator.
+ * The composition root: the only module that knows every part of a node. It uses only the `Runtime` that it receives,
+ * so a node behaves the same in a process of its own, in a test and in the simulator.
  */
 import {
   AntiEntropy, ControlPlaneNode, DatabaseEvents, Upkeep, createCoordinator, databaseEventsDeclarations,
@@ -22,24 +22,24 @@ import { createNodeInformation } from './information/node-information.ts'
 export interface NodeParts {
   readonly options: NodeOptions
   readonly configuration: LiveConfiguration
-  /** Version of Sectional. */
+  /** The version of Sectional. */
   readonly version: string
-  /** An invariant is broken: whoever owns the process ends it. */
+  /** Called when an invariant is broken; the owner of the process must end it. */
   readonly onFatal: (error: Error) => void
-  /** Production has none. */
+  /** Set by tests only. */
   readonly seams?: NodeSeams
 }
 
 /**
- * Where a test can stand between the parts of a node, to plant a bug: each wraps what one part shows the others, or
- * sets other bounds.
+ * Hooks between the parts of a node, with which a test can plant a bug: each wraps an interface of one part that other
+ * parts use, or replaces its limits.
  */
 export interface NodeSeams {
-  /** The metadata as the HTTP API and, by its records, the coordinator see it. */
+  /** Wraps the metadata as the HTTP API and the coordinator see it. */
   readonly control?: (control: ControlPlane) => ControlPlane
-  /** A local replica, as this node and its peers see it. */
+  /** Wraps a local replica as this node and its peers see it. */
   readonly replica?: (shard: ShardId, replica: ShardReplica) => ShardReplica
-  /** Links to the peers. */
+  /** Wraps the links to the peers. */
   readonly network?: (network: PeerNetwork) => PeerNetwork
   readonly antiEntropy?: Partial<AntiEntropyOptions>
   readonly scrub?: Partial<ScrubOptions>
@@ -49,15 +49,15 @@ export interface NodeSeams {
 
 export interface Node {
   /**
-   * Opens the disk, the cluster listener and the HTTP listener. The node joins or forms its cluster in the
-   * background; `control.unavailableReason()` tells when it has.
-   * @throws StorageError, or Error when an address cannot be bound or the node is stopped meanwhile; nothing is left
-   * open then
+   * Opens the disk, the cluster listener and the HTTP listener. The node joins or forms its cluster in the background;
+   * `control.unavailableReason()` returns null when it has done so.
+   * @throws StorageError, or Error when an address cannot be bound or the node is stopped meanwhile; everything is then
+   * closed again
    */
   start(): Promise<void>
-  /** Lets running requests end, then closes everything. May be called at any time, more than once. */
+  /** Lets running requests finish, then closes everything. May be called at any time, and more than once. */
   stop(): Promise<void>
-  /** Once started. */
+  /** Throws before the node is started. */
   readonly http: HttpServer['address']
   readonly control: ControlPlane
 }
@@ -73,7 +73,7 @@ class ComposedNode implements Node {
   readonly #runtime: Runtime
   readonly #parts: NodeParts
   readonly #liveOptions: OptionValues<typeof liveDeclarations>
-  /** What is open, in the order of opening. */
+  /** The functions that close the open parts, in the order of opening. */
   readonly #closers: (() => Promise<void>)[] = []
   #control: ControlPlaneNode | undefined
   #http: HttpServer | undefined
@@ -112,7 +112,7 @@ class ComposedNode implements Node {
   }
 
   async #close(): Promise<void> {
-    // What is being opened can be closed when it is open; `start` tells what went wrong with it.
+    // Wait for the opening, because a part can only be closed when it is open. `start` reports an error of the opening.
     await this.#opening?.catch(() => {})
     await this.#closeAll()
   }
@@ -168,7 +168,7 @@ class ComposedNode implements Node {
       () => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(),
       () => upkeep.stop(), () => databaseEvents.stop(),
     )
-    // Both follow the metadata from its first moment: a replica that may have missed writes must not decide any.
+    // Both must follow the metadata from its first state on: a replica that may have missed writes must not decide any.
     hosted.start(control)
     antiEntropy.start()
     await control.start()
@@ -178,7 +178,7 @@ class ComposedNode implements Node {
     await this.#serve(metadata, coordinator, databaseEvents, nodeInformation)
   }
 
-  /** The node has given up its data directory: it goes on as after a restart of its process. */
+  /** Reopens the node after it has discarded its data directory, like a restart of its process. */
   #reopen(): void {
     if (this.#stopping !== undefined) return
     const reopened = this.#closeAll().then(() => { this.#assertWanted(); return this.#open() })
@@ -197,7 +197,7 @@ class ComposedNode implements Node {
       runtime: this.#runtime,
       identity: { node: name, address: cluster.advertised, clusterId: null },
       listen: cluster.listen,
-      // A cluster of one without a secret: a random one that nobody else can have.
+      // A cluster of one node without a secret gets a random one, so that no other node can authenticate.
       secret: cluster.secret ?? Buffer.from(random.bytes(secretBytes)).toString('hex'),
       log: log.child({ component: 'rpc' }),
     })
@@ -208,11 +208,11 @@ class ComposedNode implements Node {
     return createNodeInformation({ runtime: this.#runtime, control, version: this.#parts.version, hosted, refills })
   }
 
-  /** Asked several times per request, so who is linked is kept rather than listed anew. */
+  /** The connected peers are kept in a set, because every request asks for them several times. */
   #directory(network: PeerNetwork, control: ControlPlaneNode, hosted: HostedReplicas): ReplicaDirectory {
     const { name } = this.#parts.options
     let connected = new Set([name])
-    // What a peer with an older copy of its data says must not count.
+    // A peer with an older copy of its data does not count as connected.
     const list = (): void => {
       connected = new Set([
         name, ...network.connected().filter(peer => !control.isOutdated(peer)).map(peer => peer.node),

@@ -115,7 +115,7 @@ describe('the data folder of a local cluster', () => {
   it('says what is wrong with it in one line', async () => {
     mkdirSync(folder)
     writeFileSync(join(folder, 'thesis.txt'), '')
-    expect(await refusal(prepareCluster(folder, plain, allFree))).to.contain(`${folder} holds something else`)
+    expect(await refusal(prepareCluster(folder, plain, allFree))).to.contain(`${folder} contains other files`)
     rmSync(join(folder, 'thesis.txt'))
     const administrator = { name: 'admin', password: 'secret' }
     const whole = { nodes: 3, port: 7000, clusterPort: 17_000, secret: 'x', administrator }
@@ -137,7 +137,7 @@ describe('the data folder of a local cluster', () => {
       /cluster\.json cannot be read: it is a folder, not a file/,
     )
     expect(await refusal(prepareCluster('/proc/sectional/data', plain, allFree))).to.match(
-      /^\/proc\/sectional\/data cannot be made: a part of the path does not exist/,
+      /^\/proc\/sectional\/data cannot be created: a part of the path does not exist/,
     )
   })
 })

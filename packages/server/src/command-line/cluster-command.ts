@@ -1,4 +1,4 @@
-/** `sectional cluster`: a whole cluster on this machine, in the foreground. What scripts/start runs. */
+/** `sectional cluster`: runs a whole cluster on this machine, in the foreground. scripts/start runs it. */
 import { get } from 'node:http'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -19,7 +19,7 @@ export const clusterUsage = `  sectional cluster        runs a cluster of nodes 
 const portMax = 55_000
 const pollMs = 100
 const requestMsMax = 1000
-/** After this the start is reported as slow; waiting goes on. */
+/** Milliseconds after which the start is reported as slow; the command continues to wait. */
 const slowStartMs = 30_000
 
 export async function runCluster(words: readonly string[]): Promise<number> {
@@ -54,7 +54,7 @@ function parseAdministrator(text: string): Administrator {
   const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
   if (colon < 1 || password === '' || /[\s=;\]]/.test(name) || /[\r\n]|^\s|\s$|\s;/.test(password)
     || /^-(pbkdf2|hashed)/.test(password)) {
-    throw new UsageError('--admin: NAME:PASSWORD is wanted, a name without blanks, "=", ";" and "]", and a password without line breaks and blanks around it')
+    throw new UsageError('--admin: must be NAME:PASSWORD with a name without blanks, "=", ";" and "]", and a password without line breaks and without blanks at its ends')
   }
   return { name, password }
 }
@@ -73,8 +73,8 @@ async function checkPorts(ports: ReadonlySet<number>): Promise<void> {
   const busy: number[] = []
   for (const port of ports) if (!await isFree(port)) busy.push(port)
   if (busy.length === 0) return
-  throw new StartError(`Port ${busy.join(', ')} on 127.0.0.1 is in use: stop what listens there, or choose other ports `
-    + 'by --port, which all ports of the cluster follow.')
+  throw new StartError(`Port ${busy.join(', ')} on 127.0.0.1 is in use: stop the process that listens there, or choose `
+    + 'other ports with --port, which determines all ports of the cluster.')
 }
 
 function isFree(port: number): Promise<boolean> {
@@ -102,7 +102,7 @@ async function announceWhenReady({ administrator, nodes }: ClusterPlan, stop: St
   console.log(`Sectional is ready (${((performance.now() - startedAt) / 1000).toFixed(1)} s):`)
   for (const node of nodes) console.log(`  ${node.name.padEnd(18)} http://127.0.0.1:${node.httpPort}`)
   console.log(`Administrator: ${administrator.name}   password: ${administrator.password}`)
-  console.log('Ctrl-C stops it; the data stays.')
+  console.log('Ctrl-C stops the cluster; its data is kept.')
 }
 
 function isUp(node: PlannedNode): Promise<boolean> {

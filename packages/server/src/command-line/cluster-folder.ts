@@ -1,6 +1,6 @@
 /**
- * What `sectional cluster` keeps between runs: secret, administrator and ports in cluster.json, and for each
- * node a folder with its configuration, data and log.
+ * The data folder of `sectional cluster`: secret, administrator and ports in cluster.json, and for each node a folder
+ * with its configuration, data and log.
  */
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { folderProblem } from './folder-problem.ts'
 export interface PlannedNode {
   readonly name: string
   readonly folder: string
-  /** INI files for `sectional node --config`, in order. */
+  /** INI files for `sectional node --config`, in ascending order of priority. */
   readonly configuration: readonly string[]
   readonly logFile: string
   readonly httpPort: number
@@ -25,30 +25,30 @@ export interface PlannedNode {
 export interface ClusterPlan { readonly administrator: Administrator; readonly nodes: readonly PlannedNode[] }
 
 export interface PreparedCluster extends ClusterPlan {
-  /** Held as long as the cluster runs. */
+  /** Held while the cluster runs. */
   readonly lock: FolderLock
 }
 
 interface Plan extends ClusterPlan {
-  /** What the folder holds; null when it holds nothing, or when all that it holds is to be removed. */
+  /** The record of the data that the folder keeps; null when it is empty, or when all its data is removed. */
   readonly kept: ClusterRecord | null
   readonly record: ClusterRecord
-  /** Ports that the nodes of the folder use, before and after. */
+  /** The ports of the folder's nodes before and after the change. */
   readonly ports: ReadonlySet<number>
 }
 
 /**
- * Makes the folder what the request asks for and says what is to be started. Nothing is written or removed before
- * the ports have been checked and the folder's lock is held, so a refused start changes nothing.
+ * Prepares the folder for the request, and returns the nodes to start. Writes and removes nothing before the ports are
+ * checked and the folder is locked, so a refused start changes nothing.
  *
  * @param checkPorts rejects when one of the ports is in use
- * @throws StartError that says why the cluster cannot start
+ * @throws StartError that explains why the cluster cannot start
  */
 export async function prepareCluster(
   folder: string, request: ClusterRequest, checkPorts: (ports: ReadonlySet<number>) => Promise<void>,
 ): Promise<PreparedCluster> {
   if (readRecord(folder) === null) {
-    // The lock would make the folder, which must stay as it is when a port is in use.
+    // Check the ports before the lock, which would create the folder. A refused start must not create it.
     await checkPorts(plan(folder, request).ports)
     makeFolder(folder)
   }
@@ -70,17 +70,17 @@ function makeFolder(folder: string): void {
   try {
     makeDirectory(folder)
   } catch (error) {
-    throw folderProblem(error, `${folder} cannot be made`)
+    throw folderProblem(error, `${folder} cannot be created`)
   }
 }
 
-/** Reads, and changes nothing. */
+/** Computes the plan; changes nothing. */
 function plan(folder: string, request: ClusterRequest): Plan {
   const earlier = readRecord(folder)
   const kept = request.fresh ? null : earlier
   const record = nextRecord(folder, kept, request)
   const nodes = planNodes(folder, record)
-  // Data that is to be removed may belong to nodes that have outlived their supervisor.
+  // Check the ports of the removed data too: its nodes may still run although their supervisor has ended.
   const old = request.fresh && earlier !== null ? planNodes(folder, earlier) : []
   const ports = new Set([...nodes, ...old].flatMap(node => [node.httpPort, node.clusterPort]))
   return { administrator: record.administrator, nodes, kept, record, ports }
@@ -101,7 +101,10 @@ function planNodes(folder: string, record: ClusterRecord): readonly PlannedNode[
   })
 }
 
-/** cluster.ini is written anew at each start; local.ini is the node's own, where the API's changes go. */
+/**
+ * Writes the configuration of a node. cluster.ini is rewritten at each start; local.ini belongs to the node and
+ * receives the changes that the API makes.
+ */
 async function writeConfiguration(
   node: PlannedNode, record: ClusterRecord, nodes: readonly PlannedNode[], kept: ClusterRecord | null,
 ): Promise<void> {
@@ -128,7 +131,7 @@ async function writeConfiguration(
   }
 }
 
-/** Removes what `prepareCluster` and its nodes made, and nothing else. */
+/** Removes only what `prepareCluster` and its nodes created. */
 function removeCluster(folder: string): void {
   for (const name of readdirSync(folder)) {
     if (name === recordName || /^node\d+$/.test(name)) rmSync(join(folder, name), { recursive: true })

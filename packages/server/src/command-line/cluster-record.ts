@@ -1,4 +1,4 @@
-/** cluster.json: what `sectional cluster` remembers of a data folder between runs. */
+/** cluster.json: the data that `sectional cluster` keeps in a data folder between runs. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { StartError } from './flags.ts'
 import { folderProblem } from './folder-problem.ts'
 import { lockName } from './folder-lock.ts'
 
-/** From the HTTP port of a node to its cluster port. */
+/** The difference between the cluster port and the HTTP port of a node. */
 const clusterPortDistance = 10_000
 const defaultPort = nodeDeclarations.httpPort.default
 const defaultNodes = 3
@@ -22,16 +22,16 @@ export interface ClusterRecord {
   readonly nodes: number
   /** HTTP port of the first node. */
   readonly port: number
-  /** Of the first node; the cluster's members know each other by these. */
+  /** The cluster port of the first node. It stays the same, because the cluster's metadata contains these addresses. */
   readonly clusterPort: number
   readonly secret: string
   readonly administrator: Administrator
 }
 
 export interface ClusterRequest {
-  /** null: as many as there are, or 3. */
+  /** null selects the number of nodes that have data, or 3. */
   readonly nodes: number | null
-  /** HTTP port of the first node; null: the stored one, or that of a single node. */
+  /** The HTTP port of the first node; null selects the stored one, or the default port of a single node. */
   readonly port: number | null
   readonly administrator: Administrator | null
   readonly fresh: boolean
@@ -40,15 +40,15 @@ export interface ClusterRequest {
 export const recordName = 'cluster.json'
 
 /**
- * The record of a folder; null when the folder is empty or does not exist.
- * @throws StartError when the folder holds something else, or the record cannot be read
+ * Returns the record of a folder; null when the folder is empty or does not exist.
+ * @throws StartError when the folder contains other data, or the record cannot be read
  */
 export function readRecord(folder: string): ClusterRecord | null {
   if (!existsSync(folder)) return null
   const names = reading(folder, () => readdirSync(folder)).filter(name => name !== lockName)
   if (names.length === 0) return null
   if (!names.includes(recordName)) {
-    throw new StartError(`${folder} holds something else (no ${recordName} in it): name an empty folder by --data`)
+    throw new StartError(`${folder} contains other files (but no ${recordName}): choose an empty folder with --data`)
   }
   const path = join(folder, recordName)
   return parseRecord(path, reading(path, () => readFileSync(path, 'utf8')))
@@ -73,7 +73,7 @@ function parseRecord(path: string, text: string): ClusterRecord {
     return { port, ...record } as ClusterRecord
   } catch (error) {
     throw new StartError(`${path} is damaged: ${(error as Error).message}. Restore the file from a copy; without it the `
-      + 'nodes lack their secret. To begin anew without a copy, stop what runs on this data and remove the folder')
+      + 'nodes have no secret. To start over without a copy, stop all nodes that use this data and remove the folder')
   }
 }
 
@@ -85,7 +85,7 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
 }
 
-/** @throws StartError when the request asks for fewer nodes than have data */
+/** @throws StartError when the request has fewer nodes than have data */
 export function nextRecord(folder: string, earlier: ClusterRecord | null, request: ClusterRequest): ClusterRecord {
   if (earlier !== null && request.nodes !== null && request.nodes < earlier.nodes) {
     throw new StartError(`${folder} has the data of ${earlier.nodes} nodes: start them all (--nodes ${earlier.nodes}), `

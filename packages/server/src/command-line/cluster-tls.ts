@@ -1,4 +1,4 @@
-/** The certificates of mutual TLS between nodes, as `[cluster] tls_..._file` name them. */
+/** Reads the files of mutual TLS between nodes that the options `[cluster] tls_..._file` name. */
 import { X509Certificate, createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -13,10 +13,10 @@ type TlsFile = typeof files[number]
 type TlsOptions = Pick<OptionValues<typeof nodeDeclarations>, TlsFile>
 
 /**
- * Undefined: links are not encrypted.
+ * Returns undefined when links are not encrypted.
  *
- * @param folder what the paths are relative to
- * @throws StartError when some of the three are missing, or one cannot be read or is not what it should be
+ * @param folder the folder to which the paths are relative
+ * @throws StartError when only some of the three options are set, or a file cannot be read or has wrong content
  */
 export function clusterTls(options: TlsOptions, folder: string): TlsIdentity | undefined {
   const missing = files.filter(file => options[file] === '')

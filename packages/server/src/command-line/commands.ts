@@ -1,4 +1,4 @@
-/** Which command runs, and how its failures reach the person who typed it. */
+/** Selects the command, and reports its errors to the person who typed it. */
 import { ConfigurationError } from '../configuration/settings.ts'
 import { clusterUsage, runCluster } from './cluster-command.ts'
 import { StartError, UsageError } from './flags.ts'
@@ -23,7 +23,7 @@ ${recoverUsage}
 
   sectional --help, sectional --version`
 
-/** Resolves with the exit status once the command has ended. */
+/** Resolves with the exit status when the command has ended. */
 export async function runCommand(
   words: readonly string[], { env }: { readonly env: Readonly<Record<string, string | undefined>> },
 ): Promise<number> {
@@ -53,7 +53,7 @@ export async function runCommand(
   }
 }
 
-/** A stack only for what nobody expected. */
+/** Returns the message of an expected error, and the stack of an unexpected one. */
 function reasonOf(error: Error): string {
   if (error instanceof ConfigurationError || error instanceof StartError) return error.message
   return (error as NodeJS.ErrnoException).path === undefined

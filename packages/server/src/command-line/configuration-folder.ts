@@ -1,4 +1,4 @@
-/** INI files on disk, in the order in which they count. */
+/** The INI files on disk, in ascending order of priority. */
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { ConfigurationFiles } from '../configuration/live-configuration.ts'
@@ -8,10 +8,10 @@ import { defaultIniPath } from './package-files.ts'
 
 export class ConfigurationFolder implements ConfigurationFiles {
   readonly #paths: readonly string[]
-  /** Relative paths in the settings start here. */
+  /** The folder to which relative paths in the settings refer. */
   readonly folder: string
 
-  /** @param paths folders (local.ini, then local.d/*.ini) or single files; later ones win */
+  /** @param paths folders (local.ini, then local.d/*.ini) or single files; a later one overrides earlier ones */
   constructor(paths: readonly string[]) {
     this.#paths = paths.map(path => resolve(path))
     const last = this.#paths.at(-1)!
@@ -45,7 +45,7 @@ function isFolder(path: string): boolean {
   return status?.isDirectory() ?? false
 }
 
-/** A file of a folder that does not exist yet is empty: the API may be the first to write it. */
+/** Returns the text of a file. A missing file of a folder is empty, because the API may be the first to write it. */
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')

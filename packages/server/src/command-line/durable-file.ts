@@ -1,8 +1,8 @@
-/** Small files that must survive a crash whole: old content or new, never half. */
+/** Writes small files atomically and durably: after a crash they have either the old or the new content. */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** Only the owner may read and write: these files hold secrets. */
+/** Only the owner may read and write these files, because they contain secrets. */
 const privateMode = 0o600
 
 export async function writeDurably(path: string, text: string): Promise<void> {

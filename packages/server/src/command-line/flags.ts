@@ -1,19 +1,19 @@
-/** Flags of a command line, checked. */
+/** Parses and checks the flags of a command line. */
 import { parseArgs } from 'node:util'
 
-/** What was typed is wrong. */
+/** The command line is wrong. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** The machine does not allow it (a port in use, a folder that belongs to something else): shown without a stack. */
+/** The command cannot start on this machine (for instance, a port is in use). Shown without a stack trace. */
 export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
 type FlagKinds = Readonly<Record<string, { readonly type: 'string' | 'boolean'; readonly multiple?: boolean }>>
 
-/** @throws UsageError for unknown flags, missing values and stray words */
+/** @throws UsageError for unknown flags, missing values and positional arguments */
 export function parseFlags<Kinds extends FlagKinds>(words: readonly string[], options: Kinds) {
   try {
     return parseArgs({ args: [...words], options, strict: true, allowPositionals: false }).values

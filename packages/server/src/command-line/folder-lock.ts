@@ -1,4 +1,4 @@
-/** One supervisor for each data folder. */
+/** A lock of a data folder, so that it has only one supervisor. */
 import { LevelStorage, StorageError } from '@sectional/runtime'
 import { StartError } from './flags.ts'
 
@@ -7,8 +7,8 @@ export const lockName = 'lock'
 export interface FolderLock { release(): Promise<void> }
 
 /**
- * Takes the lock of a folder that exists. The operating system releases it when the process ends, however it ends.
- * The lock is that of an empty LevelDB store in the folder, because Node.js has no call that locks a file.
+ * Takes the lock of an existing folder. The operating system releases it when the process ends for any reason. It is
+ * the lock of an empty LevelDB store in the folder, because Node.js has no function to lock a file.
  *
  * @throws StartError when another process holds the lock
  */
@@ -19,7 +19,7 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
   } catch (error) {
     if (error instanceof StorageError && error.code === 'locked') {
       throw new StartError(`${folder} is in use by a running cluster: stop that one first (Ctrl-C where it runs), `
-        + 'or name another folder by --data')
+        + 'or choose another folder with --data')
     }
     throw new StartError(`${folder} cannot be locked: ${(error as Error).message}`, { cause: error })
   }

@@ -1,4 +1,4 @@
-/** `sectional node`: one node in this process, until SIGINT or SIGTERM. */
+/** `sectional node`: runs one node in this process until SIGINT or SIGTERM. */
 import { resolve } from 'node:path'
 import type { OptionValues } from '@sectional/core/options'
 import { hashAdminPassword, httpDeclarations, parseAdminHash } from '@sectional/http'
@@ -25,7 +25,7 @@ const startDeclarations = {
   passwordIterations: httpDeclarations.passwordIterations,
 }
 
-/** The options that a process needs before it has a node. */
+/** The options that a process needs before it creates a node. */
 export interface ProcessOptions extends OptionValues<typeof startDeclarations> {
   readonly connections: OptionValues<typeof connectionDeclarations>
 }
@@ -73,7 +73,7 @@ export async function runNode(
   }
 }
 
-/** Where the node keeps what it stores. */
+/** Returns the path of the node's data directory. */
 export function dataDirectory({ databaseDirectory }: ProcessOptions, folder: string): string {
   return resolve(folder, databaseDirectory)
 }
@@ -103,13 +103,13 @@ async function startNode(node: Node): Promise<void> {
   }
 }
 
-/** A signal, or the end of the supervisor that started this process. */
+/** Resolves with the reason to stop: a signal, or the end of the supervisor that started this process. */
 function stopReason(): Promise<string> {
   return new Promise(resolve => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve(signal))
     if (process.channel === undefined) return
     process.on('disconnect', () => resolve('the supervisor is gone'))
-    // The channel alone must not keep a stopped node's process alive.
+    // The channel to the supervisor must not keep the process alive after the node has stopped.
     process.channel.unref()
   })
 }

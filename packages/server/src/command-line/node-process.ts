@@ -1,4 +1,4 @@
-/** One `sectional node` as a child process: started, watched, started again after a backoff when it dies. */
+/** Runs one `sectional node` as a child process, and restarts it after a backoff when it ends unexpectedly. */
 import { fork, type ChildProcess } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -6,14 +6,14 @@ import type { PlannedNode } from './cluster-folder.ts'
 
 const backoffMsMin = 1000
 const backoffMsMax = 30_000
-/** A node that lived this long starts with the shortest backoff again. */
+/** Milliseconds after which a running node resets the backoff to the shortest one. */
 const steadyMs = 60_000
-/** After this the child is killed: a stop that hangs must not hang the terminal. */
+/** Milliseconds after which a child that does not stop is killed, so that the terminal does not hang. */
 const stopMsMax = 20_000
 const logBytesMax = 64 * 1024 * 1024
 const reportedLogLines = 5
 
-/** This very file's neighbour, from src as from dist. */
+/** The entry point beside this file, in src as well as in dist. */
 const entryPoint = fileURLToPath(new URL(`../cli${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url))
 
 export class NodeProcess {
@@ -35,7 +35,8 @@ export class NodeProcess {
     this.#startedAt = performance.now()
     const log = this.#openLog()
     const flags = this.plan.configuration.flatMap(path => ['--config', path])
-    // A process group of its own: Ctrl-C in the terminal reaches the supervisor only, which stops its nodes in order.
+    // Run the child in its own process group: Ctrl-C in the terminal then reaches only the supervisor, which stops the
+    // nodes.
     const child = fork(entryPoint, ['node', ...flags], { detached: true, stdio: ['ignore', log, log, 'ipc'] })
     closeSync(log)
     this.#child = child
@@ -51,7 +52,7 @@ export class NodeProcess {
     const ended = new Promise<void>(resolve => { this.#ended = resolve })
     child.kill('SIGTERM')
     const deadline = setTimeout(() => {
-      this.#report(`${this.plan.name} has not stopped after ${stopMsMax / 1000} s and is killed; acknowledged writes are on disk all the same`)
+      this.#report(`${this.plan.name} has not stopped after ${stopMsMax / 1000} s and is killed; acknowledged writes are on its disk`)
       child.kill('SIGKILL')
     }, stopMsMax)
     await ended

@@ -1,4 +1,4 @@
-/** Files that ship with this package; the same from src and from dist. */
+/** Files that ship with this package; they have the same paths from src and from dist. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

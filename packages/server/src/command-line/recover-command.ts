@@ -1,5 +1,5 @@
 /**
- * `sectional recover`: forms a cluster anew from one stopped node, after a majority of the voters was lost for good.
+ * `sectional recover`: forms a new cluster from one stopped node after a majority of the voters was permanently lost.
  */
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
@@ -20,14 +20,14 @@ export const recoverUsage = `  sectional recover        forms a cluster anew fro
     --config PATH          as for sectional node
     --yes                  do not ask: what may be lost is printed and accepted`
 
-/** The word that an operator types to go on. */
+/** The word that an operator types to confirm. */
 const confirmation = 'recover'
-/** Nodes that have not answered after this count as lost. */
+/** Milliseconds after which a node that has not answered counts as lost. */
 const answerMs = 8000
-/** Shards that are listed by name; of more than these the number is printed. */
+/** The maximum number of shards that are listed by name; of further ones only the number is printed. */
 const listedShardsMax = 100
 
-/** Resolves with the exit status: 0 when the cluster was formed anew, 1 when the operator said no. */
+/** Resolves with the exit status: 0 when the new cluster was formed, 1 when the operator declined. */
 export async function runRecover(
   words: readonly string[], env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
@@ -40,7 +40,7 @@ export async function runRecover(
   const directory = dataDirectory(processOptions, folder.folder)
   if (!existsSync(directory)) throw new StartError(`${directory}: there is no such data directory`)
   const runtime = openRuntime({ ...processOptions, logLevel: 'error' }, folder.folder)
-  // The runtime's own timers do not keep a process alive.
+  // The timers of the runtime do not keep the process alive.
   const alive = setInterval(() => {}, answerMs)
   try {
     return await recover(runtime, options, yes === true)
@@ -71,7 +71,7 @@ async function recover(runtime: RealRuntime, options: NodeOptions, yes: boolean)
   }
 }
 
-/** @throws StartError that says what to do */
+/** @throws StartError that explains what to do */
 async function openRecovery(runtime: RealRuntime, node: string): Promise<ClusterRecovery> {
   try {
     return await ClusterRecovery.open(runtime.storage, node, runtime.log)
@@ -103,7 +103,9 @@ async function askOthers(
   }
 }
 
-/** Why the cluster must not be formed anew while these members of the old one answer; null: none of them does. */
+/**
+ * Returns why no new cluster may be formed while these members of the old one answer; null when nothing prevents it.
+ */
 export function refusalWhile(
   statuses: readonly PeerStatus[], node: string, { clusterId, voters }: Pick<RecoveryReport, 'clusterId' | 'voters'>,
 ): string | null {
@@ -137,7 +139,7 @@ function describe(report: RecoveryReport, node: string): string[] {
     '\nCut off. These members may come back only with an empty data directory; do not start them on their old one again:',
     ...cutOff.map(({ name, address }) => `  ${name} at ${address}`),
     '\nWhat may be lost:',
-    '  Metadata: changes that this node had not heard of when the others were lost.',
+    '  Metadata: changes that had not reached this node when the others were lost.',
     ...shared === 0
       ? []
       : [`  Documents of ${shared} shards: writes that only those members had on their disks (202, or 201 without this node).`],
@@ -160,7 +162,7 @@ function listed(shards: readonly EndangeredShard[], title: string): string[] {
 async function confirmed(): Promise<boolean> {
   if (!process.stdin.isTTY) {
     throw new StartError(
-      'The input is no terminal that could be asked: read the list above, then add --yes. Nothing was changed.',
+      'The input is no terminal, so it cannot confirm: read the list above, then add --yes. Nothing was changed.',
     )
   }
   const terminal = createInterface({ input: process.stdin, output: process.stdout })

@@ -3,14 +3,14 @@ import type { OptionType } from '@sectional/core/options'
 
 export interface Address { readonly host: string; readonly port: number }
 
-/** `host:port`; empty text is null. */
+/** An address as `host:port`; null as empty text. */
 export const address: OptionType<Address | null> = {
   kind: 'host:port',
   parse: text => text === '' ? null : parseAddress(text),
   format: value => value === null ? '' : formatAddress(value),
 }
 
-/** @throws Error that says what is allowed */
+/** @throws Error with the allowed format */
 export function parseAddress(text: string): Address {
   const [, host, portText] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(text) ?? []
   const port = Number(portText)

@@ -1,6 +1,5 @@
 /**
- * Server administrators (`[admins]`, docs/reference/security.md#authentication): nobody's password stays in plain
- * text.
+ * Server administrators (`[admins]`, docs/reference/security.md#authentication). Passwords do not stay in plain text.
  */
 import type { LiveConfiguration } from './live-configuration.ts'
 import { ConfigurationError } from './settings.ts'
@@ -8,9 +7,10 @@ import { ConfigurationError } from './settings.ts'
 const adminSection = 'admins'
 
 /**
- * Replaces every plain-text password by its hash, in the files too.
- * @param hash gives the text that CouchDB keeps, `-pbkdf2:sha256-{key},{salt},{iterations}`
- * @param isHash whether a text is one of CouchDB's hash forms
+ * Replaces every plain-text password by its hash, also in the files.
+ * @param hash returns the text that CouchDB stores, `-pbkdf2:sha256-{key},{salt},{iterations}`
+ * @param isHash whether a text is one of CouchDB's hash formats
+ * @returns the names of the administrators
  * @throws ConfigurationError when there is no administrator
  */
 export async function prepareAdministrators(

@@ -1,4 +1,4 @@
-/** All options of a node: the tables of the packages, put together. */
+/** All options of a node: the combined tables of the packages. */
 import { controlDeclarations, databaseDeclarations, databaseEventsDeclarations } from '@sectional/cluster'
 import type { Option } from '@sectional/core/options'
 import { httpDeclarations } from '@sectional/http'
@@ -11,17 +11,17 @@ const tables = [
   compactionDeclarations, processDeclarations, connectionDeclarations,
 ]
 
-/** Sections with freely chosen keys. Any other unknown section or key is kept and has no effect. */
+/** Sections with arbitrary keys. Any other unknown section or key is kept but has no effect. */
 export const openSections = {
   admins: 'Server administrators: name = password. A password in plain text is replaced by its hash when the node '
     + 'starts.',
 } as const
 
-/** Each option once, in the order of the tables; a table may show options of another one. */
+/** Each option once, in the order of the tables; several tables may contain the same option. */
 export const declaredOptions: readonly Option<unknown>[] =
   [...new Set<Option<unknown>>(tables.flatMap(table => Object.values(table)))]
 
-/** section -> its options. */
+/** Section -> its options. */
 export const declaredSections: ReadonlyMap<string, readonly Option<unknown>[]> =
   Map.groupBy(declaredOptions, ({ section }) => section)
 

@@ -1,4 +1,7 @@
-/** Texts generated from the declarations: the shipped default.ini and docs/configuration.md. A test holds both. */
+/**
+ * Generates the shipped default.ini and docs/configuration.md from the declarations. A test compares both with the
+ * files.
+ */
 import type { Option } from '@sectional/core/options'
 import { declaredSections, openSections } from './declarations.ts'
 

@@ -1,8 +1,8 @@
 /**
- * INI text by CouchDB's rules, which the npm parsers do not share (docs/decisions/0004-ini-files.md): a comment
- * is a line that begins with `;` or what follows a blank and `;`; everything else of a value counts as written,
- * `#`, quotes and backslashes too; a key may contain `=` when ` = ` separates it. Editing changes one line and
- * keeps the comments.
+ * Parses INI text by CouchDB's rules, which the npm parsers do not follow (docs/decisions/0004-ini-files.md). A comment
+ * is a line that begins with `;`, or the text after a blank and `;`. All other characters of a value are literal,
+ * including `#`, quotes and backslashes. A key may contain `=` when ` = ` separates it from its value. Editing changes
+ * one line and preserves the comments.
  */
 
 export type IniSections = ReadonlyMap<string, ReadonlyMap<string, string>>
@@ -27,7 +27,7 @@ function withoutComment(value: string): string {
   return comment ? value.slice(0, comment.index) : value
 }
 
-/** Later settings of the same key win; settings before the first section are ignored. */
+/** A later setting replaces an earlier one of the same key; settings before the first section are ignored. */
 export function parseIni(text: string): IniSections {
   const sections = new Map<string, Map<string, string>>()
   let current: Map<string, string> | undefined
@@ -43,14 +43,17 @@ export function parseIni(text: string): IniSections {
   return sections
 }
 
-/** Whether the setting comes back from a file as it was given: no line breaks, no ` ;`, no blanks around it ... */
+/**
+ * Whether a setting that is written to a file is read back unchanged: it has no line breaks, no ` ;`, no blanks around
+ * it, and so on.
+ */
 export function fitsIni(section: string, key: string, value: string): boolean {
   if (/[\r\n]/.test(section + key + value)) return false
   const parsed = parseIni(editIni('', section, key, value))
   return parsed.size === 1 && parsed.get(section)?.get(key) === value
 }
 
-/** The text with the setting replaced where it stands last, or added to its section. `null` removes it everywhere. */
+/** Replaces the last occurrence of the setting, or adds it to its section. `null` removes all occurrences. */
 export function editIni(text: string, section: string, key: string, value: string | null): string {
   const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
   const found: number[] = []

@@ -1,4 +1,4 @@
-/** The node's configuration while it runs: what the HTTP API reads and changes. */
+/** The configuration of a running node, which the HTTP API reads and changes. */
 import { ApiError } from '@sectional/core'
 import { LiveOptions } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
@@ -6,9 +6,9 @@ import type { Configuration, ConfigurationSections } from '@sectional/http'
 import { editIni, fitsIni, parseIni } from './ini-file.ts'
 import { layerSettings, settingProblem, type IniFile, type Settings } from './settings.ts'
 
-/** Where the INI files lie: on disk in production, in memory in tests and the simulator. */
+/** Access to the INI files: on disk in production, in memory in tests and in the simulator. */
 export interface ConfigurationFiles {
-  /** In the order in which they count; the last one receives what the API writes. */
+  /** Returns the files in ascending order of priority; the API writes to the last one. */
   read(): Promise<readonly IniFile[]>
   /** Replaces one file; durable when resolved. */
   write(file: IniFile): Promise<void>
@@ -22,7 +22,7 @@ export class LiveConfiguration implements Configuration {
   #sections: ConfigurationSections | undefined
   readonly #listeners = new Set<() => void>()
   readonly #live: LiveOptions<OptionTable>[] = []
-  /** Writes to the file happen one after the other. */
+  /** Settles when the last write to a file has ended; writes are serialized. */
   #lastWrite: Promise<void> = Promise.resolve()
 
   private constructor(
@@ -55,7 +55,7 @@ export class LiveConfiguration implements Configuration {
   }
 
   /**
-   * The values of a table's options, for the life of the node: those of `live` options follow the settings.
+   * Returns the values of a table's options for the life of the node; the values of `live` options follow the settings.
    * @throws Error for a value that its option refuses
    */
   options<Table extends OptionTable>(table: Table): OptionValues<Table> {
@@ -68,7 +68,7 @@ export class LiveConfiguration implements Configuration {
     const problem = settingProblem(section, key, value)
     if (problem !== null) throw new ApiError('bad_request', `${section}/${key}: ${problem}`)
     if (!fitsIni(section, key, value)) {
-      throw new ApiError('bad_request', `${section}/${key} cannot be kept in a configuration file: it has a line break, a ";" after a blank, or a name that reads otherwise`)
+      throw new ApiError('bad_request', `${section}/${key} cannot be kept in a configuration file: it has a line break, a ";" after a blank, or a name that would be read back differently`)
     }
     if (options.persist) await this.#persist(section, key, value)
     this.#put(section, key, value)
@@ -107,8 +107,8 @@ export class LiveConfiguration implements Configuration {
   }
 
   /**
-   * Replaces a value wherever it stands in a file, so that no file keeps the old one (a password in plain text).
-   * A value that came from the environment is replaced in memory only.
+   * Replaces a value in every file that contains it, so that no file keeps the old value (a password in plain text). A
+   * value from the environment is replaced in memory only.
    */
   async replace(section: string, key: string, value: string): Promise<void> {
     await this.#edit(file =>
@@ -116,7 +116,10 @@ export class LiveConfiguration implements Configuration {
     this.#put(section, key, value)
   }
 
-  /** A value goes into the last file; a removal out of every file, or an earlier one would bring it back. */
+  /**
+   * Writes a value to the last file. A removal applies to every file, because a value in an earlier one would become
+   * effective otherwise.
+   */
   #persist(section: string, key: string, value: string | null): Promise<void> {
     return this.#edit((file, isLast) => value === null || isLast ? editIni(file.text, section, key, value) : file.text)
   }
@@ -129,7 +132,7 @@ export class LiveConfiguration implements Configuration {
         if (text !== file.text) await this.#files.write({ name: file.name, text })
       }
     })
-    // The caller sees the failure; the next write is tried afresh.
+    // The caller receives the error; the next write is tried independently of it.
     this.#lastWrite = write.catch(() => undefined)
     return write
   }

@@ -1,4 +1,4 @@
-/** Options that the server reads itself, when the node starts: its name, where it listens, where it keeps its data. */
+/** The options that the server itself reads when the node starts: its name, its addresses and its data directory. */
 import { choice, integer, list, option, text } from '@sectional/core/options'
 import { address } from './address.ts'
 
@@ -13,7 +13,7 @@ export const nodeDeclarations = {
     help: 'Name of this node, unique in its cluster and fixed for the life of its data.',
   }),
 
-  /** Empty: none. */
+  /** Empty when the node has no zone. */
   zone: option('node/zone', text, {
     default: '',
     effect: 'restart',
@@ -27,7 +27,7 @@ export const nodeDeclarations = {
       + 'a cluster of one.',
   }),
 
-  /** Empty: none. */
+  /** Empty when there is no secret. */
   clusterSecret: option('cluster/secret', text, {
     default: '',
     effect: 'restart',
@@ -54,7 +54,7 @@ export const nodeDeclarations = {
     help: 'host:port under which other nodes reach the cluster listener. Empty: bind_address and port.',
   }),
 
-  /** The TLS files: empty, or paths relative to the folder of the configuration. */
+  /** The three TLS files: each is empty, or a path relative to the folder of the configuration. */
   tlsKeyFile: option('cluster/tls_key_file', text, {
     default: '',
     effect: 'restart',

@@ -1,6 +1,6 @@
 /**
- * The options that are read when the node starts, narrow and frozen, as the composition root hands them down. Nobody
- * else sees the configuration as a whole.
+ * The options that are read when the node starts, as frozen objects. The composition root passes each part only its own
+ * options.
  */
 import { controlDeclarations } from '@sectional/cluster'
 import type { OptionValues } from '@sectional/core/options'
@@ -14,19 +14,19 @@ export interface NodeOptions {
   readonly zone: string | null
   readonly http: Address
   readonly cluster: ClusterOptions
-  /** What is left out has its default. */
+  /** Absent values have their defaults. */
   readonly compaction?: Partial<CompactionOptions>
-  /** Milliseconds that running requests may take to end at a stop. */
+  /** Milliseconds that running requests may take to finish when the node stops. */
   readonly shutdownGraceMs: number
 }
 
 export interface ClusterOptions {
   readonly listen: Address
-  /** `host:port` that other nodes dial. */
+  /** The `host:port` to which other nodes connect. */
   readonly advertised: string
-  /** `host:port` of every seed, this node's own included when it stands in the list. */
+  /** The `host:port` of every seed; may include this node. */
   readonly seeds: readonly string[]
-  /** null: a cluster of one that nobody can join. */
+  /** null for a cluster of one node that no other node can join. */
   readonly secret: string | null
   /** Milliseconds until a node with an empty disk may form a cluster. */
   readonly formationGraceMs: number
@@ -36,7 +36,7 @@ const serverDeclarations = { ...nodeDeclarations, ...processDeclarations, ...con
 
 type ServerOptions = OptionValues<typeof serverDeclarations>
 
-/** @throws ConfigurationError that names section/key, the value, what is allowed and the way out */
+/** @throws ConfigurationError that names section, key, value, the allowed values and a remedy */
 export function nodeOptions(settings: Settings): NodeOptions {
   const options = parseOptions(serverDeclarations, settings)
   if (!/^[^\s/@]+@[^\s/@]+$/.test(options.name)) {
@@ -70,7 +70,7 @@ function clusterOptions(options: ServerOptions): ClusterOptions {
   }
   return Object.freeze({
     listen, advertised, seeds: Object.freeze([...seeds]), secret: clusterSecret === '' ? null : clusterSecret,
-    // Without a secret no other node can have been linked with this one.
+    // Without a secret no other node can have been connected with this one.
     formationGraceMs: clusterSecret === '' ? 0 : options.formationGraceMs,
   })
 }

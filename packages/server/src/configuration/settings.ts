@@ -1,22 +1,22 @@
-/** Layers of settings: defaults, then files in order, then the environment. */
+/** Combines the layers of settings: the defaults, then the files in order, then the environment. */
 import { parseValues } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
 import { declaredOptions, findOption } from './declarations.ts'
 import { parseIni } from './ini-file.ts'
 
-/** section -> key -> text. Names keep their case. */
+/** Section -> key -> text. Names are case-sensitive. */
 export type Settings = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 export interface IniFile {
   readonly name: string
   readonly text: string
-  /** The shipped defaults: read, never written. */
+  /** True for the file of shipped defaults, which is never written. */
   readonly shipped?: true
 }
 
 const environmentPrefix = 'SECTIONAL_'
 
-/** Later layers win. */
+/** Combines the layers; a later layer overrides an earlier one. */
 export function layerSettings(
   files: readonly IniFile[], environment: Readonly<Record<string, string | undefined>>,
 ): Settings {
@@ -34,8 +34,9 @@ export function layerSettings(
 }
 
 /**
- * `SECTIONAL_CHTTPD__PORT=5984` sets chttpd/port: two underscores between section and key, both in lower case; a
- * key with a small letter keeps its case (`SECTIONAL_ADMINS__Anna`). Names without two underscores are not settings.
+ * Returns the settings of the environment: `SECTIONAL_CHTTPD__PORT=5984` sets chttpd/port. Two underscores separate
+ * section and key, and both are converted to lower case, except a key that contains a lower-case letter
+ * (`SECTIONAL_ADMINS__Anna`). Variables without two underscores are not settings.
  */
 function environmentSettings(environment: Readonly<Record<string, string | undefined>>): [string, string, string][] {
   return Object.entries(environment).sort(([a], [b]) => a < b ? -1 : 1).flatMap(([name, value]) => {
@@ -48,13 +49,13 @@ function environmentSettings(environment: Readonly<Record<string, string | undef
   })
 }
 
-/** Wrong settings: one line each, for the person who starts the node. */
+/** Wrong settings, with one line for each, for the person who starts the node. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
 }
 
 /**
- * The values of a table's options. Every declared option is checked, those of other tables too.
+ * Returns the values of a table's options. Checks every declared option, including those of other tables.
  * @throws ConfigurationError with one line per wrong value
  */
 export function parseOptions<Table extends OptionTable>(table: Table, settings: Settings): OptionValues<Table> {
@@ -68,7 +69,7 @@ export function parseOptions<Table extends OptionTable>(table: Table, settings: 
   return parseValues(table, (section, key) => settings.get(section)?.get(key))
 }
 
-/** Why a declared option refuses the text, or null. Undeclared ones take anything. */
+/** Returns why a declared option refuses the text; null when it accepts it. Undeclared options accept any text. */
 export function settingProblem(section: string, key: string, text: string): string | null {
   try {
     findOption(section, key)?.parse(text)

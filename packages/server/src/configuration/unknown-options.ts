@@ -1,9 +1,9 @@
-/** Options that no declaration knows: they have no effect, and most are typing errors. */
+/** Finds options that are not declared. They have no effect, and most are typing errors. */
 import { closest, distance } from 'fastest-levenshtein'
 import { declaredOptions, declaredSections, findOption, openSections } from './declarations.ts'
 import type { Settings } from './settings.ts'
 
-/** Names that differ in more than this part of their letters are different words. */
+/** Names are similar when at most this fraction of their letters differs. */
 const differencePartMax = 0.34
 
 export interface UnknownOption {

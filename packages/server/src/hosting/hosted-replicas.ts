@@ -1,4 +1,6 @@
-/** The replicas on this node's disk, kept at what the cluster's metadata wants: missing ones are made, garbage goes. */
+/**
+ * Keeps the replicas on this node's disk as the cluster's metadata wants them: creates missing ones and drops others.
+ */
 import {
   DatabaseMap, databaseOn, shardsOn, type ClusterState, type DamageListener, type DatabaseRecord, type LocalReplicas,
 } from '@sectional/cluster'
@@ -13,39 +15,47 @@ export interface HostedReplicasParts {
   readonly host: ShardHost
   readonly clock: Clock
   readonly log: Log
-  /** Stands before each replica; absent in production. */
+  /** Wraps each replica; absent in production. */
   readonly seam?: (shard: ShardId, replica: ShardReplica) => ShardReplica
 }
 
-/** What the control plane knows (`ControlPlaneNode`). */
+/** The part of the control plane (`ControlPlaneNode`) that `HostedReplicas` uses. */
 export interface InventorySource {
   appliedState(): ClusterState | null
-  /** Whether this node belonged to a cluster when its process started, by its disk. */
+  /** Whether this node belonged to a cluster according to its disk when its process started. */
   startedAsMember(): boolean
-  /** Whether what the state does not list is surely gone. */
+  /** Whether a replica that the state does not list may be dropped, because the state is known to be current. */
   confirmed(): boolean
   onChange(listener: () => void): () => void
 }
 
-/** Shards that are made or dropped at a time; each is one small durable write, and they share it. */
+/**
+ * The maximum number of shards that are created or dropped concurrently. Each is one small durable write, and
+ * concurrent ones share an fsync.
+ */
 const parallelChanges = 64
-/** Failures, and garbage that was not yet surely garbage, are looked at again after this. */
+/**
+ * Milliseconds until the next attempt after a failure, or while replicas that are not in the metadata cannot be dropped
+ * yet.
+ */
 const retryMs = 2000
 
 export class HostedReplicas implements LocalReplicas {
   readonly #parts: HostedReplicasParts
   readonly #repeated: RepeatedLines
-  /** Keys of the shards whose replica here catches up: mostly none. */
+  /** Keys of the shards whose local replica is catching up; usually empty. */
   readonly #catchingUp = new Set<string>()
   #source: InventorySource | undefined
-  /** All replicas that the metadata gave this node at its start are on its disk, or were found to be missing. */
+  /**
+   * True when all replicas that the metadata assigned to this node at its start are on its disk, or were found missing.
+   */
   #lookedForMissing = false
   /**
-   * Shards whose place on this node is to be looked at, by key: those that changed in the metadata, and those that
+   * The shards to be compared with the metadata, by key: those that changed in the metadata, and those whose change
    * failed.
    */
   readonly #unsettled = new Map<string, ShardId>()
-  /** The databases up to whose state changes were noted. */
+  /** The databases of the last metadata state whose changes were added to `#unsettled`. */
   #databases: ClusterState['databases'] = DatabaseMap.from([])
   #unsubscribe: () => void = () => {}
   #retry: Timer | undefined
@@ -82,7 +92,10 @@ export class HostedReplicas implements LocalReplicas {
     return engine && this.#shown(shard, engine)
   }
 
-  /** A replica that the metadata wants is there at once: its calls wait until it is made. */
+  /**
+   * Returns the local replica, or undefined when there is none. A replica that the metadata wants but that does not
+   * exist yet is returned at once; its calls wait until it is created.
+   */
   planned(shard: ShardId): ShardReplica | undefined {
     const engine = this.replica(shard)
     if (engine !== undefined || this.#stopped || this.#plannedFor(shard) === undefined) return engine
@@ -93,14 +106,14 @@ export class HostedReplicas implements LocalReplicas {
     return this.#parts.seam?.(shard, replica) ?? replica
   }
 
-  /** The local replica, or one whose calls reject with `not_hosted`. */
+  /** Returns the local replica; when there is none, a replica whose calls reject with `not_hosted`. */
   replicaOrAbsent(shard: ShardId): ShardReplica {
     return this.planned(shard)
       ?? new PendingReplica(() =>
         Promise.reject(new ReplicaError('not_hosted', `this node holds no replica of ${shardKey(shard)}`)))
   }
 
-  /** Compactions that run on this node now. */
+  /** Returns the compactions that run on this node now. */
   compactions(): readonly CompactionTask[] {
     return this.#parts.host.compactions()
   }
@@ -135,7 +148,7 @@ export class HostedReplicas implements LocalReplicas {
     await this.#parts.host.rebuild(shard)
   }
 
-  /** Gives every replica on this disk a new history, with what is sound in it. Ends early when the node stops. */
+  /** Rebuilds every replica on this disk, so that each gets a new history. Ends early when the node stops. */
   async renew(): Promise<void> {
     const shards = this.shards()
     this.#parts.log.info({ replicas: shards.length }, 'giving the replicas on this disk new histories')
@@ -150,7 +163,7 @@ export class HostedReplicas implements LocalReplicas {
     return this.#parts.host.onCommit(listener)
   }
 
-  /** The database to which the metadata gives this shard on this node. */
+  /** Returns the database for which the metadata assigns this shard to this node. */
   #plannedFor(shard: ShardId): DatabaseRecord | undefined {
     const state = this.#source?.appliedState()
     return state ? databaseOn(this.#parts.node, state, shard) : undefined
@@ -165,7 +178,7 @@ export class HostedReplicas implements LocalReplicas {
     return this.#parts.host.drop(shard)
   }
 
-  /** One run at a time; what changes during a run asks for another. */
+  /** Starts a run unless one is running. A change during a run causes another run. */
   #reconcile(): void {
     if (this.#stopped) return
     this.#again = true
@@ -182,7 +195,7 @@ export class HostedReplicas implements LocalReplicas {
     }
   }
 
-  /** Looks at what has changed. Resolves with whether nothing is left to be done. */
+  /** Applies what has changed in the metadata. Resolves with whether nothing remains to be done. */
   async #pass(): Promise<boolean> {
     const { host, node } = this.#parts
     const source = this.#source
@@ -215,14 +228,17 @@ export class HostedReplicas implements LocalReplicas {
     return settled
   }
 
-  /** Replicas that are made while others may be missing on the disk stand for missing ones; later they are new. */
+  /**
+   * Records whether replicas may be missing on this disk. While they may, a newly created replica is treated as a lost
+   * one, and afterwards as a new one.
+   */
   async #setIncomplete(incomplete: boolean): Promise<void> {
     const { host, log } = this.#parts
     if (host.incomplete === incomplete || (incomplete && this.#lookedForMissing)) return
     try {
       await host.setIncomplete(incomplete)
     } catch (error) {
-      log.warn({ err: error, incomplete }, 'whether replicas are missing on this disk could not be written down')
+      log.warn({ err: error, incomplete }, 'the mark that replicas may be missing on this disk could not be written')
     }
   }
 
@@ -234,7 +250,7 @@ export class HostedReplicas implements LocalReplicas {
       } catch (error) {
         this.#repeated.warn(
           error instanceof ReplicaError ? error.code : 'unknown', { err: error },
-          'a replica could not be made or dropped; this is tried again',
+          'a replica could not be created or dropped; this is tried again',
         )
       }
     }))

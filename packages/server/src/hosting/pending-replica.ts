@@ -1,14 +1,11 @@
 import { deriveVerbs, shardVerbs, type ShardReplica } from '@sectional/core'
 
-/**
- * Opens the replica; called anew for each call. Rejects when there is none, and then the call rejects with the same
- * error.
- */
+/** Returns the replica; called for each call. When it rejects, the call rejects with the same error. */
 type Open = () => Promise<ShardReplica>
 
 /**
- * A local replica that is not open yet: each call first waits for `open`. So a database can be used as soon as
- * it is created, although its shards reach the disks of its nodes a moment later.
+ * A local replica that does not exist yet: each call first waits for `open`. Therefore a database can be used as soon
+ * as it is created, although the nodes create its shards on their disks a moment later.
  */
 export const PendingReplica = deriveVerbs<typeof shardVerbs, Open>(shardVerbs, {
   call: verb => async (open, request, context) => verb.invoke(await open(), request, context),

@@ -1,4 +1,4 @@
-/** Buckets of a Prometheus histogram as the summary that CouchDB's tools read. */
+/** Converts the buckets of a Prometheus histogram into the summary that CouchDB's tools read. */
 import type { MetricSample } from '@sectional/runtime'
 
 const percentiles = [50, 75, 90, 95, 99, 999] as const
@@ -6,8 +6,8 @@ const percentiles = [50, 75, 90, 95, 99, 999] as const
 interface Bucket { readonly upper: number; readonly count: number }
 
 /**
- * What can be known from buckets: count, mean, and percentiles by linear interpolation within a bucket (as
- * Prometheus' `histogram_quantile`). Values are multiplied by `scale`.
+ * Summarizes a histogram: count, mean, and percentiles by linear interpolation within a bucket (like
+ * `histogram_quantile` of Prometheus). Values are multiplied by `scale`.
  */
 export function summarize(
   samples: readonly MetricSample[], name: string, scale: number,
@@ -27,7 +27,7 @@ export function summarize(
   }
 }
 
-/** Summed over the other labels, ascending. */
+/** Returns the buckets in ascending order, summed over the other labels. */
 function cumulativeBuckets(samples: readonly MetricSample[], name: string): Bucket[] {
   const counts = new Map<number, number>()
   for (const sample of samples) {

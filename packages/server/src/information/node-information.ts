@@ -1,6 +1,6 @@
 /**
- * What this node tells about itself (docs/reference/cluster-and-nodes.md): only what the process and its metrics
- * really know.
+ * The information that a node gives about itself (docs/reference/cluster-and-nodes.md). It contains only what the
+ * process and its metrics actually measure.
  */
 import { DatabaseMap, type ControlPlane, type RefillTask } from '@sectional/cluster'
 import type { JsonObject, NodeInformation } from '@sectional/http'
@@ -15,14 +15,14 @@ export interface NodeInformationParts {
   readonly control: ControlPlane
   readonly version: string
   readonly hosted: HostedReplicas
-  /** Passes that fill replicas of this node now. */
+  /** The anti-entropy passes that are filling replicas of this node now. */
   readonly refills: () => readonly RefillTask[]
 }
 
-/** One question to one local replica. */
+/** Milliseconds for one question to one local replica. */
 const replicaTimeoutMs = 60_000
 
-/** Digests that administrators' password hashes may name. */
+/** The digests that the password hashes of administrators may use. */
 const supportedHashes = ['sha', 'sha224', 'sha256', 'sha384', 'sha512']
 
 export function createNodeInformation(
@@ -65,7 +65,9 @@ export function createNodeInformation(
   }
 }
 
-/** In CouchDB's terms: a shard's path, seconds, and the shard in the place of a process. */
+/**
+ * Describes a compaction in CouchDB's format: a shard's path, times in seconds, and the shard in place of a process id.
+ */
 function describeCompaction(
   control: ControlPlane, { shard, phase, startedOn, updatedOn, changesDone, totalChanges }: CompactionTask,
 ): JsonObject {
@@ -81,7 +83,7 @@ function describeCompaction(
   }
 }
 
-/** CouchDB has no such task: the fields are those of its others, with the node that is read from. */
+/** Describes a refill. CouchDB has no such task, so the fields are those of its other tasks, and the source node. */
 function describeRefill(
   control: ControlPlane, { database, shard, source, changesDone, totalChanges, startedOn, updatedOn }: RefillTask,
 ): JsonObject {
@@ -122,7 +124,7 @@ function collectProcessMetrics(runtime: Runtime, control: ControlPlane): void {
   })
 }
 
-/** The digest covers every document's leaves, so that equal digests mean equal revision trees. */
+/** The digest covers the leaves of all documents, so equal digests mean that the replicas have equal leaves. */
 async function describeReplicas(
   control: ControlPlane, hosted: HostedReplicas, database: string,
 ): Promise<readonly JsonObject[]> {

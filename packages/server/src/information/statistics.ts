@@ -11,7 +11,7 @@ type Tree = { [key: string]: Tree | Statistic }
 const requests = 'sectional_http_requests_total'
 const requestSeconds = 'sectional_http_request_seconds'
 
-/** Counters that operators watch are there, at zero, before they first count. */
+/** Counters that operators monitor are listed with zero before they first count. */
 const listedMethods = ['COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT']
 const listedCodes = [
   200, 201, 202, 204, 206, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 412, 413, 414, 415, 416, 417, 500, 501,
@@ -20,7 +20,7 @@ const listedCodes = [
 
 export interface NodeGauges {
   readonly openFiles: number | null
-  /** Replicas of shards that this node holds. */
+  /** The number of replicas of shards that this node holds. */
   readonly replicas: number
 }
 
@@ -63,7 +63,7 @@ function counter(value: number, desc: string): Statistic {
   return { value, type: 'counter', desc }
 }
 
-/** Every sample by its name; labelled ones below it by `label=value`. */
+/** Lists every sample by its name; samples with labels are nested below it by `label=value`. */
 function ownTree(samples: readonly MetricSample[]): Tree {
   const tree: Tree = {}
   for (const { name, labels, value } of samples) {
