@@ -1,7 +1,7 @@
 /**
- * Round trips over loopback WebSockets between two processes: `node --conditions=sectional-source
- * packages/rpc/bench/round-trips.ts [in flight] [body bytes] [seconds]`. The server answers `openDocument`
- * with a body, the client counts; each prints the CPU time it took per call.
+ * Measures round trips over loopback WebSockets between two processes: `node --conditions=sectional-source
+ * packages/rpc/bench/round-trips.ts [in flight] [body bytes] [seconds]`. The server answers `openDocument` with a body,
+ * and the client counts the calls. Each prints its CPU time for each call.
  */
 import { fork } from 'node:child_process'
 import type { ShardReplica } from '@sectional/core'

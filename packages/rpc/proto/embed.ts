@@ -1,10 +1,10 @@
 /**
- * Writes src/schema/schema-text.ts from the .proto files: `node packages/rpc/proto/embed.ts`. A test holds the two
- * equal.
+ * Writes src/schema/schema-text.ts from the .proto files: `node packages/rpc/proto/embed.ts`. A test checks that both
+ * are equal.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 
-/** The module's source, given each file's text. */
+/** Returns the source of schema-text.ts. @param read returns the text of a .proto file */
 export function embedSchema(read: (file: string) => string): string {
   const files = ['link.proto', 'verbs.proto', 'raft.proto']
   const quoted = files.map(file =>

@@ -27,22 +27,23 @@ import { prepareShardCall, shardCallClass } from './shard/shard-service.ts'
 export interface PeerNetworkOptions {
   readonly runtime: Runtime
   readonly identity: PeerIdentity
-  /** Where the cluster listener binds; `identity.address` is where others reach it. */
+  /** The address to which the cluster listener binds. Peers connect to `identity.address`. */
   readonly listen: NetworkAddress
-  /** The same on every node of the cluster, at least 32 characters. */
+  /** The cluster secret, which is the same on every node; at least 32 characters. */
   readonly secret: string
   readonly limits?: Partial<RpcLimits>
   readonly log: Log
 }
 
-/** A `PeerNetwork` that knows where it listens. */
+/** A `PeerNetwork` that also tells the address at which it listens. */
 export interface ListeningPeerNetwork extends PeerNetwork {
-  /** The bound address, once started. */
+  /** The bound address; undefined before `start` has resolved. */
   readonly listening: NetworkAddress | undefined
 }
 
 /**
- * The node's links with its peers over `runtime.network`.
+ * Creates a node's links with its peers over `runtime.network`.
+ *
  * @throws Error when the secret is too short
  */
 export function createPeerNetwork(options: PeerNetworkOptions): ListeningPeerNetwork {

@@ -4,7 +4,7 @@ import type { Caller } from '../link/caller.ts'
 import type { WireCall } from '../link/wire-verb.ts'
 import { controlCodecs } from './control-codecs.ts'
 
-/** The verbs of another node's control side, over a link or over whichever link is best. */
+/** Calls the control verbs of another node, on one link or on the best link to that node. */
 export const ControlCaller = deriveVerbs<typeof controlVerbs, Pick<Caller, 'call'>>(controlVerbs, {
   call: ({ name }) => {
     const verb: WireCall<unknown, unknown> = { ...controlCodecs[name], name, classOf: () => 'control' }
@@ -12,7 +12,7 @@ export const ControlCaller = deriveVerbs<typeof controlVerbs, Pick<Caller, 'call
   },
 })
 
-/** The control side of another node. */
+/** The stub of another node's `ControlPeer`. */
 export class ControlClient extends ControlCaller implements ControlPeer {
   readonly #sendRaft: (message: RaftMessage) => void
 

@@ -1,4 +1,4 @@
-/** How the verbs of `ControlPeer` travel (proto/verbs.proto). */
+/** Encodes the verbs of `ControlPeer` as the messages of proto/verbs.proto. */
 import { asBuffer, nodeQuestions } from '@sectional/core'
 import type { controlVerbs } from '@sectional/core'
 import { noRequest } from '../schema/codec.ts'
@@ -6,7 +6,7 @@ import type { CodecsOf } from '../schema/codec.ts'
 import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { count, ProtocolError } from '../schema/schema.ts'
 
-/** `undefined` is no bytes. */
+/** Appends a JSON value; `undefined` is encoded as no bytes. */
 function encodeJson(value: unknown, payload: PayloadWriter): void {
   if (value !== undefined) payload.add(Buffer.from(JSON.stringify(value)))
 }

@@ -11,7 +11,7 @@ import { controlCodecs } from './control-codecs.ts'
 
 type Prepare = (received: ReceivedRequest, peer: ControlPeer) => Work
 
-/** How every control verb is served: the closed set. */
+/** The functions that serve the control verbs, by name. A call of another verb is refused. */
 const servedVerbs: ReadonlyMap<string, Prepare> = mapVerbs<typeof controlVerbs, Prepare>(controlVerbs, {
   call: ({ name, invoke }) => {
     const codec: CallCodec<unknown, unknown> = controlCodecs[name]
@@ -19,16 +19,17 @@ const servedVerbs: ReadonlyMap<string, Prepare> = mapVerbs<typeof controlVerbs, 
   },
 })
 
-/** What a node that was not admitted anywhere may call. */
+/** The verbs that a node may call which was not admitted to any cluster. */
 export const guestVerbs: ReadonlySet<string> = new Set<keyof typeof controlVerbs>(['status', 'join'])
 
-/** The budget that a control verb's call counts in; undefined: no control verb. */
+/** Returns the class of a control verb's call; undefined: the call is not of a control verb. */
 export function controlCallClass(call: WireMessage): CallClass | undefined {
   return servedVerbs.has(call.verb) ? 'control' : undefined
 }
 
 /**
- * Serves a control verb; undefined: no control verb.
+ * Serves a call of a control verb; undefined: the call is not of a control verb.
+ *
  * @throws ProtocolError when the request is malformed
  */
 export function prepareControlCall(

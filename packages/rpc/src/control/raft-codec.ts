@@ -5,7 +5,7 @@ import type { WireMessage } from '../schema/schema.ts'
 
 const entryKinds: readonly LogEntry['kind'][] = ['command', 'configuration', 'noop']
 
-/** The `Raft` header of a message; log payloads and snapshot state go behind it. */
+/** Encodes a message as a `Raft` header. The payloads of log entries and the state of a snapshot go into `payload`. */
 export function encodeRaft(message: RaftMessage, payload: PayloadWriter): object {
   const { from, to, term } = message
   switch (message.type) {

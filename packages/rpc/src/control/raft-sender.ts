@@ -7,10 +7,10 @@ import type { RpcMetrics } from '../link/rpc-metrics.ts'
 import { PayloadWriter } from '../schema/payload.ts'
 import { encodeRaft } from './raft-codec.ts'
 
-/** Peers of an earlier version of the protocol know no pieces of snapshots, and not what is in them. */
+/** The first version of the protocol whose peers accept pieces of snapshots and can read their content. */
 const snapshotPiecesVersion = 2
 
-/** Sends consensus messages, which may be lost: consensus sends them again. */
+/** Sends consensus messages. Messages may be lost, because consensus repeats them. */
 export class RaftSender {
   readonly #limits: RpcLimits
   readonly #metrics: RpcMetrics
@@ -23,9 +23,10 @@ export class RaftSender {
   }
 
   /**
-   * Sends the message, or drops it when there is no link, when too much waits to be sent on it already, or when the
-   * peer cannot take it.
-   * @param link the best link to the message's receiver; undefined: none is open
+   * Sends the message, or drops it when no link is open, when too many bytes wait to be sent on the link, or when the
+   * message is too large or the peer's version cannot read it.
+   *
+   * @param link the best link to the receiver of the message; undefined: no link is open
    */
   send(link: PeerLink | undefined, message: RaftMessage): void {
     if (link === undefined || !link.takesOneWay) return this.#metrics.raftDropped()

@@ -1,15 +1,15 @@
 /**
- * Frames of an open link (DESIGN.md has the drawing):
+ * The frames of an open link (DESIGN.md has a drawing):
  *
  *   frame    = kind u8 | body | tag (16 bytes)
  *   packed   (kind 1): body = record, one or more
- *   fragment (kind 2): body = next bytes of one record that is longer than a frame
- *   last     (kind 3): the same, and the record is complete
+ *   fragment (kind 2): body = the next bytes of one record that is longer than a frame
+ *   last     (kind 3): body = the last bytes of such a record
  *   record   = header length u32 | payload length u32 | header (protobuf Message) | payload
  *
- * Integers are big-endian. The tag is the first 16 bytes of HMAC-SHA256 under the direction's key over a
- * 64-bit frame counter (not sent) and the frame: a frame cannot be forged, changed, replayed, dropped or
- * put into another connection without ending the link.
+ * Integers are big-endian. The tag is the first 16 bytes of HMAC-SHA256 over a 64-bit frame counter, which is not sent,
+ * and the frame. Each direction has its own key. If a frame is forged, changed, replayed, dropped or moved to another
+ * connection, the receiver ends the link.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { asBuffer } from '@sectional/core'
@@ -21,11 +21,11 @@ export interface RawMessage {
   readonly payload: Uint8Array
 }
 
-/** A message on its way out: the payload in pieces that are copied once, into the frame. */
+/** A message to be sent. The pieces of its payload are copied once, into the frame. */
 export interface OutgoingMessage {
   readonly header: Uint8Array
   readonly payload: readonly Uint8Array[]
-  /** Of header and payload. */
+  /** Length of header and payload together. */
   readonly bytes: number
 }
 
@@ -34,7 +34,10 @@ export interface FrameLimits {
   readonly maxMessageBytes: number
 }
 
-/** 256 bits in hex, used as text: Node takes 30 us to make a key of bytes each time, none to make one of a string. */
+/**
+ * 256 bits in hex. The key is a string because Node.js takes 30 us for each HMAC to convert a key of bytes, and no time
+ * for a string.
+ */
 export type FrameKey = string
 
 const kindPacked = 1
@@ -43,7 +46,7 @@ const kindLast = 3
 const kindBytes = 1
 const tagBytes = 16
 const recordHeadBytes = 8
-/** What a frame adds to its body. */
+/** Bytes that a frame has in addition to its body. */
 export const frameOverheadBytes = kindBytes + tagBytes
 
 class FrameSeal {
@@ -53,14 +56,14 @@ class FrameSeal {
 
   constructor(key: FrameKey) { this.#key = key }
 
-  /** The tag of the next frame in this direction. */
+  /** Returns the tag of the next frame in this direction, and advances the frame counter. */
   next(covered: Uint8Array): Buffer {
     this.#counter.writeBigUInt64BE(this.#frames++)
     return createHmac('sha256', this.#key).update(this.#counter).update(covered).digest().subarray(0, tagBytes)
   }
 }
 
-/** Turns messages into sealed frames. */
+/** Encodes messages into sealed frames. */
 export class FrameEncoder {
   readonly #seal: FrameSeal
   readonly #limits: FrameLimits
@@ -70,7 +73,7 @@ export class FrameEncoder {
     this.#limits = limits
   }
 
-  /** Calls `send` once per frame, with as many messages in each as fit. */
+  /** Packs as many messages into each frame as fit, and calls `send` once for each frame. */
   encode(messages: readonly OutgoingMessage[], send: (frame: Uint8Array) => void): void {
     let start = 0
     let bodyBytes = 0
@@ -130,7 +133,7 @@ function writeRecord(message: OutgoingMessage, target: Buffer, start: number): n
   return offset
 }
 
-/** Checks sealed frames and gives back their messages, as views of the frame. */
+/** Verifies sealed frames and returns their messages, as views of the frames. */
 export class FrameDecoder {
   readonly #seal: FrameSeal
   readonly #limits: FrameLimits
@@ -142,7 +145,7 @@ export class FrameDecoder {
     this.#limits = limits
   }
 
-  /** @throws ProtocolError; afterwards the link must end, since the frame counter is out of step */
+  /** @throws ProtocolError. The link must then end, because the frame counters of the two ends may differ. */
   decode(bytes: Uint8Array): RawMessage[] {
     const frame = asBuffer(bytes)
     if (frame.length <= frameOverheadBytes) throw new ProtocolError('a frame is too short')

@@ -1,14 +1,14 @@
 import type { Clock, Connection } from '@sectional/runtime'
 import type { FrameEncoder, OutgoingMessage } from './frame-codec.ts'
 
-/** What one connection has sent: added to the node's metrics once a flush. */
+/** Counts what the connections have sent. It is called once for each flush. */
 export interface OutboxMeter {
   sent(frames: number, messages: number, bytes: number): void
 }
 
 /**
- * Collects the messages of one turn of the event loop and sends them as few frames. It has no bound of its
- * own: those who begin work ask `queuedBytes` first.
+ * Collects the messages of one turn of the event loop and sends them in as few frames as possible. It does not limit
+ * its size itself: callers check `queuedBytes` before they begin new work.
  */
 export class Outbox {
   readonly #connection: Connection
@@ -19,7 +19,7 @@ export class Outbox {
   #bytes = 0
   #scheduled = false
   #closed = false
-  /** Whether something was sent since the last heartbeat looked. */
+  /** Whether a message was added since the heartbeat timer last reset this field. */
   active = false
 
   constructor(connection: Connection, encoder: FrameEncoder, clock: Clock, meter: OutboxMeter) {
@@ -29,7 +29,7 @@ export class Outbox {
     this.#meter = meter
   }
 
-  /** Bytes that wait here and in the connection. */
+  /** Number of bytes that wait here or in the connection to be sent. */
   get queuedBytes(): number { return this.#bytes + this.#connection.bufferedBytes }
 
   add(message: OutgoingMessage): void {
@@ -57,7 +57,7 @@ export class Outbox {
     this.#meter.sent(frames, messages.length, bytes)
   }
 
-  /** Forgets what was not sent. */
+  /** Drops the messages that were not sent. */
   close(): void {
     this.#closed = true
     this.#messages = []

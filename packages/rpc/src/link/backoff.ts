@@ -1,6 +1,6 @@
 import type { Random } from '@sectional/runtime'
 
-/** Pauses that double from `minMs` to `maxMs`, of which a random part, half at most, is left out. */
+/** Computes pauses that double from `minMs` to `maxMs`. Each is shortened by a random part of at most half. */
 export class Backoff {
   readonly #minMs: number
   readonly #maxMs: number

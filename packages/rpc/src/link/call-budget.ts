@@ -1,6 +1,6 @@
 /**
- * Calls of one link are counted in three classes, each with a bound of its own, so that no class can use up the room of
- * another: however many changes feeds wait on a peer, it is read, written to and asked about metadata as before.
+ * The calls of one link are counted in three classes. Each class has its own limit, so that no class can use up the
+ * capacity of another: however many changes feeds wait on a peer, reads, writes and calls about metadata proceed.
  */
 import { ReplicaError } from '@sectional/core'
 
@@ -16,8 +16,8 @@ export class CallBudget {
   constructor(limits: CallLimits) { this.#limits = limits }
 
   /**
-   * @throws ReplicaError `overloaded` when no call of the class has room; `describe` says what would have been one too
-   *   many
+   * @param describe returns the text of the error, given the limit
+   * @throws ReplicaError `overloaded` when as many calls of the class are open as its limit allows
    */
   check(kind: CallClass, describe: (limit: number) => string): void {
     const limit = this.#limits[kind]

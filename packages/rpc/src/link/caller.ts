@@ -2,8 +2,8 @@ import type { CallContext } from '@sectional/core'
 import type { WireCall, WireScan, WireUpload } from './wire-verb.ts'
 
 /**
- * Calls one node over whichever link to it is best at that moment. `shard` is the message that names the shard; null:
- * none.
+ * Calls one node, on the link to it that is best at the time of the call. `shard` is the encoded id of the shard; null:
+ * the call concerns no shard.
  */
 export interface Caller {
   call<Request, Reply>(

@@ -15,14 +15,14 @@ import type { WireCall } from './wire-verb.ts'
 /** A call or stream that waits for messages of the peer. */
 export interface Exchange {
   readonly verb: string
-  /** The budget that it counts in. */
+  /** The class in which the call is counted. */
   readonly kind: CallClass
   /** @throws ProtocolError when the message is not one that this exchange waits for */
   receive(content: string, message: WireMessage, payload: PayloadReader): void
   fail(error: ReplicaError): void
 }
 
-/** Longest delay a timer takes; longer deadlines are as good as none. */
+/** Longest delay that a timer accepts, 24 days. Longer timeouts are shortened to it. */
 const maxTimerMs = 2 ** 31 - 1
 
 export function timerMs(timeoutMs: number): number { return Math.min(timeoutMs, maxTimerMs) }
@@ -31,7 +31,7 @@ const knownCodes: ReadonlySet<string> = new Set(replicaErrorCodes)
 
 const notSent = { nothingDone: true } as const
 
-/** The peer's answer to a call that failed there. */
+/** Converts the peer's answer to a call that failed there into an error. */
 export function failureError(failure: WireMessage): ReplicaError {
   return knownCodes.has(failure.code)
     ? new ReplicaError(
@@ -51,11 +51,11 @@ export interface CallsOutOptions {
   readonly clock: Clock
   readonly limits: RpcLimits
   readonly metrics: RpcMetrics
-  /** Nothing waits for an answer any more. */
+  /** Called when no call waits for an answer any more. */
   readonly onIdle: () => void
 }
 
-/** The calls of this node on one link, by id. */
+/** The calls of this node on one link, by their ids. */
 export class CallsOut {
   readonly options: CallsOutOptions
   readonly #exchanges = new Map<number, Exchange>()
@@ -71,7 +71,7 @@ export class CallsOut {
 
   get size(): number { return this.#exchanges.size }
 
-  /** @param shard the message that names the shard; null: the call is about none */
+  /** @param shard the encoded id of the shard; null: the call concerns no shard */
   call<Request, Reply>(
     verb: WireCall<Request, Reply>, shard: object | null, request: Request, context: CallContext,
   ): Promise<Reply> {
@@ -81,10 +81,10 @@ export class CallsOut {
   /**
    * Sends the call.
    *
-   * @param shard the message that names the shard; null: the call is about none
-   * @param request the verb's message
-   * @returns the call's id
-   * @throws ReplicaError when it may not begin
+   * @param shard the encoded id of the shard; null: the call concerns no shard
+   * @param request the encoded request of the verb
+   * @returns the id of the call
+   * @throws ReplicaError when the call cannot begin
    */
   begin(
     exchange: Exchange, shard: object | null, request: object, payload: PayloadWriter, context: CallContext,
@@ -114,14 +114,14 @@ export class CallsOut {
     return id
   }
 
-  /** A message about one of this node's calls. Answers to calls that ended here meanwhile are dropped. */
+  /** Receives a message about one of this node's calls. Answers to calls that have ended here are dropped. */
   receive(id: number, content: string, message: WireMessage, payload: PayloadReader): void {
     this.#exchanges.get(id)?.receive(content, message, payload)
   }
 
   send(header: object): void { this.options.outbox.add(encodeMessage(header, undefined)) }
 
-  /** The exchange waits for nothing more. */
+  /** Ends an exchange: it receives no further messages and is no longer counted. */
   end(id: number): void {
     const ended = this.#exchanges.get(id)
     if (ended === undefined) return
@@ -130,7 +130,7 @@ export class CallsOut {
     if (this.#exchanges.size === 0) this.options.onIdle()
   }
 
-  /** Fails what waits and whatever is begun later. */
+  /** Fails the open calls, and all calls that are begun later. */
   close(error: ReplicaError): void {
     this.#closed = error
     for (const exchange of [...this.#exchanges.values()]) exchange.fail(error)

@@ -14,10 +14,10 @@ import { ChunkQueue } from './chunk-queue.ts'
 
 const stopping = 'the node that was asked is stopping'
 
-/** A reply or a page whose fields are ready to be encoded. */
+/** A reply or a page, with the fields of its message and the payload that follows it. */
 export interface Answer { readonly fields: object; readonly payload: PayloadWriter }
 
-/** How this node does what a peer asked for. */
+/** The work that serves a peer's call, by the shape of its answer. */
 export type Work =
   | { readonly kind: 'reply'; run(context: CallContext): Promise<Answer> }
   | { readonly kind: 'pages'; run(context: CallContext): AsyncIterable<Answer> }
@@ -29,20 +29,20 @@ export interface CallsServedOptions {
   readonly limits: RpcLimits
   readonly metrics: RpcMetrics
   readonly log: Log
-  /** The budget that a call counts in. @throws ProtocolError for a malformed request */
+  /** Returns the class in which a call is counted. @throws ProtocolError for a malformed request */
   readonly classOf: (call: WireMessage) => CallClass
-  /** @throws ProtocolError for a malformed request, ReplicaError for one that cannot be served here */
+  /** @throws ProtocolError for a malformed request, ReplicaError for a request that cannot be served on this node */
   readonly prepare: (call: WireMessage, payload: PayloadReader) => Work
 }
 
-/** The calls of the peer on one link, by the peer's id. */
+/** The peer's calls on one link, by the ids that the peer has chosen. */
 export class CallsServed {
   readonly options: CallsServedOptions
   readonly #calls = new Map<number, ServedCall>()
   readonly #budget: CallBudget
   #payloadBytes = 0
   #closed = false
-  /** This node stops: further calls are refused. */
+  /** True when this node is stopping. Further calls are then refused. */
   #refusing = false
   #onDrained: (() => void) | undefined
 
@@ -87,10 +87,10 @@ export class CallsServed {
 
   credit(id: number, pages: number, bytes: number): void { this.#calls.get(id)?.grant(pages, bytes) }
 
-  /** A piece of an upload; what comes for a call that has ended is dropped. @throws ProtocolError */
+  /** Receives a piece of an upload. A piece for a call that has ended is dropped. @throws ProtocolError */
   chunk(id: number, bytes: Uint8Array, last: boolean): void { this.#calls.get(id)?.receive(bytes, last) }
 
-  /** Ends the calls that wait for changes and refuses new calls; resolves once all others have been answered. */
+  /** Ends the calls that wait for changes and refuses new calls. Resolves when all other calls have been answered. */
   drain(): Promise<void> {
     this.#refusing = true
     for (const call of [...this.#calls.values()]) {
@@ -99,7 +99,7 @@ export class CallsServed {
     return this.#calls.size === 0 ? Promise.resolve() : new Promise(resolve => { this.#onDrained = resolve })
   }
 
-  /** Aborts everything; nothing is answered any more. */
+  /** Aborts all calls. None of them is answered any more. */
   close(): void {
     this.#closed = true
     for (const call of [...this.#calls.values()]) {
@@ -114,7 +114,7 @@ export class CallsServed {
     if (this.#calls.size === 0) this.#onDrained?.()
   }
 
-  /** Sends one answer, or a failure in its place when it is too large or the peer does not read. */
+  /** Sends one answer. @throws ReplicaError when the answer is too large or the peer does not read its answers */
   answer(id: number, verb: string, content: 'reply' | 'page', { fields, payload }: Answer): void {
     const { outbox, limits } = this.options
     const message = encodeMessage({ id, [content]: fields }, payload)
@@ -150,7 +150,8 @@ export class CallsServed {
 }
 
 /**
- * One call being served; its own context. The abort signal is made when somebody asks for it: most calls end before.
+ * One call that is being served. It is its own context. The abort signal is created on first use, because most calls
+ * end without using it.
  */
 class ServedCall implements CallContext {
   readonly id: number

@@ -4,16 +4,16 @@ import { ProtocolError } from '../schema/schema.ts'
 
 export interface ChunkQueueOptions {
   readonly clock: Clock
-  /** Bytes that may wait. */
+  /** Most bytes that may wait in the queue, plus one chunk. */
   readonly windowBytes: number
-  /** Milliseconds without a chunk after which the sender is given up. */
+  /** Milliseconds without a chunk after which `onStalled` is called. */
   readonly stallMs: number
-  /** So many bytes were taken. */
+  /** Called with the number of bytes that the reader has taken. */
   readonly onTaken: (bytes: number) => void
   readonly onStalled: () => void
 }
 
-/** The receiving end of an upload: chunks wait here until they are taken. */
+/** The receiving end of an upload. Chunks wait here until the reader takes them. */
 export class ChunkQueue implements AsyncIterable<Uint8Array> {
   readonly #options: ChunkQueueOptions
   readonly #chunks: Uint8Array[] = []
@@ -25,7 +25,7 @@ export class ChunkQueue implements AsyncIterable<Uint8Array> {
 
   constructor(options: ChunkQueueOptions) { this.#options = options }
 
-  /** @throws ProtocolError when the sender goes over its window or on after the end */
+  /** @throws ProtocolError when the sender exceeds its window, or sends a chunk after the last one */
   add(chunk: Uint8Array, last: boolean): void {
     if (this.#complete) throw new ProtocolError('an upload went on after its end')
     if (this.#bytes >= this.#options.windowBytes && chunk.length > 0) {

@@ -3,9 +3,9 @@ import type { RpcLimits } from './limits.ts'
 import { Backoff } from './backoff.ts'
 
 export interface ConnectionEnd {
-  /** How long the link was open; 0: the handshake failed. */
+  /** Milliseconds for which the link was open; 0: the handshake failed. */
   readonly lifetimeMs: number
-  /** The handshake failed for a reason that does not go away by itself. */
+  /** True when the handshake failed for a reason that lasts until an operator removes it. */
   readonly refused: boolean
 }
 
@@ -15,23 +15,26 @@ export interface DialerOptions {
   readonly clock: Clock
   readonly random: Random
   readonly limits: RpcLimits
-  /** False: a link to the node at this address is open already. */
+  /** Returns false when a link to the node at this address is open already. */
   readonly wanted: () => boolean
-  /** Shakes hands on the new connection; calls back once, when the attempt failed or its link has closed. */
+  /** Runs the handshake on the new connection. Calls `done` once, when the handshake failed or the link has closed. */
   readonly onConnection: (connection: Connection, done: (end: ConnectionEnd) => void) => void
   readonly onFailed: (error: unknown, nextAttemptMs: number) => void
 }
 
-/** Keeps a connection to one address, as long as it is wanted. */
+/** Keeps a connection to one address open, as long as it is wanted. */
 export class Dialer {
   readonly #options: DialerOptions
-  /** While the node is away, or comes and goes: it is to be found soon once it is back, also with an empty disk. */
+  /**
+   * Used while the node is unreachable or its links do not last. The pauses stay short, so that the node is found soon
+   * after it is back, also when its disk is empty.
+   */
   readonly #absence: Backoff
-  /** While it refuses, or is refused, for a reason that somebody has to remove. */
+  /** Used while one side refuses the other for a lasting reason (`ConnectionEnd.refused`). */
   readonly #refusal: Backoff
   readonly #abort = new AbortController()
   #timer: Timer | undefined
-  /** The attempt to connect that is under way. */
+  /** The last attempt to connect; it may have ended. */
   #attempting: Promise<void> | undefined
   #busy = false
   #tried = false
@@ -44,10 +47,10 @@ export class Dialer {
     this.#refusal = new Backoff(backoffMinMs, backoffMaxMs, random)
   }
 
-  /** At least one attempt has ended: without a link, or with one that has closed since. */
+  /** True when at least one attempt has ended, either without a link or with a link that has closed since. */
   get tried(): boolean { return this.#tried }
 
-  /** Dials now instead of after the pause, unless an attempt is under way or a link is open. */
+  /** Dials at once instead of after the pause, unless an attempt is under way or a link is open. */
   dial(): void {
     if (this.#stopped || this.#busy || !this.#options.wanted()) return
     this.#timer?.cancel()
@@ -56,18 +59,18 @@ export class Dialer {
     this.#attempting = this.#attempt()
   }
 
-  /** The link that made an attempt unwanted has gone: dials after a pause. */
+  /** Dials after a pause. Called when a link has closed that made the connection unwanted. */
   resume(): void {
     this.#pauseIfWanted(this.#absence)
   }
 
-  /** Begins anew with short pauses. */
+  /** Begins again with the shortest pauses. */
   reset(): void {
     this.#absence.reset()
     this.#refusal.reset()
   }
 
-  /** Resolves when no attempt is under way; what an attempt has led to is its owner's. */
+  /** Stops dialing, and resolves when no attempt is under way. A connection that was handed over stays open. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#timer?.cancel()
@@ -112,8 +115,9 @@ export class Dialer {
 }
 
 /**
- * `host:port`, the host in brackets when it is an IPv6 address.
- * @throws Error that names what is wrong
+ * Parses `host:port`. An IPv6 address must be in brackets.
+ *
+ * @throws Error that shows the text and the expected form
  */
 export function parseAddress(text: string): NetworkAddress {
   const match = /^(?:\[([0-9a-fA-F:.%]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)

@@ -5,36 +5,36 @@ import type { Established, HandshakeMachine, HandshakeRefusal, HandshakeStep, Li
 export interface HandshakeRunOptions {
   readonly connection: Connection
   readonly machine: HandshakeMachine
-  /** The dialing side's first frame. */
+  /** The first frame of the dialing side; absent on the listening side. */
   readonly first?: Uint8Array
   readonly clock: Clock
   readonly timeoutMs: number
   /**
-   * Called when the peer has proven itself, before this side goes on: a reason to refuse it, or null. Null at once when
-   * there is nothing to find out. The handshake's time goes on meanwhile.
+   * Called when the peer has proven itself, before this side continues. Resolves with a reason to refuse the peer, or
+   * null. It returns null directly when there is nothing to wait for. The timeout of the handshake covers the wait.
    */
   readonly admit: (peer: LinkIdentity) => Promise<HandshakeRefusal | null> | null
-  /** Takes the connection over, before its next frame. */
+  /** Takes over the connection. It returns the receiver of the frames that follow. */
   readonly onEstablished: (result: Established) => LinkEnd
-  /** Called once when no link opened; the connection is closed. `peer` is what it said of itself, proven or not. */
+  /** Called once when the handshake failed and the connection is closed. `peer` is the claimed identity, if known. */
   readonly onFailed: (refusal: HandshakeRefusal, peer: LinkIdentity | undefined) => void
-  /** Called once, when the connection is gone, whatever came of it. */
+  /** Called once when the connection has closed, whether the handshake succeeded or failed. */
   readonly onConnectionClosed: () => void
 }
 
-/** Whoever receives what follows the handshake. */
+/** Receives the frames that follow the handshake, and the end of the connection. */
 export interface LinkEnd {
   receive(frame: Uint8Array): void
   connectionClosed(reason: string): void
 }
 
-/** Drives one handshake machine over one connection, in bounded time. */
+/** Runs one handshake machine on one connection, with a timeout. */
 export class HandshakeRun {
   readonly #options: HandshakeRunOptions
   readonly #timer: Timer
   #link: LinkEnd | undefined
   #ended = false
-  /** The step that waits for `admit`. */
+  /** True while a step waits for `admit`. */
   #held = false
 
   constructor(options: HandshakeRunOptions) {
@@ -52,7 +52,7 @@ export class HandshakeRun {
     if (first) connection.send(first)
   }
 
-  /** Ends a handshake that is under way. */
+  /** Refuses the peer when the handshake is still under way. */
   cancel(refusal: HandshakeRefusal): void {
     if (this.#ended) return
     this.#refuse(refusal, undefined)
@@ -104,7 +104,10 @@ export class HandshakeRun {
   }
 }
 
-/** The listening side has its proof when the link is established, the dialing side before it sends its own. */
+/**
+ * Returns the peer when it has proven itself with this step. The listening side has the peer's proof when the link is
+ * established, the dialing side before it sends its own proof.
+ */
 function provenBy(step: HandshakeStep): LinkIdentity | undefined {
   if (step.kind === 'continue') return step.proven
   return step.kind === 'established' && step.send ? step.result.peer : undefined

@@ -1,8 +1,9 @@
 /**
- * Mutual proof of the cluster secret, as two pure machines: frame in, frame out or a decision. DESIGN.md
- * draws it and says what it protects from. Each proof is HMAC-SHA256 under the secret over the prover's role
- * and the exact bytes of Hello and WelcomeCore, hence over both nonces, identities and version ranges: a
- * proof fits one connection, one side and one choice of version only.
+ * The handshake, in which both sides prove that they hold the cluster secret. It is implemented as two pure state
+ * machines, which take a frame and return a frame or a decision. DESIGN.md has a drawing and the threat model. Each
+ * proof is HMAC-SHA256 under the secret over the prover's role and the exact bytes of Hello and WelcomeCore, and so
+ * over both nonces, identities and version ranges. A proof is therefore valid for one connection, one side and one
+ * choice of version only.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { PeerIdentity, PeerStart } from '@sectional/core'
@@ -11,33 +12,33 @@ import { count, handshakeType, ProtocolError, required, welcomeCoreType } from '
 import type { WireMessage } from '../schema/schema.ts'
 
 /**
- * Versions of the protocol that this code speaks: the newest and the one before. Version 2: snapshots of the metadata
- * in pieces.
+ * The versions of the protocol that this code supports: the newest and the one before. Version 2 sends snapshots of the
+ * metadata in pieces.
  */
 export const protocolVersions: VersionRange = Object.freeze({ min: 1, max: 2 })
 export const minSecretLength = 32
-/** Frames of a handshake are small: names and addresses. */
+/** Most bytes of a frame of the handshake, which contains only names, addresses and hashes. */
 export const maxHandshakeFrameBytes = 4096
 const magic = 'sectional'
 export const nonceBytes = 32
 export const instanceBytes = 16
 const maxNameLength = 512
 const maxReasonLength = 200
-/** Ids of starts that an identity may carry. */
+/** Most ids of starts in an identity. */
 const maxStartIds = 32
 
 export interface VersionRange { readonly min: number; readonly max: number }
 
-/** @throws Error that says what is wrong with the secret, never the secret */
+/** @throws Error when the secret is too short; the text does not contain the secret */
 export function checkClusterSecret(secret: string): void {
   if (secret.length < minSecretLength) {
     throw new Error(`the cluster secret has ${secret.length} characters, at least ${minSecretLength} are needed, the same on every node`)
   }
 }
 
-/** Who a node is on the wire. */
+/** The identity that a node sends in the handshake. */
 export interface LinkIdentity extends PeerIdentity {
-  /** Random for every start of the process, 16 bytes in hex. */
+  /** Random id of this start of the process, 16 bytes in hex. */
   readonly instance: string
 }
 
@@ -47,40 +48,41 @@ export interface HandshakeOptions {
   /** 32 random bytes, new for each connection. */
   readonly nonce: Uint8Array
   readonly versions?: VersionRange
-  /** Dialing: the name of the member that this node's metadata has at the dialed address, if any. */
+  /** Dialing side only: the member that this node's metadata has at the dialed address, by its node name, if any. */
   readonly expected?: string | undefined
   /**
-   * Last word on a peer that has proven itself, for instance when it is linked already: a reason to refuse it, or null.
+   * Decides at the end about a peer that has proven itself. Returns a reason to refuse it, for instance because it is
+   * linked already, or null.
    */
   readonly accept?: (peer: LinkIdentity) => HandshakeRefusal | null
 }
 
-/** What the two sides agree on. */
+/** The result of a successful handshake. */
 export interface Established {
   readonly peer: LinkIdentity
   readonly version: number
-  /** Of the frames in each direction, hex (`FrameKey`). */
+  /** The keys of the frames in each direction. */
   readonly sendKey: FrameKey
   readonly receiveKey: FrameKey
 }
 
 export interface HandshakeRefusal {
-  /** `rival`: another process has a link under the same node name, and answers. */
+  /** `rival`: another process, which answers, has a link under the same node name. */
   readonly kind: 'garbage' | 'version' | 'self' | 'cluster' | 'secret' | 'linked' | 'rival' | 'by-peer' | 'busy'
     | 'timeout'
-  /** One sentence for the log and for the other side. */
+  /** One sentence, which is logged and sent to the other side. */
   readonly reason: string
   /**
-   * Of kind `cluster`, on the listening side: the dialer's cluster has this node, by its name and address, as a member.
+   * For kind `cluster` on the listening side: the dialer's cluster has a member with this node's name and address.
    */
   readonly claimed?: boolean
-  /** Of kind `by-peer`: the kind that the peer gave; empty when it gave none. */
+  /** For kind `by-peer`: the kind that the peer sent; empty when it sent none. */
   readonly peerKind?: string
 }
 
-/** `send` goes out before the rest is acted on. */
+/** The next step of a handshake. `send` must be sent before the rest of the step is handled. */
 export type HandshakeStep =
-  /** `proven`: the peer has proven itself with the frame that led to this step. */
+  /** `proven`: the peer, when it has proven itself with the frame that led to this step. */
   | { readonly kind: 'continue'; readonly send: Uint8Array; readonly proven?: LinkIdentity }
   | { readonly kind: 'established'; readonly send?: Uint8Array; readonly result: Established }
   | {
@@ -105,12 +107,12 @@ class Refusal extends Error {
   }
 }
 
-/** The side that connected. `hello` is the first frame. */
+/** The side that connected. It sends `hello` as the first frame. */
 export class DialingHandshake implements HandshakeMachine {
   readonly hello: Uint8Array
   readonly #options: HandshakeOptions
   #established: Established | undefined
-  /** Whatever the listener answers to the proof, no link opens. */
+  /** Set when the peer belongs to another cluster. No link opens then, whatever the peer answers to the proof. */
   #foreign: Refusal | undefined
 
   constructor(options: HandshakeOptions) {
@@ -155,8 +157,7 @@ export class DialingHandshake implements HandshakeMachine {
     }
     checkName(identity, peer)
     if (isForeign(identity, peer)) {
-      // The listener learns of the other cluster only from a dialer that has proven itself, so the proof is sent all
-      // the same.
+      // Send the proof nevertheless, because the listener only trusts what a dialer says that has proven itself.
       this.#foreign = foreign(identity, peer)
       return proof
     }
@@ -227,7 +228,7 @@ export class ListeningHandshake implements HandshakeMachine {
   }
 }
 
-/** The frame that tells the other side why the connection ends. */
+/** Encodes the frame that tells the other side why the connection ends. */
 export function encodeRefused({ kind, reason }: HandshakeRefusal): Uint8Array {
   return handshakeType.encode({ refused: { reason: reason.slice(0, maxReasonLength), kind } })
 }
@@ -247,7 +248,7 @@ function guarded(act: () => HandshakeStep): HandshakeStep {
   }
 }
 
-/** @param peer who the other side has proven to be, if it has */
+/** @param peer the identity of the other side, when it has proven itself */
 function decodeStep(frame: Uint8Array, peer?: LinkIdentity): WireMessage {
   if (frame.length > maxHandshakeFrameBytes) throw new ProtocolError('a handshake frame is over the limit')
   const message = handshakeType.decode(frame)
@@ -287,7 +288,7 @@ function decodeStart(ids: readonly string[], confirmed: number): PeerStart | und
   return { ids, confirmed: count(confirmed, 'start_confirmed') }
 }
 
-/** What a stranger wrote, fit for a log line. */
+/** Makes text from a peer that may be unknown safe for a log line: ASCII only, and of limited length. */
 function printable(text: string, maxLength: number): string {
   return text.slice(0, maxLength).replace(/[^\x20-\x7e]/g, '?')
 }

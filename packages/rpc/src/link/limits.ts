@@ -1,58 +1,59 @@
-/** Every bound of the package. All are per link unless said. */
+/** All limits of this package. They apply to each link, unless stated otherwise. */
 export interface RpcLimits {
-  /** Longest message, header and payload; also what a peer may make this node hold while fragments arrive. */
+  /** Most bytes of a message, header and payload; also the most that this node buffers while fragments arrive. */
   readonly maxMessageBytes: number
-  /** Messages are packed into frames up to this size, and longer ones cut into frames of it. */
+  /** Messages are packed into frames of at most this size, and longer messages are split into frames of this size. */
   readonly frameBytes: number
-  /** Outgoing bytes not yet handed to the system; above it new calls fail `overloaded`. */
+  /** Most outgoing bytes not yet handed to the operating system; above this, new calls fail with `overloaded`. */
   readonly maxQueuedBytes: number
-  /** Raft messages are dropped above this many queued bytes. */
+  /** Raft messages are dropped when more bytes than this are queued. */
   readonly maxRaftQueuedBytes: number
-  /** Calls and streams on replicas that wait for an answer; above it new calls fail `overloaded`. */
+  /** Most calls and streams on replicas that wait for an answer; above this, new calls fail with `overloaded`. */
   readonly maxCallsOut: number
-  /** Calls and streams of the peer on replicas that are being served; above it they are answered `overloaded`. */
+  /** Most of the peer's calls and streams on replicas that are served at a time; others get `overloaded`. */
   readonly maxCallsServed: number
   /**
-   * Calls that wait for a replica's next change, for minutes: counted apart, at either end, from all that are to be
-   * answered soon.
+   * Most calls that wait for a replica's next change. Such a call may wait for minutes, so these calls are counted
+   * separately at both ends.
    */
   readonly maxWaitsOut: number
   readonly maxWaitsServed: number
-  /** Calls about metadata (`ControlPeer`): counted apart likewise. */
+  /** Most calls about metadata (`ControlPeer`). They are also counted separately. */
   readonly maxControlCallsOut: number
   readonly maxControlCallsServed: number
-  /** Payload bytes of the calls being served; above it they are answered `overloaded`. */
+  /** Most payload bytes of the calls that are served at a time; further calls get `overloaded`. */
   readonly maxServedBytes: number
-  /** Window of a stream: pages and bytes under way that the reader has not taken. */
+  /** Window of a stream: most pages and bytes that are sent before the reader takes them. */
   readonly streamPages: number
   readonly streamBytes: number
-  /** Window of an upload: bytes under way that the far end has not taken. */
+  /** Window of an upload: most bytes that are sent before the far end takes them. */
   readonly uploadBytes: number
-  /** Rows of one page are split so that a page stays near this size. */
+  /** A page of rows with more bytes than this is split. */
   readonly pageBytes: number
-  /** A stream whose reader grants nothing for so long is ended. */
+  /** A stream whose reader grants nothing for this time is ended, and an upload whose sender sends nothing. */
   readonly streamStallMs: number
   readonly connectTimeoutMs: number
-  /** From the connection to the open link. */
+  /** Longest time from the connection to the open link. */
   readonly handshakeTimeoutMs: number
-  /** Incoming connections of the whole node that have not finished the handshake. */
+  /** Most incoming connections of the whole node that have not finished the handshake. */
   readonly maxUnauthenticated: number
-  /** Something is sent at least this often. */
+  /** Each end sends at least one message in this time. */
   readonly heartbeatMs: number
-  /** A peer that is silent for so long is taken for dead. */
+  /** A peer from which nothing was received for this time is considered dead. */
   readonly silenceMs: number
   /**
-   * When another process connects under a linked node's name, the linked one has so long to answer before it is taken
-   * for dead.
+   * When another process connects under the name of a linked node, the linked process must answer within this time;
+   * otherwise it is considered dead.
    */
   readonly rivalProbeMs: number
-  /** A node that stops answers the calls that it serves for so long before it closes its links. */
+  /** A node that is stopping answers the calls that it serves for at most this time before it closes its links. */
   readonly drainMs: number
-  /** Pause before a new attempt to dial: doubles from `Min` to `Max`, of which a random half is left out. */
+  /** The pause before the next attempt to dial doubles from `Min` to `Max`. It is shortened by up to half at random. */
   readonly backoffMinMs: number
   readonly backoffMaxMs: number
   /**
-   * The longest such pause while nobody at the address refuses or is refused: a node that comes up is found within it.
+   * The longest such pause while the address is only unreachable and no side refuses the other. A node that starts is
+   * found within this time.
    */
   readonly backoffAbsentMaxMs: number
 }

@@ -2,8 +2,8 @@ import type { LinkIdentity } from './handshake.ts'
 import type { PeerLink } from './peer-link.ts'
 
 /**
- * The open links to one node, oldest first. Usually one; two while both sides dialed at once. Both ends
- * prefer the one that the node with the smaller name dialed, and the newest of several such.
+ * The open links to one node, oldest first. Usually there is one link, and there are two when both sides dialed at the
+ * same time. Both ends prefer the link that the node with the smaller name dialed, and the newest of several such.
  */
 export class NodeLinks {
   readonly #selfNode: string
@@ -13,7 +13,7 @@ export class NodeLinks {
 
   get count(): number { return this.#links.length }
 
-  /** As of the newest link. */
+  /** The node's identity, as its newest link has it. */
   get identity(): LinkIdentity | undefined { return this.#links.at(-1)?.peer }
 
   all(): readonly PeerLink[] { return [...this.#links] }
@@ -25,13 +25,13 @@ export class NodeLinks {
     if (at >= 0) this.#links.splice(at, 1)
   }
 
-  /** The link for new calls. */
+  /** Returns the link for new calls; undefined: no link can be used. */
   best(): PeerLink | undefined {
     const usable = this.#links.filter(link => link.usable)
     return usable.findLast(link => link.dialed === (this.#selfNode < link.peer.node)) ?? usable.at(-1)
   }
 
-  /** Lets the others go once they are quiet. */
+  /** Retires all links but the best one. Each of them closes when its calls have ended. */
   retireOthers(): void {
     const best = this.best()
     for (const link of this.all()) {

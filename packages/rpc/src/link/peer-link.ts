@@ -19,40 +19,40 @@ import { sendUpload } from './upload.ts'
 import type { WireCall, WireScan, WireUpload } from './wire-verb.ts'
 
 /**
- * New work is refused above `maxQueuedBytes`; a peer for which even the refusals pile up to this many times as much is
- * cut off.
+ * New work is refused when more than `maxQueuedBytes` are queued. The link to a peer that does not even read the
+ * refusals is closed when this many times as many bytes are queued.
  */
 const unreadFactorMax = 2
 
-/** What this node offers on its links. */
+/** Serves the calls and messages that arrive on the node's links. */
 export interface LinkService {
-  /** Resolves with whether the far end of a link answers within so many milliseconds. */
+  /** Resolves with whether the far end of a link answers within `timeoutMs` milliseconds. */
   probe(link: PeerLink, timeoutMs: number): Promise<boolean>
-  /** The budget that a call of the peer counts in (see `CallsServedOptions.classOf`). @throws ProtocolError */
+  /** Returns the class of a peer's call (see `CallsServedOptions.classOf`). @throws ProtocolError */
   classOf(call: WireMessage): CallClass
   /** @throws ProtocolError, ReplicaError (see `CallsServedOptions.prepare`) */
   prepare(peer: LinkIdentity, call: WireMessage, payload: PayloadReader): Work
-  /** A consensus message, as it came. @throws ProtocolError */
+  /** Receives an encoded consensus message. @throws ProtocolError */
   receiveRaft(peer: LinkIdentity, message: WireMessage, payload: PayloadReader): void
 }
 
 export interface PeerLinkOptions {
   readonly connection: Connection
   readonly established: Established
-  /** True: this node connected. */
+  /** True when this node has dialed, false when the peer has. */
   readonly dialed: boolean
   readonly clock: Clock
   readonly limits: RpcLimits
   readonly metrics: RpcMetrics
   readonly log: Log
   readonly service: LinkService
-  /** Something changed that may let this link or another go (`retire`). */
+  /** Called when this link's calls have ended or the peer retires it, so that a link may now be retired. */
   readonly onQuiet: (link: PeerLink) => void
-  /** Called once, when nothing more is sent or received. */
+  /** Called once, when the link has closed. */
   readonly onClosed: (link: PeerLink, reason: string) => void
 }
 
-/** One open, authenticated connection. Calls go both ways on it. */
+/** One open, authenticated connection. Both ends make calls on it. */
 export class PeerLink {
   readonly peer: LinkIdentity
   readonly dialed: boolean
@@ -67,7 +67,9 @@ export class PeerLink {
   #retireSent = false
   #retireReceived = false
   #stoppingSent = false
-  /** Resolves when the peer stops, or has heard that this node does: it begins no more calls here. */
+  /**
+   * Resolves when the peer has sent that it begins no more calls, because it is stopping or knows that this node is.
+   */
   readonly #peerStopping = Promise.withResolvers<void>()
   #closed = false
   readonly #ended = Promise.withResolvers<void>()
@@ -94,7 +96,7 @@ export class PeerLink {
 
   get queuedBytes(): number { return this.#outbox.queuedBytes }
 
-  /** False once closed, or once both ends have said that they begin nothing more here, or once either end stops. */
+  /** False when the link is closed, when both ends have retired it, or when either end is stopping. */
   get usable(): boolean { return !this.#closed && !this.#retired && !this.#stoppingSent }
 
   call<Request, Reply>(
@@ -115,18 +117,18 @@ export class PeerLink {
     return sendUpload(this.#callsOut, verb, shard, chunks, context)
   }
 
-  /** The version of the protocol that both ends speak. */
+  /** The version of the protocol that both ends use. */
   get version(): number { return this.#options.established.version }
 
-  /** False: messages that are no calls are to be dropped, because too much waits to be sent already. */
+  /** False when one-way messages must be dropped, because the link is closed or too many bytes are queued. */
   get takesOneWay(): boolean {
     return !this.#closed && this.#outbox.queuedBytes <= this.#options.limits.maxRaftQueuedBytes
   }
 
-  /** Sends a message that is no call and gets no answer. */
+  /** Sends a message that is not a call and gets no answer. */
   sendOneWay(message: OutgoingMessage): void { if (!this.#closed) this.#outbox.add(message) }
 
-  /** One frame of the connection. Never throws: whatever is wrong with it ends the link. */
+  /** Handles one frame of the connection. It never throws; an invalid frame ends the link. */
   receive(frame: Uint8Array): void {
     if (this.#closed) return
     this.#lastReceivedMs = this.#options.clock.monotonic()
@@ -148,8 +150,8 @@ export class PeerLink {
   }
 
   /**
-   * Called when a better link to the same node is open: the side that dialed says that it begins no more
-   * calls here as soon as none is open, the other side answers likewise, then the link closes.
+   * Called when a better link to the same node is open. As soon as it has no open calls, the side that dialed sends
+   * that it begins no more calls on this link. The other side answers in the same way, and then the link closes.
    */
   retire(): void {
     if (this.#closed || this.#retireSent || this.#callsOut.size > 0) return
@@ -159,8 +161,9 @@ export class PeerLink {
   }
 
   /**
-   * Says that this node stops. Resolves once the peer begins no more calls here and those that it began have been
-   * answered, or the link has closed: then closing it leaves no call of the peer with an unknown outcome.
+   * Announces that this node is stopping. Resolves when the peer begins no more calls on this link and the calls that
+   * it has begun were answered, or when the link has closed. If the link is closed after that, no call of the peer has
+   * an unknown outcome.
    */
   async drain(): Promise<void> {
     if (this.#closed) return
@@ -175,7 +178,7 @@ export class PeerLink {
     this.#outbox.add(encodeMessage({ retire: { stopping: true } }, undefined))
   }
 
-  /** Sends what waits, fails the calls in flight with `code` and aborts those being served. */
+  /** Sends the queued messages, closes the connection, fails the open calls with `code` and aborts the served ones. */
   close(reason: string, code: ReplicaErrorCode = 'unreachable'): void {
     if (this.#closed) return
     this.#outbox.flush()
@@ -183,7 +186,7 @@ export class PeerLink {
     this.connectionClosed(reason, code)
   }
 
-  /** The connection ended by itself. */
+  /** Called when the connection has closed. */
   connectionClosed(reason: string, code: ReplicaErrorCode = 'unreachable'): void {
     if (this.#closed) return
     this.#closed = true
@@ -230,7 +233,7 @@ export class PeerLink {
   readonly #tick = (): void => {
     const { clock, limits } = this.#options
     const nowMs = clock.monotonic()
-    // When this process itself stood still, what the peer sent meanwhile has not been read yet.
+    // When this process itself was suspended, it has not yet read what the peer sent in that time.
     if (nowMs - this.#lastTickMs > 2 * limits.heartbeatMs) this.#lastReceivedMs = nowMs
     this.#lastTickMs = nowMs
     if (nowMs - this.#lastReceivedMs > limits.silenceMs) {

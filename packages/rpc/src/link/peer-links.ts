@@ -14,7 +14,7 @@ import type { LinkService } from './peer-link.ts'
 import { RefusalLog } from './refusal-log.ts'
 import { RivalCheck } from './rival-check.ts'
 
-/** More links to one node than two are a fault of that node. */
+/** Most links to one node. Normally there are at most two; more are a fault of that node. */
 const maxLinksPerNode = 4
 
 export interface PeerLinksOptions {
@@ -29,20 +29,20 @@ export interface PeerLinksOptions {
 
 type ChangeListener = (peer: PeerIdentity, up: boolean) => void
 
-/** Every connection of one node with its peers, from the first byte to the last. */
+/** All connections of one node with its peers: it dials, accepts, runs the handshakes and keeps the open links. */
 export class PeerLinks {
   readonly #options: PeerLinksOptions
   readonly #refusals: RefusalLog
   readonly #rivals: RivalCheck
   readonly #dialers = new Map<string, Dialer>()
-  /** Who answered at an address at last. */
+  /** The name of the node that answered last at each address. */
   readonly #nodeAt = new Map<string, string>()
   readonly #handshakes = new Set<HandshakeRun>()
   readonly #nodes = new Map<string, NodeLinks>()
   readonly #announced = new Map<string, PeerIdentity>()
   readonly #listeners = new Set<ChangeListener>()
   readonly #foreignListeners = new Set<(meeting: ForeignMeeting) => void>()
-  /** The member that is known at an address. */
+  /** The name of the member that is known at each address. */
   #names: ReadonlyMap<string, string> = new Map()
   #identity: LinkIdentity
   #incomingHandshakes = 0
@@ -62,7 +62,7 @@ export class PeerLinks {
     })
   }
 
-  /** The link for new calls to a node. */
+  /** Returns the link for new calls to a node. */
   best(node: string): PeerLink | undefined { return this.#nodes.get(node)?.best() }
 
   connected(): readonly PeerIdentity[] { return [...this.#announced.values()] }
@@ -73,8 +73,8 @@ export class PeerLinks {
   }
 
   /**
-   * What a peer said when it refused this process because another one has a link under its name; null after a link has
-   * opened.
+   * The reason of a peer that refused this process because another process has a link under its name. null: no peer has
+   * done so since the last link opened.
    */
   get rivalReason(): string | null { return this.#rivalReason }
 
@@ -129,7 +129,7 @@ export class PeerLinks {
     }
   }
 
-  /** A connection that somebody made to this node. */
+  /** Takes a connection that was made to this node. */
   accept(connection: Connection): void {
     const { limits, metrics } = this.#options
     if (this.#stopped || this.#incomingHandshakes >= limits.maxUnauthenticated) {
@@ -148,7 +148,7 @@ export class PeerLinks {
     })
   }
 
-  /** Resolves when no connection and no timer is left. */
+  /** Resolves when no connection and no timer are left. */
   async stop(): Promise<void> {
     this.#stopped = true
     const attempts = [...this.#dialers.values()].map(dialer => dialer.stop())
@@ -161,7 +161,7 @@ export class PeerLinks {
     this.#foreignListeners.clear()
   }
 
-  /** Lets peers end what they have begun here; who does not answer in time is not waited for. */
+  /** Waits until the calls of peers have been answered, at most `drainMs`. */
   async #drain(): Promise<void> {
     const { runtime: { clock }, limits } = this.#options
     const links = this.#allLinks()

@@ -3,11 +3,11 @@ import type { Clock, Log, LogFields } from '@sectional/runtime'
 const repeatMs = 60_000
 const maxRemembered = 256
 
-/** Warns of what goes wrong with a peer: the same thing once a minute, the rest as debug lines. */
+/** Logs failures of links. The same failure is logged once a minute at its level, and otherwise as a debug line. */
 export class RefusalLog {
   readonly #log: Log
   readonly #clock: Clock
-  /** What was warned of -> when, oldest first. */
+  /** When each failure was last logged at its level, by its key, oldest first. At most `maxRemembered` entries. */
   readonly #warnedMs = new Map<string, number>()
 
   constructor(log: Log, clock: Clock) {
@@ -17,7 +17,7 @@ export class RefusalLog {
 
   warn(key: string, fields: LogFields, message: string): void { this.#write('warn', key, fields, message) }
 
-  /** For what stays wrong until somebody acts. */
+  /** Like `warn`, for failures that last until an operator acts. */
   error(key: string, fields: LogFields, message: string): void { this.#write('error', key, fields, message) }
 
   #write(level: 'warn' | 'error', key: string, fields: LogFields, message: string): void {
@@ -35,6 +35,6 @@ export class RefusalLog {
     this.#log[level](fields, message)
   }
 
-  /** It went well: the next failure is worth a warning again. */
+  /** Call this after a success, so that the next failure is logged at its level again. */
   forget(key: string): void { this.#warnedMs.delete(key) }
 }

@@ -1,8 +1,8 @@
 /**
- * Decides between two processes that use one node name. A connection from another process than the one that is linked
- * is either the restarted node, whose old link is dead, or a second process that was given the name by mistake. The
- * old link tells: a process that is alive answers on it. So the member keeps its links as long as it answers, and a
- * restarted node gets in as soon as its old link has failed to answer once.
+ * Decides between two processes that use the same node name. When a process connects under the name of a linked one, it
+ * is either the restarted node, whose old link is dead, or a second process that was given the name by mistake. The old
+ * link shows which: a process that is alive answers on it. The linked process therefore keeps its links as long as it
+ * answers, and a restarted node is accepted as soon as its old link has failed to answer once.
  */
 import type { RpcLimits } from './limits.ts'
 import type { HandshakeRefusal, LinkIdentity } from './handshake.ts'
@@ -10,9 +10,9 @@ import type { PeerLink } from './peer-link.ts'
 
 export interface RivalCheckParts {
   readonly limits: Pick<RpcLimits, 'rivalProbeMs' | 'silenceMs'>
-  /** The open links to a node. */
+  /** Returns the open links to a node. */
   readonly linksOf: (node: string) => readonly PeerLink[]
-  /** Resolves with whether the far end of a link answers within so many milliseconds. */
+  /** Resolves with whether the far end of a link answers within `timeoutMs` milliseconds. */
   readonly probe: (link: PeerLink, timeoutMs: number) => Promise<boolean>
 }
 
@@ -21,7 +21,9 @@ export class RivalCheck {
 
   constructor(parts: RivalCheckParts) { this.#parts = parts }
 
-  /** A reason to refuse the newcomer, or null; null at once when no other process has its name. */
+  /**
+   * Resolves with a reason to refuse the newcomer, or null. Returns null directly when no other process has its name.
+   */
   admit(newcomer: LinkIdentity): Promise<HandshakeRefusal | null> | null {
     const rivals = this.#parts.linksOf(newcomer.node)
       .filter(({ usable, peer }) => usable && peer.instance !== newcomer.instance && !yields(peer, newcomer))
@@ -31,7 +33,7 @@ export class RivalCheck {
   async #probe(newcomer: LinkIdentity, rivals: readonly PeerLink[]): Promise<HandshakeRefusal | null> {
     const { probe, limits } = this.#parts
     const answers = await Promise.all(rivals.map(async link => {
-      // A node with an empty disk must not get a member's place because the member is busy for a moment.
+      // Wait longer before a node with an empty disk replaces a member, which may only be busy for a moment.
       const timeoutMs = newcomer.clusterId === null && link.peer.clusterId !== null
         ? limits.silenceMs
         : limits.rivalProbeMs
@@ -45,7 +47,7 @@ export class RivalCheck {
   }
 }
 
-/** A process that was not admitted to any cluster gives way to a member of the same name. */
+/** Whether the linked process must give way: it was not admitted to any cluster, and the newcomer is a member. */
 function yields(linked: LinkIdentity, newcomer: LinkIdentity): boolean {
   return linked.clusterId === null && newcomer.clusterId !== null
 }

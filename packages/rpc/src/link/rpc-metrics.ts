@@ -3,7 +3,7 @@ import type { OutboxMeter } from '../frame/outbox.ts'
 
 const latencyBucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Counts by verb and outcome, handed to the metrics when these are read: labels cost a microsecond each time. */
+/** Counts by verb and outcome. The counts are added to the metrics when these are read, since a label costs 1 us. */
 class OutcomeTally {
   readonly #counter: Counter
   readonly #byVerb = new Map<string, Map<string, number>>()
@@ -24,7 +24,7 @@ class OutcomeTally {
   }
 }
 
-/** What the package counts, for the whole node. */
+/** The metrics of this package, for the whole node. */
 export class RpcMetrics implements OutboxMeter {
   readonly #calls: OutcomeTally
   readonly #seconds: Histogram
@@ -66,7 +66,7 @@ export class RpcMetrics implements OutboxMeter {
     this.queuedBytes = metrics.gauge('sectional_rpc_queued_bytes', 'Outgoing bytes not yet handed to the system')
   }
 
-  /** `seconds` of a stream: until its end. */
+  /** Counts a call that has ended. @param seconds time until the answer, or until the end of a stream */
   called(verb: string, outcome: string, seconds: number): void {
     this.#calls.add(verb, outcome)
     this.#seconds.observe(seconds, { verb })

@@ -16,9 +16,9 @@ interface Waiter<Row> {
 interface KeptPage<Row> { readonly rows: readonly Row[]; readonly bytes: number }
 
 /**
- * The reading end of a stream. The call is sent by the first `next`. Pages that came are kept until they
- * are taken, at most the window; taking one grants its credit. The context's timeout bounds the wait for
- * each page, not the whole scan, so that a slow reader is no error.
+ * The reading end of a stream. The first `next` sends the call. Pages that arrive are kept until the reader takes them,
+ * at most as many as the window allows. When the reader takes a page, the credit for it is granted to the sender. The
+ * context's timeout bounds the wait for each page, not the whole scan, so that a slow reader causes no error.
  */
 export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], undefined>, Exchange {
   readonly kind = 'data'
@@ -36,7 +36,7 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
   #waiter: Waiter<Row> | undefined
   #timer: Timer | undefined
 
-  /** @param shard the message that names the shard */
+  /** @param shard the encoded id of the shard */
   constructor(calls: CallsOut, verb: WireScan<Request, Row>, shard: object, request: Request, context: CallContext) {
     this.#calls = calls
     this.#verb = verb
@@ -68,7 +68,7 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
     })
   }
 
-  /** Ends the scan here and at the far end, also while a `next` waits. */
+  /** Ends the scan here and at the far end. It may be called while a `next` waits. */
   async return(): Promise<IteratorResult<readonly Row[], undefined>> {
     if (this.#state === 'open') {
       this.#calls.send({ id: this.#id, cancel: {} })
@@ -126,7 +126,7 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
     this.#wake()
   }
 
-  /** Gives the waiting `next` what there is now. */
+  /** Settles the waiting `next`, if there is one, with the present state. */
   #wake(): void {
     const waiter = this.#waiter
     if (!waiter) return

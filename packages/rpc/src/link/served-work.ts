@@ -1,4 +1,4 @@
-/** Serves a verb by its codec: decodes the request at once, and encodes what the implementation answers. */
+/** Serves the calls of a verb: its codec decodes the request, and encodes the answer of the implementation. */
 import type { CallContext } from '@sectional/core'
 import type { CallCodec, PagesCodec } from '../schema/codec.ts'
 import { PayloadWriter } from '../schema/payload.ts'
@@ -6,14 +6,14 @@ import type { PayloadReader } from '../schema/payload.ts'
 import type { WireMessage } from '../schema/schema.ts'
 import type { Answer, Work } from './calls-served.ts'
 
-/** What a row counts besides its body, so that pages of rows without bodies are bounded too: about its header. */
+/** Bytes counted for each row besides its body, about the size of its header. They bound pages without bodies. */
 const rowOverheadBytes = 128
 
-/** A request as it came. */
+/** A request that was received and not yet decoded. */
 export interface ReceivedRequest { readonly message: WireMessage; readonly payload: PayloadReader }
 
 /**
- * @param act does the call
+ * @param act executes the call
  * @throws ProtocolError when the request is malformed
  */
 export function serveCall<Request, Reply>(
@@ -26,7 +26,7 @@ export function serveCall<Request, Reply>(
 }
 
 /**
- * @param act does the call with the chunks that come behind it
+ * @param act executes the call with the chunks that follow it
  * @throws ProtocolError when the request is malformed
  */
 export function serveUpload<Reply>(
@@ -38,8 +38,8 @@ export function serveUpload<Reply>(
 }
 
 /**
- * @param pageBytes pages that grow over it are cut
- * @param act answers the call with pages
+ * @param pageBytes a page that reaches this size is split
+ * @param act executes the call and returns pages of rows
  * @throws ProtocolError when the request is malformed
  */
 export function servePages<Request, Row>(

@@ -8,15 +8,15 @@ import { encodeMessage, failureError, timerMs } from './calls-out.ts'
 import type { CallsOut, Exchange } from './calls-out.ts'
 import type { WireUpload } from './wire-verb.ts'
 
-/** A longer chunk is cut into messages of this size, so that others may go in between. */
+/** A longer chunk is split into messages of this size, so that other messages can be sent between them. */
 const pieceBytesMax = 128 * 1024
 
 /**
- * Sends the chunks behind a call, as many bytes ahead as the far end grants, and resolves with its reply. The
- * context's timeout bounds each wait for the far end, never for `chunks`. When `chunks` throws, the call is
- * cancelled there and rejects with what was thrown.
+ * Sends a call and then its chunks, as many bytes ahead as the far end grants, and resolves with the reply. The
+ * context's timeout bounds each wait for the far end, but no wait for `chunks`. When `chunks` throws, the call is
+ * cancelled at the far end, and it rejects with the thrown error.
  *
- * @param shard the message that names the shard
+ * @param shard the encoded id of the shard
  */
 export function sendUpload<Reply>(
   calls: CallsOut, verb: WireUpload<Reply>, shard: object, chunks: AsyncIterable<Uint8Array>, context: CallContext,
@@ -124,7 +124,7 @@ class Upload<Reply> implements Exchange {
     wake?.()
   }
 
-  /** From here on the far end has to do something. */
+  /** Starts the timeout, because the far end must act now: grant bytes or reply. */
   #watch(): void {
     const { clock, peerNode } = this.#calls.options
     this.#timer ??= clock.setTimer(timerMs(this.#context.timeoutMs), () => {

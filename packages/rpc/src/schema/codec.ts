@@ -2,7 +2,7 @@ import type { Verb } from '@sectional/core'
 import type { PayloadReader, PayloadWriter } from './payload.ts'
 import type { WireMessage } from './schema.ts'
 
-/** How the request and the reply of a verb travel: as messages, with raw bytes in the payload behind them. */
+/** Encodes the request and the reply of a verb as messages. Raw bytes go into the payload that follows a message. */
 export interface CallCodec<Request, Reply> {
   encodeRequest(request: Request, payload: PayloadWriter): object
   /** @throws ProtocolError */
@@ -12,9 +12,9 @@ export interface CallCodec<Request, Reply> {
   decodeReply(message: WireMessage, payload: PayloadReader): Reply
 }
 
-/** How a verb travels whose answer is pages of rows. */
+/** Encodes the request and the rows of a verb that answers with pages of rows. */
 export interface PagesCodec<Request, Row> {
-  /** The field of the rows in `Page.rows`. */
+  /** The name of the field of `Page.rows` that has the rows. */
   readonly rows: string
   encodeRequest(request: Request): object
   /** @throws ProtocolError */
@@ -25,8 +25,8 @@ export interface PagesCodec<Request, Row> {
 }
 
 /**
- * The codec that a verb needs by its shape. The content of an upload travels in chunks behind the call; a download is
- * pages of chunks.
+ * The codec that a verb needs according to its shape. The content of an upload follows the call in chunks. A download
+ * is sent as pages of chunks.
  */
 export type CodecOf<V> =
   V extends Verb<'call', infer Request, infer Reply> ? CallCodec<Request, Reply>
@@ -36,8 +36,8 @@ export type CodecOf<V> =
 /** A codec for each verb of a table. */
 export type CodecsOf<Table> = { readonly [Name in keyof Table]: CodecOf<Table[Name]> }
 
-/** The part of a codec for a verb that takes no request. */
+/** The request's part of the codec of a verb that takes no request. */
 export const noRequest = { encodeRequest: () => ({}), decodeRequest: () => undefined }
 
-/** The part of a codec for a verb whose reply says nothing but that it is done. */
+/** The reply's part of the codec of a verb whose reply is empty. */
 export const noReply = { encodeReply: () => ({}), decodeReply: () => undefined }

@@ -1,11 +1,11 @@
 import { ProtocolError } from './schema.ts'
 
-/** Collects the raw bytes that go behind a header, without copying them. */
+/** Collects the raw bytes that follow a header, without copying them. */
 export class PayloadWriter {
   readonly chunks: Uint8Array[] = []
   bytes = 0
 
-  /** Returns the length, which belongs in the header. */
+  /** Appends bytes. Returns their length, which the caller puts into the header. */
   add(chunk: Uint8Array): number {
     if (chunk.length > 0) this.chunks.push(chunk)
     this.bytes += chunk.length
@@ -17,14 +17,14 @@ export class PayloadWriter {
   }
 }
 
-/** Gives out the bytes behind a header in order, as views of the frame. */
+/** Reads the bytes that follow a header, in order. It returns views of the frame. */
 export class PayloadReader {
   readonly #bytes: Uint8Array
   #offset = 0
 
   constructor(bytes: Uint8Array) { this.#bytes = bytes }
 
-  /** @throws ProtocolError when fewer are left */
+  /** Returns the next `length` bytes. @throws ProtocolError when fewer are left */
   take(length: number): Uint8Array {
     const end = this.#offset + length
     if (end > this.#bytes.length) throw new ProtocolError('payload is shorter than its header says')
@@ -33,12 +33,12 @@ export class PayloadReader {
     return chunk
   }
 
-  /** `length` as an optional header field. */
+  /** Like `take`, for an optional field of the header; null: the field is absent. */
   takeOptional(length: number | null): Uint8Array | undefined {
     return length === null ? undefined : this.take(length)
   }
 
-  /** Bytes not taken yet. */
+  /** Number of bytes that were not taken yet. */
   get left(): number { return this.#bytes.length - this.#offset }
 
   rest(): Uint8Array { return this.take(this.left) }

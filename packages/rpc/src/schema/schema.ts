@@ -3,19 +3,18 @@ import protobuf from 'protobufjs'
 import { schemaText } from './schema-text.ts'
 
 /**
- * A decoded message. protobufjs has checked the type of each field; absent optional fields and submessages read as
- * null.
+ * A decoded message. protobufjs has checked the type of each field. Absent optional fields and submessages are null.
  */
 export type WireMessage = Readonly<Record<string, any>>
 
-/** One type of the closed set in proto/. */
+/** The codec of a message type of proto/. */
 export interface MessageType {
   encode(message: object): Uint8Array
-  /** @throws ProtocolError when the bytes are not such a message */
+  /** @throws ProtocolError when the bytes are not a message of this type */
   decode(bytes: Uint8Array): WireMessage
 }
 
-/** The peer broke the protocol; the text is short and safe to log and to send. */
+/** The peer broke the protocol. The text is short and may be logged and sent to the peer. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
 }
@@ -49,13 +48,13 @@ export const handshakeType = messageType(root, 'Handshake')
 export const welcomeCoreType = messageType(root, 'WelcomeCore')
 export const messageHeaderType = messageType(root, 'Message')
 
-/** @throws ProtocolError when a submessage that must be there is not */
+/** Returns the value of a mandatory submessage. @throws ProtocolError when it is absent */
 export function required<T>(value: T | null | undefined, name: string): T {
   if (value === null || value === undefined) throw new ProtocolError(`${name} is missing`)
   return value
 }
 
-/** A whole number from 0 to 2^53 - 1 (`double` on the wire). @throws ProtocolError */
+/** Checks that a `double` of the wire is an integer from 0 to 2^53 - 1, and returns it. @throws ProtocolError */
 export function count(value: unknown, name: string): number {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
     throw new ProtocolError(`${name} is not a count`)
@@ -65,10 +64,10 @@ export function count(value: unknown, name: string): number {
 
 const maxUint32 = 0xffffffff
 
-/** A limit as `uint32`: what is greater limits nothing either way. */
+/** Converts a limit to `uint32`. No branch is as long as the greatest `uint32`, so greater limits are equivalent. */
 export function limit(value: number): number { return Math.min(value, maxUint32) }
 
-/** An optional `uint32`; what the caller leaves out, or cannot be written, is no limit. */
+/** Converts a limit to an optional `uint32`. A limit that does not fit is omitted, which means that there is none. */
 export function optionalLimit(value: number | undefined): number | undefined {
   return value === undefined || value > maxUint32 ? undefined : value
 }

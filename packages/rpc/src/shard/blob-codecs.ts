@@ -1,4 +1,4 @@
-/** How the verbs of `BlobReplica` travel (proto/verbs.proto). */
+/** Encodes the verbs of `BlobReplica` as the messages of proto/verbs.proto. */
 import type { blobVerbs } from '@sectional/core'
 import { noRequest } from '../schema/codec.ts'
 import type { CodecsOf } from '../schema/codec.ts'

@@ -1,4 +1,4 @@
-/** How the verbs of `ChangeReplica` travel (proto/verbs.proto). */
+/** Encodes the verbs of `ChangeReplica` as the messages of proto/verbs.proto. */
 import type { changeVerbs } from '@sectional/core'
 import type { CodecsOf } from '../schema/codec.ts'
 import { count, optionalLimit, required } from '../schema/schema.ts'

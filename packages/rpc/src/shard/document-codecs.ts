@@ -1,4 +1,4 @@
-/** How the verbs of `DocumentReplica` travel (proto/verbs.proto). */
+/** Encodes the verbs of `DocumentReplica` as the messages of proto/verbs.proto. */
 import { noRivals } from '@sectional/core'
 import type {
   DocumentEdit, DocumentSnapshot, documentVerbs, EditOutcome, OpenedRevision, ReplicaDiff,

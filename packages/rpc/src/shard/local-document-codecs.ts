@@ -1,4 +1,4 @@
-/** How the verbs of `LocalDocumentReplica` travel (proto/verbs.proto). */
+/** Encodes the verbs of `LocalDocumentReplica` as the messages of proto/verbs.proto. */
 import type { localDocumentVerbs } from '@sectional/core'
 import type { CodecsOf } from '../schema/codec.ts'
 import { count, optionalLimit } from '../schema/schema.ts'

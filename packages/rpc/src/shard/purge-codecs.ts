@@ -1,4 +1,4 @@
-/** How the verbs of `PurgeReplica` travel (proto/verbs.proto). */
+/** Encodes the verbs of `PurgeReplica` as the messages of proto/verbs.proto. */
 import type { Purge, purgeVerbs } from '@sectional/core'
 import { noReply } from '../schema/codec.ts'
 import type { CodecsOf } from '../schema/codec.ts'

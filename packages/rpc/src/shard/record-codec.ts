@@ -1,4 +1,4 @@
-/** The records that several shard verbs share, both ways. */
+/** Encodes and decodes the records that several verbs of shards share. */
 import { asBuffer } from '@sectional/core'
 import type {
   AttachmentRecord, Branch, DocumentRevision, HashRange, IdBound, IdScan, Leaf, LocalDocument, ReplicaCheckpoint,
@@ -57,7 +57,7 @@ export function decodeRevision(message: WireMessage, payload: PayloadReader): Do
   }
 }
 
-/** For spreading into what has one. */
+/** Returns an object with the attempt, if there is one, to be spread into a revision or an edit. */
 export function decodeAttempt({ attempt }: WireMessage): { readonly attempt?: number } {
   return attempt === 0 ? {} : { attempt: count(attempt, 'attempt') }
 }
@@ -69,7 +69,7 @@ export function encodeAttachments(attachments: readonly AttachmentRecord[] | und
   }))
 }
 
-/** For spreading into what has them; nothing where there are none. */
+/** Returns an object with the attachments, if there are any, to be spread into a record. */
 export function decodeAttachments(message: WireMessage): { readonly attachments?: readonly AttachmentRecord[] } {
   if (message.attachments.length === 0) return {}
   return {

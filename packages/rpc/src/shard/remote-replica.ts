@@ -4,14 +4,14 @@ import type { Caller } from '../link/caller.ts'
 import type { WireCall, WireScan, WireUpload } from '../link/wire-verb.ts'
 import { shardCodecs } from './shard-codecs.ts'
 
-/** The node that has the replica, and which replica it is (`encodeShard`). */
+/** Calls the node that has the replica. `shard` is the encoded id of the shard (`encodeShard`). */
 interface RemoteShard { readonly caller: Caller; readonly shard: object }
 
 function classOf(waits: ((request: unknown) => boolean) | undefined): (request: unknown) => CallClass {
   return waits === undefined ? () => 'data' : request => waits(request) ? 'wait' : 'data'
 }
 
-/** A replica on another node. */
+/** The stub of a replica on another node. */
 export const RemoteReplica = deriveVerbs<typeof shardVerbs, RemoteShard>(shardVerbs, {
   call: ({ name, waits }) => {
     const verb: WireCall<unknown, unknown> = { ...shardCodecs[name], name, classOf: classOf(waits) }

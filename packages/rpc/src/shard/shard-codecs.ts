@@ -7,7 +7,7 @@ import { localDocumentCodecs } from './local-document-codecs.ts'
 import { purgeCodecs } from './purge-codecs.ts'
 import { upkeepCodecs } from './upkeep-codecs.ts'
 
-/** How every verb of `ShardReplica` travels. */
+/** The codecs of all verbs of `ShardReplica`. */
 export const shardCodecs: CodecsOf<typeof shardVerbs> = {
   ...documentCodecs, ...changeCodecs, ...localDocumentCodecs, ...purgeCodecs, ...blobCodecs, ...upkeepCodecs,
 }

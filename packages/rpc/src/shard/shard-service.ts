@@ -13,9 +13,9 @@ import { shardCodecs } from './shard-codecs.ts'
 
 const blobPageBytes = 192 * 1024
 
-/** How this node serves one verb. */
+/** Serves the calls of one verb on this node. */
 interface ServedVerb {
-  /** The budget that a call with this request counts in. @throws ProtocolError when the request is malformed */
+  /** Returns the class of a call with this request. @throws ProtocolError when the request is malformed */
   classOf(message: WireMessage): CallClass
   /** @throws ProtocolError when the request is malformed */
   prepare(received: ReceivedRequest, replica: ShardReplica, pageBytes: number): Work
@@ -23,7 +23,7 @@ interface ServedVerb {
 
 const data = (): CallClass => 'data'
 
-/** How every shard verb is served: the closed set. */
+/** The shard verbs, by name, with the functions that serve them. A call of another verb is refused. */
 const servedVerbs: ReadonlyMap<string, ServedVerb> = mapVerbs<typeof shardVerbs, ServedVerb>(shardVerbs, {
   call: ({ name, waits, invoke }) => {
     const codec: CallCodec<unknown, unknown> = shardCodecs[name]
@@ -56,13 +56,14 @@ const servedVerbs: ReadonlyMap<string, ServedVerb> = mapVerbs<typeof shardVerbs,
   },
 })
 
-/** A request without bytes behind its message, as that of a verb that may wait. */
+/** Decodes a request without a payload. The requests of verbs that may wait have none. */
 function decodeMessage(codec: CallCodec<unknown, unknown>, message: WireMessage): unknown {
   return codec.decodeRequest(message, new PayloadReader(new Uint8Array(0)))
 }
 
 /**
- * The budget that a shard verb's call counts in; undefined: no shard verb.
+ * Returns the class of a shard verb's call; undefined: the call is not of a shard verb.
+ *
  * @throws ProtocolError when the request is malformed
  */
 export function shardCallClass(call: WireMessage): CallClass | undefined {
@@ -70,7 +71,8 @@ export function shardCallClass(call: WireMessage): CallClass | undefined {
 }
 
 /**
- * Serves a shard verb on the local replica; undefined: no shard verb.
+ * Serves a call of a shard verb on the local replica; undefined: the call is not of a shard verb.
+ *
  * @throws ProtocolError when the request is malformed, ReplicaError `not_hosted`
  */
 export function prepareShardCall(
@@ -87,7 +89,7 @@ export function prepareShardCall(
   return served.prepare({ message: call[call.verb], payload }, hosted, pageBytes)
 }
 
-/** Several chunks of a file in a page: fewer messages and grants. */
+/** Groups chunks of a blob into pages, so that fewer messages and grants are sent. */
 async function* chunkPages(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Uint8Array[]> {
   let page: Uint8Array[] = []
   let bytes = 0

@@ -1,4 +1,4 @@
-/** How the verbs of `UpkeepReplica` travel (proto/verbs.proto). */
+/** Encodes the verbs of `UpkeepReplica` as the messages of proto/verbs.proto. */
 import type { upkeepVerbs } from '@sectional/core'
 import { noReply, noRequest } from '../schema/codec.ts'
 import type { CodecsOf } from '../schema/codec.ts'
