@@ -232,7 +232,7 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     const { runtime: { clock }, options: { followRefreshMs }, standings } = this.#scope
     if (!this.#follow || clock.monotonic() - attached.at < followRefreshMs) return attached
     const { standing, sequence } = await standings.recent(attached.peer, shard.place)
-    if (standing.source.history !== attached.source.history) throw new ReplicaError('not_hosted', `the replica on ${attached.peer.node} has begun another life`)
+    if (standing.source.history !== attached.source.history) throw new ReplicaError('not_hosted', `the replica on ${attached.peer.node} has begun a new history`)
     shard.target = Math.max(shard.target, sequence)
     return shard.attached = standing
   }

@@ -162,7 +162,7 @@ class Watcher implements ChangeWatch {
       try {
         const reached = await this.#next(signal)
         if (reached.history !== this.#reached.history) {
-          failure = new ReplicaError('not_hosted', `the replica on ${this.#peer.node} has begun another life`)
+          failure = new ReplicaError('not_hosted', `the replica on ${this.#peer.node} has begun a new history`)
           break
         }
         this.#reached = reached
