@@ -33,7 +33,7 @@ export const blobStoreName = 'attachments'
 const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 64 * 1024 * 1024 }
 /** Bytes of all id filters of the node; enough for the ids of eight to twenty million documents. */
 const filterBytesMax = 64 * 1024 * 1024
-/** Bytes of all documents kept in memory; enough for the records of some 25,000 documents that are read repeatedly. */
+/** Bytes of all documents kept in memory; enough for about 140,000 documents that are read repeatedly. */
 const keptBytesMax = 32 * 1024 * 1024
 const commitDocumentsBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
