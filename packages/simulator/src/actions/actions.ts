@@ -7,8 +7,8 @@ import { localDocumentActions } from './local-document-actions.ts'
 import { purgeActions } from './purge-actions.ts'
 
 /**
- * Everything that clients do. A seed draws from the table in this order, so an action that is put before others changes
- * what every seed does.
+ * All actions of clients. A seed draws from the table in this order, so an action that is inserted before others
+ * changes what every seed does.
  */
 export const actions: readonly SwarmAction[] = [
   ...documentActions,

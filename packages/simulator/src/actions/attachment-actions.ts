@@ -1,4 +1,6 @@
-/** Attachments: under paths of their own, inside documents, with contents of their own and shared ones. */
+/**
+ * Reads and writes attachments: as resources of their own and inside documents, with unique and with shared contents.
+ */
 import { attachmentsKept } from '../checkers/attachments-kept.ts'
 import { attachmentContent, contentName, readContent } from '../workload/attachment-content.ts'
 import type { ContentName } from '../workload/attachment-content.ts'
@@ -9,9 +11,9 @@ import type { SwarmAction } from './action.ts'
 
 const names = ['a', 'b', 'deep/c']
 const sharedChance = 0.4
-/** The service compresses text, so that other bytes lie on the disk than the client sent. */
+/** The service compresses text, so the bytes on the disk differ from the ones that the client sent. */
 const contentTypes = ['application/octet-stream', 'application/octet-stream', 'text/plain']
-/** Lengths of the shared contents, as parts of the largest. */
+/** Lengths of the shared contents, as fractions of the maximum. */
 const sharedShares = [1, 0.5, 0.05, 0]
 
 const family = { name: 'attachments', leftOutChance: 0.4 }
@@ -24,7 +26,7 @@ export const attachmentActions: readonly SwarmAction[] = [
   { name: 'read-attachment', weight: 4, family, act: readAttachment },
 ]
 
-/** PUT of an attachment. */
+/** Sends PUT of an attachment. */
 async function attach(session: ClientSession, database: string, id: string): Promise<void> {
   const { dice } = session
   const parent = session.known(database, id) ?? null
@@ -39,13 +41,13 @@ async function attach(session: ClientSession, database: string, id: string): Pro
   session.remember(operation!)
 }
 
-/** DELETE of an attachment. */
+/** Sends DELETE of an attachment. */
 async function detach(session: ClientSession, database: string, id: string): Promise<void> {
   const parent = session.known(database, id)
   if (parent === undefined) return
   const name = session.dice.pick(names)
   const target = `/${database}/${id}/${name}?rev=${parent}${session.quorum('&')}`
-  // The answer is 200 also where fewer than w replicas have stored the revision, so it promises as little as a 202
+  // The answer is 200 even when fewer than w replicas have stored the revision, so it promises no more than a 202
   // (docs/reference/attachments.md#delete-dbidattachment).
   const read = (answer: Answer): Reading => {
     const reading = readWritten(answer)
@@ -58,7 +60,7 @@ async function detach(session: ClientSession, database: string, id: string): Pro
   if (operation!.status !== 404) session.remember(operation!)
 }
 
-/** A document with attachments in it; some of those that it has are kept. */
+/** Writes a document with attachments. Some of the attachments that it already has are kept. */
 async function writeWithAttachments(session: ClientSession, database: string, id: string): Promise<void> {
   const { dice } = session
   const { status, body } = await session.look('GET', `/${database}/${id}`)
@@ -80,7 +82,7 @@ async function writeWithAttachments(session: ClientSession, database: string, id
   session.remember(operation!)
 }
 
-/** One attachment as a document carries it; `contents` learns what it is. */
+/** Returns one attachment in the form that documents use, and records its content in `contents`. */
 export function inline(
   session: ClientSession, contents: Record<string, ContentName | 'inherited'>,
 ): Record<string, object> {

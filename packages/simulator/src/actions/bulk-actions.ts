@@ -1,4 +1,4 @@
-/** `_bulk_docs`: edits, and revisions that were made elsewhere. */
+/** `_bulk_docs` requests: edits, and revisions that were created elsewhere. */
 import type { ContentName } from '../workload/attachment-content.ts'
 import { outcomeOf } from '../workload/client-session.ts'
 import type { ClientSession, Reading, Task } from '../workload/client-session.ts'
@@ -32,12 +32,12 @@ async function bulk(session: ClientSession, database: string): Promise<void> {
   for (const operation of operations) session.remember(operation)
 }
 
-/** Writes revisions that were made elsewhere, as a replicator brings them: conflict branches above all. */
+/** Writes revisions that were created elsewhere, as a replicator does. Most of them create conflicting branches. */
 async function graft(session: ClientSession, database: string, id: string): Promise<void> {
   const { dice, options } = session
   const value = session.newValue()
   const hash = (): string => Array.from({ length: 4 }, () => dice.seed().toString(16).padStart(8, '0')).join('')
-  // A replicator knows the whole ancestry; a shorter one would leave replicas with trees of different depth.
+  // A replicator sends the whole ancestry; a shorter one would leave replicas with trees of different depth.
   const { body } = await session.look('GET', `/${database}/${id}?revs=true`)
   const known: readonly string[] = body?._revisions?.ids ?? []
   const ids = dice.chance(0.3) ? [hash(), hash()] : [hash(), ...known.slice(dice.integer(0, Math.min(2, known.length)))]
@@ -65,7 +65,7 @@ function readRow({ status, body }: Answer, index: number): Reading {
   return { outcome: row.accepted === true ? 'accepted' : 'done', revision: row.rev }
 }
 
-/** Only failures have rows. */
+/** With `new_edits=false` the answer has rows for failures only. */
 function readGraft({ status, body }: Answer, revision: string): Reading {
   if (!Array.isArray(body)) return { outcome: outcomeOf(status) === 'failed' ? 'failed' : 'unknown' }
   if (body.length > 0) return { outcome: 'unknown' }

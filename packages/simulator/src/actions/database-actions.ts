@@ -1,4 +1,4 @@
-/** Creation and deletion of databases. */
+/** Creates and deletes databases. */
 import type { DatabaseOptions } from '../plan/swarm-options.ts'
 import { outcomeOf } from '../workload/client-session.ts'
 import type { ClientSession, Reading } from '../workload/client-session.ts'
@@ -13,7 +13,7 @@ export const databaseActions: readonly SwarmAction[] = [
   { name: 'delete-database', weight: 2, act: deleteDatabase },
 ]
 
-/** Resolves with whether the database exists for sure. */
+/** Creates a database. Resolves with true when the database certainly exists. */
 export async function createDatabase(session: ClientSession, { name, q, n }: DatabaseOptions): Promise<boolean> {
   const [operation] = await session.ask(name, 'PUT', `/${name}?q=${q}&n=${n}`, {}, [
     { kind: 'create-database', id: '', read: readDatabaseChange },

@@ -1,11 +1,11 @@
-/** Reads, writes and deletions of one document. */
+/** Reads, writes and deletes one document. */
 import { freshReads } from '../checkers/fresh-reads.ts'
 import { readWritten } from '../workload/client-session.ts'
 import type { ClientSession, Reading } from '../workload/client-session.ts'
 import type { Answer } from '../world/answer.ts'
 import type { SwarmAction } from './action.ts'
 
-/** A client that knows a document's revision reads it again before a write with this probability. */
+/** Probability with which a client that knows a document's revision reads it again before a write. */
 const refreshChance = 0.3
 
 export const documentActions: readonly SwarmAction[] = [

@@ -1,4 +1,4 @@
-/** Local documents. */
+/** Writes and deletes local documents. */
 import { readWritten } from '../workload/client-session.ts'
 import type { ClientSession } from '../workload/client-session.ts'
 import type { SwarmAction } from './action.ts'

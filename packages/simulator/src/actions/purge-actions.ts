@@ -1,4 +1,4 @@
-/** Purges, of single revisions and of all that a document has. */
+/** Purges single revisions, or all leaves of a document. */
 import type { RevisionPath } from '@sectional/core'
 import { purgedStays } from '../checkers/purged-stays.ts'
 import { outcomeOf } from '../workload/client-session.ts'

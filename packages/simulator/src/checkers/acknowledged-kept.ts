@@ -5,8 +5,9 @@ import { PurgeRecords } from './purge-records.ts'
 import { makesRevision } from '../workload/history.ts'
 
 /**
- * Every acknowledged revision is in the tree of its document afterwards; one that was acknowledged below w too, unless
- * a disk was lost, which may have been the only one. What a client asked to purge may be gone.
+ * Every acknowledged revision is in the tree of its document at the end. A revision that was acknowledged below w (202)
+ * may be missing after the loss of a disk, because that disk may have been the only one that had it. Revisions that a
+ * client asked to purge may be missing too.
  */
 export function acknowledgedKept({ databases, lostDisks, operations }: FinalState): Findings {
   const purges = new PurgeRecords(operations)

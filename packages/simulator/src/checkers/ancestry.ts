@@ -4,14 +4,17 @@ import type { Operation } from '../workload/history.ts'
 import { isAncestor } from './disk-contents.ts'
 
 /**
- * Which revisions of one document descend from which, by what clients wrote as well as by its tree: a small
- * `_revs_limit` cuts ancestors off there.
+ * The ancestors of one document's revisions, from the requests of clients and from the document's tree. The tree alone
+ * is not enough, because a small `_revs_limit` removes ancestors from it.
  */
 export class Ancestry {
   readonly #branches: readonly Branch[]
   readonly #parents = new Map<string, string>()
 
-  /** @param operations on this document, reads too, which tell the revisions of writes that got no answer */
+  /**
+   * @param operations operations on this document, including reads, which show the revisions of writes without an
+   * answer
+   */
   constructor(operations: readonly Operation[], branches: readonly Branch[]) {
     this.#branches = branches
     const read = new Map(operations.flatMap(({ kind, readValue, revision }) =>
@@ -35,7 +38,7 @@ export class Ancestry {
   }
 }
 
-/** The revision that a write replaces, which it takes away when it is a deletion. */
+/** Returns the parent of the revision that the operation writes, or null when it has none. */
 export function editedRevision({ parent, paths, kind }: Operation): string | null {
   if (kind !== 'graft') return parent
   const [path] = paths ?? []

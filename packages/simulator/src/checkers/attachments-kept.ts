@@ -6,20 +6,20 @@ import type { LeafContents } from './disk-contents.ts'
 import { describe, isOf } from './final-state.ts'
 import type { FinalState, Findings } from './final-state.ts'
 
-/** What a revision has by what its writers said. */
+/** The attachments that a revision must have according to the requests that wrote it. */
 interface Expected {
   readonly writer: Operation
-  /** By name; null: something that nobody said. */
+  /** Contents by attachment name; null when the content is not known. */
   readonly contents: ReadonlyMap<string, ContentName | null>
-  /** There are no others. */
+  /** Whether the revision must have no other attachments. */
   readonly complete: boolean
 }
 
 const writersMax = 1000
 
 /**
- * Each leaf whose writing was acknowledged lists the attachments that it was written with, and those that it kept of
- * its parent; and whoever read an attachment got what somebody had written under that name.
+ * Each leaf whose write was acknowledged lists the attachments that it was written with and those that it inherited.
+ * Each read of an attachment returned content that some client had written under that name.
  */
 export function attachmentsKept(state: FinalState): Findings {
   const expectations = new Expectations(state.operations)
@@ -38,7 +38,7 @@ function differences({ contents, complete }: Expected, { attachments }: LeafCont
   const missing = [...contents].flatMap(([name, content]) => {
     const record = found.get(name)
     if (record === undefined) return [`the attachment ${name} is missing`]
-    // What is compressed is compared when it is read.
+    // The digest of compressed content covers the compressed bytes, so that content is checked when it is read.
     return content === null || record.encoding !== 'identity' || record.digest === contentDigest(content)
       ? []
       : [`the attachment ${name} is not ${content}`]
@@ -57,7 +57,7 @@ function wrongReads(operations: readonly Operation[]): string[] {
     .map(read => `${describe(read)} got ${read.readValue} for the attachment ${read.value}`)
 }
 
-/** What each revision should have, as far as clients know. */
+/** The attachments of each revision as far as the requests of clients determine them. */
 export class Expectations {
   readonly #writers = new Map<string, Operation>()
 
@@ -92,7 +92,7 @@ function inherits({ attachments }: Operation): boolean {
     && (attachments.inherits || Object.values(attachments.contents).includes('inherited'))
 }
 
-/** Written on top of something that nobody named. */
+/** Returns whether the client did not know the parent of the revision that it wrote. */
 function isUnsure({ kind, parent }: Operation): boolean {
   return kind === 'detach' && parent === null
 }

@@ -1,4 +1,4 @@
-/** Attachments after quiet, as clients read them. */
+/** Reads attachments over HTTP after the cluster has come to rest. */
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
 import { attachmentContent, readContent } from '../workload/attachment-content.ts'
@@ -8,7 +8,7 @@ import type { FinalDatabase, Findings } from './final-state.ts'
 
 const readsMax = 60
 
-/** The content of each attachment of each leaf (of many, of some) is there, and what was written as that. */
+/** The attachments of every leaf can be read and have the content that was written. Large runs check a sample. */
 export async function attachmentsReadable(
   world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, operations: readonly Operation[],
 ): Promise<Findings> {

@@ -8,14 +8,14 @@ import type { Naming } from './named-blobs.ts'
 
 const blobStoreName = 'attachments'
 
-/** By node, blobs that nothing names. */
+/** Blobs that no document refers to, by node. */
 export type UnnamedBlobs = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
- * On each disk lie the blobs that its documents name, sound, and after a sweep no others.
- * @param damagedBlobs by a fault: where no other replica of a shard that names it has one any more, nobody can repair
- * it
- * @param unnamed of some time ago, since when the nodes' own sweeps have been able to remove them
+ * Each disk has every blob that its documents refer to, undamaged, and after a sweep no others.
+ * @param damagedBlobs hashes of blobs that a fault has damaged. When no other replica of a shard that refers to such a
+ * blob has it, it cannot be repaired
+ * @param unnamed blobs that no document referred to some time ago, so that the nodes' own sweeps must have removed them
  */
 export async function blobsKept(
   nodes: readonly SimulatedNode[], unnamed: UnnamedBlobs, damagedBlobs: ReadonlySet<string>,

@@ -1,6 +1,6 @@
 /**
- * Changes feeds after quiet: nothing is missed, from the beginning and from every token, and known places are gone on
- * from.
+ * Reads changes feeds after the cluster has come to rest: from the beginning and from since-tokens, no change may be
+ * missed, and a reader must not receive again what it has already passed.
  */
 import { decodeSinceToken, documentHash, formatRange, rangeContains } from '@sectional/core'
 import type { SincePart } from '@sectional/core'
@@ -13,16 +13,16 @@ import { shardOf } from '../workload/history.ts'
 import type { ReplicaContents } from './disk-contents.ts'
 import type { FinalDatabase, Findings } from './final-state.ts'
 
-/** Tokens that are gone on from, for each database. */
+/** Since-tokens from which each database is read. */
 const placesMax = 6
 const answersMax = 100
 const followMs = 200
 const limitMax = 20
 
 /**
- * From the beginning and from some of the tokens that readers were given, each database is read to its end. Then the
- * reader has seen each document's winner. In a range in which the token names the life of a replica that is there, no
- * row comes that it has passed (`repeatedRows`).
+ * Reads each database to its end, from the beginning and from some of the tokens that readers received. The reader must
+ * then have seen the winner of each document. In a range where the token refers to the history of a replica that still
+ * exists, no row may come again that the reader has passed (`repeatedRows`).
  */
 export async function changesComplete(
   world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, places: FeedPlaces,
@@ -47,7 +47,7 @@ async function readToEnd(
   const limit = dice.chance(0.3) ? { limit: dice.integer(1, limitMax) } : {}
   for (let place = since, count = 0; count < answersMax; count++) {
     const node = dice.pick(world.nodes).number
-    // Small pages would take a large database for ever.
+    // Later pages have no limit: reading a large database in small pages would not end.
     const { answer, incarnation } = await readChanges(world, {
       node, database, since: place, kind: dice.pick(feedKinds), allLeaves: dice.chance(0.5), timeoutMs: followMs,
       ...(count < answersMax / 2 ? limit : {}),
@@ -72,17 +72,18 @@ function missed(name: string, final: FinalDatabase, since: FeedPlace | null, row
 }
 
 /**
- * With a replica that is lost for good may go a change that hid the one before it from its readers (packages/cluster,
- * DESIGN.md).
+ * Returns whether the token refers to a replica that is lost for good. The replica may have taken with it a change that
+ * replaced an earlier change before the reader received it (packages/cluster/DESIGN.md).
  */
 function namesLostLife(token: readonly SincePart[], range: Range): boolean {
   return range.of(token).some(({ history }) => !range.replicas.some(replica => replica.history === history))
 }
 
 /**
- * Rows of ranges that were begun again. Where the replica that was read is there, a row that the reader had passed on
- * it is too much, whichever replica it goes on with. Else, where another replica that the token names is there, more
- * rows than that one has left are too many.
+ * Finds rows of ranges that were started again from the beginning without need. If the replica that was read still
+ * exists, it is an error to repeat a row that the reader had passed on it, no matter which replica the feed continues
+ * with. Otherwise, if another replica that the token refers to exists, there must not be more rows than that replica
+ * has after the token's position.
  */
 export function repeatedRows(
   name: string, final: FinalDatabase, since: FeedPlace | null, rows: readonly FeedRow[],
@@ -112,13 +113,13 @@ function partsOf(place: FeedPlace | null): readonly SincePart[] {
 
 interface Place {
   readonly replica: ReplicaContents
-  /** Up to here the replica's changes are behind the reader. */
+  /** The reader has passed the replica's changes up to this sequence. */
   readonly sequence: number
-  /** Sequences between there and the replica's last one. */
+  /** Number of sequences between that one and the replica's last one. */
   readonly left: number
 }
 
-/** The range of one document. */
+/** The shard range of one document. */
 class Range {
   readonly name: string
   readonly replicas: readonly ReplicaContents[]
@@ -130,12 +131,12 @@ class Range {
     this.#hash = documentHash(id, record.partitioned)
   }
 
-  /** What a token says of it, the replica that was read first. */
+  /** Returns the parts of a token that concern the range, beginning with the replica that was read. */
   of(token: readonly SincePart[]): readonly SincePart[] {
     return token.filter(({ range }) => rangeContains(range, this.#hash))
   }
 
-  /** Where a token stands on the replicas that are there. */
+  /** Returns the token's positions on the replicas that still exist. */
   placesOf(token: readonly SincePart[]): readonly Place[] {
     return this.of(token).flatMap(({ history, sequence }) => {
       const replica = this.replicas.find(each => each.history === history)

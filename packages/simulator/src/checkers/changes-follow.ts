@@ -4,12 +4,12 @@ import { readChanges } from '../workload/changes-reader.ts'
 import type { FeedKind } from '../workload/changes-reader.ts'
 import type { Findings } from './final-state.ts'
 
-/** The longest that a feed waits for the change, in milliseconds. */
+/** Milliseconds that a feed waits for the change at most. */
 const followMs = 20_000
-/** So long after a feed has begun to wait does the change come. */
+/** Milliseconds after which the change is made, counted from the start of the feed. */
 const changeAfterMs = 500
 
-/** With all at rest, a feed that waits is told of a change, whichever node it was made through. */
+/** When the cluster is at rest, a waiting feed receives a change, whichever node the change was made through. */
 export async function changesFollow(world: World, dice: Dice, databases: readonly string[]): Promise<Findings> {
   const findings: string[] = []
   for (const database of databases) {

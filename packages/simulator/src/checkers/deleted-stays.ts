@@ -3,8 +3,8 @@ import type { FinalDatabase, FinalState, Findings } from './final-state.ts'
 import type { Operation } from '../workload/history.ts'
 
 /**
- * Nothing comes back: a deleted database is gone, a document whose tombstone was acknowledged is gone unless somebody
- * wrote it again, and a re-created database shows nothing that was written to an earlier one of its name.
+ * Deleted data does not return: a deleted database is gone; a document whose tombstone was acknowledged is gone unless
+ * a client wrote it again; a re-created database contains nothing that was written to an earlier database of its name.
  */
 export function deletedStays({ databases, lostDisks, operations }: FinalState): Findings {
   return [...databases].flatMap(([name, final]) => {
@@ -16,7 +16,8 @@ export function deletedStays({ databases, lostDisks, operations }: FinalState): 
 }
 
 /**
- * A deletion that was answered comes to pass; a promised one (202) unless the disk may be lost that it was written on.
+ * An acknowledged deletion (200) takes effect. A promised one (202) may be lost together with the disk on which it was
+ * recorded.
  */
 function deletedDatabase(
   name: string, { record }: FinalDatabase, operations: readonly Operation[], lostDisks: number,

@@ -1,4 +1,4 @@
-/** What lies on the nodes' disks, read by throwaway engines on copies of them. */
+/** Reads the contents of the nodes' disks with temporary engines on copies of them. */
 import { formatRange, ReplicaError } from '@sectional/core'
 import type { AttachmentRecord, Branch, CallContext, LocalDocument, ShardId, ShardReplica } from '@sectional/core'
 import { ManualClock, MemoryLog, MemoryBlobStorage, MemoryStorage, SeededRandom } from '@sectional/runtime'
@@ -16,26 +16,26 @@ export interface LeafContents {
 
 export interface DocumentContents {
   readonly branches: readonly Branch[]
-  /** Winner first. */
+  /** The leaves, winner first. */
   readonly leaves: readonly LeafContents[]
 }
 
 export interface ReplicaContents {
   readonly node: string
   readonly range: string
-  /** Which life it is; empty: it is not there. */
+  /** Identifies the incarnation of the replica; empty when the replica is absent. */
   readonly history: string
-  /** Of its last change. */
+  /** Sequence of the replica's last change. */
   readonly sequence: number
-  /** Of each document's last change. */
+  /** Sequence of each document's last change. */
   readonly sequences: ReadonlyMap<string, number>
   readonly documents: ReadonlyMap<string, DocumentContents>
   readonly locals: ReadonlyMap<string, LocalDocument>
-  /** What does not fit together within the replica. */
+  /** Inconsistencies within the replica. */
   readonly problems: readonly string[]
 }
 
-/** For reading what is in memory: never waited for. */
+/** Call context for reads from memory, which never wait. */
 export const diskCall: CallContext = { timeoutMs: 3_600_000 }
 const ignored = { add: () => {}, set: () => {}, observe: () => {} }
 const noMetrics: Metrics = {
@@ -43,12 +43,12 @@ const noMetrics: Metrics = {
   samples: async () => [],
 }
 
-/** The shards that are synced on a disk at this moment. */
+/** Opens the shards that are synced on a disk at this moment. */
 export function openDisk(disk: MemoryDisk): Promise<ShardHost> {
   return openCopy(disk.copy())
 }
 
-/** The shards of a disk that nobody else uses. */
+/** Opens the shards of a disk that no other engine uses. */
 export function openCopy(copy: MemoryDisk): Promise<ShardHost> {
   return ShardHost.open({
     storage: new MemoryStorage(copy), blobs: new MemoryBlobStorage(copy.blobs), clock: new ManualClock(),
@@ -56,7 +56,7 @@ export function openCopy(copy: MemoryDisk): Promise<ShardHost> {
   })
 }
 
-/** Every replica that the shard map names, of nodes that are in the world. */
+/** Reads every replica that the shard map names, of the nodes that exist in the world. */
 export async function readReplicas(
   nodes: readonly SimulatedNode[], record: DatabaseRecord,
 ): Promise<ReplicaContents[]> {
@@ -94,7 +94,7 @@ async function readReplica(host: ShardHost, node: string, shard: ShardId): Promi
   }
 }
 
-/** A record is not what was written. */
+/** Returns whether the error reports a record that differs from what was written. */
 export function isDamage(error: unknown): boolean {
   return error instanceof Error
     && (error.name === 'DamagedRecordError' || (error instanceof ReplicaError && error.code === 'storage'))
@@ -124,22 +124,22 @@ async function readContents(
   }
 }
 
-/** Whether the revision is in the tree, as a leaf or further up. */
+/** Returns whether the tree contains the revision, as a leaf or as an ancestor. */
 export function treeHas(branches: readonly Branch[], revision: string): boolean {
   const [generation, hash] = revision.split('-') as [string, string]
   return branches.some(({ path }) => path.ids[path.start - Number(generation)] === hash)
 }
 
 /**
- * Whether the revision may have been there: a branch has grown so far beyond it that its place was cut off
- * (`_revs_limit`).
+ * Returns whether the revision may have been in the tree: a branch has grown so long that an ancestor of that
+ * generation was removed (`_revs_limit`).
  */
 export function mayBeStemmed(branches: readonly Branch[], revision: string): boolean {
   const generation = Number(revision.split('-')[0])
   return branches.some(({ path }) => path.start - path.ids.length >= generation)
 }
 
-/** Whether the second revision stands below the first one in the tree. */
+/** Returns whether `revision` is a descendant of `ancestor` in the tree. */
 export function isAncestor(branches: readonly Branch[], ancestor: string, revision: string): boolean {
   const [generation, hash] = ancestor.split('-') as [string, string]
   const [laterGeneration, laterHash] = revision.split('-') as [string, string]

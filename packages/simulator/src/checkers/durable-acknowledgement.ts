@@ -9,12 +9,12 @@ import { diskCall, isDamage, mayBeStemmed, openDisk, treeHas } from './disk-cont
 import { pathHas, PurgeRecords } from './purge-records.ts'
 
 /**
- * At the moment a write or a purge is acknowledged it is synced on w disks, with the content that it names. Looks at a
- * sample, since each look opens w disks.
+ * When a write or purge is acknowledged, it is synced on w disks, together with the content of its attachments. A
+ * sample of the acknowledgements is checked, because each check opens w disks.
  */
 export class DurableAcknowledgement {
   readonly #world: World
-  /** A lost disk may be one that has confirmed. */
+  /** A disk that was lost may be one of those that had the write. */
   readonly #disks: { readonly lost: number }
   readonly #dice: Dice
   readonly #share: number
@@ -34,7 +34,7 @@ export class DurableAcknowledgement {
     if (record === undefined || record.incarnation !== operation.incarnationBefore) return
     const shard = shardOf(record, operation.id)
     const active = activeReplicas(shard)
-    // A replica that was filled meanwhile counts from the next request on.
+    // A replica that finished filling in the meantime counts from the next request on.
     const counted = Math.min(operation.activeBefore, active.length)
     const wanted = Math.min(operation.w ?? majority(counted), counted)
     const disks = this.#world.nodes.filter(node => active.some(replica => replica.node === node.name))
@@ -46,12 +46,12 @@ export class DurableAcknowledgement {
     })
   }
 
-  /** Another client has seen it already. */
+  /** Returns whether another client has already seen and purged the revision. */
   #isPurged({ database, id }: Operation, revision: string): boolean {
     return new PurgeRecords(this.#history.operations).mayHaveRemoved(database, id, revision)
   }
 
-  /** A node that knows of the database's deletion has dropped its replica, whatever was on it. */
+  /** Returns whether a node may have dropped its replica, because it knows of the database's deletion. */
   #mayBeDropped(database: string, incarnation: string): boolean {
     return this.#world.nodes.some(node => {
       const state = (node.inside?.control as ControlPlaneNode | undefined)?.appliedState()
@@ -70,7 +70,7 @@ export class DurableAcknowledgement {
       try {
         if (await (kind === 'purge' ? hasPurge(replica, id, revision) : hasRevision(replica, id, revision))) found++
       } catch (error) {
-        // `lost` counts it.
+        // The number of damaged disks is subtracted from the required number by `lost`.
         if (!isDamage(error)) throw error
       }
     }
@@ -85,7 +85,7 @@ async function hasPurge(replica: ShardReplica, id: string, revision: string): Pr
   return false
 }
 
-/** In the tree, and with the content that it names. */
+/** Returns whether the replica has the revision in its tree, and the content of its attachments. */
 async function hasRevision(replica: ShardReplica, id: string, revision: string): Promise<boolean> {
   const snapshot = await replica.openDocument({ id, body: false, tree: true }, diskCall)
   if (snapshot?.tree === undefined || (!treeHas(snapshot.tree, revision) && !mayBeStemmed(snapshot.tree, revision))) {

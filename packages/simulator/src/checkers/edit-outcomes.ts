@@ -6,9 +6,10 @@ import { revsLimitMin } from './one-branch.ts'
 import { PurgeRecords } from './purge-records.ts'
 
 /**
- * Of the edits of one revision at most one is acknowledged with 201, whatever goes wrong, equal deletions included: w
- * must be a majority, and no disk be lost. After a purge the same revision can be edited again, and a replica with a
- * short `_revs_limit` forgets that it was.
+ * At most one of the edits of one revision is acknowledged with 201, whatever faults occur; equal deletions count too.
+ * This holds if w is a majority and no disk was lost. It does not hold for documents that were purged, because the same
+ * revision can then be edited again, nor for a small `_revs_limit`, because a replica then forgets that a revision was
+ * edited.
  */
 export function oneSuccess({ databases, lostDisks, operations }: FinalState): Findings {
   if (lostDisks > 0) return []
@@ -26,7 +27,7 @@ export function oneSuccess({ databases, lostDisks, operations }: FinalState): Fi
     edits.length < 2 ? [] : [`${edits.length} edits of ${edited} succeeded: ${edits.map(describe).join(', ')}`]))
 }
 
-/** What was answered with a conflict never takes effect: nobody reads it, and no leaf has its body. */
+/** A write that was answered with a conflict never takes effect: no read returns it, and no leaf has its body. */
 export function conflictsAreFinal({ databases, operations }: FinalState): Findings {
   const refused = new Map<string, Operation>()
   for (const operation of operations) {

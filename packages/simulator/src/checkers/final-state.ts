@@ -2,24 +2,24 @@ import type { DatabaseRecord } from '@sectional/server'
 import type { Operation } from '../workload/history.ts'
 import type { DocumentContents, ReplicaContents } from './disk-contents.ts'
 
-/** One database after everything has come to rest. */
+/** One database after the cluster has come to rest. */
 export interface FinalDatabase {
   readonly record: DatabaseRecord
   readonly replicas: readonly ReplicaContents[]
-  /** Of each document, as the first replica of its range has it. */
+  /** Contents of each document on the first replica of its range. */
   readonly documents: ReadonlyMap<string, DocumentContents>
 }
 
 export interface FinalState {
   readonly databases: ReadonlyMap<string, FinalDatabase>
   readonly operations: readonly Operation[]
-  /** Disks that were replaced by empty ones. */
+  /** Disks that were replaced by empty ones, and damaged records and blobs. */
   readonly lostDisks: number
-  /** Nothing ever went wrong in this run. */
+  /** True when no fault occurred in this run. */
   readonly everCalm: boolean
 }
 
-/** What is wrong, in words; empty: nothing. */
+/** Descriptions of violations; empty when there are none. */
 export type Findings = readonly string[]
 
 export function finalDatabase(record: DatabaseRecord, replicas: readonly ReplicaContents[]): FinalDatabase {
@@ -30,7 +30,7 @@ export function finalDatabase(record: DatabaseRecord, replicas: readonly Replica
   return { record, replicas, documents }
 }
 
-/** Whether an operation was surely carried out in this incarnation of its database. */
+/** Returns whether an operation was certainly carried out in this incarnation of its database. */
 export function isOf(operation: Operation, { record }: FinalDatabase): boolean {
   return operation.incarnationBefore === record.incarnation && operation.incarnationAfter === record.incarnation
 }

@@ -9,8 +9,8 @@ import type { Operation } from '../workload/history.ts'
 import { PurgeRecords } from './purge-records.ts'
 
 /**
- * In calm weather a read with r + w > n sees every write that was acknowledged before it began. (During faults a
- * read may be answered by fewer than r replicas, and does not say so.)
+ * Without faults, a read with r + w > n sees every write that was acknowledged before it began. (During faults fewer
+ * than r replicas may answer a read, and the response does not show that.)
  */
 export function freshReads({ databases, operations }: FinalState): Findings {
   const written = Map.groupBy(
@@ -25,7 +25,7 @@ export function freshReads({ databases, operations }: FinalState): Findings {
       return []
     }
     const contents = final.documents.get(read.id)
-    // A purge can take what came after a write, tombstones too.
+    // A purge can remove what was written after a revision, including tombstones.
     if (contents === undefined || purges.ofDocument(read.database, read.id).length > 0) return []
     const before = (written.get(`${read.database}/${read.id}`) ?? []).filter(write =>
       write.endMs <= read.startMs && isOf(write, final) && overlap(read, write, final))
@@ -42,7 +42,7 @@ export function freshReads({ databases, operations }: FinalState): Findings {
   })
 }
 
-/** r + w > n, by what both asked for. */
+/** Returns whether r + w > n for the values that both requests asked for. */
 function overlap(read: Operation, write: Operation, { record }: FinalDatabase): boolean {
   const n = Math.max(...record.shards.map(shard => shard.replicas.length))
   const usual = Math.floor(n / 2) + 1
@@ -55,7 +55,7 @@ function misses(read: Operation, write: Operation, { branches }: DocumentContent
   if (!treeHas(branches, wrote)) return false // acknowledged-kept tells
   if (seen === wrote) return false
   if (seen !== undefined && isAncestor(branches, seen, wrote)) return true
-  // Another branch may have won, or everything below may have been deleted since.
+  // Another branch may have become the winner, or all descendants may have been deleted since then.
   const mayBeGone = write.kind !== 'write'
     || branches.some(({ path, tombstones }) =>
       path.ids.some((hash, at) => tombstones[at] === true && atOrBelow(path, at, hash, wrote)))

@@ -1,6 +1,6 @@
 import type { FinalState, Findings } from './final-state.ts'
 
-/** A database that nobody asked to delete is there, the same one as ever. */
+/** A database that no client asked to delete exists, and is still the same incarnation. */
 export function keptDatabases({ databases, operations }: FinalState): Findings {
   const asked = new Set(operations.filter(({ kind, outcome }) => kind === 'delete-database' && outcome !== 'failed')
     .map(({ database }) => database))

@@ -5,13 +5,13 @@ import type { Operation } from '../workload/history.ts'
 import type { Findings } from './final-state.ts'
 
 /**
- * The cluster's metadata is one log: at the same index every node holds the same state, indexes only grow, there
- * is one cluster, a name has one address, and a database comes and goes only when a client asked for it.
+ * The cluster's metadata is one log: all nodes have the same state at the same index, the index of a node only grows,
+ * all nodes belong to one cluster, and each acknowledged creation of a database has an incarnation of its own.
  */
 export class MetadataLog {
   readonly #world: World
   readonly #states = new Map<number, { readonly node: string; readonly text: string }>()
-  /** database -> incarnations seen. */
+  /** Incarnations that were seen, by database. */
   readonly #incarnations = new Map<string, Set<string>>()
   readonly #clusters = new Set<string>()
 
@@ -56,7 +56,7 @@ export class MetadataLog {
     }
   }
 
-  /** At the end: each creation that was acknowledged made an incarnation of its own. */
+  /** Call this at the end. Each acknowledged creation must have created an incarnation of its own. */
   findings(operations: readonly Operation[]): Findings {
     const created = Map.groupBy(
       operations.filter(({ kind, outcome }) => kind === 'create-database' && outcome === 'done'),

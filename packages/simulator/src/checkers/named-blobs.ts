@@ -3,10 +3,10 @@ import type { ShardReplica } from '@sectional/core'
 import type { ShardHost } from '@sectional/server'
 import { diskCall } from './disk-contents.ts'
 
-/** A document revision that names a blob, and the shards whose documents do. */
+/** A document revision that refers to a blob, and the shards whose documents refer to it. */
 export interface Naming { readonly who: string; readonly shards: Set<string> }
 
-/** Blobs of all revisions whose bodies stand, replaced ones too. */
+/** Returns the blobs of all revisions whose bodies are stored, including replaced ones. */
 export async function namedBlobs(host: ShardHost): Promise<Map<string, Naming>> {
   const named = new Map<string, Naming>()
   for (const shard of host.list()) {

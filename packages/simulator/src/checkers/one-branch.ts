@@ -2,14 +2,14 @@ import type { FinalState, Findings } from './final-state.ts'
 import { PurgeRecords } from './purge-records.ts'
 
 /**
- * Edits of one document that may be on their way to a replica at a time, in any order: a limit below cuts off what
- * would join them.
+ * Number of edits of one document that may be on their way to a replica at the same time, in any order. A smaller
+ * `_revs_limit` removes the ancestors that would join them to one branch.
  */
 export const revsLimitMin = 5
 
 /**
- * While all replicas reach each other, concurrent edits leave one branch: only revisions brought from elsewhere make
- * conflicts, and edits of what is being purged.
+ * While all replicas can reach each other, concurrent edits leave one branch. Conflicts come only from revisions that
+ * were created elsewhere, and from edits of revisions that are being purged.
  */
 export function oneBranch({ databases, everCalm, operations }: FinalState): Findings {
   if (!everCalm || [...databases.values()].some(({ record }) => record.revsLimit < revsLimitMin)) return []

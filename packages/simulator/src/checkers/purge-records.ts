@@ -1,7 +1,7 @@
 import type { RevisionPath } from '@sectional/core'
 import type { Operation } from '../workload/history.ts'
 
-/** Purges that may have been carried out, by document. */
+/** The purges that may have been carried out, by document. */
 export class PurgeRecords {
   readonly #byDocument: ReadonlyMap<string, readonly Operation[]>
 
@@ -12,12 +12,15 @@ export class PurgeRecords {
     )
   }
 
-  /** Of any revision of the document. */
+  /** Returns the purges of any revision of the document. */
   ofDocument(database: string, id: string): readonly Operation[] {
     return this.#byDocument.get(`${database}/${id}`) ?? []
   }
 
-  /** The revision was named, or stood above one that was, or would have but for a limit that had cut it off. */
+  /**
+   * Returns whether a purge may have removed the revision: the purge named it or a descendant, or it named a path from
+   * which a limit had removed ancestors of that generation.
+   */
   mayHaveRemoved(database: string, id: string, revision: string): boolean {
     return this.ofDocument(database, id)
       .some(({ paths = [] }) => paths.some(path => pathHas(path, revision) || isCutOff(path, revision)))

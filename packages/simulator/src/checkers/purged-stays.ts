@@ -4,13 +4,13 @@ import { pathHas } from './purge-records.ts'
 import { makesRevision } from '../workload/history.ts'
 import type { Operation } from '../workload/history.ts'
 
-/** A revision that a client brings may be on its way to a replica for so long after its request has ended. */
+/** Milliseconds for which a revision that a client sent may be on its way to a replica after the end of the request. */
 const underwayMsMax = 300_000
 
 /**
- * What an acknowledged purge removed is no leaf at the end. (An edit of it that was under way may keep it as an
- * ancestor; a client that brings it with its history brings it back, and so does one that writes the same once more:
- * the same attachment.)
+ * A revision that an acknowledged purge removed is not a leaf at the end. There are exceptions. An edit of it that was
+ * in progress may keep it as an ancestor. A client may bring it back with its history, or by repeating the same write:
+ * the same attachment results in the same revision.
  */
 export function purgedStays({ databases, lostDisks, operations }: FinalState): Findings {
   return [...databases].flatMap(([name, final]) => {

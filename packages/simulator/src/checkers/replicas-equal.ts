@@ -3,12 +3,15 @@ import type { DocumentContents, ReplicaContents } from './disk-contents.ts'
 import type { FinalState, Findings } from './final-state.ts'
 
 /**
- * Below, which ancestors a replica still knows depends on the order in which branches came to it: only leaves are
- * compared.
+ * With a smaller `_revs_limit` only leaves are compared, because the ancestors that a replica has then depend on the
+ * order in which branches arrived.
  */
 const revsLimitMin = 100
 
-/** After quiet all replicas of a range hold equal trees, bodies of leaves and local documents, each sound in itself. */
+/**
+ * At rest, all replicas of a range have equal trees, bodies of leaves and local documents, and each is consistent in
+ * itself.
+ */
 export function replicasEqual({ databases }: FinalState): Findings {
   return [...databases].flatMap(([name, { record, replicas }]) => {
     const stemmed = record.revsLimit < revsLimitMin

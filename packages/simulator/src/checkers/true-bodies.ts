@@ -1,7 +1,7 @@
 import { describe } from './final-state.ts'
 import type { FinalState, Findings } from './final-state.ts'
 
-/** A revision always has the body that was written as that revision. */
+/** A revision always has the body with which it was written. */
 export function trueBodies({ operations, databases }: FinalState): Findings {
   const values = new Map<string, Set<string>>()
   for (const { kind, database, id, revision, value } of operations) {

@@ -6,7 +6,7 @@ import { ProcessGuards } from './process-guards.ts'
 
 const runsMax = 300
 
-/** @returns the exit status: as of the failure, or 0 when the seed does not fail */
+/** @returns the exit status of the failure, or 0 when the seed does not fail */
 export async function printMinimised(seed: number, bug: string | undefined): Promise<number> {
   const guards = new ProcessGuards()
   guards.install()

@@ -1,4 +1,7 @@
-/** `scripts/simulate --planted`: each planted bug with the checker that caught it and the seeds that it took. */
+/**
+ * `scripts/simulate --planted`: prints for each planted bug the checker that found it and the number of seeds that were
+ * needed.
+ */
 import { huntBug } from '../planted/bug-hunt.ts'
 import { plantedBugs } from '../planted/index.ts'
 import type { PlantedBug } from '../planted/planted-bug.ts'
@@ -6,7 +9,7 @@ import { ProcessGuards } from './process-guards.ts'
 
 const seedsMaxDefault = 500
 
-/** @returns the exit status: 1 when a bug went unnoticed */
+/** @returns the exit status: 1 when a bug was not found */
 export async function findPlanted(
   { only, from = 1, seedsMax = seedsMaxDefault }: {
     readonly only?: string
@@ -35,7 +38,7 @@ export async function findPlanted(
   return missed === 0 ? 0 : 1
 }
 
-/** @throws RangeError that names them all */
+/** @throws RangeError that lists all bugs when there is none of that name */
 export function plantNamed(wanted: string): PlantedBug {
   const bug = plantedBugs.find(({ name }) => name === wanted)
   if (bug === undefined) {

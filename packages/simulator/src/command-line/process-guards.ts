@@ -1,8 +1,6 @@
 import type { World } from '../world/world.ts'
 
-/**
- * Takes away what would make a run differ from its replay, and puts exceptions down to the run in which they happen.
- */
+/** Disables what would make a run differ from its replay, and assigns exceptions to the run in which they occur. */
 export class ProcessGuards {
   #world: World | undefined
 

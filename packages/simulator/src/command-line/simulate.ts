@@ -1,4 +1,4 @@
-/** `scripts/simulate`: runs seeds, prints what fails and how to replay it. */
+/** `scripts/simulate`: runs seeds, and prints failures together with the command that replays them. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -26,7 +26,7 @@ exit status: 0 all passed, 10 a crash, 11 a safety failure, 12 a liveness failur
 const usageError = 2
 const workersDefault = 2
 
-/** What a worker tells of one seed. */
+/** The result of one seed as a worker reports it. */
 interface Report {
   readonly seed: number
   readonly simulatedMs: number
@@ -78,7 +78,7 @@ function printFailure({ seed, failure }: Report, tracePrinted: boolean): void {
   console.log(`replay: scripts/simulate --seed ${seed} --verbose`)
 }
 
-/** A worker gets seeds from its parent, one at a time. */
+/** The main function of a worker, which receives seeds from its parent one at a time. */
 function work(): void {
   const guards = new ProcessGuards()
   guards.install()
@@ -144,12 +144,12 @@ function campaign({ from, seedsMax, untilMs, workers, keepGoing, hashes }: Campa
   return promise
 }
 
-/** A seed of the date: another one every second. */
+/** Returns a seed from the current time, which changes every second. */
 function seedOfDate(): number {
   return Math.floor(Date.now() / 1000) * 1000
 }
 
-/** The flags; null after a message about what is wrong with them. */
+/** Parses the flags. Returns null after it has printed an error message. */
 function readFlags() {
   try {
     const flags = parseArgs({

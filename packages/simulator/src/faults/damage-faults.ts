@@ -1,4 +1,4 @@
-/** Bytes on a disk that are not what was written. Checksums must notice, and other replicas must make up for it. */
+/** Damages bytes on a disk. Checksums must detect the damage, and the node must repair it from other replicas. */
 import { shardKey } from '@sectional/core'
 import { activeReplicas, controlStoreName, documentStoreName, blobStoreName, ShardKeys } from '@sectional/server'
 import { isDamage, openDisk } from '../checkers/disk-contents.ts'
@@ -12,16 +12,16 @@ import { offWithItsDisk } from './process-faults.ts'
 const truncatedShare = 0.2
 const replicasMin = 2
 /**
- * Whose loss a scrub finds before it does harm that lasts. A row of the changes log is not among them: a reader that
- * passes its place before the next scrub is not told of that change.
+ * Kinds of records whose loss a scrub finds before it causes permanent harm. Rows of the changes log are not among
+ * them: a reader that passes such a row before the next scrub misses the change.
  */
 const missingKinds: ReadonlySet<string> = new Set(['i', 'b', 'l'])
 const missingShare = 0.3
 
 /**
- * A record of one replica is changed, or missing: of a document, a body, a row of the changes log, a local document,
- * counters, checkpoints. Only where others have what it says: two founders and replicas at least, clients that wait for
- * two disks, and no range twice in a run.
+ * Damages or removes one record of one replica: of a document, a body, a row of the changes log, a local document,
+ * counters or checkpoints. Other replicas must have the same data, so this needs at least as many founders and replicas
+ * as `replicasMin` and clients that wait for two disks, and it damages each range only once in a run.
  */
 export function damageRecord(context: FaultContext): Fault | undefined {
   const { dice, disks, world } = context
@@ -45,7 +45,7 @@ export function damageRecord(context: FaultContext): Fault | undefined {
   }), end: () => {} }
 }
 
-/** The content of an attachment on one node that another replica of each shard that names it has too. */
+/** Damages a blob on one node. Another replica of each shard that refers to the blob must have it. */
 export function damageBlob(context: FaultContext): Fault | undefined {
   const { dice, disks, world } = context
   if (!hasOtherCopies(context)) return undefined
@@ -64,7 +64,7 @@ export function damageBlob(context: FaultContext): Fault | undefined {
   }), end: () => {} }
 }
 
-/** None when a damaged record hides what names them. */
+/** Returns blobs that other nodes have too; none when a damaged record hides what refers to them. */
 async function sharedBlobs(node: SimulatedNode, others: readonly SimulatedNode[]): Promise<string[]> {
   const named = await namedBlobs(await openDisk(node.disk)).catch((error: unknown) => {
     if (isDamage(error)) return new Map<string, Naming>()
@@ -78,7 +78,7 @@ async function sharedBlobs(node: SimulatedNode, others: readonly SimulatedNode[]
   )).map(([hash]) => hash)
 }
 
-/** The metadata on a node's disk while it is down. It must refuse to start; its administrator then empties the disk. */
+/** Damages the metadata on the disk of a stopped node. The node must refuse to start; its disk is then emptied. */
 export function damageLog(context: FaultContext): Fault | undefined {
   const { dice, disks, world } = context
   return offWithItsDisk(context, node => {
@@ -92,9 +92,9 @@ export function damageLog(context: FaultContext): Fault | undefined {
 }
 
 /**
- * A node dies, and a damaged log on its disk lacks some of its last writes, or all of them from some moment on. With
- * documents each of its replicas must be replaced; on incomplete metadata the node must refuse to start, and its
- * administrator then empties the disk.
+ * Crashes a node and removes batches from a log on its disk: some of its last writes, or all writes from some moment
+ * on. If the log stores documents, the node must rebuild each of its replicas. If it stores metadata, the node must
+ * refuse to start; its disk is then emptied.
  */
 export function loseBatches(context: FaultContext): Fault | undefined {
   const { dice, disks, world } = context
@@ -115,7 +115,7 @@ function hasOtherCopies({ disks, options, supervisor }: FaultContext): boolean {
   return options.founders >= replicasMin && options.w !== 1 && disks.disksLost === 0 && supervisor.leaving === 0
 }
 
-/** Shards of which all replicas count, by the node's own word; with their places in its store. */
+/** Returns the shards of which all replicas count, according to the node, with their prefix in its store. */
 async function damageableShards(node: SimulatedNode): Promise<{ readonly prefix: number; readonly range: string }[]> {
   const state = node.inside?.control.state()
   const host = await openDisk(node.disk)
@@ -130,7 +130,7 @@ async function damageableShards(node: SimulatedNode): Promise<{ readonly prefix:
   }))
 }
 
-/** A bit is flipped, or the end is lost. */
+/** Flips a bit, or truncates the value. */
 function damaged(dice: Dice, bytes: Uint8Array): Uint8Array {
   if (dice.chance(truncatedShare)) return bytes.slice(0, dice.integer(0, bytes.length - 1))
   const copy = Uint8Array.from(bytes)

@@ -20,7 +20,7 @@ export function failingDisk(context: FaultContext): Fault {
   })
 }
 
-/** Reads fail, of an I/O error or because a checksum does not match. */
+/** Makes reads fail with an I/O error or because a checksum does not match. */
 export function failingReads(context: FaultContext): Fault {
   const share = context.dice.pick([0.002, 0.05])
   const code = context.dice.pick(['io', 'corrupt'] as const)

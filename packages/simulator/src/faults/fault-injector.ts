@@ -22,7 +22,7 @@ const makers: Readonly<Record<FaultName, (context: FaultContext) => Fault | unde
   'linger-connections': lingerConnections, 'cross-dial': crossDial, 'leave': leave,
 }
 
-/** Lets things go wrong, one after the other and several at a time, until it is stopped; then ends them all. */
+/** Starts faults, several of which may overlap, until it is stopped; then it ends all of them. */
 export class FaultInjector {
   readonly #context: FaultContext
   readonly #weather: Weather

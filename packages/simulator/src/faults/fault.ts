@@ -5,7 +5,7 @@ import type { World } from '../world/world.ts'
 import type { FaultyDisks } from './faulty-disks.ts'
 import type { Supervisor } from './supervisor.ts'
 
-/** Something that goes wrong for a while. `end` may be called at any time after `begin`, once. */
+/** A fault that lasts for a while. Call `end` once, at any time after `begin`. */
 export interface Fault {
   begin(): void
   end(): void

@@ -3,12 +3,12 @@ import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
 
 export interface DiskTrouble {
-  /** Milliseconds added to each sync. */
+  /** Maximum milliseconds that are added to each sync. */
   slowMs: number
   full: boolean
-  /** Share of batches that fail. */
+  /** Probability that a batch fails. */
   failingWrites: number
-  /** Share of reads that fail. */
+  /** Probability that a read fails. */
   failingReads: number
   failingReadCode: 'io' | 'corrupt'
 }
@@ -17,13 +17,13 @@ const clearInTwoChance = 0.5
 const clearPauseMsMax = 3000
 const keepUnsyncedChance = 0.5
 const landFailedChance = 0.5
-/** Batches of each store that a fault can lose. */
+/** Batches of each store that are recorded so that a fault can remove them. */
 const journalBatches = 40
 
-/** The disks of all nodes: how each misbehaves now. */
+/** The disks of all nodes and their current faults. */
 export class FaultyDisks {
   readonly #troubles = new Map<SimulatedNode, DiskTrouble>()
-  /** Nodes whose present life has met an error of its disk. */
+  /** Nodes whose current process has received an error from its disk. */
   readonly #hit = new Set<SimulatedNode>()
   readonly #dice: Dice
   readonly #syncDelayMs: { readonly min: number; readonly max: number }
@@ -32,7 +32,7 @@ export class FaultyDisks {
   readonly #damagedLogs = new Set<SimulatedNode>()
   readonly #leaving = new Set<SimulatedNode>()
   #damaging: Promise<void> = Promise.resolve()
-  /** Of these one replica was damaged. */
+  /** Ranges of which one replica was damaged. */
   readonly damagedRanges = new Set<string>()
   readonly damagedBlobs = new Set<string>()
 
@@ -46,20 +46,20 @@ export class FaultyDisks {
     world.onStarted.add(node => { if (!this.troubled(node)) this.#hit.delete(node) })
   }
 
-  /** Disks that do not have what they once confirmed: empty ones in their place, or damage. */
+  /** Number of disks that lack something that they had confirmed: disks that were emptied, or damaged. */
   get lost(): number {
     return this.disksLost + this.#damaged
   }
 
   /**
-   * Disks that were replaced by empty ones, or will be: when their node starts and meets its damaged metadata, or has
-   * left.
+   * Number of disks that were emptied or will be: because their node will start with damaged metadata, or will have
+   * left the cluster.
    */
   get disksLost(): number {
     return this.#lost + this.#damagedLogs.size + this.#leaving.size
   }
 
-  /** Records and blobs that were damaged. */
+  /** Number of records and blobs that were damaged. */
   get damagedDisks(): number {
     return this.#damaged
   }
@@ -69,7 +69,7 @@ export class FaultyDisks {
     this.#hit.add(node)
   }
 
-  /** Damage that takes a look at the disk first. One after the other. */
+  /** Schedules damage that must read the disk first. Such work runs sequentially. */
   damageLater(work: () => Promise<void>): void {
     this.#damaging = this.#damaging.then(work)
   }
@@ -78,12 +78,12 @@ export class FaultyDisks {
     this.#damagedLogs.add(node)
   }
 
-  /** The metadata on its disk is damaged. */
+  /** Returns whether the metadata on the node's disk is damaged. */
   hasDamagedLog(node: SimulatedNode): boolean {
     return this.#damagedLogs.has(node)
   }
 
-  /** The node is to be removed, and drops what it holds as soon as it knows. */
+  /** Records that the node will be removed. It drops its data as soon as it learns that. */
   loseLater(node: SimulatedNode): void {
     this.#leaving.add(node)
   }
@@ -130,13 +130,13 @@ export class FaultyDisks {
     return this.#troubles.get(node)!
   }
 
-  /** Its disk gives errors now. */
+  /** Returns whether the node's disk causes errors now. */
   troubled(node: SimulatedNode): boolean {
     const { full, failingWrites, failingReads } = this.of(node)
     return full || failingWrites > 0 || failingReads > 0
   }
 
-  /** Its present life has met an error of its disk. */
+  /** Returns whether the node's current process has received an error from its disk. */
   wasHit(node: SimulatedNode): boolean {
     return this.#hit.has(node)
   }

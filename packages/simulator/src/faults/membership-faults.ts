@@ -4,7 +4,7 @@ import type { ClusterState } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { Fault, FaultContext } from './fault.ts'
 
-/** Between two attempts of the administrator to have a member removed. */
+/** Milliseconds between two attempts of the administrator to remove a member. */
 const attemptPauseMs = 500
 const attemptMs = 10_000
 const leaderShare = 0.4
@@ -12,9 +12,10 @@ const crashedShare = 0.4
 const replicasMin = 3
 
 /**
- * An administrator takes a member out of the cluster, alive or dead, the leader too; its disk is emptied, and it joins
- * anew when the fault ends. Only where that can be survived: three full replicas of everything, clients that wait for
- * two disks, and seeds enough that those among them whose disks are empty do not found a cluster of their own.
+ * An administrator removes a member, running or crashed, which may be the leader. Its disk is emptied, and it joins as
+ * a new member when the fault ends. The cluster must be able to survive this: it needs three filled replicas of every
+ * shard, clients that wait for two disks, and a majority of seeds that stay members, so that seeds with empty disks do
+ * not form a cluster of their own.
  */
 export function leave(context: FaultContext): Fault | undefined {
   const { dice, disks, options, supervisor, world } = context
@@ -56,8 +57,8 @@ export function leave(context: FaultContext): Fault | undefined {
 }
 
 /**
- * All members run and know the same, most seeds stay members, every shard has replicas enough that count, and none is
- * being filled.
+ * Returns whether the cluster survives the removal: all members run and have the same state, a majority of the seeds
+ * stays, every shard has enough replicas that count, and no replica is being filled.
  */
 function survivesLoss(nodes: readonly SimulatedNode[], founders: number, leaver: SimulatedNode): boolean {
   const state: ClusterState | null = leaver.inside?.control.state() ?? null
@@ -71,12 +72,12 @@ function survivesLoss(nodes: readonly SimulatedNode[], founders: number, leaver:
       activeReplicas(shard).length >= replicasMin && shard.replicas.every(({ filling }) => !filling)))
 }
 
-/** Asks other nodes until one of them says that the node is no member any more. */
+/** Asks other nodes until one of them confirms that the node is not a member. */
 async function removed({ dice, world }: FaultContext, node: SimulatedNode): Promise<void> {
   for (;;) {
     const others = world.nodes.filter(other =>
       other !== node && other.inside !== undefined && !other.paused && !other.stopping)
-    // Who dies meanwhile never answers.
+    // A node that crashes in the meantime never answers.
     if (others.length > 0
       && await Promise.race([isRemoved(dice.pick(others), node.name), world.sleep(attemptMs).then(() => false)])) {
       return
@@ -85,7 +86,7 @@ async function removed({ dice, world }: FaultContext, node: SimulatedNode): Prom
   }
 }
 
-/** False: nobody knows. */
+/** Returns true when the node is certainly not a member any more, false when that is unknown. */
 async function isRemoved(through: SimulatedNode, name: string): Promise<boolean> {
   try {
     await through.inside!.control.removeNode(name)

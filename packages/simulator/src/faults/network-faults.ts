@@ -1,6 +1,6 @@
 import type { Fault, FaultContext } from './fault.ts'
 
-/** Two groups that do not reach each other. Partitions end together: `heal` is for all. */
+/** Divides the nodes into two groups that cannot reach each other. `heal` ends all partitions at once. */
 export function partition(context: FaultContext): Fault | undefined {
   const { dice, world } = context
   const numbers = numbersOf(context)
@@ -14,7 +14,7 @@ export function isolateOne(context: FaultContext): Fault | undefined {
   return numbers.length < 2 ? undefined : isolate(context, context.dice.pick(numbers))
 }
 
-/** The leader of the metadata log is cut off. */
+/** Isolates the leader of the metadata log. */
 export function isolateLeader(context: FaultContext): Fault | undefined {
   const { world } = context
   const leader = world.nodes.map(node => node.inside?.control.leader())
@@ -23,7 +23,7 @@ export function isolateLeader(context: FaultContext): Fault | undefined {
   return node === undefined || world.nodes.length < 2 ? undefined : isolate(context, node.number)
 }
 
-/** One node no longer reaches another, which still reaches it. */
+/** Blocks one direction between two nodes. */
 export function cutOneWay(context: FaultContext): Fault | undefined {
   const { dice, world } = context
   const numbers = numbersOf(context)
@@ -44,7 +44,7 @@ export function slowLink(context: FaultContext): Fault | undefined {
   })
 }
 
-/** Every connection between two nodes dies at once. */
+/** Kills all connections between two nodes. */
 export function killConnections(context: FaultContext): Fault | undefined {
   const numbers = numbersOf(context)
   if (numbers.length < 2) return undefined
@@ -53,8 +53,8 @@ export function killConnections(context: FaultContext): Fault | undefined {
 }
 
 /**
- * One end of the connections between two nodes dies and dials anew, while the other one still believes in its own: for
- * a while that node has two links, one of which leads nowhere.
+ * Kills the connections between two nodes at one end, which dials again. The other end keeps its dead connections for a
+ * while, so that node has two links, of which one leads nowhere.
  */
 export function lingerConnections(context: FaultContext): Fault | undefined {
   const numbers = numbersOf(context)
@@ -65,8 +65,8 @@ export function lingerConnections(context: FaultContext): Fault | undefined {
 }
 
 /**
- * Both ends lose their connections and dial each other before they hear of it: two links, and frames on one overtake
- * those on the other.
+ * Kills the connections between two nodes while their links are slow, so that both ends dial before they learn of each
+ * other's attempt. There are then two links, and frames on one overtake frames on the other.
  */
 export function crossDial(context: FaultContext): Fault | undefined {
   const numbers = numbersOf(context)
@@ -80,7 +80,7 @@ export function crossDial(context: FaultContext): Fault | undefined {
   })
 }
 
-/** Each frame may kill its connection. */
+/** Makes each frame kill its connection with some probability. */
 export function dropConnections(context: FaultContext): Fault | undefined {
   const chance = context.dice.pick([0.0005, 0.005, 0.03])
   return healing(context, () => context.world.dropConnections(chance))

@@ -2,10 +2,10 @@ import type { ControlPlaneNode } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { Fault, FaultContext } from './fault.ts'
 
-/** Fewer voters could not spare one. */
+/** With fewer voters the cluster could not lose one. */
 const votersMin = 3
 
-/** The process dies, and is started again when the fault ends. */
+/** Crashes a process. It is started again when the fault ends. */
 export function crash(context: FaultContext): Fault | undefined {
   return pickedUp(context, node => ({
     begin: () => {
@@ -16,7 +16,7 @@ export function crash(context: FaultContext): Fault | undefined {
   }))
 }
 
-/** Stopped in good order, and started again. */
+/** Stops a process in good order. It is started again when the fault ends. */
 export function stop(context: FaultContext): Fault | undefined {
   return pickedUp(context, node => {
     let stopped: Promise<void> = Promise.resolve()
@@ -30,7 +30,7 @@ export function stop(context: FaultContext): Fault | undefined {
   })
 }
 
-/** SIGSTOP and SIGCONT. */
+/** Pauses a process, as SIGSTOP and SIGCONT do. */
 export function pause(context: FaultContext): Fault | undefined {
   return pickedUp(context, node => ({
     begin: () => context.world.pause(node.number),
@@ -38,7 +38,7 @@ export function pause(context: FaultContext): Fault | undefined {
   }))
 }
 
-/** The power of the whole site. */
+/** Crashes all processes, like a power failure of the whole site. */
 export function crashAll({ supervisor, world }: FaultContext): Fault | undefined {
   const nodes = world.nodes.filter(node => node.running)
   return {
@@ -53,8 +53,8 @@ export function crashAll({ supervisor, world }: FaultContext): Fault | undefined
 }
 
 /**
- * A machine comes back with an empty disk, once in a run, and only where that can be survived: three voters, three
- * replicas of everything, and clients that wait for two disks.
+ * Gives a machine an empty disk, once in a run, and only where the cluster survives it: with three voters, three
+ * replicas of every shard, and clients that wait for two disks.
  */
 export function loseDisk(context: FaultContext): Fault | undefined {
   const { disks, world } = context
@@ -64,10 +64,7 @@ export function loseDisk(context: FaultContext): Fault | undefined {
   })
 }
 
-/**
- * A machine is off for a while, and something happens to its disk that costs all of it; only where that can be
- * survived.
- */
+/** Crashes a node and damages or empties its disk while it is down. The cluster must survive the loss of that disk. */
 export function offWithItsDisk(context: FaultContext, befall: (node: SimulatedNode) => void): Fault | undefined {
   const { supervisor, world } = context
   if (!survivesLoss(context)) return undefined

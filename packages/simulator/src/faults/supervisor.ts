@@ -5,11 +5,11 @@ import type { FaultyDisks } from './faulty-disks.ts'
 
 const restartMs = 1000
 
-/** Starts nodes again, as the supervisor of a machine does, until they run. */
+/** Starts nodes again until they run, like the supervisor of a machine. */
 export class Supervisor {
   readonly #world: World
   readonly #disks: FaultyDisks
-  /** Nodes that are meant to be down. */
+  /** Nodes that must stay down. */
   readonly #down = new Set<SimulatedNode>()
   readonly #starting = new Set<SimulatedNode>()
   readonly #leaving = new Set<SimulatedNode>()
@@ -24,12 +24,12 @@ export class Supervisor {
     }
   }
 
-  /** Nodes that an administrator is taking out of the cluster. */
+  /** Number of nodes that an administrator is removing from the cluster. */
   get leaving(): number {
     return this.#leaving.size
   }
 
-  /** Nothing else starts the node while the work is under way. */
+  /** Counts the node as leaving while the work runs. */
   async whileLeaving(node: SimulatedNode, work: () => Promise<void>): Promise<void> {
     this.#leaving.add(node)
     try {

@@ -1,7 +1,7 @@
 /**
- * Shortens the schedule of a seed that fails: leaves out ever smaller parts of it for as long as the rest fails in
- * the same way (delta debugging, Zeller and Hildebrandt 2002). Each part draws from a stream of its own, so what is
- * left does about what it did before.
+ * Shortens the schedule of a failing seed. It removes ever smaller parts of the schedule as long as the rest fails in
+ * the same way (delta debugging, Zeller and Hildebrandt 2002). Each part draws from a random stream of its own, so the
+ * remaining parts behave about as before.
  */
 import { runSwarm } from '../swarm/swarm-run.ts'
 import type { SwarmHooks, SwarmResult } from '../swarm/swarm-run.ts'
@@ -15,9 +15,9 @@ export interface Minimised {
 
 export interface MinimiseOptions {
   readonly seed: number
-  /** Runs that may be spent. */
+  /** Maximum number of runs. */
   readonly runsMax: number
-  /** Called anew for each run: what a planted bug remembers must not outlive it. */
+  /** Called for each run, so that a planted bug does not keep state from one run to the next. */
   readonly hooks?: () => SwarmHooks
 }
 
@@ -38,10 +38,10 @@ export async function minimise({ seed, runsMax, hooks = () => ({}) }: MinimiseOp
   }
   return { result: best, stepsBefore, runs }
 
-  /** The first of so many parts without which the run still fails. */
+  /** Returns the first run without one of `count` equal parts of the schedule that still fails, or null. */
   async function leaveOutOne(from: SwarmResult, count: number): Promise<SwarmResult | null> {
     const size = Math.ceil(from.steps.length / count)
-    // The end of a run is what can most often be spared.
+    // Begin at the end of the schedule, because the last steps are the ones that are most often not needed.
     for (let at = (count - 1) * size; at >= 0 && runs < runsMax; at -= size) {
       const only = new Set([...from.steps.slice(0, at), ...from.steps.slice(at + size)])
       if (only.size === from.steps.length) continue

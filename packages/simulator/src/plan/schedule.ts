@@ -1,17 +1,18 @@
 /**
- * The steps of a run by name: faults, and what clients do. Some can be left out, to see whether the rest still fails.
+ * The steps of a run by name: faults, and actions of clients. Steps can be omitted, to find out whether the rest still
+ * fails.
  */
 export class Schedule {
-  /** In the order in which they were taken. */
+  /** Names of the steps that were taken, in order. */
   readonly taken: string[] = []
   readonly #only: ReadonlySet<string> | undefined
 
-  /** @param only the steps to take; absent: all that are drawn */
+  /** @param only names of the steps to take; absent: all that are drawn */
   constructor(only?: ReadonlySet<string>) {
     this.#only = only
   }
 
-  /** Whether this step is to be taken. */
+  /** Returns whether this step must be taken, and records it. */
   take(step: string): boolean {
     if (this.#only !== undefined && !this.#only.has(step)) return false
     this.taken.push(step)

@@ -1,28 +1,30 @@
 import type { Dice } from '../world/dice.ts'
 
-/** What one seed tries: drawn from it, printed first. Times in milliseconds of simulated time. */
+/**
+ * The options of one run, which are drawn from the seed and printed first. Times are milliseconds of simulated time.
+ */
 export interface SwarmOptions {
   readonly nodes: number
-  /** Nodes that are there from the beginning and stand in the seed lists; the rest join later. */
+  /** Number of nodes that exist from the beginning and are in the seed lists. The others join later. */
   readonly founders: number
   readonly databases: readonly DatabaseOptions[]
   readonly clients: number
   readonly operationsPerClient: number
-  /** Readers of changes feeds. */
+  /** Number of readers of changes feeds. */
   readonly readers: number
   readonly readsPerReader: number
   /** Mean pause of a client between two operations. */
   readonly thinkMs: number
   readonly documentsPerDatabase: number
-  /** Most documents of one bulk request. */
+  /** Maximum documents of one bulk request. */
   readonly bulkMax: number
-  /** Of the metadata log; undefined: as in production, which a run never reaches. */
+  /** Snapshot limits of the metadata log; undefined: those of production, which a run never reaches. */
   readonly snapshots: { readonly snapshotEntries: number; readonly trailingEntries: number } | undefined
-  /** `_revs_limit` of every database; undefined: as it comes. */
+  /** `_revs_limit` of every database; undefined: the default. */
   readonly revsLimit: number | undefined
-  /** Longest padding of a document, in bytes. */
+  /** Maximum bytes of the padding of a document. */
   readonly documentBytesMax: number
-  /** Longest attachment, in bytes. */
+  /** Maximum bytes of an attachment. */
   readonly attachmentBytesMax: number
   readonly r: number | undefined
   readonly w: number | undefined
@@ -32,9 +34,9 @@ export interface SwarmOptions {
   readonly clockDrift: number
   readonly clockOffsetMs: number
   readonly syncDelayMs: { readonly min: number; readonly max: number }
-  /** How long the cluster is left alone at the end: 0, or long enough for leases to end and every node to sweep. */
+  /** Time without requests at the end: 0, or long enough for leases to expire and for every node to sweep. */
   readonly idleMs: number
-  /** Mean pause between two faults; Infinity: none. */
+  /** Mean pause between two faults; Infinity means no faults. */
   readonly faultPauseMs: number
   readonly faultMsMax: number
   readonly faults: Readonly<Record<FaultName, number>>
@@ -44,16 +46,16 @@ export interface DatabaseOptions {
   readonly name: string
   readonly q: number
   readonly n: number
-  /** Clients delete and create it again. */
+  /** Whether clients delete and re-create the database. */
   readonly fleeting: boolean
 }
 
-/** An action of the clients, as far as its weight in a run is drawn. */
+/** The part of an action that is needed to draw its weight in a run. */
 export interface DrawnAction {
   readonly name: string
-  /** Its usual weight among the others. */
+  /** Weight relative to other actions. */
   readonly weight: number
-  /** Actions of one family are left out of some runs together. */
+  /** Actions of one family are omitted from some runs together. */
   readonly family?: ActionFamily
 }
 
@@ -72,7 +74,7 @@ export const damageNames = ['damage-record', 'damage-blob', 'damage-log'] as con
 export const missingNames = ['lose-batches'] as const
 export type FaultName = (typeof faultNames)[number] | (typeof damageNames)[number] | (typeof missingNames)[number]
 
-/** @param actions that the clients may do; their order decides what a seed draws */
+/** @param actions the actions that clients may do; their order determines what a seed draws */
 export function drawSwarmOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions {
   const options = drawOptions(dice, actions)
   const { faultPauseMs, operations } = options
@@ -126,7 +128,7 @@ function drawDatabases(dice: Dice, nodes: number): DatabaseOptions[] {
   return [one('kept', false), ...Array.from({ length: fleeting }, (_, index) => one(`fleeting${index + 1}`, true))]
 }
 
-/** Few entries between two snapshots, so that nodes that were away are brought up to date by one. */
+/** Draws limits of a few entries between two snapshots, so that nodes that were away are updated with a snapshot. */
 function drawSnapshots(dice: Dice): SwarmOptions['snapshots'] {
   return dice.chance(0.3)
     ? undefined
@@ -157,8 +159,8 @@ function drawFaults(dice: Dice): Record<(typeof faultNames)[number], number> {
 }
 
 /**
- * Some weights off, the others up to tripled: runs that do few things find what runs of everything hide (swarm testing,
- * Groce et al. 2012).
+ * Sets some weights to 0 and multiplies the others by up to three. Runs with few kinds of actions find bugs that runs
+ * with all of them hide (swarm testing, Groce et al. 2012).
  */
 function thinned<Key extends string>(
   dice: Dice, keys: readonly Key[], usual: Readonly<Record<Key, number>>, offChance: number,

@@ -1,37 +1,39 @@
-/** How long the effects of a fault may go on after it has ended: links are dialled anew, replicas catch up. */
+/**
+ * Milliseconds for which a fault may still have effects after it has ended: links are dialled again, replicas catch up.
+ */
 const settleMs = 30_000
 
-/** Knows when the cluster was last disturbed. */
+/** Records when the cluster was last disturbed by a fault. */
 export class Weather {
   readonly #nowMs: () => number
   #active = 0
   #disturbedMs = -Infinity
-  /** Names of all so far. */
+  /** Names of all faults so far. */
   readonly faults: string[] = []
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
   }
 
-  /** A fault has begun. */
+  /** Call this when a fault begins. */
   worsen(name: string): void {
     this.faults.push(name)
     this.#active++
     this.#disturbedMs = this.#nowMs()
   }
 
-  /** It has ended. */
+  /** Call this when a fault ends. */
   improve(): void {
     this.#active--
     this.#disturbedMs = this.#nowMs()
   }
 
-  /** No fault was under way, or had lately been, at any time since then. */
+  /** Returns whether no fault was active, and none had recently ended, at any time since `startMs`. */
   calmSince(startMs: number): boolean {
     return this.#active === 0 && this.#disturbedMs + settleMs < startMs
   }
 
-  /** No fault so far. */
+  /** Whether no fault has occurred so far. */
   get everCalm(): boolean {
     return this.#disturbedMs === -Infinity
   }

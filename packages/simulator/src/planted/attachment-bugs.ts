@@ -3,7 +3,7 @@ import type { BlobStore, Runtime } from '@sectional/runtime'
 import { everyNth, replicaBug, withChanges } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
-/** What a disk that lies about syncing loses at a crash. */
+/** Milliseconds of writes that a disk that does not sync loses at a crash. */
 const unsyncedMs = 3000
 const callMs = 30_000
 

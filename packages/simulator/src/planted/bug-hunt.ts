@@ -1,4 +1,4 @@
-/** Plants one bug and runs seeds until a checker notices. */
+/** Plants one bug and runs seeds until a checker finds it. */
 import { scenarios } from '../scenarios/index.ts'
 import { simulateScenario } from '../scenarios/simulated-cluster.ts'
 import { runSwarm } from '../swarm/swarm-run.ts'
@@ -7,17 +7,17 @@ import { Failure } from '../world/failure.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
 export interface Catch {
-  /** Checker, or phase of the run. */
+  /** The checker, or the phase of the run, that found the bug. */
   readonly by: string
   readonly message: string
-  /** Seeds that it took, the one that showed it included. */
+  /** Number of seeds that were run, including the one that found the bug. */
   readonly seeds: number
   readonly lastSeed: number
 }
 
 /**
- * A seed that fails without the bug as well shows something else, and is passed over.
- * @returns null when none of the seeds shows the bug
+ * Runs seeds with the bug. A seed that fails without the bug too is skipped.
+ * @returns null when no seed finds the bug
  */
 export async function huntBug(
   bug: PlantedBug, fromSeed: number, seedsMax: number, onWorld: (world: World) => void = () => {},

@@ -1,4 +1,4 @@
-/** Checksums that nobody looks at: what damage does then must be seen. */
+/** Bugs that ignore checksums, so that checkers must find the effects of damage. */
 import { shardKey } from '@sectional/core'
 import { sealed, sealBytes } from '@sectional/runtime'
 import type { Store, StoreEntry } from '@sectional/runtime'
@@ -19,7 +19,7 @@ export const damageBugs: readonly PlantedBug[] = [
       'purged-stays', 'fresh-reads',
     ],
     plant: () => () => ({
-      // Bodies have their checksum elsewhere, and stay checked.
+      // Bodies have their checksum in another place, which is still checked.
       runtime: runtime =>
         withStores(runtime, (store, name) =>
           name === documentStoreName ? unchecked(store, key =>
@@ -79,7 +79,7 @@ export const damageBugs: readonly PlantedBug[] = [
             ),
           }
         },
-        // One bucket is asked for by reports of the replica.
+        // Reports of a replica ask for one bucket, so leave those intact.
         digestDocuments: (buckets, context) =>
           buckets === 1
             ? replica.digestDocuments(buckets, context)
@@ -89,7 +89,7 @@ export const damageBugs: readonly PlantedBug[] = [
   },
 ]
 
-/** The store with a checksum that fits in front of each of those values, whatever is in them. */
+/** Returns a store that replaces the checksum of each sealed value by one that matches, whatever the value is. */
 function unchecked(store: Store, isSealed: (key: string) => boolean): Store {
   const fitting = (key: string, value: Uint8Array): Uint8Array =>
     value.length >= sealBytes && isSealed(key) ? new Uint8Array(sealed(value.subarray(sealBytes))) : value

@@ -3,7 +3,7 @@ import type { Store } from '@sectional/runtime'
 import { everyNth, withChanges, withStores } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
-/** What a disk that lies about syncing loses at a crash. */
+/** Milliseconds of writes that a disk that does not sync loses at a crash. */
 const unsyncedMs = 200
 
 interface Undo { readonly atMs: number; readonly before: readonly (readonly [string, Uint8Array | undefined])[] }

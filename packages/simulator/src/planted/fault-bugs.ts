@@ -3,7 +3,7 @@ import type { Connection } from '@sectional/runtime'
 import { withChanges, withRaftMessages } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
-/** Bugs that show only under one kind of fault. */
+/** Bugs that have an effect only during one kind of fault. */
 export const faultBugs: readonly PlantedBug[] = [
   {
     name: 'snapshot-that-loses-an-entry',
@@ -42,7 +42,7 @@ function lacking(message: RaftMessage): RaftMessage {
   return { ...message, state, totalBytes: state.length, checksum: null }
 }
 
-/** The connection, losing frames when it is not the only one with that host. */
+/** Returns a connection that loses frames while there is another one with the same host. */
 function counted(connection: Connection, host: string, open: Map<string, number>): Connection {
   const others = open.get(host) ?? 0
   open.set(host, others + 1)

@@ -60,7 +60,7 @@ export const feedBugs: readonly PlantedBug[] = [
   }),
 ]
 
-/** Anti-entropy asks for local documents too. */
+/** Returns whether the scan belongs to a changes feed; scans of anti-entropy include local documents. */
 function isOfFeed({ locals }: ScanChangesRequest): boolean {
   return !locals
 }
@@ -75,7 +75,7 @@ async function* shifted(pages: AsyncIterable<readonly ChangeRow[]>): AsyncGenera
   for await (const rows of pages) yield rows.map(row => ({ ...row, sequence: row.sequence + 1 }))
 }
 
-/** Tokens are changed as requests come in. */
+/** Changes the since-tokens of incoming requests. */
 function withTokens(
   runtime: Runtime, change: (parts: readonly SincePart[], target: string) => readonly SincePart[],
 ): Runtime {

@@ -123,7 +123,10 @@ function emptied(message: RaftMessage, alters: () => boolean): RaftMessage {
   }
 }
 
-/** The metadata with other shard records; one value for one state, since identity is what the coordinator caches by. */
+/**
+ * Returns the control plane with changed shard records. One state always gives the same object, because the coordinator
+ * caches by identity.
+ */
 function withRecords(control: ControlPlane, change: (shard: ShardRecord) => ShardRecord): ControlPlane {
   const changedRecords = new WeakMap<DatabaseRecord, DatabaseRecord>()
   const changedStates = new WeakMap<ClusterState, ClusterState>()

@@ -1,6 +1,6 @@
 /**
- * Bugs that are put into nodes on purpose, to see that the checkers find them. Production code has no switches: a
- * bug stands where parts meet, before the disk, a replica, the metadata or the wire.
+ * Bugs that are put into nodes on purpose, to test that the checkers find them. Production code has no switches for
+ * them: a bug is placed at an interface, in front of the disk, a replica, the metadata or the network.
  */
 import type { RaftMessage, ShardReplica } from '@sectional/core'
 import type { Clock, Runtime, Storage, Store } from '@sectional/runtime'
@@ -10,15 +10,15 @@ export interface PlantedBug {
   readonly name: string
   /** What the nodes do wrong. */
   readonly does: string
-  /** Checkers that may be the one to notice. */
+  /** Names of the checkers that may find it first. */
   readonly caughtBy: readonly string[]
-  /** The directed scenario that shows it, where random runs would need luck. */
+  /** The directed scenario that finds it, for bugs that random runs find only by luck. */
   readonly scenario?: string
-  /** For one run; the result is called for each life of each node. */
+  /** Called once for each run. The result is called for each start of each node. */
   readonly plant: () => (node: string) => Planting
 }
 
-/** The whole with some of its members replaced. */
+/** Returns the object with some of its members replaced. */
 export function withChanges<Whole extends object>(whole: Whole, changes: Partial<Whole>): Whole {
   return new Proxy(whole, {
     get: (target, name) => {
@@ -29,14 +29,14 @@ export function withChanges<Whole extends object>(whole: Whole, changes: Partial
   })
 }
 
-/** A runtime whose stores are changed as they are opened. */
+/** Returns a runtime whose stores are changed when they are opened. */
 export function withStores(runtime: Runtime, change: (store: Store, name: string) => Store | Promise<Store>): Runtime {
   const { storage } = runtime
   const open: Storage['open'] = async (name, options) => change(await storage.open(name, options), name)
   return { ...runtime, storage: withChanges(storage, { open }) }
 }
 
-/** A node whose messages about the metadata log are altered on their way out. */
+/** Returns a planting that alters the outgoing messages of the metadata log. */
 export function withRaftMessages(alter: (message: RaftMessage) => RaftMessage): Planting {
   return {
     seams: {
@@ -50,13 +50,13 @@ export function withRaftMessages(alter: (message: RaftMessage) => RaftMessage): 
   }
 }
 
-/** True for every `count`-th call. */
+/** Returns a function that returns true for every `count`-th call. */
 export function everyNth(count: number): () => boolean {
   let calls = 0
   return () => ++calls % count === 0
 }
 
-/** A bug of each local replica. */
+/** Defines a bug of each local replica. */
 export function replicaBug(
   fields: Omit<PlantedBug, 'plant'>,
   change: (

@@ -1,4 +1,4 @@
-/** Nodes that die, are away, and come back. */
+/** Nodes that crash or stop, are away for a while, and return. */
 import assert from 'node:assert/strict'
 import type { Scenario } from './scenario.ts'
 
@@ -162,7 +162,7 @@ export const absences: readonly Scenario[] = [
       const [decider, ...others] = await stage.deciders('doc 0')
       await stage.crash(decider!)
       await stage.fill(others[0]!, 'doc', 30)
-      // The others ask the decider as soon as their links with it are open, which is before it serves clients itself.
+      // The others ask the decider as soon as they have links with it, which is before it serves clients itself.
       let serves = false
       const started = stage.start(decider!).finally(() => { serves = true })
       for (let index = 0; index < 30 || !serves; index++) {

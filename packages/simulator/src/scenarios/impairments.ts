@@ -1,8 +1,8 @@
-/** Nodes that live and are unwell: slow, paused, out of disk, out of time. */
+/** Nodes that run with a problem: slow, paused, with a full or damaged disk, or with a wrong clock. */
 import assert from 'node:assert/strict'
 import type { Scenario } from './scenario.ts'
 
-/** A pass brings them in several batches. */
+/** Enough documents that an anti-entropy pass transfers them in several batches. */
 const lateDocuments = 400
 
 export const impairments: readonly Scenario[] = [
@@ -127,7 +127,7 @@ export const impairments: readonly Scenario[] = [
       await stage.create('?q=1')
       await stage.expect(201, stage.write(1, 'damaged', { x: 1 }, '?w=2'))
       await stage.converge()
-      // What node 1 had sent before the pass is behind the checkpoint with which the pass begins.
+      // Wait until the checkpoint covers what node 1 had sent before the pass.
       await stage.eventually(
         'checkpoints', async () => assert.equal(await stage.metric(1, 'sectional_replication_lag_seconds'), 0),
       )
@@ -145,7 +145,7 @@ export const impairments: readonly Scenario[] = [
       }
       await stage.eventually('the pass to begin', () => arrived(1))
       stage.cluster.damageDocument(2, 'damaged')
-      // The next report of the replica meets the damage. A read would, too, and bring the document back.
+      // The replica's next report finds the damage. A read would find it too, and also restore the document.
       await stage.eventually('the rest of the pass', () => arrived(lateDocuments - 1))
       stage.cluster.fast(2)
       await stage.converge()

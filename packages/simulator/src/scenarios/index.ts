@@ -1,4 +1,4 @@
-/** Every directed scenario, in the order in which they are run. */
+/** All directed scenarios, in the order in which they are run. */
 import { absences } from './absences.ts'
 import { impairments } from './impairments.ts'
 import { keeping } from './keeping.ts'

@@ -1,10 +1,10 @@
-/** Feeds, purges and attachments while nodes are away. */
+/** Changes feeds, purges and attachments while nodes are away. */
 import assert from 'node:assert/strict'
 import type { Scenario } from './scenario.ts'
 import type { Stage } from './stage.ts'
 
 const many = 400
-/** Bytes that the service keeps as a file, over several frames. */
+/** Bytes of content that is large enough to be a file of its own and to be sent in several frames. */
 const contentBytes = 300_000
 
 export const keeping: readonly Scenario[] = [
@@ -25,7 +25,8 @@ export const keeping: readonly Scenario[] = [
           assert.deepEqual(ids.filter(id => !read.ids.includes(id)), [])
           return read
         })
-        // What replicas know of each other's last changes may be a little behind.
+        // What replicas know of each other's last changes may be slightly out of date, so some late rows may be
+        // repeated.
         const lately = next.ids.filter(id => id.startsWith(`without ${away}`) || id.startsWith(before))
         assert.deepEqual(next.ids.filter(id => !lately.includes(id)), [], 'what was read long ago comes again')
         token = next.token
@@ -41,7 +42,7 @@ export const keeping: readonly Scenario[] = [
       for (let part = 0; part < 4; part++) await stage.fill(1 + part % 3, `part ${part}`, many / 4)
       await stage.converge()
       for (const away of [1, 2, 3]) {
-        // What replicas know of each other follows what they hold, within half a minute.
+        // Within half a minute, the replicas learn what the others store.
         await stage.eventually(`going on without node ${away}`, async () => {
           const first = await changes(stage, away, undefined, many / 2)
           stage.partition([away], stage.others(away))

@@ -1,4 +1,4 @@
-/** Nodes that come, come back empty, or do not belong. */
+/** Nodes that join, return with an empty disk, or do not belong to the cluster. */
 import assert from 'node:assert/strict'
 import type { Scenario } from './scenario.ts'
 
@@ -54,7 +54,7 @@ export const membership: readonly Scenario[] = [
         const [decider] = (await stage.deciders(`new ${index}`)).filter(node => node !== 3)
         if (decider !== 1) continue
         const { status } = await stage.write(1, `new ${index}`, { index })
-        // It may have been filled meanwhile.
+        // Skip the check if the replica was filled in the meantime.
         if ((await stage.replicas(3)).every(report => report.filling)) assert.equal(status, 202)
       }
       stage.continue(2)

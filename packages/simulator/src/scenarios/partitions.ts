@@ -1,4 +1,4 @@
-/** Nodes that run and do not hear of each other. */
+/** Nodes that run but cannot reach each other. */
 import assert from 'node:assert/strict'
 import type { Scenario } from './scenario.ts'
 

@@ -1,16 +1,16 @@
-/** What runs a scenario: simulated nodes or real processes. */
+/** The interface of a runner of scenarios: simulated nodes or real processes. */
 
-/** What not every runner can do to a node. */
+/** Abilities that only some runners have. */
 export type Ability = 'jump clock' | 'fill disk' | 'damage record'
 
-/** Nodes are numbered from 1. */
+/** The nodes of a scenario, which are numbered from 1. */
 export interface Layout {
   readonly nodes: number
-  /** The first so many nodes are the seed list of every node. Default: all. */
+  /** The first `seeds` nodes are the seed list of every node. Default: all. */
   readonly seeds: number
-  /** The first so many nodes run when the scenario begins. Default: all. */
+  /** The first `running` nodes run when the scenario begins. Default: all. */
   readonly running: number
-  /** Number of a node that has another cluster secret. */
+  /** Number of a node that has another cluster secret; null: none. */
   readonly stranger: number | null
 }
 
@@ -21,38 +21,38 @@ export interface ScenarioAnswer {
   readonly body: any
 }
 
-/** What a runner does; numbers name nodes. */
+/** The operations of a runner. Numbers identify nodes. */
 export interface ScenarioCluster {
   readonly layout: Layout
   readonly abilities: readonly Ability[]
-  /** Numbers of the nodes that run, paused ones included. */
+  /** Numbers of the nodes that run, including paused ones. */
   readonly running: readonly number[]
-  /** Resolves when the process runs; when it serves is another question. */
+  /** Resolves when the process runs, which may be before it serves requests. */
   start(node: number): Promise<void>
-  /** In order. */
+  /** Stops the process in good order. */
   stop(node: number): Promise<void>
-  /** Between two instructions; what was not synced is lost. */
+  /** Ends the process between two instructions. Data that was not synced is lost. */
   crash(node: number): Promise<void>
-  /** The process stands still, its connections stay open. */
+  /** Pauses the process; its connections stay open. */
   pause(node: number): void
   continue(node: number): void
-  /** Links between nodes of different groups carry nothing from now on. */
+  /** Blocks the links between nodes of different groups from now on. */
   partition(...groups: readonly (readonly number[])[]): void
   heal(): void
-  /** One request as the administrator. Rejects when there is no whole answer. */
+  /** Sends one request as the administrator. Rejects when there is no complete response. */
   send(node: number, method: string, path: string, json?: unknown): Promise<ScenarioAnswer>
-  /** Lets that much time pass. Real clusters cut it short after a second: nothing may depend on more. */
+  /** Waits `ms`. Real clusters wait a second at most, so scenarios must not depend on more. */
   wait(ms: number): Promise<void>
-  /** The node, which does not run, loses all its data. */
+  /** Removes all data of the node, which must not run. */
   wipe(node: number): Promise<void>
-  /** The node does everything late from now on, until it is `fast` again. */
+  /** Delays everything that the node does, until `fast` is called. */
   slow(node: number): void
   fast(node: number): void
-  /** `jump clock`: the node's wall clock goes forward (or back) at once. */
+  /** Ability `jump clock`: moves the node's wall clock forwards (or backwards) at once. */
   jumpClock(node: number, ms: number): void
-  /** `fill disk`: writes of that node find no room from now on, until the disk is freed. */
+  /** Ability `fill disk`: writes of the node fail for lack of space until the disk is freed. */
   fillDisk(node: number): void
   freeDisk(node: number): void
-  /** `damage record`: a bit of the node's record of that document flips, in every database that has one. */
+  /** Ability `damage record`: flips a bit of the node's record of the document, in every database that has one. */
   damageDocument(node: number, id: string): void
 }

@@ -1,12 +1,9 @@
-/**
- * A directed scenario: a short story about a cluster, which runs against simulated nodes and against real processes
- * alike.
- */
+/** A directed scenario: a short sequence of events that runs on simulated nodes and on real processes. */
 import type { Ability, Layout } from './scenario-cluster.ts'
 import type { Stage } from './stage.ts'
 
 export interface Scenario {
-  /** A sentence without its end: what the cluster does. */
+  /** The behaviour of the cluster as a sentence without its end. */
   readonly name: string
   readonly layout?: Partial<Layout>
   readonly needs?: readonly Ability[]

@@ -1,11 +1,11 @@
-/** A simulated world as the directed scenarios see it. */
+/** Runs directed scenarios on a simulated world. */
 import { documentStoreName, ShardKeys } from '@sectional/server'
 import { World } from '../world/world.ts'
 import type { WorldOptions } from '../world/world.ts'
 import { layoutOf, playScenario } from './index.ts'
 import type { Ability, Layout, Scenario, ScenarioAnswer, ScenarioCluster } from './index.ts'
 
-/** What slow means: each frame, and each sync of the disk, takes up to so long. */
+/** Maximum milliseconds of each frame and of each sync of a slow node. */
 const slowLinkMs = 400
 const slowDiskMs = 300
 
@@ -106,9 +106,9 @@ export class SimulatedCluster implements ScenarioCluster {
 }
 
 /**
- * Plays one scenario on a new world, and ends the world in good order.
- * @returns the world, ended
- * @throws what the scenario throws; Error when a node leaves something behind
+ * Plays one scenario in a new world, and stops the world in good order.
+ * @returns the world after it was stopped
+ * @throws the error of the scenario, or Error when a node leaves resources behind
  */
 export async function simulateScenario(
   scenario: Scenario, seed: number, options: Partial<WorldOptions> = {},

@@ -1,9 +1,9 @@
-/** The vocabulary of scenarios, over whatever cluster runs them. */
+/** The vocabulary of scenarios, on top of a runner. */
 import assert from 'node:assert/strict'
 import type { ScenarioAnswer, ScenarioCluster } from './scenario-cluster.ts'
 
 const pollMs = 100
-/** An anti-entropy pass that failed is tried again by a slow clock, after up to 75 s. */
+/** A failed anti-entropy pass is repeated after up to 75 s on a slow clock. */
 const eventuallyMsMax = 150_000
 const readyMsMax = 60_000
 /** docs/architecture.md#two-planes */
@@ -19,7 +19,7 @@ export interface ReplicaReport {
 }
 
 export class Stage {
-  /** This scenario's database; a second one has the same name with `-2`. */
+  /** Name of this scenario's database. A second database has the same name followed by `-2`. */
   readonly database: string
   readonly cluster: ScenarioCluster
 
@@ -28,9 +28,9 @@ export class Stage {
     this.database = database
   }
 
-  // The ten words
+  // The ten words of the vocabulary
 
-  /** Starts nodes and waits until they serve. */
+  /** Starts nodes and waits until they serve requests. */
   async start(...nodes: number[]): Promise<void> {
     await Promise.all(nodes.map(node => this.cluster.start(node)))
     await this.ready(...nodes)
@@ -68,7 +68,7 @@ export class Stage {
     return this.cluster.send(node, 'GET', `${this.#path(id)}${query}`)
   }
 
-  /** Waits until all replicas of every shard on the running nodes hold the same documents, revision trees and all. */
+  /** Waits until all replicas of every shard on the running nodes have the same documents and revision trees. */
   converge(database = this.database): Promise<readonly ReplicaReport[]> {
     return this.eventually(`the replicas of ${database} to be equal`, async () => {
       const reports = (await Promise.all(this.cluster.running.map(node => this.replicas(node, database)))).flat()
@@ -81,9 +81,11 @@ export class Stage {
     })
   }
 
-  // What they are made of
+  // Operations that the ten words are composed of
 
-  /** Every running node has a link with every other, and all (but five at most) vote on the metadata. */
+  /**
+   * Waits until every running node has a link with every other, and all of them vote on the metadata (at most five).
+   */
   async linked(): Promise<void> {
     const { running } = this.cluster
     await this.eventually('links and voters', async () => {
@@ -116,7 +118,7 @@ export class Stage {
     return this.cluster.send(node, 'DELETE', `${this.#path(id)}?rev=${revision}`)
   }
 
-  /** Writes many new documents in one request: `{prefix} 0` and so on. Every row must be written. */
+  /** Writes many new documents `{prefix} 0`, `{prefix} 1` ... in one request. Every row must be written. */
   async fill(node: number, prefix: string, count: number): Promise<readonly string[]> {
     const ids = Array.from({ length: count }, (_, index) => `${prefix} ${index}`)
     const { body } = await this.send(node, 'POST', `/${this.database}/_bulk_docs`, {
@@ -126,7 +128,7 @@ export class Stage {
     return ids
   }
 
-  /** The answer, once it has that status (one of them). */
+  /** Asserts that the answer has the status (or one of the statuses), and returns the answer. */
   async expect(
     status: number | readonly number[], pending: ScenarioAnswer | Promise<ScenarioAnswer>,
   ): Promise<ScenarioAnswer> {
@@ -139,7 +141,8 @@ export class Stage {
   }
 
   /**
-   * Every running node gives the document with these members; r = 1 each time, so that each replica is heard somewhere.
+   * Asserts that every running node returns the document with these members. Reads use r = 1, so that each replica is
+   * read through some node.
    */
   async everywhere(id: string, members: object): Promise<void> {
     for (const node of this.cluster.running) {
@@ -152,19 +155,19 @@ export class Stage {
     for (const node of this.cluster.running) await this.expect(404, this.read(node, id))
   }
 
-  /** Every leaf of the document, winner first. */
+  /** Returns every leaf of the document, winner first. */
   async leaves(node: number, id: string): Promise<readonly string[]> {
     const { body } = await this.expect(200, this.read(node, id, '?conflicts=true&deleted_conflicts=true'))
     return [body._rev, ...body._conflicts ?? [], ...body._deleted_conflicts ?? []]
   }
 
-  /** Nodes of the document's replicas in the order in which they are asked to decide. */
+  /** Returns the nodes of the document's replicas in the order in which they are asked to decide an edit. */
   async deciders(id: string): Promise<readonly number[]> {
     const { body } = await this.expect(200, this.send(1, 'GET', `/${this.database}/_shards/${encodeURIComponent(id)}`))
     return body.nodes.map((name: string) => Number(/^node(\d+)@/.exec(name)![1]))
   }
 
-  /** The node that leads the metadata log. */
+  /** Returns the node that leads the metadata log. */
   leader(): Promise<number> {
     return this.eventually('a leader', async () => {
       for (const node of this.cluster.running) {
@@ -184,7 +187,7 @@ export class Stage {
     return body.replicas
   }
 
-  /** Polls until the check passes; gives its result, or fails with the last reason. */
+  /** Polls until the check passes. Returns its result, or fails with the last reason. */
   async eventually<Result>(what: string, check: () => Promise<Result>, msMax = eventuallyMsMax): Promise<Result> {
     for (let waitedMs = 0; ; waitedMs += pollMs) {
       try {

@@ -1,6 +1,6 @@
 /**
- * One seed: draws what it tries, lets clients work while things go wrong, then ends every fault and demands that
- * the cluster comes to rest in one state; the checkers look at what happened on the way and at what is left.
+ * One run of a seed. It draws the options, lets clients work during faults, then ends every fault and requires that the
+ * cluster comes to rest in one state. Checkers examine the history and the contents of the disks.
  */
 import type { FinalChecker } from '../actions/action.ts'
 import { actions } from '../actions/actions.ts'
@@ -45,44 +45,44 @@ export interface SwarmResult {
   readonly traceHash: string
   readonly events: number
   readonly operations: number
-  /** What happened how often: kinds of operations by outcome, faults. */
+  /** Counts of operations by kind and outcome, and of faults. */
   readonly counts: Readonly<Record<string, number>>
   readonly simulatedMs: number
   readonly recent: readonly string[]
-  /** What was done, for `only`. */
+  /** The steps that were taken, which can be passed as `only`. */
   readonly steps: readonly string[]
 }
 
 export interface SwarmHooks {
   readonly onLine?: (line: string) => void
-  /** Told the run's world first, so that an exception of the process can be put down to it. */
+  /** Called first, with the world of the run, so that an exception of the process can be assigned to the run. */
   readonly onWorld?: (world: World) => void
-  /** A bug to find. */
+  /** The bug to plant. */
   readonly plant?: WorldOptions['plant']
-  /** The steps to take of those that the seed draws; absent: all. */
+  /** Names of the steps to take of those that the seed draws; absent: all. */
   readonly only?: ReadonlySet<string>
 }
 
 const startMsMax = 120_000
 const workMsMax = 3_600_000
 const stopMsMax = 120_000
-/** After the last fault, all nodes must serve within this ... */
+/** Milliseconds after the last fault within which all nodes must serve requests. */
 const healMsMax = 120_000
-/** ... and all replicas be equal within this. */
+/** Milliseconds within which all replicas must then be equal. */
 const convergeMsMax = 400_000
-/** Longer than any proposal waits. */
+/** Longer than any proposal waits, in milliseconds. */
 const metadataRestMs = 10_000
 const equalPollMs = 5000
-/** Frames that were under way when the last node stopped have arrived by then. */
+/** Milliseconds after which all frames that were in transit when the last node stopped have arrived. */
 const lastFramesMs = 60_000
 const durabilityShare = 0.2
 const recentLines = 60
-/** Nodes read their disks so often where damage is drawn. */
+/** Milliseconds between two scrubs of a node in runs with damage. */
 const scrubPauseMs = 60_000
-/** By then each node has read all that it has and repaired what was damaged. */
+/** Milliseconds after which each node has read all its data and repaired the damage. */
 const scrubbedMs = 3 * scrubPauseMs
 
-/** The checkers of the final state: those that concern many actions, then those of single actions. */
+/** The checkers of the final state: those that concern many actions, followed by those of single actions. */
 const finalCheckers: Readonly<Record<string, FinalChecker>> = {
   'acknowledged-kept': acknowledgedKept,
   'one-branch': oneBranch,
@@ -208,7 +208,9 @@ class SwarmRun {
     }
   }
 
-  /** Clients, faults and latecomers; ends when the clients have done what they had to do. */
+  /**
+   * Runs the clients, the faults and the nodes that join late. Resolves when the clients have done all their actions.
+   */
   async #work(): Promise<void> {
     const { clients, founders } = this.#options
     const world = this.#world
@@ -256,7 +258,7 @@ class SwarmRun {
     })
   }
 
-  /** Everything runs, everything is equal; gives the databases that are there. */
+  /** Waits until every node runs and all replicas are equal. Returns the databases that exist. */
   async #rest(): Promise<readonly FinalDatabase['record'][]> {
     const world = this.#world
     for (const node of world.nodes) this.#supervisor.up(node)
@@ -281,7 +283,7 @@ class SwarmRun {
     return names.flatMap(name => world.node(1).inside!.control.state()!.databases.get(name) ?? [])
   }
 
-  /** Deletions that were promised, or that a client no longer waits for, are over. */
+  /** Waits until promised deletions, and requests whose clients have given up, are finished. */
   async #metadataRests(): Promise<void> {
     const world = this.#world
     let before = -1
@@ -294,7 +296,7 @@ class SwarmRun {
     })
   }
 
-  /** What lies on the disks once all replicas hold the same, local documents included, which digests leave out. */
+  /** Reads the disks until all replicas are equal, including local documents, which digests do not cover. */
   async #equalDisks(records: readonly FinalDatabase['record'][]): Promise<ReadonlyMap<string, FinalDatabase>> {
     const world = this.#world
     const endMs = world.nowMs + convergeMsMax
@@ -337,7 +339,7 @@ class SwarmRun {
     if (finding !== undefined) throw new Failure('safety', checker, finding)
   }
 
-  /** Leaves the cluster alone for a while; gives the blobs that were to be swept in that time. */
+  /** Lets the cluster run without requests for a while. Returns the blobs that must be swept in that time. */
   async #rested(): Promise<UnnamedBlobs> {
     const { idleMs } = this.#options
     if (idleMs === 0) return new Map()

@@ -15,7 +15,7 @@ export interface ChangesReaderParts {
   readonly places: FeedPlaces
 }
 
-/** What is asked of one feed. */
+/** The parameters of one feed. */
 export interface FeedRequest {
   readonly node: number
   readonly database: string
@@ -23,9 +23,9 @@ export interface FeedRequest {
   readonly kind: FeedKind
   readonly limit?: number
   readonly allLeaves?: boolean
-  /** Milliseconds that a feed that follows waits for a change. */
+  /** Milliseconds that a following feed waits for a change. */
   readonly timeoutMs?: number
-  /** More of the query. */
+  /** Further query parameters. */
   readonly query?: string
 }
 
@@ -37,11 +37,11 @@ const fromStartChance = 0.15
 const ownPlaceChance = 0.5
 const followMsMax = 4000
 const limitMax = 12
-/** Tokens of rows that are kept of one answer, besides that of its end. */
+/** Number of rows of one answer whose tokens are kept, in addition to the token at its end. */
 const rowTokensKept = 3
 const requestMsMax = 60_000
 
-/** Reads changes from the beginning, or on from any token that any reader was ever given, through any node. */
+/** Reads changes through any node, from the beginning or from any token that any reader has received. */
 export class ChangesReader {
   readonly #parts: ChangesReaderParts
   #newest: FeedPlace | null = null
@@ -99,8 +99,8 @@ export class ChangesReader {
 }
 
 /**
- * One feed, to its end or to where it breaks off.
- * @returns null as the answer when there is none; the incarnation that was read, if it was one throughout
+ * Reads one feed to its end, or until the connection breaks.
+ * @returns a null answer when there is none; the incarnation that was read, if it was the same at the start and the end
  */
 export async function readChanges(
   world: World, { node, database, since, kind, limit, allLeaves = false, timeoutMs = 0, query = '' }: FeedRequest,

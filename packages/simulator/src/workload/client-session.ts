@@ -1,17 +1,17 @@
-/** What a client's actions use: the requests that they send, and what the client remembers of the answers. */
+/** What the actions of a client use: its requests, and what the client remembers of the answers. */
 import type { RevisionPath } from '@sectional/core'
 import type { SwarmOptions } from '../plan/swarm-options.ts'
 import type { Answer, Content } from '../world/answer.ts'
 import type { Dice } from '../world/dice.ts'
 import type { AttachmentChanges, Operation, OperationKind, Outcome } from './history.ts'
 
-/** What an answer means for one operation. */
+/** The result of one operation, as read from an answer. */
 export interface Reading {
   readonly outcome: Outcome
   readonly conflict?: boolean
   readonly revision?: string
   readonly readValue?: string
-  /** Of a purge. */
+  /** For a purge: the revisions that were removed. */
   readonly removed?: readonly string[]
 }
 
@@ -26,10 +26,10 @@ export interface Task {
   readonly read: (answer: Answer) => Reading
 }
 
-/** Something that a client does, to a document or a database. */
+/** An action of a client on a document or a database. */
 export interface ClientAction {
   readonly name: string
-  /** Resolves when it is done; never rejects for what a node answers. */
+  /** Resolves when the action is done. It never rejects because of an answer of a node. */
   act(session: ClientSession, database: string, id: string): Promise<unknown>
 }
 
@@ -37,23 +37,23 @@ export interface ClientSession {
   readonly name: string
   readonly dice: Dice
   readonly options: SwarmOptions
-  /** One request, which may be several operations. */
+  /** Sends one request, which may consist of several operations. */
   ask(
     database: string, method: string, target: string, payload: Payload, tasks: readonly Task[],
   ): Promise<readonly Operation[]>
-  /** A request that is no operation: to look, before something is done. */
+  /** Sends a request that is not recorded as an operation, to look something up before an action. */
   look(method: string, target: string, json?: unknown): Promise<Answer>
-  /** Draws a document's id; one document is drawn more often than the others. */
+  /** Draws a document's id. One document is drawn more often than the others. */
   documentId(): string
-  /** The revision that the client takes for the newest. */
+  /** Returns the revision that the client believes to be the newest. */
   known(database: string, id: string): string | undefined
-  /** The revision that the client took for the newest before that one. */
+  /** Returns the revision that the client believed to be the newest before that one. */
   replaced(database: string, id: string): string | undefined
   remember(operation: Operation): void
-  /** A value that no other operation has. */
+  /** Returns a value that no other operation has. */
   newValue(): string
   body(value: string): object
-  /** `w` as a part of a query, or nothing. */
+  /** Returns `w` as part of a query, or an empty text. */
   quorum(separator: '?' | '&'): string
 }
 

@@ -17,22 +17,22 @@ export interface ClientParts {
   readonly weather: Weather
   readonly options: SwarmOptions
   readonly schedule: Schedule
-  /** All that a client may do; `options.operations` has the weights. */
+  /** All actions that a client may do; their weights are in `options.operations`. */
   readonly actions: readonly ClientAction[]
-  /** Nodes that a client may turn to now. */
+  /** Returns the numbers of the nodes that a client may send requests to now. */
   readonly reachable: () => readonly number[]
-  /** A node has just acknowledged a write, in this very turn. */
+  /** Called in the same turn in which a node acknowledges a write. */
   readonly onAcknowledged: (operation: Operation, revision: string) => void
-  /** An answer that no fault explains. */
+  /** Called with an answer that no fault explains. */
   readonly onSuspicious: (operation: Operation, answer: Answer) => void
 }
 
 const hotChance = 0.3
 
-/** One client: does one thing after the other, remembers revisions, and turns to another node when one fails it. */
+/** One client. It does one action after the other, remembers revisions, and uses another node when one fails. */
 export class Client {
   readonly #parts: ClientParts
-  /** By database and id: the revision that the client takes for the newest, and the one before. */
+  /** The newest revision that the client knows, and the one before, by database and id. */
   readonly #known = new Map<string, string>()
   readonly #replaced = new Map<string, string>()
   #home: number
@@ -81,7 +81,7 @@ export class Client {
     return `d${dice.chance(hotChance) ? 0 : dice.integer(0, options.documentsPerDatabase - 1)}`
   }
 
-  /** One request, which may be several operations. */
+  /** Sends one request, which may consist of several operations. */
   async #ask(
     database: string, method: string, target: string, { json, content }: Payload, tasks: readonly Task[],
   ): Promise<readonly Operation[]> {
@@ -159,7 +159,10 @@ export class Client {
   }
 }
 
-/** A range without a reachable replica, nobody who answers in time, or an edit whose outcome is unknown. */
+/**
+ * Returns whether the answer reports a range without a reachable replica, a timeout, or an edit whose outcome is
+ * unknown.
+ */
 function isOutage({ body }: Answer): boolean {
   if (Array.isArray(body)) {
     return body.every(row =>

@@ -1,27 +1,27 @@
-/** What readers of changes feeds have been given. */
+/** The rows and since-tokens that readers of changes feeds have received. */
 
-/** One row of a feed: a document with its leaves, the winner first (or the winner alone). */
+/** One row of a feed: a document with its leaves, winner first (or only the winner). */
 export interface FeedRow { readonly id: string; readonly leaves: readonly string[]; readonly token: string | null }
 
-/** A token, and everything that the reader had seen when it was given. */
+/** A since-token, and everything that the reader had seen when it received it. */
 export interface FeedPlace {
   readonly token: string
   readonly database: string
   readonly incarnation: string
-  /** Where the reading began; null: at the beginning. */
+  /** The place from which the reader continued; null: the beginning. */
   readonly from: FeedPlace | null
-  /** Rows between there and here. */
+  /** Rows between that place and this one. */
   readonly rows: readonly FeedRow[]
 }
 
-/** What a feed sent, up to where it broke off. */
+/** What a feed sent until it ended or its connection broke. */
 export interface FeedAnswer {
   readonly rows: readonly FeedRow[]
-  /** null: it did not come to its end. */
+  /** The token at the end of the feed; null when the feed was cut off. */
   readonly lastToken: string | null
 }
 
-/** @param body of any kind of feed: JSON, or text of which the last line may be cut off */
+/** @param body body of any kind of feed: JSON, or text whose last line may be cut off */
 export function readFeed(body: unknown): FeedAnswer {
   const values = typeof body === 'string' ? body.split('\n').flatMap(lineValue) : [...feedRows(body), body as FeedJson]
   const rows: FeedRow[] = []
@@ -35,7 +35,7 @@ export function readFeed(body: unknown): FeedAnswer {
   return { rows, lastToken }
 }
 
-/** Revisions that a reader has seen on its way to a place, by document. */
+/** Returns the revisions that a reader has seen on its way to a place, by document. */
 export function seenAt(place: FeedPlace | null): Map<string, Set<string>> {
   const seen = new Map<string, Set<string>>()
   for (let at = place; at !== null; at = at.from) {
@@ -48,7 +48,7 @@ export function seenAt(place: FeedPlace | null): Map<string, Set<string>> {
   return seen
 }
 
-/** All tokens that may be used again; of many, some. */
+/** The tokens that readers may use again. Above a limit, some of them are dropped. */
 export class FeedPlaces {
   readonly #places = new Map<string, FeedPlace[]>()
 
@@ -56,7 +56,7 @@ export class FeedPlaces {
     const places = this.#places.get(place.database) ?? []
     this.#places.set(place.database, places)
     places.push(place)
-    // The second half of what was there is the younger one.
+    // Drop the oldest place and the oldest one of the newer half in turn, so that old and new places remain.
     if (places.length > placesMax) places.splice(places.length % 2 === 0 ? 0 : places.length >> 1, 1)
   }
 
@@ -84,6 +84,6 @@ function lineValue(line: string): FeedJson[] {
     if (text.startsWith('{')) return [JSON.parse(text) as FeedJson]
     return text.startsWith('"last_seq"') ? [JSON.parse(`{${text}`) as FeedJson] : []
   } catch {
-    return [] // Cut off here.
+    return [] // The line was cut off.
   }
 }

@@ -1,4 +1,4 @@
-/** What clients asked for and heard, and what the nodes knew at those moments. */
+/** The history of a run: the requests and answers of clients, and what the nodes knew at those moments. */
 import { documentHash, rangeContains } from '@sectional/core'
 import type { RevisionPath } from '@sectional/core'
 import type { ControlPlane, DatabaseRecord, ShardRecord } from '@sectional/server'
@@ -9,29 +9,29 @@ import type { ContentName } from './attachment-content.ts'
 export type OperationKind =
   | 'read' | 'write' | 'delete' | 'graft' | 'attach' | 'detach' | 'read-attachment' | 'purge' | 'compact'
   | 'local-write' | 'local-delete' | 'create-database' | 'delete-database'
-  /** Of an action whose operations only its own checkers look at. */
+  /** An operation of an action that only the action's own checkers examine. */
   | `custom:${string}`
 
-/** Makes a revision of a document. */
+/** Returns whether the operation creates a revision of a document. */
 export function makesRevision({ kind }: Pick<Operation, 'kind'>): boolean {
   return kind === 'write' || kind === 'delete' || kind === 'graft' || kind === 'attach' || kind === 'detach'
 }
 
 export type Outcome =
-  /** Met its quorum: 200, 201. */
+  /** The operation met its quorum (200, 201). */
   | 'done'
-  /** 202: done somewhere, below w; or promised. */
+  /** The operation was carried out below w, or is promised (202). */
   | 'accepted'
-  /** An answer that says that nothing was done. */
+  /** The answer says that nothing was done. */
   | 'failed'
-  /** Anything may have been done, or may yet be. */
+  /** The operation may have been carried out, or may still be. */
   | 'unknown'
 
-/** What a revision's attachments are. */
+/** The attachments of a revision. */
 export interface AttachmentChanges {
-  /** Those of the parent that are not named stay. */
+  /** Whether attachments of the parent that are not listed are kept. */
   readonly inherits: boolean
-  /** By name; null: taken away, `inherited`: as the parent has it. */
+  /** Contents by attachment name; null removes the attachment, `inherited` keeps that of the parent. */
   readonly contents: Readonly<Record<string, ContentName | 'inherited' | null>>
 }
 
@@ -41,40 +41,41 @@ export interface Operation {
   readonly node: number
   readonly kind: OperationKind
   readonly database: string
-  /** Empty for databases. */
+  /** The document's id; empty for operations on databases. */
   readonly id: string
   readonly startMs: number
-  /** What the body carries: names the operation that wrote it. Of an attachment that is read: its name. */
+  /** For a write: the value in the body, which identifies the operation. For a read of an attachment: its name. */
   readonly value: string
-  /** The revision that a write or delete edits. */
+  /** The revision that a write or delete replaces. */
   readonly parent: string | null
   readonly r?: number
   readonly w?: number
-  /** Of a write; undefined: the revision has none. */
+  /** The attachments of a written revision; undefined when it has none. */
   readonly attachments?: AttachmentChanges
   /**
-   * Of a purge: what it names, with the ancestors as the client saw them. Of a graft: the revision with its ancestors.
+   * For a purge: the revisions that it names, with the ancestors that the client saw. For a graft: the revision with
+   * its ancestors.
    */
   readonly paths?: readonly RevisionPath[]
-  /** Of a graft: it brings a deletion. */
+  /** For a graft: whether the revision is a tombstone. */
   readonly tombstone?: boolean
   endMs: number
   status: number
   outcome: Outcome
-  /** It was answered that the write conflicts. */
+  /** Whether the answer reported a conflict. */
   conflict: boolean
-  /** Written, or read; undefined: unknown, or nothing was found. */
+  /** The revision that was written or read; undefined when it is unknown or nothing was found. */
   revision: string | undefined
-  /** Read: the value in the body, or the name of the content. */
+  /** For a read: the value in the body, or the name of the content. */
   readValue: string | undefined
-  /** Purge: the revisions that were removed. */
+  /** For a purge: the revisions that were removed. */
   removed: readonly string[] | undefined
-  /** The database's incarnation as the node knew it when it took the request in, and when it answered. */
+  /** The database's incarnation according to the node, when it received the request and when it answered. */
   incarnationBefore: string | undefined
   incarnationAfter: string | undefined
-  /** Replicas of the document's range that counted when the node took the request in. */
+  /** Number of replicas of the document's range that counted when the node received the request. */
   activeBefore: number
-  /** Whether anything was wrong with the cluster between some time before the start and the end. */
+  /** Whether no fault had an effect between some time before the start and the end. */
   calm: boolean
 }
 
@@ -109,7 +110,7 @@ export class History {
   }
 }
 
-/** The database as a node knows it now. */
+/** Returns the database as a node knows it now. */
 export function databaseRecord(node: SimulatedNode, database: string): DatabaseRecord | undefined {
   const control: ControlPlane | undefined = node.inside?.control
   return control?.state()?.databases.get(database)

@@ -1,4 +1,4 @@
-/** What a client hears. */
+/** The result of a request as a client sees it. */
 export type Answer =
   | {
       readonly kind: 'answered'
@@ -6,9 +6,9 @@ export type Answer =
       // eslint-disable-next-line @typescript-eslint/no-explicit-any
       readonly body: any
     }
-  /** Nobody listened: nothing was done. */
+  /** No process was listening, so nothing was done. */
   | { readonly kind: 'refused'; readonly status: 0; readonly body: undefined }
-  /** The connection broke, or the client gave up waiting: anything may have been done, or may yet be. */
+  /** The connection broke, or the client stopped waiting: the request may have been carried out, or may still be. */
   | {
     readonly kind: 'unknown'
     readonly status: 0
@@ -20,18 +20,21 @@ export type Answer =
 export const refused: Answer = { kind: 'refused', status: 0, body: undefined }
 export const unknown: Answer = { kind: 'unknown', status: 0, body: undefined }
 
-/** A body that is no JSON. */
+/** A request body that is not JSON. */
 export interface Content { readonly type: string; readonly text: string }
 
 export interface Request {
   readonly method: string
   readonly target: string
   readonly json?: unknown
-  /** In place of `json`. */
+  /** A body that is sent instead of `json`. */
   readonly content?: Content
-  /** Milliseconds until the client gives up. */
+  /** Milliseconds after which the client stops waiting. */
   readonly timeoutMs?: number
-  /** Called as the node takes the request in, and in the very turn in which it answers, before the client hears it. */
+  /**
+   * Called when the node receives the request, and in the turn in which it answers, before the client receives the
+   * answer.
+   */
   readonly onDelivered?: () => void
   readonly onAnswered?: (answer: Answer) => void
 }

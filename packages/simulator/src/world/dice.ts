@@ -1,6 +1,6 @@
 import { SeededRandom } from '@sectional/runtime'
 
-/** Draws from one stream of a seed. Streams of the same seed with different names are independent of each other. */
+/** Draws random values from one stream of a seed. Streams with different names are independent of each other. */
 export class Dice {
   readonly #random: SeededRandom
   readonly #seed: number
@@ -10,7 +10,7 @@ export class Dice {
     this.#random = new SeededRandom(seed)
   }
 
-  /** A stream of its own, so that what one part draws does not move what another part gets. */
+  /** Returns another stream, so that the draws of one part do not change the draws of other parts. */
   fork(name: string): Dice {
     let hash = this.#seed ^ 0x9e3779b9
     for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193)
@@ -21,7 +21,7 @@ export class Dice {
     return this.#random.fraction()
   }
 
-  /** An integer in [min, max]. */
+  /** Returns an integer in [min, max]. */
   integer(min: number, max: number): number {
     return min + Math.floor(this.fraction() * (max - min + 1))
   }
@@ -39,7 +39,7 @@ export class Dice {
     return items[this.integer(0, items.length - 1)] as Item
   }
 
-  /** One of the keys, in proportion to its weight; undefined when all weights are 0. */
+  /** Returns one of the keys with a probability in proportion to its weight, or undefined when all weights are 0. */
   weighted<Key extends string>(weights: Readonly<Record<Key, number>>): Key | undefined {
     const entries = Object.entries<number>(weights) as [Key, number][]
     let left = this.fraction() * entries.reduce((sum, [, weight]) => sum + weight, 0)
@@ -51,7 +51,7 @@ export class Dice {
     return undefined
   }
 
-  /** `count` different items, in random order. */
+  /** Returns `count` different items in random order. */
   sample<Item>(items: readonly Item[], count: number): Item[] {
     const left = [...items]
     return Array.from(
@@ -59,7 +59,7 @@ export class Dice {
     )
   }
 
-  /** Exponentially distributed, for the time between events of a steady rate. */
+  /** Returns an exponentially distributed value: the time between two events with a constant rate. */
   wait(meanMs: number): number {
     return -Math.log(1 - this.fraction()) * meanMs
   }

@@ -9,13 +9,13 @@ interface QueuedEvent {
   run: (() => void) | undefined
 }
 
-/** More events than any sound run has: something goes round in circles. */
+/** No correct run has more events at one instant; above this, a loop without progress is assumed. */
 const eventsAtOneInstantMax = 200_000
 
 /**
- * Simulated time: a heap of events by time, then by order of scheduling. Each event has a macrotask turn to
- * itself, so that every promise chain that it sets off has settled before the next one runs; nothing else in the
- * process may wait for real time.
+ * Simulated time: a heap of events, ordered by time and then by order of scheduling. Each event runs in its own
+ * macrotask, so all promise chains that it starts have settled before the next event runs. Nothing in the process may
+ * wait for real time.
  */
 export class EventQueue implements Clock {
   readonly #trace: Trace
@@ -58,9 +58,9 @@ export class EventQueue implements Clock {
   }
 
   /**
-   * Runs events until `done`.
-   * @param untilMs time at which it gives up
-   * @returns whether it was done
+   * Runs events until `done` returns true.
+   * @param untilMs simulated time at which it stops
+   * @returns whether `done` returned true
    */
   async run(done: () => boolean, untilMs: number): Promise<boolean> {
     await this.#turn()

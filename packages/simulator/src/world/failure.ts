@@ -1,6 +1,6 @@
 /**
- * `crash`: an exception nobody expected, or a node that gave itself up; `safety`: something wrong was seen;
- * `liveness`: something did not come about in time.
+ * `crash`: an unexpected exception, or a node that ended itself. `safety`: a wrong result or state. `liveness`:
+ * something did not happen in time.
  */
 export type FailureKind = 'crash' | 'safety' | 'liveness'
 
@@ -9,7 +9,7 @@ export const exitCodes: Readonly<Record<FailureKind, number>> = { crash: 10, saf
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly kind: FailureKind
-  /** The checker or phase that found it. */
+  /** Name of the checker or phase that found the failure. */
   readonly finder: string
 
   constructor(kind: FailureKind, finder: string, message: string, options?: { cause?: unknown }) {

@@ -2,8 +2,8 @@ import type { Clock, Timer } from '@sectional/runtime'
 import type { EventQueue } from './event-queue.ts'
 
 /**
- * The clock of one simulated machine. It drifts, its wall clock jumps, and while the process is paused nothing
- * is called back: what fell due meanwhile comes, in order, when it goes on.
+ * The clock of one simulated machine. It drifts, and its wall clock can jump. While the process is paused no timer
+ * fires; timers that became due fire in order when the process continues.
  */
 export class NodeClock implements Clock {
   readonly #queue: EventQueue
@@ -13,7 +13,7 @@ export class NodeClock implements Clock {
   #offsetMs: number
   #paused = false
 
-  /** @param rate seconds that this clock counts in one true second */
+  /** @param rate seconds that this clock counts in one second of true time */
   constructor(queue: EventQueue, name: string, rate: number, offsetMs: number) {
     this.#queue = queue
     this.#label = `timer ${name}`
@@ -44,7 +44,7 @@ export class NodeClock implements Clock {
     this.setTimer(0, callback)
   }
 
-  /** Moves the wall clock; monotonic time does not notice. */
+  /** Moves the wall clock. Monotonic time does not change. */
   jump(ms: number): void {
     this.#offsetMs += ms
   }

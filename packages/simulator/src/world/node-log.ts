@@ -2,10 +2,10 @@ import type { Log, LogFields } from '@sectional/runtime'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Where the checkout lies, in stack traces. */
+/** Path of the checkout in stack traces, which is removed. */
 const stackPath = /file:\/\/[^ ]*?(?=packages\/)/g
 
-/** Hands each line to the world, as text that does not depend on where the sources lie. */
+/** Passes each line to the world, without paths of the checkout, so that the text is the same on every machine. */
 export class NodeLog implements Log {
   readonly #write: (level: LogLevel, text: string) => void
   readonly #fields: LogFields

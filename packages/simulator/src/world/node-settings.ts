@@ -1,10 +1,10 @@
-/** What each simulated node is told in its configuration file. */
+/** The configuration file of each simulated node. */
 import { createHmac } from 'node:crypto'
 
 export interface NodePlace {
   readonly number: number
   readonly name: string
-  /** Its machine, on the simulated network. */
+  /** Name of the node's machine on the simulated network. */
   readonly host: string
   readonly seeds: readonly string[]
   readonly settings: Readonly<Record<string, Readonly<Record<string, string>>>>
@@ -13,7 +13,7 @@ export interface NodePlace {
 const secret = 'what all simulated nodes know, long enough'
 const password = 'simulated'
 const salt = 'salt'
-/** One round of PBKDF2 (RFC 8018), which is a single HMAC: a simulated password check must cost next to nothing. */
+/** Uses one round of PBKDF2 (RFC 8018), which is a single HMAC, so that password checks cost almost nothing. */
 const passwordHash = `-pbkdf2:sha256-${createHmac('sha256', password).update(salt).update(Uint8Array.of(0, 0, 0, 1)).digest('hex')},${salt},1`
 
 export const clusterPort = 15984

@@ -16,22 +16,22 @@ export interface SimulatedNodeParts {
   readonly queue: EventQueue
   readonly hub: MemoryNetworkHub
   readonly clock: NodeClock
-  /** A seed for each life. */
+  /** Returns a random seed for each start of the node. */
   readonly lifeSeed: () => number
-  /** Milliseconds between this node and a client. */
+  /** Returns the milliseconds that a message between this node and a client takes. */
   readonly clientDelayMs: () => number
   readonly onLog: (node: SimulatedNode, level: LogLevel, text: string) => void
-  /** The node's process would end now. */
+  /** Called when the node's process would end itself. */
   readonly onFatal: (node: SimulatedNode, error: Error) => void
   readonly onStarted: (node: SimulatedNode) => void
-  /** Over the bounds of production. */
+  /** Overrides production limits of the control plane. */
   readonly controlPlane?: NodeSeams['controlPlane']
   readonly scrub?: NodeSeams['scrub']
-  /** Called for each life of a node: a bug to put into it. */
+  /** Called for each start of a node: returns the bug to plant. */
   readonly plant?: (node: string) => Planting
 }
 
-/** What a planted bug changes of one life of a node. */
+/** Parts of one node process that a planted bug replaces. */
 export interface Planting {
   readonly runtime?: (runtime: Runtime) => Runtime
   readonly seams?: NodeSeams
@@ -40,29 +40,29 @@ export interface Planting {
 interface Life {
   readonly runtime: MemoryRuntime
   readonly node: Node
-  /** `node.start()` has resolved. */
+  /** Whether `node.start()` has resolved. */
   started: boolean
   stopping: boolean
-  /** Resolves when the process is gone, however it went. */
+  /** Resolves when the process has ended, for any reason. */
   readonly ended: PromiseWithResolvers<void>
 }
 
 const defaultTimeoutMs = 30_000
 const version = '0.0.0-simulated'
 
-/** One machine: a disk that survives, a clock, and at most one life of a node at a time. */
+/** One machine: a disk that survives crashes, a clock, and at most one process at a time. */
 export class SimulatedNode {
   readonly number: number
   readonly name: string
   readonly host: string
   readonly clock: NodeClock
   readonly #parts: SimulatedNodeParts
-  /** Requests that reached the machine while its process was paused. */
+  /** Requests that arrived while the process was paused. */
   readonly #waiting: (() => void)[] = []
   #disk: MemoryDisk
   #life: Life | undefined
   #paused = false
-  /** What a life left behind when it ended in good order; empty is sound. */
+  /** Resources that a process left open when it stopped in good order; must stay empty. */
   readonly leaks: string[] = []
 
   constructor(parts: SimulatedNodeParts) {
@@ -78,7 +78,7 @@ export class SimulatedNode {
     return this.#disk
   }
 
-  /** A process exists, paused or not. */
+  /** Whether a process exists, paused or not. */
   get running(): boolean {
     return this.#life !== undefined
   }
@@ -91,14 +91,14 @@ export class SimulatedNode {
     return this.#life?.stopping ?? false
   }
 
-  /** The node's inside, for checkers; undefined before it has started and after it has ended. */
+  /** The running node, for checkers; undefined before it has started and after it has ended. */
   get inside(): Node | undefined {
     return this.#life?.started === true ? this.#life.node : undefined
   }
 
   /**
-   * Resolves when the node has started or its process was ended meanwhile; rejects when it cannot start (its process
-   * has ended then).
+   * Starts a process. Resolves when the node has started, or when its process was ended in the meantime. Rejects when
+   * the node cannot start; its process has then ended.
    */
   async start(): Promise<void> {
     if (this.#life !== undefined) throw new Error(`${this.name} runs already`)
@@ -130,7 +130,7 @@ export class SimulatedNode {
     onStarted(this)
   }
 
-  /** In good order: resolves when the process has ended. */
+  /** Stops the process in good order. Resolves when it has ended. */
   async stop(): Promise<void> {
     const life = this.#life
     if (life === undefined) return
@@ -141,20 +141,20 @@ export class SimulatedNode {
     this.#end(life)
   }
 
-  /** What was not synced is lost (or kept, as the disk's faults say). */
+  /** Ends the process at once. Data that was not synced is lost, or kept if the faults of the disk say so. */
   crash(): void {
     const life = this.#life
     if (life === undefined) return
     this.#end(life)
   }
 
-  /** The machine, on which no process runs, gets an empty disk. */
+  /** Gives the machine an empty disk. No process may be running. */
   wipe(): void {
     if (this.#life !== undefined) throw new Error(`${this.name} runs`)
     this.#disk = new MemoryDisk(this.clock)
   }
 
-  /** What the machine, on which no process runs, finds on its disk next. */
+  /** Replaces the disk of the machine by a copy. No process may be running. */
   putBack(copy: MemoryDisk): void {
     if (this.#life !== undefined) throw new Error(`${this.name} runs`)
     this.#disk = copy.copy(this.clock)
@@ -175,7 +175,7 @@ export class SimulatedNode {
     for (const deliver of this.#waiting.splice(0)) deliver()
   }
 
-  /** A request as the administrator, over a client's own connection. */
+  /** Sends a request as the administrator, over a connection of its own. */
   send(request: Request): Promise<Answer> {
     const { queue, clientDelayMs } = this.#parts
     return new Promise(resolve => {

@@ -1,14 +1,14 @@
-/** Lines kept for the report of a failure. */
+/** Number of lines that are kept for the report of a failure. */
 const recentLinesMax = 400
 
 export interface TraceOptions {
-  /** Called with each line that tells a person something (not with each event). */
+  /** Called with each line that is meant for people, which excludes single events. */
   readonly onLine?: (line: string) => void
 }
 
 /**
- * What happened, as one running hash: the same seed and commit give the same. Every event, log line, client
- * operation and answer goes in; the newest lines are kept in words.
+ * A running hash of everything that happens: events, log lines, operations and answers. The same seed and commit have
+ * the same hash. The newest lines are also kept as text.
  */
 export class Trace {
   readonly #onLine: ((line: string) => void) | undefined
@@ -22,7 +22,7 @@ export class Trace {
     this.#onLine = options.onLine
   }
 
-  /** Two 32-bit lanes of multiply and rotate (after MurmurHash3, Appleby 2011), in hexadecimal. */
+  /** The hash in hexadecimal: two 32-bit lanes of multiply and rotate (after MurmurHash3, Appleby 2011). */
   get hash(): string {
     return [this.#low, this.#high].map(lane => (lane >>> 0).toString(16).padStart(8, '0')).join('')
   }
@@ -44,7 +44,7 @@ export class Trace {
     this.#onLine?.(line)
   }
 
-  /** Oldest first. */
+  /** Returns the newest `count` lines, oldest first. */
   recent(count: number): string[] {
     const from = Math.max(0, this.#next - Math.min(count, recentLinesMax))
     return Array.from(

@@ -1,6 +1,6 @@
 /**
- * A cluster on simulated machines, in ten words: start, stop, crash, pause, continue, partition, heal, write,
- * read, converge. Nodes are numbered from 1.
+ * A cluster on simulated machines. Its vocabulary has ten words: start, stop, crash, pause, continue, partition, heal,
+ * write, read, converge. Nodes are numbered from 1.
  */
 import { MemoryNetworkHub } from '@sectional/runtime'
 import type { NetworkFaults } from '@sectional/runtime'
@@ -18,40 +18,41 @@ import type { Planting } from './simulated-node.ts'
 import { Trace } from './trace.ts'
 
 /**
- * Small, so that snapshots of a few databases travel in many pieces; a planted bug may have to see a whole one in its
- * message.
+ * Small, so that snapshots of a few databases are sent in many pieces. A planted bug may need to see a whole snapshot
+ * in one message.
  */
 const smallPieceBytes = 700
 
 export interface WorldOptions {
   readonly seed: number
   readonly nodes: number
-  /** How many of the nodes, the first ones, stand in every node's seed list; default all. */
+  /** The first `seeds` nodes are in every node's seed list. Default: all. */
   readonly seeds?: number
-  /** section -> key -> value, of every node. */
+  /** Settings of every node: values by section and key. */
   readonly settings?: NodePlace['settings']
-  /** The same of single nodes, by number, over those of every node. */
+  /** Settings of single nodes by node number, which override those of every node. */
   readonly nodeSettings?: Readonly<Record<number, NodePlace['settings']>>
-  /** Milliseconds that a frame travels, before a slow link's share. */
+  /** Milliseconds that a frame takes, without the delay of a slow link. */
   readonly linkDelayMs?: { readonly min: number; readonly max: number }
-  /** Largest deviation of a node's clock from true time, as a fraction; and of its wall clock, in milliseconds. */
+  /** Maximum deviation of the speed of a node's clock, as a fraction. */
   readonly clockDrift?: number
+  /** Maximum deviation of a node's wall clock, in milliseconds. */
   readonly clockOffsetMs?: number
-  /** When nodes take snapshots of the metadata log, and how much of it they keep; default as in production. */
+  /** When nodes take snapshots of the metadata log, and how many entries they keep. Default: as in production. */
   readonly snapshots?: Pick<RaftDriverOptions, 'snapshotEntries' | 'trailingEntries'>
-  /** Between two scrubs of a node's disk; default as in production, which a run never reaches. */
+  /** Milliseconds between two scrubs of a node's disk. Default: as in production, which a run never reaches. */
   readonly scrubPauseMs?: number
   readonly onLine?: (line: string) => void
-  /** A bug to put into every life of every node. */
+  /** Returns the bug to plant, for each start of each node. */
   readonly plant?: (node: string) => Planting
 }
 
-/** Where simulated time begins: milliseconds since 1970. */
+/** Start of simulated time, in milliseconds since 1970. */
 const epochMs = 1_750_000_000_000
 const readyMsMax = 60_000
 const convergeMsMax = 300_000
 const pollMs = 500
-/** The longest that `run` lets simulated time go on by itself. */
+/** Maximum simulated milliseconds that `run` takes. */
 const runMsMax = 24 * 3_600_000
 const clientDelayMs = { min: 0.1, max: 2 }
 
@@ -62,14 +63,12 @@ export class World {
   readonly hub: MemoryNetworkHub
   readonly nodes: readonly SimulatedNode[]
   readonly seed: number
-  /** Called when a life of a node has started. */
+  /** Called when a process of a node has started. */
   readonly onStarted = new Set<(node: SimulatedNode) => void>()
-  /**
-   * Called when a node's process gives itself up; returns whether that is to be expected (it is started again then).
-   */
+  /** Called when a node's process ends itself. Returns whether that is expected; the node is then started again. */
   mayGiveUp: (node: SimulatedNode) => boolean = () => false
   #failure: Failure | undefined
-  /** Milliseconds added to the frames from one host to another. */
+  /** Milliseconds that are added to frames from one host to another. */
   readonly #slow = new Map<string, number>()
   #killChance = 0
 
@@ -128,7 +127,7 @@ export class World {
     })
   }
 
-  // Time, and what is known of the run
+  // Time, and facts about the run
 
   /** True time since the beginning, in milliseconds. */
   get nowMs(): number {
@@ -143,7 +142,7 @@ export class World {
     this.trace.line(this.nowMs, text)
   }
 
-  /** The first failure ends the run. */
+  /** Records a failure. The first failure ends the run. */
   fail(kind: FailureKind, finder: string, message: string, cause?: unknown): void {
     this.say(`FAILURE ${kind} (${finder}): ${message}`)
     this.#failure ??= new Failure(kind, finder, message, { cause })
@@ -154,8 +153,9 @@ export class World {
   }
 
   /**
-   * Lets time pass until the work is done.
-   * @throws Failure the first one seen; of kind `liveness` when time runs out or nothing is left to happen
+   * Runs simulated time until the work is done.
+   * @throws Failure the first one that was recorded, or one of kind `liveness` when the time is over or no event is
+   * left
    */
   async run<Result>(work: () => Promise<Result>, msMax = runMsMax): Promise<Result> {
     let settled = false
@@ -167,7 +167,7 @@ export class World {
     return result
   }
 
-  // The ten words
+  // The ten words of the vocabulary
 
   node(number: number): SimulatedNode {
     const node = this.nodes[number - 1]
@@ -210,13 +210,13 @@ export class World {
     }
   }
 
-  /** Nodes of different groups no longer reach each other. */
+  /** Cuts the connections between nodes of different groups. */
   partition(...groups: readonly (readonly number[])[]): void {
     this.say(`partition ${groups.map(group => group.join(',')).join(' | ')}`)
     this.hub.partition(groups.map(group => group.map(number => this.node(number).host)))
   }
 
-  /** What the one node sends does not reach the other; the way back is open. */
+  /** Blocks one direction: `to` receives nothing from `from`. The other direction stays open. */
   cut(from: number, to: number): void {
     this.say(`cut ${from} > ${to}`)
     this.hub.cut(this.node(from).host, this.node(to).host)
@@ -227,7 +227,7 @@ export class World {
     this.#slow.set(`${this.node(from).host} ${this.node(to).host}`, ms)
   }
 
-  /** Each frame kills its connection with this probability. */
+  /** Makes each frame kill its connection with this probability. */
   dropConnections(chance: number): void {
     this.say(`each frame kills its connection with probability ${chance.toFixed(5)}`)
     this.#killChance = chance
@@ -241,14 +241,15 @@ export class World {
   }
 
   /**
-   * The connections of two nodes die at the first one's end alone; the other one keeps its dead end for up to so long.
+   * Kills the connections of two nodes at the end of `a` only. The end of `b` stays open, without effect, for up to
+   * `lingerMs` milliseconds.
    */
   sever(a: number, b: number, lingerMs: number): void {
     this.say(`sever connections of ${a} with ${b}, which notices after up to ${Math.round(lingerMs)} ms`)
     this.hub.sever(this.node(a).host, this.node(b).host, lingerMs)
   }
 
-  /** Ends every fault of the network. */
+  /** Ends every network fault. */
   heal(): void {
     this.say('heal')
     this.#slow.clear()
@@ -263,7 +264,7 @@ export class World {
     return this.node(number).send({ method, target, ...(json === undefined ? {} : { json }), ...options })
   }
 
-  /** PUT through one node; the answer as it came. */
+  /** Sends PUT through one node and returns the answer. */
   write(number: number, database: string, id: string, document: object): Promise<Answer> {
     return this.send(number, 'PUT', `/${database}/${encodeURIComponent(id)}`, document)
   }
@@ -272,7 +273,7 @@ export class World {
     return this.send(number, 'GET', `/${database}/${encodeURIComponent(id)}${query}`)
   }
 
-  /** Waits until the given nodes (default: those that run) serve. @throws Failure `liveness` */
+  /** Waits until the given nodes (default: those that run) serve requests. @throws Failure `liveness` */
   async ready(
     numbers: readonly number[] = this.nodes.filter(node => node.running).map(node => node.number), msMax = readyMsMax,
   ): Promise<void> {
@@ -288,7 +289,7 @@ export class World {
   }
 
   /**
-   * Waits until all replicas of every shard hold the same documents, revision trees and all.
+   * Waits until all replicas of every shard have the same documents and revision trees.
    *
    * @throws Failure `liveness`
    */
@@ -318,7 +319,7 @@ export class World {
   }
 
   /**
-   * Polls until the check gives null instead of a reason.
+   * Polls until the check returns null instead of a reason.
    * @throws Failure `liveness` with the last reason
    */
   async eventually(what: string, msMax: number, check: () => Promise<string | null>): Promise<void> {
