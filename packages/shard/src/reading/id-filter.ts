@@ -1,13 +1,13 @@
 const bitsPerId = 16
 const probes = 7
-/** A block is one cache line: all probes of an id fall into one. */
+/** A block has the size of a cache line, 64 bytes. All probes of an id are in one block. */
 const blockWords = 16
 const blockBitsMask = blockWords * 32 - 1
 const firstLayerIds = 512
-/** Each layer more is looked into for every id that is new. */
+/** Factor from one layer's size to the next. It is large, because a look-up of a new id searches all layers. */
 const layerGrowth = 4
 
-/** Bytes that the filters of one node may take together. */
+/** The bytes that all filters of one node may use together. */
 export class FilterBudget {
   #left: number
 
@@ -15,7 +15,7 @@ export class FilterBudget {
     this.#left = bytes
   }
 
-  /** False when there is too little left. */
+  /** Takes bytes from the budget; returns false when too few are left. */
   take(bytes: number): boolean {
     if (bytes > this.#left) return false
     this.#left -= bytes
@@ -30,9 +30,9 @@ export class FilterBudget {
 interface Layer { readonly words: Int32Array; readonly idsMax: number; ids: number }
 
 /**
- * Tells of an id that it was never added, without a look at the disk: a chain of blocked Bloom filters (Putze,
- * Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, 2007), each four times as large as the one before.
- * About one id in a hundred that was never added is taken for one that may have been. Takes 2.7 to 8 bytes an id.
+ * A filter that tells without a read of the disk that an id was never added. It is a chain of blocked Bloom filters
+ * (Putze, Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, 2007), each four times as large as the one
+ * before. The rate of false positives is about 1 %. The filter takes 2.7 to 8 bytes for each id.
  */
 export class IdFilter {
   readonly #budget: FilterBudget
@@ -43,7 +43,7 @@ export class IdFilter {
     this.#budget = budget
   }
 
-  /** The budget did not suffice: the filter has forgotten everything and must not be asked any more. */
+  /** True when the budget was insufficient. The filter is then empty, and `mayHave` must not be called any more. */
   get full(): boolean {
     return this.#full
   }
@@ -61,13 +61,13 @@ export class IdFilter {
     }
   }
 
-  /** False only for an id that was never added. */
+  /** Returns false only for an id that was never added. */
   mayHave(id: string): boolean {
     const { block, bits } = hashOf(id)
     return this.#mayHave(block, bits)
   }
 
-  /** Gives the memory back; the filter is full from then on. */
+  /** Returns the memory to the budget. From then on `full` is true. */
   release(): void {
     for (const { words } of this.#layers) this.#budget.giveBack(words.byteLength)
     this.#layers.length = 0
@@ -103,12 +103,15 @@ function blockStart({ words }: { readonly words: Int32Array }, block: number): n
   return block % (words.length / blockWords) * blockWords
 }
 
-/** Double hashing: an odd step reaches every bit of the block. */
+/** Returns the next probe by double hashing. The step is odd, so that all bits of the block can be reached. */
 function nextBit(bit: number, bits: number): number {
   return bit + (bits >>> 9 | 1) & blockBitsMask
 }
 
-/** Two hashes of the id's UTF-16 units (FNV-1a and a second multiplier), mixed at the end as MurmurHash3 does. */
+/**
+ * Computes two hashes of the id's UTF-16 units: FNV-1a, and the same with another multiplier. Both are finally mixed as
+ * in MurmurHash3.
+ */
 export function hashOf(id: string): { readonly block: number; readonly bits: number } {
   let first = 0x811c9dc5
   let second = 0x9e3779b9

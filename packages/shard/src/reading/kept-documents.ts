@@ -1,19 +1,21 @@
 import { hashOf } from './id-filter.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 
-/** Longer records, of documents with a long history or many branches, are not kept. */
+/** Longer records are not kept. Documents with a long history or many branches have such records. */
 const keptRecordBytesMax = 4 * 1024
-/** What a record takes besides its bytes: the id and its place in a map. */
+/** Estimated bytes of a kept record besides its own: the id and the entry of a map. */
 const keptRecordCost = 128
-/** Records are copied into pieces of memory of this size, so that keeping them makes no work for the collector. */
+/** Records are copied into buffers of this size, so that they cause no work for the garbage collector. */
 const pieceBytes = 256 * 1024
 const lengthBytes = 2
-/** Places in which ids that were read once are remembered, for each kilobyte of the budget. */
+/** Number of slots for hashes of ids that were read once, for each kilobyte of the budget. */
 const readOnceSlotsPerKilobyte = 4
 
 /**
- * The memory of one node for documents that are read again and again. Half of it takes in what is read; when that half
- * is full it becomes the other half, whose documents are forgotten unless they are read before the next turn.
+ * The memory of one node in which records of documents that are read repeatedly are cached. It has two generations,
+ * each of half the size. Records that are read go into the recent generation. When that is full, it becomes the older
+ * one, and the previous older one is dropped. A record of the older generation that is read again is copied to the
+ * recent one.
  */
 export class KeptDocumentsBudget {
   readonly #bytesMax: number
@@ -21,9 +23,9 @@ export class KeptDocumentsBudget {
   #bytes = 0
   #pieces: Buffer[] = []
   #olderPieces: readonly Buffer[] = []
-  /** Bytes of the last piece that are taken. */
+  /** Number of bytes of the last piece that are in use. */
   #filled = pieceBytes
-  /** Hashes of ids, by a part of themselves. */
+  /** Hashes of ids that were read once. The slot of a hash is the hash modulo the number of slots. */
   #readOnce: Uint32Array | undefined
 
   constructor(bytesMax: number) {
@@ -31,8 +33,8 @@ export class KeptDocumentsBudget {
   }
 
   /**
-   * Whether the id has been read lately. One that is read once, as most are by replicators and lists, must not push out
-   * others.
+   * Whether the id has been read recently. An id that is read only once, as by replicators and lists, must not displace
+   * other documents.
    */
   readAgain(id: string): boolean {
     const slots = this.#readOnce ??= new Uint32Array(Math.ceil(this.#bytesMax / 1024) * readOnceSlotsPerKilobyte)
@@ -43,7 +45,7 @@ export class KeptDocumentsBudget {
     return false
   }
 
-  /** Copies a record of a part. @returns where it lies, until the next turn but one */
+  /** Copies a record of one shard. @returns its position, which is valid until the generation is dropped */
   put(part: KeptDocuments, record: Uint8Array): number {
     const cost = keptRecordCost + record.length
     if (this.#bytes + cost > this.#bytesMax / 2) this.#turn()
@@ -62,7 +64,7 @@ export class KeptDocumentsBudget {
     return place
   }
 
-  /** @param isOlder put before the last turn */
+  /** Returns a record. @param isOlder whether it is in the older generation */
   read(place: number, isOlder: boolean): Uint8Array {
     const piece = (isOlder ? this.#olderPieces : this.#pieces)[Math.floor(place / pieceBytes)]!
     const start = place % pieceBytes
@@ -83,18 +85,19 @@ export class KeptDocumentsBudget {
 }
 
 /**
- * Records of one shard that LevelDB need not be asked for again. What is kept is what a read of the store would give:
+ * A cache of the records of one shard, which need not be read from LevelDB again. Invariant: a cached record is the one
+ * that a read of the store would return. It is kept by these rules:
  *
- * - a document is forgotten when a batch that changes it is staged, before any of it is on the disk;
- * - nothing that was read while a batch was in flight, or before the last one was staged, is kept: it may be of either
- *   side of that batch;
- * - a batch that failed counts as in flight until the store has recovered and stands by what it then holds.
+ * - A document is removed from the cache when a batch that changes it is staged, before the batch is written.
+ * - A record is not cached if a batch was in flight during the read, or was staged since the read began, because the
+ *   record may be from before or after that batch.
+ * - A batch that failed counts as in flight until the store has recovered and its content is certain.
  */
 export class KeptDocuments {
   readonly #budget: KeptDocumentsBudget
   readonly #inFlight = new Set<object>()
   #stagings = 0
-  /** Where the records lie, by id. */
+  /** The positions of the records in the two generations, by id. */
   #recent = new Map<string, number>()
   #older = new Map<string, number>()
 
@@ -112,14 +115,14 @@ export class KeptDocuments {
     return DocumentRecord.decode(id, bytes)
   }
 
-  /** To be called before a read, and its result given to `keep`. */
+  /** Call this before a read of the store, and pass the result to `keep`. undefined: the record must not be cached. */
   reading(): number | undefined {
     return this.#inFlight.size === 0 ? this.#stagings : undefined
   }
 
   keep(id: string, record: Uint8Array, reading: number | undefined): void {
     if (reading !== this.#stagings || record.length > keptRecordBytesMax || !this.#budget.readAgain(id)) return
-    // An id that was cut out of a longer text keeps all of it in memory.
+    // Copy the id: an id that is a slice of a longer string would keep that whole string in memory.
     this.#put(Buffer.from(id).toString(), record)
   }
 
@@ -139,12 +142,14 @@ export class KeptDocuments {
     this.#inFlight.delete(batch)
   }
 
-  /** After a failure: nothing is in flight, and the store stands by what it holds. */
+  /**
+   * Call this when the store has recovered from a failure: no batch is in flight, and the store's content is certain.
+   */
   settled(): void {
     this.#inFlight.clear()
   }
 
-  /** Forgets what was not read since the last turn. @returns how many documents are left */
+  /** Drops the older generation; the recent one becomes the older one. @returns the number of documents in it */
   turn(): number {
     this.#older = this.#recent
     this.#recent = new Map()

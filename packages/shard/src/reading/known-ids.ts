@@ -5,23 +5,24 @@ import { ShardKeys } from '../records/key-layout.ts'
 import type { ShardRecords } from './shard-records.ts'
 import { pageEntries, scanEntries } from '../records/entry-scan.ts'
 
-/** Ids that are read into the filter for each look-up in vain: reading one is a quarter of the work. */
+/** Number of ids that are added to the filter for each unsuccessful look-up. An id costs a quarter of a look-up. */
 const idsReadForMiss = 4
 
 /**
- * Which ids the shard surely has no document of. LevelDB looks for an absent key in every table whose range holds
- * it, and takes the search for a reason to compact them: that was a quarter of what a new document cost.
+ * Tells for which ids the shard certainly has no document, so that they need not be looked up. LevelDB searches an
+ * absent key in each table whose range contains it, and such searches make it compact these tables. They took a quarter
+ * of the cost of a new document.
  *
- * Everything that is staged is added, whether it lands or not. What was there before is known of an empty shard;
- * of others it is read page by page as look-ups in vain show that it would pay, and until all of it is read, and
- * when the node's budget does not suffice, nothing is known and documents are looked up as ever.
+ * All staged ids are added to the filter, even if the batch fails later. If the shard was empty at the start, the
+ * filter is complete. Otherwise the existing ids are read page by page in the background, as unsuccessful look-ups show
+ * that it pays. Until all ids have been read, and when the node's budget is insufficient, every document is looked up.
  */
 export class KnownIds {
   readonly #records: ShardRecords
   readonly #filter: IdFilter
-  /** The last id that was read, '' before the first; null: all are known. */
+  /** The last id that was read; '': none yet; null: all existing ids have been read; undefined: before `start`. */
   #readTo: string | null | undefined
-  /** A decision asks several times for one document. */
+  /** The last id for which `lack` was true, because a decision looks up the same document several times. */
   #lastLacking: string | undefined
   #owed = 0
   #reading = false
@@ -31,7 +32,7 @@ export class KnownIds {
     this.#filter = new IdFilter(budget)
   }
 
-  /** To be called before the first look-up. */
+  /** Call this before the first look-up. */
   start(isEmpty: boolean): void {
     if (this.#readTo === undefined) this.#readTo = isEmpty ? null : ''
   }
@@ -41,7 +42,7 @@ export class KnownIds {
     this.#filter.add(id)
   }
 
-  /** True only when there is no document of that id, neither stored nor staged. */
+  /** Returns true only when no document of that id is stored or staged. */
   lack(id: string): boolean {
     if (id === this.#lastLacking) return true
     if (this.#readTo !== null || this.#filter.full || this.#filter.mayHave(id)) return false
@@ -49,7 +50,7 @@ export class KnownIds {
     return true
   }
 
-  /** A look-up in vain: after enough of them a page of ids is read in the background. */
+  /** Call this after an unsuccessful look-up. After enough of them a page of ids is read in the background. */
   missed(): void {
     if (this.#readTo === null || this.#filter.full) return
     this.#owed += idsReadForMiss
@@ -73,7 +74,7 @@ export class KnownIds {
       }
       this.#readTo = last
     } catch (error) {
-      // The next look-ups in vain try again, and whoever reads or writes documents hears of the disk.
+      // The next unsuccessful look-ups try again. Reads and writes of documents report the failure of the disk.
       if (!(error instanceof StorageError)) throw error
     } finally {
       this.#reading = false

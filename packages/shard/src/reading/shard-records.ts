@@ -17,17 +17,17 @@ import type { ReplicaState } from '../records/state-record.ts'
 import { decodeTimeSpans } from '../records/time-record.ts'
 import { decodeTrail } from '../records/trail-record.ts'
 
-/** The hop to the thread pool and back takes longer than so many reads. */
+/** Up to this many reads take less time on the calling thread than a call to the thread pool. */
 const readsOnTheSpotMax = 4
 
-/** The committed records of one shard, decoded and checked. */
+/** Reads the committed records of one shard, and checks and decodes them. */
 export class ShardRecords {
   readonly store: Store
   readonly keys: ShardKeys
 
-  /** Whether counts and sizes of partitions are kept. */
+  /** Whether the shard has records of the counts and sizes of partitions. */
   readonly partitioned: boolean
-  /** Documents that the store need not be asked for again; undefined: it always is. */
+  /** The cache of documents; undefined: the store is always read. */
   readonly kept: KeptDocuments | undefined
 
   constructor(store: Store, keys: ShardKeys, partitioned = false, kept?: KeptDocuments) {
@@ -70,13 +70,17 @@ export class ShardRecords {
     return records
   }
 
-  /** At once where it is one record, as nearly all are. undefined: it is not there; see `assertGone`. */
+  /**
+   * Reads a body. A body of one record, as nearly all are, is returned without a promise.
+   *
+   * @returns undefined when the body does not exist (any more); then call `assertGone`
+   */
   body(sequence: number): RevisionContent | undefined | Promise<RevisionContent | undefined> {
     const first = this.store.getSync(this.keys.body(sequence))
     return first === undefined ? undefined : this.#whole(sequence, first)
   }
 
-  /** undefined: it is not there; see `assertGone`. */
+  /** Reads several bodies. @returns undefined for a body that does not exist (any more); then call `assertGone` */
   async bodies(sequences: readonly number[]): Promise<(RevisionContent | undefined)[]> {
     if (sequences.length <= readsOnTheSpotMax) return Promise.all(sequences.map(sequence => this.body(sequence)))
     const found = await this.store.getMany(sequences.map(sequence => this.keys.body(sequence)))
@@ -90,9 +94,10 @@ export class ShardRecords {
   }
 
   /**
-   * A body that is not there may have gone since its document was read: LevelDB lands batches between any two reads,
-   * and a purge, a compaction or a short `_revs_limit` take bodies away.
-   * @throws DamagedRecordError when the document still names it
+   * Checks why a body is absent. It may have been removed since its document was read: LevelDB may write a batch
+   * between any two reads, and purges, compactions and a short `_revs_limit` remove bodies.
+   *
+   * @throws DamagedRecordError when the document still refers to the body
    */
   assertGone(id: string, sequence: number): void {
     this.kept?.forget(id)
@@ -101,7 +106,7 @@ export class ShardRecords {
     }
   }
 
-  /** Records of a body besides its first one. */
+  /** Returns the number of records of a body besides its first one. */
   bodyChunks(sequence: number): number {
     const first = this.store.getSync(this.keys.body(sequence))
     return first === undefined ? 0 : furtherChunksOf(sequence, first)
@@ -112,18 +117,18 @@ export class ShardRecords {
     return bytes === undefined ? undefined : decodeLocal(id, bytes)
   }
 
-  /** What was recorded of another replica's changes, or 0. */
+  /** Returns the sequence up to which the changes of another replica have been stored, or 0. */
   checkpoint(history: string): number {
     return decodeCheckpoint(this.store.getSync(this.keys.checkpoint(history)))
   }
 
-  /** Where the own changes stand in the log of another replica. */
+  /** Returns the trail of the own changes in another replica's changes. */
   trail(history: string): readonly TrailPoint[] {
     const bytes = this.store.getSync(this.keys.trail(history))
     return bytes === undefined ? [] : decodeTrail(bytes)
   }
 
-  /** Recorded purges of a document, oldest first. */
+  /** Returns the recorded purges of a document, oldest first. */
   purges(id: string): readonly StoredPurge[] {
     const bytes = this.store.getSync(this.keys.purgesOf(id))
     return bytes === undefined ? [] : decodePurges(id, bytes)

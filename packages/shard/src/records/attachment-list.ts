@@ -6,7 +6,7 @@ const gzipFlag = 1
 const digestBytes = 16
 const blobBytes = 32
 
-/** The list as it stands in front of a body's JSON. */
+/** Encodes the list of attachments, which is stored before the JSON of a body. */
 export function writeAttachments(attachments: readonly AttachmentRecord[]): Buffer {
   const writer = new ByteWriter()
   writer.integer(attachments.length)
@@ -23,7 +23,7 @@ export function writeAttachments(attachments: readonly AttachmentRecord[]): Buff
   return writer.finish()
 }
 
-/** The list, and the JSON behind it. */
+/** Decodes the list of attachments and returns it with the JSON that follows it. */
 export function readAttachments(
   bytes: Uint8Array,
 ): { readonly attachments: AttachmentRecord[]; readonly body: Uint8Array } {

@@ -5,20 +5,22 @@ import type { ShardKeys } from './key-layout.ts'
 import { readAttachments, writeAttachments } from './attachment-list.ts'
 import { DamagedRecordError } from './damaged-record.ts'
 
-/** A longer body is cut into chunks of this many bytes: LevelDB writes 8 MB in half the time so. */
+/** A longer body is split into chunks of this many bytes, because LevelDB then writes 8 MB in half the time. */
 export const bodyChunkBytes = 256 * 1024
-/** checksum(4) of length and body, length(4) of the body, then its first chunk. */
+/**
+ * The head of a body's first record: checksum(4) of length and body, length(4) of the body. The first chunk follows.
+ */
 const headBytes = 8
-/** Of the length: what is stored is the list of the attachments, then the JSON. */
+/** This bit of the length means that the list of attachments is stored before the JSON. */
 const attachmentsFlag = 0x8000_0000
 
-/** What a revision says: JSON and attachments. */
+/** The content of a revision: its JSON and its attachments. */
 export interface RevisionContent {
   readonly body: Uint8Array
   readonly attachments?: readonly AttachmentRecord[]
 }
 
-/** The bytes to be stored, and whether the list of attachments is in front. */
+/** The bytes to be stored. `listed`: they begin with the list of attachments. */
 export interface StoredBody { readonly bytes: Uint8Array; readonly listed: boolean }
 
 export function storedBody({ body, attachments }: RevisionContent): StoredBody {
@@ -26,7 +28,7 @@ export function storedBody({ body, attachments }: RevisionContent): StoredBody {
   return { bytes: Buffer.concat([writeAttachments(attachments), body]), listed: true }
 }
 
-/** Appends the body stored at `sequence`. */
+/** Appends to a batch the records of the body that is stored at `sequence`. */
 export function putBody(
   batch: WriteBatch, keys: ShardKeys, sequence: number, { bytes: body, listed }: StoredBody,
 ): void {
@@ -41,12 +43,12 @@ export function putBody(
   }
 }
 
-/** Chunks of a body besides its first record. */
+/** Returns the number of chunks of a body besides its first record. */
 export function furtherChunks(bodyBytes: number): number {
   return Math.max(0, Math.ceil(bodyBytes / bodyChunkBytes) - 1)
 }
 
-/** The same, from the first record. */
+/** Returns the same number, read from the body's first record. @throws DamagedRecordError */
 export function furtherChunksOf(sequence: number, first: Uint8Array): number {
   if (first.length < headBytes) throw new DamagedRecordError(`the body at sequence ${sequence} is damaged: too short`)
   return furtherChunks(readUInt32(first, 4) % attachmentsFlag)
@@ -71,7 +73,10 @@ export function joinBody(
   return length < attachmentsFlag ? { body } : readAttachments(body)
 }
 
-/** Of the length too: the flag in it tells what the body's bytes mean. Zeros alone do not pass. */
+/**
+ * Computes the checksum of a body. It covers the length, because the flag in it determines the meaning of the bytes.
+ * The checksum of a record of zeros is not zero.
+ */
 function checksum(length: number, body: Uint8Array): number {
   return crc32(body, ~length >>> 0)
 }

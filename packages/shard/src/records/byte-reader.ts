@@ -1,7 +1,7 @@
 import { asBuffer } from '@sectional/core'
 import { DamagedRecordError } from './damaged-record.ts'
 
-/** Reads what `ByteWriter` wrote. Throws DamagedRecordError beyond the end. */
+/** Reads records of `ByteWriter`. It throws DamagedRecordError at the end of the record. */
 export class ByteReader {
   readonly #bytes: Buffer
   #offset: number
@@ -43,12 +43,12 @@ export class ByteReader {
     return this.#bytes.toString('hex', start, this.#offset)
   }
 
-  /** Where the next one begins. */
+  /** The position of the next value in the record. */
   get offset(): number {
     return this.#offset
   }
 
-  /** What is left. */
+  /** Returns the remaining bytes. */
   rest(): Uint8Array {
     return this.#bytes.subarray(this.#offset)
   }

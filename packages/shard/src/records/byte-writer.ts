@@ -1,17 +1,20 @@
 const initialBytes = 256
-/** Up to here integers are shifted as 32 bits. */
+/** Integers up to this one are encoded by shifts of 32 bits. */
 const smallMax = 2 ** 31 - 1
-/** Groups of seven bits of larger ones that are written first, and the factor of the rest. */
+/**
+ * A larger integer is split in two. The remainder of its division by `lowFactor` is written first, as `lowGroups`
+ * groups of seven bits, and then the quotient.
+ */
 const lowGroups = 4
 const lowFactor = 2 ** 28
 
-/** Builds a record: variable-length integers, text and bytes. Reusable; `finish` copies. */
+/** Builds records of variable-length integers, text and bytes. A writer can be used again after `finish`. */
 export class ByteWriter {
   #bytes = Buffer.allocUnsafe(initialBytes)
   #length: number
   readonly #reserved: number
 
-  /** @param reserved bytes left free at the start of each record */
+  /** @param reserved number of bytes that are left free at the start of each record */
   constructor(reserved = 0) {
     this.#reserved = reserved
     this.#length = reserved
@@ -27,7 +30,7 @@ export class ByteWriter {
     this.#reserve(8)
     let rest = value
     if (value > smallMax) {
-      // Arithmetic of doubles takes several times as long: once is enough.
+      // Divide only once, because arithmetic with doubles takes several times as long as with integers.
       let low = value % lowFactor
       for (let group = 0; group < lowGroups; group++, low >>>= 7) this.#bytes[this.#length++] = (low & 0x7f) | 0x80
       rest = Math.floor(value / lowFactor)
@@ -36,7 +39,7 @@ export class ByteWriter {
     this.#bytes[this.#length++] = rest
   }
 
-  /** UTF-8 with its length in front. */
+  /** Appends the length of the text's UTF-8, then the UTF-8. */
   text(value: string): void {
     const byteLength = Buffer.byteLength(value)
     this.integer(byteLength)
@@ -55,18 +58,18 @@ export class ByteWriter {
     this.#length += value.length
   }
 
-  /** Bytes of the record so far. */
+  /** Number of bytes of the record so far, with the reserved ones. */
   get length(): number {
     return this.#length
   }
 
-  /** What another writer holds from an offset on. */
+  /** Appends the bytes of another writer from an offset on. */
   copy(from: ByteWriter, offset: number): void {
     this.#reserve(from.#length - offset)
     this.#length += from.#bytes.copy(this.#bytes, this.#length, offset, from.#length)
   }
 
-  /** A copy of the record; the writer starts anew. */
+  /** Returns a copy of the record, and resets the writer. */
   finish(): Buffer {
     const record = Buffer.allocUnsafe(this.#length)
     this.#bytes.copy(record, 0, 0, this.#length)

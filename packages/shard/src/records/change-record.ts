@@ -5,12 +5,12 @@ import { checkSeal, DamagedRecordError } from './damaged-record.ts'
 import { readLeaves } from './stored-leaves.ts'
 import type { StoredLeaf } from './stored-leaves.ts'
 
-/** One row of the changes log. */
+/** A row of the changes log. */
 export interface ChangeRecord {
   readonly id: string
   /** Empty for a local or purged document. */
   readonly leaves: readonly StoredLeaf[]
-  /** A purge left nothing of the document. */
+  /** A purge removed the document completely. */
   readonly purged?: true
 }
 
@@ -19,8 +19,9 @@ const localChange = 2
 const purgedChange = 3
 
 /**
- * The leaves are to follow, as `writeLeaves` puts them, then `finishDocumentChange`.
- * @param writer one that reserves `sealBytes`
+ * Begins a row. The caller then writes the leaves with `writeLeaves`, and calls `finishDocumentChange`.
+ *
+ * @param writer a writer that reserves `sealBytes`
  */
 export function beginDocumentChange(writer: ByteWriter, id: string): void {
   writer.byte(documentChange)
@@ -31,12 +32,12 @@ export function finishDocumentChange(writer: ByteWriter): Uint8Array {
   return sealRecord(writer.finish())
 }
 
-/** @param writer one that reserves `sealBytes` */
+/** @param writer a writer that reserves `sealBytes` */
 export function encodeLocalChange(writer: ByteWriter, id: string): Uint8Array {
   return encodeBareChange(writer, localChange, id)
 }
 
-/** @param writer one that reserves `sealBytes` */
+/** @param writer a writer that reserves `sealBytes` */
 export function encodePurgedChange(writer: ByteWriter, id: string): Uint8Array {
   return encodeBareChange(writer, purgedChange, id)
 }
@@ -58,7 +59,7 @@ export function decodeChange(bytes: Uint8Array): ChangeRecord {
   return { id, leaves: kind === localChange ? [] : readLeaves(reader) }
 }
 
-/** Whether the row is of a document that is there. @throws DamagedRecordError */
+/** Whether the row is of a document, and not of a local or a purged one. @throws DamagedRecordError */
 export function isDocumentChange(bytes: Uint8Array): boolean {
   checkSeal(bytes, 'a row of the changes log')
   return bytes[sealBytes] === documentChange

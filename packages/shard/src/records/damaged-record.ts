@@ -1,6 +1,9 @@
 import { isSealed } from '@sectional/runtime'
 
-/** Stored bytes that are not what was written: callers see `ReplicaError('storage')` and turn to another replica. */
+/**
+ * Stored bytes differ from those that were written. The call on the replica fails with `ReplicaError('storage')`, and
+ * the coordinator uses another replica.
+ */
 export class DamagedRecordError extends Error {
   override readonly name = 'DamagedRecordError'
 }

@@ -17,21 +17,21 @@ export interface EncodedDocument {
 }
 
 /**
- * A document: the leaves in front, which is all that most calls need, and the revision tree behind them,
- * decoded when it is asked for.
+ * The record of a document. It begins with the leaves, which are sufficient for most calls. The revision tree follows
+ * and is decoded on first use.
  */
 export class DocumentRecord {
   /** Sequence of the last change. */
   readonly sequence: number
   /** Winner first. */
   readonly leaves: readonly [StoredLeaf, ...StoredLeaf[]]
-  /** Bytes of the record as stored; 0 before it is encoded. */
+  /** Length of the stored record in bytes. */
   readonly encodedBytes: number
   #tree: RevisionTree | undefined
   readonly #stored: Uint8Array
   readonly #treeStart: number = 0
 
-  /** @param tree the tree, or where it begins in the stored record */
+  /** @param tree the tree, or its position in the stored record */
   private constructor(
     sequence: number, leaves: readonly [StoredLeaf, ...StoredLeaf[]], encodedBytes: number, tree: RevisionTree | number,
     stored = noBytes,
@@ -45,8 +45,9 @@ export class DocumentRecord {
   }
 
   /**
-   * Encodes a record that is about to be written, and its row in the changes log.
-   * @param writer one that reserves `sealBytes`, as `changeWriter` does
+   * Encodes a record that will be written, and its row in the changes log.
+   *
+   * @param writer a writer that reserves `sealBytes`, as `changeWriter` does
    */
   static encode(
     writer: ByteWriter, changeWriter: ByteWriter, id: string, sequence: number,

@@ -2,17 +2,18 @@ import { compareUtf8 } from '@sectional/core'
 import type { IterateOptions, Range, Store, StoreEntry } from '@sectional/runtime'
 
 /**
- * Entries read at one crossing to the thread pool; the store ends a page earlier when its values are large. Larger
- * pages live so long that V8's collector copies them, which costs more than crossing.
+ * Most entries that one call to the thread pool reads. The store ends a page earlier when its values are large. Larger
+ * pages would live so long that V8's garbage collector copies them, which costs more than another call.
  */
 export const pageEntries = 128
 
-/** A scan that will stop after few rows reads few, and some more for those that it skips. */
+/** Least entries of a page. A scan for few rows reads few entries, and some more for rows that it skips. */
 const smallestPage = 16
 
 /**
- * Pages of a range as of now. A range that ends before it begins is empty.
- * @param wanted rows after which the caller stops, as far as it knows
+ * Reads the pages of a range from a snapshot of the store. A range that ends before it begins is empty.
+ *
+ * @param wanted estimated number of rows after which the caller stops
  */
 export async function* scanEntries(
   store: Store, range: Range, options: IterateOptions = {}, wanted = pageEntries,

@@ -1,5 +1,5 @@
 /**
- * The one file that knows key bytes (docs/decisions/0001-storage-layout.md).
+ * The layout of keys. No other file depends on it (docs/decisions/0001-storage-layout.md).
  *
  *     prefix(4) kind(1) rest
  *
@@ -7,28 +7,30 @@
  *       v                                   format of the store
  *       n                                   next prefix to give out
  *       u                                   shards with lesser prefixes may lack writes
+ *       i                                   present while entries of the directory may be missing
+ *       c                                   present when the store was closed in order
  *       d incarnation NUL range             a hosted shard
  *       x prefix(4)                         a dropped shard whose keys are being cleared
- *       r blob(64) prefix(4) sequence(8)    the body at that place names the blob; stands as long as the body does
+ *       r blob(64) prefix(4) sequence(8)    a reference to the blob by the body at that key; removed with the body
  *     prefix 1 and above: one shard each
  *       m                                   state of the replica: sequence and counters
  *       i id                                a document: leaves and revision tree
  *       s sequence(8)                       changes log: one row for each document, at its last change, and one for
- *                                           each recorded purge that left nothing of its document
+ *                                           each recorded purge that removed its document completely
  *       b sequence(8)                       the body stored at that sequence
  *       b sequence(8) chunk(4)              its further chunks, from 1
  *       l id                                a local document
- *       c history                           how far another replica's changes have been seen
- *       a history                           where the own changes stand in another replica's log
- *       p sequence(8)                       the purge log: which document the purge was of
+ *       c history                           the sequence up to which another replica's changes have been stored
+ *       a history                           the trail of the own changes in another replica's changes
+ *       p sequence(8)                       the purge log: the id of the purged document
  *       q id                                the recorded purges of a document
- *       g history                           how far another replica's purges have been applied
- *       t                                   which sequences were recorded when
+ *       g history                           the sequence up to which another replica's purges have been applied
+ *       t                                   the time spans in which sequences were recorded
  *       z partition                         counts and sizes of a partition
  *
- * Lengths are characters; numbers are digits of 7 bits (`keyWord`, `keyNumber`), a blob is its hash in hex. Ids are
- * always last, so that no id reaches into another kind or shard whatever it holds, and the order of keys is that of
- * ids. Prefixes are given out once.
+ * Lengths are in characters. Numbers are written in digits of 7 bits (`keyWord`, `keyNumber`), and a blob as its hash
+ * in hex. An id is always the last part of a key, so that no id can produce a key of another kind or shard, and the
+ * keys have the order of the ids. A prefix is never used again.
  */
 import type { IdBound } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
@@ -43,7 +45,7 @@ export const prefixMax = keyWordMax - 1
 export type KeyKind = 'a' | 'm' | 'i' | 's' | 'b' | 'l' | 'c' | 'p' | 'q' | 'g' | 't' | 'z'
 type DirectoryKind = 'c' | 'v' | 'n' | 'd' | 'x' | 'r' | 'u' | 'i'
 
-/** @throws ReplicaError for text that UTF-8 cannot hold: two of those could be one key */
+/** @throws ReplicaError for text that UTF-8 cannot encode, because two such texts could have the same key */
 function textKey(head: string, text: string): string {
   if (!text.isWellFormed()) {
     throw new ReplicaError('protocol', `${JSON.stringify(text)} is no Unicode text and cannot be an id`)
@@ -51,7 +53,7 @@ function textKey(head: string, text: string): string {
   return head + text
 }
 
-/** Keys of one shard. */
+/** The keys of one shard. */
 export class ShardKeys {
   readonly prefix: number
   readonly #start: string
@@ -79,7 +81,7 @@ export class ShardKeys {
     return chunk === 0 ? first : first + keyWord(chunk)
   }
 
-  /** Everything of the shard. */
+  /** Returns the range of all keys of the shard. */
   all(): Range {
     return ShardKeys.shards(this.prefix, this.prefix)
   }
@@ -88,7 +90,7 @@ export class ShardKeys {
     return { gte: this.#head(kind), lt: this.#start + String.fromCharCode(kind.charCodeAt(0) + 1) }
   }
 
-  /** Ids from `low` to `high`, in byte order whatever the direction of the scan. */
+  /** Returns the range of ids from `low` to `high`. `low` is the lesser id also for a descending scan. */
   ids(kind: 'i' | 'l', low: IdBound | undefined, high: IdBound | undefined): Range {
     const whole = this.kind(kind)
     return {
@@ -97,12 +99,12 @@ export class ShardKeys {
     }
   }
 
-  /** Changes with a greater sequence. */
+  /** Returns the range of the changes with a greater sequence. */
   changesAfter(sequence: number): Range {
     return this.#after('s', sequence)
   }
 
-  /** Purges with a greater sequence. */
+  /** Returns the range of the purges with a greater sequence. */
   purgesAfter(sequence: number): Range {
     return this.#after('p', sequence)
   }
@@ -126,13 +128,13 @@ export class ShardKeys {
     return this.#head(kind) + keyNumber(sequence)
   }
 
-  /** @param after the bound lies behind the id itself */
+  /** @param after whether the bound is after the id itself */
   #bound(kind: KeyKind, { id }: IdBound, after: boolean): string {
     const key = this.#text(kind, id)
     return after ? `${key}\0` : key
   }
 
-  /** Everything of the shards from one prefix to another. */
+  /** Returns the range of all keys of the shards from one prefix to another, both included. */
   static shards(first: number, last: number): Range {
     return { gte: keyWord(first), lt: keyWord(last + 1) }
   }
@@ -145,7 +147,7 @@ export class ShardKeys {
     return key.charAt(prefixLength) as KeyKind
   }
 
-  /** The id or history at the end of a key. */
+  /** Returns the id or history at the end of a key. */
   static text(key: string): string {
     return key.slice(headLength)
   }
@@ -154,13 +156,13 @@ export class ShardKeys {
     return readKeyNumber(key, headLength)
   }
 
-  /** Chunk number of a body key; 0 for its first record. */
+  /** Returns the chunk number of a body's key; 0 for its first record. */
   static bodyChunk(key: string): number {
     return key.length === headLength + sequenceLength ? 0 : readKeyWord(key, headLength + sequenceLength)
   }
 }
 
-/** Where a body lies that names a blob. */
+/** The shard and the sequence of a body that refers to a blob. */
 export interface BlobReference { readonly prefix: number; readonly sequence: number }
 
 const blobLength = 64
@@ -169,7 +171,7 @@ function directoryHead(kind: DirectoryKind): string {
   return keyWord(0) + kind
 }
 
-/** Which bodies of any shard name a blob: in one place for the node, which stores content once. */
+/** The keys of references from bodies to blobs. They are common to all shards, since a node stores each blob once. */
 export const blobKeys = {
   reference: (blob: string, { prefix, sequence }: BlobReference): string =>
     directoryHead('r') + blob + keyWord(prefix) + keyNumber(sequence),
@@ -180,7 +182,7 @@ export const blobKeys = {
   },
 }
 
-/** Keys of the store's directory. */
+/** The keys of the store's directory. */
 export const directoryKeys = {
   shardName: (key: string): string => ShardKeys.text(key),
   format: (): string => directoryHead('v'),

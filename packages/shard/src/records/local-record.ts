@@ -4,7 +4,7 @@ import { ByteWriter } from './byte-writer.ts'
 import { ByteReader } from './byte-reader.ts'
 import { checkSeal } from './damaged-record.ts'
 
-/** A local document, and its place in the changes log. Tombstones (`body: null`) are kept, so that replicas agree. */
+/** A local document with its sequence. Tombstones (`body: null`) are kept, so that replicas converge. */
 export interface LocalRecord extends LocalDocument { readonly sequence: number }
 
 const deletedFlag = 1
@@ -30,8 +30,8 @@ export function decodeLocal(id: string, bytes: Uint8Array): LocalRecord {
 }
 
 /**
- * Whether `left` replaces `right` when replicas differ: the greater stamp, then revision, then body bytes; a tombstone
- * is least.
+ * Whether `left` replaces `right` when replicas have different versions. The greater stamp decides, then the greater
+ * revision, then the greater body bytes; a tombstone is less than any body.
  */
 export function supersedesLocal(left: LocalDocument, right: LocalDocument): boolean {
   if (left.stamp !== right.stamp) return left.stamp > right.stamp

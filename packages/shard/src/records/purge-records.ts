@@ -4,17 +4,17 @@ import { ByteReader } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { checkSeal, DamagedRecordError } from './damaged-record.ts'
 
-/** A recorded purge as the store has it. */
+/** A recorded purge as it is stored. */
 export interface StoredPurge extends PurgeRow {
-  /** Sequence of its row in the changes log; 0: it has none, as it left something of the document, or found nothing. */
+  /** Sequence of its row in the changes log; 0: it has no row, because it did not remove its document completely. */
   readonly changeSequence: number
 }
 
 const format = 2
-/** Without `changeSequence`. */
+/** The first format has no `changeSequence`. */
 const firstFormat = 1
 
-/** A row of the purge log: which document the purge was of. */
+/** Encodes a row of the purge log, which is the id of the purged document. */
 export function encodePurgedId(id: string): Uint8Array {
   return sealed(Buffer.from(id))
 }
@@ -25,7 +25,7 @@ export function decodePurgedId(bytes: Uint8Array): string {
   return Buffer.from(bytes.subarray(sealBytes)).toString('utf8')
 }
 
-/** The recorded purges of one document, oldest first. */
+/** Encodes the recorded purges of one document, oldest first. */
 export function encodePurges(purges: readonly StoredPurge[]): Uint8Array {
   const writer = new ByteWriter(sealBytes)
   writer.byte(format)

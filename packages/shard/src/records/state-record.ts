@@ -3,7 +3,7 @@ import { ByteWriter } from './byte-writer.ts'
 import { ByteReader } from './byte-reader.ts'
 import { checkSeal, DamagedRecordError } from './damaged-record.ts'
 
-/** What a replica counts; written with every batch. */
+/** The counters of a replica. They are written with each batch. */
 export interface ReplicaState {
   /** Sequence of the last change. */
   readonly sequence: number
@@ -14,9 +14,9 @@ export interface ReplicaState {
   readonly activeBytes: number
   /** Bytes of the leaves' JSON. */
   readonly externalBytes: number
-  /** About the bytes of bodies whose revisions were replaced since the last compaction. */
+  /** Estimated bytes of the bodies whose revisions were replaced since the last compaction. */
   readonly replacedBytes: number
-  /** Sequence of the newest row of a purged document that was forgotten with its purge; 0: none was. */
+  /** Sequence of the newest row of a purged document that was removed when its purge was trimmed; 0: none was. */
   readonly purgesForgotten: number
 }
 
@@ -26,9 +26,9 @@ export const emptyState: ReplicaState = {
 }
 
 const format = 3
-/** Without `purgesForgotten`. */
+/** The second format has no `purgesForgotten`. */
 const secondFormat = 2
-/** Also without `replacedBytes`. */
+/** The first format also has no `replacedBytes`. */
 const firstFormat = 1
 
 export function encodeState(state: ReplicaState): Uint8Array {

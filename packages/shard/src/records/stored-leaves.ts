@@ -4,16 +4,17 @@ import { DamagedRecordError } from './damaged-record.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
 
-/** A leaf as the document record and the changes log keep it. */
+/** A leaf as it is stored in the record of a document and in the changes log. */
 export interface StoredLeaf {
   readonly revision: string
   readonly deleted: boolean
-  /** Where its body lies. */
+  /** The sequence at which the leaf's body is stored. */
   readonly bodySequence: number
-  /** Bytes of JSON. */
+  /** Bytes of the body's JSON. */
   readonly bodyBytes: number
   /**
-   * The attempt that made it (`DocumentEdit.attempt`); absent: none, or an earlier version of this program stored it.
+   * The attempt that made the leaf (`DocumentEdit.attempt`). Absent: there was none, or an earlier version of this
+   * program stored the leaf.
    */
   readonly attempt?: number
 }
@@ -23,7 +24,9 @@ const hexHashFlag = 2
 const attemptFlag = 4
 const hashBytes = 16
 
-/** Winner first. Hashes that are not MD5 in lower-case hex are kept as they are. */
+/**
+ * Appends leaves, which must be in order, winner first. Hashes other than MD5 in lower-case hex are written as text.
+ */
 export function writeLeaves(writer: ByteWriter, leaves: readonly StoredLeaf[]): void {
   writer.integer(leaves.length)
   for (const leaf of leaves) {
@@ -60,7 +63,7 @@ export function readLeaves(reader: ByteReader): [StoredLeaf, ...StoredLeaf[]] {
   return leaves as [StoredLeaf, ...StoredLeaf[]]
 }
 
-/** As the contract shows them. */
+/** Converts leaves to the form of the contract. */
 export function asLeaves(leaves: readonly StoredLeaf[]): Leaf[] {
   const shown: Leaf[] = []
   for (const { revision, deleted } of leaves) shown.push({ revision, deleted })

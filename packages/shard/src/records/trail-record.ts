@@ -4,7 +4,7 @@ import { ByteReader } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { checkSeal } from './damaged-record.ts'
 
-/** Each point as steps from the one before: both sequences only grow. */
+/** Encodes each point as its difference to the previous one. Both sequences of a point only increase. */
 export function encodeTrail(trail: readonly TrailPoint[]): Uint8Array {
   const writer = new ByteWriter(sealBytes)
   writer.integer(trail.length)

@@ -2,15 +2,17 @@ import type { RevisionContent } from '../records/body-record.ts'
 import type { ShardRecords } from '../reading/shard-records.ts'
 import type { StoredLeaf } from '../records/stored-leaves.ts'
 
-/** A page of rows with bodies ends with the row that goes beyond this many bytes. */
+/** A page of rows with bodies ends with the row that exceeds this many bytes. */
 const pageBytesMax = 1024 * 1024
 
-/** A row as its record has it; no leaves: it has no body. */
+/** A row as it was read from its record. A row without leaves has no body. */
 export interface ReadRow { readonly id: string; readonly leaves: readonly StoredLeaf[] }
 
 /**
- * Rows with the bodies of their winners, in pages of bounded bytes.
- * @param show given no content for a row without body, or with one that has gone since the row was read
+ * Reads the bodies of the rows' winners, and returns the rows in pages of bounded size.
+ *
+ * @param show makes the row of the reply; it gets no content for a row without a body, or when the body was removed
+ * after the row was read
  */
 export async function* withBodies<Read extends ReadRow, Row>(
   records: ShardRecords, rows: readonly Read[], show: (row: Read, content?: RevisionContent) => Row,

@@ -5,8 +5,9 @@ import type { ShardRecords } from '../reading/shard-records.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
 /**
- * Documents changed after `since`. Costs a scan of as many sequences as are counted; beyond, the rows of the log
- * are taken to be spread evenly over its sequences.
+ * Counts the documents that changed after `since`. An exact count needs a scan of these changes. When more than
+ * `countedChangesMin` sequences are left, the count is an estimate, which assumes that the rows of the changes log are
+ * spread evenly over its sequences.
  */
 export async function countChanges(
   records: ShardRecords, { sequence, documentCount, deletedCount }: ReplicaState, since: number,

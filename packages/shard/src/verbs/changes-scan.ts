@@ -11,7 +11,7 @@ import { scanEntries } from '../records/entry-scan.ts'
 
 interface ReadChange extends ReadRow { readonly sequence: number; readonly purged: boolean }
 
-/** Each document once, at its last change, as of the first page. */
+/** Lists each document once, at its last change, from a snapshot that is taken for the first page. */
 export async function* scanChanges(
   records: ShardRecords, request: ScanChangesRequest,
 ): AsyncGenerator<readonly ChangeRow[]> {
@@ -39,14 +39,16 @@ export async function* scanChanges(
   if (!checked) assertPurgesKept(records, request.since)
 }
 
-/** Must be called after the scan's snapshot was taken: then the state tells of every purge that the snapshot lacks. */
+/**
+ * Call this after the scan's snapshot was taken. The state then includes each trimmed purge that the snapshot lacks.
+ */
 function assertPurgesKept(records: ShardRecords, since: number): void {
   const { purgesForgotten } = records.state()
   if (since === 0 || since >= purgesForgotten) return
   throw new ReplicaError('position_expired', `purges up to sequence ${purgesForgotten} are forgotten`)
 }
 
-/** One object literal a shape: spreading one row costs as much as decoding it. */
+/** Makes a row. Each shape has an object literal of its own, because to spread a row costs as much as to decode it. */
 function changeRow({ sequence, id, leaves, purged }: ReadChange, content?: RevisionContent): ChangeRow {
   if (purged) return { sequence, id, leaves: [], purged }
   if (leaves.length === 0) return { sequence, id, leaves: [], local: true }

@@ -11,9 +11,9 @@ import { scanEntries } from '../records/entry-scan.ts'
 export const bucketCountMax = 65_536
 
 /**
- * For each bucket the exclusive-or of 64 bits of MD5 over each document's id and leaves: the same on every
- * replica that holds the same leaves, in whatever order they came. Scans every document (about 4 us each),
- * a page at a time between other work.
+ * Computes for each bucket the exclusive-or of 64 bits of the MD5 of each document's id and leaves. Replicas with the
+ * same leaves have the same digests, in whatever order the leaves arrived. The function scans all documents (about 4 us
+ * for each), and other work runs between the pages.
  */
 export async function digestDocuments(records: ShardRecords, bucketCount: number): Promise<DigestBuckets> {
   checkBuckets(bucketCount, 0)
@@ -31,7 +31,7 @@ export async function digestDocuments(records: ShardRecords, bucketCount: number
   return Array.from(high, (word, bucket) => hex(word) + hex(low[bucket]!))
 }
 
-/** The documents of one bucket; scans all of them. */
+/** Lists the documents of one bucket. It scans all documents of the shard. */
 export async function* scanDigestBucket(
   records: ShardRecords, { bucketCount, bucket }: ScanDigestBucketRequest,
 ): AsyncGenerator<readonly DocumentLeaves[]> {

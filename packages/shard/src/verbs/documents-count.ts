@@ -6,8 +6,9 @@ import type { ShardRecords } from '../reading/shard-records.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
 /**
- * Those that a scan which starts at `before` leaves out, so that it is the scan's offset. Costs a scan of them
- * (about 3 us a document; keys only while the replica has no tombstone); without a bound a counter is read.
+ * Counts the live documents that a scan from `before` leaves out, which is the scan's offset. The count needs a scan of
+ * them (about 3 us for each), which reads only keys while the replica has no tombstone. Without a bound, the function
+ * reads a counter.
  */
 export async function countDocuments(
   records: ShardRecords, state: ReplicaState, request: { readonly before?: IdBound; readonly descending: boolean },

@@ -6,10 +6,10 @@ import type { ShardRecords } from '../reading/shard-records.ts'
 import type { WriteDraft } from '../writing/write-draft.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
-/** Records that are forgotten in one batch. */
+/** Number of records that are trimmed in one batch. */
 const trimmedTogether = 200
 
-/** Applies each purge that was not applied before, and records it, whether it finds something or not. */
+/** Applies and records each purge that was not applied before. A purge that removes nothing is recorded as well. */
 export function decidePurges(draft: WriteDraft, { purges, checkpoint }: PurgeDocumentsRequest): PurgeDocumentsReply {
   const reply = purges.map(purge => {
     if (draft.purges(purge.id).some(known => known.uuid === purge.uuid)) return []
@@ -33,7 +33,7 @@ export async function* scanPurges(records: ShardRecords, since: number): AsyncGe
   }
 }
 
-/** Sequence of the oldest purge that is recorded, or 0. */
+/** Returns the sequence of the oldest recorded purge; 0: no purge is recorded. */
 export async function oldestPurge(records: ShardRecords): Promise<number> {
   for await (const [first] of scanEntries(records.store, records.keys.kind('p'), {}, 1)) {
     return first === undefined ? 0 : ShardKeys.sequence(first[0])
@@ -41,7 +41,7 @@ export async function oldestPurge(records: ShardRecords): Promise<number> {
   return 0
 }
 
-/** Sequences and ids of recorded purges up to one, a few at a time. */
+/** Lists the recorded purges up to a sequence, with sequence and document id, in pages of `trimmedTogether`. */
 export async function* purgesUpTo(
   records: ShardRecords, sequence: number,
 ): AsyncGenerator<readonly { readonly sequence: number; readonly id: string }[]> {

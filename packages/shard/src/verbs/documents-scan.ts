@@ -8,7 +8,7 @@ import { withBodies } from './body-pages.ts'
 import type { ReadRow } from './body-pages.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
-/** Live documents by id, as of the first page. */
+/** Lists the live documents by id, from a snapshot that is taken for the first page. */
 export async function* scanDocuments(
   records: ShardRecords, request: ScanDocumentsRequest,
 ): AsyncGenerator<readonly DocumentRow[]> {

@@ -7,7 +7,7 @@ import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
 
-/** One outcome per edit, in their order; edits of one document apply one after the other. */
+/** Decides edits. Edits of the same document are decided in their order. @returns the outcomes in the edits' order */
 export function decideEdits(
   draft: WriteDraft, { edits, revsLimit, partitionBytesMax = Number.POSITIVE_INFINITY }: UpdateDocumentsRequest,
 ): EditOutcome[] {
@@ -24,7 +24,7 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, pa
   if (decision.kind === 'conflict') return decidedBefore(draft, edit, document) ?? decision
   if (!deleted && isFull(draft, id, partitionBytesMax)) return { kind: 'partition_overflow' }
   const { parent } = decision
-  // Reviving a tombstone: the caller hashed a first revision and could not know the parent.
+  // An edit without a parent that revives a tombstone: the caller did not know the parent and hashed a first revision.
   const hash = parent === edit.parent
     ? edit.revisionHash
     : revisionHash({ deleted, parent, body, attachments: attachmentDigests(edit.attachments) })
@@ -34,12 +34,13 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, pa
     : { start: ancestor.generation + 1, ids: [hash, ancestor.hash] }
   const { tree: merged, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
   const { tree, cut } = stem(merged, revsLimit)
-  // Where the limit once cut the tree apart, an edit can make a revision that is there already.
+  // When stemming has split the tree, an edit can make a revision that the tree already contains.
   if (result === 'internal') draft.putAncestry(id, tree)
   else draft.putRevision(id, tree, { body, ...editedAttachments(edit, path.start) }, edit.attempt)
   draft.dropBodies(cut)
   const purges = draft.anyPurges ? purgesOf(draft.purges(id), `${path.start}-${hash}`) : []
-  // Before stemming: other replicas join the revision to its parent, even where this one has just cut that off.
+  // Return the path before stemming, so that other replicas join the revision to its parent even if it was removed
+  // here.
   return {
     kind: 'updated', ...(purges.length > 0 && { purges }),
     path: ancestor === null ? path : merged.path(`${path.start}-${hash}`) ?? path,
@@ -47,8 +48,8 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, pa
 }
 
 /**
- * The outcome of a call that was sent for the same attempt before, while the revision that it made is a leaf and has no
- * rival.
+ * Returns the outcome of an earlier call for the same attempt, as long as the revision that it made is a leaf and has
+ * no rival.
  */
 function decidedBefore(
   draft: WriteDraft, { id, parent, attempt }: DocumentEdit, document: DocumentView | undefined,

@@ -1,6 +1,6 @@
 /**
- * Positions by id, those of one id in their order: so one call's rows stand in the changes log by id, as in
- * CouchDB, and LevelDB is given sorted keys.
+ * Returns the positions of items sorted by id; items of the same id keep their order. The rows of one call are
+ * therefore in the order of ids in the changes log, as in CouchDB, and LevelDB gets sorted keys.
  */
 export function inIdOrder(items: readonly { readonly id: string }[]): number[] {
   const order = items.map((_, index) => index)

@@ -21,7 +21,9 @@ export function openLocalDocuments(records: ShardRecords, ids: readonly string[]
   return opened
 }
 
-/** The last writer wins; the stamp only grows, whatever the clock does. */
+/**
+ * Decides an update of a local document. The last write wins. The stamp always increases, even if the clock goes back.
+ */
 export function decideLocalUpdate(
   draft: WriteDraft, request: UpdateLocalDocumentRequest, now: number,
 ): UpdateLocalDocumentReply {
@@ -33,7 +35,7 @@ export function decideLocalUpdate(
   return { kind: 'updated', document }
 }
 
-/** Deleted ones are not listed. */
+/** Lists local documents by id, without the deleted ones. */
 export async function* scanLocalDocuments(
   records: ShardRecords, request: ScanLocalDocumentsRequest,
 ): AsyncGenerator<readonly LocalDocument[]> {

@@ -5,7 +5,7 @@ import { emptyPartition, withDocument } from '../records/partition-record.ts'
 import { DocumentRecord } from '../records/document-record.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
-/** From the partition's record; in a shard that keeps none, by a scan of its documents. */
+/** Reads the record of the partition. In a shard without such records, it scans the partition's documents. */
 export async function partitionInfo(records: ShardRecords, partition: string): Promise<PartitionInfo> {
   if (records.partitioned) return records.partition(partition)
   let found = emptyPartition

@@ -6,7 +6,7 @@ import type { ShardRecords } from '../reading/shard-records.ts'
 import { oldestPurge } from './documents-purge.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
-/** Costs a scan of the checkpoints, of which there is one for each replica that ever sent changes. */
+/** Collects the state of a replica. It scans the checkpoints, one for each replica that ever sent changes or purges. */
 export async function replicaInfo(
   records: ShardRecords,
   identity: { readonly history: string; readonly catchingUp: boolean; readonly compacting: boolean },
@@ -25,7 +25,7 @@ export async function replicaInfo(
     purgeSequence,
     oldestPurge: oldest,
     purgesSeen,
-    // LevelDB's estimate leaves out what still lies in memory and its log.
+    // LevelDB's estimate does not include the data that is only in its memory table and log.
     sizes: { file: Math.max(file, activeBytes), active: activeBytes, external: externalBytes },
     seen,
   }

@@ -1,7 +1,7 @@
 import type { ReplicaDiff } from '@sectional/core'
 import type { ShardRecords } from '../reading/shard-records.ts'
 
-/** Lists up to this length are searched: most documents have one leaf. */
+/** A list of up to this length is searched without a set. Most documents have only one leaf. */
 const searchedMax = 8
 
 function membership(revisions: readonly string[]): (revision: string) => boolean {
@@ -10,7 +10,7 @@ function membership(revisions: readonly string[]): (revision: string) => boolean
   return revision => known.has(revision)
 }
 
-/** One entry for each request, in order. */
+/** Returns one entry for each request, in order. */
 export async function diffRevisions(
   records: ShardRecords, requests: readonly { readonly id: string; readonly revisions: readonly string[] }[],
 ): Promise<ReplicaDiff[]> {
@@ -21,7 +21,7 @@ export async function diffRevisions(
     const { sequence, leaves } = record
     const isAsked = membership(revisions)
     const otherLeaves = leaves.some(({ revision }) => !isAsked(revision))
-    // As a rule replicas ask for the leaves that are here: the tree need not be decoded.
+    // Replicas usually name leaves that exist here. The tree is then not decoded.
     const isLeaf = membership(leaves.map(({ revision }) => revision))
     const missing = revisions.every(isLeaf) ? [] : record.tree.missing(revisions)
     return {

@@ -5,8 +5,9 @@ import type { DocumentRecord } from '../records/document-record.ts'
 import type { ShardRecords } from '../reading/shard-records.ts'
 
 /**
- * No entry for 'leaves' of an unknown document. A revision whose body is gone is missing.
- * @param anyPurges whether the shard has recorded any
+ * Opens revisions. For 'leaves' of an unknown document the result has no entry. A revision without a body is missing.
+ *
+ * @param anyPurges whether the shard has recorded any purge
  */
 export async function openRevisions(
   records: ShardRecords, requests: readonly OpenRevisionsRequest[], anyPurges: boolean,
@@ -19,8 +20,8 @@ export async function openRevisions(
     for (const entry of entries) if (entry.kind === 'found') sequences.push(entry.bodySequence)
   }
   const bodies = await records.bodies(sequences)
-  // Who says of a revision that it came after a purge must have read both at one time: what was found before the purge
-  // does not count.
+  // The reply states that a revision was stored again after a purge (`purges`). This is only true if the purges did not
+  // change while the revision was read; otherwise read again.
   const isTorn = purges !== null && requests.some(({ id }, index) => !sameUuids(records.purges(id), purges[index]!))
   if (isTorn || haveGone(records, located.flat(), bodies)) return openRevisions(records, requests, anyPurges)
   let next = 0
@@ -31,7 +32,7 @@ export async function openRevisions(
     const applied = purges === null ? [] : purgesOf(purges[index]!, `${path.start}-${path.ids[0]}`)
     return { kind: 'found', revision: applied.length === 0 ? revision : { ...revision, purges: applied } }
   }))
-  // Names and types of attachments are not known before the bodies are read.
+  // The sizes of the attachments' names and types are only known after the bodies were read.
   return fittingFirst(opened, openedBytes)
 }
 
@@ -39,7 +40,7 @@ function sameUuids(a: readonly Purge[], b: readonly Purge[]): boolean {
   return a.length === b.length && a.every(({ uuid }, index) => uuid === b[index]!.uuid)
 }
 
-/** @throws DamagedRecordError when a body is missing that its document still names */
+/** Whether some bodies were removed meanwhile. @throws DamagedRecordError when a document refers to a missing body */
 function haveGone(
   records: ShardRecords, located: readonly Located[], bodies: readonly (RevisionContent | undefined)[],
 ): boolean {
@@ -51,7 +52,7 @@ function haveGone(
   return true
 }
 
-/** Of the first requests, as many as have few bytes together. */
+/** Locates the revisions of the first requests, up to the request that exceeds `openedBytesMax` in total. */
 function fitting(
   documents: readonly (DocumentRecord | undefined)[], requests: readonly OpenRevisionsRequest[],
 ): Located[][] {
@@ -78,7 +79,7 @@ type Located =
     readonly attempt?: number | undefined
   }
 
-/** The size of a replaced revision's body is not recorded: it is taken to be the winner's. */
+/** Locates revisions. The size of a replaced revision's body is not recorded; the winner's size is used instead. */
 function locate(document: DocumentRecord | undefined, { id, revisions, latest }: OpenRevisionsRequest): Located[] {
   if (document === undefined) {
     return revisions === 'leaves' ? [] : revisions.map(revision => ({ kind: 'missing', revision }))
@@ -104,7 +105,7 @@ function locate(document: DocumentRecord | undefined, { id, revisions, latest }:
   })
 }
 
-/** Each leaf once; unknown revisions stay. */
+/** Replaces revisions by the leaves that descend from them, each leaf once. Unknown revisions are kept. */
 function newest({ tree }: DocumentRecord, revisions: readonly string[]): string[] {
   return [...new Set(revisions.flatMap(revision => {
     const leaves = tree.latest(revision)

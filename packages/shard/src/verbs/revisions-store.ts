@@ -5,7 +5,7 @@ import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 import { stem } from './stem.ts'
 
-/** Merges what other replicas or clusters decided: never a conflict, and no change for what is known. */
+/** Merges revisions that other replicas or clusters decided. They are never refused; known revisions change nothing. */
 export function decideRevisions(
   draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, trail, external }: StoreRevisionsRequest,
 ): StoreRevisionsReply {
@@ -26,7 +26,7 @@ export function decideRevisions(
   return rivals.length === 0 ? noRivals : { rivals }
 }
 
-/** True: the revision has a rival here (`StoreRevisionsReply`). */
+/** Merges one revision. Returns true when it has a rival here (`StoreRevisionsReply`). */
 function mergeRevision(draft: WriteDraft, revision: DocumentRevision, revsLimit: number): boolean {
   const { id, path, deleted, body, attachments, attempt } = revision
   const document = draft.document(id)
@@ -36,14 +36,14 @@ function mergeRevision(draft: WriteDraft, revision: DocumentRevision, revsLimit:
   if (merged === before) return rivalled
   const { tree, cut } = stem(merged, revsLimit)
   if (result !== 'internal') draft.putRevision(id, tree, { body, ...(attachments && { attachments }) }, attempt)
-  // A known revision may still bring ancestors; they may also be cut off again at once.
+  // A known revision may add ancestors, but stemming may also remove these again at once.
   else if (Buffer.compare(tree.encode(), before.encode()) !== 0) draft.putAncestry(id, tree)
   else return rivalled
   draft.dropBodies(cut)
   return rivalled
 }
 
-/** @param document as it was before the merge */
+/** @param document the document before the merge */
 function hasRival(
   { path, attempt }: DocumentRevision, merged: RevisionTree, document: DocumentView | undefined,
 ): boolean {

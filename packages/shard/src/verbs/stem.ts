@@ -1,6 +1,6 @@
 import type { RevisionTree } from '@sectional/core'
 
-/** Keeps the last `limit` revisions of each branch, and tells where the bodies lie that go with the others. */
+/** Keeps the last `limit` revisions of each branch. `cut`: the sequences of the bodies of the removed revisions. */
 export function stem(
   tree: RevisionTree, limit: number,
 ): { readonly tree: RevisionTree; readonly cut: readonly number[] } {
