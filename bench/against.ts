@@ -1,12 +1,12 @@
 /**
- * Two checkouts beside each other, both built:
- * `node bench/against.ts DIR [--nodes 1] [--seconds 1] [--restarts 5] [--rounds 4] [--only TEXT,TEXT]`. A cluster of so
- * many nodes of each runs all the time. They are measured in turns, the first one changing, so that what else the
- * machine does falls on both. Each thing is measured in several lives of the processes, `rounds` times in each: one
- * process does the same work with 10 % more or less CPU than the next, depending on how its garbage collector began.
- * Prints a table: rates, the median of the rounds' ratios of rates (this checkout to the other; above 1 is faster), the
- * CPU time of all nodes for each thing done, and the median of the rounds' ratios of CPU time (below 1 is cheaper),
- * which shows more than rates on a machine that does other work too.
+ * Compares two built checkouts: `node bench/against.ts DIR [--nodes 1] [--seconds 1] [--restarts 5] [--rounds 4]
+ * [--only TEXT,TEXT]`. A cluster of `--nodes` nodes of each checkout runs during the whole comparison. The clusters are
+ * measured in turns, and the order changes, so that other work of the machine affects both. Everything is measured
+ * after each of `restarts` restarts of the processes, `rounds` times each: the same work can cost one process 10 % more
+ * or less CPU than the next, depending on how its garbage collector started.
+ * Prints a table: rates, the median of the ratios of rates (this checkout to the other; above 1 is faster), the CPU
+ * time of all nodes for each item, and the median of the ratios of CPU time (below 1 is cheaper). CPU time is more
+ * reliable than rates on a machine that does other work too.
  */
 import { parseArgs } from 'node:util'
 import { measure, type Measured } from './comparison.ts'
@@ -64,7 +64,7 @@ const nodes = Number(flags.nodes)
 const clusters = [
   await MeasuredCluster.start(nodes, flags.folder), await MeasuredCluster.start(nodes, flags.folder, other),
 ] as const
-/** Lists come first, while both databases are as they were filled. */
+/** Lists are measured first, while both databases are unchanged. */
 const works: Readonly<Record<string, Work>> = {
   '`_all_docs`, rows': rows('_all_docs'),
   '`_all_docs` with documents, rows': rows('_all_docs?include_docs=true'),
@@ -81,8 +81,8 @@ try {
     flags.only.split(',').some(part => name.includes(part)))) {
     const measured: [Measured[], Measured[]] = [[], []]
     for (let life = 0; life < Number(flags.restarts); life++) {
-      // Opening also writes LevelDB's memory table, which may hold all documents in one checkout and none in the other,
-      // into files.
+      // A restart also writes LevelDB's memory table to files. Otherwise the table might contain all documents in one
+      // checkout and none in the other.
       for (const cluster of clusters) await cluster.restart(readyMsMax)
       for (let round = -1; round < Number(flags.rounds); round++) {
         for (const at of (life + round) % 2 === 0 ? [0, 1] as const : [1, 0] as const) {

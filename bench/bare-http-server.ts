@@ -1,4 +1,7 @@
-/** What Node's own HTTP server does at best: reads the request, answers a constant. Prints its port. */
+/**
+ * Measures the best that Node's own HTTP server can do: it reads the request and answers with a constant. Prints its
+ * port.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -1,6 +1,6 @@
 /**
- * How fast bare classic-level makes documents durable: synced batches, one after the other; making the documents is not
- * counted. Prints documents per second and their CPU time.
+ * Measures how fast bare classic-level stores documents durably, in synced batches one after the other. Creating the
+ * documents is not included. Prints documents per second and their CPU time.
  */
 import { ClassicLevel } from 'classic-level'
 import { documentBody, documentId, type IdOrder } from './documents.ts'

@@ -1,6 +1,6 @@
 /**
- * What open responses cost Node's own HTTP server: answers each request with a line and leaves the response open.
- * Prints its port.
+ * Measures the cost of open responses in Node's own HTTP server: it answers each request with a line and leaves the
+ * response open. Prints its port.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

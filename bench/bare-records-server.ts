@@ -1,9 +1,10 @@
 /**
- * The bare parts of a server of records and files: classic-level scanned into a node:http response, and bodies piped
- * from and to files. Arguments: a folder. Prints its port.
+ * A server of records and files that consists of bare parts: classic-level scanned into a node:http response, and
+ * bodies piped from and to files. Argument: a folder. Prints its port.
  *
- * `PUT /records/{kind}` with lines stores one record a line; `GET /records/{kind}` scans them; `POST /records/{kind}`
- * with `{"docs":[{"id":..}]}` gets those whose line has the id; `PUT /files/{name}` and `GET /files/{name}`.
+ * `PUT /records/{kind}` stores one record for each line; `GET /records/{kind}` scans them; `POST /records/{kind}` with
+ * `{"docs":[{"id":..}]}` returns the records whose line has one of the ids; `PUT /files/{name}` and `GET /files/{name}`
+ * store and return files.
  */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -1,7 +1,9 @@
-/** Rows of the benchmark's tables: Sectional and a bare program, measured in turns within one run. */
+/** Rows of the benchmark's tables. Sectional and a bare program are measured in turns within one run. */
 import { cpuUs, residentMiB, type MeasuredServer } from './measured-process.ts'
 
-/** One measurement: how many a second, what each cost the measured processes, and their memory behind it. */
+/**
+ * One measurement: items per second, CPU time per item, and the resident memory of the measured processes afterwards.
+ */
 export interface Measured { readonly perSecond: number; readonly cpuUs: number; readonly residentMiB?: number }
 
 export interface Row {
@@ -14,13 +16,13 @@ export interface Row {
   readonly memory: string
 }
 
-/** Measures for about so many seconds. */
+/** Measures for about this many seconds. */
 export type Measurement = (seconds: number) => Promise<Measured>
 
 export interface Comparison {
   readonly what: string
   readonly target: string
-  /** Of the figures: `/s`, ` MB/s`. */
+  /** Unit of the rates: `/s` or ` MB/s`. */
   readonly unit?: string
   readonly sectional: Measurement
   readonly bare: Measurement
@@ -28,20 +30,20 @@ export interface Comparison {
 
 const warmUpSeconds = 1.5
 
-/** Measures one comparison after the other. */
+/** Runs the comparisons one after the other. */
 export class Bench {
   readonly seconds: number
   readonly rounds: number
   readonly #only: string
 
-  /** @param only what is measured has this text in its name */
+  /** @param only text that the name of a comparison must contain */
   constructor(seconds: number, rounds: number, only = '') {
     this.seconds = seconds
     this.rounds = rounds
     this.#only = only
   }
 
-  /** The median of the rounds' ratios counts. No row when it is not wanted. */
+  /** Reports the median of the rounds' ratios. Returns no row when the comparison is not selected. */
   async compare({ what, target, unit = '/s', sectional, bare }: Comparison): Promise<Row[]> {
     if (!what.includes(this.#only)) return []
     await bare(warmUpSeconds)
@@ -63,7 +65,7 @@ export class Bench {
   }
 }
 
-/** Has `work` done so many things, and says what that cost the processes. */
+/** Runs `work`, and returns its rate and its cost to the processes. */
 export async function measure(
   servers: readonly MeasuredServer[], work: () => Promise<{ readonly count: number; readonly seconds: number }>,
 ): Promise<Measured> {

@@ -1,7 +1,7 @@
 /**
- * What continuous changes feeds cost while nothing happens: memory of each on one node beside that of open responses of
- * a bare node:http server, and CPU. After a build: `node bench/idle-readers.ts [readers=10000] [shards=8]`. Linux; the
- * limit of open files must allow the readers.
+ * Measures the cost of idle continuous changes feeds: memory of each on one node, compared with open responses of a
+ * bare node:http server, and CPU. After a build: `node bench/idle-readers.ts [readers=10000] [shards=8]`. Linux only;
+ * the limit of open files must be higher than the number of readers.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -20,7 +20,7 @@ interface Reader { readonly socket: Socket; bytes: number }
 
 const authorization = `Basic ${Buffer.from(auth).toString('base64')}`
 
-/** Resolves when the first bytes of the answer are there. */
+/** Resolves when the first bytes of the response have arrived. */
 function open(port: number, path: string): Promise<Reader> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')

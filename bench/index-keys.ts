@@ -1,10 +1,10 @@
 /**
- * What keys that stand for bytes cost in classic-level, for docs/decisions/0010-index-store.md: run
- * `node bench/index-keys.ts [rows=200000] [rounds=3] [part of a form's name]`. Each form runs in processes of its own,
- * in turns. A row is like one of a view: a prefix, a sort key, the document's id, and a value of 60 bytes.
- * Prints CPU microseconds a row (LevelDB's threads included) of writing rows in random order by 1,000, of scanning all
- * of them by pages of 128, of ranges of 100 rows at random places, and the bytes of a row on disk. The best round of
- * each counts.
+ * Measures the cost of keys that represent bytes in classic-level, for docs/decisions/0010-index-store.md: run `node
+ * bench/index-keys.ts [rows=200000] [rounds=3] [part of a form's name]`. Each form runs in its own processes, in turns.
+ * A row is like a row of a view: a prefix, a sort key, the document's id, and a value of 60 bytes.
+ * Prints CPU microseconds per row (including LevelDB's threads) for writing rows in random order in batches of 1,000,
+ * for scanning all rows in pages of 128, and for ranges of 100 rows at random positions; and the bytes of a row on
+ * disk. The best round of each is reported.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
@@ -15,12 +15,12 @@ import { ClassicLevel } from 'classic-level'
 
 type Key = string | Uint8Array
 
-/** How the bytes of a sort key become a key of the store, in the same order. */
+/** How the bytes of a sort key are converted to a key of the store with the same order. */
 interface Form {
   readonly name: string
   readonly encoding: 'utf8' | 'view'
   readonly encode: (bytes: Buffer) => Key
-  /** To the bytes again; absent: readers compare the key as it is. */
+  /** Converts a key back to bytes; absent when readers compare the key as it is. */
   readonly decode?: (key: string) => Uint8Array
 }
 
@@ -35,7 +35,9 @@ const forms: readonly Form[] = [
   { name: 'hexadecimal digits', encoding: 'utf8', encode: bytes => bytes.toString('hex') },
 ]
 
-/** Numbers have a type and eight random bytes; texts have weights as ICU gives them to Latin letters, and two more. */
+/**
+ * Numbers have a type and eight random bytes. Texts have the weights that ICU assigns to Latin letters, and two more.
+ */
 const kinds = { texts: textKey, numbers: numberKey }
 type Kind = keyof typeof kinds
 const [rows = '200000', rounds = '3', part = ''] = process.argv.slice(2)
@@ -89,7 +91,7 @@ function sevenBits(bytes: Buffer): string {
   return codes.toString('latin1', 0, at)
 }
 
-/** CPU microseconds of this process, all threads. */
+/** Returns the CPU microseconds of all threads of this process during the work. */
 async function cpu(work: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage()
   await work()

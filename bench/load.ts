@@ -1,6 +1,7 @@
 /**
- * Load generator, a process of its own: keeps a fixed number of raw keep-alive connections busy with one request
- * each and counts complete answers. Started by run.ts with a job as JSON argument; prints a LoadResult as JSON.
+ * A load generator that runs in its own process. It keeps a fixed number of raw keep-alive connections busy with one
+ * request each, and counts complete responses. run.ts starts it with a job as JSON argument; it prints a LoadResult as
+ * JSON.
  */
 import { connect } from 'node:net'
 import { documentBody, documentId, type IdOrder } from './documents.ts'
@@ -11,23 +12,23 @@ export interface LoadJob {
   readonly connections: number
   readonly seconds: number
   readonly database: string
-  /** get: documents that exist, named `doc-0` and so on. */
+  /** get: number of existing documents, which are named `doc-0`, `doc-1` ... */
   readonly documents: number
-  /** put, bulk: makes ascending ids of different jobs differ. */
+  /** put, bulk: makes the ascending ids of different jobs different. */
   readonly tag: string
   readonly ids: IdOrder
   /** bulk: documents in one request. */
   readonly batch: number
   readonly bodyBytes: number
   readonly auth: string
-  /** Ends after so many requests, if that is earlier. */
+  /** Ends the job after this many requests, if they are done before the time is over. */
   readonly requestsMax?: number
 }
 
 export interface LoadResult {
   readonly requests: number
   readonly seconds: number
-  /** Answers with another status than 200 or 201: status -> count. */
+  /** Number of answers with a status other than 200 or 201, by status. */
   readonly failures: Readonly<Record<string, number>>
   readonly latencyMs: { readonly p50: number; readonly p99: number; readonly max: number }
 }
@@ -38,7 +39,7 @@ let sequence = 0
 
 const head = `Host: bench\r\nAuthorization: ${authorization}\r\nAccept: application/json\r\n`
 
-/** Makes the requests of one connection, one after the other. */
+/** Returns the function that creates the requests of one connection. */
 function requestMaker(): () => string | Buffer {
   switch (job.kind) {
     case 'get':
@@ -53,8 +54,8 @@ function requestMaker(): () => string | Buffer {
 }
 
 /**
- * The documents stay, their ids change: making a thousand texts anew takes a tenth of the time that it takes to store
- * them.
+ * Reuses the documents and changes only their ids: generating a thousand texts would take a tenth of the time that
+ * storing them takes.
  */
 function bulkMaker(): () => Buffer {
   const docs = Array.from(
@@ -74,7 +75,7 @@ function bulkMaker(): () => Buffer {
   }
 }
 
-/** Bytes of the first complete answer in the buffer and its status, or null. */
+/** Returns the bytes and the status of the first response in the buffer, or null when it is incomplete. */
 function completeAnswer(buffer: Buffer): { length: number; status: string } | null {
   const headEnd = buffer.indexOf('\r\n\r\n')
   if (headEnd < 0) return null

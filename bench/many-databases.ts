@@ -1,8 +1,9 @@
 /**
- * What many databases cost: the rate and CPU of creations while there are few and while there are many, memory, open
- * files and CPU at rest, `_all_dbs`, and the time of a start. After a build: `node bench/many-databases.ts [--databases
- * 20000] [--nodes 1] [--minutes 10] [--folder DIR] [--port FIRST]`. q = 1 and n = the number of nodes. Ends by itself:
- * it creates no more databases when its minutes are over, and says how many there are. Linux.
+ * Measures the cost of many databases: the rate and CPU of creations while there are few and while there are many,
+ * memory, open files and CPU at rest, `_all_dbs`, and the time of a start. After a build: `node bench/many-databases.ts
+ * [--databases 20000] [--nodes 1] [--minutes 10] [--folder DIR] [--port FIRST]`. The databases have q = 1 and n = the
+ * number of nodes. The program creates no more databases when its minutes are over, and prints how many exist. Linux
+ * only.
  */
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -42,7 +43,7 @@ function each(measure: (processId: number) => number): string {
   return cluster.nodes.map(({ processId }) => measure(processId).toFixed(0)).join(', ')
 }
 
-/** Creates databases until there are so many, or the time is over. */
+/** Creates databases until there are `count` of them, or the time is over. */
 async function createUpTo(count: number): Promise<void> {
   const from = created
   const cpuBefore = cpu()
@@ -66,7 +67,10 @@ async function passesLeft(): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Replicas of new databases are compared by anti-entropy in the background, and so are all replicas after a start. */
+/**
+ * Waits until anti-entropy has compared the replicas of new databases, or after a start all replicas, in the
+ * background.
+ */
 async function antiEntropyAtRest(): Promise<string> {
   const startedAt = performance.now()
   await pause(settleMs)

@@ -1,4 +1,4 @@
-/** Sectional nodes to be measured: real processes with the settings that users get, in a folder of their own. */
+/** Sectional nodes that are measured: real processes with default settings, in a folder of their own. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
@@ -31,8 +31,8 @@ export class MeasuredCluster {
   }
 
   /**
-   * @param checkout whose nodes are started, built; its own one unless told
-   * @param firstPort of two for each node; free ones unless told
+   * @param checkout the built checkout of which nodes are started; by default this one
+   * @param firstPort first port; each node uses two. By default free ports are used
    */
   static async start(
     count: number, folder: string | undefined, checkout = ownCheckout, firstPort?: number,
@@ -53,7 +53,7 @@ export class MeasuredCluster {
     return cluster
   }
 
-  /** Stops every node, starts them again and resolves when all are ready: with the milliseconds that the start took. */
+  /** Restarts every node. Resolves when all are ready, with the milliseconds that the start took. */
   async restart(readyMsMax: number): Promise<number> {
     await Promise.all(this.#children.map(end))
     const startedAt = performance.now()
@@ -70,7 +70,7 @@ export class MeasuredCluster {
     for (const [index, node] of this.nodes.entries()) await this.#ready(node, index, readyMsMax)
   }
 
-  /** @throws Error unless the answer has the status */
+  /** @throws Error when the response has another status */
   async send(method: string, path: string, body: unknown, status: number): Promise<void> {
     const headers = {
       authorization: `Basic ${Buffer.from(auth).toString('base64')}`, 'content-type': 'application/json',
@@ -82,7 +82,7 @@ export class MeasuredCluster {
     if (answer.status !== status) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
   }
 
-  /** A database of so many documents `doc-0` and so on, stored in requests of `batch`. */
+  /** Creates a database with `documents` documents `doc-0`, `doc-1` ..., which are stored in requests of `batch`. */
   async fill(database: string, documents: number, batch: number, bodyBytes: number): Promise<void> {
     await this.send('PUT', `/${database}`, null, 201)
     for (let from = 0; from < documents; from += batch) {
@@ -94,7 +94,7 @@ export class MeasuredCluster {
     }
   }
 
-  /** Links that ended since the nodes started, by their logs. */
+  /** Returns the number of links that have ended since the nodes started, according to their logs. */
   linksLost(): number {
     return this.nodes.reduce((count, _, index) => count + (this.#log(index).match(/a link closed/g)?.length ?? 0), 0)
   }

@@ -1,4 +1,4 @@
-/** Child processes of the benchmark: started, asked, ended. */
+/** Starts and ends the child processes of the benchmark, and reads their counters. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
@@ -10,7 +10,7 @@ function bench(file: string): string {
   return fileURLToPath(new URL(file, import.meta.url))
 }
 
-/** Runs a script to its end and parses what it printed. */
+/** Runs a script to its end and returns its parsed output. */
 export async function runScript(file: string, words: readonly string[]): Promise<unknown> {
   const child = spawn(process.execPath, [bench(file), ...words], { stdio: ['ignore', 'pipe', 'inherit'] })
   let output = ''
@@ -20,7 +20,7 @@ export async function runScript(file: string, words: readonly string[]): Promise
   return JSON.parse(output)
 }
 
-/** @throws Error when requests failed: figures of failures are none */
+/** @throws Error when requests failed, because rates that include failures are meaningless */
 export async function runLoad(job: LoadJob): Promise<LoadResult> {
   const result = await runScript('load.ts', [JSON.stringify(job)]) as LoadResult
   const failures = Object.entries(result.failures)
@@ -48,13 +48,13 @@ export async function end(child: ChildProcess): Promise<void> {
   await exited
 }
 
-/** CPU time that a process has used, in microseconds; the kernel counts in steps of 10 ms (Linux). */
+/** Returns the CPU time that a process has used, in microseconds. The kernel counts in steps of 10 ms (Linux). */
 export function cpuUs(processId: number): number {
   const fields = readFileSync(`/proc/${processId}/stat`, 'latin1').split(') ')[1]!.split(' ')
   return (Number(fields[11]) + Number(fields[12])) * 10_000
 }
 
-/** Resident memory in MiB (Linux). */
+/** Returns the resident memory in MiB (Linux). */
 export function residentMiB(processId: number): number {
   const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))
   return Number(line?.[1]) / 1024

@@ -1,9 +1,9 @@
 /**
- * How long writes on healthy nodes take while another node is stopped (SIGSTOP):
- * `node bench/paused-peer.ts [DIR] [--seconds 8] [--writers 16] [--nodes 3]`; DIR is another built checkout, by default
- * this one. Each writer edits a document of its own through one healthy node, ten times a second at most, so that all
- * shards are in use; the stopped node decides for its share of them. Prints latencies of the writes that began during
- * the pause, and what they were answered.
+ * Measures how long writes on healthy nodes take while another node is stopped (SIGSTOP): `node bench/paused-peer.ts
+ * [DIR] [--seconds 8] [--writers 16] [--nodes 3]`. DIR is another built checkout; by default this one is used. Each
+ * writer edits its own document through one healthy node, at most ten times a second. All shards are used, and the
+ * stopped node is the decider of some of them. Prints the latencies and statuses of the writes that began during the
+ * pause.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

@@ -1,6 +1,6 @@
 /**
- * One node's lists, feeds, bulk reads and attachments beside classic-level scanned into a node:http response and files
- * piped through one.
+ * Measures lists, feeds, bulk reads and attachments of one node, compared with classic-level scanned into a node:http
+ * response and files that are piped through one.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ type Transfer = Pick<TransferJob, 'method' | 'path' | 'jsonFile' | 'uploadBytes'
 
 let jobs = 0
 
-/** @param each what one request counts for */
+/** @param each number of items in one response */
 function transferred(server: MeasuredServer, transfer: Transfer, each: number, seconds: number): Promise<Measured> {
   return measure([server], async () => {
     const job: TransferJob = { ...transfer, port: server.port, connections, seconds, auth, tag: `job${jobs++}` }
@@ -32,7 +32,7 @@ function transferred(server: MeasuredServer, transfer: Transfer, each: number, s
   })
 }
 
-/** @param bodies each is sent once; undefined: none has to be sent */
+/** @param bodies bodies that are sent, one request each; an empty text sends no body */
 async function rowsOf(node: MeasuredServer, transfer: Transfer, bodies: readonly string[] = ['']): Promise<string> {
   const rows: string[] = []
   for (const body of bodies) {
@@ -40,14 +40,14 @@ async function rowsOf(node: MeasuredServer, transfer: Transfer, bodies: readonly
       method: transfer.method, headers, ...(body !== '' && { body }),
     })
     if (answer.status !== 200) throw new Error(`${transfer.path}: ${answer.status}`)
-    // One row a line in lists and feeds; bulk reads give one long line.
+    // Lists and feeds have one row per line; bulk reads return one long line.
     const text = body === '' ? await answer.text() : (await answer.text()).replaceAll(/,?\{"id":"/g, '\n{"id":"')
     for (const line of text.split('\n')) if (line.includes('"id":"')) rows.push(line)
   }
   return rows.join('\n')
 }
 
-/** Bodies of `_bulk_get` that ask for all documents once, each for such that lie far apart. */
+/** Returns bodies of `_bulk_get` that together request every document once. The documents of one body are far apart. */
 function bulkGets(): string[] {
   return Array.from({ length: documents / batch }, (_, body) => (
     JSON.stringify({
@@ -56,7 +56,7 @@ function bulkGets(): string[] {
   ))
 }
 
-/** Documents with random ids in one node, and the bare program with the rows that the node answers. */
+/** Stores documents with random ids in one node, and gives the rows that it returns to the bare program. */
 export async function measureReads(bench: Bench, folder: string | undefined): Promise<Row[]> {
   const scratch = mkdtempSync(join(folder ?? tmpdir(), 'sectional-bench-bare-'))
   const cluster = await MeasuredCluster.start(1, folder)

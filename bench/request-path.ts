@@ -1,9 +1,9 @@
 /**
- * A node without sockets: what a request costs between its arrival and its answer, so that changes to the hot paths
- * show beside the noise of a busy machine. Run `node --conditions=sectional-source bench/request-path.ts
- * [get,get-again,put,bulk,bulk-get,bulk-get-again,all-docs,all-docs-with,changes,changes-with] [rounds=3]`;
- * with `--cpu-prof` to see where it goes. `-again` asks for the same thousand documents all the time. Prints CPU
- * microseconds a request (a document in bulk, a row of a list), LevelDB's threads included.
+ * Runs a node without sockets and measures the cost of a request between its arrival and its response, so that changes
+ * to the hot paths are visible despite the noise of a busy machine. Run `node --conditions=sectional-source
+ * bench/request-path.ts [get,get-again,put,bulk,bulk-get,bulk-get-again,all-docs,all-docs-with,changes,changes-with]
+ * [rounds=3]`; with `--cpu-prof` to profile it. Kinds with `-again` request the same thousand documents all the time.
+ * Prints CPU microseconds per request (per document of a bulk request, per row of a list), including LevelDB's threads.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -126,7 +126,7 @@ const work: Record<string, (round: number) => Promise<void>> = {
   'changes-with': () => listed('changes-with', '_changes?include_docs=true'),
 }
 
-/** Documents that lie far apart, as many different ones as `distinct`. */
+/** Returns ids of `distinct` different documents that are far apart. */
 function spread(index: number, distinct: number, round = 0): string {
   return `doc-${(index % distinct * 7919 + round) % documents}`
 }

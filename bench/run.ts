@@ -1,7 +1,7 @@
 /**
- * The benchmark: `scripts/bench` (or `npm run bench` after a build). Measures Sectional and the bare parts that it
- * is made of in turns within one run, so that the ratios hold on any machine, and writes docs/performance.md.
- * Takes about thirteen minutes; the machine should do nothing else.
+ * The benchmark: `scripts/bench` (or `npm run bench` after a build). It measures Sectional and the bare parts that it
+ * consists of in turns within one run, so that the ratios are comparable between machines, and writes
+ * docs/performance.md. It takes about thirteen minutes; the machine should be idle otherwise.
  */
 import { readFileSync, rmSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -100,7 +100,7 @@ async function measureNodes(
   }
 }
 
-/** An empty cluster with many databases (q=2, n=3 on three nodes). */
+/** Measures an empty cluster of three nodes with many databases (q=2, n=3). */
 async function measureManyDatabases(): Promise<string[]> {
   const cluster = await MeasuredCluster.start(3, flags.folder)
   try {

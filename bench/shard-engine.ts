@@ -1,7 +1,7 @@
 /**
- * The engine by itself, against bare classic-level writing the same bodies in synced batches: run
- * `node --conditions=sectional-source bench/shard-engine.ts [documents=20000]` (`--expose-gc` for memory) on an idle
- * machine. Wall and CPU microseconds an operation.
+ * Measures the engine alone, compared with bare classic-level that writes the same bodies in synced batches: run `node
+ * --conditions=sectional-source bench/shard-engine.ts [documents=20000]` (`--expose-gc` for memory) on an idle machine.
+ * Prints wall time and CPU time in microseconds per operation.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

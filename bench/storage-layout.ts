@@ -1,8 +1,8 @@
 /**
- * What the layouts of docs/decisions/0001-storage-layout.md cost on bare classic-level: run
- * `node bench/storage-layout.ts [documents=40000] [cacheMiB=16] [part of a layout's name]` on an idle machine.
- * Prints microseconds an operation: wall time of the calls, CPU time with the compactions that they leave behind;
- * and the bytes that LevelDB wrote for each byte of documents (write amplification).
+ * Measures the layouts of docs/decisions/0001-storage-layout.md on bare classic-level: run `node
+ * bench/storage-layout.ts [documents=40000] [cacheMiB=16] [part of a layout's name]` on an idle machine. Prints
+ * microseconds per operation: wall time of the calls, and CPU time including the compactions that they cause; and the
+ * bytes that LevelDB wrote per byte of documents (write amplification).
  */
 import { readFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -120,7 +120,7 @@ const bare: Layout = {
   changesRange: shard => ({ gte: key(shard, 'i', ''), lt: key(shard, 'j', '') }),
 }
 
-/** Bytes this process has written through the file system. */
+/** Returns the bytes that this process has written through the file system. */
 function writtenBytes(): number {
   return Number(/wchar: (\d+)/.exec(readFileSync('/proc/self/io', 'latin1'))?.[1] ?? Number.NaN)
 }
@@ -133,7 +133,7 @@ async function settled(): Promise<void> {
   }
 }
 
-/** A cheap repeatable stream of numbers (xorshift32). */
+/** A cheap repeatable stream of pseudo-random numbers (xorshift32). */
 function numbers(seed: number): () => number {
   let state = seed
   return () => {

@@ -1,6 +1,6 @@
 /**
- * Keeps a fixed number of connections busy with long answers or uploads, a process of its own. Started with a
- * TransferJob as JSON argument; prints a TransferResult as JSON.
+ * Keeps a fixed number of connections busy with long responses or uploads. It runs in its own process, takes a
+ * TransferJob as JSON argument, and prints a TransferResult as JSON.
  */
 import { Agent, request } from 'node:http'
 import { randomBytes } from 'node:crypto'
@@ -9,11 +9,11 @@ import { readFileSync } from 'node:fs'
 export interface TransferJob {
   readonly port: number
   readonly method: 'GET' | 'POST' | 'PUT'
-  /** `{n}` becomes a number that is used once. */
+  /** `{n}` is replaced by a number that is used once. */
   readonly path: string
-  /** A file with the JSON texts to send, one a line, in turns. */
+  /** A file with the JSON texts to send, one per line, in turns. */
   readonly jsonFile?: string
-  /** Random bytes to send. */
+  /** Number of random bytes to send. */
   readonly uploadBytes?: number
   readonly tag: string
   readonly connections: number

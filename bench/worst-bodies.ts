@@ -1,8 +1,8 @@
 /**
- * How long a cluster of three is silent while one client sends it the costliest bodies: the longest wait for `/_up` on
- * any node, the most memory, and links that were lost. After a build:
- * `node bench/worst-bodies.ts [checkout=.] [text in the names of bodies]`. Each body is sent once; a node that does
- * not answer within a minute is given up. Linux.
+ * Measures how long a cluster of three nodes does not respond while one client sends it the most expensive bodies: the
+ * longest wait for `/_up` on any node, the maximum memory, and the links that were lost. After a build: `node
+ * bench/worst-bodies.ts [checkout=.] [text in the names of bodies]`. Each body is sent once; a node that does not
+ * answer within a minute is given up. Linux only.
  */
 import { sendWorst, SilenceWatch } from '../test-cluster/src/silence-watch.ts'
 import { acceptedBodies, foundBodies, type WorstBody } from '../test-cluster/src/worst-bodies.ts'

@@ -1,6 +1,6 @@
 /**
- * A load balancer as operators put one in front: each request to the next node that says it is up, whatever connection
- * it came by.
+ * A load balancer like those that operators use: it sends each request to the next node that reports to be up, also
+ * when requests share a connection.
  */
 import {
   createServer, request, type ClientRequest, type IncomingMessage, type Server, type ServerResponse,
@@ -10,17 +10,17 @@ import { pipeline } from 'node:stream'
 import { administrator, type TestNode } from './test-node.ts'
 
 const checkIntervalMs = 200
-/** Long: a machine that runs a whole cluster and its clients has slow moments. */
+/** The timeout is long, because a machine that runs a whole cluster and its clients is sometimes slow. */
 const checkTimeoutMs = 5000
-/** Those of one connection, which the next hop must not see. */
+/** Headers that concern one connection and are not forwarded. */
 const hopHeaders = new Set(['connection', 'keep-alive', 'transfer-encoding'])
 
 export class Balancer {
   readonly #nodes: readonly TestNode[]
   readonly #up = new Set<TestNode>()
-  /** They get nothing until they have been down. */
+  /** Nodes that get no requests until they have been down once. */
   readonly #takenOut = new Set<TestNode>()
-  /** Requests that a node has not answered yet. */
+  /** Number of requests that each node has not answered yet. */
   readonly #underway = new Map<TestNode, number>()
   readonly #server: Server
   #checks: NodeJS.Timeout | undefined
@@ -30,7 +30,7 @@ export class Balancer {
   private constructor(nodes: readonly TestNode[]) {
     this.#nodes = nodes
     this.#server = createServer((incoming, outgoing) => this.#pass(incoming, outgoing, this.#nodes.length))
-    // Long feeds and large uploads are the nodes' affair.
+    // Long feeds and large uploads have no timeout here; the nodes limit them.
     this.#server.requestTimeout = 0
   }
 
@@ -46,23 +46,23 @@ export class Balancer {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** With the administrator's credentials, as clients take it. */
+  /** URL with the administrator's credentials, in the form that clients accept. */
   get url(): string {
     return `http://${administrator}@127.0.0.1:${this.port}`
   }
 
-  /** The node gets no more requests until it has been down. */
+  /** Sends no more requests to the node until it has been down once. */
   takeOut(node: TestNode): void {
     this.#takenOut.add(node)
     this.#up.delete(node)
   }
 
-  /** Whether a client waits for an answer of the node, or for the rest of one. */
+  /** Returns whether a client waits for a response of the node, or for the rest of one. */
   isAnswering(node: TestNode): boolean {
     return (this.#underway.get(node) ?? 0) > 0
   }
 
-  /** Whether the node gets no requests, and has none any more: it may be stopped. */
+  /** Returns whether the node gets no new requests and has answered all others, so that it may be stopped. */
   isDrained(node: TestNode): boolean {
     return !this.#up.has(node) && !this.isAnswering(node)
   }
@@ -74,7 +74,7 @@ export class Balancer {
     await new Promise(resolve => this.#server.close(resolve))
   }
 
-  /** One after the other: a slow answer of before must not count for more than one that came since. */
+  /** Schedules the next check after the last one has ended: a late answer must not override a more recent one. */
   #checkSoon(): void {
     this.#checks = setTimeout(
       () => void this.#check().then(() => { if (!this.#closed) this.#checkSoon() }), checkIntervalMs,
@@ -103,7 +103,10 @@ export class Balancer {
     return undefined
   }
 
-  /** A node that refuses the connection has seen nothing of the request: the next one may have it. */
+  /**
+   * Forwards a request. When a node refuses the connection it has seen nothing of the request, so the next node gets
+   * it.
+   */
   #pass(incoming: IncomingMessage, outgoing: ServerResponse, attempts: number): void {
     const node = attempts > 0 ? this.#choose() : undefined
     if (node === undefined) return void outgoing.writeHead(503).end()
@@ -134,13 +137,13 @@ export class Balancer {
   }
 }
 
-/** The node was lost with the request in flight. */
+/** Reports that the node was lost during the request. */
 function fail(outgoing: ServerResponse): void {
   if (outgoing.headersSent) outgoing.destroy()
   else outgoing.writeHead(502).end()
 }
 
-/** The client has gone: so does its request to the node. */
+/** Ends the request to the node when its client has disconnected. */
 function abandon(forwarded: ClientRequest, outgoing: ServerResponse): void {
   if (!outgoing.writableFinished) forwarded.destroy()
 }

@@ -1,4 +1,4 @@
-/** The two calls of @cloudant/couchbackup, which brings no types, as promises. */
+/** The two functions of @cloudant/couchbackup as promises. The package has no types. */
 import { createRequire } from 'node:module'
 import type { Readable, Writable } from 'node:stream'
 
@@ -18,7 +18,7 @@ interface Couchbackup {
 
 const couchbackup = createRequire(import.meta.url)('@cloudant/couchbackup') as Couchbackup
 
-/** Resolves with the number of documents that were written to the stream, which is ended. */
+/** Resolves with the number of documents that were written to the stream. The stream is ended. */
 export function backup(url: string, target: Writable, options: BackupOptions): Promise<number> {
   return new Promise((resolve, reject) => {
     couchbackup.backup(

@@ -1,10 +1,10 @@
-/** What a database holds, from both ends of a replication in one shape, so that they can be compared. */
+/** The contents of a database in one form for both ends of a replication, so that they can be compared. */
 import type { HttpClient } from './http-client.ts'
 
 const pageSize = 500
 const timeoutMs = 120_000
 
-/** Document id -> its leaf revisions, sorted; deleted ones too. */
+/** Sorted leaf revisions by document id, including deleted ones. */
 export type Leaves = ReadonlyMap<string, readonly string[]>
 
 export interface ChangesAnswer {
@@ -24,11 +24,11 @@ interface StoredDocument {
   readonly _attachments?: Readonly<Record<string, { readonly content_type: string; readonly data: string }>>
 }
 
-/** The two requests of a database that comparing needs. */
+/** The two requests to a database that the comparison needs. */
 export interface ReadableDatabase {
-  /** Of a feed with `style=all_docs`. */
+  /** Reads a feed with `style=all_docs`. */
   changes(): Promise<ChangesAnswer>
-  /** With `revs` and `attachments`. */
+  /** Sends `_bulk_get` with `revs` and `attachments`. */
   bulkGet(docs: readonly { readonly id: string; readonly rev: string }[]): Promise<BulkGetAnswer>
 }
 
@@ -50,7 +50,7 @@ export async function leavesOf(database: ReadableDatabase): Promise<Leaves> {
     .sort(([a], [b]) => a < b ? -1 : 1))
 }
 
-/** Says how many documents differ and names the first; null: equal. */
+/** Returns how many documents differ and the first one's name, or null when there is no difference. */
 export function difference(left: Leaves, right: Leaves): string | null {
   const differing = [...new Set([...left.keys(), ...right.keys()])].filter(id =>
     left.get(id)?.join() !== right.get(id)?.join())
@@ -61,8 +61,8 @@ export function difference(left: Leaves, right: Leaves): string | null {
 }
 
 /**
- * Every leaf as one line of text: members in order of name, ancestry, and attachments by type and content (how each
- * side stores them is its own affair).
+ * Returns every leaf as one line of text: members ordered by name, ancestry, and attachments by type and content,
+ * because each side may store attachments in its own way.
  */
 export async function contentsOf(database: ReadableDatabase, leaves: Leaves): Promise<Map<string, string>> {
   const wanted = [...leaves].flatMap(([id, revs]) => revs.map(rev => ({ id, rev })))

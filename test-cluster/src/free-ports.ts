@@ -1,20 +1,20 @@
 import { createServer, type AddressInfo, type Server } from 'node:net'
 
 /**
- * Below those that Linux takes for outgoing connections (32768 and above): of these, any connection may hold one
- * between the end of a node and its next start.
+ * The ports are below those that Linux uses for outgoing connections (32768 and above): a connection could take one of
+ * these between the end of a node and its next start.
  */
 const portMin = 10_000
 const portMax = 32_767
 
-/** Loopback ports that nobody listens on now. All are held until the last is found, so that they differ. */
+/** Returns loopback ports that are not in use. All are held until the last one is found, so that they differ. */
 export async function freePorts(count: number): Promise<number[]> {
   const held: Server[] = []
   while (held.length < count) held.push(...await hold(randomPort(), [0]))
   return release(held)
 }
 
-/** A port that nobody listens on now, like those at the given distances above it. */
+/** Returns a free port; the ports at the given distances above it are free too. */
 export async function freePortWith(distances: readonly number[]): Promise<number> {
   const all = [0, ...distances]
   for (;;) {
@@ -29,7 +29,7 @@ function randomPort(): number {
   return portMin + Math.floor(Math.random() * (portMax - portMin + 1))
 }
 
-/** Listeners on those of the ports that are free. */
+/** Opens listeners on those of the ports that are free. */
 async function hold(first: number, distances: readonly number[]): Promise<Server[]> {
   const servers = await Promise.all(distances.map(distance => new Promise<Server | undefined>(resolve => {
     const server = createServer()

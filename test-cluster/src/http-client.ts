@@ -1,4 +1,4 @@
-/** The smallest client that a test needs: JSON in, status and JSON out. */
+/** A minimal client for tests: it sends JSON and returns the status and parsed JSON. */
 import { Agent, request } from 'node:http'
 
 export interface Answer {
@@ -11,7 +11,7 @@ export interface Answer {
 
 export interface RequestOptions {
   readonly json?: unknown
-  /** null: anonymous. */
+  /** Credentials `name:password`; null: anonymous. */
   readonly auth?: string | null
   readonly timeoutMs?: number
 }
@@ -33,7 +33,7 @@ export class HttpClient {
     return `http://${this.#auth}@127.0.0.1:${this.port}`
   }
 
-  /** Rejects when there is no whole answer: the connection broke, or nothing came in time. */
+  /** Rejects when there is no complete response: the connection broke, or the timeout expired. */
   send(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
     const body = options.json === undefined ? undefined : JSON.stringify(options.json)
     const headers: Record<string, string> = { accept: 'application/json' }

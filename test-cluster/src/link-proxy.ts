@@ -1,7 +1,7 @@
 /**
- * Stands in front of one node's cluster listener. Every node advertises its proxy, so all links between nodes
- * pass through the test, which can hold them up. Who dials is read from /proc (Linux): the protocol itself is
- * not looked into.
+ * A proxy in front of one node's cluster listener. Every node advertises its proxy, so all links between nodes pass
+ * through the test, which can block them. The dialling process is read from /proc (Linux); the proxy does not parse the
+ * protocol.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { holdsSocket, socketInode } from './socket-owner.ts'
@@ -11,9 +11,9 @@ interface Link { readonly source: number; readonly near: Socket; readonly far: S
 export interface LinkProxyOptions {
   readonly listenPort: number
   readonly targetPort: number
-  /** Process ids of the nodes, by node number, as they are now. */
+  /** Current process ids of the nodes, by node number. */
   readonly processIds: () => ReadonlyMap<number, number>
-  /** Whether the node of that number may reach the target now. */
+  /** Returns whether the node with that number may reach the target now. */
   readonly mayPass: (source: number) => boolean
 }
 
@@ -40,15 +40,15 @@ export class LinkProxy {
   }
 
   /**
-   * Applies `mayPass` to what is open. A barred link stays open and carries nothing, as when packets are lost:
-   * nobody is told. Let through again, it delivers what the kernel kept.
+   * Applies `mayPass` to open links. A blocked link stays open and transfers nothing, as when packets are lost; neither
+   * end is notified. When it is unblocked, it delivers what the kernel has buffered.
    */
   update(): void {
     for (const link of this.#links) {
       if (this.#options.mayPass(link.source)) { link.near.resume(); link.far.resume() }
       else { link.near.pause(); link.far.pause() }
     }
-    // Those that dialled into the void dial again.
+    // Nodes that dialled while they were blocked must dial again.
     for (const socket of this.#held) socket.destroy()
   }
 
@@ -73,7 +73,7 @@ export class LinkProxy {
     far.on('close', () => near.destroy())
   }
 
-  /** Number of the node whose process holds the dialling end; 0: somebody else's. */
+  /** Returns the number of the node whose process dialled, or 0 when it is another process. */
   #sourceOf(socket: Socket): number {
     const inode = socketInode(socket.remotePort!, socket.localPort!)
     if (inode === null) return 0
@@ -82,7 +82,7 @@ export class LinkProxy {
   }
 }
 
-/** With back-pressure; a link that was barred meanwhile stays silent. */
+/** Forwards data with backpressure. A link that was blocked in the meantime is not resumed. */
 function forward(from: Socket, to: Socket, chunk: Buffer, mayPass: () => boolean): void {
   if (to.write(chunk)) return
   from.pause()

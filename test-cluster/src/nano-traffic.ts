@@ -1,4 +1,7 @@
-/** One user of a database through nano: does this and that to documents of its own and knows what each must be. */
+/**
+ * One user of a database through nano, who reads and edits documents of their own and knows the expected result of each
+ * request.
+ */
 import { expect } from 'chai'
 import type nano from 'nano'
 import { seededBytes } from './seeded-bytes.ts'
@@ -12,13 +15,13 @@ const bulkSize = 20
 const fetchSize = 10
 const attachmentTypes = ['application/octet-stream', 'image/png']
 const attachmentBytesMax = 20_000
-/** Lists ask one replica of each shard, which may be a moment behind. */
+/** Lists read one replica of each shard, which may be slightly behind. */
 const listMsMax = 10_000
 
 export class NanoUser {
-  /** Documents that exist. */
+  /** Documents that exist, by id. */
   readonly known = new Map<string, KnownDocument>()
-  /** id -> revision of the deletion. */
+  /** Revisions of the deletions, by id. */
   readonly deleted = new Map<string, string>()
   operations = 0
   readonly #database: nano.DocumentScope<Note>
@@ -32,7 +35,7 @@ export class NanoUser {
     this.#random = seed
   }
 
-  /** Until it is told to stop; any answer that is not the expected one ends it. */
+  /** Runs until `stopped` returns true. It fails at the first unexpected answer. */
   async run(stopped: () => boolean): Promise<void> {
     const actions = [
       () => this.#insert(), () => this.#insert(), () => this.#update(), () => this.#update(), () => this.#get(),
@@ -48,7 +51,7 @@ export class NanoUser {
     }
   }
 
-  /** Reads everything once more. */
+  /** Reads and checks all documents. */
   async verify(): Promise<void> {
     for (const [id, { rev, note, attachments }] of this.known) {
       const { _attachments = {}, ...document } = await this.#database.get(id, { conflicts: true, attachments: true })
@@ -105,7 +108,7 @@ export class NanoUser {
     this.deleted.set(found[0], rev)
   }
 
-  /** New documents, and one that exists. */
+  /** Writes new documents and edits an existing one in one request. */
   async #bulk(): Promise<void> {
     const found = this.#any()
     const docs = Array.from({ length: bulkSize }, () => ({ _id: this.#newId(), ...this.#note() }))
@@ -198,7 +201,10 @@ export class NanoUser {
     return [...this.known].find(([, { attachments }]) => attachments.size > 0)
   }
 
-  /** 0 to count - 1, by a linear congruence: the same traffic on every run. */
+  /**
+   * Returns an integer from 0 to count - 1 from a linear congruential generator, so that every run has the same
+   * traffic.
+   */
   #pick(count: number): number {
     this.#random = (Math.imul(this.#random, 1_664_525) + 1_013_904_223) >>> 0
     return Math.floor(this.#random / 2 ** 32 * count)

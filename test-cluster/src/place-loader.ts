@@ -1,4 +1,4 @@
-/** Loads the places through the nano client, over all nodes, as an application would that tries again elsewhere. */
+/** Loads the places with the nano client through all nodes, like an application that retries on another node. */
 import nano from 'nano'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TestCluster } from './test-cluster.ts'
@@ -6,15 +6,15 @@ import type { Place } from './places.ts'
 
 const batchSize = 500
 const parallelBatches = 4
-/** Every so many batches are written by single PUTs. */
+/** One batch in this many is written with single PUTs. */
 const singlesEvery = 25
 const attemptsMax = 100
 const retryMs = 100
 
 export class PlaceLoader {
-  /** id -> revision of every acknowledged write. */
+  /** Revisions of all acknowledged writes, by id. */
   readonly acknowledged = new Map<string, string>()
-  /** Written by a request whose answer was lost: the second try met the first. */
+  /** Ids of documents that were written by a request whose response was lost: the retry found the document. */
   readonly foundWritten = new Set<string>()
   readonly #clients: readonly nano.DocumentScope<Place>[]
 
@@ -64,7 +64,7 @@ export class PlaceLoader {
     }
   }
 
-  /** Round the nodes until one takes it. */
+  /** Tries the nodes in turn until one succeeds. */
   async #attempt(index: number, run: (client: nano.DocumentScope<Place>) => Promise<void>): Promise<void> {
     for (let attempt = 0; ; attempt++) {
       try {

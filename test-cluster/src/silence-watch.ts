@@ -1,4 +1,4 @@
-/** Watches nodes while something costly is asked of them: the longest wait for `/_up`, and the most memory (Linux). */
+/** Watches nodes during expensive requests: the longest wait for `/_up`, and the maximum memory (Linux). */
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -10,23 +10,24 @@ const textMax = 300
 
 export interface WatchedNode { readonly port: number; readonly processId: number }
 
-/** Resident memory in MiB (Linux). @throws Error when the process has ended */
+/** Returns the resident memory in MiB (Linux). @throws Error when the process has ended */
 export function residentMiB(processId: number): number {
   const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))
   return Number(line?.[1]) / 1024
 }
 
-/** CPU time of the process's main thread in ms (Linux). */
+/** Returns the CPU time of the process's main thread in milliseconds (Linux). */
 function threadMs(processId: number): number {
   return Number(readFileSync(`/proc/${processId}/task/${processId}/schedstat`, 'latin1').split(' ')[0]) / 1e6
 }
 
-/** Asks again and again until `end`. */
+/** Sends requests repeatedly until `end`. */
 export class SilenceWatch {
-  /** Longest wait for an answer. */
+  /** Longest wait for an answer, in milliseconds. */
   longestMs = 0
   /**
-   * Most CPU time that a node's main thread used while one answer was waited for: what the wait is on an idle machine.
+   * Maximum CPU milliseconds of a node's main thread during one wait for an answer. On an idle machine, the wait takes
+   * this long.
    */
   busiestMs = 0
   peakMiB = 0
@@ -59,13 +60,13 @@ export class SilenceWatch {
 }
 
 export interface ShortAnswer {
-  /** 0: the connection broke, or nothing came within a minute. */
+  /** The status; 0 when the connection broke or there was no answer within a minute. */
   readonly status: number
   /** The beginning of the body, or the code of the error. */
   readonly text: string
 }
 
-/** Sends a costly body to a database as the administrator. */
+/** Sends an expensive body to a database as the administrator. */
 export function sendWorst(
   port: number, auth: string, database: string, { method, path, headers }: WorstBody, body: Uint8Array,
 ): Promise<ShortAnswer> {

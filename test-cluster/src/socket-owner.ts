@@ -1,12 +1,12 @@
-/** Which process has a loopback socket, from /proc (Linux). */
+/** Finds the process that has a loopback socket in /proc (Linux). */
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 
-/** Kernel's number of the socket with these ports, or null. */
+/** Returns the inode of the socket with these ports, or null. */
 export function socketInode(localPort: number, remotePort: number): string | null {
   return inodeOf(`${endpoint(localPort)} ${endpoint(remotePort)}`)
 }
 
-/** The process that listens on the port. */
+/** Returns the process that listens on the port. */
 export function listenerProcess(port: number): number {
   const inode = inodeOf(`${endpoint(port)} 00000000:0000`)
   const owner = inode === null
@@ -36,7 +36,7 @@ function inodeOf(endpoints: string): string | null {
   return line?.trim().split(/\s+/)[9] ?? null
 }
 
-/** 127.0.0.1 as /proc/net/tcp writes it. */
+/** Returns the address 127.0.0.1 and the port in the format of /proc/net/tcp. */
 function endpoint(port: number): string {
   return `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`
 }

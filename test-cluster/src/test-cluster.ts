@@ -1,6 +1,6 @@
 /**
- * A cluster of real processes on loopback, in ten words: start, stop, crash, pause, continue, partition, heal,
- * write, read, converge.
+ * A cluster of real processes on loopback. Its vocabulary has ten words: start, stop, crash, pause, continue,
+ * partition, heal, write, read, converge.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,19 +13,19 @@ import { TestNode } from './test-node.ts'
 
 const pollMs = 50
 const readyMsMax = 30_000
-/** A pass of anti-entropy that failed is tried again by a slow clock, after up to 75 s. */
+/** A failed anti-entropy pass is repeated after up to 75 s on a slow clock. */
 const convergeMsMax = 60_000
 
 export interface TestClusterOptions {
   readonly nodes: number
-  /** The first so many nodes are everybody's seed list; default: all. */
+  /** The first `seeds` nodes are the seed list of every node; default: all. */
   readonly seeds?: number
   readonly settings?: Readonly<Record<string, string>>
-  /** File descriptors that each process may have open. */
+  /** Maximum number of file descriptors of each process. */
   readonly descriptorsMax?: number
   /** The nodes that `TestCluster.start` starts; default: all. */
   readonly running?: readonly number[]
-  /** Further settings of single nodes, by number. */
+  /** Additional settings of single nodes, by node number. */
   readonly nodeSettings?: Readonly<Record<number, Readonly<Record<string, string>>>>
 }
 
@@ -33,7 +33,7 @@ export class TestCluster {
   readonly nodes: readonly TestNode[]
   readonly #folder: string
   readonly #proxies: readonly LinkProxy[]
-  /** Group of each node by number while partitioned. */
+  /** Group of each node, by node number, during a partition. */
   #groups: ReadonlyMap<number, number> | undefined
 
   private constructor(options: TestClusterOptions, ports: readonly number[]) {
@@ -59,14 +59,14 @@ export class TestCluster {
     }))
   }
 
-  /** Processes, folders and proxies of a cluster that has not started yet. */
+  /** Creates the folders and proxies of a cluster without starting its processes. */
   static async prepare(options: TestClusterOptions): Promise<TestCluster> {
     const cluster = new TestCluster(options, await freePorts(options.nodes * 3))
     for (const proxy of cluster.#proxies) await proxy.open()
     return cluster
   }
 
-  /** A cluster whose running nodes all answer. */
+  /** Starts a cluster, and waits until all started nodes answer. */
   static async start(options: TestClusterOptions): Promise<TestCluster> {
     const cluster = await TestCluster.prepare(options)
     for (const node of cluster.nodes) if (options.running?.includes(node.number) ?? true) node.start()
@@ -95,7 +95,7 @@ export class TestCluster {
     })))
   }
 
-  /** Links between nodes of different groups carry nothing from now on. */
+  /** Blocks the links between nodes of different groups from now on. */
   partition(...groups: readonly (readonly number[])[]): void {
     this.#groups = new Map(groups.flatMap((group, index) => group.map(number => [number, index] as const)))
     for (const proxy of this.#proxies) proxy.update()
@@ -106,7 +106,7 @@ export class TestCluster {
     for (const proxy of this.#proxies) proxy.update()
   }
 
-  /** PUT through one node; the answer as it came. */
+  /** Sends PUT through one node and returns the answer. */
   write(number: number, database: string, id: string, document: object): Promise<Answer> {
     return this.node(number).http.send('PUT', `/${database}/${encodeURIComponent(id)}`, { json: document })
   }
@@ -116,8 +116,7 @@ export class TestCluster {
   }
 
   /**
-   * Waits until all replicas of every shard hold the same documents, revision trees and all. Resolves with what they
-   * hold.
+   * Waits until all replicas of every shard have the same documents and revision trees. Resolves with their reports.
    */
   async converge(database: string): Promise<readonly ReplicaReport[]> {
     return eventually(`the replicas of ${database} to be equal`, convergeMsMax, async () => {
@@ -132,14 +131,14 @@ export class TestCluster {
     })
   }
 
-  /** The replicas of a database that one node holds. */
+  /** Returns the reports of one node's replicas of a database. */
   async replicas(number: number, database: string): Promise<readonly ReplicaReport[]> {
     const { status, body } = await this.node(number).http.send('GET', `/_node/_local/_replicas/${database}`)
     if (status !== 200) throw new Error(`_replicas of node${number}: ${status} ${JSON.stringify(body)}`)
     return body.replicas
   }
 
-  /** Ends every process and removes every file; the logs are shown when `keepLogs` says that the test failed. */
+  /** Ends every process and removes every file. Prints the logs of the nodes when `showLogs` is true. */
   async close(showLogs = false): Promise<void> {
     for (const node of this.nodes) {
       node.continue()
@@ -159,13 +158,13 @@ export interface ReplicaReport {
   readonly sequence: number
   readonly document_count: number
   readonly deleted_count: number
-  /** It may lack edits that were made while its node was away. */
+  /** The replica may lack edits that were made while its node was away. */
   readonly catching_up: boolean
-  /** Of every document's leaves. */
+  /** Digest of the leaves of all documents. */
   readonly digest: string
 }
 
-/** Polls until the check passes; then gives its result, or fails with the last reason. */
+/** Polls until the check passes. Returns its result, or fails with the last reason. */
 export async function eventually<Result>(what: string, msMax: number, check: () => Promise<Result>): Promise<Result> {
   const startedAt = performance.now()
   for (;;) {

@@ -1,4 +1,4 @@
-/** One real node: a child process with a folder of its own. */
+/** One real node: a child process with its own folder. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { HttpClient } from './http-client.ts'
 const command = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url))
 
 export const administrator = 'admin:cluster-test'
-/** Few rounds: tests check thousands of requests, not passwords. */
+/** Few rounds, because tests send thousands of requests and do not test the strength of passwords. */
 const passwordRounds = 10
 
 export interface TestNodeOptions {
@@ -16,13 +16,13 @@ export interface TestNodeOptions {
   readonly folder: string
   readonly httpPort: number
   readonly clusterPort: number
-  /** Port that the other nodes dial: a proxy's. */
+  /** Port that other nodes dial, which belongs to a proxy. */
   readonly advertisedPort: number
   readonly seedPorts: readonly number[]
   readonly secret: string
-  /** Further settings, `section/key` -> value. */
+  /** Additional settings: values by `section/key`. */
   readonly settings?: Readonly<Record<string, string>>
-  /** File descriptors that the process may have open; default: as many as this one. */
+  /** Maximum number of open file descriptors of the process; default: the limit of this process. */
   readonly descriptorsMax?: number | undefined
 }
 
@@ -43,7 +43,7 @@ export class TestNode {
     writeFileSync(join(options.folder, 'local.ini'), this.#ini())
   }
 
-  /** Where others find its cluster listener. */
+  /** Address of the cluster listener for other nodes. */
   get seed(): string {
     return `127.0.0.1:${this.#options.advertisedPort}`
   }
@@ -56,7 +56,7 @@ export class TestNode {
     return this.#child !== undefined
   }
 
-  /** Starts the process; readiness is the cluster's affair. */
+  /** Starts the process. `TestCluster.ready` waits until it serves requests. */
   start(): void {
     if (this.#child) throw new Error(`${this.name} runs already`)
     const log = openSync(this.logFile, 'a')
@@ -71,17 +71,17 @@ export class TestNode {
     this.#exited = new Promise(resolve => child.once('exit', () => { this.#child = undefined; resolve() }))
   }
 
-  /** SIGTERM: the node ends in order. */
+  /** Stops the node in good order (SIGTERM). */
   async stop(): Promise<void> {
     await this.#end('SIGTERM')
   }
 
-  /** SIGKILL: the process is gone between two instructions. */
+  /** Kills the process (SIGKILL), between two instructions. */
   async crash(): Promise<void> {
     await this.#end('SIGKILL')
   }
 
-  /** SIGSTOP: the process stands still, its connections stay open. */
+  /** Pauses the process (SIGSTOP). Its connections stay open. */
   pause(): void {
     this.#child?.kill('SIGSTOP')
   }
@@ -90,7 +90,7 @@ export class TestNode {
     this.#child?.kill('SIGCONT')
   }
 
-  /** The disk is lost; the configuration is not. */
+  /** Removes the data of the node, but not its configuration. */
   wipe(): void {
     if (this.#child) throw new Error(`${this.name} runs`)
     rmSync(join(this.#options.folder, 'data'), { recursive: true })
@@ -100,7 +100,7 @@ export class TestNode {
     return join(this.#options.folder, 'node.log')
   }
 
-  /** What the node has logged; empty before its first start. */
+  /** Returns the log of the node, which is empty before its first start. */
   log(): string {
     return existsSync(this.logFile) ? readFileSync(this.logFile, 'utf8') : ''
   }

@@ -1,10 +1,10 @@
-/** Request bodies that cost a node as much as possible for their size. */
+/** Request bodies that are as expensive as possible for their size. */
 import { gzipSync } from 'node:zlib'
 
 export interface WorstBody {
   readonly name: string
   readonly method: string
-  /** Below the database. */
+  /** Path below the database. */
   readonly path: string
   readonly body: () => Uint8Array
   readonly headers?: Readonly<Record<string, string>>
@@ -12,7 +12,7 @@ export interface WorstBody {
 
 const megabyte = 1_000_000
 
-/** `unit`, as often as it fits into so many bytes, separated by commas. */
+/** Returns copies of `unit`, separated by commas, as many as fit into `bytes` bytes. */
 function list(unit: string, bytes: number): string {
   return `${unit},`.repeat(Math.floor(bytes / (unit.length + 1))).slice(0, -1)
 }
@@ -40,7 +40,7 @@ function document(name: string, body: () => string): WorstBody {
   return post(name, '', body)
 }
 
-/** What was found to stop a node once. */
+/** Bodies that once stopped a node from responding. */
 export const foundBodies: readonly WorstBody[] = [
   bulk('_bulk_docs, 200,000 empty documents (0.6 MB)', () => list('{}', 0.6 * megabyte)),
   bulk('_bulk_docs, empty documents (9 MB)', () => list('{}', 9 * megabyte)),
@@ -50,7 +50,7 @@ export const foundBodies: readonly WorstBody[] = [
   bulk('_bulk_docs, [[[... (8 MB)', () => '['.repeat(8 * megabyte)),
 ]
 
-/** The costliest that the API accepts. */
+/** The most expensive bodies that the API accepts. */
 export const acceptedBodies: readonly WorstBody[] = [
   bulk('_bulk_docs, 50,000 empty documents', () => list('{}', 150_000)),
   bulk('_bulk_docs, 50,000 edits of one document', () => list('{"_id":"a"}', 599_999)),

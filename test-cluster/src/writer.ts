@@ -1,8 +1,8 @@
-/** A writer that goes on through crashes and remembers what was acknowledged. */
+/** A writer that continues through crashes and records which writes were acknowledged. */
 import type { TestCluster } from './test-cluster.ts'
 
 export class Writer {
-  /** id -> revision, as acknowledged with 201 (or 202: durable on at least one replica). */
+  /** Revisions of acknowledged writes by id (201, or 202: durable on at least one replica). */
   readonly acknowledged = new Map<string, string>()
   readonly #cluster: TestCluster
   readonly #database: string
@@ -14,7 +14,7 @@ export class Writer {
     this.#database = database
   }
 
-  /** Writes new documents one after the other, round the nodes, until `stop`. */
+  /** Writes new documents one after the other, to the nodes in turn, until `stop`. */
   async run(label: string): Promise<void> {
     const count = this.#cluster.nodes.length
     while (!this.#stopped) {
@@ -24,7 +24,7 @@ export class Writer {
         const { status, body } = await this.#cluster.write(number, this.#database, id, { id, text: 'x'.repeat(200) })
         if (status === 201) this.acknowledged.set(id, body.rev)
       } catch {
-        // The node died with the request in flight: whether the document exists is open, and nobody was told it does.
+        // The node crashed during the request: the document may exist, but was not acknowledged.
       }
       if (!this.#cluster.node(number).running) await new Promise(resolve => setImmediate(resolve))
     }

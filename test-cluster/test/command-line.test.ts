@@ -14,7 +14,7 @@ import { eventually } from '../src/test-cluster.ts'
 const command = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url))
 const readyMsMax = 30_000
 
-/** One run of `sectional` with what it printed so far. */
+/** One run of `sectional` with its output so far. */
 class CommandRun {
   readonly child: ChildProcess
   output = ''
@@ -50,7 +50,7 @@ describe('sectional, the command', () => {
   beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sectional-command-')) })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  /** A port with free ones behind it and at its cluster distance. */
+  /** Returns a port that is followed by free ones and has a free cluster port. */
   function freeRun(count: number): Promise<number> {
     return freePortWith(Array.from({ length: count }, (_, index) => [index, 10_000 + index]).flat().slice(1))
   }
@@ -113,7 +113,7 @@ describe('sectional, the command', () => {
     const second = new CommandRun([...words, '--nodes', '3'])
     await second.printed(/node3@127.0.0.1 +http/)
     const third = new HttpClient(port + 2, 'anna:pa#ss;word')
-    // Each node is up by its own account; the newest hears of the others' admission a moment later.
+    // Each node reports to be up by itself; the newest learns a moment later that the others were admitted.
     await eventually(
       'node3 to know all members', readyMsMax,
       async () => expect((await third.send('GET', '/_membership')).body.cluster_nodes).to.have.length(3),

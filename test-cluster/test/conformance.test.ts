@@ -10,15 +10,15 @@ import { Balancer } from '../src/balancer.ts'
 import { TestCluster } from '../src/test-cluster.ts'
 
 const conformance = fileURLToPath(new URL('../conformance/', import.meta.url))
-/** Where corrections of the scenarios arrive; it lies beside the checkouts of those who receive them. */
+/** Folder in which corrections of the scenarios arrive, if it exists beside the checkout. */
 const origin = fileURLToPath(new URL('../../../shared/conformance/', import.meta.url))
-/** SHA-256 of the runner there whose behaviour the one here has. */
+/** SHA-256 of the runner in that folder whose behaviour the runner in this repository has. */
 const originalRunner = '4c9a26d0003a94c567a88f73aeed2f5b7cbce40d473baeed0b5307f102131d63'
 const documentParts = ['documents', 'attachments', 'changes']
-/** These change the settings of the node that they talk to, and so go to one node. */
+/** These scenarios change the settings of the node that they talk to, so all their requests go to one node. */
 const nodeParts = ['server']
 const listFile = fileURLToPath(new URL('../conformance-differences.txt', import.meta.url))
-/** A listed step behind this agrees on some runs: what it asks depends on which replicas have answered by then. */
+/** Prefix of a listed step that agrees in some runs, because it depends on which replicas have answered by then. */
 const sometimes = '? '
 const listHead = `# Steps of the recorded scenarios (${[...documentParts, ...nodeParts].join(', ')}) whose answers still differ. May only shrink:
 # UPDATE_DIFFERENCES=1 npm run test:cluster -- --grep conformance   writes it anew.
@@ -82,7 +82,7 @@ describe('the scenarios of conformance and those that they were taken over from'
   })
 })
 
-/** The text of each scenario file, by its path. */
+/** Returns the text of each scenario file by its path. */
 function scenarios(folder: string): ReadonlyMap<string, string> {
   const top = join(folder, 'scenarios')
   const names = readdirSync(top, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.json'))
@@ -117,8 +117,8 @@ function compare(differing: readonly string[], parts = [...documentParts, ...nod
 }
 
 /**
- * The steps that differ, as `scenario #step METHOD path`; the runner puts the way to the files before names when it is
- * a link.
+ * Returns the steps that differ, as `scenario #step METHOD path`. The runner prints the path of the files before names
+ * when the folder is a link.
  */
 async function run(url: string, parts: readonly string[], report: string): Promise<string[]> {
   const runner = spawn(

@@ -4,7 +4,7 @@ import { Writer } from '../src/writer.ts'
 
 const writers = 8
 
-/** Ends `rounds` times in the middle of the load what `crash` picks. */
+/** Writes load, and kills the nodes that `crash` picks during it, `rounds` times. */
 async function crashUnderLoad(
   cluster: TestCluster, database: string, rounds: number, pick: (round: number) => number,
 ): Promise<Writer> {

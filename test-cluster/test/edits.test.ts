@@ -19,7 +19,8 @@ describe('concurrent edits through all three nodes', function () {
         const id = `counter ${attempts++ % documents}`
         const { status, body } = await cluster.read(number, 'counters', id)
         const current = status === 200 ? body : { value: 0 }
-        // Two equal edits of one revision would make one revision and both be right.
+        // The edits must differ: two equal edits of one revision would create the same revision, and both would
+        // succeed.
         const answer = await cluster.write(number, 'counters', id, {
           ...current, value: current.value + 1, edit: attempts,
         })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { setTimeout as pause } from 'node:timers/promises'
 import { TestCluster, eventually } from '../src/test-cluster.ts'
 
-/** Between two questions to a node that starts. */
+/** Milliseconds between two requests to a starting node. */
 const pollMs = 5
 
 describe('members of a cluster of real processes', () => {
@@ -35,7 +35,7 @@ describe('members of a cluster of real processes', () => {
           .add(`up ${ready.status}`)
         up = ready.status === 200
       } catch (error) {
-        // It does not listen yet.
+        // The node does not listen yet.
         if (!/ECONNREFUSED|ECONNRESET|socket/.test(String(error))) throw error
       }
       await pause(pollMs)

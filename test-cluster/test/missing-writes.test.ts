@@ -6,7 +6,7 @@ import type { TestNode } from '../src/test-node.ts'
 
 const documents = 200
 
-/** Flips a bit in LevelDB's log of a store. @param part where, from 0 for its beginning to 1 for its end */
+/** Flips a bit in LevelDB's log of a store. @param part position in the log, from 0 (the beginning) to 1 (the end) */
 function flipInLog(node: TestNode, store: string, part: number): void {
   const folder = join(dirname(node.logFile), 'data', 'stores', store)
   const logs = readdirSync(folder).filter(file => file.endsWith('.log')).map(file => join(folder, file))

@@ -58,7 +58,7 @@ describe('loading a real data set (135,000 places) through three nodes', functio
     }
   }
 
-  /** Every acknowledged revision, asked of all three replicas (r=3). */
+  /** Reads every acknowledged revision from all three replicas (r=3). */
   async function expectReadable(number: number, acknowledged: readonly (readonly [string, string])[]): Promise<void> {
     for (let from = 0; from < acknowledged.length; from += pageSize) {
       const page = acknowledged.slice(from, from + pageSize)

@@ -7,7 +7,7 @@ import { expect } from 'chai'
 import { differenceOf, readExamples, runExample, type ExampleRunner } from '../src/reference-examples.ts'
 import { TestCluster } from '../src/test-cluster.ts'
 
-/** As the pages have it. */
+/** Credentials that the pages use. */
 const administrator = 'anna:secret'
 
 const reference = fileURLToPath(new URL('../../docs/reference/', import.meta.url))
@@ -17,7 +17,7 @@ describe('the examples of docs/reference', () => {
   let folder: string | undefined
   let runner: ExampleRunner
   before(async function () {
-    // The pages show what a person types.
+    // The pages show commands with curl.
     if (spawnSync('curl', ['--version']).error !== undefined) return this.skip()
     cluster = await TestCluster.start({ nodes: 1, settings: { 'admins/anna': 'secret' } })
     folder = mkdtempSync(join(tmpdir(), 'sectional-reference-'))
@@ -28,7 +28,7 @@ describe('the examples of docs/reference', () => {
     if (folder !== undefined) rmSync(folder, { recursive: true })
   })
 
-  /** Each page begins with a node without databases. */
+  /** Each page starts with a node without databases. */
   afterEach(async () => {
     const { http } = cluster!.node(1)
     const { body: names } = await http.send('GET', '/_all_dbs')

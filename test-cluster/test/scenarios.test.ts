@@ -1,9 +1,9 @@
-/** The directed scenarios on real processes; the simulator plays the same ones. */
+/** Runs the directed scenarios on real processes. The simulator runs the same ones. */
 import { layoutOf, playScenario, scenarios } from '@sectional/simulator/scenarios'
 import type { Scenario } from '@sectional/simulator/scenarios'
 import { ProcessCluster } from '../src/process-cluster.ts'
 
-/** Scenarios with one layout share a cluster, which is made whole between them. */
+/** Scenarios with the same layout share a cluster, which is restored between them. */
 const byLayout = Map.groupBy(scenarios, scenario => JSON.stringify(layoutOf(scenario)))
 
 describe('scenarios on real processes', () => {

@@ -5,7 +5,7 @@ import { HttpClient } from '../src/http-client.ts'
 import { TestCluster } from '../src/test-cluster.ts'
 import { administrator } from '../src/test-node.ts'
 
-/** More than the processes have descriptors. */
+/** More clients than a process has file descriptors. */
 const clients = 700
 
 describe('clients that send slowly or nothing', () => {
@@ -37,7 +37,7 @@ describe('clients that send slowly or nothing', () => {
     return socket
   }
 
-  /** Through connections of its own. */
+  /** Checks, with connections of its own, that the nodes serve requests. */
   async function expectService(): Promise<void> {
     const client = new HttpClient(cluster.node(1).http.port, administrator)
     expect((await client.send('GET', '/_up', { auth: null })).status, '/_up').to.equal(200)

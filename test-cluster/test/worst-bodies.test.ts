@@ -4,14 +4,14 @@ import { TestCluster } from '../src/test-cluster.ts'
 import { administrator } from '../src/test-node.ts'
 import { acceptedBodies, foundBodies, type WorstBody } from '../src/worst-bodies.ts'
 
-/** CPU time of a node from a question to its answer: longer waits are the fault of what else the machine does. */
-const busyMsMax = 1000
 /**
- * For all requests of one client, one after the other: V8 gives memory back late, so what earlier requests took counts
- * too.
+ * Maximum CPU milliseconds of a node between a request and its answer. Longer waits are caused by other work of the
+ * machine.
  */
+const busyMsMax = 1000
+/** Maximum growth of memory over all requests of one client. V8 returns memory late, so earlier requests count too. */
 const grownMiBMax = 1024
-/** Those that take long only because they are many. */
+/** Bodies that are slow only because there are many of them. */
 const leftOut = ['14 documents', '1,000 attachments', 'document of nested lists', 'document of white space']
 
 describe('the costliest bodies', function () {

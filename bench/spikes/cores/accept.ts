@@ -1,7 +1,8 @@
 /**
- * Spike of docs/decisions/0011-more-than-one-core.md: two ways in which processes share a port.
- * `node bench/spikes/cores/accept.ts [port=24900]`: prints how 64 connections are spread over 2 and 8 processes, and
- * the CPU for each request where each has a connection of its own, in the process that starts the others and in those.
+ * Spike of docs/decisions/0011-more-than-one-core.md: two ways in which processes share a port. `node
+ * bench/spikes/cores/accept.ts [port=24900]` prints how 64 connections are distributed over 2 and 8 processes, and the
+ * CPU time per request when each request has its own connection: of the process that starts the others, and of the
+ * others.
  */
 import { spawn } from 'node:child_process'
 import cluster, { type Worker } from 'node:cluster'
@@ -20,7 +21,7 @@ interface Report { readonly connections: number; readonly cpuUs: number }
 
 const cpuUs = (): number => { const { user, system } = process.cpuUsage(); return user + system }
 
-/** Runs until its process is ended. */
+/** Serves until the process is ended. */
 function serve(reusePort: boolean): void {
   let connections = 0
   const server = createServer((_, response) => response.end('x'))
@@ -29,7 +30,7 @@ function serve(reusePort: boolean): void {
   server.listen({ port, host, reusePort }, () => process.send?.('listening'))
 }
 
-/** A client that makes its connections in a process of its own, 32 at a time. */
+/** Source of a client that runs in its own process and opens 32 connections at a time. */
 const client = `
   const { connect } = require('node:net')
   let left = ${requests}

@@ -1,16 +1,16 @@
 /**
- * Spike of docs/decisions/0011-more-than-one-core.md: one process beside several that share the work of one node, in
- * turns within one run. `node bench/spikes/cores/measure.ts [--groups workers-2,...] [--seconds 1] [--rounds 12]
- * [--warm-up 4] [--only TEXT] [--port 24000] [--one-core]` after a build (Linux). Prints for each kind of request: the
- * medians of the rates, the CPU of all processes for each thing done, the CPU of the busiest event loop for each thing
- * done (a thread can do no more than its inverse), the CPU of the load generator, and the cores that other work of the
- * machine took meanwhile. Figures of CPU are lower quartiles of the rounds, since other work adds to them by emptying
- * caches.
+ * Spike of docs/decisions/0011-more-than-one-core.md: compares one process with several processes that share the work
+ * of one node, in turns within one run. After a build: `node bench/spikes/cores/measure.ts [--groups workers-2,...]
+ * [--seconds 1] [--rounds 12] [--warm-up 4] [--only TEXT] [--port 24000] [--one-core]` (Linux). Prints for each kind of
+ * request: the median rates, the CPU time of all processes per item, the CPU time of the busiest event loop per item (a
+ * thread cannot do more than its inverse), the CPU time of the load generator, and the cores that other work of the
+ * machine used in the meantime. CPU figures are lower quartiles of the rounds, because other work can only increase
+ * them, by evicting caches.
  *
- * With --one-core all processes that are measured run on one core and the load generator on another one: each process
- * then always has work to do, as on a machine with a core for each and with clients enough, so that the CPU for each
- * thing done tells what that machine would do. Without it the load generator takes its share of the same cores, and
- * processes that wait for it send frames of few messages.
+ * With --one-core all measured processes run on one core and the load generator on another one. Each process then
+ * always has work to do, as on a machine with a core for each process and enough clients, so the CPU time per item
+ * shows what that machine would do. Without it the load generator uses the same cores, and processes that wait for it
+ * send frames with few messages.
  */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -33,7 +33,7 @@ const firstPort = Number(flags.port)
 const documents = 20_000
 const batch = 1000
 const bodyBytes = 1000
-/** For each kind of request and each process. */
+/** Warm-up time for each kind of request and each process. */
 const warmUpSeconds = Number(flags['warm-up'])
 let jobs = 0
 
@@ -46,13 +46,16 @@ interface Sample {
 }
 interface Pair { readonly one: Sample; readonly group: Sample }
 
-/** @param processes of the group: more of them get more clients, so that links carry as much as with a core for each */
+/**
+ * @param processes number of processes of the group. More processes get more clients, so that links carry as much as
+ * with a core for each process
+ */
 type Work = (port: number, processes: number, seconds: number) => Promise<Done>
 interface Done { readonly count: number; readonly seconds: number }
 
 /**
- * `workers-N`: N processes with a share of the shards each, on one port. `front-ends-N`: N processes on one port before
- * one that has the data.
+ * `workers-N`: N processes that each have a part of the shards, on one port. `front-ends-N`: N processes on one port,
+ * in front of one process that has the data.
  */
 function plan(name: string, ports: number): GroupPlan & { readonly loadPort: number } {
   const [, kind, number] = /^(workers|front-ends)-(\d+)$/.exec(name) ?? []
@@ -93,7 +96,9 @@ const works: Readonly<Record<string, Work>> = {
   '_bulk_docs of 1000, random ids': requests('bulk', 4),
 }
 
-/** Microseconds of CPU that the machine, and the load generators that have ended, have used (steps of 10 ms). */
+/**
+ * Returns the CPU microseconds that the machine, this process, and finished load generators have used (steps of 10 ms).
+ */
 function machineCpuUs(): { readonly all: number; readonly own: number; readonly load: number } {
   const machine = readFileSync('/proc/stat', 'latin1').slice('cpu'.length).trimStart()
   const [user, nice, system, , , irq, softirq] = numbers(machine)
@@ -131,7 +136,9 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
 }
 
-/** A quarter of the values is less: what other work of the machine does to caches only ever adds CPU time. */
+/**
+ * Returns the value below which a quarter of the values lie: other work only increases CPU time, by evicting caches.
+ */
 function lowerQuartile(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 4)]!
 }
@@ -169,7 +176,8 @@ async function compare(name: string): Promise<void> {
     console.log(`| ${columns.join(' | ')} |`)
     console.log('|---|---|---|---|---|---|---|---|---|---|---|')
     const wanted = Object.entries(works).filter(([what]) => what.includes(flags.only))
-    // V8 compiles what is used often in each process by itself, on threads whose CPU would be measured, too.
+    // V8 compiles hot functions in each process, on threads whose CPU time would be measured too. The warm-up avoids
+    // that.
     for (const [, work] of wanted) {
       await work(firstPort, processes, warmUpSeconds)
       await work(loadPort, processes, warmUpSeconds * processes)

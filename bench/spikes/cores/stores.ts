@@ -1,8 +1,8 @@
 /**
- * Spike of docs/decisions/0011-more-than-one-core.md: what it costs a process to have its shards in several stores, as
- * it has when the data directory was made for more processes than run now.
- * `node --conditions=sectional-source bench/spikes/cores/stores.ts [documents=40000]`: 8 shards in 1, 2, 4 and 8 stores
- * of one process; microseconds a document by the clock and of CPU, all threads, and the resident memory behind it.
+ * Spike of docs/decisions/0011-more-than-one-core.md: the cost of several stores in one process, which a process has
+ * when the data directory was created for more processes than run now. `node --conditions=sectional-source
+ * bench/spikes/cores/stores.ts [documents=40000]` measures 8 shards in 1, 2, 4 and 8 stores of one process. Prints wall
+ * time and CPU time of all threads in microseconds per document, and the resident memory afterwards.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ const writers = 64
 const bulkEdits = 125
 const bodyBytes = 1000
 const mebibyte = 1024 * 1024
-/** Of all stores together, as large as that of the one store of a node today. */
+/** Write buffers of all stores together, as large as the one of a node's single store today. */
 const writeBufferBytes = 64 * mebibyte
 const context = { timeoutMs: 60_000 }
 
@@ -31,7 +31,7 @@ function edits(count: number): DocumentEdit[] {
   })
 }
 
-/** Writes `all`, so many edits a call and so many calls at a time, to the shards in turn. */
+/** Writes `all` to the shards in turn, with a fixed number of edits per call and of concurrent calls. */
 async function write(
   replicas: readonly ShardReplica[], all: readonly DocumentEdit[], each: number, parallel: number,
 ): Promise<void> {

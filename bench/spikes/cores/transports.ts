@@ -1,8 +1,8 @@
 /**
- * Spike of docs/decisions/0011-more-than-one-core.md: what a message to another process or thread of the machine costs.
- * `node bench/spikes/cores/transports.ts [seconds] [body bytes] [in flight]`. Messages that are sent in one turn of the
- * event loop share a frame, as those of packages/rpc do; the other end sends each frame back. Prints the CPU of both
- * ends for each message and its answer.
+ * Spike of docs/decisions/0011-more-than-one-core.md: the cost of a message to another process or thread of the
+ * machine. `node bench/spikes/cores/transports.ts [seconds] [body bytes] [in flight]`. Messages that are sent in one
+ * turn of the event loop share a frame, as in packages/rpc; the other end sends each frame back. Prints the CPU time of
+ * both ends per message and its answer.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -50,7 +50,7 @@ function overSocket(socket: Socket): Frames {
 
 function overPort(port: MessagePort, transfer: boolean): Frames {
   const frames: Frames = {
-    // A copy in either case: the bytes of a frame come from buffers that others use, too.
+    // Copied in both cases, because the bytes of a frame come from buffers that are used for other data too.
     send: frame => {
       if (!transfer) return port.postMessage(frame)
       const own = new Uint8Array(frame)
@@ -68,7 +68,7 @@ function echo(frames: Frames): void {
   frames.onFrame = frame => frames.send(Buffer.from(frame))
 }
 
-/** Keeps `inFlight` messages under way. Resolves with the number that came back. */
+/** Keeps `inFlight` messages in flight. Resolves with the number of messages that came back. */
 async function drive(frames: Frames, forMs: number): Promise<number> {
   let answered = 0
   let waiting = 0
@@ -98,7 +98,7 @@ async function drive(frames: Frames, forMs: number): Promise<number> {
 
 const cpuUs = (): number => { const { user, system } = process.cpuUsage(); return user + system }
 
-/** @param farUs CPU of the other end where it is another process */
+/** @param farUs returns the CPU time of the other end when it is another process */
 async function measure(what: string, frames: Frames, farUs: () => Promise<number>): Promise<void> {
   await drive(frames, 500)
   const before = cpuUs() + await farUs()

@@ -1,7 +1,7 @@
 /**
- * Spike of docs/decisions/0011-more-than-one-core.md: several processes that serve one HTTP port. Each process is a
- * whole Sectional node with a name and a vote of its own, which the workers of the decision will not have. It shows
- * what the hop to the process that holds a shard costs, and which part of the work stays in a single process.
+ * Spike of docs/decisions/0011-more-than-one-core.md: several processes that serve one HTTP port. Unlike the workers of
+ * the decision, each process is a complete Sectional node with its own name and vote. The spike shows the cost of the
+ * hop to the process that has a shard, and which part of the work stays in a single process.
  */
 import { execFileSync } from 'node:child_process'
 import cluster, { type Worker } from 'node:cluster'
@@ -21,22 +21,22 @@ const readyMsMax = 60_000
 export const readDatabase = 'read'
 export const writtenDatabase = 'written'
 
-/** Microseconds of CPU. */
+/** CPU time in microseconds. */
 export interface GroupCpu {
-  /** All threads of all processes. */
+  /** Time of all threads of all processes. */
   readonly total: number
-  /** The event loop's thread of each process. */
+  /** Time of the event loop's thread of each process. */
   readonly mainThreads: readonly number[]
 }
 
-/** Where the processes of a group listen; the first one is started alone and makes the database. */
+/** The ports of a group. The first process is started alone and creates the database. */
 export interface GroupPlan {
-  /** One for each process. Processes with the same port share it: connections are dealt out in turn. */
+  /** One port for each process. Processes with the same port share it: connections are assigned in turn. */
   readonly httpPorts: readonly number[]
   readonly firstClusterPort: number
-  /** The first process gets all shards: the others are front ends without data. */
+  /** Whether the first process has all shards, so that the others are front ends without data. */
   readonly dataInFirst: boolean
-  /** All processes run on this core alone; undefined: on all of them. */
+  /** The core on which all processes run; undefined: all cores. */
   readonly core?: number
 }
 
@@ -49,7 +49,7 @@ export class WorkerGroup {
     this.#plan = plan
   }
 
-  /** Starts the processes, makes both databases (q = 8, n = 1) and fills the one that is read. */
+  /** Starts the processes, creates both databases (q = 8, n = 1) and fills the one that is read. */
   async start(documents: number, batch: number, bodyBytes: number): Promise<void> {
     const { dataInFirst, httpPorts } = this.#plan
     await this.#fork(0)
@@ -61,7 +61,7 @@ export class WorkerGroup {
       ))
       await this.#send('POST', `/${readDatabase}/_bulk_docs`, { docs })
     }
-    // A start writes LevelDB's memory table into files, so that every group reads from tables.
+    // A restart writes LevelDB's memory table to files, so that every group reads from files.
     await this.#end()
     await Promise.all(httpPorts.map((_, at) => this.#fork(at)))
   }
@@ -109,7 +109,7 @@ export class WorkerGroup {
     const worker = cluster.fork()
     this.#workers[at] = worker
     if (this.#plan.core !== undefined) pinToCore(worker.process.pid!, this.#plan.core)
-    // Many processes share the port, so that the log has to tell which of them is ready.
+    // Processes share the port, so only the log shows whether this one is ready.
     const startedAt = performance.now()
     const position = readLog(folder).length
     while (!/"message":"listening"/.test(readLog(folder).slice(position))) {
@@ -121,7 +121,7 @@ export class WorkerGroup {
     await this.#settled(httpPorts[at]!)
   }
 
-  /** Waits until the port has answered well so often that each process that shares it was asked. */
+  /** Waits until the port has answered so often in a row that each process that shares it was asked. */
   async #settled(port: number): Promise<void> {
     const startedAt = performance.now()
     for (let answers = 0; answers < 2 * this.#plan.httpPorts.length;) {
@@ -147,7 +147,7 @@ export class WorkerGroup {
   }
 }
 
-/** All threads of the process, and what it starts later (Linux). */
+/** Pins all threads of the process, including those that it starts later, to a core (Linux). */
 export function pinToCore(processId: number, core: number): void {
   execFileSync('taskset', ['-a', '-c', '-p', String(core), String(processId)], { stdio: 'ignore' })
 }
@@ -156,7 +156,10 @@ function readLog(folder: string): string {
   return readFileSync(join(folder, 'node.log'), 'utf8')
 }
 
-/** On-CPU time by the scheduler's own count (Linux): nanoseconds, where /proc/PID/stat has steps of 10 ms. */
+/**
+ * Returns the CPU time of a thread from the scheduler (Linux), which counts nanoseconds; /proc/PID/stat has steps of 10
+ * ms.
+ */
 function threadCpuUs(processId: number, threadId: number): number {
   return Number(readFileSync(`/proc/${processId}/task/${threadId}/schedstat`, 'latin1').split(' ')[0]) / 1000
 }

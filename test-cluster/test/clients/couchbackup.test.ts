@@ -12,7 +12,7 @@ import { administrator } from '../../src/test-node.ts'
 
 const count = 50_000
 const batchSize = 2000
-/** Every so many documents are edited, deleted, or in conflict. */
+/** One document in this many is edited, deleted, or in conflict. */
 const specialEvery = 25
 const options = { parallelism: 5, bufferSize: 1000 }
 
@@ -43,7 +43,7 @@ describe('@cloudant/couchbackup', function () {
     await cluster.converge('original')
     const file = join(folder, 'backup.txt')
     expect(await backup(`${balancer.url}/original`, createWriteStream(file), options)).to.be.at.least(count)
-    // In a stream of bytes couchbackup 2.11 breaks the characters that lie across the ends of its chunks.
+    // Pass text, not bytes: couchbackup 2.11 breaks characters that span two chunks of a stream of bytes.
     expect(await restore(createReadStream(file, 'utf8'), `${balancer.url}/copy`, options)).to.be.at.least(count)
     await cluster.converge('copy')
 

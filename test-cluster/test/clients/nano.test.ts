@@ -7,7 +7,7 @@ import { TestCluster, eventually } from '../../src/test-cluster.ts'
 import type { TestNode } from '../../src/test-node.ts'
 
 const users = 12
-/** Between an application's requests lie seconds; here nothing does. */
+/** Milliseconds of traffic without pauses between requests. */
 const trafficMs = 60_000
 const readMsMax = 60_000
 
@@ -17,7 +17,7 @@ describe('nano', function () {
   let balancer: Balancer
   let reader: nano.ChangesReaderScope | undefined
   beforeEach(async () => {
-    // nano sends attachments without saying that it wants JSON back, and would leave the answer a text.
+    // nano does not ask for JSON when it sends attachments, and would return the answer as text.
     cluster = await TestCluster.start({ nodes: 3, settings: { 'chttpd/json_default_type': 'application/json' } })
     balancer = await Balancer.open(cluster.nodes)
   })
@@ -63,7 +63,9 @@ describe('nano', function () {
     expect(crowd.reduce((sum, user) => sum + user.operations, 0)).to.be.above(users * 100)
   })
 
-  /** As operators do it: out of the balancing first, back into it once it has what it missed. */
+  /**
+   * Restarts nodes like operators do: the balancer leaves the node out first, and uses it again when it has caught up.
+   */
   async function restartInTheMiddle(): Promise<void> {
     const node = cluster.node(3)
     await pause(trafficMs / 3)
@@ -88,7 +90,7 @@ async function setMaintenanceMode({ http }: TestNode, mode: string): Promise<voi
   expect((await http.send('PUT', '/_node/_local/_config/couchdb/maintenance_mode', { json: mode })).status).to.equal(200)
 }
 
-/** The whole feed in one request. */
+/** Reads the whole feed in one request. */
 function spooled(database: nano.DocumentScope<Note>): Promise<Map<string, string>> {
   return new Promise((resolve, reject) => {
     const found = new Map<string, string>()

@@ -18,17 +18,17 @@ const batchSize = 200
 const roundsMin = 30
 const editsEachRound = 8
 const syncMsMax = 120_000
-/** A sync that waits for an answer that never ends does not end either. */
+/** Maximum milliseconds to wait for the end of a cancelled sync, which may never come if a response never ends. */
 const cancelMsMax = 5000
 const retryMsFirst = 100
 const retryMsMax = 1000
 
 /**
- * PouchDB 9 can leave documents out when an answer is cut off. A replication whose feed fails drops the batches that it
- * has read ahead, and another one begins at the checkpoint; but the failed one still finishes the batch in its hands,
- * goes on reading behind what it dropped, and moves the checkpoint there (replicate.js: `finishBatch` after
- * `abortReplication`). And node-fetch 2 waits for ever for the rest of an answer whose length was announced. So a node
- * that dies is first taken out of the balancer, or a sync from the start follows.
+ * PouchDB 9 can leave out documents when a response is cut off. A replication whose feed fails drops the batches that
+ * it has read ahead, and another replication begins at the checkpoint. But the failed one still finishes its current
+ * batch, continues to read after the dropped batches, and moves the checkpoint there (replicate.js: `finishBatch` after
+ * `abortReplication`). In addition, node-fetch 2 waits forever for the rest of a response whose length was announced.
+ * Therefore the balancer leaves a node out before the test ends it, or a sync from the beginning follows.
  */
 describe('pouchdb 9', function () {
   this.timeout(300_000)
@@ -48,7 +48,7 @@ describe('pouchdb 9', function () {
     expect((await http.send('PUT', `/${database}`)).status).to.equal(201)
   })
   afterEach(async function () {
-    // After a failure it would go on for ever.
+    // Without this, the sync would continue forever after a failure.
     sync?.cancel()
     await Promise.race([sync, pause(cancelMsMax)])
     await pouch.close()
@@ -110,7 +110,7 @@ describe('pouchdb 9', function () {
     })
   }
 
-  /** Before the first contact: documents of each side, and some that both have made for themselves. */
+  /** Before the first sync: writes documents on each side, and some documents on both sides. */
   async function fillBoth(): Promise<void> {
     const own = (side: string) =>
       Array.from({ length: documentsEach }, (_, index) => sample(`${side} ${index}`, side, index))
@@ -129,7 +129,7 @@ describe('pouchdb 9', function () {
     }
   }
 
-  /** Whether so many of the documents that were made at the other side have arrived here. */
+  /** Returns whether `count` of the documents of the other side have arrived here. */
   async function pulled(count: number): Promise<boolean> {
     const { rows } = await pouch.allDocs()
     return rows.filter(row => row.id.startsWith('remote')).length >= count
@@ -144,7 +144,7 @@ describe('pouchdb 9', function () {
           editHere(`both ${number % documentsOfBoth}`, number), editThere(`both ${number % documentsOfBoth}`, number),
         ])
       }
-      // The tails of the own documents go again, from either side.
+      // Each side sends its newest documents again.
       await Promise.all([
         editHere(`local ${documentsEach - 1 - round}`, 'delete'),
         editThere(`remote ${documentsEach - 1 - round}`, 'delete'),
@@ -162,7 +162,7 @@ describe('pouchdb 9', function () {
         )
       } else await pouch.put({ ...document, edit, by: 'local' })
     } catch (error) {
-      // The replication was quicker, or it is deleted.
+      // The replication was faster and changed the document, or the document is deleted.
       if (![404, 409].includes((error as { status?: number }).status ?? 0)) throw error
     }
   }
@@ -178,7 +178,7 @@ describe('pouchdb 9', function () {
     expect(answer.status, JSON.stringify(answer.body)).to.be.oneOf([200, 201, 202, 409])
   }
 
-  /** The balancer answers 502 for the request that a dying node had in its hands. */
+  /** Repeats a request that gets 502, which the balancer answers when a node crashes during the request. */
   function whenReachable(send: () => Promise<Answer>): Promise<Answer> {
     return eventually('an answer', syncMsMax, async () => {
       const answer = await send()
@@ -205,7 +205,7 @@ describe('pouchdb 9', function () {
   }
 })
 
-/** Every tenth has a text, which servers keep compressed; every fortieth something that does not compress. */
+/** One document in ten has a text, which servers compress; one in forty has content that does not compress. */
 function sample(id: string, side: string, index: number): PouchDocument {
   const attachments = {
     ...(index % 10 === 0 ? { 'text/ü.txt': { content_type: 'text/plain', data: Buffer.from(`${id} `.repeat(300))

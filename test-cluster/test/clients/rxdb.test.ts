@@ -34,7 +34,7 @@ describe('rxdb with its CouchDB replication', function () {
   it('lets two clients converge that edit the same documents while a node is killed and started again', async () => {
     await Promise.all(clients.map(({ name, tasks }) =>
       tasks.bulkInsert(Array.from({ length: tasksEach }, (_, index) => task(`${name} ${index}`, name)))))
-    // Both have made these for themselves: one of the two wins.
+    // Both clients created these documents; one of the two revisions wins.
     await Promise.all(clients.map(({ name, tasks }) =>
       tasks.bulkInsert(Array.from({ length: tasksEach / 3 }, (_, index) => task(`both ${index}`, name)))))
     await converged()
@@ -58,7 +58,7 @@ describe('rxdb with its CouchDB replication', function () {
     if (round % 2 === 0) await (await tasks.findOne(`${name} ${round}`).exec())!.incrementalRemove()
   }
 
-  /** What both clients and the server agree on in the end. */
+  /** Waits until both clients and the server have the same tasks, and returns these. */
   async function converged(): Promise<Task[]> {
     return eventually('the clients and the server to have the same tasks', convergeMsMax, async () => {
       await Promise.all(clients.map(client => client.synchronized()))
