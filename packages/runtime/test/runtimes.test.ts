@@ -40,7 +40,7 @@ describe('a real runtime', () => {
     expect(create(join(folder, 'file', 'data'))).to.throw(/ENOTDIR|EEXIST/)
   })
 
-  it('ends what is still open when it is closed', async () => {
+  it('closes open sockets and listeners when it is closed', async () => {
     const runtime = createRealRuntime({ dataDirectory: folder, log: { level: 'silent' } })
     const anyPort = { host: '127.0.0.1', port: 0 }
     const server = await runtime.http.listen(anyPort, () => {})
@@ -53,7 +53,7 @@ describe('a real runtime', () => {
 })
 
 describe('a revoked memory runtime', () => {
-  it('can do nothing more, while its next life finds what was synced', async () => {
+  it('has no effect any more, and the next runtime on its disk finds the synced data', async () => {
     const clock = new ManualClock()
     const hub = new MemoryNetworkHub({ clock })
     const disk = new MemoryDisk(clock)
@@ -90,7 +90,7 @@ describe('machines', () => {
     real.close()
   })
 
-  it('tries patterns, and gives up those that would go on for ever', () => {
+  it('test patterns, and stop those that would run forever', () => {
     const machine = new RealMachine()
     try {
       expect(machine.testInTime(/^(ab)+$/u, 'ab'.repeat(1000), 1000)).to.equal(true)
@@ -104,7 +104,7 @@ describe('machines', () => {
     }
   })
 
-  it('tell about the process', () => {
+  it('report facts about the process', () => {
     const machine = new RealMachine()
     expect(machine.memory().residentBytes).to.be.greaterThan(machine.memory().heapUsedBytes)
     expect(machine.uptime()).to.be.greaterThan(0)
@@ -116,5 +116,5 @@ describe('machines', () => {
   })
 })
 
-/** The second test vector: P = "password", S = "salt", c = 2, dkLen = 20. */
+/** The second test vector of RFC 6070: P = "password", S = "salt", c = 2, dkLen = 20. */
 const rfc6070 = 'ea6c014dc72d6f8ccd1ed92ace1d41f0d8de8957'

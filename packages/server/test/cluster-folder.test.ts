@@ -11,7 +11,7 @@ const plain: ClusterRequest = { nodes: 3, port: 7000, administrator: null, fresh
 const allFree = async (): Promise<void> => {}
 const allBusy = async (): Promise<void> => { throw new StartError('a port is in use') }
 
-/** Every file below the folder with its contents, except the lock's own. */
+/** Returns every file below the folder with its content, except the files of the lock. */
 function contents(folder: string): Record<string, string> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile() && !entry.parentPath.startsWith(join(folder, 'lock')))
@@ -35,7 +35,7 @@ describe('the data folder of a local cluster', () => {
   })
   afterEach(() => rmSync(top, { recursive: true }))
 
-  /** A cluster that ran once and keeps a file of data. */
+  /** Prepares a cluster that has run once and has a data file. */
   async function kept(): Promise<Record<string, string>> {
     const { lock } = await prepareCluster(folder, plain, allFree)
     writeFileSync(join(folder, 'node1', 'document'), 'acknowledged')
@@ -43,7 +43,7 @@ describe('the data folder of a local cluster', () => {
     return contents(folder)
   }
 
-  it('is not made when a port is in use', async () => {
+  it('is not created when a port is in use', async () => {
     await refusal(prepareCluster(folder, plain, allBusy))
     expect(existsSync(folder)).to.equal(false)
   })
@@ -83,7 +83,7 @@ describe('the data folder of a local cluster', () => {
     expect(checked).to.include.members([7000, 17000, 7002, 17002, 8000, 18000, 8002, 18002])
   })
 
-  it('keeps its ports until others are named, which then count for the links between nodes too', async () => {
+  it('keeps its ports until others are given, which then determine the cluster ports too', async () => {
     await kept()
     const again = await prepareCluster(folder, { ...plain, nodes: null, port: null }, allFree)
     expect(again.nodes.map(node => [node.httpPort, node.clusterPort])).to.deep.equal([
@@ -100,7 +100,7 @@ describe('the data folder of a local cluster', () => {
     await moved.lock.release()
   })
 
-  it('names the path, the cause and the way out when the file system refuses', () => {
+  it('names the path, the cause and a remedy when the file system refuses', () => {
     const denied = Object.assign(new Error('EACCES: permission denied, mkdir'), {
       code: 'EACCES', path: '/srv/data/node1',
     })
@@ -112,7 +112,7 @@ describe('the data folder of a local cluster', () => {
     )
   })
 
-  it('says what is wrong with it in one line', async () => {
+  it('is refused with the problem in one line', async () => {
     mkdirSync(folder)
     writeFileSync(join(folder, 'thesis.txt'), '')
     expect(await refusal(prepareCluster(folder, plain, allFree))).to.contain(`${folder} contains other files`)
@@ -126,7 +126,7 @@ describe('the data folder of a local cluster', () => {
       const message = await refusal(prepareCluster(folder, plain, allFree))
       expect(message, text).to.match(/cluster\.json is damaged: .*Restore the file from a copy.*remove the folder/)
       expect(message.split('\n')).to.have.length(1)
-      // What it advises must help: a fresh start is refused as well, since the ports of the nodes are not known.
+      // The advice of the message must work: a fresh start is refused too, since the ports of the nodes are not known.
       expect(await refusal(prepareCluster(folder, { ...plain, fresh: true }, allFree))).to.equal(message)
     }
     writeFileSync(join(folder, 'cluster.json'), JSON.stringify(whole))

@@ -36,12 +36,12 @@ describe('certificates between nodes', () => {
     }
   }
 
-  it('are read beside the configuration, and not wanted by default', async () => {
+  it('are read from the folder of the configuration, and are not required by default', async () => {
     expect(await read('')).to.equal(undefined)
     expect(await read('tls_key_file = key.pem\ntls_cert_file = ./cert.pem\ntls_ca_file = ca.pem\n')).to.deep.equal(identity)
   })
 
-  it('are refused by the name of the option, with what is wrong', async () => {
+  it('are refused with the name of the option and the problem', async () => {
     expect(await refusal('tls_key_file = key.pem\n')).to.equal('[cluster] tls_cert_file and tls_ca_file is empty: TLS between nodes needs tls_key_file, tls_cert_file, tls_ca_file; set all or none')
     expect(await refusal('tls_key_file = key.pem\ntls_cert_file = absent.pem\ntls_ca_file = ca.pem\n')).to.match(
       /^\[cluster\] tls_cert_file = "absent.pem": .*no such file/,

@@ -51,7 +51,7 @@ describe('INI files', () => {
     expect(editIni('', 'a', 'x', '1')).to.equal('[a]\nx = 1\n')
   })
 
-  it('give back whatever they can hold after any series of edits', () => {
+  it('return every value that they can hold after any series of edits', () => {
     const word = fc.string({ minLength: 1, maxLength: 6, unit: fc.constantFrom(...'ab =;#"\\[]. \t') })
       .map(text => text.trim())
     fc.assert(fc.property(fc.array(fc.tuple(word, word, fc.option(word))), edits => {
@@ -79,13 +79,13 @@ describe('settings', () => {
     expect(settings.get('chttpd')?.get('port')).to.equal('5984')
   })
 
-  it('that are wrong are refused with section, key, value and what is allowed', () => {
+  it('that are wrong are refused with section, key, value and the allowed values', () => {
     const settings = layerSettings([file('[chttpd]\nport = 70000\n[log]\nlevel = loud\n')], {})
     expect(() => nodeOptions(settings)).to.throw(ConfigurationError,
       '[chttpd] port = "70000": only an integer from 0 to 65535 is allowed; default "5984"\n[log] level = "loud": only debug, info, warn, error, silent are allowed; default "info"')
   })
 
-  it('that nobody declared are named, each with the declared one that was probably meant', () => {
+  it('that are not declared are reported, each with the declared one that was probably meant', () => {
     const text = '[chttpd]\nportt = 1\nzzzzzz = 1\nport = 1\n[couchdb]\nbind_adress = x\nport = 2\n'
       + '[chttp]\nmax_uri_length = 5\n[admins]\nanna = pw\n[vendor]\nname = x\n'
     const found = unknownOptions(layerSettings([file(text)], {}))
@@ -114,7 +114,7 @@ describe('settings', () => {
     expect(nodeOptions(layerSettings([file(text)], {})).cluster.formationGraceMs).to.equal(50)
   })
 
-  it('say when shards are compacted by themselves', () => {
+  it('set when shards are compacted automatically', () => {
     expect({ ...defaultCompactionOptions, ...nodeOptions(layerSettings([], {})).compaction }).to.deep.equal(defaultCompactionOptions)
     const text =
       '[compaction]\nreplaced_bytes = infinity\nreplaced_percent = 20\ncheck_interval_ms = 5\nrest_percent = 0\n'
@@ -130,7 +130,7 @@ describe('settings', () => {
     expect(options('seedlist = 127.0.0.1:15984\n')().cluster.secret).to.equal(null)
   })
 
-  it('need an address that others can dial', () => {
+  it('need an address to which other nodes can connect', () => {
     const settings = layerSettings(
       [file(`[cluster]\nbind_address = 0.0.0.0\nseedlist = a:1\nsecret = ${secret}\n`)], {},
     )
@@ -175,7 +175,7 @@ describe('the live configuration', () => {
     ])
   })
 
-  it('forgets what was not persisted at a reload', async () => {
+  it('discards changes that were not persisted at a reload', async () => {
     const configuration = await LiveConfiguration.load(new MemoryFiles(file('[x]\na = 1\n')), {})
     await configuration.set('x', 'a', '2', { persist: false })
     await configuration.set('x', 'b', '3', { persist: false })
@@ -197,14 +197,14 @@ describe('the live configuration', () => {
     ])
   })
 
-  it('refuses values that the next start or a file could not take', async () => {
+  it('refuses values that the next start would refuse or a file cannot hold', async () => {
     const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
     for (const [key, value] of [['q', '0'], ['note', 'a\nb'], ['note', 'a ;b']] as const) {
       expect(await refusal(configuration.set('cluster', key, value, { persist: true }))).to.be.instanceOf(ApiError)
     }
   })
 
-  it('gives typed options that follow the settings before the listeners hear of a change', async () => {
+  it('gives typed options that follow the settings before listeners are called', async () => {
     const files = new MemoryFiles(file('[cluster]\nq = 2\n[limits]\ncredentials = 5\n'))
     const configuration = await LiveConfiguration.load(files, {})
     const options = configuration.options(httpDeclarations)

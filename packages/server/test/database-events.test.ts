@@ -18,7 +18,7 @@ async function read(
 }
 
 describe('events of databases', () => {
-  it('are the same on every node, and go on anywhere when the node that was asked is gone', async () => {
+  it('are the same on every node, and can be continued on another node', async () => {
     const cluster = await running(3)
     await read(cluster, 1)
     await cluster.send(2, 'PUT', '/db?q=2')
@@ -66,7 +66,7 @@ describe('events of databases', () => {
     await cluster.close()
   })
 
-  it('are recorded by another node when the one that was to do it crashes before', async () => {
+  it('are recorded by another node when the responsible one crashes before', async () => {
     for (const lost of [1, 2, 3]) {
       const cluster = await running(3)
       await cluster.send(1, 'PUT', '/db?q=1')

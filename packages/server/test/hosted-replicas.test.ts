@@ -52,7 +52,7 @@ describe('the replicas of a node', () => {
 
   const names = (): string[] => host.list().map(({ incarnation }) => incarnation.slice(3)).sort()
 
-  it('are made and dropped as the metadata changes, each without a look at the others', async () => {
+  it('are created and dropped as the metadata changes, each independently of the others', async () => {
     let reads = 0
     const records = Array.from({ length: 200 }, (_, at) => new Proxy(database(`db${at}`), {
       get: (target, member) => { reads += 1; return target[member as keyof DatabaseRecord] },
@@ -75,7 +75,7 @@ describe('the replicas of a node', () => {
     expect(names().length).to.equal(200)
   })
 
-  it('that are garbage on the disk stay until the metadata is confirmed', async () => {
+  it('that the metadata does not contain are kept until the metadata is confirmed', async () => {
     await host.create({ incarnation: 'of gone', range: whole })
     metadata.confirmedNow = false
     hosted.start(metadata)
@@ -88,7 +88,7 @@ describe('the replicas of a node', () => {
     expect(names()).to.deep.equal(['kept'])
   })
 
-  it('are taken for damaged when the store that held them is gone, and not when they are new', async () => {
+  it('are treated as damaged when the store that held them is gone, and not when they are new', async () => {
     const damaged: string[] = []
     hosted.onDamage({ damagedReplica: ({ incarnation }) => { damaged.push(incarnation) }, damagedBlob: () => {} })
     metadata.memberAtStart = true
@@ -106,7 +106,7 @@ describe('the replicas of a node', () => {
     expect([names(), damaged]).to.deep.equal([['lost', 'new'], ['of lost']])
   })
 
-  it('of a node that is new are not taken for damaged', async () => {
+  it('of a new node are not treated as damaged', async () => {
     const damaged: string[] = []
     hosted.onDamage({ damagedReplica: ({ incarnation }) => { damaged.push(incarnation) }, damagedBlob: () => {} })
     hosted.start(metadata)
@@ -115,7 +115,7 @@ describe('the replicas of a node', () => {
     expect([names(), damaged]).to.deep.equal([['first'], []])
   })
 
-  it('are tried again when they could not be made', async () => {
+  it('are created at a later attempt when the first one fails', async () => {
     const create = host.create.bind(host)
     host.create = () => Promise.reject(new Error('full'))
     hosted.start(metadata)

@@ -1,4 +1,4 @@
-/** Whole nodes in this process, on one manual clock: production wiring on the runtime's doubles. */
+/** Complete nodes in this process on one manual clock: production wiring on the runtime's memory implementations. */
 import { pbkdf2Sync } from 'node:crypto'
 import {
   ManualClock, MemoryDisk, MemoryNetworkHub, SeededRandom, createMemoryRuntime, type MemoryRuntime,
@@ -38,7 +38,7 @@ export class MemoryCluster {
     this.#lives.set(number, life)
   }
 
-  /** A node on its disk that is not started yet. */
+  /** Creates a node on its disk without starting it. */
   async make(number: number): Promise<Life> {
     const name = this.names[number - 1]!
     const seeds = this.names.map((_, index) => `host${index + 1}:9000`).join(',')
@@ -63,13 +63,13 @@ export class MemoryCluster {
     await this.finish(node.stop())
   }
 
-  /** What was not synced is lost. */
+  /** Simulates a crash: unsynced writes are lost. */
   crash(number: number): void {
     this.#life(number).runtime.revoke()
     this.#lives.delete(number)
   }
 
-  /** One request as the administrator. */
+  /** Sends one request as the administrator. */
   async send(number: number, method: string, target: string, json?: unknown): Promise<MemoryAnswer> {
     const { runtime } = this.#life(number)
     const headers: Record<string, string> = {
@@ -82,7 +82,7 @@ export class MemoryCluster {
     return { status: answer.status, body: JSON.parse(Buffer.from(answer.body).toString()) }
   }
 
-  /** Lets time pass until the promise settles. */
+  /** Advances the clock until the promise settles. */
   async finish<Result>(promise: Promise<Result>): Promise<Result> {
     let settled = false
     const watched = promise.finally(() => { settled = true })
@@ -94,7 +94,7 @@ export class MemoryCluster {
     return watched
   }
 
-  /** Lets time pass until the condition holds. */
+  /** Advances the clock until the condition holds. */
   async until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
     for (let step = 0; step < stepsMax; step++) {
       if (await condition()) return

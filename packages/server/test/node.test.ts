@@ -14,7 +14,7 @@ describe('nodes in one process', () => {
     expect(cluster.clock.pendingTimers).to.equal(0)
   })
 
-  it('keep what was acknowledged when one crashes, and bring it up to date when it is back', async () => {
+  it('keep acknowledged writes when one node crashes, and bring it up to date when it is back', async () => {
     const cluster = new MemoryCluster(3)
     for (const number of [1, 2, 3]) await cluster.start(number)
     await cluster.ready()
@@ -63,7 +63,7 @@ describe('nodes in one process', () => {
     expect(cluster.clock.pendingTimers).to.equal(0)
   })
 
-  it('say what is wrong and leave nothing open when an address is taken', async () => {
+  it('report the problem and leave nothing open when an address is in use', async () => {
     const cluster = new MemoryCluster(2)
     await cluster.start(1)
     await cluster.hub.network('host2').listen({ host: 'host2', port: 9000 }, () => {})

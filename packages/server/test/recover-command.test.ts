@@ -16,7 +16,7 @@ describe('the recovery of a cluster', () => {
     expect(refusalWhile([], 'n1', { ...cluster, voters: ['n1'] })).to.match(/^This node alone is a majority/)
   })
 
-  it('is refused while a member follows a leader, which is not called a majority', () => {
+  it('is refused while a member follows a leader, without a claim that a majority is left', () => {
     expect(refusal(status('n2', 'n4'))).to.match(/^n2 answers and follows a leader, n4\..*try again/)
     expect(refusal(status('n2', 'n4'))).to.not.contain('majority')
   })
@@ -26,7 +26,7 @@ describe('the recovery of a cluster', () => {
     expect(refusal(status('n2', 'n1'))).to.match(/^Stop n2 first/)
   })
 
-  it('is not refused for the sake of nodes of other clusters, or of none', () => {
+  it('is not refused because of nodes of other clusters, or of none', () => {
     expect(refusal(status('n2', 'n2', 'other'), { ...status('n3'), clusterId: null })).to.equal('none')
   })
 })

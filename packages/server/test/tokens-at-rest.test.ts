@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { MemoryCluster } from './memory-cluster.ts'
 
-/** Every token that says where a database stands, with where it was found. */
+/** Returns every token for the current position of a database, with the answer that contained it. */
 async function tokens(cluster: MemoryCluster, numbers: readonly number[]): Promise<Map<string, string[]>> {
   const found: [string, string][] = []
   for (const number of numbers) {
@@ -23,7 +23,7 @@ async function tokens(cluster: MemoryCluster, numbers: readonly number[]): Promi
   return places
 }
 
-/** Waits until all tokens are one, and gives it. */
+/** Waits until all tokens are equal, and returns the token. */
 async function oneToken(cluster: MemoryCluster, numbers: readonly number[]): Promise<string> {
   let found = new Map<string, string[]>()
   for (let waited = 0; waited < 20_000 && found.size !== 1; waited += 1000) {
@@ -54,7 +54,7 @@ describe('tokens of a database at rest', function () {
       await write(0, 20, numbers)
       const first = await oneToken(cluster, numbers)
       if (count > 2) {
-        // Replicas number their changes differently from now on.
+        // From here on, replicas number their changes differently.
         cluster.crash(count)
         await write(20, 30, numbers.slice(0, -1))
         await cluster.start(count)

@@ -49,14 +49,14 @@ class DamageWorld {
     return entries.length
   }
 
-  /** Takes the first record of a kind away; of bodies the newest, since older ones belong to replaced revisions. */
+  /** Deletes the first record of a kind; of bodies the newest one, since older ones belong to replaced revisions. */
   async lose(kind: KeyKind): Promise<void> {
     const keys = (await this.store.iterate(this.replica.records.keys.kind(kind), { values: false })
       .next(1000)).map(([key]) => key)
     await this.store.write(batch => batch.delete(kind === 'b' ? keys.at(-1)! : keys[0]!))
   }
 
-  /** Resolves when a scrub has found damage. */
+  /** Resolves when a scrub has reported damage. */
   async scrubbed(): Promise<void> {
     await this.clock.advance(scrubPauseMs)
     for (let turns = 0; this.damaged.length === 0 && turns < 100; turns++) await this.clock.advance(1)
@@ -94,7 +94,7 @@ class DamageWorld {
     return (await this.replica.openDocument({ id, body: false, tree: false }, context))!.leaves[0]!.revision
   }
 
-  /** What is in the replica, sound in itself. */
+  /** Checks that the replica is consistent, and returns its documents. */
   async contents(): Promise<Record<string, string>> {
     const replica = this.host.replica(shardA)!
     expect((await verifyShard(replica.records)).problems).to.deep.equal([])
@@ -133,7 +133,7 @@ describe('damage on the disk of a shard', () => {
 
   afterEach(() => world.host.close())
 
-  it('is told of when a call meets it, and answered as a failure of the disk', async () => {
+  it('is reported when a call reads it, and fails the call like an error of the disk', async () => {
     await world.damage('i', key => ShardKeys.text(key) === 'b')
     expect(await world.replica.openDocument({ id: 'b', body: true, tree: false }, context)
       .catch((error: unknown) => error)).to.include({ name: 'ReplicaError', code: 'storage' })
@@ -177,7 +177,7 @@ describe('damage on the disk of a shard', () => {
   })
 
   for (const kind of ['i', 'l'] as const) {
-    it(`makes no document of an id that nobody wrote, when a key of kind ${kind} has changed`, async () => {
+    it(`creates no document under a changed key of kind ${kind}`, async () => {
       const [[key, value]] = (await world.store.iterate(world.replica.records.keys.kind(kind)).next(1)) as [StoreEntry]
       await world.store.write(batch => {
         batch.delete(key)
@@ -189,13 +189,13 @@ describe('damage on the disk of a shard', () => {
     })
   }
 
-  it('costs a rebuild what was damaged and no more', async () => {
+  it('makes a rebuild lose the damaged records only', async () => {
     await world.damage('i', key => ShardKeys.text(key) === 'b')
     expect(await world.host.rebuild(shardA)).to.deep.equal({ documents: 3, damaged: 1 })
     expect(await world.contents()).to.deep.equal({ a: whole.a, c: whole.c, l: whole.l })
   })
 
-  it('ends a life: the rebuilt replica has another history, knows no checkpoint, and keeps its purges', async () => {
+  it('gives the rebuilt replica a new history without checkpoints, and with its purges', async () => {
     const before = await world.replica.replicaInfo(context)
     await world.host.rebuild(shardA)
     const after = await world.host.replica(shardA)!.replicaInfo(context)
@@ -205,7 +205,7 @@ describe('damage on the disk of a shard', () => {
       uuid)).to.deep.equal(['u'])
   })
 
-  it('ends the place of a reader of changes and purges, who begins anew without what was purged', async () => {
+  it('makes a reader of changes and purges start again, and it then holds nothing that was purged', async () => {
     const request = { since: 0, descending: false, body: false, locals: false, purges: true }
     const { history } = await world.replica.replicaInfo(context)
     const read = await collect(world.replica.scanChanges(request, { ...context, history }))
@@ -221,7 +221,7 @@ describe('damage on the disk of a shard', () => {
     expect(again.map(({ id }) => id)).to.have.members(['b', 'c'])
   })
 
-  it('is not seen in the row of a purged document, but in one without its recorded purge', async () => {
+  it('is not reported for the row of a purged document, but for such a row without its recorded purge', async () => {
     await world.purge('a')
     await world.clock.advance(3 * scrubPauseMs)
     expect(world.damaged).to.deep.equal([])
@@ -230,7 +230,7 @@ describe('damage on the disk of a shard', () => {
     await world.scrubbed()
   })
 
-  it('leaves no keys of the life before, and none of a rebuild that a crash cut short', async () => {
+  it('leaves no keys of the old incarnation, and none of a rebuild that a crash interrupted', async () => {
     const [before] = [world.replica.records.keys.prefix]
     await world.host.rebuild(shardA)
     await world.host.reclaimed()
@@ -252,7 +252,7 @@ describe('damage on the disk of a shard', () => {
     await again.close()
   })
 
-  it('lets calls wait for a rebuild, and writes that were accepted before it stay', async () => {
+  it('makes calls wait for a rebuild, which keeps the writes that were accepted before it', async () => {
     const writing = world.replica.updateDocuments({ edits: [edit('d', null, { v: 6 })], revsLimit: 100 }, context)
     const rebuilding = world.host.rebuild(shardA)
     const reading = world.host.create(shardA)
@@ -275,12 +275,12 @@ describe('damage on the disk of a shard', () => {
     expect(world.damaged).to.deep.equal([])
   })
 
-  it('is not seen where there is none', async () => {
+  it('is not reported when there is none', async () => {
     await world.clock.advance(3 * scrubPauseMs)
     expect([world.damaged, world.damagedBlobs]).to.deep.equal([[], []])
   })
 
-  it('in the directory keeps the node from starting, which says what to do', async () => {
+  it('in the directory prevents the start of the node with an error that says what to do', async () => {
     await world.host.close()
     const store = await world.storage.open('documents')
     const entries = (await store.iterate(directoryKeys.shards()).next(9))
@@ -292,7 +292,7 @@ describe('damage on the disk of a shard', () => {
     expect(String(error)).to.match(/damaged.*empty this node's data directory/)
   })
 
-  it('that keeps the directory from being read is named with a way out, too', async () => {
+  it('that makes the directory unreadable is reported with a remedy too', async () => {
     await world.host.close()
     const open = async (): Promise<Store> => {
       const store = await world.storage.open('documents')

@@ -8,7 +8,7 @@ import { collect, context, edit, shardA, shardB, shardRuntime } from './shard-wo
 
 const journalBatches = 100
 
-/** A disk that can lose what was written last, with a host on it. */
+/** A disk that can lose the newest batches, with a host on it. */
 class LossyWorld {
   readonly clock = new ManualClock()
   readonly disk = new MemoryDisk(this.clock)
@@ -26,7 +26,7 @@ class LossyWorld {
     this.host.onDamage({ damagedReplica: shard => { this.damaged.push(shard) }, damagedBlob: () => {} })
   }
 
-  /** Closes the host and takes batches off its disk. */
+  /** Closes the host and removes batches from its disk. */
   async lose(from: number, to: number): Promise<void> {
     await this.host.close()
     expect(this.disk.loseBatches(documentStoreName, from, to)).to.equal(true)
@@ -54,7 +54,7 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
   })
   afterEach(() => world.host.close())
 
-  it('takes each of its replicas for damaged until it has begun another life', async () => {
+  it('treats each of its replicas as damaged until the replica is rebuilt', async () => {
     const [a] = [await world.host.create(shardA), await world.host.create(shardB)]
     for (const id of ['one', 'two', 'three']) await write(a, id)
     const before = (await a.replicaInfo(context)).history
@@ -74,7 +74,7 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
     expect(world.damaged).to.deep.equal([shardB])
   })
 
-  it('takes those replicas for damaged whose keys lie in a damaged table, when it starts and when it scrubs', async () => {
+  it('treats the replicas with keys in a damaged table as damaged, at its start and in a scrub', async () => {
     const a = await world.host.create(shardA)
     await world.host.create(shardB)
     await world.host.close()
@@ -96,7 +96,7 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
     expect([asked, world.damaged]).to.deep.equal([[false, true], [shardA]])
   })
 
-  it('gives no prefix out again that has keys, and clears what no shard claims', async () => {
+  it('reuses no prefix that has keys, and clears keys of no shard', async () => {
     const added = world.batches
     const a = await world.host.create(shardA)
     await write(a, 'old')
@@ -112,7 +112,7 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
       .filter(([key]) => key.startsWith('\0\0\0' + String.fromCharCode(prefix)))).to.deep.equal([])
   })
 
-  it('takes a replica for damaged that it makes anew, since its entry may be among the missing writes', async () => {
+  it('treats a newly created replica as damaged, since its entry may be among the missing writes', async () => {
     const added = world.batches
     const a = await world.host.create(shardA)
     await write(a, 'old')

@@ -10,7 +10,7 @@ async function rejection(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(() => 'resolved', (error: { code?: string }) => error.code ?? error)
 }
 
-/** Keys that shards have in the store of a closed host. */
+/** Returns the keys of shards in the store of a closed host. */
 async function storedKeys(storage: MemoryStorage): Promise<number> {
   const store = await storage.open('documents')
   const keys = await collect(scanEntries(store, ShardKeys.shards(1, prefixMax)))
@@ -49,7 +49,7 @@ describe('a shard host', () => {
     await second.close()
   })
 
-  it('keeps trails over a restart, but for the last little steps', async () => {
+  it('keeps trails over a restart, except for held extensions', async () => {
     const storage = new MemoryStorage()
     const first = await ShardHost.open(shardRuntime(storage))
     const learning = await first.create(shardA)
@@ -89,7 +89,7 @@ describe('a shard host', () => {
     await host.close()
   })
 
-  it('tells who listens of each durable change, until they unsubscribe', async () => {
+  it('calls listeners after each durable change until they unsubscribe', async () => {
     const host = await ShardHost.open(shardRuntime())
     const engine = await host.create(shardA)
     const heard: unknown[] = []
@@ -105,7 +105,7 @@ describe('a shard host', () => {
     await host.close()
   })
 
-  it('knows after a start whether the process before it had ended in order', async () => {
+  it('detects at a start whether the last process shut down cleanly', async () => {
     let storage = new MemoryStorage()
     const first = await ShardHost.open(shardRuntime(storage))
     await first.create(shardA)
@@ -129,7 +129,7 @@ describe('a shard host', () => {
     await fifth.close()
   })
 
-  it('does not take a process for ended in order when a write of it had failed', async () => {
+  it('does not treat a shutdown after a failed write as clean', async () => {
     const storage = new MemoryStorage()
     const first = await ShardHost.open(shardRuntime(storage))
     const engine = await first.create(shardA)
@@ -142,7 +142,7 @@ describe('a shard host', () => {
     await second.close()
   })
 
-  it('tells who listens of revisions and purges that it did not store, and of peers that say so', async () => {
+  it('calls listeners when it did not store revisions or purges, or a peer reports this', async () => {
     const storage = new MemoryStorage()
     const host = await ShardHost.open(shardRuntime(storage))
     const engine = await host.create(shardA)
@@ -164,7 +164,7 @@ describe('a shard host', () => {
     await host.close()
   })
 
-  it('tells of a batch that failed and is on the disk all the same', async () => {
+  it('announces a batch that failed but is on the disk nevertheless', async () => {
     const disk = new MemoryDisk()
     const host = await ShardHost.open(shardRuntime(new MemoryStorage(disk)))
     const engine = await host.create(shardA)
@@ -178,7 +178,7 @@ describe('a shard host', () => {
     await host.close()
   })
 
-  it('tells of such a batch too when the disk goes on failing for a while, without another write', async () => {
+  it('announces such a batch also after further failures of the disk, without another write', async () => {
     const disk = new MemoryDisk()
     const clock = new ManualClock()
     const host = await ShardHost.open(shardRuntime(new MemoryStorage(disk), clock))
@@ -196,7 +196,7 @@ describe('a shard host', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
-  it('tells of such a batch too when the disk cannot be read at first', async () => {
+  it('announces such a batch also when the disk cannot be read at first', async () => {
     const disk = new MemoryDisk()
     const clock = new ManualClock()
     const host = await ShardHost.open(shardRuntime(new MemoryStorage(disk), clock))
@@ -217,7 +217,7 @@ describe('a shard host', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
-  it('says that a shard is not hosted', async () => {
+  it('reports that a shard is not hosted', async () => {
     const host = await ShardHost.open(shardRuntime())
     expect(host.replica(shardA)).to.equal(undefined)
     expect(await rejection(host.open(shardA))).to.equal('not_hosted')
@@ -248,7 +248,7 @@ describe('a shard host', () => {
     expect(await storedKeys(storage)).to.equal(0)
   })
 
-  it('lets writes end that were accepted before a drop, and leaves nothing of them', async () => {
+  it('completes writes that were accepted before a drop, and removes their keys', async () => {
     const storage = new MemoryStorage()
     const host = await ShardHost.open(shardRuntime(storage))
     const engine = await host.create(shardA)
@@ -260,7 +260,7 @@ describe('a shard host', () => {
     expect(await storedKeys(storage)).to.equal(0)
   })
 
-  it('goes on clearing a dropped shard after a crash, and never gives its prefix out again', async () => {
+  it('continues to clear a dropped shard after a crash, and never reuses its prefix', async () => {
     let storage = new MemoryStorage(new MemoryDisk())
     const host = await ShardHost.open(shardRuntime(storage))
     const engine = await host.create(shardA)
@@ -269,7 +269,7 @@ describe('a shard host', () => {
     while (storage.disk !== undefined && host.list().length > 0) await Promise.resolve()
     storage = storage.crash()
     await rejection(dropping)
-    // A crash in the middle of clearing: the mark is still there.
+    // A crash while the keys are cleared leaves the mark of the dropped shard.
     const store = await storage.open('documents')
     await store.write(batch => {
       batch.put(directoryKeys.dropped(1), new Uint8Array(0))

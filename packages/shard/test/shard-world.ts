@@ -23,7 +23,7 @@ export const noMetrics: Metrics = {
   samples: async () => [],
 }
 
-/** A runtime of which the shards use everything that counts; seeded. */
+/** A seeded memory runtime with the effects that shards use. */
 export function shardRuntime(
   storage: Storage = new MemoryStorage(), clock: Clock = new ManualClock(), seed = 1,
   blobs: BlobStorage = new MemoryBlobStorage(),

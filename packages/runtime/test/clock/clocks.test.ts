@@ -39,7 +39,7 @@ describe('ManualClock', () => {
 })
 
 describe('RevocableClock', () => {
-  it('ends what one node waits for and leaves the others alone', async () => {
+  it('cancels the timers of one node and no others', async () => {
     const shared = new ManualClock()
     const fired: string[] = []
     const [one, two] = [new RevocableClock(shared), new RevocableClock(shared)]

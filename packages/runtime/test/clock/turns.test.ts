@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ManualClock, Turns } from '../../src/index.ts'
 
-/** A clock on which each look takes some time, as work does. */
+/** A clock that advances at each reading, as if work took that time. */
 class WorkingClock extends ManualClock {
   workedMs = 0
 
@@ -16,7 +16,7 @@ describe('turns', () => {
     turns = new Turns(clock)
   })
 
-  /** Work of so many milliseconds in pieces of one. */
+  /** Work of the given number of milliseconds in pieces of one millisecond. */
   function* work(pieces: number, log: string[] = [], name = ''): Generator<void, number> {
     for (let piece = 0; piece < pieces; piece++) {
       clock.workedMs++
@@ -26,7 +26,7 @@ describe('turns', () => {
     return pieces
   }
 
-  /** Longest stretch of work between two turns of the event loop. */
+  /** The longest period of work between two turns of the event loop. */
   async function longest(running: Promise<unknown>): Promise<number> {
     let ended = false
     const mark = (): void => { ended = true }
@@ -46,7 +46,7 @@ describe('turns', () => {
     expect(clock.workedMs).to.equal(1000)
   })
 
-  it('keep a turn short however much work there is at once, and let all of it go on', async () => {
+  it('keep a turn short however much work there is at once, and all work makes progress', async () => {
     const log: string[] = []
     const running = Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map(name => turns.run(work(100, log, name))))
     expect(await longest(running)).to.be.at.most(20)

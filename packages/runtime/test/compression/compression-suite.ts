@@ -4,10 +4,10 @@ import { expect } from 'chai'
 import { CompressionError } from '../../src/compression/compression.ts'
 import type { Compression } from '../../src/compression/compression.ts'
 
-/** What every `Compression` promises. */
+/** The tests that every `Compression` must pass. */
 export function compressionSuite(name: string, create: () => Compression): void {
   describe(`compression: ${name}`, () => {
-    it('gives back what was compressed, in bounded pieces', async () => {
+    it('restores compressed content in bounded pieces', async () => {
       const compression = create()
       const packed = await all(compression.gzip(repeated(40, 10_000), 8))
       const unpacked = await all(compression.gunzip(pieces(packed, 100)))
@@ -43,21 +43,21 @@ export function compressionSuite(name: string, create: () => Compression): void 
       expect(gunzipSync(packed).equals(large)).to.equal(true)
     })
 
-    it('compresses nothing to a gzip of nothing', async () => {
+    it('compresses empty content to a gzip stream of empty content', async () => {
       const compression = create()
       const packed = await all(compression.gzip(pieces(Buffer.alloc(0), 1), 8))
       expect(packed.length).to.be.greaterThan(0)
       expect((await all(compression.gunzip(pieces(packed, 9)))).length).to.equal(0)
     })
 
-    it('refuses what is no gzip, and gzip that ends too early', async () => {
+    it('refuses bytes that are not gzip, and gzip that ends too early', async () => {
       const compression = create()
       const packed = await all(compression.gzip(repeated(10, 1000), 8))
       expect(await failure(compression.gunzip(pieces(Buffer.from('no gzip'), 3)))).to.be.instanceOf(CompressionError)
       expect(await failure(compression.gunzip(pieces(packed.subarray(0, -9), 50)))).to.be.instanceOf(CompressionError)
     })
 
-    it('passes the failure of its source on', async () => {
+    it('fails with the error of its source', async () => {
       const broken = new Error('the source broke')
       async function* source(): AsyncGenerator<Uint8Array> {
         yield Buffer.from('begun')
@@ -66,7 +66,7 @@ export function compressionSuite(name: string, create: () => Compression): void 
       expect(await failure(create().gzip(source(), 8))).to.equal(broken)
     })
 
-    it('may be left early', async () => {
+    it('can be stopped early', async () => {
       for await (const chunk of create().gunzip(pieces(await all(create().gzip(repeated(100, 5000), 8)), 1000))) {
         expect(chunk.length).to.be.greaterThan(0)
         break
@@ -75,7 +75,7 @@ export function compressionSuite(name: string, create: () => Compression): void 
   })
 }
 
-/** Text that compresses like text, the same in each run. */
+/** Returns text that compresses as natural text does; the same in each run. */
 function numbers(length: number): Buffer {
   const parts: string[] = []
   let state = 1n

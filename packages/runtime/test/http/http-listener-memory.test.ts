@@ -33,7 +33,7 @@ async function* chunks(texts: readonly string[]): AsyncGenerator<Uint8Array> {
 }
 
 describe('MemoryHttpListener', () => {
-  it('cuts running requests when the grace is over by its clock', async () => {
+  it('aborts running requests when the grace time has passed on its clock', async () => {
     const clock = new ManualClock()
     const listener = new MemoryHttpListener(clock)
     const server = await listener.listen({ host: 'node', port: 5984 }, () => {})
@@ -45,7 +45,7 @@ describe('MemoryHttpListener', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
-  it('cuts the last requests of a closing server when the process is gone', async () => {
+  it('aborts the last requests of a closing server when the process is gone', async () => {
     const listener = new MemoryHttpListener()
     const server = await listener.listen({ host: 'node', port: 5984 }, () => {})
     const outcome = listener.inject({ target: '/' }).catch(error => error.message)

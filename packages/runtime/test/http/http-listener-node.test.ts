@@ -45,7 +45,7 @@ describe('NodeHttpListener', () => {
   beforeEach(() => { listener = new NodeHttpListener() })
   afterEach(() => listener.revoke())
 
-  /** What comes back on one socket for the given bytes, until it closes. */
+  /** Sends the given bytes on one socket and returns what is received until it closes. */
   async function exchangeBytes(
     server: HttpServer, bytes: string, onData: (received: string, write: (more: string) => void) => void = () => {},
   ): Promise<string> {
@@ -57,7 +57,7 @@ describe('NodeHttpListener', () => {
     return received
   }
 
-  /** Runs `ask` and ends when the handler has dealt with the one request that it made. */
+  /** Runs `ask`, which makes one request; resolves when the handler has finished with it. */
   async function handled(
     handler: (exchange: HttpExchange) => Promise<void>, ask: (server: HttpServer) => void,
   ): Promise<void> {
@@ -68,7 +68,7 @@ describe('NodeHttpListener', () => {
 
   const asked = 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nsome of it'
 
-  it('says that the client has left, whenever its body is asked for', async () => {
+  it('reports that the client has gone, whenever the body is read', async () => {
     await handled(async exchange => {
       await new Promise(resolve => exchange.signal.addEventListener('abort', resolve))
       const failure: unknown = await exchange.readBody(1000).catch((error: unknown) => error)
@@ -79,7 +79,7 @@ describe('NodeHttpListener', () => {
     })
   })
 
-  it('asks before it keeps what has arrived of a body, and reads on after a refusal', async () => {
+  it('asks before it stores arrived bytes of a body, and continues to read after a refusal', async () => {
     const sizes: number[] = []
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
       if (exchange.method === 'GET') return exchange.send(200, {}, 'next')
@@ -95,7 +95,7 @@ describe('NodeHttpListener', () => {
     expect(received).to.match(/^HTTP\/1.1 503 [^]*fullHTTP\/1.1 200 [^]*next$/)
   })
 
-  it('reads a large body on when the reader of its chunks gives up without a word', async () => {
+  it('continues to read a large body when the reader of its chunks stops', async () => {
     const bytes = 3_000_000
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
       if (exchange.method === 'GET') return exchange.send(200, {}, 'next')
@@ -128,7 +128,7 @@ describe('NodeHttpListener', () => {
     expect(count).to.equal(1)
   })
 
-  it('knows of a large answer that its client has not taken, until the client is gone', async () => {
+  it('shows a large response as undelivered until the client is gone', async () => {
     let client: Socket | undefined
     await handled(async exchange => {
       exchange.send(200, {}, Buffer.alloc(20_000_000))
@@ -144,7 +144,7 @@ describe('NodeHttpListener', () => {
     })
   })
 
-  /** A connection, and what has come on it. */
+  /** A connection with the bytes received on it. */
   class Client {
     readonly socket: Socket
     readonly closed: Promise<void>
@@ -163,7 +163,7 @@ describe('NodeHttpListener', () => {
       return this
     }
 
-    /** The answer to a GET; what came until the connection closed when it was closed first. */
+    /** Returns the response to a GET; when the connection closes first, the bytes received until then. */
     async get(target: string): Promise<string> {
       this.received = ''
       this.socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)
@@ -174,7 +174,7 @@ describe('NodeHttpListener', () => {
     }
   }
 
-  /** A server that answers everything but `/busy` at once. */
+  /** Starts a server that answers every request except `/busy` at once. */
   async function limited(
     options: NodeHttpListenerOptions,
   ): Promise<{ readonly server: HttpServer; readonly busy: HttpExchange[]; onBusy: () => void }> {
@@ -209,7 +209,7 @@ describe('NodeHttpListener', () => {
     for (const { socket } of [first, fourth, fifth]) socket.destroy()
   })
 
-  it('answers on a connection beyond the limit once, however many of them send nothing, while all others are busy', async () => {
+  it('answers once beyond the limit while all connections are busy, even if many refused ones are silent', async () => {
     const state = await limited({ connectionsMax: 2 })
     const busy = [new Client(state.server), new Client(state.server)]
     const bothBusy = new Promise<void>(resolve => { state.onBusy = () => { if (state.busy.length === 2) resolve() } })
@@ -221,7 +221,7 @@ describe('NodeHttpListener', () => {
     const silent = await Promise.all(Array.from({ length: 100 }, () => new Client(state.server).opened()))
     expect(await new Client(state.server).get('/')).to.match(refusal)
     for (const exchange of state.busy) exchange.send(200, {}, 'late.')
-    // The server has ended the request before when it answers the next one of the connection.
+    // When the server answers the next request of the connection, it has finished the previous one.
     for (const client of busy) {
       while (!client.received.endsWith('late.')) await once(client.socket, 'data')
       expect(await client.get('/')).to.match(okay)
@@ -263,7 +263,7 @@ describe('NodeHttpListener', () => {
     await server.close(0)
   })
 
-  it('keeps descriptors for other things', () => {
+  it('reserves descriptors for other uses', () => {
     expect(connectionLimits(512, 32_768, 75)).to.deep.equal({ total: 192, perAddress: 144 })
     expect(connectionLimits(1_048_576, 32_768, 75)).to.deep.equal({ total: 32_768, perAddress: 24_576 })
     expect(connectionLimits(20_000, 32_768, 100)).to.deep.equal({ total: 16_936, perAddress: 16_936 })
@@ -310,7 +310,7 @@ describe('NodeHttpListener', () => {
     )
   })
 
-  it('says 100 Continue when the handler wants the body', async () => {
+  it('sends 100 Continue when the handler reads the body', async () => {
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
       void exchange.readBody(10).then(body => exchange.send(200, { Connection: 'close' }, body))
     })
@@ -321,7 +321,7 @@ describe('NodeHttpListener', () => {
     expect(received).to.match(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n[^]*\r\n\r\nbody$/)
   })
 
-  it('answers at once and closes when the handler does not want the body', async () => {
+  it('answers at once and closes the connection when the handler does not read the body', async () => {
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
       void exchange.readBody(3).catch(() => exchange.send(413, {}, 'too large'))
     })
@@ -365,7 +365,7 @@ describe('NodeHttpListener', () => {
     client.abort()
   })
 
-  it('resets the connection when an answer of an announced length breaks off', async () => {
+  it('resets the connection when a response of an announced length is aborted', async () => {
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
       const writer = exchange.stream(200, { 'Content-Length': '10' })
       void writer.write('half ').then(() => writer.abort())

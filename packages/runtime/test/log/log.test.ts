@@ -20,7 +20,7 @@ describe('PinoLog', () => {
     expect(String(time)).to.match(/^\d{4}-\d\d-\d\dT/)
   })
 
-  it('leaves out what is less serious than its level', () => {
+  it('writes no lines below its level', () => {
     const log = create('warn')
     log.debug({}, 'a')
     log.info({}, 'b')
@@ -29,7 +29,7 @@ describe('PinoLog', () => {
     expect(lines.map(line => line['message'])).to.deep.equal(['c', 'd'])
   })
 
-  it('hides secrets wherever they are, and tells errors with their stack', () => {
+  it('redacts secrets, and writes errors with their stack', () => {
     create()
       .error({ password: 'pw', headers: { authorization: 'Basic x', accept: '*/*' }, request: { headers: { cookie: 'AuthSession=x' } }, error: new Error('broken') }, 'no')
     const text = JSON.stringify(lines)
@@ -39,7 +39,7 @@ describe('PinoLog', () => {
     expect((lines[0]?.['error'] as { message: string; stack: string }).stack).to.include('log.test.ts')
   })
 
-  it('writes one line for a person where it is told to, without the fields that every line has', () => {
+  it('writes lines for a person in pretty mode, without the fields that every line has', () => {
     const texts: string[] = []
     const log = PinoLog.create({
       level: 'info', fields: { node: 'node1' }, pretty: true, destination: { write: text => { texts.push(text) } },

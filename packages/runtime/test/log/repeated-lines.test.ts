@@ -20,7 +20,7 @@ describe('lines about failures that repeat', () => {
     ])
   })
 
-  it('are told apart by message and kind', () => {
+  it('are distinguished by message and kind', () => {
     const log = new MemoryLog()
     const lines = new RepeatedLines(log, new ManualClock())
     for (let count = 0; count < 2; count++) {
@@ -33,7 +33,7 @@ describe('lines about failures that repeat', () => {
     ])
   })
 
-  it('need bounded memory, and none is lost when there are too many kinds', async () => {
+  it('need bounded memory, and no line is lost when there are too many kinds', async () => {
     const clock = new ManualClock()
     const log = new MemoryLog()
     const lines = new RepeatedLines(log, clock, 1000)

@@ -104,7 +104,7 @@ describe('MemoryNetworkHub', () => {
     expect(heard).to.deep.equal(['70:closed, connection reset (simulated)'])
   })
 
-  it('takes a travel each way to connect', async () => {
+  it('takes the delay of each direction to connect', async () => {
     await link()
     hub.setFaults({ delayMs: () => 5 })
     let openedAt: number | undefined
@@ -113,7 +113,7 @@ describe('MemoryNetworkHub', () => {
     expect(openedAt).to.equal(10)
   })
 
-  it('closes what opens after its attempt was given up', async () => {
+  it('closes a connection that opens after its attempt was aborted', async () => {
     await link()
     hub.setFaults({ delayMs: () => 40 })
     const attempt = hub.network('b').connect(address, { timeoutMs: 50 }).catch(error => error.message)

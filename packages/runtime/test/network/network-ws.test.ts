@@ -99,7 +99,7 @@ describe('WebSocketNetwork', () => {
     secure.revoke()
   })
 
-  it('falls silent at this end when it is revoked, and closes at the other', async () => {
+  it('calls no callbacks at its own end after a revocation, and closes at the other end', async () => {
     const other = new WebSocketNetwork()
     const heard: string[] = []
     const closed = new Promise<void>(resolve => {

@@ -31,7 +31,7 @@ for (const [name, create] of [['RealRandom', () =>
 }
 
 describe('SeededRandom', () => {
-  it('repeats itself for a seed, and only for that', () => {
+  it('gives the same numbers for the same seed only', () => {
     const hex = (seed: number): string => Buffer.from(new SeededRandom(seed).bytes(32)).toString('hex')
     expect(hex(1)).to.equal(hex(1))
     expect(new Set([1, 2, 2 ** 32 + 1, -1, 0].map(hex)).size).to.equal(5)

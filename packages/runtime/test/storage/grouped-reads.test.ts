@@ -19,7 +19,7 @@ describe('grouped reads', () => {
     damaged = undefined
   })
 
-  it('cross together in one turn, and each has its own values in its order', async () => {
+  it('of one turn cross to the thread pool together, and each has its own values in its order', async () => {
     const grouped = reads()
     const [first, second, none] = await Promise.all([
       grouped.getMany(['b', 'a']), grouped.getMany(['none', 'c']), grouped.getMany([]),
@@ -32,7 +32,7 @@ describe('grouped reads', () => {
     expect(crossings.length).to.equal(2)
   })
 
-  it('cross at once when there are many', async () => {
+  it('cross without waiting when there are many', async () => {
     const grouped = reads()
     const many = Array.from({ length: 300 }, (_, index) => `k${index}`)
     const first = grouped.getMany(many)
@@ -43,7 +43,7 @@ describe('grouped reads', () => {
     expect(crossings.length).to.equal(2)
   })
 
-  it('fail for the one whose key cannot be read, not for the others', async () => {
+  it('fail only for the caller whose key cannot be read', async () => {
     const grouped = reads()
     damaged = 'b'
     const outcomes = await Promise.allSettled([

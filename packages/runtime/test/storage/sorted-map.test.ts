@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { SortedMap } from '../../src/storage/sorted-map.ts'
 
-/** In the order of the numbers by UTF-8, but not by UTF-16: some are surrogate pairs. */
+/** Keys whose order by UTF-8 is that of the numbers, while their order by UTF-16 differs: some are surrogate pairs. */
 const key = (number: number): string => String.fromCodePoint(0xf000 + 10 * number)
 const operation = fc.oneof(
   fc.record({ kind: fc.constant('set' as const), key: fc.nat(600), value: fc.nat(9) }),

@@ -35,7 +35,7 @@ describe('LevelStorage', () => {
   beforeEach(async () => { directory = await mkdtemp(join(tmpdir(), 'sectional-storage-')) })
   afterEach(() => rm(directory, { recursive: true }))
 
-  it('names the folder and the way out when it is locked, damaged or in the way', async () => {
+  it('names the folder and a remedy when it is locked, damaged or a file of that name exists', async () => {
     const storage = new LevelStorage({ directory })
     const store = await storage.open('documents')
     const locked = await storage.open('documents').catch(error => error)
@@ -52,7 +52,7 @@ describe('LevelStorage', () => {
     expect([blocked.name, blocked.code]).to.deep.equal(['StorageError', 'io'])
   })
 
-  it('takes writes again after a failed one, and loses nothing that it acknowledged', async () => {
+  it('accepts writes again after a failed one, and loses no acknowledged write', async () => {
     const child = fileURLToPath(new URL('torn-log.child.ts', import.meta.url))
     const command =
       `ulimit -f 1024; exec "${process.execPath}" --disable-warning=ExperimentalWarning "${child}" "${directory}" 65536`

@@ -20,7 +20,7 @@ storageSuite('MemoryStorage', {
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 
 describe('a simulated crash', () => {
-  it('can leave half of a range that was being cleared', async () => {
+  it('can leave the second half of a range that was being cleared', async () => {
     const clock = new ManualClock()
     const disk = new MemoryDisk(clock)
     disk.setFaults({ clearPauseMs: () => 10 })
@@ -57,7 +57,7 @@ describe('a simulated crash', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
-  it('may keep the batch in flight, wholly', async () => {
+  it('may keep the batch in flight completely', async () => {
     const clock = new ManualClock()
     const storage = new MemoryStorage(new MemoryDisk(clock))
     const store = await storage.open('documents')
@@ -102,8 +102,8 @@ describe('a failing disk', () => {
   })
 })
 
-describe('what a simulated disk does besides', () => {
-  it('may have written what an fsync failed to confirm', async () => {
+describe('other behaviour of a simulated disk', () => {
+  it('may have written a batch whose fsync failed', async () => {
     const storage = new MemoryStorage()
     const store = await storage.open('documents')
     storage.disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
@@ -120,7 +120,7 @@ describe('what a simulated disk does besides', () => {
     expect(await outcome(store.iterate({ gte: 'a', lt: 'b' }).next(1))).to.equal('corrupt')
   })
 
-  it('gives a copy that neither side changes for the other', async () => {
+  it('gives an independent copy', async () => {
     const storage = new MemoryStorage()
     const store = await storage.open('documents')
     await store.write(batch => batch.put('a', bytes('1')))

@@ -11,7 +11,7 @@ import type { Storage } from '../../src/storage/storage.ts'
 
 const keyOf = (number: number): string => `k${String(number).padStart(6, '0')}`
 
-/** How many of the numbered batches are there. Fails when one is missing before one that is there. */
+/** Returns how many of the numbered batches exist. Fails when a batch is missing before an existing one. */
 async function prefixOf(storage: Storage): Promise<number> {
   const store = await storage.open('indexes', { synced: false })
   const iterator = store.iterate({ gte: '', lt: lastKey }, { values: false })
@@ -27,7 +27,7 @@ describe('a store whose writes are not synced', () => {
   beforeEach(async () => { directory = await mkdtemp(join(tmpdir(), 'sectional-unsynced-')) })
   afterEach(() => rm(directory, { recursive: true }))
 
-  it('has all that resolved when its process was killed', async () => {
+  it('has all resolved writes after its process was killed', async () => {
     const child = fileURLToPath(new URL('unsynced.child.ts', import.meta.url))
     const writer = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', child, directory])
     let output = ''
@@ -40,7 +40,10 @@ describe('a store whose writes are not synced', () => {
     expect(await prefixOf(new LevelStorage({ directory }))).to.be.at.least(resolved)
   }).timeout(40_000)
 
-  /** Twelve batches, four of them in each block of LevelDB's log, in as many logs as there are sizes (in blocks). */
+  /**
+   * Writes twelve batches, four of them in each block of LevelDB's log, and divides them into logs of the
+   * given numbers of blocks.
+   */
   async function fill(...blocks: number[]): Promise<string[]> {
     const store = await new LevelStorage({ directory }).open('indexes', { synced: false })
     for (let number = 0; number < 12; number++) {
@@ -70,7 +73,7 @@ describe('a store whose writes are not synced', () => {
     return count
   }
 
-  it('has the batches in front of what a failure of the machine left out of its log, and none behind', async () => {
+  it('has the batches before a gap that a failure of the machine left in its log, and none after it', async () => {
     const [log] = await fill(3)
     expect(await spoiled(log!, async () => {})).to.equal(12)
     for (const page of [0, 5, 12, 23]) {
@@ -83,7 +86,7 @@ describe('a store whose writes are not synced', () => {
     }
   })
 
-  it('has nothing of a log behind one that lacks its end, or behind one that is missing', async () => {
+  it('has no batches of a log after one that is incomplete or missing', async () => {
     const [first, second] = await fill(1, 1, 1)
     expect(await spoiled(first!, async () => {})).to.equal(12)
     expect(await spoiled(first!, path => truncate(path, 20_000))).to.equal(2)

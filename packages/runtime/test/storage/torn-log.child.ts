@@ -1,4 +1,4 @@
-// Runs under a limit of the file size (see storage-level.test.ts): a large batch tears the log in the middle.
+// Runs under a limit of the file size (see storage-level.test.ts), so that a large batch is cut off within the log.
 import { LevelStorage } from '../../src/storage/storage-level.ts'
 
 const storage = new LevelStorage({ directory: process.argv[2] as string })

@@ -1,4 +1,5 @@
-// Run by storage-unsynced.test.ts: writes numbered batches and prints the number of each resolved one, until killed.
+// storage-unsynced.test.ts runs this program: it writes numbered batches and prints the number of each resolved one
+// until it is killed.
 import { LevelStorage } from '../../src/storage/storage-level.ts'
 
 const storage = new LevelStorage({ directory: process.argv[2] as string })

@@ -19,7 +19,7 @@ export interface ShardVerification {
 
 /**
  * Recomputes a replica's counters, changes log and bodies from its document and local records, and compares them with
- * what is stored. It reads everything and is meant for tests and for `sectional check`. Nothing may write meanwhile.
+ * what is stored. It reads everything; tests and the simulator use it. Nothing may write during the check.
  */
 export async function verifyShard(records: ShardRecords): Promise<ShardVerification> {
   const verifier = new ShardVerifier(records)

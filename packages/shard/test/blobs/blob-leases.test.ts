@@ -14,14 +14,14 @@ describe('leases of blobs', () => {
     await leases.remove(hash, () => Promise.resolve(true)) === true
 
   for (const kind of ['grant', 'hold'] as const) {
-    it(`keep from the turn on in which they are taken (${kind})`, async () => {
+    it(`prevent a removal from the same turn on (${kind})`, async () => {
       const kept = leases[kind]('x')
       expect(await isRemoved('x')).to.equal(false)
       await kept
       expect(await isRemoved('x')).to.equal(false)
     })
 
-    it(`wait for the end of a removal that runs (${kind})`, async () => {
+    it(`wait for the end of a running removal (${kind})`, async () => {
       let end = (): void => {}
       const removal = leases.remove('x', () => new Promise<void>(resolve => { end = resolve }))
       let isKept = false
@@ -34,7 +34,7 @@ describe('leases of blobs', () => {
     })
   }
 
-  it('keep until every holder has let go', async () => {
+  it('prevent a removal until every holder has released them', async () => {
     await Promise.all([leases.hold('x'), leases.hold('x'), leases.hold('y')])
     leases.release('x')
     expect(await isRemoved('x')).to.equal(false)
@@ -43,7 +43,7 @@ describe('leases of blobs', () => {
     expect(await isRemoved('y')).to.equal(false)
   })
 
-  it('that are granted end by themselves, later when they are renewed', async () => {
+  it('end after their time, and later when they are renewed', async () => {
     await leases.grant('x')
     await leases.grant('y')
     await clock.advance(leaseMs - 1)

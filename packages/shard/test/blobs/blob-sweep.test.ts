@@ -5,7 +5,7 @@ import { BlobLeases, leaseMs } from '../../src/blobs/blob-leases.ts'
 import { BlobSweep } from '../../src/blobs/blob-sweep.ts'
 import { noMetrics } from '../shard-world.ts'
 
-/** Sweeps that go on until `finish`. */
+/** A fixture whose sweeps run until `finish` is called. */
 class SlowSweeps {
   readonly clock = new ManualClock()
   begun = 0
@@ -34,7 +34,7 @@ describe('sweeps of blobs', () => {
   let sweeps: SlowSweeps
   beforeEach(async () => { sweeps = await new SlowSweeps().open() })
 
-  it('stay one row of sweeps when space is given up during one of them', async () => {
+  it('have one timer even when data is dropped during a sweep', async () => {
     const { sweep, clock } = sweeps
     sweep.start()
     await clock.advance(leaseMs)
@@ -50,7 +50,7 @@ describe('sweeps of blobs', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
-  it('are not put off by space that is given up again and again', async () => {
+  it('are not delayed when data is dropped repeatedly', async () => {
     const { sweep, clock } = sweeps
     sweep.start()
     await clock.advance(leaseMs)
@@ -62,7 +62,7 @@ describe('sweeps of blobs', () => {
     expect(sweeps.begun).to.equal(2)
   })
 
-  it('begin after the leases of the last run of the node are over, whatever is given up', async () => {
+  it('begin only after the leases of the last run of the node have ended, whatever is dropped', async () => {
     const { sweep, clock } = sweeps
     sweep.start()
     sweep.soon()

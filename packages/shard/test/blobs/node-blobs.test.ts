@@ -19,14 +19,14 @@ class BlobWorld {
     return this
   }
 
-  /** The process is killed and started again. */
+  /** Simulates that the process is killed and started again. */
   async crash(): Promise<void> {
     this.storage = this.storage.crash()
     this.blobs = this.blobs.crash()
     await this.open()
   }
 
-  /** What is not named any more may go from now on. */
+  /** Waits until leases have ended, so that unnamed blobs can be removed. */
   async passLeases(): Promise<void> {
     await this.clock.advance(leaseMs + 1)
   }
@@ -92,7 +92,7 @@ describe('blobs of a node', () => {
     expect(world.stored()).to.deep.equal([])
   })
 
-  it('stay while a revision that names them is kept, and go when it is forgotten', async () => {
+  it('are kept while a stored revision names them, and removed afterwards', async () => {
     const [first, second] = [await upload(replica, 'first'), await upload(replica, 'second')]
     const one = await write(replica, 'doc', null, [first])
     const two = await write(replica, 'doc', one, [second])
@@ -104,7 +104,7 @@ describe('blobs of a node', () => {
     expect((await verifyShard(replica.records)).problems).to.deep.equal([])
   })
 
-  it('that nothing names yet stay for a while, and longer when they are asked for', async () => {
+  it('that no document names yet are kept during a lease, and longer when requested again', async () => {
     const attachment = await upload(replica, 'waiting')
     expect(await world.host.blobs.collect()).to.equal(0)
     await world.clock.advance(leaseMs - 1)
@@ -117,7 +117,7 @@ describe('blobs of a node', () => {
     expect(refused).to.equal('missing_blob')
   })
 
-  it('go by themselves when nothing names them', async () => {
+  it('are removed automatically when no document names them', async () => {
     const kept = await upload(replica, 'kept')
     await write(replica, 'doc', null, [kept])
     await upload(replica, 'abandoned')
@@ -164,7 +164,7 @@ describe('blobs of a node', () => {
     expect(world.stored()).to.deep.equal([attachment.blob])
   })
 
-  it('that are damaged are told from those that are missing', async () => {
+  it('that are damaged are distinguished from missing ones', async () => {
     const { blob } = await upload(replica, 'fragile')
     const code = async (): Promise<string> => {
       try {

@@ -20,7 +20,7 @@ describe('compaction', () => {
   })
   afterEach(() => host.close())
 
-  /** Writes each document so many times; gives the first revision of each. */
+  /** Writes each document the given number of times; returns the first revision of each. */
   async function rewrite(documents: number, times: number): Promise<Map<string, string>> {
     const first = new Map<string, string>()
     for (let index = 0; index < documents; index++) {
@@ -72,7 +72,7 @@ describe('compaction', () => {
     expect(JSON.parse(Buffer.from(snapshot!.body!).toString())).to.deep.equal({ time: 2, text })
   })
 
-  it('tells how far it is', async () => {
+  it('reports its progress', async () => {
     await rewrite(40, 2)
     await engine.compactShard(context)
     const seen: number[] = []
@@ -88,7 +88,7 @@ describe('compaction', () => {
     expect(host.compactions()).to.deep.equal([])
   })
 
-  it('goes on beside writes', async () => {
+  it('runs concurrently with writes', async () => {
     await rewrite(40, 2)
     await engine.compactShard(context)
     await engine.updateDocuments({ edits: [edit('new', null, { text })], revsLimit: 1000 }, context)
@@ -96,7 +96,7 @@ describe('compaction', () => {
     expect((await verifyShard(engine.records)).problems).to.deep.equal([])
   })
 
-  it('begins by itself where replaced bodies pile up, once the clock says so', async () => {
+  it('begins automatically for a shard with many replaced bodies when the interval has passed', async () => {
     const first = await rewrite(10, 3)
     expect(await readable(first)).to.equal(10)
     await clock.advance(2000)
@@ -116,7 +116,7 @@ describe('compaction', () => {
     expect(await readable(first)).to.equal(0)
   })
 
-  it('ends with the host, or with the shard', async () => {
+  it('ends when the host is closed or the shard is dropped', async () => {
     await rewrite(40, 2)
     await engine.compactShard(context)
     await host.drop(shardA)

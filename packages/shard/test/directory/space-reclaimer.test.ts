@@ -33,7 +33,7 @@ describe('the reclaimer of space', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
-  it('tries nothing again once the node stops', async () => {
+  it('does not try again when the node has stopped', async () => {
     const clock = new ManualClock()
     const store = await new MemoryStorage().open('documents')
     const directory = await ShardDirectory.open(store, new SeededRandom(1))

@@ -5,7 +5,7 @@ import { ShardHost } from '../../src/index.ts'
 import type { ShardEngine } from '../../src/index.ts'
 import { collect, context, edit, shardA, shardRuntime } from '../shard-world.ts'
 
-/** More than are read on the spot. */
+/** More documents than the engine reads synchronously. */
 const ids = ['a', 'b', 'c', 'd', 'e', 'f']
 
 describe('reads while documents are purged', () => {
@@ -30,7 +30,7 @@ describe('reads while documents are purged', () => {
     )
   }
 
-  /** The next read of the document has found it before it was purged. */
+  /** Purges the document, and makes the next read of it return the record from before the purge. */
   async function purgedAfterTheRead(id: string): Promise<void> {
     const { getSync, getMany } = store
     const wanted = replica.records.keys.document(id)
@@ -46,7 +46,7 @@ describe('reads while documents are purged', () => {
     store.getMany = async keys => (await getMany.call(store, keys)).map((now, index) => read(keys[index]!, now))
   }
 
-  /** The purge lands when bodies have been read, or just before. */
+  /** Makes the purge durable after bodies were read, or just before. */
   function purgedWhileBodiesAreRead(id: string, when: 'before' | 'after'): void {
     const { getMany } = store
     const body = replica.records.keys.kind('b').gte
@@ -60,7 +60,7 @@ describe('reads while documents are purged', () => {
     }
   }
 
-  it('do not take a body that has just gone for a damaged record', async () => {
+  it('do not report a body that was just purged as damaged', async () => {
     await purgedAfterTheRead('a')
     expect(await replica.openDocument({ id: 'a', body: true, tree: true }, context)).to.equal(null)
     await purgedAfterTheRead('b')
@@ -71,7 +71,7 @@ describe('reads while documents are purged', () => {
     expect(damaged).to.deep.equal([])
   })
 
-  it('list a document without its body when that has just gone', async () => {
+  it('list a document without its body when the body was just purged', async () => {
     purgedWhileBodiesAreRead('c', 'before')
     const rows = await collect(replica.scanDocuments(
       { start: undefined, end: undefined, descending: false, body: true, leaves: false }, context,
@@ -82,7 +82,7 @@ describe('reads while documents are purged', () => {
     expect(damaged).to.deep.equal([])
   })
 
-  it('never say of a revision that it came after the purge that removes it', async () => {
+  it('never return a revision together with the purge that removes it', async () => {
     await purge('f')
     purgedWhileBodiesAreRead('a', 'after')
     const opened = await replica.openRevisions(
@@ -94,7 +94,7 @@ describe('reads while documents are purged', () => {
     )
   })
 
-  it('do tell of a body that is lost although its document names it', async () => {
+  it('report a missing body that its document still names as damage', async () => {
     await store.write(batch => batch.delete(replica.records.keys.body(1)))
     for (const read of [
       () => replica.openDocument({ id: 'a', body: true, tree: false }, context),

@@ -21,7 +21,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('read' as const), limit: fc.integer({ min: 1, max: 4 }) }) },
 )
 
-/** The reader stands in front of a purge when the purge is forgotten. Random steps seldom do this. */
+/**
+ * The reader's position is before a purge when the record of the purge is deleted. Random steps seldom reach this
+ * state.
+ */
 const forgottenPurge: Step[] = [
   { kind: 'store', id: 'a', hash: 'x' }, { kind: 'settle' }, { kind: 'read', limit: 4 },
   { kind: 'purge', id: 'a', hash: 'x' }, { kind: 'settle' }, { kind: 'trim', through: 8 }, { kind: 'settle' },
@@ -31,7 +34,7 @@ function namesOf(leaves: readonly Leaf[]): string {
   return leaves.map(leaf => leaf.revision).join()
 }
 
-/** Holds of each document what its last row says, as an index does. */
+/** Keeps the last row of each document, as an index does. */
 class Reader {
   documents = new Map<string, string>()
   sequence = 0

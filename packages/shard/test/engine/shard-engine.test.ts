@@ -30,7 +30,7 @@ describe('a shard engine', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
-  /** Batches take `syncDelayMs` of the clock, so that calls meet while one is in flight. */
+  /** Makes each batch take `syncDelayMs` of the clock, so that calls arrive while one is in flight. */
   function slowDisk(): void {
     storage.disk.setFaults({ syncDelayMs: () => syncDelayMs })
   }
@@ -71,7 +71,7 @@ describe('a shard engine', () => {
     expect(await sequences()).to.deep.equal([2])
   })
 
-  it('shows readers only what is durable', async () => {
+  it('shows readers only durable records', async () => {
     slowDisk()
     const writing = outcome('a', null, { x: 1 })
     await clock.advance(syncDelayMs - 1)
@@ -82,7 +82,7 @@ describe('a shard engine', () => {
     expect(await engine.openDocument({ id: 'a', body: true, tree: false }, context)).not.to.equal(null)
   })
 
-  it('answers a conflict only when the edit that it lost against is durable', async () => {
+  it('reports a conflict only when the edit that won is durable', async () => {
     slowDisk()
     const first = outcome('a', null, { x: 1 })
     let answered = false
@@ -105,7 +105,7 @@ describe('a shard engine', () => {
     await Promise.all(calls)
   })
 
-  it('fails what was decided on top of a failed batch, and decides afresh afterwards', async () => {
+  it('fails writes decided on top of a failed batch, and decides later ones from the stored state', async () => {
     await outcome('kept', null, {})
     slowDisk()
     storage.disk.failNextWrite('io')
@@ -119,7 +119,7 @@ describe('a shard engine', () => {
     expect(await sequences()).to.deep.equal([1, 2])
   })
 
-  it('lets no call slip in between a failed batch and its notice', async () => {
+  it('decides no call on top of a failed batch before the failure is noticed', async () => {
     await outcome('a', null, { x: 0 })
     for (let turns = 0; turns < 12; turns++) {
       storage.disk.failNextWrite('io')
@@ -141,7 +141,7 @@ describe('a shard engine', () => {
     expect((await engine.replicaInfo(context)).catchingUp).to.equal(false)
   })
 
-  it('keeps bodies of 8 MB, and drops all of one with its revision', async () => {
+  it('stores bodies of 8 MB, and drops all records of one with its revision', async () => {
     const large = { text: 'x'.repeat(8 * 1024 * 1024) }
     const first = edit('a', null, large)
     await engine.updateDocuments({ edits: [first], revsLimit: 1 }, context)
@@ -154,7 +154,7 @@ describe('a shard engine', () => {
     expect(size).to.be.lessThan(100)
   })
 
-  it('keeps bodies at the edges of a chunk', async () => {
+  it('stores bodies whose size is near a multiple of the chunk size', async () => {
     for (const length of [bodyChunkBytes - 1, bodyChunkBytes, bodyChunkBytes + 1, 2 * bodyChunkBytes, 2 * bodyChunkBytes + 1]) {
       const id = `${length}`
       const body = Buffer.alloc(length, 'x')
@@ -166,7 +166,7 @@ describe('a shard engine', () => {
     }
   })
 
-  it('cuts pages of large bodies short', async () => {
+  it('returns pages with fewer rows when bodies are large', async () => {
     const edits = Array.from({ length: 8 }, (_, index) => edit(`${index}`, null, { text: 'x'.repeat(500_000) }))
     await engine.updateDocuments({ edits, revsLimit: 10 }, context)
     const pages: number[] = []
@@ -176,7 +176,7 @@ describe('a shard engine', () => {
     expect(pages).to.deep.equal([3, 3, 2])
   })
 
-  it('decides bulks against what is in flight, and against what lands while it reads ahead', async () => {
+  it('decides bulk writes against batches in flight, and batches that land during the read-ahead', async () => {
     slowDisk()
     const bulk = (value: number): Promise<UpdateDocumentsReply> =>
       engine.updateDocuments(
@@ -192,7 +192,7 @@ describe('a shard engine', () => {
     expect(await engine.countDocuments({ descending: false }, context)).to.equal(100)
   })
 
-  it('rejects when the deadline passes, and lands the write all the same', async () => {
+  it('rejects when the deadline passes, and completes the write nevertheless', async () => {
     slowDisk()
     const late = code(
       engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, { timeoutMs: syncDelayMs - 1 }),
@@ -218,12 +218,12 @@ describe('a shard engine', () => {
     expect(await code(scan.next())).to.equal('cancelled')
   })
 
-  it('refuses ids that UTF-8 cannot hold', async () => {
+  it('refuses ids that cannot be encoded in UTF-8', async () => {
     expect(await code(engine.updateDocuments({ edits: [edit('a\ud800', null, {})], revsLimit: 10 }, context))).to.equal('protocol')
     expect(await code(engine.storeRevisions({ revisions: [], locals: [{ id: '\udc00', revision: 1, stamp: 1, body: null }], revsLimit: 10 }, context))).to.equal('protocol')
   })
 
-  it('names the parent of a decided revision, though the limit of revisions cuts it off at once', async () => {
+  it('returns the parent of a decided revision even when the revision limit stems it at once', async () => {
     const decide = async (parent: string | null, value: number): Promise<readonly string[]> => {
       const reply = await engine.updateDocuments({ edits: [edit('a', parent, { value })], revsLimit: 1 }, context)
       const outcome = reply.kind === 'decided' ? reply.outcomes[0] : undefined
@@ -236,7 +236,7 @@ describe('a shard engine', () => {
     expect(snapshot?.tree?.map(({ path }) => path.ids)).to.deep.equal([[second]])
   })
 
-  it('keeps no second body of a revision that an edit makes again', async () => {
+  it('stores no second body when an edit makes an existing revision again', async () => {
     const made = edit('a', '1-aa', {}, true)
     await engine.storeRevisions(
       {
@@ -284,7 +284,7 @@ describe('a shard engine', () => {
     await engine.updateDocuments(
       { edits: parents.map(parent => edit('a', parent, { after: parent })), revsLimit: 1000 }, context,
     )
-    // Leaves count towards the size of an answer, however small their bodies are.
+    // Leaves count towards the size of a reply, however small their bodies are.
     const asked = Array.from({ length: 10 }, () => ({ id: 'a', revisions: 'leaves', latest: false }) as const)
     expect(await engine.openRevisions(asked, context)).to.have.length(2)
     const branches = (await engine.openDocument({ id: 'a', body: false, tree: true }, context))!.tree!
@@ -294,7 +294,7 @@ describe('a shard engine', () => {
     )
     expect(purged).to.have.length(3000)
     expect(await engine.openDocument({ id: 'a', body: false, tree: false }, context)).to.equal(null)
-    // When each branch looked for each other one among all, this took minutes.
+    // This took minutes when each branch searched all other branches.
     expect(process.cpuUsage(before).user).to.be.below(5_000_000)
   })
 
@@ -308,7 +308,7 @@ describe('a shard engine', () => {
     for (let from = 0; from < 12_000; from += 3000) await store(from)
     const before = process.cpuUsage()
     await store(12_000)
-    // When all leaves were listed for each new one, this took more than ten seconds.
+    // This took more than ten seconds when all leaves were listed for each new branch.
     expect(process.cpuUsage(before).user).to.be.below(2_000_000)
   })
 })

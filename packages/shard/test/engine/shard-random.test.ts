@@ -47,7 +47,7 @@ const disturbances = [
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), keep: fc.boolean() }) },
 ]
 
-/** Revisions that were seen anywhere, so that edits may name them. */
+/** All revisions that were returned by any call, so that edits can name them. */
 class KnownRevisions {
   readonly #known = new Map<string, string[]>()
 
@@ -74,7 +74,7 @@ function storeRequest({ revisions, checkpoint }: Extract<Step, { kind: 'store' }
 }
 
 describe('a shard under random work', () => {
-  it('answers like the replica in maps', async () => {
+  it('gives the same answers as the replica in memory', async () => {
     await fc.assert(fc.asyncProperty(fc.array(fc.oneof(...calls), { maxLength: 25 }), fc.integer({ min: 1, max: 6 }), async (steps, revsLimit) => {
       const clock = new ManualClock()
       const host = await ShardHost.open(shardRuntime(new MemoryStorage(), clock))
@@ -129,7 +129,7 @@ async function applyToBoth(
   }
 }
 
-/** Everything that can be asked, without the numbers that replicas choose for themselves. */
+/** The answers to all read calls, without the numbers that replicas choose for themselves. */
 async function portrait(replica: ShardReplica): Promise<unknown> {
   const rows = await collect(replica.scanDocuments({ descending: false, body: true, leaves: true }, context))
   const changes = await collect(replica.scanChanges({ since: 0, descending: false, body: true, locals: true }, context))
@@ -163,7 +163,7 @@ async function portrait(replica: ShardReplica): Promise<unknown> {
   })
 }
 
-/** Bytes as text, so that a Buffer and a plain array of bytes compare. */
+/** Converts bytes into text, so that a Buffer and a plain array of bytes compare as equal. */
 function texts(value: unknown): unknown {
   if (value instanceof Uint8Array) return Buffer.from(value).toString()
   if (Array.isArray(value)) return value.map(texts)
@@ -175,14 +175,14 @@ function contentOf({ sequence, leaves, tree }: DocumentRecord): unknown {
   return { sequence, leaves, branches: tree.branches() }
 }
 
-/** An engine whose process crashes and whose disk fails; it remembers what was acknowledged. */
+/** An engine whose process crashes and whose disk fails; it records what was acknowledged. */
 class CrashWorld {
   storage = new MemoryStorage()
   host!: ShardHost
   engine!: ShardEngine
   readonly clock = new ManualClock()
   readonly known = new KnownRevisions()
-  /** How often a document was kept in memory when that was looked at. */
+  /** How many checks found a document kept in memory. */
   keptSeen = 0
   readonly #acknowledged: DocumentRevision[] = []
   readonly #acknowledgedLocals = new Map<string, number>()
@@ -212,7 +212,7 @@ class CrashWorld {
     this.#checkKept()
   }
 
-  /** Somebody reads all documents meanwhile. */
+  /** Reads all documents concurrently with the writes. */
   async #wait(turns: number): Promise<void> {
     this.#track(this.engine.diffRevisions(allIds.map(id => ({ id, revisions: ['1-x'] })), context).then(() => {}))
     for (let turn = 0; turn < turns; turn++) {
@@ -221,7 +221,7 @@ class CrashWorld {
     }
   }
 
-  /** What is kept in memory is what the store holds, at any moment. */
+  /** Checks that the documents kept in memory equal those in the store. */
   #checkKept(): void {
     const { keys, kept, store } = this.engine.records
     for (const id of allIds) {
@@ -234,7 +234,7 @@ class CrashWorld {
     }
   }
 
-  /** Failures of the disk and of the crash are expected; anything else is not. */
+  /** Errors of the disk and of the crash are expected, and no others. */
   #track(call: Promise<void>): void {
     this.#open.push(call.catch((error: unknown) => {
       if (!['storage', 'closed'].includes((error as { code?: string }).code ?? '')) throw error

@@ -1,6 +1,6 @@
 /**
- * Writes to a shard without end and prints what was acknowledged, until it is killed: `node kill-writer.ts
- * DIRECTORY RUN`. One line for each acknowledged call: [shard, [[id, revision], ...]].
+ * Writes to a shard in a loop and prints the acknowledged revisions until it is killed: `node kill-writer.ts DIRECTORY
+ * RUN`. Prints one line for each acknowledged call: [shard, [[id, revision], ...]].
  */
 import { writeSync } from 'node:fs'
 import type { DocumentEdit } from '@sectional/core'

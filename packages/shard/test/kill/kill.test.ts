@@ -15,7 +15,9 @@ const acknowledgedBeforeKill = [30, 200, 5, 120, 400, 1, 60, 250, 15, 90]
 
 type Acknowledged = [shard: number, revisions: [id: string, revision: string][]]
 
-/** Runs the writer until so many calls were acknowledged, kills it at once, and gives all that it acknowledged. */
+/**
+ * Runs the writer until the given number of calls was acknowledged, kills it, and returns all acknowledged documents.
+ */
 async function writeUntilKilled(directory: string, run: number, calls: number): Promise<Acknowledged[]> {
   const writer = spawn(
     process.execPath,
@@ -47,7 +49,7 @@ describe('a process that is killed while it writes', () => {
       for (const [id, { shard, revision }] of newest) {
         const snapshot = await engines[shard]!.openDocument({ id, body: true, tree: true }, context)
         expect(snapshot?.leaves, id).to.have.length(1)
-        // The edit behind the last acknowledged one may have landed as well.
+        // The edit after the last acknowledged one may have become durable as well.
         expect(readRevision(snapshot!.leaves[0]!.revision)!.generation).to.be.within(
           readRevision(revision)!.generation, readRevision(revision)!.generation + 1,
         )

@@ -21,7 +21,7 @@ describe('a LevelDB store on a disk that changes what was written', () => {
   const openIn = (name: string, options?: StoreOptions): Promise<Store> =>
     new LevelStorage({ directory: join(base, name) }).open('documents', options)
 
-  /** What a crash leaves of a store with some batches: a copy that is made while it is open. */
+  /** Returns what a crash leaves of a store with some batches: a copy that is made while the store is open. */
   async function written(
     batches: number,
     { text = batch =>
@@ -36,7 +36,7 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     await store.close()
   }
 
-  /** A sound result, or the code of the refusal. */
+  /** Returns the content of the store, or the code of the error that refuses it. */
   async function contents(name: string): Promise<string> {
     try {
       const store = await openIn(name)
@@ -70,8 +70,8 @@ describe('a LevelDB store on a disk that changes what was written', () => {
   }
 
   /**
-   * Flips bits one at a time: whether the store is refused or reads as before. The check alone is cheap, and mostly
-   * notices.
+   * Flips one bit at a time, and checks that the store is refused or reads as before. Most bits are detected by the
+   * check of the logs alone, which is cheap.
    */
   async function expectNoSilentLoss(file: string, bits: Iterable<number>): Promise<void> {
     await cp(folder('left'), folder('sound'), { recursive: true })
@@ -128,7 +128,7 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     await written(3)
     const log = await largestLog()
     const { length } = await readFile(join(folder('left'), log))
-    // Everywhere in the last record, and now and then before it.
+    // At every length within the last record, and at some lengths before it.
     for (const kept of range(0, length).filter(kept => kept % 7 === 0 || kept > length - 40)) {
       expect(await changed(log, bytes => bytes.subarray(0, kept)), `${kept} bytes`).to.equal('corrupt')
     }
@@ -145,11 +145,11 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     expect(tables).to.have.lengthOf.at.least(1)
     for (const file of tables) {
       const bytes = await readFile(join(folder('left'), file))
-      // All of the footer, which has no checksum, and every seventh bit before it.
+      // All bits of the footer, which has no checksum, and every seventh bit before it.
       for (const bit of range(0, bytes.length * 8).filter(bit => bit % 7 === 0 || bit >= (bytes.length - 48) * 8)) {
         await writeFile(join(folder('left'), file), flipped(bytes, bit))
         const noticed = (await checkTables(folder('left'), true)).length > 0
-        // What is not noticed is padding in the footer: opening the store takes long, so few of these bits are tried.
+        // Undetected bits are padding in the footer. Opening the store takes long, so only few of them are tried.
         if (!noticed && unnoticed++ % 16 === 0) {
           expect(await changed(file, before => before), `bit ${bit} of ${file}`).to.be.oneOf([sound, 'corrupt'])
         }
@@ -179,7 +179,7 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     expect(await checkTables(folder('live'), false), 'a bit of the index').to.have.lengthOf(1)
   })
 
-  it('takes a write that a crash cut off for what it is', async function () {
+  it('does not treat a write that a crash interrupted as damage', async function () {
     this.timeout(60_000)
     await written(2)
     const acknowledged = await readFile(join(folder('left'), 'WATERMARK'))
@@ -210,7 +210,7 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     }
   })
 
-  it('is opened again where its first opening was cut short, by a crash or a full disk', async () => {
+  it('can be opened after its first opening was interrupted by a crash or a full disk', async () => {
     await written(0)
     const { length } = await readFile(join(folder('left'), 'WATERMARK'))
     for (const cut of [0, 1, 11, 12, 4095, 4096, length - 1]) {
@@ -224,7 +224,7 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     expect(await changed('WATERMARK', bytes => Buffer.alloc(bytes.length)), 'erased later').to.equal('corrupt')
   })
 
-  it('says that it is damaged where LevelDB cannot open what is left of it', async () => {
+  it('reports damage when LevelDB cannot open the rest', async () => {
     await written(2)
     await writeFile(join(folder('left'), 'CURRENT'), 'MANIFEST-777777\n')
     for (const attempt of [1, 2]) {
@@ -233,7 +233,7 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     }
   })
 
-  it('is refused again and again, and nothing of it is changed', async () => {
+  it('is refused at each attempt, and its files are not changed', async () => {
     await written(3)
     const log = await largestLog()
     await writeFile(join(folder('left'), log), flipped(await readFile(join(folder('left'), log)), 100))
@@ -244,7 +244,7 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     }
   })
 
-  it('can be opened with what is left, and says so until that has been dealt with', async () => {
+  it('can be opened with the remaining data, and reports the damage until it has been handled', async () => {
     await written(3)
     const log = await largestLog()
     await writeFile(join(folder('left'), log), flipped(await readFile(join(folder('left'), log)), 100))
@@ -262,7 +262,7 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     expect(await contents('left')).to.include('later=')
   })
 
-  it('is not noted to be damaged by who cannot open it, since another process has it', async () => {
+  it('is not noted as damaged by a process that cannot open it because another one has it open', async () => {
     const store = await openIn('live', { watermarkMs: 0 })
     for (const key of ['a', 'b', 'c']) await store.write(batch => batch.put(key, Buffer.from(key)))
     const log = join(folder('live'), '000003.log')
@@ -321,7 +321,7 @@ function flipped(bytes: Buffer, bit: number): Buffer {
   return copy
 }
 
-/** Hardly compresses. */
+/** Random bytes, which hardly compress. */
 function randomText(seed: number): Buffer {
   const bytes = Buffer.alloc(100)
   for (let at = 0; at < bytes.length; at++) bytes[at] = seed = Math.imul(seed, 1_103_515_245) + 12_345 >>> 8
