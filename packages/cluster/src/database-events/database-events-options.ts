@@ -4,8 +4,8 @@ export const databaseEventsDeclarations = {
   recordDatabaseEvents: option('global_changes/update_db', flag, {
     default: true,
     effect: 'live',
-    help: 'Record for _db_updates which databases are created, written to and deleted, from the first time that '
-      + 'somebody asks for it.',
+    help: 'Record for _db_updates which databases are created, written to and deleted. Recording begins with the first '
+      + 'request for _db_updates.',
   }),
 }
 

@@ -9,21 +9,21 @@ export const admissionDeclarations = {
   concurrentRequestsMax: option('limits/concurrent_requests', count, {
     default: 4096,
     effect: 'restart',
-    help: 'Requests that are handled at the same time; further requests get 503 with Retry-After.',
+    help: 'Maximum number of requests that are handled at the same time; further requests get 503 with Retry-After.',
   }),
 
   feedsMax: option('limits/changes_feeds', integer({ min: 1, max: 10_000_000 }), {
     default: 20_000,
     effect: 'restart',
-    help: 'Changes feeds that wait at the same time, in addition to other requests; further ones get 503 with '
-      + 'Retry-After.',
+    help: 'Maximum number of changes feeds that wait at the same time, in addition to other requests; further ones get '
+      + '503 with Retry-After.',
   }),
 
   anonymousBodiesMax: option('limits/anonymous_bodies', count, {
     default: 1024,
     effect: 'restart',
-    help: 'Requests with a body from clients that are not logged in, handled at the same time; further ones get 503 '
-      + 'with Retry-After.',
+    help: 'Maximum number of requests with a body from clients that are not logged in that are handled at the same '
+      + 'time; further ones get 503 with Retry-After.',
   }),
 
   bodyGraceMs: option('limits/body_grace_ms', bodyTime, {
@@ -55,56 +55,58 @@ export const admissionDeclarations = {
   bufferedBodyBytesMax: option('limits/buffered_body_bytes', integer({ min: 1024, max: 2 ** 40, unit: 'bytes' }), {
     default: 256 * mebibyte,
     effect: 'restart',
-    help: 'All request bodies that are held at the same time; the same limit applies to all large answers that clients '
-      + 'have not taken yet. A request beyond it gets 503 with Retry-After.',
+    help: 'Maximum size of all request bodies that are in memory at the same time; the same limit applies to all large '
+      + 'answers that clients have not received yet. A request beyond it gets 503 with Retry-After.',
   }),
 
   /** Decoded bytes of a gzip body for each byte sent. The ratio is not checked for bodies of up to 4 MiB decoded. */
   gzipRatioMax: option('limits/gzip_ratio', integer({ min: 1, max: 2000 }), {
     default: 100,
     effect: 'restart',
-    help: 'Decoded bytes of a gzip request body for each byte sent, when it has more than 4 MiB; a higher '
-      + 'ratio gets 413.',
+    help: 'Maximum ratio of the decoded size of a gzip request body to its size; a body with a higher ratio and more '
+      + 'than 4 MiB of decoded bytes gets 413.',
   }),
 
   jsonValuesMax: option('limits/json_values', integer({ min: 1000, max: 100_000_000 }), {
     default: 500_000,
     effect: 'restart',
-    help: 'Values and member names in JSON of one request that is not a document (keys, _bulk_get, _revs_diff, '
-      + 'selectors, ...); a request with more gets 413.',
+    help: 'Maximum number of values and member names in the JSON of a request, except in documents (keys, _bulk_get, '
+      + '_revs_diff, selectors, ...); a request with more gets 413.',
   }),
 
   parsedBytesMax: option('limits/parsed_bytes', integer({ min: mebibyte, max: 2 ** 40, unit: 'bytes' }), {
     default: 512 * mebibyte,
     effect: 'restart',
-    help: 'Estimated memory for the parsed bodies of all running requests; a request beyond it gets 503 with '
-      + 'Retry-After unless it is the only large one.',
+    help: 'Maximum of the estimated memory for the parsed bodies of all running requests; a request beyond it gets 503 '
+      + 'with Retry-After unless it is the only large one.',
   }),
 
   /** When more `batch=ok` writes are open, further ones are awaited. */
   batchedDocumentsMax: option('limits/batched_documents', integer({ min: 0, max: 1_000_000 }), {
     default: 1000,
     effect: 'restart',
-    help: 'Documents that are accepted with batch=ok and not yet written; beyond it, a request waits for its write.',
+    help: 'Maximum number of documents that were accepted with batch=ok and are not written yet; beyond it, a request '
+      + 'waits for its write.',
   }),
 
   /** When open `batch=ok` writes have more bytes, further ones are awaited. */
   batchedBytesMax: option('limits/batched_bytes', integer({ min: 0, max: 2 ** 40, unit: 'bytes' }), {
     default: 16 * mebibyte,
     effect: 'restart',
-    help: 'All documents that are accepted with batch=ok and not yet written, together; beyond it, a request waits.',
+    help: 'Maximum size of all documents together that were accepted with batch=ok and are not written yet; beyond it, '
+      + 'a request waits for its write.',
   }),
 
   credentialsMax: option('limits/credentials', integer({ min: 0, max: 10_000_000 }), {
     default: 10_000,
     effect: 'restart',
-    help: 'Verified credentials that are kept in memory.',
+    help: 'Maximum number of verified credentials that are kept in memory.',
   }),
 
   /** Each password check occupies one thread of the pool. */
   passwordChecksMax: option('limits/password_checks', integer({ min: 1, max: 64 }), {
     default: 2,
     effect: 'restart',
-    help: 'Passwords that are verified at the same time.',
+    help: 'Maximum number of passwords that are verified at the same time.',
   }),
 }

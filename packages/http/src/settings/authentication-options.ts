@@ -60,7 +60,7 @@ export const authenticationDeclarations = {
   cookieDomain: option('chttpd_auth/cookie_domain', text, {
     default: '',
     effect: 'live',
-    help: 'Domain of the session cookie. Empty: only the host that the client has called.',
+    help: 'Domain of the session cookie. Empty: browsers send the cookie only to the host that set it.',
   }),
 
   /** Converted to lower case. */
@@ -73,13 +73,13 @@ export const authenticationDeclarations = {
   hashAlgorithms: option('chttpd_auth/hash_algorithms', list, {
     default: ['sha256', 'sha'],
     effect: 'live',
-    help: 'Digests of session cookies that are accepted; the first one signs. Known: sha, sha224, sha256, sha384, '
-      + 'sha512.',
+    help: 'Digests that are accepted in session cookies; new cookies are signed with the first one. Known: sha, '
+      + 'sha224, sha256, sha384, sha512.',
   }),
 
   authenticationDatabase: option('chttpd_auth/authentication_db', text, {
     default: '_users',
     effect: 'live',
-    help: 'Database of the users, as GET /_session names it.',
+    help: 'Name of the database of users that GET /_session reports.',
   }),
 }

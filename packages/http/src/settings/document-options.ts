@@ -29,8 +29,8 @@ export const documentDeclarations = {
   bulkDocumentsMax: option('couchdb/max_bulk_docs_count', batchCount, {
     default: 50_000,
     effect: 'live',
-    help: 'Documents in one _bulk_docs request; a request with more gets 413. Each document takes about 2 KiB of '
-      + 'memory besides its bytes while the request runs.',
+    help: 'Maximum number of documents in one _bulk_docs request; a request with more gets 413. Each document takes '
+      + 'about 2 KiB of memory besides its bytes while the request runs.',
   }),
 
   /**
@@ -40,29 +40,30 @@ export const documentDeclarations = {
   bulkGetMax: option('couchdb/max_bulk_get_count', batchCount, {
     default: 50_000,
     effect: 'live',
-    help: 'Documents in one _bulk_get request, and documents and revisions in one _revs_diff, _missing_revs or _purge '
-      + 'request; a request with more gets 413.',
+    help: 'Maximum number of documents in one _bulk_get request, and of documents and revisions in one _revs_diff, '
+      + '_missing_revs or _purge request; a request with more gets 413.',
   }),
 
   purgedRevisionsMax: option('purge/max_revisions_number', integer({ min: 1, max: 1_000_000_000, infinite: true }), {
     default: Infinity,
     effect: 'live',
-    help: 'Revisions in one _purge request.',
+    help: 'Maximum number of revisions in one _purge request.',
   }),
 
   /** Infinity means no limit. */
   partitionBytesMax: converted(option('couchdb/max_partition_size', bytesOrNone, {
     default: 10_737_418_240,
     effect: 'live',
-    help: 'JSON in one partition of a partitioned database; a partition with more accepts only deletions. 0: no limit.',
+    help: 'Maximum size of the JSON in one partition of a partitioned database; a partition with more accepts only '
+      + 'deletions. 0: no limit.',
   }), value => value === 0 ? Infinity : value),
 
   /** 0 disables the compression of attachments. */
   compressionLevel: option('attachments/compression_level', integer({ min: 0, max: 9 }), {
     default: 8,
     effect: 'live',
-    help: 'gzip level for attachments of compressible types, from 1 (fastest) to 9 (smallest); 0: attachments are '
-      + 'stored as they come.',
+    help: 'gzip level for attachments of compressible types, from 1 (fastest) to 9 (smallest). 0: attachments are '
+      + 'stored as they are uploaded.',
   }),
 
   /** Media types; the subtype may be `*`. */

@@ -33,14 +33,14 @@ export const requestDeclarations = {
   serverHeaderVersions: option('chttpd/server_header_versions', flag, {
     default: true,
     effect: 'live',
-    help: 'Put versions into the Server header.',
+    help: 'Include the version of Sectional in the Server header.',
   }),
 
   preferMinimal: option('chttpd/prefer_minimal', optionalText, {
     default: undefined,
     effect: 'live',
-    help: 'Headers that an answer keeps when the request says Prefer: return=minimal, comma separated. Unset: the list '
-      + 'of CouchDB.',
+    help: 'Headers that an answer has when the request has the header Prefer: return=minimal, comma separated. Unset: '
+      + 'the list of CouchDB.',
   }),
 
   /** Log level of the line that is written for each request. */
@@ -53,7 +53,7 @@ export const requestDeclarations = {
   crossOriginEnabled: option('chttpd/enable_cors', flag, {
     default: false,
     effect: 'live',
-    help: 'Answer cross-origin requests of browsers by the options of the section cors.',
+    help: 'Allow cross-origin requests of browsers (CORS), as the options of the section cors say.',
   }),
 
   /** Converted to lower case. */
@@ -73,7 +73,7 @@ export const requestDeclarations = {
   crossOriginHeaders: converted(option('cors/headers', list, {
     default: [],
     effect: 'live',
-    help: 'Further request headers that are allowed.',
+    help: 'Request headers that are allowed, in addition to those that are always allowed.',
   }), lowerCase),
 
   crossOriginMethods: option('cors/methods', optionalText, {
@@ -91,6 +91,6 @@ export const requestDeclarations = {
   crossOriginMaxAgeSeconds: option('cors/max_age', integer({ min: 0, max: 86_400, unit: 'seconds' }), {
     default: 600,
     effect: 'live',
-    help: 'Time for which browsers may remember the answer to a preflight request.',
+    help: 'Time for which browsers may cache the answer to a preflight request.',
   }),
 }

@@ -27,15 +27,15 @@ export const serverDeclarations = {
   databasesInfoMax: option('chttpd/max_db_number_for_dbs_info_req', integer({ min: 0, max: 1_000_000 }), {
     default: 100,
     effect: 'live',
-    help: 'Databases in one POST _dbs_info request.',
+    help: 'Maximum number of databases in one POST _dbs_info request.',
   }),
 
   /** Any value but `false` tells load balancers to send clients to other nodes. */
   maintenanceMode: option('couchdb/maintenance_mode', choice('false', 'true', 'nolb'), {
     default: 'false',
     effect: 'live',
-    help: 'true and nolb: /_up answers 404, so that a load balancer leaves the node out, and changes feeds on the node '
-      + 'end.',
+    help: 'With true or nolb, /_up answers 404, so that load balancers send no requests to the node, and changes feeds '
+      + 'on the node end.',
   }),
 
   /** Maximum, and default, milliseconds that a changes feed without heartbeats waits. */
@@ -48,20 +48,20 @@ export const serverDeclarations = {
   uuidAlgorithm: option('uuids/algorithm', choice('sequential', 'random', 'utc_random', 'utc_id', 'uuid_v7'), {
     default: 'sequential',
     effect: 'live',
-    help: 'How identifiers are made, those of documents that are posted without one too. utc_id is unique on one node '
-      + 'only.',
+    help: 'Algorithm for identifiers, also for those of documents that are posted without one. utc_id is unique on one '
+      + 'node only.',
   }),
 
   uuidSuffix: option('uuids/utc_id_suffix', text, {
     default: '',
     effect: 'live',
-    help: 'Text behind the time in identifiers of utc_id; it must differ between nodes.',
+    help: 'Text that follows the time in identifiers of utc_id; it must differ between nodes.',
   }),
 
   uuidsMax: option('uuids/max_count', integer({ min: 1, max: 100_000 }), {
     default: 1000,
     effect: 'live',
-    help: 'Largest count of GET /_uuids.',
+    help: 'Maximum of the parameter count of GET /_uuids.',
   }),
 
   configWhitelist: option('chttpd/config_whitelist', optionalText, {

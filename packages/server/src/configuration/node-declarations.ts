@@ -10,7 +10,7 @@ export const nodeDeclarations = {
   name: option('node/name', text, {
     default: 'node1@127.0.0.1',
     effect: 'restart',
-    help: 'Name of this node, unique in its cluster and fixed for the life of its data.',
+    help: 'Name of this node. It must be unique in the cluster, and must not change while the node has data.',
   }),
 
   /** Empty when the node has no zone. */
@@ -23,8 +23,8 @@ export const nodeDeclarations = {
   seeds: option('cluster/seedlist', list, {
     default: [],
     effect: 'restart',
-    help: 'Cluster addresses (host:port) of nodes to form or join a cluster with, the same list on every node. Empty: '
-      + 'a cluster of one.',
+    help: 'Cluster addresses (host:port) of the nodes with which this node forms or joins a cluster; the same list on '
+      + 'every node. Empty: a cluster of one node.',
   }),
 
   /** Empty when there is no secret. */
@@ -33,13 +33,13 @@ export const nodeDeclarations = {
     effect: 'restart',
     secret: true,
     help: `Secret by which the nodes of one cluster authenticate each other: at least ${secretLengthMin} characters, `
-      + 'the same on every node. It is required as soon as seedlist names another node.',
+      + 'the same on every node. It is required if seedlist names another node.',
   }),
 
   clusterHost: option('cluster/bind_address', text, {
     default: '127.0.0.1',
     effect: 'restart',
-    help: 'Address on which the cluster listener accepts other nodes.',
+    help: 'Address on which the cluster listener accepts connections of other nodes.',
   }),
 
   clusterPort: option('cluster/port', port, {
@@ -66,13 +66,13 @@ export const nodeDeclarations = {
   tlsCertFile: option('cluster/tls_cert_file', text, {
     default: '',
     effect: 'restart',
-    help: "PEM file with this node's certificate, for the host that other nodes dial.",
+    help: "PEM file with this node's certificate. It must name the host of advertised_address.",
   }),
 
   tlsCaFile: option('cluster/tls_ca_file', text, {
     default: '',
     effect: 'restart',
-    help: 'PEM file with the authority that signs the certificates of all nodes.',
+    help: 'PEM file with the certificate of the authority that signs the certificates of all nodes.',
   }),
 
   databaseDirectory: option('couchdb/database_dir', text, {
@@ -98,12 +98,12 @@ export const processDeclarations = {
   logLevel: option('log/level', choice('debug', 'info', 'warn', 'error', 'silent'), {
     default: 'info',
     effect: 'restart',
-    help: 'Least serious lines that are logged, as JSON to standard output.',
+    help: 'Lowest level of the lines that are logged to standard output.',
   }),
 
   shutdownGraceMs: option('limits/shutdown_grace_ms', integer({ min: 0, max: 600_000, unit: 'milliseconds' }), {
     default: 5_000,
     effect: 'restart',
-    help: 'Time that running requests may take to end when the node stops.',
+    help: 'Time that running requests have to finish when the node stops.',
   }),
 }

@@ -19,21 +19,22 @@ export const compactionDeclarations = {
   replacedPartMin: converted(option('compaction/replaced_percent', integer({ min: 0, max: 100, unit: 'percent' }), {
     default: 50,
     effect: 'restart',
-    help: 'The part of all bodies that replaced revisions must hold too.',
+    help: 'A shard is compacted automatically only if replaced revisions hold at least this part of all bodies and '
+      + 'at least replaced_bytes.',
   }), asPart),
 
   /** The delay from a write after which both minimums are reached to the compaction. */
   checkIntervalMs: option('compaction/check_interval_ms', integer({ min: 1, max: 86_400_000, unit: 'milliseconds' }), {
     default: 30_000,
     effect: 'restart',
-    help: 'Time between a write that makes a compaction worthwhile and the compaction.',
+    help: 'Time from a write after which both minimums are reached to the compaction.',
   }),
 
   /** The fraction of a compaction's time in which it rests and leaves the machine to requests: at least 0, below 1. */
   restPart: converted(option('compaction/rest_percent', integer({ min: 0, max: 99, unit: 'percent' }), {
     default: 50,
     effect: 'restart',
-    help: 'Part of its time in which a compaction rests and leaves the machine to requests.',
+    help: 'Part of the time of a compaction in which it pauses, so that requests are served.',
   }), asPart),
 }
 
