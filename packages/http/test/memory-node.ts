@@ -1,4 +1,7 @@
-/** A node for tests of the HTTP layer: the real coordinator over replicas in memory, and doubles of everything else. */
+/**
+ * A node for tests of the HTTP layer: the real coordinator over replicas in memory, and test doubles of everything
+ * else.
+ */
 import { pbkdf2Sync } from 'node:crypto'
 import { ApiError, shardKey, shardRanges, type ShardId, type ShardReplica } from '@sectional/core'
 import { LiveOptions } from '@sectional/core/options'
@@ -15,7 +18,7 @@ import {
   createHttpApi, httpDeclarations, type Configuration, type HttpApi, type HttpOptions, type NodeInformation,
 } from '@sectional/http'
 
-/** Password `secret` with one iteration, so that tests are quick. */
+/** The password `secret` with one iteration, so that tests are fast. */
 const adminHash = `-pbkdf2:sha256-${pbkdf2Sync('secret', 'salt', 1, 32, 'sha256').toString('hex')},salt,1`
 export const adminAuthorization = basic('admin', 'secret')
 
@@ -67,8 +70,8 @@ export class MemoryNode {
   }
 
   /**
-   * As the administrator and with `Accept: application/json`, unless the headers say otherwise (empty: not sent).
-   * Bodies that are no text, bytes or stream go as JSON with its content type.
+   * Sends a request as the administrator and with `Accept: application/json`, unless the headers say otherwise (an
+   * empty header is not sent). A body that is not a string, bytes or a stream is sent as JSON with its content type.
    */
   async request(method: string, target: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array || isStream(body)
@@ -81,7 +84,7 @@ export class MemoryNode {
     return readAnswer(response)
   }
 
-  /** As it is, and its answer as it comes. */
+  /** Sends a request without additional headers, and returns its answer when it begins. */
   async open(
     method: string, target: string, headers: Record<string, string>, body?: string, signal?: AbortSignal,
   ): Promise<InjectedResponse> {
@@ -104,7 +107,7 @@ export class MemoryNode {
     return this.request('DELETE', target, undefined, headers)
   }
 
-  /** Lets time pass until the work is done. */
+  /** Advances the clock until the work is done. */
   async during<T>(work: Promise<T>, limitMs = 120_000): Promise<T> {
     let settled = false
     const mark = (): void => { settled = true }
@@ -213,7 +216,7 @@ export class MemoryControlPlane implements ControlPlane {
   async removeNode(): Promise<void> { throw new Error('not used') }
   async replicaDamaged(): Promise<boolean> { throw new Error('not used') }
   async replicaFilled(): Promise<void> { throw new Error('not used') }
-  /** What the leader would know better. */
+  /** The database that only the leader knows yet. */
   late: DatabaseRecord | undefined
   async confirmAbsent(): Promise<DatabaseRecord | undefined> { return this.late }
 
@@ -280,7 +283,7 @@ export class MemoryConfiguration implements Configuration {
     for (const listener of [...this.#listeners]) listener()
   }
 
-  /** For tests: without going through HTTP. */
+  /** Changes a value without a request. */
   put(section: string, key: string, value: string): void {
     (this.#memory[section] ??= {})[key] = value
     this.options.refresh()
@@ -312,11 +315,11 @@ export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
-  /** The body as JSON, or undefined when it is none. */
+  /** The body as parsed JSON, or undefined when it is not JSON. */
   readonly json: any
-  /** The connection broke before the end. */
+  /** Whether the connection broke before the end of the body. */
   readonly cut: boolean
-  /** Pieces in which the body came. */
+  /** Number of pieces in which the body arrived. */
   readonly chunks: number
 }
 
@@ -329,7 +332,7 @@ async function readAnswer(response: InjectedResponse): Promise<Answer> {
     if (!(error instanceof ResponseCutError)) throw error
     cut = true
   }
-  // The handler lets go of a request a moment after the client has its answer.
+  // The handler finishes a request a moment after the client has the answer.
   await new Promise<void>(resolve => { setImmediate(resolve) })
   const text = Buffer.concat(parts).toString('utf8')
   return {

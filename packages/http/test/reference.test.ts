@@ -9,7 +9,9 @@ const folder = fileURLToPath(new URL('../../../docs/reference/', import.meta.url
 const pages = new Map(readdirSync(folder).map(name => [name, readFileSync(folder + name, 'utf8')]))
 const index = pages.get('README.md')!
 
-/** Described once, as what every document can do (documents.md, "Design documents"). */
+/**
+ * Paths that the section "Design documents" of documents.md describes together, because they work like other documents.
+ */
 const likeDocuments = new Set(['/{db}/_design/{}', '/{db}/_design/{}/{}'])
 
 interface Endpoint { readonly method: string; readonly path: string; readonly handler: Handler }
@@ -25,13 +27,13 @@ function endpoints(): readonly Endpoint[] {
   ))
 }
 
-/** Which names parameters have does not count, except the database's. */
+/** Returns the path with the names of its parameters removed, except the database's. */
 function shape(path: string): string {
   return path.replace(/\{(?!db\})[^}]*\}/g, '{}')
 }
 
 function isMissing(handler: Handler): boolean {
-  // Handlers that look at no request only throw.
+  // Handlers that use no request only throw an error.
   if (handler.length > 0) return false
   try {
     void (handler as () => void)()
@@ -41,15 +43,15 @@ function isMissing(handler: Handler): boolean {
   return false
 }
 
-/** The headings of endpoints, `## GET, POST /path`. */
+/** Returns the headings of endpoints, which have the form `## GET, POST /path`. */
 function described(): readonly string[] {
   return [...pages.values()].flatMap(page => [...page.matchAll(/^## ([A-Z, ]+) (\/\S*)$/gm)])
     .flatMap(([, methods, path]) => methods!.split(', ').map(method => `${method} ${shape(path!)}`))
 }
 
 describe('docs/reference', () => {
-  // What answers every method (`*`) only says what is wrong with a request.
-  it('describes every endpoint that is there, once, and none else', () => {
+  // Handlers of all methods (`*`) are left out: they only answer with errors.
+  it('describes every endpoint exactly once, and no others', () => {
     const there = endpoints()
       .filter(({ method, path, handler }) => !isMissing(handler) && method !== '*' && !likeDocuments.has(path))
       .map(({ method, path }) => `${method} ${path}`)

@@ -7,13 +7,13 @@ const target = '/db/x'
 
 interface Setting {
   readonly world: World
-  /** The revision of the document that everybody edits. */
+  /** The revision of the document that all clients edit. */
   readonly first: string
-  /** Nodes of its replicas, in the order in which they are asked to decide. */
+  /** Nodes of the document's replicas, in the order in which they are asked to decide. */
   readonly deciders: readonly [number, number, number]
 }
 
-/** Plays with three nodes and one document on all of them. */
+/** Runs `act` with three nodes and one document that all of them store. */
 async function play(seed: number, act: (setting: Setting) => Promise<void>): Promise<void> {
   const world = new World({ seed, nodes: 3 })
   await world.run(async () => {
@@ -30,7 +30,7 @@ async function play(seed: number, act: (setting: Setting) => Promise<void>): Pro
   })
 }
 
-/** Revisions of the document's leaves, once all replicas agree. */
+/** Waits until all replicas are equal, and returns the revisions of the document's leaves. */
 async function leaves(world: World, node: number): Promise<readonly string[]> {
   await world.sleep(20_000)
   await world.converge('db')
@@ -76,7 +76,7 @@ describe('edits whose decider does not answer', function () {
         world.cut(a, c)
         world.cut(c, a)
         await world.sleep(6000)
-        // What a answers to b never comes.
+        // The answers of node a to node b are lost.
         world.cut(a, b)
         const one = world.send(b, 'PUT', `${target}?rev=${first}`, { v: 'one', seed })
         await world.sleep(100)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { ControlPlaneNode } from '@sectional/server'
 import { World } from '../src/world/world.ts'
 
-/** The cluster that each running node belongs to. */
+/** Returns the distinct clusters that running nodes belong to. */
 function clusters(world: World): string[] {
   return world.nodes.filter(({ inside }) => inside !== undefined)
     .map(({ inside }) => (inside!.control as ControlPlaneNode).appliedState()?.clusterId ?? 'none')
@@ -50,7 +50,7 @@ describe('a seed whose disk was emptied', function () {
       await world.sleep(10_000)
       await world.start(2, 1)
       await world.sleep(30_000)
-      // Two of three voters are gone, so nothing can be admitted; what matters is that no second cluster is there.
+      // Two of three voters are gone, so no node can be admitted. The test only requires that no second cluster forms.
       const inside = world.node(3).inside!.control as ControlPlaneNode
       expect(new Set(clusters(world).filter(id => id !== 'none'))).to.deep.equal(
         new Set([inside.appliedState()!.clusterId]),
@@ -99,7 +99,7 @@ describe('a seed whose disk was emptied', function () {
           expect((await world.send(number, 'GET', '/_up')).status).to.equal(200)
           expect((await world.write(number, 'db', `at${number}`, { v: 3 })).status).to.equal(201)
         }
-        // The way out that the reason names.
+        // Do what the reason tells the administrator to do.
         await world.stop(1)
         world.node(1).wipe()
         await world.start(1)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { World } from '../src/world/world.ts'
 
-/** Statements of a log line that say what happened to an older copy. */
+/** Texts of log lines about an older copy of a disk. */
 const givesUp = /is an older copy of the one that it had/
 
 interface Story {
@@ -9,9 +9,9 @@ interface Story {
   readonly nodes: number
   readonly q: number
   readonly n: number
-  /** Picks the node whose disk is put back, given the leader's number. */
+  /** Returns the number of the node whose disk is replaced, given the leader's number. */
   readonly pick: (leader: number) => number
-  /** The copy is made while the process runs, as a snapshot of a volume is. */
+  /** Whether the copy is made while the process runs, like a snapshot of a volume. */
   readonly running?: boolean
 }
 
@@ -20,7 +20,7 @@ function leaderOf(world: World): number {
   return world.nodes.find(({ name }) => name === leader)?.number ?? 0
 }
 
-/** A leader is known and everybody serves. */
+/** Waits until a leader is known and all nodes serve requests. */
 async function settled(world: World): Promise<void> {
   await world.ready()
   await world.eventually('a leader', 60_000, async () => leaderOf(world) === 0 ? 'none is known' : null)
@@ -49,7 +49,7 @@ async function tell({ seed, nodes, q, n, pick, running = false }: Story): Promis
     if (!running) await world.start(old)
     await settled(world)
 
-    // What the node takes now gets sequences that its older copy gives out again.
+    // These writes get sequences that the older copy assigns again.
     await write(old, 30, 60)
     expect((await world.send(old, 'PUT', '/new')).status).to.be.oneOf([201, 202])
     expect((await world.send(other, 'DELETE', '/deleted')).status).to.equal(200)

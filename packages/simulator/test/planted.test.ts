@@ -4,13 +4,13 @@ import { huntBug } from '../src/planted/bug-hunt.ts'
 import { plantedBugs } from '../src/planted/index.ts'
 import { scenarios } from '../src/scenarios/index.ts'
 
-/** Those that show soon; `scripts/simulate --planted` hunts all of them. */
+/** Bugs that are found after a few seeds. `scripts/simulate --planted` runs all of them. */
 const quickBugs = [
   'count-before-durable', 'leaked-timers', 'stale-cache', 'local-stamp-rule', 'no-catch-up', 'altered-entry',
   'reused-incarnation', 'filling-counts',
   'skipped-change', 'token-of-one-range', 'lost-wake-up', 'forgotten-attachment', 'collected-while-named',
 ]
-/** The one before rests for hours of simulated time. */
+/** The first seed; the seed before it rests for hours of simulated time. */
 const quickSeedsFrom = 2
 const quickSeedsMax = 12
 
@@ -18,7 +18,7 @@ describe('planted bugs', function () {
   this.timeout(60_000)
 
   for (const name of quickBugs) {
-    it(`are noticed: ${name}`, async () => {
+    it(`are found: ${name}`, async () => {
       const bug = plantedBugs.find(each => each.name === name)!
       const caught = await huntBug(bug, quickSeedsFrom, quickSeedsMax)
       expect(caught, `not in ${quickSeedsMax} seeds`).not.to.equal(null)
@@ -49,7 +49,7 @@ describe('the minimiser', function () {
     expect(again!.result.traceHash).to.equal(found!.result.traceHash)
   })
 
-  it('has nothing to do with a seed that passes', async () => {
+  it('returns nothing for a seed that passes', async () => {
     expect(await minimise({ seed: 7, runsMax: 5 })).to.equal(null)
   })
 })

@@ -10,7 +10,7 @@ interface Window {
   firstUpMs: number
 }
 
-/** Sends reads, lone writes and `/_up` through a node from the moment at which it starts to listen. */
+/** Sends reads, single writes and `/_up` through a node from the moment at which it begins to listen. */
 async function watchStart(world: World, number: number, known: readonly string[]): Promise<Window> {
   const window: Window = { answers: [], firstUpMs: Infinity }
   const running: Promise<void>[] = []
@@ -34,7 +34,7 @@ async function watchStart(world: World, number: number, known: readonly string[]
   return window
 }
 
-/** What the window showed: how often each question was answered with each status. */
+/** Returns how often each kind of request was answered with each status. */
 function tally({ answers }: Window, what: string): string[] {
   return [...new Set(answers.filter(entry => entry.what === what && entry.answer.kind === 'answered')
     .map(({ answer }) => String(answer.status)))].sort()

@@ -7,7 +7,7 @@ import { World } from '../src/world/world.ts'
 const batches = 6
 
 describe('a crash of a simulated node', () => {
-  it('leaves of a store that is not synced all batches, none, or any number of the first ones', async () => {
+  it('keeps all, none, or any number of the first batches of a store that is not synced', async () => {
     const world = new World({ seed: 60, nodes: 1 })
     await world.run(async () => {
       new FaultyDisks(world, new Dice(1), { min: 0, max: 0 })

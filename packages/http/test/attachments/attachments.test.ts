@@ -31,7 +31,7 @@ describe('attachments', () => {
     })
   })
 
-  it('count for the name of a revision: equal ones make equal revisions', async () => {
+  it('are part of the hash of a revision: equal attachments result in equal revisions', async () => {
     const revision = async (id: string, type: string): Promise<string> =>
       (await node.put(`/db/${id}`, { _attachments: { a: { content_type: type, data: 'YTE=' } } })).json.rev
     expect(await revision('x', 'image/png')).to.equal(await revision('y', 'image/png'))
@@ -94,7 +94,7 @@ describe('attachments', () => {
     expect((await node.get('/db/other?att_encoding_info=true')).json._attachments.notes.encoding).to.equal(undefined)
   })
 
-  it('that came compressed keep their bytes and show their real length', async () => {
+  it('that are uploaded compressed keep their bytes and show their decoded length', async () => {
     const packed = gzipSync('content '.repeat(50))
     await node.request('PUT', '/db/doc/p', packed, { 'content-type': 'image/svg+xml', 'content-encoding': 'gzip' })
     const { p } = (await node.get('/db/doc?att_encoding_info=true')).json._attachments
@@ -122,7 +122,7 @@ describe('attachments', () => {
     expect([again.status, (await node.get('/db/copy/1')).text]).to.deep.equal([201, 'one!'])
   })
 
-  it('are kept while those behind them take their time', async () => {
+  it('are kept while the attachments after them arrive slowly', async () => {
     const kept: number[] = []
     const slow = new MemoryNode({
       wrap: coordinator => ({
@@ -146,7 +146,7 @@ describe('attachments', () => {
     await slow.stop()
   })
 
-  it('in named parts may come in any order, and other names do not count', async () => {
+  it('in named parts may arrive in any order, and unknown names are ignored', async () => {
     const put = (id: string, names: readonly string[]): Promise<{ readonly status: number }> => {
       const parts = names.map(name =>
         `--s\r\nContent-Disposition: attachment; filename="${name}"\r\n\r\n${name.at(-1)}\r\n`)
@@ -170,7 +170,7 @@ describe('attachments', () => {
     }
   })
 
-  it('that come compressed have the length that they have, whatever is announced', async () => {
+  it('that are uploaded compressed have their decoded length, whatever length is announced', async () => {
     const packed = gzipSync('eight by').toString('latin1')
     const json = JSON.stringify({
       _attachments: { a: { follows: true, length: 3, encoding: 'gzip', encoded_length: packed.length } },
@@ -183,7 +183,7 @@ describe('attachments', () => {
     expect([read.headers['content-length'], read.text]).to.deep.equal(['8', 'eight by'])
   })
 
-  it('that are no gzip, or not all of one, are kept as the bytes that they are', async () => {
+  it('that are announced as gzip but are not a complete gzip stream are stored unchanged', async () => {
     const cut = gzipSync('a text that is cut off').subarray(0, 25)
     for (const [id, bytes] of [['none', Buffer.from('not gzip')], ['cut', cut]] as const) {
       expect((await node.put(`/db/${id}/x`, bytes, { ...binary, 'content-encoding': 'gzip' })).status).to.equal(201)
@@ -219,7 +219,7 @@ describe('attachments', () => {
     expect((await node.get('/db/doc')).json).to.include({ new: true })
   })
 
-  it('of a revision that brings its history stay where it says', async () => {
+  it('of a revision with history (new_edits=false) keep the generation that the client names', async () => {
     const base = { _rev: '2-b', _revisions: { start: 2, ids: ['b', 'a'] } }
     await node.put('/db/doc?new_edits=false', {
       ...base, _attachments: { f: { data: 'Zg==', revpos: 1 }, g: { data: 'Zw==' } },
@@ -236,7 +236,7 @@ describe('attachments', () => {
     expect((await node.put('/db/doc?new_edits=false', unknown)).status).to.equal(412)
   })
 
-  it('behind a stub of a revision that stands no longer are a conflict, unknown ones are not', async () => {
+  it('that a stub takes from a replaced revision are a conflict, unknown ones are an error', async () => {
     const first = (await node.put('/db/doc', { _attachments: { f: { data: 'Zg==' } } })).json.rev
     await node.put('/db/doc', { _rev: first })
     expect((await node.put('/db/doc', { _rev: first, _attachments: { x: { stub: true } } })).status).to.equal(409)
@@ -248,7 +248,7 @@ describe('attachments', () => {
     expect([rows.status, rows.json[0].ok, rows.json[1].error]).to.deep.equal([201, true, 'conflict'])
   })
 
-  it('are not what a stub means that names another generation, or something else than one', async () => {
+  it('are not found by a stub with another or an invalid generation', async () => {
     const { rev } = (await node.put('/db/doc', { _attachments: { f: { data: 'Zg==' } } })).json
     for (const revpos of [2, 0, -1, '1', 1.5, null]) {
       expect((await node.put('/db/doc', { _rev: rev, _attachments: { f: { stub: true, revpos } } })).status).to.equal(412)
@@ -256,7 +256,7 @@ describe('attachments', () => {
     expect((await node.put('/db/doc', { _rev: rev, _attachments: { f: { stub: true, revpos: 1 } } })).status).to.equal(201)
   })
 
-  it('are of no concern where a revision is stored already', async () => {
+  it('are not checked when the revision is already stored', async () => {
     await node.put('/db/doc?new_edits=false', { _rev: '1-a' })
     const again = { _id: 'doc', _rev: '1-a', _attachments: { never: { stub: true, revpos: 1 } } }
     expect((await node.put('/db/doc?new_edits=false', again)).status).to.equal(201)
@@ -265,14 +265,14 @@ describe('attachments', () => {
     expect((await node.put('/db/doc?new_edits=false', { ...again, _rev: '1-b' })).status).to.equal(412)
   })
 
-  it('keep the generation that wrote them in a copy', async () => {
+  it('keep their generation in a copy of the document', async () => {
     const { rev } = (await node.put('/db/doc', {})).json
     await node.request('PUT', `/db/doc/a?rev=${rev}`, 'x', binary)
     await node.request('COPY', '/db/doc', undefined, { destination: 'copy' })
     expect((await node.get('/db/copy')).json._attachments.a.revpos).to.equal(2)
   })
 
-  it('that a reader has already come in JSON, also where multipart would do', async () => {
+  it('that a reader already has are stubs in JSON, also where multipart is acceptable', async () => {
     const { rev } =
       (await node.put('/db/doc', { _attachments: { a: { content_type: 'text/plain', data: 'eA==' } } })).json
     const known = encodeURIComponent(JSON.stringify([rev]))
@@ -296,7 +296,7 @@ describe('attachments', () => {
     expect((await node.get('/db/doc/a?deleted=true')).text).to.equal('new')
   })
 
-  it('cannot be deleted under a name that none can have', async () => {
+  it('cannot be deleted under a name that is not allowed', async () => {
     await node.put('/db/doc', {})
     expect((await node.delete('/db/doc/_x')).json).to.deep.equal({
       error: 'bad_request', reason: "Attachment name '_x' starts with prohibited character '_'",
@@ -310,7 +310,7 @@ describe('attachments', () => {
     expect((await node.get('/db/doc')).status).to.equal(404)
   })
 
-  it('go with a copy to another shard', async () => {
+  it('are copied with a document to another shard', async () => {
     await node.put('/db/from/f', 'content', binary)
     for (const id of ['a', 'b', 'c', 'd']) {
       expect((await node.request('COPY', '/db/from', undefined, { destination: id })).status).to.equal(201)
@@ -330,7 +330,7 @@ describe('attachments', () => {
     expect(list.json.rows[0].doc._attachments.big.data.length).to.equal(2_000_004)
   })
 
-  it('whose content is damaged are an error, never wrong bytes', async () => {
+  it('with damaged content result in an error, never in wrong bytes', async () => {
     await node.request('PUT', '/db/small/f', Buffer.from('content'), binary)
     for (const replica of node.replicas.values()) {
       replica.damageBlob(createHash('sha256').update('content').digest('hex'), 'changed')

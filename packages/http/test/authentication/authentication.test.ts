@@ -40,7 +40,7 @@ describe('administrator passwords', () => {
     expect(await hash('anna', 'pw', '', 1)).not.to.equal(await hash('anna', 'pw', '', 2))
   })
 
-  it('are no hash when they only look like one', () => {
+  it('are plain text when they only look like a hash', () => {
     for (const text of ['secret', '-hashed-12,salt', '-pbkdf2-zz,salt,10', '-pbkdf2:md5-00,salt,10', '']) {
       expect(parseAdminHash(text)).to.equal(null)
     }
@@ -134,7 +134,7 @@ describe('authentication', () => {
     expect((await ask()).headers['www-authenticate']).to.equal('Basic realm="staff only"')
   })
 
-  it('admits nobody without a name where a valid user is required', async () => {
+  it('refuses anonymous requests where a valid user is required', async () => {
     node.configuration.put('chttpd', 'require_valid_user', 'true')
     const refused = await node.get('/', { authorization: '' })
     expect([refused.status, refused.json.reason, refused.headers['www-authenticate']]).to.deep.equal([

@@ -82,7 +82,7 @@ describe('access', () => {
     expect((await node.get('/open', anonymous)).status).to.equal(200)
   })
 
-  it('of members stops at design documents, limits and the security object', async () => {
+  it('of members excludes writing design documents, limits and the security object', async () => {
     await node.put('/db/_security', {})
     expect((await node.put('/db/doc', {}, anonymous)).status).to.equal(201)
     for (const path of ['_design/d', '_security', '_revs_limit', '_auto_purge']) {
@@ -108,7 +108,7 @@ describe('access', () => {
     expect(answer.json).to.include({ error: 'too_large' })
   })
 
-  it('to missing databases is 404 before any question of rights, except for creating and deleting', async () => {
+  it('to missing databases is 404 before rights are checked, except for creating and deleting', async () => {
     expect((await node.get('/none/doc', anonymous)).status).to.equal(404)
     expect((await node.put('/none', undefined, anonymous)).status).to.equal(401)
     expect((await node.delete('/none', anonymous)).status).to.equal(401)

@@ -24,7 +24,7 @@ describe('cookie sessions', () => {
   const seconds = (): number => Math.floor(node.clock.now() / 1000)
   const hex = (value: number): string => value.toString(16).toUpperCase()
 
-  it('are not begun with more than anybody may send', async () => {
+  it('refuse large login bodies', async () => {
     const refused = await login('admin', 'x'.repeat(65_536))
     expect([refused.status, refused.json.error]).to.deep.equal([413, 'too_large'])
     const bomb = await node.post('/_session', gzipSync(Buffer.alloc(10_000_000, ' ')) as never, {
@@ -143,13 +143,13 @@ describe('cookie sessions', () => {
     expect(await whoIs(forge('admin', hex(seconds() - 601), key)), 'expired').to.equal(null)
   })
 
-  it('go before credentials, even wrong ones', async () => {
+  it('take precedence over credentials, even wrong ones', async () => {
     const cookie = cookieOf(await login('admin', 'secret'))
     expect((await node.get('/_session', { cookie, authorization: basic('admin', 'wrong') })).json.info.authenticated).to.equal('cookie')
     expect((await node.get('/_session', { cookie: 'AuthSession=' })).json.info.authenticated).to.equal('default')
   })
 
-  it('end with the password that they began with', async () => {
+  it('end when the password is changed', async () => {
     const cookie = cookieOf(await login('admin', 'secret'))
     await node.put('/_node/_local/_config/admins/admin', '"fresh one"')
     expect(await whoIs(cookie)).to.equal(null)
@@ -167,7 +167,7 @@ describe('cookie sessions', () => {
     expect(JSON.stringify(node.log)).not.to.include(made)
   })
 
-  it('made with the secret before the newest stay valid for their lifetime', async () => {
+  it('signed with the previous secret stay valid for their lifetime', async () => {
     const first = cookieOf(await login('admin', 'secret'))
     await node.clock.advance(50_000)
     await node.put('/_node/_local/_config/chttpd_auth/secret', '"the next secret"')

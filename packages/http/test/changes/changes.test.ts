@@ -25,7 +25,7 @@ describe('the changes feed', () => {
     )
   })
 
-  it('begins at a time, and with everything when it is before all changes', async () => {
+  it('accepts a time as since, and sends everything when it is before all changes', async () => {
     await write('a')
     expect((await node.get('/db/_changes?since=2001-01-01T00:00:00Z')).json.results.length).to.equal(1)
     expect((await node.get('/db/_changes?since=2999-01-01T00:00:00Z')).json.results).to.deep.equal([])
@@ -65,7 +65,7 @@ describe('the changes feed', () => {
     expect(masked((await node.get('/db/_changes?feed=longpoll')).text)).to.contain(`${row('a')},\r\n${row('b')}\n],`)
   })
 
-  it('goes on continuously until its timeout, its limit or its client ends it', async () => {
+  it('continues until its timeout, its limit or its client ends it', async () => {
     await write('a')
     const timed = node.get('/db/_changes?feed=continuous&timeout=5000')
     await node.clock.advance(4000)
@@ -97,7 +97,10 @@ describe('the changes feed', () => {
     expect(masked(answer.text)).to.equal(`data: ${row('a')}\nid: "S"\n\n${beat}${beat}data: ${row('b')}\nid: "S"\n\n\n`)
   })
 
-  /** Times at which a continuous feed sends bytes, until the given time; all from its begin. */
+  /**
+   * Returns the times at which a continuous feed sends bytes until `untilMs`. All times are milliseconds since its
+   * start.
+   */
   async function byteTimes(query: string, writes: readonly number[], untilMs: number): Promise<number[]> {
     const leaving = new AbortController()
     const beganAt = node.clock.monotonic()
@@ -170,7 +173,7 @@ describe('the changes feed', () => {
     expect(await post('', { doc_ids: ['a'] })).to.have.length(4)
   })
 
-  it('keeps every digit of documents that it cuts down', async () => {
+  it('keeps every digit of numbers in projected documents', async () => {
     await node.put('/db/big', '{"n":9,"a":[12345678901234567890,1.0,1e3,-0.50],"b":"1.0"}')
     const { text } = await node.post('/db/_changes?filter=_selector&include_docs=true', {
       selector: { n: 9 }, fields: ['a', 'b'],
@@ -196,7 +199,7 @@ describe('the changes feed', () => {
     expect(await doc(['n'], '&attachments=true')).to.deep.equal({ n: 2 })
   })
 
-  it('asks a selector for every leaf with style=all_docs', async () => {
+  it('applies a selector to every leaf with style=all_docs', async () => {
     await node.post('/db/_bulk_docs', {
       new_edits: false, docs: [{ _id: 'd', _rev: '1-aa', n: 1 }, { _id: 'd', _rev: '1-bb', n: 2 }],
     })
@@ -207,7 +210,7 @@ describe('the changes feed', () => {
     expect(await changes('all_docs')).to.deep.equal([[{ rev: '1-aa' }]])
   })
 
-  it('waits on although a filter rejects what comes, and gives a token behind it', async () => {
+  it('keeps waiting when a filter rejects a change, and its last token covers that change', async () => {
     const waiting = node.post('/db/_changes?feed=longpoll&filter=_selector&timeout=1000', { selector: { n: 99 } })
     await node.clock.advance(500)
     await write('a')
@@ -281,20 +284,20 @@ describe('parameters of the changes feed', () => {
   const ids = async (query: string): Promise<unknown> =>
     (await node.get(`/db/_changes?${query}`)).json.results.map((row: any) => row.id)
 
-  it('begin at the newest in descending order, wherever the client is', async () => {
+  it('start at the newest change in descending order, whatever since is', async () => {
     for (const since of ['bad', 'now', '2']) {
       expect(await ids(`descending=true&since=${since}&limit=2`), since).to.deep.equal(['c', 'b'])
     }
   })
 
-  it('may be written in capitals, and the later one of two places counts', async () => {
+  it('may have names in capitals, and the later of since and Last-Event-ID counts', async () => {
     expect(await ids('LIMIT=1&Descending=true')).to.deep.equal(['c'])
     const [first, second] = (await node.get('/db/_changes')).json.results.map((row: any) => encodeURIComponent(row.seq))
     expect(await ids(`since=${second}&Last-Event-ID=${first}`)).to.deep.equal(['b', 'c'])
     expect(await ids(`Last-Event-ID=${first}&since=${second}`)).to.deep.equal(['c'])
   })
 
-  it('that no text are matter only to who asks for them', async () => {
+  it('that are not UTF-8 are an error only for the code that reads them', async () => {
     expect(await ids('other=%ff')).to.have.length(3)
     expect((await node.get('/db/_changes?since=%ff')).json.reason).to.equal(
       "Malformed sequence supplied in 'since' parameter.",
@@ -341,7 +344,7 @@ describe('waiting feeds', () => {
     expect((await feed).text).to.contain('"last_seq"')
   })
 
-  it('are no requests being worked on, and have a bound of their own', async () => {
+  it('do not count as running requests, and have a limit of their own', async () => {
     const node = new MemoryNode({ http: { concurrentRequestsMax: 2, feedsMax: 5 } })
     await node.put('/db?q=2')
     const feeds: ReturnType<MemoryNode['get']>[] = []

@@ -21,7 +21,7 @@ describe('_db_updates', () => {
       `${row.type} ${row.db_name}`).sort()
   const settle = (): Promise<void> => node.clock.advance(2000)
 
-  it('tells of what stood when it was asked for first, and of what comes', async () => {
+  it('reports the databases that exist at the first request, and later events', async () => {
     expect(await rows()).to.deep.equal(['created before', 'created empty', 'updated before'])
     await node.put('/later')
     await node.put('/empty/a', {})
@@ -34,12 +34,12 @@ describe('_db_updates', () => {
     expect(await rows()).to.include('deleted empty')
   })
 
-  it('costs nothing before somebody asks', async () => {
+  it('creates no database before the first request', async () => {
     await settle()
     expect((await node.get('/_all_dbs')).json).to.deep.equal(['before', 'empty'])
   })
 
-  it('goes on behind its tokens, and tells of a database that is written to again', async () => {
+  it('continues after its tokens, and reports further updates of a database', async () => {
     const { last_seq: since } = (await node.get('/_db_updates')).json
     expect(await rows(`?since=${since}`)).to.deep.equal([])
     await node.put('/before/b', {})
@@ -49,7 +49,7 @@ describe('_db_updates', () => {
     expect(await rows('?limit=1&descending=true')).to.deep.equal(['updated before'])
   })
 
-  it('tells of a name that was deleted and made again', async () => {
+  it('reports a database that was deleted and created again', async () => {
     const { last_seq: since } = (await node.get('/_db_updates')).json
     await node.delete('/empty')
     await node.put('/empty')
@@ -57,7 +57,7 @@ describe('_db_updates', () => {
     expect(await rows(`?since=${since}`)).to.deep.equal(['created empty', 'deleted empty'])
   })
 
-  it('is not woken by local documents', async () => {
+  it('does not report local documents', async () => {
     const { last_seq: since } = (await node.get('/_db_updates')).json
     await node.put('/before/_local/checkpoint', { seq: 1 })
     await settle()

@@ -3,7 +3,7 @@ import { ManualClock, MemoryMachine } from '@sectional/runtime'
 import { expect } from 'chai'
 import { PatternBudget } from '../../src/changes/pattern-budget.ts'
 
-/** A machine on which each test takes so long. */
+/** A machine on which each test of a pattern takes `tookMs`. */
 class SlowMachine extends MemoryMachine {
   readonly #clock: WorkingClock
   readonly allowed: number[] = []
@@ -37,7 +37,7 @@ describe('the time of patterns', () => {
     budget = new PatternBudget(clock, machine)
   })
 
-  /** Documents of which each is tried with so many patterns, until the budget ends. */
+  /** Returns the number of documents that pass, each tested with `patterns` patterns, before the budget is used up. */
   function documentsUntilRefusal(patterns: number, documentsMax: number): number {
     for (let document = 0; document < documentsMax; document++) {
       budget.beginDocument()
@@ -51,7 +51,7 @@ describe('the time of patterns', () => {
     return documentsMax
   }
 
-  it('is bounded for all patterns on one document together', () => {
+  it('is limited for all patterns on one document together', () => {
     machine.tookMs = 30
     expect(documentsUntilRefusal(200, 1)).to.equal(0)
     expect(clock.workedMs).to.be.within(200, 230)
@@ -66,7 +66,7 @@ describe('the time of patterns', () => {
     expect(() => budget.testInTime(/x/, '', 200)).to.throw(SelectorError, 'in this request')
   })
 
-  it('counts what compiling patterns takes whose matches are short', () => {
+  it('includes the time to compile patterns whose matches are short', () => {
     const compiling = { test: () => { clock.workedMs += 60; return false } } as unknown as RegExp
     const tryMany = (): void => {
       for (let pattern = 0; pattern < 100; pattern++) budget.testInTime(compiling, '', Number.POSITIVE_INFINITY)

@@ -54,7 +54,7 @@ describe('_bulk_docs', () => {
     expect((await node.get('/db/a?conflicts=true')).json).to.deep.include({ _rev: '2-b', _conflicts: ['2-a'] })
   })
 
-  it('does nothing for all_or_nothing', async () => {
+  it('refuses all_or_nothing and writes nothing', async () => {
     const refused = await node.post('/db/_bulk_docs', { all_or_nothing: true, docs: [{ _id: 'a' }] })
     expect([refused.status, refused.json[0].error]).to.deep.equal([417, 'not_implemented'])
     expect((await node.get('/db/a')).status).to.equal(404)
@@ -90,7 +90,7 @@ describe('_bulk_docs', () => {
 })
 
 describe('_bulk_get of large documents behind small ones', () => {
-  it('has few of them in memory at once, and answers in request order', async () => {
+  it('keeps few of them in memory at once, and answers in request order', async () => {
     const shards = 3
     const largeBytes = 400_000
     let mostBytes = 0

@@ -40,7 +40,7 @@ describe('documents', () => {
     expect([meta.status, meta.headers['etag']]).to.deep.equal([200, undefined])
   })
 
-  it('have a tag that a header can carry, whatever their revision', async () => {
+  it('have an ETag that is valid in a header, whatever their revision', async () => {
     for (const rev of ['1-quo"te', '1-new\nline', '1-snow\u2603', '1-per%cent']) {
       const id = encodeURIComponent(rev)
       const written = await node.put(`/db/${id}?new_edits=false`, { _rev: rev })
@@ -86,7 +86,7 @@ describe('documents', () => {
     expect((await node.delete('/db/doc')).status).to.equal(409)
   })
 
-  it('are looked for before the revision of a DELETE is read', async () => {
+  it('are looked up before the revision of a DELETE is parsed', async () => {
     const rev = await write('/db/gone', {})
     await node.delete(`/db/gone?rev=${rev}`)
     await write('/db/live', {})
@@ -171,7 +171,7 @@ describe('documents', () => {
     )
   })
 
-  it('that could not travel between nodes are refused, whatever the settings say', async () => {
+  it('that are too large for a message between nodes are refused, whatever the settings say', async () => {
     node.configuration.put('couchdb', 'max_document_size', 'infinity')
     const body = await node.put('/db/doc', { text: 'x'.repeat(48 * 1024 * 1024) })
     expect([body.status, body.json.reason]).to.deep.equal([
@@ -188,7 +188,7 @@ describe('documents', () => {
     ])
   })
 
-  it('without attachments have none to be found', async () => {
+  it('without attachments answer 404 for an attachment', async () => {
     expect((await node.put('/db/doc', { _attachments: {} })).status).to.equal(201)
     expect((await node.get('/db/doc/a.txt')).json.reason).to.equal('Document is missing attachment')
     expect((await node.get('/db/none/a.txt')).json.reason).to.equal('missing')
@@ -287,7 +287,7 @@ describe('documents', () => {
     }
   })
 
-  it('may have revisions with an empty hash, as CouchDB takes them from replicators', async () => {
+  it('may have revisions with an empty hash, as in CouchDB when a replicator writes them', async () => {
     expect((await node.put('/db/bare?new_edits=false', { _rev: '1-', n: 1 })).json.rev).to.equal('1-')
     const first = await node.get('/db/bare?rev=1-')
     expect([first.status, first.json._rev, first.json.n, first.headers['etag']]).to.deep.equal([200, '1-', 1, '"1-"'])
@@ -363,7 +363,7 @@ describe('documents', () => {
 })
 
 describe('design documents', () => {
-  it('are checked as far as no JavaScript is needed', async () => {
+  it('are checked without running their JavaScript', async () => {
     const node = new MemoryNode()
     await node.put('/db')
     const reasons: readonly [object, string][] = [

@@ -68,7 +68,7 @@ describe('_all_docs', () => {
     }), { numRuns: 60 })
   })
 
-  it('give the place of a range that nothing is in, and of keys that are no texts', async () => {
+  it('give the offset of an empty range, and of keys that are not strings', async () => {
     const offset = async (query: string): Promise<unknown> => {
       const { offset, rows } = (await node.get(`/db/_all_docs?${query}`)).json
       return [offset, rows.length]
@@ -81,7 +81,7 @@ describe('_all_docs', () => {
     expect(await offset('key=%22b%22&endkey=%22d%22')).to.deep.equal([3, 3])
   })
 
-  it('take a single key of a query for the range that it is', async () => {
+  it('treat a single key of a query as a range', async () => {
     const queries = [{ keys: ['b'] }, { keys: ['none'] }, { keys: ['gone'] }, { keys: ['b', 'none'] }]
     const answer = await node.post('/db/_all_docs/queries', JSON.stringify({ queries }), {
       'content-type': 'text/plain',
@@ -143,7 +143,7 @@ describe('_all_docs', () => {
     expect((await node.post('/db/_all_docs', '{}')).status).to.equal(415)
   })
 
-  it('takes limits as large as clients like, and what views are asked for without effect', async () => {
+  it('accepts very large limits, and ignores valid parameters of views', async () => {
     for (const query of ['limit=9007199254740991&skip=1', `limit=${'9'.repeat(400)}&skip=1`, 'reduce=false&group=false&stable=true&update=lazy&skip=1']) {
       expect((await node.get(`/db/_all_docs?${query}`)).json.rows.map((row: any) => row.id)).to.include('a')
     }

@@ -7,7 +7,7 @@ import { adminAuthorization, MemoryNode } from '../memory-node.ts'
 const rows = 200_000
 const pageRows = 500
 
-/** A database of many rows that exist only while they are listed; counts those that were asked for. */
+/** A database of many rows, which are created only while they are listed. It counts the rows that were read. */
 class EndlessRows {
   produced = 0
   closed = 0
@@ -67,7 +67,7 @@ for (const path of ['/db/_all_docs', '/db/_changes', '/db/_changes?feed=continuo
       await readSome(300_000)
       const before = source.produced
       for (let turn = 0; turn < 50; turn++) await new Promise<void>(resolve => { setImmediate(resolve) })
-      // What is on the way: the connection's buffer, the answer's, and a page.
+      // Rows in transit: in the buffer of the connection, in the buffer of the response, and one page.
       expect(source.produced - before).to.be.below(5000)
       expect(source.produced).to.be.below(15_000)
       while (await readSome(1_000_000));
@@ -89,7 +89,7 @@ for (const path of ['/db/_all_docs', '/db/_changes', '/db/_changes?feed=continuo
 }
 
 describe('a client that goes away before its answer begins', () => {
-  it('has nothing parsed and nothing decided that waits for its turn', async () => {
+  it('cancels parsing and writes that have not begun', async () => {
     let decided = 0
     type Update = CoordinatorNode['updateDocuments']
     const counted = (update: Update): Update => (...call) => {
@@ -116,7 +116,7 @@ describe('a client that goes away before its answer begins', () => {
     await node.stop()
   })
 
-  it('is no failure of the server: its calls on replicas end as cancelled', async () => {
+  it('is not a server error when its calls to replicas are cancelled', async () => {
     const leaving = new AbortController()
     const node = new MemoryNode({ wrap: coordinator => ({
       ...coordinator,
@@ -140,7 +140,7 @@ describe('a client that goes away before its answer begins', () => {
     expect(node.log.messages('error')).to.deep.equal([])
   })
 
-  it('is no failure of the server, whatever its work ends with', async () => {
+  it('is not a server error, whatever error its work ends with', async () => {
     const leaving = new AbortController()
     const brokenStream = new ApiError('internal_server_error', 'of a test', {
       cause: new ReplicaError('protocol', 'the stream broke'),
@@ -155,7 +155,7 @@ describe('a client that goes away before its answer begins', () => {
     expect(node.log.messages('debug')).to.include('the client is gone')
   })
 
-  it('is no failure of the server when its absence comes wrapped by what read its body', async () => {
+  it('is not a server error when another error wraps ClientGoneError', async () => {
     const wrapped = new ApiError('internal_server_error', 'of a test', {
       cause: new ReplicaError('protocol', 'the source failed', { cause: new ClientGoneError() }),
     })

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { basic, MemoryNode } from '../memory-node.ts'
 
-/** A promise that the test resolves. */
+/** Returns a promise and the function that resolves it. */
 function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = () => {}
   const opened = new Promise<void>(resolve => { open = resolve })
@@ -80,7 +80,7 @@ describe('overload', () => {
       }),
     })
     await node.put('/db')
-    // Alone it may be as large as it is.
+    // A body is accepted whatever its size while no other one is held.
     const first = node.post('/db/_bulk_docs', { docs: Array.from({ length: 20 }, () => ({})) })
     const refused = await node.post('/db/_bulk_docs', { docs: [{}, {}] })
     expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
@@ -115,7 +115,7 @@ describe('overload', () => {
     await node.stop()
   })
 
-  it('refuses gzip that becomes many times its size', async () => {
+  it('refuses gzip with a high compression ratio', async () => {
     const node = new MemoryNode()
     await node.put('/db')
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
@@ -126,7 +126,7 @@ describe('overload', () => {
     expect(refused.json.reason).to.contain(
       `${bomb.length} bytes of gzip become more than 100 times as many, which is limits/gzip_ratio`,
     )
-    // The ratio of ordinary documents, and any ratio of small ones.
+    // Bodies with the ratio of ordinary documents are accepted, and small bodies with any ratio.
     const ordinary = JSON.stringify({
       docs: Array.from(
         { length: 20_000 },
@@ -138,7 +138,7 @@ describe('overload', () => {
     await node.stop()
   })
 
-  it('refuses large answers while others lie there that their clients do not take', async () => {
+  it('refuses large answers while slow clients have not taken others', async () => {
     const door = gate()
     const node = new MemoryNode({ http: { bufferedBodyBytesMax: 50_000 } })
     await node.put('/db')

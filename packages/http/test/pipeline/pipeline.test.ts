@@ -154,7 +154,7 @@ describe('request pipeline', () => {
     expect((await node.get('/')).status).to.equal(200)
   })
 
-  it('serves reads alone while the node must not take writes, and says why', async () => {
+  it('serves only reads while the node must not accept writes, and gives the reason', async () => {
     await node.put('/db/a', { v: 1 })
     node.control.writesRefused = 'This node has met another cluster.'
     const writes = [
@@ -176,7 +176,7 @@ describe('request pipeline', () => {
     expect([up.status, up.json.reason]).to.deep.equal([404, 'This node has met another cluster.'])
   })
 
-  it('finds a database that only the leader knows yet', async () => {
+  it('finds a database that only the leader knows so far', async () => {
     node.control.late = { ...node.control.state()!.databases.get('db')!, name: 'new' }
     expect((await node.get('/new')).json.db_name).to.equal('new')
   })

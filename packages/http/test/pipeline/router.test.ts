@@ -14,7 +14,7 @@ describe('router', () => {
     expect(match('/doc/a/b.txt')).to.deep.equal({ resource: '/{id}/{attachment...}', params: ['doc', 'a/b.txt'] })
   })
 
-  it('goes back to a wider route when a literal leads nowhere', () => {
+  it('falls back to a wider route when no route continues a literal', () => {
     expect(match('/_design/x/_view')).to.deep.equal({
       resource: '/_design/{name}/{attachment...}', params: ['x', '_view'],
     })

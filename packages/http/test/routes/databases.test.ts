@@ -28,7 +28,7 @@ describe('databases', () => {
     expect((await node.delete('/db')).status).to.equal(202)
   })
 
-  it('are 404 for a request that was under way when they were deleted, and 500 for one whose shards cannot be opened', async () => {
+  it('are 404 for a request that runs when they are deleted, and 500 for one whose shards cannot be opened', async () => {
     await node.put('/db')
     let deleted = false
     node.coordinator.openDocument = async () => {
@@ -70,7 +70,7 @@ describe('databases', () => {
     }
   })
 
-  it('have the one storage engine, also when it is named', async () => {
+  it('may be created with the name of the only storage engine', async () => {
     expect((await node.put('/db?engine=couch')).status).to.equal(201)
   })
 

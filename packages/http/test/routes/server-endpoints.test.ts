@@ -23,7 +23,7 @@ describe('server endpoints', () => {
     expect((await node.get('/_up')).json).to.deep.equal({ status: 'nolb' })
   })
 
-  it('keep serving what arrives while load balancers alone are told to stay away', async () => {
+  it('keep serving requests while load balancers are told not to send any (nolb)', async () => {
     node.control.notReady = 'the metadata here lags behind'
     const up = await node.get('/_up')
     expect([up.status, up.json]).to.deep.equal([

@@ -7,7 +7,7 @@ import type { FinalDatabase } from '../../src/checkers/final-state.ts'
 const range = { begin: 0, end: 2 ** 32 - 1 }
 const histories = { one: '1'.repeat(32), two: '2'.repeat(32) }
 
-/** The replica of a node, with the sequence of the last change of each document. */
+/** Returns the replica of a node with the sequence of each document's last change. */
 function replica(
   node: keyof typeof histories, sequence: number, sequences: Readonly<Record<string, number>>,
 ): ReplicaContents {
@@ -17,7 +17,10 @@ function replica(
   }
 }
 
-/** What is wrong when these documents come after a token that names sequences of nodes, the one that was read first. */
+/**
+ * Returns the findings when these documents come after a token with these sequences of nodes, the node that was read
+ * first.
+ */
 function findings(
   replicas: readonly ReplicaContents[], token: readonly (readonly [keyof typeof histories, number])[],
   ids: readonly string[],
@@ -39,7 +42,7 @@ describe('the checker of changes feeds', () => {
     expect(findings([one], [['one', 6]], ['b'])).to.deep.equal([])
   })
 
-  it('finds such a row also where another replica that the token names got it later', () => {
+  it('finds such a row also when another replica of the token received it later', () => {
     const two = replica('two', 8, { a: 2, b: 7 })
     expect(findings([one, two], [['one', 6], ['two', 1]], ['a', 'b'])).to.have.length(1)
     expect(findings([one, two], [['one', 6], ['two', 1]], ['b'])).to.deep.equal([])

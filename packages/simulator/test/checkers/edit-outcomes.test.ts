@@ -21,14 +21,14 @@ function state(operations: readonly Fields[], body = '{}'): FinalState {
 }
 
 describe('the checkers of the outcomes of edits', () => {
-  it('take two successes of one revision for one too many, equal ones too', () => {
+  it('report two successful edits of one revision, also equal ones', () => {
     expect(oneSuccess(state([{ kind: 'delete' }, { kind: 'delete' }]))).to.have.length(1)
     expect(oneSuccess(state([{ kind: 'write' }, { kind: 'write', parent: '2-b', revision: '3-c' }]))).to.deep.equal([])
     expect(oneSuccess(state([{ kind: 'write' }, { kind: 'write', outcome: 'accepted' }]))).to.deep.equal([])
     expect(oneSuccess(state([{ kind: 'write', w: 1 }, { kind: 'write' }]))).to.deep.equal([])
   })
 
-  it('find a conflict that took effect in a leaf and in what was read', () => {
+  it('report a conflict that took effect in a leaf or in a read', () => {
     const refused: Fields = {
       kind: 'write', status: 409, outcome: 'unknown', conflict: true, value: 'v1', revision: undefined,
     }

@@ -7,7 +7,8 @@ import type { Operation } from '../../src/workload/history.ts'
 type Fields = Pick<Operation, 'kind'> & Partial<Operation>
 
 /**
- * One operation after the other, each a second long, on a document of which `leaves` are left, their ancestors cut off.
+ * Returns the findings for operations of one second each, one after the other, on a document that has the leaves
+ * `leaves` at the end and no ancestors.
  */
 function findings(leaves: readonly string[], operations: readonly Fields[]): readonly string[] {
   const record =
@@ -33,19 +34,19 @@ function path(...revisions: readonly string[]): RevisionPath {
 const edits: readonly Fields[] = [{ kind: 'write', revision: '1-a' }, { kind: 'write', parent: '1-a', revision: '2-b' }]
 
 describe('the checker of fresh reads', () => {
-  it('takes a document that was not found for missed', () => {
+  it('reports a write as missed when its document was not found', () => {
     expect(findings(['2-b'], [...edits, { kind: 'read' }])).to.have.length(1)
     expect(findings(['2-b'], [...edits, { kind: 'read', revision: '2-b' }])).to.deep.equal([])
   })
 
-  it('knows that a write is gone with a descendant, although the tree no longer tells', () => {
+  it('accepts that a deleted descendant hides a write, although the tree no longer shows it', () => {
     const left = ['1-a', '3-c']
     expect(findings(left, [...edits, { kind: 'delete', parent: '2-b', revision: '3-c' }, { kind: 'read' }])).to.deep.equal([])
     expect(findings(left, [...edits, { kind: 'delete', parent: '2-b', outcome: 'unknown' }, { kind: 'read' }])).to.deep.equal([])
     expect(findings(left, [...edits, { kind: 'graft', tombstone: true, paths: [path('3-c', '2-b')], revision: '3-c' }, { kind: 'read' }])).to.deep.equal([])
   })
 
-  it('knows the revision of a write without an answer from who read it', () => {
+  it('learns the revision of a write without an answer from later reads', () => {
     const unsure: readonly Fields[] = [
       { kind: 'write', revision: '1-a' }, { kind: 'write', parent: '1-a', value: 'v', outcome: 'unknown' },
       { kind: 'read', revision: '2-b', readValue: 'v' },
@@ -53,7 +54,7 @@ describe('the checker of fresh reads', () => {
     expect(findings(['1-a', '3-c'], [...unsure, { kind: 'delete', parent: '2-b', revision: '3-c' }, { kind: 'read' }])).to.deep.equal([])
   })
 
-  it('excuses no deletion of another branch, that began later or that failed', () => {
+  it('does not accept a deletion of another branch, or one that began later or failed', () => {
     const left = ['1-a', '1-z']
     expect(findings(left, [...edits, { kind: 'delete', parent: '1-z', revision: '2-y' }, { kind: 'read' }])).to.have.length(1)
     expect(findings(left, [...edits, { kind: 'read' }, { kind: 'delete', parent: '2-b', revision: '3-c' }])).to.have.length(1)
