@@ -1,4 +1,4 @@
-/** The same links over real WebSockets on loopback. */
+/** Tests the links over real WebSockets on loopback. */
 import assert from 'node:assert/strict'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { shardReplicaSuite } from '@sectional/core/shard-replica-suite'
@@ -46,7 +46,7 @@ shardReplicaSuite('remote, over WebSockets on loopback', async () => {
 })
 
 describe('links over WebSockets on loopback', () => {
-  it('carry documents of several megabytes', async () => {
+  it('transmit documents of several megabytes', async () => {
     const [a, b] = await pair()
     const replica = a.peers.replica('b', { incarnation: 'incarnation-1', range: { begin: 0, end: 0xffffffff } })
     const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(8_000_000) }))
@@ -58,7 +58,7 @@ describe('links over WebSockets on loopback', () => {
     await Promise.all([a.peers.stop(), b.peers.stop()])
   })
 
-  it('fail calls as unreachable when the peer is gone, and come back when it is', async () => {
+  it('fail calls as unreachable when the peer has stopped, and open again when it is back', async () => {
     const [a, b] = await pair({ limits: { backoffMaxMs: 100 } })
     const address = addressOf(b)
     const hanging = failure(a.peers.replica('b', { incarnation: 'incarnation-1', range: { begin: 0, end: 0xffffffff } })

@@ -1,4 +1,4 @@
-/** Nodes for the tests of this package: real links on a network in memory, a manual clock, a log that can be read. */
+/** Nodes for the tests of this package, with real links on a network in memory, a manual clock and a log in memory. */
 import { ReplicaError } from '@sectional/core'
 import type {
   AskRequest, CallContext, ControlPeer, PeerHandlers, PeerIdentity, RaftMessage, ShardId, ShardReplica,
@@ -13,13 +13,13 @@ export const secret = 'a secret that is long enough for a cluster'
 export const shard: ShardId = { incarnation: 'incarnation-1', range: { begin: 0, end: 0xffffffff } }
 export const context: CallContext = { timeoutMs: 5000 }
 
-/** Log lines of a level whose message or reason matches. */
+/** Returns the log lines of a level whose message or reason matches. */
 export function logged(node: TestNode, level: string, pattern: RegExp): readonly LogLine[] {
   return node.log.lines.filter(line =>
     line.level === level && (pattern.test(line.message) || pattern.test(String(line.fields.reason))))
 }
 
-/** A control peer that answers plainly and remembers what it was told. */
+/** A control peer that gives fixed answers and records the consensus messages that it receives. */
 export class RecordingControl implements ControlPeer {
   readonly raft: RaftMessage[] = []
   readonly from: PeerIdentity
@@ -87,7 +87,7 @@ export class TestNode {
   }
 
   remote(node: TestNode): ShardReplica { return this.peers.replica(node.identity.node, shard) }
-  /** A sample by name and label values. */
+  /** Returns the value of a metric with the given name and label values. */
   async metric(name: string, ...labels: readonly string[]): Promise<number> {
     const samples = await this.metrics.samples()
     return samples.find(sample =>
@@ -109,7 +109,7 @@ export class TestWorld {
     return node
   }
 
-  /** Two nodes with one link, dialed by the first. */
+  /** Starts two nodes, of which the first dials the second. */
   async pair(options: Partial<TestNodeOptions> = {}): Promise<readonly [TestNode, TestNode]> {
     const a = this.node('a', options)
     const b = this.node('b', options)
@@ -119,12 +119,12 @@ export class TestWorld {
     return [a, b]
   }
 
-  /** Lets everything happen that needs no time. */
+  /** Runs all work that does not wait for the clock. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 6; turn++) await this.clock.advance(0)
   }
 
-  /** Lets time pass until the work is done. */
+  /** Advances the clock until the work is done. */
   async during<Result>(work: Promise<Result>): Promise<Result> {
     let done = false
     void work.finally(() => { done = true }).catch(() => {})
@@ -132,7 +132,7 @@ export class TestWorld {
     return work
   }
 
-  /** What a clean stop leaves behind is nothing; returns the open connections and pending timers. */
+  /** Stops all nodes and returns the open connections and pending timers, of which there should be none. */
   async stop(): Promise<{ readonly connections: number; readonly timers: number }> {
     await this.during(Promise.all(this.nodes.map(node => node.peers.stop())))
     await this.clock.advance(1000)

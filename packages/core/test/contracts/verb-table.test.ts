@@ -8,7 +8,7 @@ import { bareCall, call, download, pages, upload, type VerbsOf } from '../../src
 
 const context: CallContext = { timeoutMs: 1000 }
 
-/** A contract of another kind than a replica. */
+/** A contract that is not one of a replica's. */
 const shopVerbs = {
   price: call<string, number>({ waits: article => article === 'sold out' }),
   open: bareCall<boolean>(),
@@ -33,7 +33,7 @@ class Shop implements VerbsOf<typeof shopVerbs> {
   async * fetch(article: string): AsyncGenerator<Uint8Array> { yield Buffer.from(article) }
 }
 
-/** Hands each call on to a shop, and notes its name. */
+/** Forwards each call to a shop and records the verb's name. */
 interface Route { readonly shop: Shop; readonly calls: string[] }
 
 const RoutedShop = deriveVerbs<typeof shopVerbs, Route>(shopVerbs, {
@@ -99,7 +99,7 @@ describe('the contracts of a replica', () => {
     expect(methods).to.include.members(Object.keys(shardVerbs))
   })
 
-  it('let a call wait only when its reader has seen a life of the replica', () => {
+  it('let a call wait only when its reader names a history of the replica', () => {
     expect(changeVerbs.waitForChange.waits?.({ history: '', sequence: 0 })).to.equal(false)
     expect(changeVerbs.waitForChange.waits?.({ history: 'h', sequence: 0 })).to.equal(true)
   })

@@ -15,7 +15,7 @@ function refused(text: string | Uint8Array, error: string, reason: string): void
 }
 
 describe('reading a document', () => {
-  it('parts the special members from the body, wherever they stand', () => {
+  it('separates the special members from the body, at whatever position they are', () => {
     const document = parseDocument('{"a":1,"_rev":"2-b","x":{"_inner":true},"_id":"doc","_deleted":true,"z":[]}')
     expect(document).to.deep.include({
       id: 'doc', revision: '2-b', path: { start: 2, ids: ['b'] }, deleted: true, attachments: null,
@@ -23,14 +23,14 @@ describe('reading a document', () => {
     expect(document.body.toString()).to.equal('{"a":1,"x":{"_inner":true},"z":[]}')
   })
 
-  it('knows nothing of what is absent', () => {
+  it('returns null or false for special members that are absent', () => {
     expect(parseDocument('{}')).to.deep.include({
       id: null, revision: null, path: null, deleted: false, attachments: null,
     })
     expect(body(' { } ')).to.equal('{}')
   })
 
-  it('takes the history from _revisions before _rev', () => {
+  it('prefers the history of _revisions to _rev', () => {
     const document = parseDocument(
       '{"_rev":"9-z","_revisions":{"start":3,"ids":["c","967A00DFF5E02ADD41819138ABB3284D","a"]}}',
     )
@@ -39,12 +39,12 @@ describe('reading a document', () => {
     expect(parseDocument('{"_rev":"9-z","_revisions":{"start":0,"ids":[]}}').revision).to.equal('9-z')
   })
 
-  it('drops what the server says of documents and keeps what the replicator does', () => {
+  it('ignores the members that the server computes and keeps those of the replicator', () => {
     const text = '{"_revs_info":[],"_local_seq":5,"_conflicts":["1-a"],"_deleted_conflicts":[],"_replication_id":"x","_replication_state":"done","_access":[],"a":1,"_deleted":false}'
     expect(body(text)).to.equal('{"_replication_id":"x","_replication_state":"done","_access":[],"a":1}')
   })
 
-  it('hands attachments over apart', () => {
+  it('returns attachments separately from the body', () => {
     expect(parseDocument('{"_attachments":{"a.txt":{"data":"aGk="}},"n":1.0}')).to.deep.include({
       attachments: { 'a.txt': { data: 'aGk=' } }, body: Buffer.from('{"n":1.0}'),
     })
@@ -89,7 +89,7 @@ describe('reading a document', () => {
     refused('{"a":1e400}', 'bad_request', 'invalid UTF-8 JSON')
   })
 
-  it('refuses bottomless nesting instead of running out of stack', () => {
+  it('refuses very deep nesting instead of exhausting the stack', () => {
     const reason = `JSON is nested deeper than ${jsonDepthMax} levels`
     refused('['.repeat(100_000), 'bad_request', 'invalid UTF-8 JSON')
     refused(`${'['.repeat(100_000)}${']'.repeat(100_000)}`, 'bad_request', 'Document must be a JSON object')
@@ -114,7 +114,7 @@ describe('a document body', () => {
     expect(body('{"l":[0.12345678901234567,1.0]}')).to.equal('{"l":[0.12345678901234567,1.0]}')
   })
 
-  it('keeps members in their place, also when named like numbers', () => {
+  it('keeps members in their order, also when they are named like numbers', () => {
     expect(body('{"b":1,"1":2,"0":{"9":1,"a":2,"3":4}}')).to.equal('{"b":1,"1":2,"0":{"9":1,"a":2,"3":4}}')
     expect(body('{"b":1,"\\u0031":2}')).to.equal('{"b":1,"1":2}')
     expect(body('{"in":{"__proto__":{"a":1}},"constructor":1,"toString":2}')).to.equal(
@@ -122,7 +122,7 @@ describe('a document body', () => {
     )
   })
 
-  it('keeps the last one of repeated members, where it stands', () => {
+  it('keeps the last of several members with one name, at its position', () => {
     expect(body('{"a":1,"b":2,"a":3}')).to.equal('{"b":2,"a":3}')
     expect(body('{"a":1.0,"b":{"x":1,"x":2},"a":3.0}')).to.equal('{"b":{"x":2},"a":3.0}')
     expect(parseDocument('{"_id":"a","n":1.0,"_id":"b"}').id).to.equal('b')
@@ -137,7 +137,7 @@ describe('a document body', () => {
     )
   })
 
-  it('writes long strings in canonical form too, wherever an escape stands in them', () => {
+  it('writes long strings in canonical form, wherever they contain an escape', () => {
     const piece = fc.constantFrom('x'.repeat(40), 'é', '"', '\\', '/', '\n', '\u0001', '"}')
     const escaped = (text: string): string => text.replaceAll('/', '\\/').replaceAll('é', '\\u00e9')
     fc.assert(fc.property(fc.array(piece, { maxLength: 12 }), fc.boolean(), (pieces, odd) => {
@@ -146,7 +146,7 @@ describe('a document body', () => {
     }), { numRuns: 500 })
   })
 
-  it('refuses halves of surrogate pairs, and takes pairs', () => {
+  it('refuses lone surrogates, and accepts surrogate pairs', () => {
     for (const text of ['\\ud800', 'x\\uD800y', '\\udc00', '\\ud800\\u0041', '\\ud800\\ud800\\udc00', '\\udc00\\ud800', '\\\\\\ud83d']) {
       refused(`{"a":"${text}"}`, 'bad_request', 'invalid UTF-8 JSON')
       refused(`{"${text}":1}`, 'bad_request', 'invalid UTF-8 JSON')
@@ -156,14 +156,14 @@ describe('a document body', () => {
     expect(body('{"a":"\\ud83d\\ude00","b":"\\\\ud83d"}')).to.equal('{"a":"😀","b":"\\\\ud83d"}')
   })
 
-  it('is what JSON.stringify gives wherever JavaScript values are exact', () => {
+  it('equals the text of JSON.stringify when JavaScript values are exact', () => {
     fc.assert(fc.property(fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue()), fc.constantFrom('', ' ', '\t'), (value, space) => {
       const plain = Object.fromEntries(Object.entries(value).filter(([name]) => !name.startsWith('_')))
       expect(body(JSON.stringify(plain, null, space))).to.equal(JSON.stringify(plain))
     }), { numRuns: 300 })
   })
 
-  it('is the rest of the text where special members are cut out, at whatever place', () => {
+  it('is the text without the special members, at whatever position they are', () => {
     const member = fc.constantFrom(
       '"a":1', '"b":{"_rev":2,"_x":[]}', '"c":"\\"_id\\":,"', '"1":1.0', '"_id":"x"', '"_rev":"1-a"',
       '"_conflicts":[{"_x":1}]', '"_replication_id":""',
@@ -201,7 +201,7 @@ describe('reading the body of _bulk_docs', () => {
     ])
   })
 
-  it('takes the last of repeated docs', () => {
+  it('uses the last of several members named docs', () => {
     expect(parseBulkDocuments('{"docs":[{"v":1.0}],"docs":[{"v":2.0}]}').documents.map(document =>
       document.body.toString())).to.deep.equal(['{"v":2.0}'])
     for (const first of ['1', '[1]', '[{"v":1.0,"w":[]}]', '{}']) {
@@ -234,7 +234,7 @@ describe('reading the body of _bulk_docs', () => {
     )
   })
 
-  it('reads documents like one at a time', () => {
+  it('reads each document as if it were parsed alone', () => {
     const text = fc.constantFrom(
       '{"a":1}', '{"a":1.0}', '{"_id":"x","b":{"1":2,"a":[]}}', '{"s":"\\"docs\\":[1.0]\\\\"}',
       '{ "n" : 12345678901234567890 }', '{}',
@@ -252,14 +252,14 @@ describe('a body of _bulk_docs that is no JSON', () => {
   const filler = 'x'.repeat(100)
   const sound = `{"w":1,"docs":[{"_id":"a","t":"${filler}","n":[1,{"m":true}]},\n {"_rev":"1-a","s":"\\n${filler}\\""},{}],"new_edits":true}`
 
-  it('is refused wherever it ends early', () => {
+  it('is refused when it is truncated at any position', () => {
     expect(parseBulkDocuments(sound).documents).to.have.length(3)
     for (let length = 0; length < sound.length; length++) {
       expect(() => parseBulkDocuments(sound.slice(0, length)), String(length)).to.throw(ApiError, 'invalid UTF-8 JSON')
     }
   })
 
-  it('is refused when a byte is replaced, removed or put in, exactly where JSON.parse refuses it', () => {
+  it('is refused after a byte was replaced, removed or inserted exactly when JSON.parse refuses it', () => {
     const place = fc.nat(sound.length - 1)
     const put = fc.constantFrom(
       ...'{}[],:"\\', '', ' ', '\u0001', '.5', '-', 'docs', ',,', '"docs"', '"docs":[{"a":1}],',
@@ -295,7 +295,7 @@ describe('a body of _bulk_docs that is no JSON', () => {
 })
 
 describe('reading JSON', () => {
-  it('gives values and objects', () => {
+  it('returns values and objects', () => {
     expect(parseJson('[1,"a"]')).to.deep.equal([1, 'a'])
     expect(parseJson(Buffer.from('"é"'))).to.equal('é')
     expect(parseJsonObject('{"a":1}')).to.deep.equal({ a: 1 })

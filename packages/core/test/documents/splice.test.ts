@@ -6,7 +6,7 @@ function spliced(id: string, body: string, extra?: string): string {
 }
 
 describe('splicing a document', () => {
-  it('puts id and revision in front of the body, and extra members behind it', () => {
+  it('puts id and revision before the body, and extra members after it', () => {
     expect(spliced('doc', '{"a":1.0,"b":{}}')).to.equal('{"_id":"doc","_rev":"1-abc","a":1.0,"b":{}}')
     expect(spliced('doc', '{"a":1}', '"_deleted":true,"_conflicts":["1-a"]')).to.equal(
       '{"_id":"doc","_rev":"1-abc","a":1,"_deleted":true,"_conflicts":["1-a"]}',
@@ -15,13 +15,13 @@ describe('splicing a document', () => {
     expect(spliced('doc', '{}', '"_deleted":true')).to.equal('{"_id":"doc","_rev":"1-abc","_deleted":true}')
   })
 
-  it('takes ids and members of every script', () => {
+  it('accepts ids and members of every script', () => {
     expect(JSON.parse(spliced('"é😀\u0001', '{"ü":"你好"}', '"_x":"ж"'))).to.deep.equal({
       _id: '"é😀\u0001', _rev: '1-abc', ü: '你好', _x: 'ж',
     })
   })
 
-  it('refuses a body that is no object', () => {
+  it('refuses a body that is not an object', () => {
     for (const body of ['', '[]', '{', '1']) expect(() => spliced('doc', body)).to.throw(RangeError)
   })
 })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { compareUtf8 } from '../../src/encoding/text-order.ts'
 
 describe('order of texts', () => {
-  it('is that of their UTF-8 bytes', () => {
+  it('is the order of their UTF-8 bytes', () => {
     const texts = fc.array(fc.constantFrom(
       'a', 'b', '\u0000', 'é', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{1f600}',
     ))

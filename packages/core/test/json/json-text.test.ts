@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { parseBulkDocuments, parseDocument, parseExactly, parseJson } from '../../src/index.ts'
 
-/** Members before the name that no other text has, so that V8 knows one name only that can follow. */
+/** Members before the name which no other text has, so that V8 knows only one name that can follow them. */
 let texts = 0
 function inObject(nameJson: string, readBefore: string): string {
   const first = `n${++texts}`
@@ -15,7 +15,7 @@ describe('names of members with escapes', () => {
   ] as const
 
   for (const [nameJson, readBefore] of cases) {
-    it(`are read as they are: ${nameJson} behind a text with ${readBefore}`, () => {
+    it(`are read correctly: ${nameJson} after a text with ${readBefore}`, () => {
       const name = JSON.parse(nameJson) as string
       for (const parse of [parseJson, parseExactly]) {
         const text = inObject(nameJson, readBefore)

@@ -19,10 +19,10 @@ function readLarge(text: string): ParsedDocument {
   return run(parseDocumentInSlices(Buffer.from(text))).result
 }
 
-/** White space that makes a document large and is no part of it. */
+/** White space that makes the text of a document large without changing the document. */
 const padding = ' '.repeat(smallJsonBytes)
 
-/** As `parseJson` sees it: what is no JSON is undefined. */
+/** Parses with `parseJson`; returns undefined for invalid JSON. */
 function parsed(text: string): unknown {
   try {
     return parseJson(text)
@@ -32,7 +32,7 @@ function parsed(text: string): unknown {
 }
 
 describe('large JSON', () => {
-  it('is checked exactly as JSON.parse does, without lone surrogates', () => {
+  it('is accepted exactly when JSON.parse accepts it, except for lone surrogates', () => {
     const sound = '{"a":[1,-2.5e+3,0,true,false,null,"\\u00e9\\n\\"\\ud83d\\ude00x"],"b":{"c":[],"d":{}},"é":""}'
     const put = fc.constantFrom(
       ...'{}[],:"\\+-.0eEu', '', ' ', '\t', '\u0001', '01', '1.', '.5', '-', '1e', '\\x', '\\u12', '\\ud800', '\\udc00',
@@ -53,7 +53,7 @@ describe('large JSON', () => {
     }), { numRuns: 5000 })
   })
 
-  it('gives the values that JSON.parse gives', () => {
+  it('is parsed to the values that JSON.parse returns', () => {
     const name = fc.oneof(fc.string(), fc.constantFrom('__proto__', '1', '0', 'a', 'constructor'))
     fc.assert(fc.property(fc.dictionary(name, fc.jsonValue()), fc.constantFrom('', ' '), (members, space) => {
       const text = ` ${JSON.stringify(members, null, space)}\n`
@@ -69,7 +69,7 @@ describe('large JSON', () => {
     expect(run(parseJsonInSlices(Buffer.from(`[${'{},'.repeat(100_000)}0]`))).slices).to.be.greaterThan(3)
   })
 
-  it('tells repeated names of one object, across slices and spelled with escapes', () => {
+  it('has its repeated names in one object detected, across slices and when spelled with escapes', () => {
     const repeated = (text: string): boolean => run(checkJson(Buffer.from(text), 0)).result.repeated
     const many = Array.from({ length: 20_000 }, (_, index) => `"${index}":{"x":0,"y":1}`)
     expect(repeated(`{${many.join()}}`)).to.equal(false)
@@ -79,7 +79,7 @@ describe('large JSON', () => {
     expect(repeated('{"b":1,"c":2,"b":3}')).to.equal(true)
   })
 
-  it('gives the same document in slices as at once', () => {
+  it('results in the same document when it is read in slices', () => {
     fc.assert(fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom('', ' ', '\n'), (members, space) => {
       const text = JSON.stringify(members, (name, value: unknown) => name.startsWith('_') ? undefined : value, space)
       const whole = `${text.slice(0, -1)}${text.length > 2 ? ',' : ''}"_id":"x","_rev":"2-b","_attachments":{"2":{"stub":true},"1":{"data":""}}}`
@@ -87,7 +87,7 @@ describe('large JSON', () => {
     }))
   })
 
-  it('is read in slices that are short, whatever it holds', () => {
+  it('is read in short slices whatever it contains', () => {
     const unit = ['{},', '[],', '0, ', '"\\/",', '{"a":0},', '1e5,', `${'['.repeat(900)}${']'.repeat(900)},`]
     for (const each of unit) {
       const text = `{"a":[${each.repeat(Math.ceil(300_000 / each.length))}0]}`
@@ -97,7 +97,7 @@ describe('large JSON', () => {
     }
   })
 
-  it('is refused for its depth before anything is parsed', () => {
+  it('is refused for its depth before it is parsed', () => {
     const opened = `{"a":${'['.repeat(8_000_000)}`
     const reason = `nested deeper than ${jsonDepthMax} levels`
     for (const text of [opened, opened.replaceAll('[', '[ ')]) {
@@ -141,7 +141,7 @@ describe('large JSON', () => {
     }))
   })
 
-  it('tells repeated names of attachments at any size', () => {
+  it('keeps the repeated names of attachments at any size', () => {
     const text = '{"_attachments":{"old":{}},"a":0,"_attachments":{"b":{"stub":true},"a":{},"b":{}},"a":1}'
     for (const document of [parseDocument(text), readLarge(text + padding)]) {
       expect(document.attachmentNames).to.deep.equal(['b', 'a', 'b'])
@@ -159,14 +159,14 @@ describe('large JSON', () => {
     }
   })
 
-  it('is refused when what surrounds it is no white space of JSON', () => {
+  it('is refused when it is surrounded by anything but the white space of JSON', () => {
     for (const text of [`{}${padding}\u0001`, `\u0001{}${padding}`, `{}${padding}\v`]) {
       expect(() =>
         readLarge(text), JSON.stringify(text.trim())).to.throw(ApiError).with.property('error', 'bad_request')
     }
   })
 
-  it('holds as many values as its limit, counted outside of strings', () => {
+  it('is refused when it has more values than the limit, not counting the content of strings', () => {
     const count = (text: string): number =>
       run(checkStructure(Buffer.from(text), { valuesMax: 7, setting: 'a/limit' })).result
     expect(count('{"a,:[{":["\\",",2,3]}')).to.equal(6)
@@ -176,7 +176,7 @@ describe('large JSON', () => {
 })
 
 describe('reading _bulk_docs in slices', () => {
-  it('refuses more documents than its limit before it has read them all', () => {
+  it('refuses more documents than the limit before it has read them all', () => {
     const reading = readBulkDocuments(`{"docs":[${'{},'.repeat(1_000_000)}{}]}`, {
       documentsMax: 10, setting: 'a/limit',
     })
@@ -187,7 +187,7 @@ describe('reading _bulk_docs in slices', () => {
     expect(slices).to.equal(10)
   })
 
-  it('reads documents one by one, whatever escapes and names they hold', () => {
+  it('reads documents one by one, whatever escapes and names they contain', () => {
     const documents = ['{"docs":"\\u00e9"}', '{"a":{"docs":[1]}}', `{"large":"${'x'.repeat(smallJsonBytes)}"}`]
     const { result, slices } = run(readBulkDocuments(`{"w":2,"do\\u0063s":[${documents.join()}]}`))
     expect(result.documents.map(({ body }) => body.toString())).to.deep.equal([

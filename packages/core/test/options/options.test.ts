@@ -18,14 +18,14 @@ function reader(settings: Readonly<Record<string, string>>): (section: string, k
 }
 
 describe('options', () => {
-  it('have typed values: their defaults, or what is set', () => {
+  it('have typed values, either the default or the setting', () => {
     expect(defaultValues(table)).to.deep.equal({ sizeMax: 7, part: 0.5, mode: 'safe' })
     const values = parseValues(table, reader({ 'store/size': 'infinity', 'store/percent': '25', 'other/mode': 'fast' }))
     expect(values).to.deep.equal({ sizeMax: Infinity, part: 0.25, mode: 'safe' })
     expect(Object.isFrozen(values)).to.equal(true)
   })
 
-  it('refuse what their type does not allow, and say what it does', () => {
+  it('refuse values that their type does not allow, and name the allowed ones', () => {
     for (const [type, given, message] of [
       [integer({ min: 0, max: 9 }), '10', 'only an integer from 0 to 9 is allowed'],
       [integer({ min: 0, max: 9 }), 'infinity', 'only an integer from 0 to 9 is allowed'],
@@ -35,7 +35,7 @@ describe('options', () => {
     ] as const) expect(() => type.parse(given), given).to.throw(message)
   })
 
-  it('write their defaults as they read them', () => {
+  it('format their defaults as text that they parse to the same value', () => {
     expect(list.parse(list.format(['a', 'b'])!)).to.deep.equal(['a', 'b'])
     expect(list.parse(list.format([])!)).to.deep.equal([])
     expect(flag.parse(flag.format(true)!)).to.equal(true)
@@ -46,7 +46,7 @@ describe('options', () => {
 })
 
 describe('live options', () => {
-  it('change with their settings, and those that are read at the start do not', () => {
+  it('change with their settings, but options that are read at the start do not', () => {
     const settings: Record<string, string> = {}
     const live = new LiveOptions(table, reader(settings))
     const { values } = live
@@ -59,7 +59,7 @@ describe('live options', () => {
     expect(values.sizeMax).to.equal(7)
   })
 
-  it('have their defaults while a setting is refused', () => {
+  it('have their defaults while their setting is invalid', () => {
     const settings: Record<string, string> = { 'store/size': '9', 'store/percent': '10' }
     const live = new LiveOptions(table, reader(settings))
     settings['store/size'] = 'much'
@@ -67,7 +67,7 @@ describe('live options', () => {
     expect(live.values).to.deep.equal({ sizeMax: 7, part: 0.1, mode: 'safe' })
   })
 
-  it('are refused as a whole at the start when a setting is', () => {
+  it('are refused as a whole at the start when one setting is invalid', () => {
     expect(() => new LiveOptions(table, reader({ 'store/mode': 'slow' }))).to.throw('only fast, safe are allowed')
   })
 })

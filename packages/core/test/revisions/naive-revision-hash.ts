@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * CouchDB's hash of a first revision, from a JavaScript value (integers and doubles as JavaScript tells them apart by
- * text).
+ * Computes CouchDB's hash of a first revision from a JavaScript value. A number whose JavaScript text is an integer is
+ * hashed as an integer, and any other number as a double.
  */
 export function naiveRevisionHash(body: unknown): string {
   return createHash('md5')

@@ -1,6 +1,6 @@
 import type { Leaf, RevisionPath } from '../../src/index.ts'
 
-/** What the tree of a document means, without any cleverness: everything is recomputed from the list of edits. */
+/** An edit as the naive revision tree stores it. That tree computes everything from the list of its edits. */
 export interface StoredEdit { readonly path: RevisionPath; readonly deleted: boolean }
 
 export class NaiveRevisionTree {
@@ -14,7 +14,7 @@ export class NaiveRevisionTree {
     return new Set(this.#edits.flatMap(({ path }) => path.ids.map((id, i) => `${path.start - i}-${id}`)))
   }
 
-  /** The leaves, winner first. */
+  /** Returns the leaves, winner first. */
   leaves(): Leaf[] {
     const parents = new Set(
       this.#edits.flatMap(({ path }) => path.ids.slice(1).map((id, i) => `${path.start - 1 - i}-${id}`)),
@@ -24,7 +24,7 @@ export class NaiveRevisionTree {
       .sort((a, b) => this.#rank(b).localeCompare(this.#rank(a), 'en-US') || 0)
   }
 
-  /** Deleted as the first edit of that revision said. */
+  /** Whether the first edit of that revision was a deletion. */
   #deleted(revision: string): boolean {
     return this.#edits.find(({ path }) => `${path.start}-${path.ids[0]}` === revision)?.deleted ?? false
   }

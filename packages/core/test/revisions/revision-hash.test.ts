@@ -55,7 +55,7 @@ describe('revision hash', () => {
     )
   })
 
-  it('tells an integer from a float and large integers apart', () => {
+  it('differs for an integer and a float, and for different large integers', () => {
     const bodies = [
       '{"a":1}', '{"a":1.0}', '{"a":9007199254740992}', '{"a":9007199254740993}', `{"a":${'9'.repeat(20_000)}}`,
       `{"a":${'8'.repeat(20_000)}}`,
@@ -75,7 +75,7 @@ describe('revision hash', () => {
     }), { numRuns: 300 })
   })
 
-  it('refuses a body that is no JSON', () => {
+  it('refuses a body that is not valid JSON', () => {
     for (const body of ['', '{', '{"a"}', '[1 2]', '{"a":1}x', '"abc', '{"a":}']) {
       expect(() => first(body), body).to.throw(RangeError)
     }

@@ -6,7 +6,7 @@ import {
 const md5 = '967a00dff5e02add41819138abb3284d'
 
 describe('revision ids', () => {
-  it('are a generation and a hash, which is hex of an MD5 or any text', () => {
+  it('consist of a generation and a hash, which is the hex of an MD5 or any text', () => {
     expect(parseRevision(`1-${md5}`)).to.deep.equal({ generation: 1, hash: md5 })
     expect(parseRevision('12-a-b')).to.deep.equal({ generation: 12, hash: 'a-b' })
     expect(parseRevision('0-1')).to.deep.equal({ generation: 0, hash: '1' })
@@ -15,7 +15,7 @@ describe('revision ids', () => {
     expect(formatRevision(parseRevision('007-x'))).to.equal('7-x')
   })
 
-  it('are in lower case only where they stand for 16 bytes', () => {
+  it('are converted to lower case only when they denote 16 bytes', () => {
     expect(parseRevision(`1-${md5.toUpperCase()}`).hash).to.equal(md5)
     expect(parseRevision('1-ABC').hash).to.equal('ABC')
     expect(parseRevision(`1-${'G'.repeat(32)}`).hash).to.equal('G'.repeat(32))
@@ -32,7 +32,7 @@ describe('revision ids', () => {
   it('are ordered by generation, then by hash bytes', () => {
     expect(compareRevisions('2-a', '10-a')).to.be.below(0)
     expect(compareRevisions(`1-${'a'.repeat(32)}`, `1-${'b'.repeat(32)}`)).to.be.below(0)
-    // 0x96 is behind the letter z.
+    // The byte 0x96 comes after the letter z.
     expect(compareRevisions(`1-${md5}`, '1-zz')).to.be.above(0)
     expect(compareRevisions('1-\uff5e', '1-😀')).to.be.below(0)
     expect(compareRevisions('1-a', '1-a')).to.equal(0)

@@ -15,8 +15,8 @@ const leaf = { deleted: false, bodyKey: 7 }
 const hex = (letter: string): string => letter.repeat(32)
 
 /**
- * Histories as honest writers make them: a hash covers its parent, so that it names it. An edit extends a known
- * revision or starts anew, and travels with all or some of its ancestry.
+ * Histories with correct hashes, each of which covers its parent and so identifies it. An edit extends a known revision
+ * or begins a new root, and is sent with all or some of its ancestors.
  */
 const histories: fc.Arbitrary<StoredEdit[]> = fc.array(fc.record({ parent: fc.nat(20), letter: fc.constantFrom('a', 'b', 'c'), deleted: fc.boolean(), sent: fc.integer({ min: 1, max: 6 }) }), {
   minLength: 1, maxLength: 14,
@@ -66,7 +66,7 @@ describe('revision tree', () => {
     }))
   })
 
-  it('has the leaves and the winner of the naive version', () => {
+  it('has the same leaves and winner as the naive implementation', () => {
     fc.assert(fc.property(histories, edits => {
       const naive = new NaiveRevisionTree()
       for (const edit of edits) naive.add(edit)
@@ -77,7 +77,7 @@ describe('revision tree', () => {
     }), { numRuns: 500 })
   })
 
-  it('has the leaves of the naive version, in any order of edits, where paths are long', () => {
+  it('has the same leaves as the naive implementation for long paths, in any order of edits', () => {
     const expand = (id: string): string[] => Array.from({ length: 8 }, (_, index) => `${id}${7 - index}`)
     const stretch = ({ path: { start, ids }, deleted }: StoredEdit): StoredEdit => (
       { path: { start: start * 8, ids: ids.flatMap(expand) }, deleted })
@@ -91,7 +91,7 @@ describe('revision tree', () => {
     }), { numRuns: 300 })
   })
 
-  it('takes a hundred branches with long histories in a short time', function () {
+  it('merges a hundred branches with long histories in a short time', function () {
     this.timeout(60_000)
     const before = process.cpuUsage()
     let long = RevisionTree.empty
@@ -100,11 +100,11 @@ describe('revision tree', () => {
       long = long.merge({ start: 1000, ids }, leaf).tree
     }
     expect(long.leafNodes()).to.have.length(100)
-    // When the whole tree was sorted and searched for leaves with each branch, this took minutes.
+    // This took minutes when each merge sorted the whole tree and searched it for leaves.
     expect(process.cpuUsage(before).user).to.be.below(2_000_000)
   })
 
-  it('survives its encoding, body keys and odd hashes included', () => {
+  it('is the same after encoding and decoding, with body keys and hashes of any text', () => {
     fc.assert(fc.property(histories, fc.array(fc.option(fc.maxSafeNat()), { minLength: 14, maxLength: 14 }), fc.constantFrom((id: string) =>
       id, (id: string) => Buffer.from(id.padEnd(16).slice(-16)).toString('hex'), (id: string) =>
         `ü${id}`, (id: string) => id === 'a' ? '' : id), (edits, keys, rename) => {
@@ -118,7 +118,7 @@ describe('revision tree', () => {
     }), { numRuns: 200 })
   })
 
-  it('answers, grows and is cut the same when it came from bytes', () => {
+  it('behaves the same after decoding: reads, merges and stemming', () => {
     fc.assert(fc.property(histories, histories, fc.integer({ min: 1, max: 4 }), (edits, later, limit) => {
       let [tree, copy] = [RevisionTree.empty, RevisionTree.empty]
       for (const [i, { path, deleted }] of [...edits, ...later].entries()) {
@@ -150,13 +150,13 @@ describe('revision tree', () => {
     expect(tree.encode()).to.have.length(22)
   })
 
-  it('refuses bytes that are no tree', () => {
+  it('refuses bytes that are not a tree', () => {
     for (const bytes of [[], [9], [1], [1, 1], [1, 1, 1, 0, 5], [2, 3, 1]]) {
       expect(() => RevisionTree.decode(Uint8Array.from(bytes)).nodes()).to.throw(RangeError)
     }
   })
 
-  it('says whether a merge extended a leaf, made a conflict or told nothing new', () => {
+  it('reports whether a merge extended a leaf, made a conflict or added nothing new', () => {
     const tree = merged([2, 'b a'])
     expect(RevisionTree.empty.merge({ start: 2, ids: ['b', 'a'] }, leaf).result).to.equal('new-leaf')
     expect(tree.merge({ start: 3, ids: ['c', 'b', 'a'] }, leaf).result).to.equal('new-leaf')
@@ -212,7 +212,7 @@ describe('revision tree', () => {
     expect(compacted.releaseInnerBodies().tree).to.equal(compacted)
   })
 
-  it('learns that an ancestor was a tombstone when its revision comes late, but takes no second body', () => {
+  it('records that an ancestor was a tombstone when its revision arrives late, but stores no second body', () => {
     const { tree, result } = merged([2, 'b a']).merge({ start: 1, ids: ['a'] }, { deleted: true, bodyKey: 5 })
     expect(result).to.equal('internal')
     expect(tree.branches()[0]).to.deep.include({ tombstones: [false, true], available: [false, false] })
@@ -231,7 +231,7 @@ describe('stemming a revision tree', () => {
     expect(tree.stem(5)).to.equal(tree)
   })
 
-  it('may cut one tree into several roots that grow on', () => {
+  it('may split one tree into several, which can be extended further', () => {
     const cut = merged([3, 'c b a'], [3, 'x b']).stem(1)
     expect(cut.nodes().every(node => node.parents.length === 0)).to.equal(true)
     expect(cut.merge({ start: 4, ids: ['d', 'c', 'b'] }, leaf).result).to.equal('new-leaf')
@@ -250,7 +250,7 @@ describe('stemming a revision tree', () => {
     }))
   })
 
-  it('cuts a thousand revisions without trouble', () => {
+  it('stems a branch of a thousand revisions', () => {
     const ids = Array.from({ length: 1500 }, (_, i) => (1500 - i).toString(16).padStart(32, '0'))
     const tree = RevisionTree.empty.merge({ start: 1500, ids }, leaf).tree.stem(1000)
     expect(tree.path(`1500-${ids[0]}`)?.ids).to.have.length(1000)
@@ -293,7 +293,7 @@ describe('questions to a revision tree', () => {
     expect(dead.decideEdit('3-c', false)).to.deep.equal({ kind: 'conflict' })
   })
 
-  it('knows its nodes by revision', () => {
+  it('finds nodes by their revisions', () => {
     expect(tree.has('2-b')).to.equal(true)
     expect(tree.has('2-z')).to.equal(false)
     expect(tree.isLeaf('3-c')).to.equal(true)

@@ -14,7 +14,7 @@ function matches(selector: unknown): boolean {
   return matchesSelector(parseSelector(selector), document)
 }
 
-/** `yes | no` tables keep a case to a line. */
+/** Tests that `document` matches each selector of `yes` and none of `no`. */
 function table(name: string, { yes, no }: { readonly yes: readonly unknown[]; readonly no: readonly unknown[] }): void {
   it(name, () => {
     for (const selector of yes) expect(matches(selector), JSON.stringify(selector)).to.equal(true)
@@ -115,7 +115,7 @@ describe('selectors', () => {
     }
   })
 
-  it('give up a pattern that would hold the thread for ever, and no other', () => {
+  it('fail for a pattern that would block the thread, and for no other', () => {
     const asked: string[] = []
     const testInTime = (pattern: RegExp, text: string, msMax: number): boolean | null => {
       if (msMax === Number.POSITIVE_INFINITY) return pattern.test(text)
@@ -135,7 +135,7 @@ describe('selectors', () => {
     expect(asked).to.have.length(6)
   })
 
-  it('are given up when reading or matching them costs too much, whatever multiplies it', () => {
+  it('fail when parsing or matching them takes too many steps, whatever multiplies these', () => {
     const many = <T>(count: number, item: (index: number) => T): T[] =>
       Array.from({ length: count }, (_, index) => item(index))
     const nested = (depth: number, inner: unknown, operator: string): unknown =>
@@ -164,7 +164,7 @@ describe('selectors', () => {
     expect(matchesSelector(parseSelector({ a: { $in: numbers } }), { a: [5, 19_999] })).to.equal(true)
   })
 
-  it('are given up when long names, patterns or prefixes cost too much', () => {
+  it('fail when long names, patterns or prefixes take too many steps', () => {
     const either = (condition: object): object => ({ $or: Array.from({ length: 2000 }, () => condition) })
     const tooMuch = /takes more than 1000000 steps/
     expect(() => parseSelector(either({ [`${'a.'.repeat(100_000)}a`]: 1 }))).to.throw(SelectorError, tooMuch)
@@ -175,12 +175,12 @@ describe('selectors', () => {
       'x'.repeat(60_000)) })).to.throw(SelectorError, tooMuch)
   })
 
-  it('name a large argument by its beginning', () => {
+  it('show only the beginning of a large argument in an error', () => {
     expect(() =>
       parseSelector({ a: { $in: 'x'.repeat(1_000_000) } })).to.throw(SelectorError).with.property('message').that.has.length.below(1100)
   })
 
-  it('negate into the opposite wherever the field is there', () => {
+  it('are false exactly when their negation is true, if the field exists', () => {
     const value = fc.oneof(
       fc.constant(null), fc.boolean(), fc.integer({ min: -3, max: 3 }), fc.constantFrom('a', 'b'),
       fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 2 }),
@@ -203,7 +203,7 @@ describe('selectors', () => {
 })
 
 describe('field paths', () => {
-  it('come back as they were written', () => {
+  it('are parsed to the same path after formatting', () => {
     const step = fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom('a', 'b', '.', ' ', 'é') })
     fc.assert(fc.property(fc.array(step, { minLength: 1, maxLength: 3 }), path => {
       expect(parseFieldPath(formatFieldPath(path))).to.deep.equal(path)
@@ -214,15 +214,15 @@ describe('field paths', () => {
   })
 })
 
-describe('fields that documents are cut down to', () => {
-  it('are refused when there are so many that one document would take long', () => {
+describe('fields of a projection', () => {
+  it('are refused when they are so many that one document would take too long', () => {
     const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `f${index}.b`)
     expect(parseFieldPaths(names(10_000))).to.have.length(10_000)
     expect(() =>
       parseFieldPaths(names(100_000))).to.throw(SelectorError, 'fields takes more than 1000000 steps').with.property('code', 'bad_arg')
   })
 
-  it('name an element of an array in one way, so that a large value is not shown many times', () => {
+  it('have only one spelling for an element of an array, so that a large value is not copied many times', () => {
     const document = { list: [['x'.repeat(1000)]] }
     expect(projectFields(document, parseFieldPaths(['list.0.0', 'list.00.0', 'list.0.00', 'list.000.000']))).to.deep.equal({
       list: { 0: { 0: 'x'.repeat(1000) } },

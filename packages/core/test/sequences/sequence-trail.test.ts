@@ -11,26 +11,26 @@ function walk(of: readonly (readonly [number, number])[]): TrailPoint[] {
 }
 
 describe('trails of sequences', () => {
-  it('lead to the last point that was passed', () => {
+  it('lead to the last point that the reader has passed', () => {
     const trail = extendTrail([], start, [{ theirs: 5, own: 3 }, { theirs: 9, own: 10 }])
     expect([0, 4, 5, 8, 9, 100].map(sequence => followTrail(trail, sequence))).to.deep.equal([0, 0, 3, 3, 10, 10])
   })
 
-  it('never say less of a row than a row before it', () => {
+  it('have points that increase, also when a later row has a lower sequence at the peer', () => {
     const trail = extendTrail(extendTrail([], start, [{ theirs: 20, own: 3 }]), { theirs: 20, own: 3 }, [
       { theirs: 7, own: 4 }, { theirs: 30, own: 5 },
     ])
     expect(trail).to.deep.equal([{ theirs: 20, own: 4 }, { theirs: 30, own: 5 }])
   })
 
-  it('bridge what another pass has brought by where the peer stood', () => {
+  it('use the base of a pass for the changes that another pass has sent', () => {
     const trail = extendTrail([{ theirs: 5, own: 5 }], { theirs: 80, own: 70 }, [
       { theirs: 60, own: 71 }, { theirs: 90, own: 72 },
     ])
     expect(trail).to.deep.equal([{ theirs: 5, own: 5 }, { theirs: 80, own: 71 }, { theirs: 90, own: 72 }])
   })
 
-  it('stay short, never lead further than all that was learned, and back by a part of what is left only', () => {
+  it('stay short, never lead further than all points together, and lead back only by a part of the rest', () => {
     fc.assert(fc.property(steps, fc.integer({ min: 1, max: 400 }), (of, passRows) => {
       const all = walk(of)
       let trail: readonly TrailPoint[] = []
@@ -50,7 +50,7 @@ describe('trails of sequences', () => {
     }), { numRuns: 50 })
   })
 
-  it('keep an eighth of a million changes apart at most', () => {
+  it('have gaps of at most an eighth of the rest with a million changes', () => {
     const all = Array.from({ length: 100_000 }, (_, i) => ({ theirs: 10 * i + 10, own: 10 * i + 10 }))
     const trail = thinTrail(all, trailPointsMax)
     expect(trail.length).to.be.within(64, trailPointsMax)

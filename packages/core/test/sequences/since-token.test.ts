@@ -14,14 +14,14 @@ const anyPart: fc.Arbitrary<SincePart> = fc.record({
 })
 
 describe('since-tokens', () => {
-  it('come back as the vector that they were made of, led by the sum', () => {
+  it('are decoded to the vector from which they were encoded, and begin with the sum', () => {
     const token = encodeSinceToken(parts)
     expect(token).to.match(/^28000-A[A-Za-z0-9_-]+$/)
     expect(decodeSinceToken(token)).to.deep.equal({ kind: 'vector', parts })
     expect(token.length).to.be.below(260)
   })
 
-  it('hold any ranges, overlapping ones too', () => {
+  it('can contain any ranges, also overlapping ones', () => {
     fc.assert(fc.property(fc.array(anyPart, { maxLength: 20 }), given => {
       const decoded = decodeSinceToken(encodeSinceToken(given))
       expect(decoded.kind === 'vector'
@@ -37,7 +37,7 @@ describe('since-tokens', () => {
     expect(encodeSinceToken(parts.toReversed())).to.equal(encodeSinceToken(parts))
   })
 
-  it('change place by place', () => {
+  it('are decoded to the current vector after each change of a place', () => {
     const places = shardRanges(4)
     const part = (place: number): fc.Arbitrary<SincePart> => fc.record({
       range: fc.constant(places[place]!), node: fc.constantFrom('', 'a', 'b'),
@@ -62,14 +62,14 @@ describe('since-tokens', () => {
     }), { numRuns: 200 })
   })
 
-  it('are read with and without quotes and number', () => {
+  it('are decoded with and without quotes and number', () => {
     const token = encodeSinceToken(parts)
     for (const form of [`"${token}"`, token.slice(token.indexOf('-') + 1), `"${token.slice(token.indexOf('-') + 1)}"`, token.replace(/^\d+/, '7')]) {
       expect(decodeSinceToken(form)).to.deep.equal({ kind: 'vector', parts })
     }
   })
 
-  it('know the beginning and now', () => {
+  it('can also be the beginning or now', () => {
     for (const zero of ['0', '"0"']) expect(decodeSinceToken(zero)).to.deep.equal({ kind: 'start' })
     expect(decodeSinceToken('now')).to.deep.equal({ kind: 'now' })
     expect(decodeSinceToken('2025-07-21T16:00:00Z')).to.deep.equal({ kind: 'time', time: 1_753_113_600_000 })

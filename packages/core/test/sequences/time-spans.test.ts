@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { sequenceBefore, timeSpanMin, timeSpanMs, timeSpansMax, withChange, type TimeSpan } from '@sectional/core'
 
 describe('times of sequences', () => {
-  it('begin a span every three hours, and none before clocks can be right', () => {
+  it('begin a span every three hours, and none for an implausibly early time', () => {
     let spans = withChange([], 5, 1)
     expect(spans).to.deep.equal([])
     const start = Math.ceil(timeSpanMin / timeSpanMs) * timeSpanMs
@@ -15,13 +15,13 @@ describe('times of sequences', () => {
     ])
   })
 
-  it('that were cleared say nothing of the changes before', () => {
+  it('say nothing about earlier changes after they were cleared', () => {
     const begin = Math.ceil(timeSpanMin / timeSpanMs) * timeSpanMs
     const spans = withChange([], begin + 60_000, 4)
     expect(sequenceBefore(spans, begin + 1000, 4), 'the first three may be as young').to.equal(0)
   })
 
-  it('stay few, in order, and never claim that a change is older than it is', () => {
+  it('stay few and in order, and never show a change as older than it is', () => {
     fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 300 }), gaps => {
       let spans: readonly TimeSpan[] = []
       const recorded: { readonly time: number; readonly sequence: number }[] = []

@@ -12,7 +12,7 @@ describe('hash ring', () => {
     expect(documentHash('été', false)).to.equal(documentHash(Buffer.from('été').toString(), false))
   })
 
-  it('hashes the partition in partitioned databases, whole reserved ids', () => {
+  it('hashes only the partition in partitioned databases, but all of a reserved id', () => {
     expect(documentHash('red:1', true)).to.equal(partitionHash('red'))
     expect(documentHash('red:a:b', true)).to.equal(documentHash('red:c', true))
     expect(documentHash('red:1', false)).to.not.equal(documentHash('red:2', false))
@@ -20,7 +20,7 @@ describe('hash ring', () => {
     expect([partitionOf('a:b:c'), partitionOf('a'), partitionOf('_design/a:b')]).to.deep.equal(['a', null, null])
   })
 
-  it('divides the ring, the last range taking the rest', () => {
+  it('divides the ring into equal ranges, and the last one takes the remainder', () => {
     expect(shardRanges(1).map(formatRange)).to.deep.equal(['00000000-ffffffff'])
     expect(shardRanges(2).map(formatRange)).to.deep.equal(['00000000-7fffffff', '80000000-ffffffff'])
     expect(shardRanges(3).map(formatRange)).to.deep.equal([
@@ -38,7 +38,7 @@ describe('hash ring', () => {
     expect(findRange(shardRanges(4).slice(1), 0)).to.equal(-1)
   })
 
-  it('reads ranges back', () => {
+  it('parses the ranges that it formats', () => {
     for (const range of shardRanges(7)) expect(parseRange(formatRange(range))).to.deep.equal(range)
     for (const text of ['', '00000000', '80000000-7fffffff', '0-1', '00000000-7FFFFFFF', ' 00000000-7fffffff']) {
       expect(() => parseRange(text), text).to.throw(RangeError)

@@ -13,7 +13,7 @@ describe('document ids', () => {
     })
   }
 
-  it('may have any shape', () => {
+  it('may have any characters', () => {
     for (const id of ['a', 'a/b', '100%', 'a:b:c', '😀', '"q"', '_design/x', '_local/x', '_design/_x', 'a\u0000b']) {
       expect(checkDocumentId(id, plain)).to.equal(id)
     }
@@ -28,7 +28,7 @@ describe('document ids', () => {
     expect(checkDocumentId('x'.repeat(10_000), { partitioned: false })).to.have.length(10_000)
   })
 
-  it('leave the underscore to the server', () => {
+  it('must not begin with an underscore, except for design and local documents', () => {
     for (const id of ['_secret', '_', '_design', '_designs/x', '_part:rest']) {
       refused(id, 'illegal_docid', 'Only reserved document ids may start with underscore.')
     }
@@ -46,7 +46,7 @@ describe('document ids', () => {
     for (const id of ['a:b', 'a:b:c', '_design/app', '_local/x']) expect(checkDocumentId(id, rules)).to.equal(id)
   })
 
-  it('have partitions with names of their own rules', () => {
+  it('have partitions whose names follow rules of their own', () => {
     expect(() => checkPartition('')).to.throw(ApiError, 'Partition must not be empty')
     expect(() => checkPartition('_a')).to.throw(ApiError, 'Partition must not start with an underscore')
     expect(() => checkPartition('a:b')).to.throw(ApiError)
@@ -70,7 +70,7 @@ describe('database names', () => {
     )
   })
 
-  it('have parts that fit a file name', () => {
+  it('have parts that are short enough for a file name', () => {
     expect(() => checkDatabaseName('x'.repeat(239))).to.throw(ApiError).that.includes({
       error: 'database_name_too_long',
     })

@@ -13,15 +13,15 @@ describe('UTC times', () => {
     }), { numRuns: 2000 })
   })
 
-  it('read back what they write', () => {
+  it('are parsed to the same time after formatting', () => {
     fc.assert(fc.property(anyTime, ms => { expect(parseIsoTime(formatIsoTime(ms))).to.equal(ms) }))
   })
 
-  it('cut milliseconds off', () => {
+  it('are formatted without milliseconds', () => {
     expect(formatIsoTime(1_753_113_600_999)).to.equal('2025-07-21T16:00:00Z')
   })
 
-  it('refuse what is no time', () => {
+  it('are refused when the text is not a valid time', () => {
     for (const text of ['', 'now', '2025-02-30T00:00:00Z', '2025-13-01T00:00:00Z', '2025-01-01T24:00:00Z', '2025-01-01T00:00:00', '2025-01-01', '2025-01-01T00:00:00.5Z']) {
       expect(parseIsoTime(text), text).to.equal(null)
     }

@@ -27,7 +27,7 @@ const anyMessage = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 400 }), fc.
   .map(([header, payload]) => message(header, ...payload))
 
 describe('frames', () => {
-  it('give back the messages that went in, in order, within the frame limit', () => {
+  it('are decoded to the encoded messages, in order, within the limit of a frame', () => {
     fc.assert(fc.property(fc.array(fc.array(anyMessage, { minLength: 1, maxLength: 8 }), { maxLength: 4 }), turns => {
       const encoder = new FrameEncoder(key, limits)
       const decoder = new FrameDecoder(key, limits)

@@ -11,7 +11,7 @@ import type { TestNode } from '../test-node.ts'
 const lookup = { id: 'doc', body: true, tree: false }
 const scan = { descending: false, body: true, leaves: false }
 
-/** A replica whose verbs are given one by one. */
+/** A replica of which a test replaces single verbs. */
 function replicaWith(verbs: Partial<ShardReplica>): ShardReplica {
   return Object.assign(new MemoryShardReplica({ history: 'h1' }), verbs)
 }
@@ -33,7 +33,7 @@ describe('calls over a link', () => {
     return [a, b, a.remote(b)]
   }
 
-  it('carry the request id and the time that is left', async () => {
+  it('transmit the request id and the remaining time', async () => {
     let seen: CallContext | undefined
     const [, , remote] = await pairServing({ openDocument: async (_request, served) => { seen = served; return null } })
     await remote.openDocument(lookup, { timeoutMs: 1234, requestId: 'r-1' })
@@ -80,7 +80,7 @@ describe('calls over a link', () => {
     assert.equal(signal?.aborted, true)
   })
 
-  it('give back every error code, and hide what is none behind the log', async () => {
+  it('return every error code, and log unexpected errors instead of returning them', async () => {
     const codes = [
       'unreachable', 'timeout', 'cancelled', 'not_hosted', 'overloaded', 'storage', 'closed', 'protocol',
     ] as const
@@ -98,7 +98,7 @@ describe('calls over a link', () => {
     assert.equal(logged(b, 'error', /failed unexpectedly/).length, 1)
   })
 
-  it('say not_hosted for a shard that is not there', async () => {
+  it('fail with not_hosted for a shard that the node does not host', async () => {
     const [a] = await pairServing({})
     const elsewhere = a.peers.replica('b', { ...shard, incarnation: 'gone' })
     assert.equal((await failure(elsewhere.replicaInfo(context))).code, 'not_hosted')
@@ -133,7 +133,7 @@ describe('calls over a link', () => {
   })
 
   for (const [side, limits] of [['calling', { maxCallsOut: 1, maxWaitsOut: 2 }], ['serving', { maxCallsServed: 1, maxWaitsServed: 2 }]] as const) {
-    it(`have a bound of their own when they wait for changes, on the ${side} side, and leave the room of the others alone`, async () => {
+    it(`have a limit of their own on the ${side} side when they wait for changes`, async () => {
       const [, , remote] = await pairServing({ waitForChange: async (seen, served) => {
         if (seen.history !== '') {
           await new Promise(resolve => served.signal?.addEventListener('abort', resolve, { once: true }))
@@ -147,7 +147,7 @@ describe('calls over a link', () => {
       await world.settle()
       assert.equal((await wait(context)).code, 'overloaded')
       assert.equal(await remote.openDocument(lookup, context), null)
-      // To be told at once where the replica stands is no waiting.
+      // A call with an empty history is answered at once and does not count as waiting.
       assert.deepEqual(await remote.waitForChange({ history: '', sequence: 0 }, context), {
         history: 'h1', sequence: 0,
       })
@@ -160,7 +160,7 @@ describe('calls over a link', () => {
     })
   }
 
-  it('about metadata and those on replicas do not take each other\'s room', async () => {
+  it('about metadata and on replicas have separate limits', async () => {
     const [a, b, remote] = await pairServing({ openDocument: () => new Promise(() => {}) }, {
       maxCallsServed: 1, maxControlCallsServed: 1,
     })
@@ -185,7 +185,7 @@ describe('calls over a link', () => {
     await first
   })
 
-  it('carry messages of many frames, and refuse what is over the limit before it is sent', async () => {
+  it('transmit messages of many frames, and refuse a message over the limit before it is sent', async () => {
     const limits = { frameBytes: 1000, maxMessageBytes: 100_000, pageBytes: 1000 }
     const [a, b, remote] = await pairServing({}, limits)
     const store = (bytes: number) => remote.storeRevisions({
@@ -208,7 +208,7 @@ describe('calls over a link', () => {
     assert.deepEqual(a.connected(), ['b'])
   })
 
-  it('carry the greatest generations, limits and sequences exactly', async () => {
+  it('transmit the greatest generations, limits and sequences exactly', async () => {
     let seen: unknown
     const [, , remote] = await pairServing({ storeRevisions: async request => { seen = request; return noRivals } })
     const start = Number.MAX_SAFE_INTEGER
@@ -231,7 +231,7 @@ describe('calls over a link', () => {
     assert.equal(await a.metric('sectional_rpc_calls_total', 'openDocument', 'ok'), 50)
   })
 
-  it('to a control peer carry JSON and every kind of reply', async () => {
+  it('to a control peer transmit JSON and every kind of reply', async () => {
     const [a] = await pairServing({})
     const control = a.peers.control('b')
     assert.deepEqual(await control.status(context), {
@@ -246,7 +246,7 @@ describe('calls over a link', () => {
     assert.deepEqual(await control.ask(bare, context), { question: 'system', from: 'a' })
   })
 
-  it('of consensus go one way, in order, whatever their type', async () => {
+  it('of consensus are sent one way and arrive in order, whatever their type', async () => {
     const [a, b] = await pairServing({})
     const address = { from: 'a', to: 'b', term: 3 }
     const messages: RaftMessage[] = [
@@ -271,7 +271,7 @@ describe('calls over a link', () => {
     assert.deepEqual(b.raft.map(withPlainBytes), messages)
   })
 
-  it('of consensus with a snapshot in one piece, as version 1 of the protocol has them, are understood', () => {
+  it('of consensus with a snapshot in one piece, as in version 1 of the protocol, are accepted', () => {
     const wire = {
       from: 'a', to: 'b', term: 3, snapshot: { index: 8, snapshotTerm: 3, voters: ['a'], learners: [], round: 1 },
     }
@@ -302,7 +302,7 @@ describe('scans over a link', () => {
   beforeEach(() => { world = new TestWorld() })
   afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
 
-  /** Endless pages of one row, counting what was produced and whether it was ended. */
+  /** Produces endless pages of one row; counts the pages and records whether the scan was ended. */
   function endless(bytes: number) {
     const state = { produced: 0, ended: 0 }
     async function* pages(): AsyncGenerator<readonly DocumentRow[]> {
@@ -391,7 +391,7 @@ describe('scans over a link', () => {
     assert.equal((await waiting).code, 'timeout')
   })
 
-  it('are ended at the far end when the reader takes nothing for long', async () => {
+  it('are ended at the far end when the reader takes nothing for a long time', async () => {
     const { state, verbs } = endless(10)
     const { pages } = await open(verbs, { streamPages: 2, streamStallMs: 10_000 })
     await pages.next()
@@ -411,7 +411,7 @@ describe('scans over a link', () => {
     assert.equal((await failure(pages.next())).code, 'storage')
   })
 
-  it('cut large pages into several', async () => {
+  it('split large pages', async () => {
     const rows = Array.from({ length: 100 }, (_, i) => row(`doc${i}`, 100))
     const { pages } = await open({ scanDocuments: async function* () { yield rows } }, { pageBytes: 1000 })
     const sizes: number[] = []
@@ -424,7 +424,7 @@ describe('scans over a link', () => {
     assert(sizes.length > 10 && Math.max(...sizes) <= 10)
   })
 
-  it('beside which other calls go on', async () => {
+  it('do not block other calls', async () => {
     const { verbs } = endless(1000)
     const { a, b, pages } = await open(verbs)
     await pages.next()

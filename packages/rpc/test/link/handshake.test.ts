@@ -21,7 +21,7 @@ function options(node: string, more: Partial<HandshakeOptions> = {}): HandshakeO
 
 type Tamper = (frame: Uint8Array, index: number) => Uint8Array
 
-/** Carries frames between the two machines until both have decided. */
+/** Passes frames between the two machines until both have decided. */
 function shake(
   dialer: DialingHandshake, listener: HandshakeMachine, tamper: Tamper = frame => frame,
 ): readonly [HandshakeStep, HandshakeStep | undefined] {
@@ -47,7 +47,7 @@ function established(step: HandshakeStep | undefined): Established {
 }
 
 describe('the handshake', () => {
-  it('tells both sides who the other is and gives each direction a key of its own', () => {
+  it('gives each side the identity of the other, and each direction a key of its own', () => {
     const a = options('a')
     const b = options('b')
     const [ofDialer, ofListener] = shake(new DialingHandshake(a), new ListeningHandshake(b))
@@ -58,13 +58,13 @@ describe('the handshake', () => {
     assert.notDeepEqual(established(ofDialer).sendKey, established(ofDialer).receiveKey)
   })
 
-  it('gives every connection other keys', () => {
+  it('gives every connection different keys', () => {
     const keys = [1, 2].map(() =>
       established(shake(new DialingHandshake(options('a')), new ListeningHandshake(options('b')))[0]).sendKey)
     assert.notDeepEqual(keys[0], keys[1])
   })
 
-  it('refuses another secret on the dialing side, and on the listening side when the dialer goes on', () => {
+  it('refuses another secret on the dialing side, and on the listening side when the dialer continues', () => {
     const other = 'another secret that is as long as the first'
     const [ofDialer] = shake(
       new DialingHandshake(options('a', { secret: other })), new ListeningHandshake(options('b')),
@@ -75,7 +75,7 @@ describe('the handshake', () => {
     assert.equal(refusalOf(listener.receive(handshakeType.encode({ proof: { proof: Buffer.alloc(32) } }))), 'secret')
   })
 
-  it('tells the reason in one sentence without the secret', () => {
+  it('gives the reason in one sentence without the secret', () => {
     const [step] = shake(
       new DialingHandshake(options('a', { secret: 'x'.repeat(32) })), new ListeningHandshake(options('b')),
     )
@@ -85,7 +85,7 @@ describe('the handshake', () => {
     assert(!refused.reason.includes(secret) && !refused.reason.includes('x'.repeat(32)))
   })
 
-  it('refuses a member of another cluster, and takes a node of none', () => {
+  it('refuses a member of another cluster, and accepts a node without a cluster', () => {
     const member = options('b')
     const stranger = options('a', { identity: identity('a', 'c2') })
     assert.equal(refusalOf(shake(new DialingHandshake(stranger), new ListeningHandshake(member))[0]), 'cluster')
@@ -96,7 +96,7 @@ describe('the handshake', () => {
     assert.equal(established(ofDialer).peer.clusterId, 'c1')
   })
 
-  it('tells a node that a member of another cluster has it for a member, and only when that member has proven itself', () => {
+  it('reports that another cluster has this node as a member, and only when the dialer has proven itself', () => {
     const claimed = (expected: string | undefined, tamper?: Tamper): boolean | string => {
       const dialer = new DialingHandshake(options('a', { identity: identity('a', 'c2'), expected }))
       const [, step] = shake(dialer, new ListeningHandshake(options('b')), tamper)
@@ -140,7 +140,7 @@ describe('the handshake', () => {
     assert.equal(refusalOf(dialer.receive(step.send)), 'secret', 'a lowered range breaks the proof')
   })
 
-  it('refuses a replayed dialer: the listener asks something new each time', () => {
+  it('refuses a replayed dialer, because the listener sends a new nonce each time', () => {
     const recorded: Uint8Array[] = []
     shake(new DialingHandshake(options('a')), new ListeningHandshake(options('b')), (frame, index) => {
       if (index % 2 === 0) recorded.push(frame)
@@ -167,7 +167,7 @@ describe('the handshake', () => {
     const dialer = new DialingHandshake(options('a'))
     const mirrored = new ListeningHandshake(options('a', { nonce: handshakeType.decode(dialer.hello).hello.nonce }))
     assert.equal(refusalOf(mirrored.receive(dialer.hello)), 'garbage')
-    // A listener's proof, taken from a second connection to it, is no dialer's proof.
+    // A listener's proof from a second connection to it is not valid as a dialer's proof.
     const listener = new ListeningHandshake(options('b'))
     const step = listener.receive(new DialingHandshake(options('x')).hello)
     assert(step.kind === 'continue')
@@ -175,7 +175,7 @@ describe('the handshake', () => {
     assert.equal(refusalOf(listener.receive(handshakeType.encode({ proof: { proof } }))), 'secret')
   })
 
-  it('refuses an identity that was changed on the way', () => {
+  it('refuses an identity that was changed in transit', () => {
     const tamperHello: Tamper = (frame, index) => {
       if (index !== 0) return frame
       const { hello } = handshakeType.decode(frame)
@@ -198,7 +198,7 @@ describe('the handshake', () => {
     )
   })
 
-  it('refuses a proof before a hello, a second hello, and other things out of turn', () => {
+  it('refuses a proof before a hello, a second hello, and other unexpected frames', () => {
     const proof = handshakeType.encode({ proof: { proof: Buffer.alloc(32) } })
     assert.equal(refusalOf(new ListeningHandshake(options('b')).receive(proof)), 'garbage')
     assert.equal(
@@ -210,7 +210,7 @@ describe('the handshake', () => {
     assert.equal(refusalOf(listener.receive(hello)), 'garbage')
   })
 
-  it('keeps what strangers write out of control characters', () => {
+  it('removes control characters from the text of unknown peers', () => {
     const step = new DialingHandshake(options('a')).receive(
       handshakeType.encode({ refused: { reason: 'line\n\u001b[31mred' } }),
     )
@@ -241,7 +241,7 @@ describe('the handshake', () => {
       const [ofDialer, ofListener] = shake(
         new DialingHandshake(options('a')), new ListeningHandshake(options('b')), flip,
       )
-      // The last frame carries nothing but the fact that it came: the listener has decided before.
+      // The last frame has no content that matters, because the listener has decided before.
       assert(ofDialer.kind !== 'established' || target === 3)
       assert(ofListener?.kind !== 'established' || target === 3)
     }), { numRuns: 300 })

@@ -1,4 +1,4 @@
-/** What a peer that holds the secret, but is broken or taken over, can do with its frames. */
+/** Tests frames of a peer that holds the secret but is faulty or compromised. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Connection } from '@sectional/runtime'
@@ -13,7 +13,7 @@ import type { TestNode } from '../test-node.ts'
 
 const random = new SeededRandom(7)
 
-/** A peer under the control of the test, after an honest handshake. */
+/** A peer that the test controls after a correct handshake. */
 class RawPeer {
   readonly received: WireMessage[] = []
   closed: string | undefined
@@ -64,7 +64,7 @@ class RawPeer {
   close(): void { this.#connection.close('done') }
 }
 
-/** Valid headers to begin mutations from. */
+/** The valid headers that are mutated. */
 const shard = { incarnation: 'incarnation-1', begin: 0, end: 0xffffffff }
 const validHeaders: readonly object[] = [
   { id: 1, call: { timeoutMs: 100, shard, openDocument: { id: 'doc', body: true } } },
@@ -105,7 +105,7 @@ describe('a peer that breaks the protocol', () => {
   })
   afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
 
-  it('loses its link, with a reason and a log line, and nothing else happens', async () => {
+  it('loses its link, with a reason and a log line, and has no other effect', async () => {
     const broken: readonly [string, (peer: RawPeer) => void, RegExp][] = [
       ['bad1', peer => { peer.sendFrame(Buffer.alloc(100)) }, /wrong tag/],
       ['bad2', peer => { peer.send([{ header: Buffer.from([0xff, 0xff, 0xff]) }]) }, /malformed Message/],
@@ -151,7 +151,7 @@ describe('a peer that breaks the protocol', () => {
     peer.close()
   })
 
-  it('cannot bring the node down with whatever it sends under a right tag', async () => {
+  it('cannot crash the node with any frame that has a correct tag', async () => {
     const messages = fc.array(
       fc.tuple(fc.oneof(mutatedHeader, fc.uint8Array({ maxLength: 60 })), fc.uint8Array({ maxLength: 8 })),
       { minLength: 1, maxLength: 6 },
@@ -177,7 +177,7 @@ describe('a peer that breaks the protocol', () => {
     assert.equal((await honest.peers.control('b').status(context)).node, 'b')
   })
 
-  it('that asks much and reads nothing is cut off', async () => {
+  it('that makes many calls and reads nothing is disconnected', async () => {
     const deaf = await world.node('c', { limits: { maxQueuedBytes: 2000 } }).start()
     const peer = await RawPeer.dial(world, deaf, 'deaf')
     peer.stopReading()
@@ -193,7 +193,7 @@ describe('a peer that breaks the protocol', () => {
     peer.close()
   })
 
-  it('that answers a call with something else fails the call and loses its link', async () => {
+  it('that answers a call with an unexpected message fails the call and loses its link', async () => {
     const peer = await RawPeer.dial(world, node, 'liar')
     const call = node.remote({ identity: { node: 'liar' } } as TestNode).countDocuments({ descending: false }, context)
     const outcome = call.then(() => 'ok', error => error.code)

@@ -49,7 +49,7 @@ describe('peer links', () => {
     assert.deepEqual([...a.log.messages('warn'), ...b.log.messages('warn')], [])
   })
 
-  it('come back by themselves after a break, with growing pauses', async () => {
+  it('open again by themselves after they broke', async () => {
     const [a, b] = await world.pair()
     world.hub.kill(() => true)
     await world.settle()
@@ -60,7 +60,7 @@ describe('peer links', () => {
     assert.deepEqual(b.changes, ['+a', '-a', '+a'])
   })
 
-  it('keep trying to reach a node that is not there, at most every backoffAbsentMaxMs', async () => {
+  it('are retried for an unreachable node with pauses of at most backoffAbsentMaxMs', async () => {
     const a = world.node('a')
     const b = world.node('b')
     await a.start([b])
@@ -95,7 +95,7 @@ describe('peer links', () => {
     })
   }
 
-  it('notice a silent peer and fail its calls as unreachable', async () => {
+  it('close when the peer is silent, and fail its calls as unreachable', async () => {
     const [a] = await world.pair()
     world.hub.partition([['a'], ['b']])
     const call = failure(a.peers.control('b').status({ timeoutMs: 60_000 }))
@@ -107,13 +107,13 @@ describe('peer links', () => {
     assert.deepEqual(a.connected(), ['b'])
   })
 
-  it('stay up while nobody calls', async () => {
+  it('stay open without calls', async () => {
     const [a, b] = await world.pair()
     await world.clock.advance(120_000)
     assert.deepEqual([...a.changes, ...b.changes], ['+b', '+a'])
   })
 
-  it('fail what is in flight: unreachable when the link breaks, closed when this node stops', async () => {
+  it('fail their open calls: unreachable when the link breaks, closed when this node stops', async () => {
     const [a] = await world.pair()
     world.hub.setFaults({ delayMs: () => 50 })
     const broken = failure(a.peers.control('b').status(context))
@@ -132,7 +132,7 @@ describe('peer links', () => {
     await world.clock.advance(10_000)
   })
 
-  it('of a node that stops answer what it has begun, and say of every later call that nothing was done', async () => {
+  it('of a stopping node answer the calls that it has begun, and report each later call as not done', async () => {
     const [a, b] = await world.pair()
     const answered = Promise.withResolvers<never[]>()
     b.replica!.diffRevisions = () => answered.promise
@@ -141,7 +141,7 @@ describe('peer links', () => {
     await world.settle()
     world.hub.setFaults({ delayMs: () => 20 })
     const stopped = b.peers.stop()
-    // This call is on its way when the node begins to stop.
+    // This call is in transit when the node begins to stop.
     const late = failure(a.peers.replica('b', shard).diffRevisions([], context))
     await world.clock.advance(100)
     assert.deepEqual([(await late).code, (await late).nothingDone], ['unreachable', true])
@@ -154,7 +154,7 @@ describe('peer links', () => {
     assert.deepEqual(a.connected(), [])
   })
 
-  it('of a node that stops close although a call is not answered, after drainMs', async () => {
+  it('of a stopping node close after drainMs although a call was not answered', async () => {
     const [a, b] = await world.pair({ limits: { drainMs: 700 } })
     b.replica!.diffRevisions = () => new Promise(() => {})
     const begun = failure(a.peers.replica('b', shard).diffRevisions([], context))
@@ -174,7 +174,7 @@ describe('peer links', () => {
     assert.equal(await a.metric('sectional_rpc_raft_dropped_total'), 1)
   })
 
-  it('shake hands again under a new identity', async () => {
+  it('repeat the handshake for a new identity', async () => {
     const a = world.node('a', { clusterId: null })
     const b = world.node('b')
     await b.start([a])
@@ -187,14 +187,14 @@ describe('peer links', () => {
     assert.equal(world.hub.openConnections, 1)
   })
 
-  it('close when an address is no peer any more', async () => {
+  it('close when their address is no longer that of a peer', async () => {
     const [a] = await world.pair()
     a.peers.setPeers([])
     await world.clock.advance(10_000)
     assert.deepEqual(a.connected(), [])
   })
 
-  it('give way to the new process of a node that came back before its old link was missed', async () => {
+  it('are replaced by those of a restarted node, even if the old link was not yet found to be dead', async () => {
     const [a, b] = await world.pair()
     world.hub.partition([['a'], ['b']])
     const reborn = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000 })
@@ -206,7 +206,7 @@ describe('peer links', () => {
     await a.peers.stop()
   })
 
-  it('stay with a node that answers when a second process uses its name', async () => {
+  it('are kept with a node that answers when a second process uses its name', async () => {
     const [a, b] = await world.pair()
     const twin = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000 })
     await twin.start([b])
@@ -228,7 +228,7 @@ describe('peer links', () => {
     assert.equal(twin.peers.rivalReason(), null)
   })
 
-  it('stay with a node that answers when this node dials the second process itself', async () => {
+  it('are kept with a node that answers when this node dials the second process itself', async () => {
     const [a, b] = await world.pair()
     const twin = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000 })
     await twin.start([])
@@ -238,7 +238,7 @@ describe('peer links', () => {
     assert.equal(logged(b, 'warn', /handshake of a peer was refused/).length, 1)
   })
 
-  it('let a node with an empty disk take a member\'s name only when the member was silent for as long as makes it dead', async () => {
+  it('let a node with an empty disk take a member\'s name only when the member was silent for silenceMs', async () => {
     const [, b] = await world.pair()
     world.hub.partition([['a'], ['b']])
     const emptied = world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000, clusterId: null })
@@ -264,7 +264,7 @@ describe('peer links', () => {
     assert.deepEqual([a.changes, b.changes], [['+b'], ['+a', '-a', '+a']])
   })
 
-  it('tell whether every peer was tried: linked, or not reached', async () => {
+  it('report the peers that were not tried yet, neither linked nor found unreachable', async () => {
     const a = world.node('a')
     const b = world.node('b')
     await b.start()
@@ -279,7 +279,7 @@ describe('peer links', () => {
     world.hub.resume('d')
   })
 
-  it('leave a node alone that dials itself', async () => {
+  it('are not opened by a node to itself', async () => {
     const a = world.node('a')
     await a.start()
     a.peers.setPeers(['a:1', 'localhost:1'])
@@ -318,7 +318,7 @@ describe('strangers', () => {
     }
   })
 
-  it('that say nothing are cut off after the handshake timeout', async () => {
+  it('that send nothing are disconnected after the handshake timeout', async () => {
     const b = await world.node('b').start()
     const silent = await world.hub.network('x').connect({ host: 'b', port: 1 }, patience)
     let closed = ''
@@ -329,7 +329,7 @@ describe('strangers', () => {
     assert.equal(logged(b, 'warn', /handshake was not complete/).length, 1)
   })
 
-  it('are bounded before they have proven themselves', async () => {
+  it('are limited in number until they have proven themselves', async () => {
     const b = await world.node('b', { limits: { maxUnauthenticated: 3 } }).start()
     const reasons: string[] = []
     for (let i = 0; i < 5; i++) {
@@ -344,7 +344,7 @@ describe('strangers', () => {
     assert.deepEqual(a.connected(), ['b'], 'once they time out there is room again')
   })
 
-  it('that send garbage or a huge frame are told so and cut off', async () => {
+  it('that send garbage or a huge frame are refused with a reason and disconnected', async () => {
     const b = await world.node('b').start()
     for (const garbage of [Buffer.from('GET / HTTP/1.1\r\n'), Buffer.alloc(100_000), Buffer.alloc(0)]) {
       const connection = await world.hub.network('x').connect({ host: 'b', port: 1 }, patience)
@@ -360,7 +360,7 @@ describe('strangers', () => {
     assert(logged(b, 'warn', /handshake/).length >= 1)
   })
 
-  it('that were not admitted may ask for status and join, and nothing else', async () => {
+  it('that were not admitted may call status and join, and nothing else', async () => {
     const guest = world.node('guest', { clusterId: null })
     const member = world.node('member')
     await member.start()

@@ -17,7 +17,7 @@ describe('uploads over a link', () => {
     return a.remote(b)
   }
 
-  /** Chunks on demand, and how many were asked for. */
+  /** Returns chunks that are produced on demand, and a function that counts the produced ones. */
   function counted(
     chunkBytes: number, count: number,
   ): { readonly chunks: AsyncIterable<Uint8Array>; readonly given: () => number } {
@@ -46,7 +46,7 @@ describe('uploads over a link', () => {
     assert.equal((await written).length, 100_000)
   })
 
-  it('fail at once when the replica fails, and leave their source', async () => {
+  it('fail at once when the replica fails, and stop reading their source', async () => {
     let left = false
     async function* endless(): AsyncGenerator<Uint8Array> {
       try {
@@ -62,7 +62,7 @@ describe('uploads over a link', () => {
     assert.equal(left, true)
   })
 
-  it('tell the far end when their source breaks, and reject with what it threw', async () => {
+  it('cancel the call at the far end when their source throws, and reject with its error', async () => {
     let seen: unknown
     const remote = await serving(async chunks => {
       try {
@@ -98,7 +98,7 @@ describe('uploads over a link', () => {
     assert.equal(served?.signal?.aborted, true)
   })
 
-  it('end at the far end when the sender falls silent', async () => {
+  it('end at the far end when the sender sends nothing for a long time', async () => {
     let seen: unknown
     const remote = await serving(async chunks => {
       try {

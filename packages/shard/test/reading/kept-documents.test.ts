@@ -10,7 +10,7 @@ import { context, edit, shardA, shardRuntime } from '../shard-world.ts'
 
 const hash = 'a'.repeat(32)
 
-/** @param revisions how many the document has, one above the other */
+/** @param revisions the number of revisions of the document, which has a single branch */
 function document(id: string, revisions = 1): Uint8Array {
   const ids = Array.from({ length: revisions }, (_, index) => String(index).padStart(32, '0'))
   const { tree } = RevisionTree.empty.merge({ start: revisions, ids }, { deleted: false, bodyKey: 1 })

@@ -11,7 +11,7 @@ function names(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${prefix}-${index}`)
 }
 
-/** Lets what goes on in the background come to its end. */
+/** Waits until the work in the background has ended. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setImmediate(resolve))
 }
