@@ -84,10 +84,14 @@ export class ShardHost {
   readonly #damageListeners = new Set<DamageListener>()
   readonly #missedListeners = new Set<(shard: ShardId) => void>()
   readonly #abort = new AbortController()
+  /** Rebuilds in progress by shard name. The shard has no engine until its rebuild ends. */
   readonly #rebuilding = new Map<string, Promise<void>>()
+  /** Engines by shard name. Invariant: the directory has an entry for each of them. */
   readonly #engines = new Map<string, ShardEngine>()
   readonly #names = new WeakMap<ShardId, string>()
+  /** Creations in progress by shard name. A creation waits for a drop or a rebuild of the same shard. */
   readonly #creating = new Map<string, Promise<ShardEngine>>()
+  /** Drops in progress by shard name. A drop waits for a creation or a rebuild of the same shard. */
   readonly #dropping = new Map<string, Promise<void>>()
   #closing: Promise<void> | undefined
 

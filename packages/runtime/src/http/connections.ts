@@ -40,6 +40,7 @@ interface Connection {
   readonly neighbours: Neighbours
   /** Call this when a request was answered. All requests of the connection share one function. */
   readonly onAnswer: () => void
+  /** The number of requests in progress. Invariant: the connection is in `#idle` exactly when this is 0. */
   running: number
 }
 

@@ -24,8 +24,8 @@ export interface HttpExchange {
   readonly remoteAddress: string
   readonly encrypted: boolean
   /**
-   * True when the connection exceeds the server's limit. It is closed after this response, so only health checks
-   * deserve a real answer.
+   * True when the connection exceeds the server's limit. It is closed after this response; only health checks
+   * get a real answer, and other requests 503.
    */
   readonly isRefused: boolean
   /**

@@ -81,12 +81,17 @@ export abstract class GroupCommitStore implements Store {
   protected readonly name: string
   readonly #pause: (callback: () => void) => void
   readonly #observer: GroupObserver | undefined
+  /** The groups that wait to be written, oldest first. Only the last one takes further calls. */
   readonly #queue: WriteGroup[] = []
+  /** The number of operations in `#queue`; `#queuedBytes` is the number of their bytes. */
   #queuedOperations = 0
   #queuedBytes = 0
+  /** The error of every further call; undefined while the store is open. */
   #closedBy: StorageError | undefined
   #closing: Promise<void> | undefined
+  /** Set while `#queue` is being written; resolves when it is empty. */
   #drained: Promise<void> | undefined
+  /** True from the failure of a batch until `_recover` has succeeded. */
   #mustRecover = false
   #failures = 0
 

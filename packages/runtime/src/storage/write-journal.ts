@@ -17,6 +17,7 @@ interface JournalEntry {
 export class WriteJournal {
   readonly #data: SortedMap
   readonly #batchesMax: number
+  /** Oldest first. */
   #entries: JournalEntry[] = []
 
   constructor(data: SortedMap, batchesMax: number) {

@@ -14,7 +14,9 @@ export class BlobLeases {
    * long and a renewed lease moves to the end.
    */
   readonly #grants = new Map<string, number>()
+  /** Hash -> the number of calls of `hold` that are not released. */
   readonly #holds = new Map<string, number>()
+  /** Hash -> the removal in progress. */
   readonly #removing = new Map<string, Promise<void>>()
 
   constructor(clock: Clock) {

@@ -33,6 +33,7 @@ export class BlobSweep {
   #timer: Timer | undefined
   /** The monotonic time at which the next sweep begins. Milliseconds. */
   #dueAt = Number.POSITIVE_INFINITY
+  /** The earliest monotonic time of the first sweep. Milliseconds. */
   #firstAt = Number.POSITIVE_INFINITY
   #running: Promise<number> | undefined
   #stopped = false

@@ -20,7 +20,9 @@ export class Compactor {
   readonly #log: Log
   readonly #options: CompactionOptions
   readonly #abort = new AbortController()
+  /** Requested compactions by shard name, in the order in which they will run. */
   readonly #waiting = new Map<string, Entry>()
+  /** Shards that have reached both minimums, by name. They are requested when the timer fires. */
   readonly #due = new Map<string, Entry>()
   #running: { readonly name: string; readonly shard: ShardId; readonly compaction: ShardCompaction } | undefined
   #work: Promise<void> | undefined

@@ -47,8 +47,11 @@ export class ShardDirectory {
   isNew = false
   readonly #store: Store
   readonly #random: Random
+  /** Shard name -> entry, as on the disk. */
   readonly #entries = new Map<string, DirectoryEntry>()
+  /** Prefixes whose keys must still be cleared. */
   readonly #dropped = new Set<number>()
+  /** Invariant: higher than every prefix that this store has ever used. */
   #nextPrefix = 1
   /** Shards with a prefix below this one existed when writes were lost. */
   #suspectBelow = 0

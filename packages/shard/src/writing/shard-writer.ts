@@ -48,6 +48,7 @@ export class ShardWriter implements DraftBase {
   readonly #metrics: WriteMetrics
   readonly #assertOpen: () => void
   readonly #onCommit: (documents: boolean) => void
+  /** The records of the batches in flight. */
   readonly #pending = new StagedRecords()
   readonly #heldTrails = new HeldTrails()
   /** The time spans as of the last staged batch; undefined when they must be read from the store. */
@@ -59,9 +60,19 @@ export class ShardWriter implements DraftBase {
   readonly #aheads = new Set<Map<string, DocumentRecord | undefined>>()
   /** Set while a draft is being decided: the records that were read for it. */
   #fetched: Map<string, DocumentRecord | undefined> | undefined
+  /**
+   * The counters after the last staged batch, on which the next draft is based; undefined when no batch was staged
+   * since the start or the last recovery. Invariant: its sequence is at least that of `#committed`.
+   */
   #staged: ReplicaState | undefined
+  /** The counters as of the last durable batch; undefined when they must be read from the store. */
   #committed: ReplicaState | undefined
+  /** Settles with the last staged batch. A call that writes nothing but saw a pending record waits for it. */
   #last: Promise<void> | undefined
+  /**
+   * The value of `Store.failures` when the overlay was last valid. A higher value in the store means that all batches
+   * in flight have failed.
+   */
   #failuresSeen: number
   readonly #closing = new AbortController()
   /** True while a task waits for the store to recover in order to announce what it then holds. */
@@ -293,7 +304,7 @@ export class ShardWriter implements DraftBase {
   }
 
   /**
-   * After any batch of the store failed, forgets what was staged, because no batch in flight becomes durable then.
+   * After any batch of the store failed, forgets what was staged, because all batches in flight failed with it.
    * Returns whether the store must recover first.
    */
   #mustSettle(): boolean {

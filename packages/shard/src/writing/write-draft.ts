@@ -107,8 +107,10 @@ class DraftDocument implements DocumentView {
 /** The records that one call will write. They are decided against a base and then put into a batch at once. */
 export class WriteDraft {
   readonly #base: DraftBase
+  /** The counters after the draft; changed by each operation. */
   readonly #state: { -readonly [Name in keyof ReplicaState]: ReplicaState[Name] }
   readonly #documents = new Map<string, DraftDocument>()
+  /** Local documents by id, each with the record that it replaces. */
   readonly #locals = new Map<string, { readonly base: LocalRecord | undefined; readonly record: LocalRecord }>()
   /** Sequence of each body to delete -> the number of its records after the first. */
   readonly #cutBodies = new Map<number, number>()
@@ -116,6 +118,7 @@ export class WriteDraft {
   /** Documents that a purge removed completely. */
   readonly #removed = new Map<string, DocumentRecord>()
   readonly #purges = new Map<string, readonly StoredPurge[]>()
+  /** Purge sequence -> the id of the purged document; null deletes the record. */
   readonly #purgeLog = new Map<number, string | null>()
   /** Sequence -> id of the document that was purged completely there; null deletes the row. */
   readonly #purgedRows = new Map<number, string | null>()
@@ -124,6 +127,7 @@ export class WriteDraft {
   #purgeCheckpoint: { readonly history: string; readonly sequence: number } | undefined
   #timeSpans: readonly TimeSpan[] | undefined
   #dropsReplaced = false
+  /** The sequence before the draft. */
   readonly #firstSequence: number
 
   constructor(base: DraftBase, state: ReplicaState) {

@@ -6,8 +6,11 @@ export class Watermark {
   onDue: () => void = () => {}
   readonly #file: WatermarkFile
   readonly #intervalMs: number
+  /** The highest number that a durable batch contains. */
   #number: number
+  /** True when a batch became durable after the last one that contains a number. */
   #uncovered = false
+  /** True when the next batch must contain the next number. */
   #due = false
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
