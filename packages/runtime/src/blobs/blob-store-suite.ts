@@ -88,7 +88,7 @@ function writing(store: () => BlobStore): void {
     assert.equal(await outcome(writer.finish()), 'closed')
   })
 
-  it('deletes, also what is not there', async () => {
+  it('deletes blobs, and ignores missing ones', async () => {
     const hash = await write(store(), [large])
     await store().delete(hash)
     await store().delete(hash)
@@ -122,13 +122,13 @@ function reading(store: () => BlobStore): void {
     }
   })
 
-  it('says when a blob is missing', async () => {
+  it('reports that a blob is missing', async () => {
     const hash = 'a'.repeat(64)
     assert.equal(await store().has(hash), false)
     assert.equal(await outcome(read(store(), hash)), 'missing')
   })
 
-  it('refuses names that are no hash', async () => {
+  it('refuses names that are not a hash', async () => {
     assert.throws(() => store().open('../secret'), TypeError)
     await assert.rejects(store().delete('..'), TypeError)
   })
@@ -159,7 +159,7 @@ function damage(
     return [bytes, end]
   }
 
-  it('gives what is sound, and an error in place of the first chunk that is not', async () => {
+  it('returns the sound chunks, and an error in place of the first damaged one', async () => {
     for (const [at, sound] of [[0, 0], [blobChunkBytes - 1, 0], [blobChunkBytes, blobChunkBytes], [large.length - 1, 2 * blobChunkBytes]] as const) {
       const hash = await write(store(), [large])
       await change(hash, flip(at))
@@ -167,7 +167,7 @@ function damage(
     }
   })
 
-  it('checks ranges, and gives those that are sound', async () => {
+  it('checks ranges, and returns sound ones', async () => {
     const hash = await write(store(), [large])
     await change(hash, flip(blobChunkBytes + 5))
     assert.deepEqual(await given(hash, { start: 10, end: 20 }), [10, 'done'])
@@ -176,7 +176,7 @@ function damage(
     assert.deepEqual(await given(hash, { start: 2 * blobChunkBytes - 1 }), [0, 'corrupt'])
   })
 
-  it('gives nothing of what was cut off, or mixed up', async () => {
+  it('returns no bytes of blobs that were cut off or exchanged', async () => {
     const other = await write(store(), [large.subarray(0, blobChunkBytes)])
     let stored = new Uint8Array(0)
     await change(other, bytes => stored = Uint8Array.from(bytes))

@@ -150,7 +150,7 @@ function requestBodies(fixture: Fixture): void {
     assert.equal(fixture.failure, undefined)
   })
 
-  it('need not be read, nor to their end', async () => {
+  it('need not be read completely, or at all', async () => {
     const body = Array<string>(20).fill('x'.repeat(10_000))
     fixture.handler = exchange => exchange.send(401, {}, 'no')
     assert.equal((await fixture.request({ method: 'PUT', body })).body, 'no')
@@ -199,7 +199,7 @@ function responses(fixture: Fixture): void {
     assert.equal(response.headers['etag'], '"1"')
   })
 
-  it('have no header that HTTP cannot carry, and begin again without it', async () => {
+  it('refuse invalid headers, and can be sent without them afterwards', async () => {
     fixture.handler = exchange => {
       for (const value of ['a\nb', 'a\0b', '\u2603']) {
         assert.throws(() => exchange.send(200, { 'X-One': value }, ''), /Invalid character/)
@@ -263,7 +263,7 @@ function streamedResponses(fixture: Fixture): void {
     assert.equal(other, -1)
   })
 
-  it('are seen as truncated when the server aborts them', async () => {
+  it('are recognized as truncated when the server aborts them', async () => {
     const received = Promise.withResolvers<void>()
     fixture.handler = async exchange => {
       const writer = exchange.stream(200, {})
@@ -291,7 +291,7 @@ function clientsThatGoAway(fixture: Fixture): void {
     assert(await aborted instanceof ClientGoneError)
   })
 
-  it('have not been answered, and need not be', async () => {
+  it('have received no response, and one can be sent without effect', async () => {
     const client = new AbortController()
     const seen = new Promise<readonly boolean[]>(resolve => {
       fixture.handler = exchange => {
@@ -325,7 +325,7 @@ function clientsThatGoAway(fixture: Fixture): void {
     assert(await failure instanceof ClientGoneError)
   })
 
-  it('leave the signals of complete exchanges alone', async () => {
+  it('do not abort the signals of complete exchanges', async () => {
     const signals: AbortSignal[] = []
     fixture.handler = exchange => { signals.push(exchange.signal); exchange.send(200, {}, 'done') }
     await fixture.request({})
@@ -349,7 +349,7 @@ function closing(fixture: Fixture): void {
     await close
   })
 
-  it('cuts what runs when the grace is over', async () => {
+  it('aborts running requests when the grace time has passed', async () => {
     const running = Promise.withResolvers<HttpExchange>()
     fixture.handler = exchange => running.resolve(exchange)
     const response = fixture.request({})
@@ -359,7 +359,7 @@ function closing(fixture: Fixture): void {
     assert.equal(signal.aborted, true)
   })
 
-  it('frees the address, which only one server has', async () => {
+  it('frees the address, which only one server can have', async () => {
     const { address } = fixture.server
     await assert.rejects(fixture.listener.listen(address, () => {}), new RegExp(`${address.port} cannot be bound`))
     await fixture.server.close(0)

@@ -138,7 +138,7 @@ function frames(fixture: Fixture): void {
     assert.deepEqual(await near.heard(200), sent)
   })
 
-  it('wait for a receiver that does not listen yet', async () => {
+  it('wait for a receiver that has set no listener yet', async () => {
     const [near, far] = await fixture.link()
     far.send('one')
     far.send('two')
@@ -157,7 +157,7 @@ function frames(fixture: Fixture): void {
     assert.deepEqual(await far.listen().heard(2), ['first', 'xx'])
   })
 
-  it('may be as large as the limit, and end the connection beyond it', async () => {
+  it('may be as large as the limit, and end the connection when they are larger', async () => {
     const [near, far] = await fixture.link()
     near.connection.send(new Uint8Array(maxFrameBytes))
     assert.equal((await far.listen().heard(1))[0]?.length, maxFrameBytes)
@@ -169,7 +169,7 @@ function frames(fixture: Fixture): void {
 }
 
 function backPressure(fixture: Fixture): void {
-  it('holds frames while the receiver pauses, and shows the sender what waits', async () => {
+  it('holds frames while the receiver pauses, and counts them at the sender', async () => {
     const [near, far] = await fixture.link()
     far.listen()
     far.connection.pause()
@@ -185,7 +185,7 @@ function backPressure(fixture: Fixture): void {
     assert.equal(far.frames.length, 24)
   })
 
-  it('lets a receiver pause in the middle of what arrives', async () => {
+  it('lets a receiver pause between frames that have arrived', async () => {
     const [near, far] = await fixture.link()
     const seen: number[] = []
     const pausing = new Promise<void>(resolve => {
@@ -210,7 +210,7 @@ function backPressure(fixture: Fixture): void {
 }
 
 function closing(fixture: Fixture): void {
-  it('is heard once at both ends, after the frames sent before it', async () => {
+  it('is reported once at both ends, after the frames sent before it', async () => {
     const [near, far] = await fixture.link()
     far.listen()
     near.send('last')
@@ -225,7 +225,7 @@ function closing(fixture: Fixture): void {
     assert.equal(far.reasons.length, 1)
   })
 
-  it('is told to a listener that comes late', async () => {
+  it('is reported to a listener that is set later', async () => {
     const [near, far] = await fixture.link()
     near.listen()
     near.connection.onClose = undefined
@@ -257,7 +257,7 @@ function addresses(fixture: Fixture): void {
     )
   })
 
-  it('reject callers when nobody listens there any more, and keep open connections', async () => {
+  it('refuse connections when the listener is closed, and keep open connections', async () => {
     const [near, far] = await fixture.link()
     await fixture.listener.close()
     await assert.rejects(
@@ -267,7 +267,7 @@ function addresses(fixture: Fixture): void {
     assert.deepEqual(await far.listen().heard(1), ['alive'])
   })
 
-  it('are not called once the signal has aborted', async () => {
+  it('accept no connection after the signal has aborted', async () => {
     const controller = new AbortController()
     const connecting = fixture.b.connect(fixture.listener.address, { ...patience, signal: controller.signal })
     controller.abort()

@@ -97,7 +97,7 @@ function storeCases(fixture: Fixture): void {
 }
 
 function pointReads(fixture: Fixture): void {
-  it('find what was written and nothing else', async () => {
+  it('find written keys and no others', async () => {
     await fixture.puts([['a', '1'], ['b', '']])
     assert.equal(text(fixture.store.getSync('a')), '1')
     assert.equal(text(fixture.store.getSync('b')), '')
@@ -149,7 +149,7 @@ function writes(fixture: Fixture): void {
     assert.deepEqual(await fixture.list(), ['a=2'])
   })
 
-  it('last when the store is closed and opened again', async () => {
+  it('are kept when the store is closed and opened again', async () => {
     await fixture.puts([['a', '1'], ['b', '2']])
     await fixture.store.write(batch => batch.delete('a'))
     await fixture.reopen()
@@ -175,7 +175,7 @@ function groupCommit(fixture: Fixture): void {
     assert.equal((await fixture.list()).length, 101)
   })
 
-  it('rejects with what fill throws, writing nothing of that call and all of its neighbours', async () => {
+  it('rejects with the error of fill, and writes nothing of that call but all of the calls beside it', async () => {
     const before = fixture.puts([['before', '']])
     const broken = fixture.store.write(batch => {
       batch.put('broken', bytes(''))
@@ -187,7 +187,7 @@ function groupCommit(fixture: Fixture): void {
     assert.deepEqual(await fixture.list(), ['after=', 'before='])
   })
 
-  it('answers overloaded when too much waits, and recovers', async () => {
+  it('rejects with overloaded when too many writes wait, and recovers', async () => {
     const value = new Uint8Array(queuedBytesMax / 4)
     const calls = Array.from({ length: 8 }, () => outcome(fixture.store.write(batch => batch.put('large', value))))
     assert.deepEqual(await Promise.all(calls), [...Array(4).fill('done'), ...Array(4).fill('overloaded')])
@@ -257,7 +257,7 @@ function iteration(fixture: Fixture): void {
 function iterators(fixture: Fixture): void {
   beforeEach(() => fixture.puts(unsortedKeys.map(key => [key, ''])))
 
-  it('give pages of at most the asked count, and empty ones at the end', async () => {
+  it('return pages of at most the requested count, and empty ones at the end', async () => {
     const iterator = fixture.store.iterate(everything, { values: false })
     const seen: string[] = []
     for (let page = await iterator.next(3); page.length > 0; page = await iterator.next(3)) {
@@ -269,7 +269,7 @@ function iterators(fixture: Fixture): void {
     await iterator.close()
   })
 
-  it('can be closed before their end, twice, and refuse to go on', async () => {
+  it('can be closed before their end, and twice, and are unusable afterwards', async () => {
     const iterator = fixture.store.iterate(everything)
     await iterator.next(1)
     await iterator.close()
@@ -279,7 +279,7 @@ function iterators(fixture: Fixture): void {
 }
 
 function ranges(fixture: Fixture): void {
-  it('are cleared with nothing else, durably', async () => {
+  it('are cleared durably, without other keys', async () => {
     await fixture.puts(['a', 'b1', 'b2', 'c'].map(key => [key, '']))
     await fixture.store.clear({ gte: 'b', lt: 'c' })
     await fixture.store.clear({ gte: 'b', lt: 'c' })
@@ -316,7 +316,7 @@ function names(fixture: Fixture): void {
 }
 
 function damage(fixture: Fixture): void {
-  it('is not found where nothing is missing', async () => {
+  it('is not reported when nothing is missing', async () => {
     await fixture.puts([['a', '1']])
     await fixture.reopen({ onDamage: 'report' })
     assert.deepEqual(fixture.store.damage, [])
@@ -324,7 +324,7 @@ function damage(fixture: Fixture): void {
     assert.deepEqual(await fixture.list(), ['a=1'])
   })
 
-  it('keeps a store closed, and is reported to whoever opens it all the same until it is forgotten', async () => {
+  it('prevents opening by default, and with onDamage=report is reported until it is forgotten', async () => {
     await fixture.puts([['a', '1']])
     await fixture.puts([['b', '2']])
     await fixture.store.close()
@@ -345,7 +345,7 @@ function damage(fixture: Fixture): void {
 }
 
 function missingBatches(fixture: Fixture): void {
-  it('at the end are no damage: what was before them is there, and writes go on', async () => {
+  it('at the end are no damage: earlier batches are there, and writes continue', async () => {
     await fixture.puts([['a', '1']])
     await fixture.puts([['b', '2']])
     await fixture.store.close()
@@ -358,7 +358,7 @@ function missingBatches(fixture: Fixture): void {
     assert.deepEqual(await fixture.list(), ['a=1', 'c=3'])
   })
 
-  it('are not made by an opening that is refused because the store is open', async () => {
+  it('are not caused by an opening that is refused because the store is open', async () => {
     await fixture.puts([['a', '1']])
     assert.equal(await outcome(fixture.storage.open('documents', { synced: false })), 'locked')
     await fixture.puts([['b', '2']])

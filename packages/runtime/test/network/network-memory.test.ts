@@ -47,7 +47,7 @@ describe('MemoryNetworkHub', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
-  it('holds frames while nodes are apart, and delivers them when the partition heals', async () => {
+  it('holds frames during a partition, and delivers them when it heals', async () => {
     const connection = await link()
     hub.partition([['a'], ['b', 'c']])
     connection.send(Buffer.from('x'))
@@ -86,7 +86,7 @@ describe('MemoryNetworkHub', () => {
     expect(heard).to.deep.equal(['60:x'])
   })
 
-  it('tells a paused node of frames and ends when it goes on, and lets attempts at it time out', async () => {
+  it('delivers frames and ends to a paused node when it is resumed, and lets connecting to it time out', async () => {
     const connection = await link()
     hub.pause('a')
     connection.send(Buffer.from('x'))
@@ -122,7 +122,7 @@ describe('MemoryNetworkHub', () => {
     expect(heard).to.deep.equal(['120:closed, the attempt was given up'])
   })
 
-  it('kills connections by name of their nodes, or with a frame', async () => {
+  it('kills connections by the names of their nodes, or at a frame', async () => {
     const first = await link()
     const reasons: string[] = []
     first.onClose = reason => reasons.push(reason)
@@ -138,7 +138,7 @@ describe('MemoryNetworkHub', () => {
     expect(heard.filter(line => line.includes('lost'))).to.deep.equal([])
   })
 
-  it('severs one end alone: the other one notices when it is reset, and what it sends until then is lost', async () => {
+  it('severs one end alone: the other one is reset later, and loses the frames that it sends until then', async () => {
     const near = await link()
     const reasons: string[] = []
     near.onClose = reason => reasons.push(reason)
@@ -152,7 +152,7 @@ describe('MemoryNetworkHub', () => {
     expect(hub.openEnds).to.deep.equal([])
   })
 
-  it('ends everything of a revoked node, silently at its own side', async () => {
+  it('ends all connections and listeners of a revoked node, without callbacks at its own side', async () => {
     await hub.network('a').listen(address, connection => { connection.onClose = reason => heard.push(reason) })
     const network = hub.network('b')
     const connection = await network.connect(address, { timeoutMs: 1000 })
