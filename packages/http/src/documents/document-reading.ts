@@ -70,7 +70,11 @@ export interface ShownRevision {
   readonly sequence?: number
 }
 
-export interface ShownDocument { readonly json: Buffer; /** The answer carries more than the revision: no ETag. */ readonly hasMeta: boolean }
+export interface ShownDocument {
+  readonly json: Buffer
+  /** Whether the JSON contains more than the revision, such as conflicts. The response then has no ETag. */
+  readonly hasMeta: boolean
+}
 
 /**
  * Returns the JSON of a revision with its attachments as stubs. Special members have the order of

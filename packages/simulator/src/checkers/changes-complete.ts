@@ -67,7 +67,7 @@ function missed(name: string, final: FinalDatabase, since: FeedPlace | null, row
   return [...final.documents].flatMap(([id, { leaves: [winner] }]) => (
     winner === undefined || seen.get(id)
       ?.has(winner.revision) === true || namesLostLife(token, new Range(final, id)) ? []
-      : [`whoever read ${name} since ${since?.token ?? 0} to the end has not seen ${id} ${winner.revision}, but ${[...seen.get(id) ?? ['nothing']].join(', ')}`]
+      : [`a reader of ${name} since ${since?.token ?? 0} has not received ${id} ${winner.revision}, but ${[...seen.get(id) ?? ['nothing']].join(', ')}`]
   ))
 }
 

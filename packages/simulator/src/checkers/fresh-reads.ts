@@ -52,7 +52,7 @@ function overlap(read: Operation, write: Operation, { record }: FinalDatabase): 
 function misses(read: Operation, write: Operation, { branches }: DocumentContents, ancestry: Ancestry): boolean {
   const seen = read.revision
   const wrote = write.revision!
-  if (!treeHas(branches, wrote)) return false // acknowledged-kept tells
+  if (!treeHas(branches, wrote)) return false // acknowledged-kept reports it
   if (seen === wrote) return false
   if (seen !== undefined && isAncestor(branches, seen, wrote)) return true
   // Another branch may have become the winner, or all descendants may have been deleted since then.

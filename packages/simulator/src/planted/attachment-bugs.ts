@@ -10,7 +10,7 @@ const callMs = 30_000
 export const attachmentBugs: readonly PlantedBug[] = [
   {
     name: 'attachment-before-sync',
-    does: 'content is confirmed when the system has it, not the disk: a crash takes back what came in the last seconds',
+    does: 'content is confirmed before it is synced: a crash loses the content of the last seconds',
     caughtBy: ['blobs-kept', 'attachments-readable', 'durable-acknowledgement', 'converge'],
     plant: () => {
       const written = new Map<string, Map<string, number>>()
@@ -28,7 +28,7 @@ export const attachmentBugs: readonly PlantedBug[] = [
   },
   {
     name: 'collected-while-named',
-    does: 'a replaced revision takes its content along, although it or others still name it',
+    does: 'content is removed when a revision is replaced, although this or other revisions still refer to it',
     caughtBy: ['blobs-kept', 'attachments-readable'],
     plant: () => () => {
       let store: BlobStore | undefined
@@ -40,7 +40,7 @@ export const attachmentBugs: readonly PlantedBug[] = [
   },
   {
     name: 'content-never-collected',
-    does: 'what nothing names stays on the disk',
+    does: 'content that no revision refers to stays on the disk',
     caughtBy: ['blobs-kept'],
     plant: () => () => ({
       runtime: runtime => withBlobs(runtime, async blobs => withChanges(blobs, { delete: async () => {} })),
@@ -48,7 +48,7 @@ export const attachmentBugs: readonly PlantedBug[] = [
   },
   replicaBug({
     name: 'content-of-another',
-    does: 'one read of content in three gives that of the read before',
+    does: 'one read of content in three returns the content of the previous read',
     caughtBy: ['attachments-kept', 'attachments-readable'],
   }, replica => {
     const mistakes = everyNth(3)
@@ -64,7 +64,7 @@ export const attachmentBugs: readonly PlantedBug[] = [
   }),
   replicaBug({
     name: 'forgotten-attachment',
-    does: 'an edit that adds an attachment to others loses the last of them',
+    does: 'an edit that adds an attachment to others loses the last one of these',
     caughtBy: ['attachments-kept'],
   }, replica => ({
     updateDocuments: (request, context) => replica.updateDocuments({
@@ -77,7 +77,7 @@ export const attachmentBugs: readonly PlantedBug[] = [
   })),
   replicaBug({
     name: 'attachments-stay-behind',
-    does: 'every fifth revision with attachments that comes from another replica is stored without them',
+    does: 'every fifth revision with attachments that another replica sends is stored without them',
     caughtBy: ['replicas-equal', 'attachments-kept', 'blobs-kept', 'converge'],
   }, replica => {
     const forgets = everyNth(5)

@@ -13,7 +13,7 @@ interface LifeSeen { readonly history: string; readonly seen: Readonly<Record<st
 export const damageBugs: readonly PlantedBug[] = [
   {
     name: 'unchecked-records',
-    does: 'checksums of documents, rows of the changes log, counters and the like are not looked at',
+    does: 'checksums of documents, rows of the changes log and counters are not verified',
     caughtBy: [
       'replicas-equal', 'converge', 'acknowledged-kept', 'internal-error', 'fatal', 'exception', 'changes-complete',
       'purged-stays', 'fresh-reads',
@@ -28,7 +28,7 @@ export const damageBugs: readonly PlantedBug[] = [
   },
   {
     name: 'unchecked-metadata',
-    does: 'a node starts on a metadata log, a vote or a snapshot that is not what it wrote',
+    does: 'a node starts with a metadata log, a vote or a snapshot that differs from what it wrote',
     caughtBy: ['damaged-log', 'metadata-log', 'fatal', 'start', 'exception', 'converge'],
     plant: () => () => ({
       runtime: runtime => withStores(
@@ -38,7 +38,7 @@ export const damageBugs: readonly PlantedBug[] = [
   },
   {
     name: 'unnoticed-loss',
-    does: 'a node goes on with documents although acknowledged writes are missing in their store',
+    does: 'a node keeps its replicas although acknowledged writes are missing in their store',
     caughtBy: [
       'replicas-equal', 'converge', 'acknowledged-kept', 'changes-complete', 'changes-follow', 'fresh-reads',
       'purged-stays', 'attachments-kept', 'blobs-kept', 'attachments-readable', 'internal-error', 'exception',
@@ -60,7 +60,7 @@ export const damageBugs: readonly PlantedBug[] = [
   },
   {
     name: 'checkpoint-of-another-life',
-    does: 'a rebuilt replica keeps the checkpoints of its life before, and no comparison of digests finds what it lacks',
+    does: 'a rebuilt replica keeps the checkpoints of its previous incarnation, and digests show no difference',
     caughtBy: ['scenario', 'converge', 'replicas-equal', 'acknowledged-kept'],
     scenario: 'a replica that is rebuilt during a slow pass gets back what its disk had lost',
     plant: () => () => {

@@ -11,7 +11,7 @@ interface Undo { readonly atMs: number; readonly before: readonly (readonly [str
 export const diskBugs: readonly PlantedBug[] = [
   {
     name: 'acknowledge-before-sync',
-    does: 'a write is confirmed when the system has it, not the disk: a crash takes back the last moments',
+    does: 'a write is confirmed before it is synced: a crash loses the writes of the last moments',
     caughtBy: [
       'acknowledged-kept', 'kept-databases', 'replicas-equal', 'metadata-log', 'durable-acknowledgement', 'converge',
       'start', 'fatal',
@@ -47,7 +47,7 @@ export const diskBugs: readonly PlantedBug[] = [
   },
   {
     name: 'lost-group-commit-failure',
-    does: 'when a batch fails, those who wait for it are told that it was written',
+    does: 'when a batch fails, it is still confirmed to its writers',
     caughtBy: [
       'acknowledged-kept', 'durable-acknowledgement', 'replicas-equal', 'metadata-log', 'converge', 'fatal', 'start',
     ],
@@ -62,7 +62,7 @@ export const diskBugs: readonly PlantedBug[] = [
   },
   {
     name: 'leaked-timers',
-    does: 'one cancelled timer in fifty stays behind',
+    does: 'one cancelled timer in fifty stays active',
     caughtBy: ['nothing-leaks'],
     plant: () => () => {
       const leaks = everyNth(50)

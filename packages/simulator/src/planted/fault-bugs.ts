@@ -7,13 +7,13 @@ import type { PlantedBug } from './planted-bug.ts'
 export const faultBugs: readonly PlantedBug[] = [
   {
     name: 'snapshot-that-loses-an-entry',
-    does: 'a snapshot of the metadata log lacks the newest database, which whoever installs it never hears of',
+    does: 'a snapshot of the metadata log lacks the newest database, so a node that installs it lacks it too',
     caughtBy: ['metadata-log', 'converge', 'fatal', 'start'],
     plant: () => () => withRaftMessages(lacking),
   },
   {
     name: 'deaf-second-connection',
-    does: 'of two connections between two nodes, the newer one loses every other frame for as long as it lives',
+    does: 'of two connections between two nodes, the newer one loses every other frame',
     caughtBy: ['one-branch', 'converge', 'metadata-log', 'acknowledged-kept', 'internal-error', 'changes-complete'],
     plant: () => () => {
       const open = new Map<string, number>()

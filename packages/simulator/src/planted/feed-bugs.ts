@@ -30,7 +30,7 @@ export const feedBugs: readonly PlantedBug[] = [
   })),
   {
     name: 'token-of-one-range',
-    does: 'a token that comes back to a normal feed counts for its first range only, so that the others are begun again',
+    does: 'a normal feed uses only the first range of a since-token, and starts the others from the beginning',
     caughtBy: ['changes-complete'],
     plant: () => () => ({
       runtime: runtime => withTokens(runtime, (parts, target) =>
@@ -39,7 +39,7 @@ export const feedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'token-of-all-ranges',
-    does: 'a token that comes back counts as if each of its sequences had been two more',
+    does: 'each sequence of a since-token is read as two higher than it is',
     caughtBy: ['changes-complete'],
     plant: () => () => ({
       runtime: runtime => withTokens(runtime, parts => parts.map(part => ({ ...part, sequence: part.sequence + 2 }))),
@@ -47,7 +47,7 @@ export const feedBugs: readonly PlantedBug[] = [
   },
   replicaBug({
     name: 'lost-wake-up',
-    does: 'whoever waits for a replica\'s changes is woken by every other one only',
+    does: 'a reader that waits for changes of a replica is notified of every other change only',
     caughtBy: ['changes-follow', 'converge'],
   }, replica => {
     const sleeps = everyNth(2)

@@ -24,7 +24,7 @@ export const metadataBugs: readonly PlantedBug[] = [
   },
   {
     name: 'reused-incarnation',
-    does: 'a database that is created again gets the identity, and so the key prefix, of the one before it',
+    does: 'a database that is created again gets the incarnation, and so the key prefix, of the previous one',
     caughtBy: ['metadata-log', 'deleted-stays', 'acknowledged-kept'],
     plant: () => () => {
       let name: string | null = null
@@ -53,7 +53,7 @@ export const metadataBugs: readonly PlantedBug[] = [
   },
   {
     name: 'second-admission',
-    does: 'whoever creates a name that exists is told that it was created',
+    does: 'the creation of a database that exists is answered as successful',
     caughtBy: ['metadata-log', 'scenario'],
     scenario: 'two nodes create one name at the same instant: one of them does',
     plant: () => () => ({
@@ -74,7 +74,7 @@ export const metadataBugs: readonly PlantedBug[] = [
   },
   {
     name: 'forgotten-intent',
-    does: 'a deletion is promised without a majority, and not written down',
+    does: 'a deletion is promised without a majority, and not recorded',
     caughtBy: ['deleted-stays'],
     plant: () => () => ({
       seams: {

@@ -4,15 +4,15 @@ import type { PlantedBug } from './planted-bug.ts'
 export const purgeBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'resurrected-after-purge',
-    does: 'a revision that a replica brings late is taken for one that a client writes anew, so that it survives its purge',
+    does: 'a late revision from a replica is treated as a new write of a client, so that it survives its purge',
     caughtBy: ['purged-stays', 'converge', 'replicas-equal'],
   }, replica => ({
     storeRevisions: (request, context) => replica.storeRevisions({ ...request, external: true }, context),
-    scanPurges: async function* () { /* nobody hears of purges that he missed */ },
+    scanPurges: async function* () { /* No replica learns of purges that it missed. */ },
   })),
   replicaBug({
     name: 'purge-of-the-others',
-    does: 'every other purge is confirmed and left to the other replicas',
+    does: 'every other purge is confirmed, but carried out only by the other replicas',
     caughtBy: ['purged-stays', 'converge', 'replicas-equal', 'durable-acknowledgement'],
   }, replica => {
     const skips = everyNth(2)
@@ -23,7 +23,7 @@ export const purgeBugs: readonly PlantedBug[] = [
   }),
   replicaBug({
     name: 'purge-takes-a-neighbour',
-    does: 'a purge of one leaf takes the other leaves of its document too',
+    does: 'a purge of one leaf removes the other leaves of its document too',
     caughtBy: ['acknowledged-kept'],
   }, replica => ({
     purgeDocuments: async ({ purges, ...request }, context) => {

@@ -18,7 +18,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   })),
   replicaBug({
     name: 'dropped-anti-entropy-batch',
-    does: 'every other checkpointed batch is confirmed, and only its checkpoint stored',
+    does: 'every other checkpointed batch is confirmed, but only its checkpoint is stored',
     caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete'],
   }, replica => {
     const drops = everyNth(2)
@@ -32,7 +32,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   }),
   replicaBug({
     name: 'checkpoint-ahead',
-    does: 'a replica claims to have seen more of another than it was sent',
+    does: 'a replica reports to have received more from another one than it has',
     caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete'],
   }, replica => ({
     storeRevisions: (request, context) => replica.storeRevisions(
@@ -43,7 +43,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   })),
   replicaBug({
     name: 'forgotten-tombstone',
-    does: 'a replica confirms tombstones from others, and does not keep them',
+    does: 'a replica confirms tombstones from others, but does not store them',
     caughtBy: ['converge', 'replicas-equal', 'durable-acknowledgement', 'deleted-stays', 'acknowledged-kept'],
   }, replica => ({
     storeRevisions: (request, context) =>
@@ -64,7 +64,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   })),
   replicaBug({
     name: 'local-stamp-rule',
-    does: 'the stamp of a local document is what the clock says, even when that is less than the stamp it replaces',
+    does: 'the stamp of a local document is the time of the clock, even when the replaced stamp is higher',
     caughtBy: ['converge', 'replicas-equal', 'scenario'],
     scenario: 'a clock that jumps by an hour and back costs neither documents nor local documents',
   }, (replica, { wallClock }) => ({
@@ -76,7 +76,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   })),
   replicaBug({
     name: 'stale-cache',
-    does: 'a replica answers reads from a cache that writes do not touch',
+    does: 'a replica answers reads from a cache that writes do not update',
     caughtBy: ['fresh-reads', 'one-branch', 'sound-answers'],
   }, (replica, { now }) => {
     const cached = new Map<string, { readonly atMs: number; readonly answer: DocumentSnapshot | null }>()
@@ -129,7 +129,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   }),
   replicaBug({
     name: 'equal-content-is-own',
-    does: 'a replica takes an edit for its own whose revision it has already, whoever made that',
+    does: 'a replica confirms an edit whose revision it already has, even if another edit created that',
     caughtBy: ['scenario', 'one-success'],
     scenario: 'of two clients that claim a document while its decider is paused, one succeeds',
   }, replica => ({
