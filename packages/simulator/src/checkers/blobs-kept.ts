@@ -33,17 +33,18 @@ export async function blobsKept(
   for (const { node, disk, blobs, host, named } of copies) {
     for (const [hash, naming] of named) {
       const bytes = blobs.get(hash)
-      if (bytes === undefined) findings.push(`${node.name} has no blob ${hash}, to which ${naming.who} refers`)
+      if (bytes === undefined) findings.push(`${node.name} lacks the blob ${hash}, to which ${naming.who} refers`)
       else if (!isSound(hash, bytes) && (!damagedBlobs.has(hash) || isRepairable(hash, node, naming))) {
         findings.push(`the blob ${hash} on ${node.name}, to which ${naming.who} refers, is damaged`)
       }
     }
     const overdue = [...unnamed.get(node.name) ?? []].filter(hash => blobs.has(hash) && !named.has(hash))
-    findings.push(...overdue.map(hash => `the blob ${hash} on ${node.name} was not swept, although no document has referred to it for hours`))
+    findings.push(...overdue.map(hash =>
+      `the blob ${hash} on ${node.name} was not swept, although no document has referred to it for hours`))
     await host.blobs.collect()
     const left = disk.blobs.blobs(blobStoreName)
     for (const hash of left.keys()) {
-      if (!named.has(hash)) findings.push(`a sweep leaves the blob ${hash} on ${node.name}, to which no document refers`)
+      if (!named.has(hash)) findings.push(`a sweep leaves the unreferenced blob ${hash} on ${node.name}`)
     }
     for (const [hash, { who }] of named) {
       if (blobs.has(hash) && !left.has(hash)) {
