@@ -301,7 +301,9 @@ export class ShardHost {
         .map(({ shard }) => shard)
       for (const listener of this.#damageListeners) listener.damagedBlob(hash, shards)
     } catch (error) {
-      this.#runtime.log.warn({ blob: hash, error: String(error) }, 'damaged attachment content could not be looked up')
+      this.#runtime.log.warn(
+        { blob: hash, error: String(error) }, 'the shards that use damaged attachment content could not be determined',
+      )
     }
   }
 

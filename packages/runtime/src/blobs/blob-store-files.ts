@@ -207,7 +207,7 @@ class FileBlobWriter implements BlobWriter {
 
   #assertOpen(): void {
     if (this.#ended) throw new BlobError('closed', 'the blob was finished or aborted')
-    if (this.#broken) throw new BlobError('io', 'an earlier write failed or has not ended')
+    if (this.#broken) throw new BlobError('io', 'an earlier write has failed or is still running')
   }
 }
 

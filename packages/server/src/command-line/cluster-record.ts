@@ -68,7 +68,7 @@ function parseRecord(path: string, text: string): ClusterRecord {
     const { nodes, clusterPort = 0, secret, administrator, port = clusterPort - clusterPortDistance } = record ?? {}
     const isWhole = isWithin(nodes, nodesMax) && isWithin(clusterPort, portMax) && isWithin(port, portMax)
       && isText(secret) && isText(administrator?.name) && isText(administrator?.password)
-    if (!isWhole) throw new Error('nodes, port, clusterPort, secret or administrator is missing or impossible')
+    if (!isWhole) throw new Error('nodes, port, clusterPort, secret or administrator is missing or invalid')
     // Records of earlier versions have no HTTP port.
     return { port, ...record } as ClusterRecord
   } catch (error) {

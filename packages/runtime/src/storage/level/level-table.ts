@@ -87,7 +87,7 @@ async function dataBlocks(table: TableBytes): Promise<{ readonly key: string; re
 }
 
 function expectAt(found: number, expected: number): void {
-  if (found !== expected) throw new TableError(`a block is at ${found}, not at ${expected}`)
+  if (found !== expected) throw new TableError(`a block begins at byte ${found}, not at ${expected}`)
 }
 
 function endOf({ offset, size }: Handle): number {
@@ -101,7 +101,7 @@ function readHandle(bytes: Buffer, input: { at: number }): Handle {
 /** @throws TableError when the block's checksum does not match */
 async function readBlock(table: TableBytes, handle: Handle): Promise<Buffer> {
   const { offset, size } = handle
-  if (endOf(handle) > table.length) throw new TableError('a block ends behind the file')
+  if (endOf(handle) > table.length) throw new TableError('a block ends after the end of the file')
   const bytes = await table.read(offset, size + trailerBytes)
   if (bytes.length !== size + trailerBytes) throw new TableError('the file is shorter than it was')
   if (maskCrc(crc32c(bytes, 0, size + 1)) !== bytes.readUInt32LE(size + 1)) {
