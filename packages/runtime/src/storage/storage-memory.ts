@@ -10,7 +10,10 @@ import { WriteJournal } from './write-journal.ts'
 
 const defaultWatermarkMs = 1000
 
-/** How a simulated disk misbehaves. The functions are called once per batch, in the order of the batches. */
+/**
+ * How a simulated disk misbehaves. The functions that concern batches are called once per batch, in the order of the
+ * batches.
+ */
 export interface DiskFaults {
   /** Milliseconds until a batch is synced; with 0 or when absent, within the microtasks of the turn. Needs a clock. */
   readonly syncDelayMs?: (store: string) => number
@@ -112,7 +115,7 @@ export class MemoryDisk {
   /**
    * Undoes batches of a closed store, as damage of its log does, with or without later batches that remain. The next
    * opening detects the loss. Does nothing when the loss could not be detected; this is never so for a write that was
-   * acknowledged longer ago than `watermarkMs`.
+   * acknowledged more than twice `watermarkMs` before the process ended.
    * @param from index of the first batch in the journal
    * @param to index after the last batch
    * @returns whether the batches were undone
