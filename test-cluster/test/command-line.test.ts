@@ -55,7 +55,7 @@ describe('sectional, the command', () => {
     return freePortWith(Array.from({ length: count }, (_, index) => [index, 10_000 + index]).flat().slice(1))
   }
 
-  it('says what is wrong with its flags', async () => {
+  it('reports invalid flags', async () => {
     for (const [words, message] of [[['cluster', '--nodes', '2'], '--nodes 2: only 1, 3 and 5 are allowed'], [['node', '--fast'], "Unknown option '--fast'"], [['node'], '--config is missing'], [['fly'], 'unknown command "fly"']] as const) {
       const run = new CommandRun(words)
       expect(await run.ended()).to.equal(2)
@@ -70,7 +70,7 @@ describe('sectional, the command', () => {
     expect(run.output).to.contain('No administrator is configured')
   })
 
-  it('leaves a cluster that runs as it is, whatever a second start of its folder asks for', async () => {
+  it('does not change a running cluster when its folder is started a second time with other flags', async () => {
     const port = await freeRun(1)
     const words = ['cluster', '--port', String(port), '--data', folder, '--admin', 'anna:pw']
     const running = new CommandRun([...words, '--nodes', '1'])

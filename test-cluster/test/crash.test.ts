@@ -50,7 +50,7 @@ describe('SIGKILL under load', () => {
     }
   })
 
-  it('is not the only absence: a node that stood still catches up when it goes on', async () => {
+  it('or a pause (SIGSTOP): the node catches up when it continues', async () => {
     cluster = await TestCluster.start({ nodes: 3 })
     await cluster.node(1).http.send('PUT', '/load?q=2')
     cluster.node(2).pause()

@@ -5,7 +5,7 @@ describe('concurrent edits through all three nodes', function () {
   let cluster: TestCluster
   afterEach(async function () { await cluster.close(this.currentTest?.state === 'failed') })
 
-  it('leave one branch: each edit is accepted once or refused, never hidden', async () => {
+  it('leave one branch: each edit is accepted once or refused, never stored as a hidden conflict', async () => {
     cluster = await TestCluster.start({ nodes: 3 })
     await cluster.node(1).http.send('PUT', '/counters')
     const documents = 5

@@ -36,7 +36,7 @@ describe('a cluster of real processes', () => {
     }
   })
 
-  it('comes back with its documents after every node was stopped', async () => {
+  it('has its documents after every node was stopped and started', async () => {
     cluster = await TestCluster.start({ nodes: 3 })
     await cluster.node(1).http.send('PUT', '/places')
     await cluster.write(1, 'places', 'kept', { n: 12345678901234567890n.toString() })
@@ -46,7 +46,7 @@ describe('a cluster of real processes', () => {
     for (const node of cluster.nodes) expect((await cluster.read(node.number, 'places', 'kept')).status).to.equal(200)
   })
 
-  it('goes on while one of three nodes is away, and the node catches up when it is back', async () => {
+  it('continues while one of three nodes is away, and the node catches up when it returns', async () => {
     cluster = await TestCluster.start({ nodes: 3 })
     await cluster.node(1).http.send('PUT', '/places?q=2')
     await cluster.node(3).crash()
@@ -61,7 +61,7 @@ describe('a cluster of real processes', () => {
       .reduce((sum, replica) => sum + replica.document_count, 0)).to.equal(50)
   })
 
-  it('speaks TLS between nodes where it is configured, and lets nobody in without a certificate', async () => {
+  it('uses TLS between nodes when it is configured, and refuses nodes without a certificate', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sectional-tls-'))
     const tls = (name: string): Record<string, string> => Object.fromEntries(Object.entries(testAuthority(name).identity).map(([part, pem]) => {
       writeFileSync(join(folder, `${name}-${part}.pem`), pem)
@@ -91,7 +91,7 @@ describe('a cluster of real processes', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('refuses a stranger with another secret, and says so in its log', async () => {
+  it('refuses a node with another secret, and reports it in its log', async () => {
     cluster = await TestCluster.start({ nodes: 1 })
     const stranger = await TestCluster.prepare({
       nodes: 1,

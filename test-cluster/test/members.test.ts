@@ -71,7 +71,7 @@ describe('members of a cluster of real processes', () => {
     expect((await cluster.node(4).http.send('GET', '/places')).status).to.equal(503)
   })
 
-  it('tell a seed of their cluster that comes back with an empty disk and knows only itself', async () => {
+  it('admit a seed that returns with an empty disk and has only itself in its seed list', async () => {
     cluster = await TestCluster.start({ nodes: 3, seeds: 1 })
     await cluster.node(2).http.send('PUT', '/places')
     expect((await cluster.write(2, 'places', 'kept', { v: 1 })).status).to.equal(201)

@@ -49,7 +49,7 @@ describe('a node whose disk lacks writes that it acknowledged', () => {
     })
   }
 
-  it('does not start after a flipped bit in the log of its metadata, and says what to do', async () => {
+  it('does not start after a flipped bit in the log of its metadata, and names the remedy', async () => {
     cluster = await TestCluster.start({ nodes: 3 })
     await cluster.node(1).http.send('PUT', '/load?q=2')
     await cluster.node(3).crash()

@@ -7,7 +7,7 @@ describe('a node whose data directory is an older copy', () => {
   let cluster: TestCluster
   afterEach(async function () { await cluster.close(this.currentTest?.state === 'failed') })
 
-  it('says so, is admitted anew, and gets what it lacks', async () => {
+  it('reports it, is admitted again, and receives the writes that it lacks', async () => {
     cluster = await TestCluster.start({ nodes: 3 })
     const old = cluster.node(3)
     const data = join(dirname(old.logFile), 'data')

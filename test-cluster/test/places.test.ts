@@ -16,7 +16,7 @@ describe('loading a real data set (135,000 places) through three nodes', functio
   })
   afterEach(async function () { await cluster.close(this.currentTest?.state === 'failed') })
 
-  it('loses nothing when a node is killed in the middle and started again', async () => {
+  it('loses nothing when a node is killed during the load and started again', async () => {
     const documents = places()
     const loader = new PlaceLoader(cluster, database)
     const loaded = loader.load(documents)
@@ -29,7 +29,7 @@ describe('loading a real data set (135,000 places) through three nodes', functio
     await verify(loader, documents.length)
   })
 
-  it('loses nothing when a node is cut off in the middle and found again', async () => {
+  it('loses nothing when a node is cut off during the load and reachable again', async () => {
     const documents = places()
     const loader = new PlaceLoader(cluster, database)
     const loaded = loader.load(documents)

@@ -86,7 +86,7 @@ describe('sectional recover', () => {
     })
   }
 
-  it('cuts old members off until they are emptied, and refuses while one of them answers', async () => {
+  it('keeps old members out until their disks are emptied, and refuses to run while one of them answers', async () => {
     cluster = await TestCluster.start({ nodes: 5 })
     expect((await cluster.node(1).http.send('PUT', '/places')).status).to.equal(201)
     for (const number of [3, 4, 5]) {

@@ -47,13 +47,13 @@ describe('clients that send slowly or nothing', () => {
     client.close()
   }
 
-  it('do not keep others out when they hold more idle connections than the process has descriptors', async () => {
+  it('do not block others when they hold more idle connections than the process has descriptors', async () => {
     for (let opened = 0; opened < clients; opened += 100) await Promise.all(Array.from({ length: 100 }, () => open('')))
     await expectService()
     expect(sockets.filter(socket => socket.closed).length).to.be.above(clients - 512)
   })
 
-  it('do not keep others out with bodies that never end, and are told that these are too slow', async () => {
+  it('do not block others with bodies that never end, and get an error that these are too slow', async () => {
     const begun = 'POST /_session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{'
     const first = await open('')
     let received = ''

@@ -19,7 +19,7 @@ describe('the costliest bodies', function () {
   let cluster: TestCluster
   afterEach(async function () { await cluster.close(this.currentTest?.state === 'failed') })
 
-  it('leave all nodes answering, linked and small, whether they are refused or accepted', async () => {
+  it('do not stop answers, break links or use much memory, whether they are refused or accepted', async () => {
     cluster = await TestCluster.start({ nodes: 3 })
     const nodes = cluster.nodes.map(({ http: { port }, processId }) => ({ port, processId: processId! }))
     await cluster.node(1).http.send('PUT', '/worst')

@@ -27,7 +27,7 @@ describe('nano', function () {
     await cluster.close(this.currentTest?.state === 'failed')
   })
 
-  it('finds every answer as it must be, and a changes reader hears of all, while a node is restarted in order', async () => {
+  it('gets the expected answers, and its changes reader receives all changes, while a node is restarted in good order', async () => {
     const server = nano(balancer.url)
     await server.db.create('traffic')
     const database = server.use<Note>('traffic')

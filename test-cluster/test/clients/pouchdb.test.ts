@@ -58,7 +58,7 @@ describe('pouchdb 9', function () {
     await cluster.close(this.currentTest?.state === 'failed')
   })
 
-  it('syncs both ways, live, while a node is killed and started again: both sides end equal', async () => {
+  it('syncs in both directions while a node is killed and started again, and both sides end equal', async () => {
     await fillBoth()
     const problems: unknown[] = []
     sync = startSync()
@@ -84,7 +84,7 @@ describe('pouchdb 9', function () {
     await expectEqual()
   })
 
-  it('gets with a sync from the start what a node that was killed had half sent', async () => {
+  it('receives in a sync from the beginning what a killed node had sent only in part', async () => {
     await fillBoth()
     sync = startSync()
     let round = 0

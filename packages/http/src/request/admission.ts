@@ -111,7 +111,7 @@ export class Admission {
   /**
    * Counts the estimated memory of a parsed body until the request ends. A request is never refused while no other
    * request holds parsed bodies.
-   * @throws ApiError `service_unavailable` when the estimate does not fit beside the other requests
+   * @throws ApiError `service_unavailable` when the estimate does not fit in addition to those of other requests
    */
   reserveParsed(request: RequestContext, bytes: number): void {
     const others = this.#parsedBytes - request.parsedBytes
@@ -121,8 +121,8 @@ export class Admission {
   }
 
   /**
-   * @throws ApiError `service_unavailable` when so many bytes do not fit beside the responses that slow clients have
-   * not taken yet
+   * @throws ApiError `service_unavailable` when so many bytes do not fit in addition to responses that slow clients
+   * have not taken yet
    */
   checkAnswer(bytes: number): void {
     if (this.#answerBytes > 0 && this.#answerBytes + bytes > this.#bytesMax) throw overloaded('large answers')

@@ -36,7 +36,7 @@ function positive(request: RequestContext, parameter: 'q' | 'n', fallback: numbe
   return value
 }
 
-/** Accepts only the name of CouchDB's storage engine, which stands for the only engine here. */
+/** Accepts only the name of CouchDB's storage engine, which names the only engine of Sectional too. */
 function checkEngine(request: RequestContext): void {
   const engine = request.query.get('engine')
   if (engine !== undefined && engine !== 'couch') throw new ApiError('bad_request', 'invalid_engine_extension')
