@@ -137,7 +137,8 @@ async function valueOf(body: Uint8Array, { runtime: { turns } }: Services): Prom
 }
 
 /**
- * Returns the name of the function. @throws ApiError `not_found` when the design document or its function is missing
+ * Returns `path` when its design document and function exist.
+ * @throws ApiError `not_found` when one of them is missing
  */
 async function designFunction(
   path: string | undefined, kind: 'filter' | 'view', request: RequestContext, services: Services,

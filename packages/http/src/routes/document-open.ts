@@ -49,7 +49,7 @@ async function sendWithContent(
     const headers = { ...jsonHeaders(request, services), ...tag }
     if (request.head) return endHead(request, services, headers)
     const writer = new JsonWriter(request, services, 200, headers)
-    // When the Accept header also allows multipart, attachments that are left out are shown with their encoding.
+    // When no content has to be sent, the stubs show how the content is stored, as in a multipart response.
     await writeRevision(
       writer, shown, following.size === 0 ? { ...flags, encodingInfo: true } : flags, request, services,
     )
