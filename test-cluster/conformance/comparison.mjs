@@ -1,15 +1,15 @@
-// What differs between an answer and the recorded one, as lines of text.
+// Returns the differences between an answer and the recorded one as lines of text.
 import { isDeepStrictEqual } from 'node:util'
 
 const ignored = '<ignored>'
 const briefMax = 160
 
-/** The value at a path of names and positions with dots between them; undefined where there is none. */
+/** Returns the value at a path of names and indexes separated by dots, or undefined when the path does not exist. */
 export function valueAt(value, path) {
   return path.split('.').reduce((found, key) => (found === undefined || found === null) ? undefined : found[key], value)
 }
 
-/** Puts `<ignored>` in the place of what is at the path. */
+/** Replaces the value at the path by `<ignored>`. */
 export function ignoreAt(value, path) {
   const keys = path.split('.')
   const last = keys.pop()

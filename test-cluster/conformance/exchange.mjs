@@ -1,10 +1,10 @@
-// One request to the server under test, and its answer as a value that can be compared.
+// Sends one request to the server under test, and returns its answer as a value that can be compared.
 import http from 'node:http'
 
 const agent = new http.Agent({ keepAlive: true, maxSockets: 4 })
 const answerMsMax = 30_000
 
-/** Ends the connections that are kept open, so that the process can end. */
+/** Closes the connections that are kept open, so that the process can end. */
 export function closeConnections() {
   agent.destroy()
 }
@@ -28,7 +28,7 @@ export function send(base, { method, path, headers, body }) {
   })
 }
 
-/** JSON, lines of JSON, multipart or text as a value; bytes that are none of them as Base64. */
+/** Parses a body of JSON, lines of JSON, multipart or text. Other bytes are returned as Base64. */
 export function parseBody(response) {
   const type = String(response.headers['content-type'] || '')
   const text = response.raw.toString('utf8')
@@ -40,14 +40,14 @@ export function parseBody(response) {
   try {
     return JSON.parse(text)
   } catch {
-    // Not one JSON value.
+    // The body is not a single JSON value.
   }
   const lines = text.split('\n').filter(line => line.trim() !== '')
   if (lines.length > 1) {
     try {
       return { lines: lines.map(line => JSON.parse(line)) }
     } catch {
-      // Not lines of JSON.
+      // The body does not consist of lines of JSON.
     }
   }
   if (Buffer.from(text, 'utf8').equals(response.raw)) return { text }
@@ -72,7 +72,7 @@ function parseMultipart(text, boundary) {
     try {
       body = JSON.parse(content)
     } catch {
-      // Raw bytes.
+      // The body consists of raw bytes.
     }
     return { headers, body }
   })

@@ -1,6 +1,6 @@
-// Makes answers of two servers comparable: revisions that the server made become rev:N-a, rev:N-b ... in order of first
-// appearance, so that equality is still compared; update sequences become <seq>; uuids, dates, sizes and host names
-// become placeholders, too.
+// Makes the answers of two servers comparable. Revisions that the server created become rev:N-a, rev:N-b ... in order
+// of first appearance, so that equal revisions stay equal. Update sequences become <seq>. UUIDs, dates, sizes and host
+// names become placeholders too.
 
 const comparedHeaders = [
   'content-type', 'etag', 'location', 'cache-control', 'allow', 'www-authenticate', 'accept-ranges', 'content-range',
@@ -22,9 +22,9 @@ const hashPattern = /^[0-9a-f]{32}$/
 
 export class Normaliser {
   /**
-   * @param names pairs of a text of this run and the placeholder that stands for it in the files
+   * @param names pairs of a text of this run and the placeholder that replaces it in the files
    * @param base the server's URL
-   * @param literals hashes and dates that the scenario itself names: they stay as they are
+   * @param literals hashes and dates that the scenario itself contains; they are not replaced
    */
   constructor(names, base, literals) {
     this.names = names

@@ -1,4 +1,4 @@
-// Replays one scenario: fills in names and saved values, sends each step, normalises and compares the answer.
+// Replays one scenario: inserts names and saved values, sends each step, and normalises and compares the answer.
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { compareAnswers, ignoreAt, valueAt } from './comparison.mjs'
@@ -9,10 +9,10 @@ const repeatMs = 200
 const databases = ['db', 'db2', 'db3']
 
 /**
- * @param scenario of a file (format: run.mjs)
- * @param base the server's URL with its administrator
- * @param options `record`: writes the answers into the steps; `settle`: milliseconds of a pause after each write
- * @returns for each step what differs
+ * @param scenario a scenario of a file (format: run.mjs)
+ * @param base the server's URL with the administrator's credentials
+ * @param options `record`: writes the answers into the steps; `settle`: milliseconds to pause after each write
+ * @returns the differences of each step
  */
 export async function runScenario(scenario, base, { record, settle = 0 }) {
   const run = new ScenarioRun(scenario, base)
@@ -71,7 +71,7 @@ class ScenarioRun {
     return got
   }
 
-  /** Once, or until the answer is as the step waits for it. */
+  /** Sends the request once, or repeats it until the answer has the value that the step waits for. */
   async ask(step, request) {
     const { until = {}, times = 1, everyMs = repeatMs } = step.repeat ?? {}
     let response
@@ -89,7 +89,7 @@ class ScenarioRun {
     return { response, parsed }
   }
 
-  /** Drops the items of lists that the step does not speak of. */
+  /** Removes the list items that the step does not compare. */
   keepWanted(step, parsed) {
     for (const [place, condition] of Object.entries(this.fillDeep(step.keep ?? {}))) {
       const list = valueAt({ body: parsed }, place)
@@ -157,7 +157,7 @@ function basic(credentials) {
   return `Basic ${Buffer.from(credentials).toString('base64')}`
 }
 
-/** Hashes and dates that the requests of the scenario name. */
+/** Returns the hashes and dates that the requests of the scenario contain. */
 function literalsOf(scenario) {
   const requests = JSON.stringify(scenario.steps.map(({ expect, ...step }) => step))
   return [...requests.matchAll(/[0-9a-f]{32}|\d{4}-\d\d-\d\dT[\d:.]+Z?/g)].map(match => match[0])
