@@ -19,7 +19,7 @@ async function put(
 function refuseMany(replica: MemoryShardReplica): void {
   const open = replica.openRevisions.bind(replica)
   replica.openRevisions = async (requests, call) => {
-    if (requests.length > 1) throw new ReplicaError('protocol', 'ask for it in parts')
+    if (requests.length > 1) throw new ReplicaError('protocol', 'request it in parts')
     return open(requests, call)
   }
 }

@@ -2,8 +2,7 @@
  * The contract where `shard`, `rpc` and `cluster` meet: one replica of one shard. The engine implements it on a store;
  * the remote stub implements it over the wire; the coordinator and anti-entropy use it without knowing which one they
  * hold. It is composed of smaller contracts, each of which declares its verbs in a table of its own; `ShardReplica`
- * declares no verb itself. Its conformance suite lies beside it (`shard-replica-suite.ts`), and every implementation
- * runs it.
+ * declares no verb itself. Each implementation runs its conformance suite (`replica-suite/shard-replica-suite.ts`).
  */
 import { blobVerbs, type BlobReplica } from './shard-replica/blob-verbs.ts'
 import { changeVerbs, type ChangeReplica } from './shard-replica/change-verbs.ts'

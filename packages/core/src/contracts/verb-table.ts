@@ -17,7 +17,7 @@ export type VerbShape = 'call' | 'pages' | 'upload' | 'download'
 /** The declaration of one verb. `Reply` is the type of a row for `pages`, and of a chunk for `download`. */
 export interface Verb<Shape extends VerbShape, Request, Reply> {
   readonly shape: Shape
-  /** False: the verb takes a context only. */
+  /** False: the verb takes only a context. */
   readonly takesRequest: boolean
   /**
    * Whether a call with this request may wait for an event, for minutes, instead of being answered as soon as possible.
@@ -89,7 +89,7 @@ type AnyRequest<Shape extends VerbShape> = Shape extends 'upload' ? Chunks : unk
 /** The type of an answer as far as the verb's shape alone determines it. */
 type AnyAnswer<Shape extends VerbShape> = Shape extends 'download' ? Chunks : Answer<Shape, unknown>
 
-/** One verb of a table for a derivation, which knows the verb's shape only. */
+/** One verb of a table, for a derivation that depends only on the verb's shape. */
 export interface NamedVerb<Table, Shape extends VerbShape> {
   readonly name: VerbNames<Table, Shape>
   readonly waits: ((request: unknown) => boolean) | undefined

@@ -89,7 +89,7 @@ class BulkReader {
     this.#keep(bytes.length)
   }
 
-  /** Handles a request that is not an object. It is always refused; what follows determines with which error. */
+  /** Handles a request that is not an object. It is always refused; its remaining text determines the error. */
   * #noObject(at: number): Generator<void, void> {
     if (this.#bytes[at] !== openBracketByte) return this.#keep(this.#bytes.length)
     const { end } = yield* checkJson(this.#bytes, at)

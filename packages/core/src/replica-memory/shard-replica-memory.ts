@@ -170,9 +170,9 @@ export class MemoryShardReplica implements ShardReplica {
 
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]> {
     const { history = this.#options.history, since } = request
-    if (history !== this.#options.history) return failing('not_hosted', 'the replica has begun another life')
+    if (history !== this.#options.history) return failing('not_hosted', 'the replica has another history')
     if (request.purges && since > 0 && since < this.#purgesForgotten) {
-      return failing('position_expired', `purges up to sequence ${this.#purgesForgotten} are forgotten`)
+      return failing('position_expired', `the purges up to sequence ${this.#purgesForgotten} were trimmed: read from 0`)
     }
     const rows: ChangeRow[] = []
     for (const [id, { tree, sequence }] of this.#documents) {
@@ -395,7 +395,7 @@ export class MemoryShardReplica implements ShardReplica {
   #check(context: CallContext): void {
     if (context.signal?.aborted) throw new ReplicaError('cancelled', 'the caller has cancelled the call')
     if (context.history === undefined || context.history === this.#options.history) return
-    throw new ReplicaError('other_history', 'the replica has begun another life')
+    throw new ReplicaError('other_history', 'the replica has another history')
   }
 
   async* #pages<Row>(

@@ -58,7 +58,7 @@ export class ExternalTermWriter {
     return this.#out.subarray(0, this.#end)
   }
 
-  /** Forgets what was appended. */
+  /** Removes the appended terms. */
   restart(): void {
     this.#end = 0
     this.#json = noBytes
@@ -123,7 +123,7 @@ export class ExternalTermWriter {
     this.#at = 0
     this.#value()
     this.#skipSpace()
-    if (this.#at !== text.length) throw new RangeError('bytes behind the JSON value')
+    if (this.#at !== text.length) throw new RangeError('there are bytes after the JSON value')
   }
 
   #reserve(length: number): void {

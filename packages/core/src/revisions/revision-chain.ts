@@ -24,7 +24,7 @@ export class RevisionChain {
     const reader = new ByteReader(bytes, offset)
     const generation = reader.varint()
     const length = reader.varint()
-    if (length < 1) throw new RangeError('a chain of no revisions')
+    if (length < 1) throw new RangeError('a chain without revisions')
     const state = readNode(reader)
     const ancestors = bytes.subarray(reader.offset)
     const parents = length === 1 ? [] : [readHash(reader, reader.byte())]

@@ -292,7 +292,7 @@ function readParts(bytes: Buffer): SincePart[] {
     const history = reader.text(Math.floor(header / 2), header % 2 === 1 ? 'hex' : 'utf8')
     parts.push({ range, node, history, sequence: reader.varint() })
   }
-  if (!reader.done) throw new RangeError('bytes behind the last part')
+  if (!reader.done) throw new RangeError('there are bytes after the last part')
   return parts
 }
 
@@ -316,7 +316,7 @@ class TokenWriter {
   #out = Buffer.allocUnsafe(256)
   #end = 0
 
-  /** Forgets what was written before. */
+  /** Removes the bytes that were written before. */
   start(): this {
     this.#end = 0
     return this

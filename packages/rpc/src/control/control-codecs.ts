@@ -50,7 +50,7 @@ export const controlCodecs: CodecsOf<typeof controlVerbs> = {
         case 'refused': return { kind: 'refused', reason: message.refused }
         case 'outdated': return { kind: 'outdated' }
         case 'tryLater': return { kind: 'try-later', leader: message.tryLater.leader }
-        default: throw new ProtocolError('a join reply of no known kind')
+        default: throw new ProtocolError('a join reply of unknown kind')
       }
     },
   },
@@ -71,7 +71,7 @@ export const controlCodecs: CodecsOf<typeof controlVerbs> = {
         }
         case 'notLeader': return { kind: 'not-leader', leader: message.notLeader.leader }
         case 'timeout': return { kind: 'timeout' }
-        default: throw new ProtocolError('a propose reply of no known kind')
+        default: throw new ProtocolError('a propose reply of unknown kind')
       }
     },
   },

@@ -70,13 +70,13 @@ export function decodeRaft(wire: WireMessage, payload: PayloadReader): RaftMessa
       ...address, type: 'snapshot-reply', index: count(body.index, 'index'),
       received: count(body.received, 'received bytes'), round: count(body.round, 'round'),
     }
-    default: throw new ProtocolError('a raft message of no known type')
+    default: throw new ProtocolError('a consensus message of unknown type')
   }
 }
 
 function decodeEntry(entry: WireMessage, payload: PayloadReader): LogEntry {
   const kind = entryKinds[entry.kind]
-  if (kind === undefined) throw new ProtocolError('a log entry of no known kind')
+  if (kind === undefined) throw new ProtocolError('a log entry of unknown kind')
   return {
     index: count(entry.index, 'index'), term: count(entry.term, 'term'), kind,
     payload: payload.take(entry.payloadLength),

@@ -105,7 +105,8 @@ export class CallsOut {
     const message = encodeMessage({ id, call }, payload)
     if (message.bytes > limits.maxMessageBytes) {
       const reason =
-        `${exchange.verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: send it in parts`
+        `${exchange.verb} has ${message.bytes} bytes, more than the limit of ${limits.maxMessageBytes} bytes: `
+          + 'send it in parts'
       throw new ReplicaError('protocol', reason, notSent)
     }
     this.#exchanges.set(id, exchange)

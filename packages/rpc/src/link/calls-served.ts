@@ -12,7 +12,7 @@ import type { CallClass } from './call-budget.ts'
 import { encodeMessage } from './calls-out.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 
-const stopping = 'the node that was asked is stopping'
+const stopping = 'the called node is stopping'
 
 /** A reply or a page, with the fields of its message and the payload that follows it. */
 export interface Answer { readonly fields: object; readonly payload: PayloadWriter }
@@ -69,9 +69,11 @@ export class CallsServed {
         kind, limit => `this node already serves ${limit} ${kind} calls of its peer, as many as it may`,
       )
       if (this.#payloadBytes > 0 && this.#payloadBytes + bytes > limits.maxServedBytes) {
-        throw new ReplicaError('overloaded', `this node already serves calls of its peer with ${this.#payloadBytes} bytes, at most ${limits.maxServedBytes} are allowed`)
+        const reason = `this node already serves calls of its peer with ${this.#payloadBytes} bytes; `
+          + `at most ${limits.maxServedBytes} are allowed`
+        throw new ReplicaError('overloaded', reason)
       }
-      if (!(call.timeoutMs > 0)) throw new ProtocolError('the deadline is no duration')
+      if (!(call.timeoutMs > 0)) throw new ProtocolError('the timeout is not a positive number')
       work = prepare(call, payload)
     } catch (error) {
       return this.fail(id, verb, error)
@@ -83,7 +85,9 @@ export class CallsServed {
     void served.run(work)
   }
 
-  cancel(id: number): void { this.#calls.get(id)?.cancel(new ReplicaError('cancelled', 'the caller gave up')) }
+  cancel(id: number): void {
+    this.#calls.get(id)?.cancel(new ReplicaError('cancelled', 'the caller cancelled the call'))
+  }
 
   credit(id: number, pages: number, bytes: number): void { this.#calls.get(id)?.grant(pages, bytes) }
 
@@ -103,7 +107,7 @@ export class CallsServed {
   close(): void {
     this.#closed = true
     for (const call of [...this.#calls.values()]) {
-      call.cancel(new ReplicaError('unreachable', 'the link to the caller is gone'))
+      call.cancel(new ReplicaError('unreachable', 'the link to the caller has closed'))
     }
   }
 
@@ -119,7 +123,8 @@ export class CallsServed {
     const { outbox, limits } = this.options
     const message = encodeMessage({ id, [content]: fields }, payload)
     if (message.bytes > limits.maxMessageBytes) {
-      const reason = `the answer to ${verb} takes ${message.bytes} bytes, a message at most ${limits.maxMessageBytes}: ask for it in parts`
+      const reason = `the answer to ${verb} has ${message.bytes} bytes, more than the limit of `
+        + `${limits.maxMessageBytes} bytes: request it in parts`
       throw new ReplicaError('protocol', reason)
     }
     if (outbox.queuedBytes > limits.maxQueuedBytes) {

@@ -27,9 +27,9 @@ export class ChunkQueue implements AsyncIterable<Uint8Array> {
 
   /** @throws ProtocolError when the sender exceeds its window, or sends a chunk after the last one */
   add(chunk: Uint8Array, last: boolean): void {
-    if (this.#complete) throw new ProtocolError('an upload went on after its end')
+    if (this.#complete) throw new ProtocolError('an upload continued after its end')
     if (this.#bytes >= this.#options.windowBytes && chunk.length > 0) {
-      throw new ProtocolError('an upload went over its window')
+      throw new ProtocolError('an upload exceeded its window')
     }
     if (chunk.length > 0) this.#chunks.push(chunk)
     this.#bytes += chunk.length

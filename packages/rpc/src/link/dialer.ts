@@ -84,7 +84,7 @@ export class Dialer {
       const connection = await network.connect(parseAddress(address), {
         timeoutMs: limits.connectTimeoutMs, signal: this.#abort.signal,
       })
-      if (this.#stopped) return connection.close('not wanted any more')
+      if (this.#stopped) return connection.close('this node does not dial the peer any more')
       onConnection(connection, ({ lifetimeMs, refused }) => {
         this.#busy = false
         this.#tried = true
@@ -123,6 +123,6 @@ export function parseAddress(text: string): NetworkAddress {
   const match = /^(?:\[([0-9a-fA-F:.%]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)
   const host = match?.[1] ?? match?.[2]
   const port = Number(match?.[3])
-  if (host === undefined || !(port > 0 && port < 65536)) throw new Error(`${text} is no address: host:port is expected`)
+  if (host === undefined || !(port > 0 && port < 65536)) throw new Error(`${text} is not an address: write host:port`)
   return { host, port }
 }

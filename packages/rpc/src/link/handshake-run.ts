@@ -61,7 +61,7 @@ export class HandshakeRun {
   #receive(frame: Uint8Array): void {
     if (this.#link) return this.#link.receive(frame)
     if (this.#ended) return
-    if (this.#held) return this.cancel({ kind: 'garbage', reason: 'a frame out of turn' })
+    if (this.#held) return this.cancel({ kind: 'garbage', reason: 'an unexpected frame' })
     const step: HandshakeStep = frame.length > maxHandshakeFrameBytes
       ? { kind: 'refused', refusal: { kind: 'garbage', reason: `a handshake frame of ${frame.length} bytes` } }
       : this.#options.machine.receive(frame)

@@ -32,7 +32,8 @@ export interface VersionRange { readonly min: number; readonly max: number }
 /** @throws Error when the secret is too short; the text does not contain the secret */
 export function checkClusterSecret(secret: string): void {
   if (secret.length < minSecretLength) {
-    throw new Error(`the cluster secret has ${secret.length} characters, at least ${minSecretLength} are needed, the same on every node`)
+    throw new Error(`the cluster secret has ${secret.length} characters, at least ${minSecretLength} are needed, `
+      + 'the same on every node')
   }
 }
 
@@ -157,7 +158,7 @@ export class DialingHandshake implements HandshakeMachine {
     }
     checkName(identity, peer)
     if (isForeign(identity, peer)) {
-      // Send the proof nevertheless, because the listener only trusts what a dialer says that has proven itself.
+      // Send the proof nevertheless, because the listener only trusts the Hello of a dialer that has proven itself.
       this.#foreign = foreign(identity, peer)
       return proof
     }
@@ -176,9 +177,12 @@ export class DialingHandshake implements HandshakeMachine {
 /** The side that was connected to. */
 export class ListeningHandshake implements HandshakeMachine {
   readonly #options: HandshakeOptions
-  #pending: { readonly peer: LinkIdentity; readonly transcript: Uint8Array; readonly version: number; readonly expected: string
-    | null }
-    | undefined
+  #pending: {
+    readonly peer: LinkIdentity
+    readonly transcript: Uint8Array
+    readonly version: number
+    readonly expected: string | null
+  } | undefined
 
   constructor(options: HandshakeOptions) { this.#options = options }
 
@@ -198,7 +202,8 @@ export class ListeningHandshake implements HandshakeMachine {
     checkNonce(hello.nonce, nonce)
     const version = Math.min(versions.max, hello.maxVersion)
     if (version < Math.max(versions.min, hello.minVersion)) {
-      const reason = `${identity.node} speaks protocol versions ${versions.min} to ${versions.max}, ${peer.node} ${hello.minVersion} to ${hello.maxVersion}`
+      const reason = `${identity.node} speaks protocol versions ${versions.min} to ${versions.max}, `
+        + `${peer.node} ${hello.minVersion} to ${hello.maxVersion}`
       throw new Refusal('version', reason, peer)
     }
     const core = welcomeCoreType.encode({ version, nonce, identity: encodeIdentity(identity) })
@@ -272,7 +277,7 @@ function decodeIdentity(message: WireMessage | null): LinkIdentity {
   const { node, address, clusterId, instance, startIds, startConfirmed } = required(message, 'identity')
   for (const text of [node, address, clusterId ?? 'none']) {
     if (text === '' || text !== printable(text, maxNameLength)) {
-      throw new ProtocolError('an identity that is no plain text')
+      throw new ProtocolError('the identity has text that is empty, too long or not printable ASCII')
     }
   }
   if (instance.length !== instanceBytes) throw new ProtocolError('an instance of a wrong length')
@@ -283,7 +288,7 @@ function decodeIdentity(message: WireMessage | null): LinkIdentity {
 function decodeStart(ids: readonly string[], confirmed: number): PeerStart | undefined {
   if (ids.length === 0) return undefined
   if (ids.length > maxStartIds || ids.some(id => !/^[0-9a-f]{1,32}$/.test(id))) {
-    throw new ProtocolError('ids of starts that are none')
+    throw new ProtocolError('the identity has invalid or too many ids of starts')
   }
   return { ids, confirmed: count(confirmed, 'start_confirmed') }
 }

@@ -215,7 +215,7 @@ export class PeerLink {
       case 'raft': return this.#options.service.receiveRaft(this.peer, message.raft, payload)
       case 'heartbeat': return
       case 'retire': return message.retire.stopping ? this.#receiveStopping() : this.#receiveRetire()
-      default: throw new ProtocolError('a message of no known content')
+      default: throw new ProtocolError('a message of unknown content')
     }
   }
 
@@ -237,10 +237,10 @@ export class PeerLink {
     if (nowMs - this.#lastTickMs > 2 * limits.heartbeatMs) this.#lastReceivedMs = nowMs
     this.#lastTickMs = nowMs
     if (nowMs - this.#lastReceivedMs > limits.silenceMs) {
-      return this.close(`nothing was heard for ${limits.silenceMs} ms`)
+      return this.close(`nothing was received for ${limits.silenceMs} ms`)
     }
     if (this.#outbox.queuedBytes > unreadFactorMax * limits.maxQueuedBytes) {
-      return this.close('it does not read what it is sent')
+      return this.close('the peer does not read the messages that are sent to it')
     }
     if (!this.#outbox.active) this.#outbox.add(encodeMessage({ heartbeat: {} }, undefined))
     this.#outbox.active = false

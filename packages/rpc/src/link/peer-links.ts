@@ -103,7 +103,7 @@ export class PeerLinks {
       if (wanted.has(address)) continue
       this.#dialers.delete(address)
       void dialer.stop()
-      for (const link of this.#linksAt(address)) link.close('it is no peer any more')
+      for (const link of this.#linksAt(address)) link.close('the node is not a peer any more')
       this.#nodeAt.delete(address)
     }
     for (const address of wanted) {
@@ -122,7 +122,7 @@ export class PeerLinks {
       return
     }
     this.#identity = { node, address, clusterId, instance: before.instance, ...start && { start } }
-    this.#closeAll('its identity changed', 'unreachable')
+    this.#closeAll('the identity of the node has changed', 'unreachable')
     for (const dialer of this.#dialers.values()) {
       dialer.reset()
       dialer.dial()
@@ -351,8 +351,8 @@ export class PeerLinks {
 }
 
 /**
- * Whether somebody has to remove the cause. A node of another cluster is not counted: the way out is to empty its disk,
- * and then it must be found soon.
+ * Whether a refusal lasts until an operator removes its cause. A node of another cluster does not count, because an
+ * operator resolves this by emptying the node's disk, and it must then be found soon.
  */
 function isLasting({ kind, peerKind }: HandshakeRefusal): boolean {
   return kind === 'by-peer'

@@ -114,7 +114,7 @@ export class ScanReader<Request, Row> implements AsyncIterator<readonly Row[], u
   #received(message: WireMessage, payload: PayloadReader): void {
     const { streamPages, streamBytes } = this.#calls.options.limits
     if (this.#pages.length >= streamPages || this.#keptBytes >= streamBytes) {
-      throw new ProtocolError(`${this.verb} went over its credit`)
+      throw new ProtocolError(`${this.verb} exceeded its credit`)
     }
     if (message.rows !== this.#verb.rows) throw new ProtocolError(`${this.verb} was answered with rows of another kind`)
     const bytes = payload.left

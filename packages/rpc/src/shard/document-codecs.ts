@@ -165,7 +165,7 @@ function decodeOpenedRevision(message: WireMessage, payload: PayloadReader): Ope
   switch (message.kind) {
     case 'found': return { kind: 'found', revision: decodeRevision(message.found, payload) }
     case 'missing': return { kind: 'missing', revision: message.missing }
-    default: throw new ProtocolError('an opened revision of no known kind')
+    default: throw new ProtocolError('an opened revision of unknown kind')
   }
 }
 

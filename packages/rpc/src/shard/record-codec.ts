@@ -125,7 +125,7 @@ export function decodeTrail({ history, base, points }: WireMessage): TrailExtens
   const trail: TrailExtension = { history, base: from, points: points.map(decodeTrailPoint) }
   let before = 0
   for (const { own } of trail.points) {
-    if (own < before) throw new ProtocolError('a trail goes back')
+    if (own < before) throw new ProtocolError('the points of a trail are not in ascending order')
     before = own
   }
   return trail

@@ -198,13 +198,13 @@ describe('calls over a link', () => {
     assert.equal((await remote.openDocument(lookup, context))?.body?.length, 90_011)
     const error = await failure(store(100_001))
     assert.equal(error.code, 'protocol')
-    assert.match(error.message, /a message at most 100000/)
+    assert.match(error.message, /more than the limit of 100000 bytes/)
     b.replica = replicaWith({
       openDocument: async () => ({
         leaves: [{ revision: '1-a', deleted: false }], sequence: 1, body: Buffer.alloc(100_001),
       }),
     })
-    assert.match((await failure(remote.openDocument(lookup, context))).message, /ask for it in parts/)
+    assert.match((await failure(remote.openDocument(lookup, context))).message, /request it in parts/)
     assert.deepEqual(a.connected(), ['b'])
   })
 

@@ -109,7 +109,7 @@ describe('a peer that breaks the protocol', () => {
     const broken: readonly [string, (peer: RawPeer) => void, RegExp][] = [
       ['bad1', peer => { peer.sendFrame(Buffer.alloc(100)) }, /wrong tag/],
       ['bad2', peer => { peer.send([{ header: Buffer.from([0xff, 0xff, 0xff]) }]) }, /malformed Message/],
-      ['bad3', peer => { peer.send([{ header: messageHeaderType.encode({ id: 1 }) }]) }, /no known content/],
+      ['bad3', peer => { peer.send([{ header: messageHeaderType.encode({ id: 1 }) }]) }, /unknown content/],
       ['bad4', peer => {
         const scan = {
           header: messageHeaderType.encode({ id: 1, call: { timeoutMs: 100, shard, openDocument: { id: 'doc' } } }),
@@ -219,6 +219,6 @@ describe('a peer that breaks the protocol', () => {
     peer.send(Array.from({ length: 20 }, () => page))
     await world.settle()
     assert.equal((await first).value?.length, 1)
-    assert.match(peer.closed ?? 'open', /over its credit/)
+    assert.match(peer.closed ?? 'open', /exceeded its credit/)
   })
 })

@@ -48,7 +48,7 @@ type DirectoryKind = 'c' | 'v' | 'n' | 'd' | 'x' | 'r' | 'u' | 'i'
 /** @throws ReplicaError for text that UTF-8 cannot encode, because two such texts could have the same key */
 function textKey(head: string, text: string): string {
   if (!text.isWellFormed()) {
-    throw new ReplicaError('protocol', `${JSON.stringify(text)} is no Unicode text and cannot be an id`)
+    throw new ReplicaError('protocol', `${JSON.stringify(text)} is not valid Unicode text and cannot be an id`)
   }
   return head + text
 }

@@ -45,7 +45,7 @@ export async function* scanChanges(
 function assertPurgesKept(records: ShardRecords, since: number): void {
   const { purgesForgotten } = records.state()
   if (since === 0 || since >= purgesForgotten) return
-  throw new ReplicaError('position_expired', `purges up to sequence ${purgesForgotten} are forgotten`)
+  throw new ReplicaError('position_expired', `the purges up to sequence ${purgesForgotten} were trimmed: read from 0`)
 }
 
 /** Makes a row. Each shape has an object literal of its own, because to spread a row costs as much as to decode it. */

@@ -68,6 +68,6 @@ describe('key layout', () => {
   })
 
   it('refuses an id that UTF-8 cannot hold', () => {
-    expect(() => new ShardKeys(1).document('a\ud800')).to.throw(ReplicaError, 'no Unicode text')
+    expect(() => new ShardKeys(1).document('a\ud800')).to.throw(ReplicaError, 'not valid Unicode text')
   })
 })

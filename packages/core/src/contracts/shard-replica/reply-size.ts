@@ -1,4 +1,4 @@
-/** The limit of a reply with whole documents. The caller requests again what did not fit. */
+/** The limit of a reply with whole documents. The caller repeats its request for the documents that did not fit. */
 import type { DocumentRevision } from './document-revision.ts'
 import type { OpenedRevision } from './document-verbs.ts'
 
