@@ -51,7 +51,7 @@ describe('conformance with the recorded scenarios', function () {
     cluster = await TestCluster.start({ nodes: 3 })
     balancer = await Balancer.open(cluster.nodes)
     const differing = [
-      ...await run(balancer.url, documentParts, join(folder, 'documents.json')),
+      ...await runAndConfirm(balancer.url, documentParts, folder),
       ...await run(cluster.node(1).http.url, nodeParts, join(folder, 'node.json')),
     ]
     if (process.env.UPDATE_DIFFERENCES) return writeList(differing)
@@ -117,14 +117,32 @@ function compare(differing: readonly string[], parts = [...documentParts, ...nod
 }
 
 /**
+ * Returns the steps that differ on a cluster. A step that is not listed counts only when it differs in a second run of
+ * its scenario: lists are read from one replica, which may lack the last write for a moment when the machine is busy.
+ */
+async function runAndConfirm(url: string, parts: readonly string[], folder: string): Promise<string[]> {
+  const { listed, allowed } = readList()
+  const differing = await run(url, parts, join(folder, 'documents.json'))
+  const isNew = (step: string): boolean => !listed.includes(step) && !allowed.includes(step)
+  const scenarios = new Set(differing.filter(isNew).map(step => step.replace(/ #-?\d+ .*$/s, '')))
+  if (scenarios.size === 0) return differing
+  const confirmed = await run(url, parts, join(folder, 'second-run.json'), [...scenarios])
+  return differing.filter(step => !isNew(step) || confirmed.includes(step))
+}
+
+/**
  * Returns the steps that differ, as `scenario #step METHOD path`. The runner prints the path of the files before names
  * when the folder is a link.
  */
-async function run(url: string, parts: readonly string[], report: string): Promise<string[]> {
+async function run(
+  url: string, parts: readonly string[], report: string, only: readonly string[] = [],
+): Promise<string[]> {
   const runner = spawn(
     process.execPath,
-    [join(conformance, 'run.mjs'), '--url', url, '--json', report, ...parts.map(part =>
-      join(conformance, 'scenarios', part))],
+    [
+      join(conformance, 'run.mjs'), '--url', url, '--json', report, ...only.flatMap(name => ['--only', name]),
+      ...parts.map(part => join(conformance, 'scenarios', part)),
+    ],
     { stdio: 'ignore' },
   )
   const [status] = await once(runner, 'exit') as [number]
