@@ -34,8 +34,8 @@ export interface DocumentRevision {
   /** In the document's order; absent: none. */
   readonly attachments?: readonly AttachmentRecord[]
   /**
-   * Ids of the purges of this revision that its sender had applied before it received the revision again. The receiver
-   * does not let these purges remove the revision. Absent: none.
+   * Ids of the purges of this revision that its sender had applied before it received the revision again. A receiver
+   * that has recorded these purges stores the revision nevertheless. Absent: none.
    */
   readonly purges?: readonly string[]
   /** The attempt that made the revision (`DocumentEdit.attempt`). Absent: there is none, or the sender forgot it. */
