@@ -127,8 +127,8 @@ function report(rows: readonly Row[], lines: readonly string[]): string {
   return [
     `Measured by \`scripts/bench\` on ${cpus().length} cores (${cpu?.model.trim()}), Node.js ${process.versions.node}:`,
     `${connections} connections (${bulkConnections} for \`_bulk_docs\`), documents of ${bodyBytes} bytes,`,
-    `${rounds} rounds of ${seconds} s in turns with the bare program. The table gives medians. The load generator shares the cores. The`,
-    'bare programs are:',
+    `${rounds} rounds of ${seconds} s in turns with the bare program. The table gives medians. The`,
+    'load generator shares the cores. The bare programs are:',
     '',
     '- GET and PUT: a `node:http` server that reads the request and sends a constant answer',
     `- \`_bulk_docs\`: classic-level, which writes the same documents under the same ids in synced batches of ${batch}`,
