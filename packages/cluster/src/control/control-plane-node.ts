@@ -24,7 +24,7 @@ import { ForeignClusters } from './foreign-clusters.ts'
 import { DeleteIntents } from './intents.ts'
 import { Membership } from './membership.ts'
 import { Proposer } from './proposer.ts'
-import { confirmedStart, hasAnotherLog, isOutdated } from './node-start.ts'
+import { confirmedStart, isInDoubt, isOutdated } from './node-start.ts'
 import { ignoredLeaderReason, metadataLagMs, unmetReason } from './readiness.ts'
 import type { ReadinessFacts } from './readiness.ts'
 import { memberOf } from './state-machine.ts'
@@ -372,9 +372,9 @@ export class ControlPlaneNode implements ControlPlane {
     return state !== undefined && clusterId !== null && isOutdated(memberOf(state, node)?.start, start)
   }
 
-  #hasAnotherLog({ node, clusterId, start }: PeerIdentity): boolean {
+  #isInDoubt({ node, clusterId, start }: PeerIdentity): boolean {
     const state = this.#member?.machine.state
-    return state !== undefined && clusterId !== null && hasAnotherLog(memberOf(state, node)?.start, start, state.index)
+    return state !== undefined && clusterId !== null && isInDoubt(memberOf(state, node)?.start, start, state.index)
   }
 
   /**
@@ -513,7 +513,7 @@ export class ControlPlaneNode implements ControlPlane {
     return {
       clusterId: () => this.#member?.clusterId ?? null,
       status: () => this.#status(),
-      step: (message, from) => this.#member?.raft.step(message, this.isOutdated(from) || this.#hasAnotherLog(from)),
+      step: (message, from) => this.#member?.raft.step(message, this.#isInDoubt(from)),
       propose: async (command, context) =>
         await this.#member?.propose(command, context) ?? { kind: 'not-leader', leader: null },
       admit: (request, from, context) => this.#admit(request, from, context),

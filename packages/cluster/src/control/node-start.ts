@@ -83,3 +83,17 @@ export function isOutdated(recorded: RecordedStart | undefined, start: PeerStart
   if (recorded === undefined || start === undefined) return false
   return recorded.index > start.confirmed && !start.ids.includes(recorded.id)
 }
+
+/**
+ * Returns whether the log and the votes of the node that announced this start are in doubt. They are not while no log
+ * has confirmed a start of the node: it joined with an empty disk. The metadata here may be older than its admission,
+ * and then it still holds the start of an earlier membership under the same name.
+ *
+ * @param applied index up to which the log here has been applied
+ */
+export function isInDoubt(
+  recorded: RecordedStart | undefined, start: PeerStart | undefined, applied: number,
+): boolean {
+  if (start === undefined || start.confirmed === 0) return false
+  return isOutdated(recorded, start) || hasAnotherLog(recorded, start, applied)
+}

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { applyCommand, initialState } from '../../src/control/state-machine.ts'
 import {
-  confirmedStart, hasAnotherLog, isLate, isOutdated, nextStart, recordStart, unconfirmedStartsMax,
+  confirmedStart, hasAnotherLog, isInDoubt, isLate, isOutdated, nextStart, recordStart, unconfirmedStartsMax,
 } from '../../src/control/node-start.ts'
 
 describe('starts of a node', () => {
@@ -43,6 +43,16 @@ describe('starts of a node', () => {
     expect(hasAnotherLog(recorded, { ids: ['b', 'a'], confirmed: 0 }, 9)).to.equal(false)
     expect(hasAnotherLog(undefined, { ids: ['c'], confirmed: 9 }, 9)).to.equal(false)
     expect(hasAnotherLog(recorded, undefined, 9)).to.equal(false)
+  })
+
+  it('are not in doubt before any log has confirmed them: the node joined anew with an empty disk', () => {
+    const formerMembership = { id: 'a', index: 42, former: [] }
+    const joined = nextStart(undefined, 'b')
+    expect(isInDoubt(formerMembership, joined, 60)).to.equal(false)
+    expect(isInDoubt(formerMembership, { ids: ['b'], confirmed: 64 }, 60)).to.equal(false)
+    expect(isInDoubt(formerMembership, { ids: ['b'], confirmed: 41 }, 60)).to.equal(true)
+    expect(isInDoubt(formerMembership, { ids: ['b'], confirmed: 64 }, 64)).to.equal(true)
+    expect(isInDoubt(formerMembership, undefined, 60)).to.equal(false)
   })
 
   it('are late when the node has announced another one since', () => {
