@@ -87,7 +87,7 @@ export function damageLog(context: FaultContext): Fault | undefined {
     const [key, value] = dice.pick(kinds.get(kind)!)
     world.say(`${node.host}: a record of kind ${kind} of the metadata is damaged`)
     node.disk.damage(controlStoreName, key, damaged(dice, value))
-    disks.damageLog(node)
+    disks.damageLog(node, key)
   })
 }
 
