@@ -21,6 +21,7 @@ export type { EndangeredShard, RecoveryReport } from './control/cluster-recovery
 export { membersAnswering } from './control/members-answering.ts'
 export type { MembersAnsweringParts } from './control/members-answering.ts'
 export { DamagedControlStoreError } from './consensus/sealed-records.ts'
+export { RaftStorage } from './consensus/raft-storage.ts'
 export { controlStoreName } from './control/control-store.ts'
 export { controlDeclarations, defaultControlPlaneOptions } from './control/control-options.ts'
 export { databaseDeclarations } from './control/database-options.ts'

@@ -11,7 +11,7 @@ export { blobStoreName, documentStoreName, ShardHost, ShardKeys, verifyShard } f
 export type { KeyKind } from '@sectional/shard'
 // These are the types of the metadata that `Node.control` returns.
 export {
-  activeReplicas, controlStoreName, DamagedControlStoreError, defaultRaftDriverOptions, majority,
+  activeReplicas, controlStoreName, DamagedControlStoreError, defaultRaftDriverOptions, majority, RaftStorage,
 } from '@sectional/cluster'
 export type {
   ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, RaftDriverOptions, ShardRecord,

@@ -1,6 +1,10 @@
 /** Damages bytes on a disk. Checksums must detect the damage, and the node must repair it from other replicas. */
 import { shardKey } from '@sectional/core'
-import { activeReplicas, controlStoreName, documentStoreName, blobStoreName, ShardKeys } from '@sectional/server'
+import { MemoryStorage } from '@sectional/runtime'
+import type { StoreEntry } from '@sectional/runtime'
+import {
+  activeReplicas, blobStoreName, controlStoreName, documentStoreName, RaftStorage, ShardKeys,
+} from '@sectional/server'
 import { isDamage, openDisk } from '../checkers/disk-contents.ts'
 import { namedBlobs } from '../checkers/named-blobs.ts'
 import type { Naming } from '../checkers/named-blobs.ts'
@@ -81,14 +85,26 @@ async function sharedBlobs(node: SimulatedNode, others: readonly SimulatedNode[]
 /** Damages the metadata on the disk of a stopped node. The node must refuse to start; its disk is then emptied. */
 export function damageLog(context: FaultContext): Fault | undefined {
   const { dice, disks, world } = context
-  return offWithItsDisk(context, node => {
-    const kinds = Map.groupBy(node.disk.entries(controlStoreName), ([key]) => key[0]!)
+  return offWithItsDisk(context, node => disks.damageLater(async () => {
+    const kinds = Map.groupBy(await metadataInEffect(node), ([key]) => key[0]!)
     const kind = dice.pick([...kinds.keys()])
     const [key, value] = dice.pick(kinds.get(kind)!)
     world.say(`${node.host}: a record of kind ${kind} of the metadata is damaged`)
     node.disk.damage(controlStoreName, key, damaged(dice, value))
-    disks.damageLog(node, key)
-  })
+    disks.damageLog(node)
+  }))
+}
+
+/**
+ * Returns the records of the metadata without the remains of interrupted writes: entries and chunks that a snapshot has
+ * replaced, and chunks of a snapshot that did not take effect. A start removes such remains whether or not they are
+ * damaged.
+ */
+async function metadataInEffect(node: SimulatedNode): Promise<StoreEntry[]> {
+  const copy = node.disk.copy()
+  const store = await new MemoryStorage(copy).open(controlStoreName)
+  await new RaftStorage(store).load()
+  return copy.entries(controlStoreName)
 }
 
 /**

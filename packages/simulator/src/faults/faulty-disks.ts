@@ -1,4 +1,3 @@
-import { controlStoreName } from '@sectional/server'
 import type { Dice } from '../world/dice.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
@@ -20,8 +19,6 @@ const keepUnsyncedChance = 0.5
 const landFailedChance = 0.5
 /** Batches of each store that are recorded so that a fault can remove them. */
 const journalBatches = 40
-/** The kind of the keys of chunks of snapshots (packages/cluster/src/consensus/raft-storage.ts). */
-const chunkKind = 'c'
 
 /** The disks of all nodes and their current faults. */
 export class FaultyDisks {
@@ -32,8 +29,7 @@ export class FaultyDisks {
   readonly #syncDelayMs: { readonly min: number; readonly max: number }
   #lost = 0
   #damaged = 0
-  /** The nodes whose metadata is damaged, with the key of the record if one record is damaged. */
-  readonly #damagedLogs = new Map<SimulatedNode, string | undefined>()
+  readonly #damagedLogs = new Set<SimulatedNode>()
   readonly #leaving = new Set<SimulatedNode>()
   #damaging: Promise<void> = Promise.resolve()
   /** Ranges of which one replica was damaged. */
@@ -78,21 +74,8 @@ export class FaultyDisks {
     this.#damaging = this.#damaging.then(work)
   }
 
-  /** @param key of the record that was damaged; absent: records are missing */
-  damageLog(node: SimulatedNode, key?: string): void {
-    this.#damagedLogs.set(node, key)
-  }
-
-  /**
-   * Returns whether a start has removed the damaged record because it was a chunk of a snapshot that never took effect
-   * or was replaced. The node may start then, and its metadata is sound.
-   */
-  removedDamagedChunk(node: SimulatedNode): boolean {
-    const key = this.#damagedLogs.get(node)
-    const isThere = node.disk.entries(controlStoreName).some(([other]) => other === key)
-    if (isThere || !key?.startsWith(chunkKind)) return false
-    this.#damagedLogs.delete(node)
-    return true
+  damageLog(node: SimulatedNode): void {
+    this.#damagedLogs.add(node)
   }
 
   /** Returns whether the metadata on the node's disk is damaged. */

@@ -54,8 +54,7 @@ export class Supervisor {
     while (!node.running && !this.#down.has(node)) {
       try {
         await this.#world.start(node.number)
-        const damaged = this.#disks.hasDamagedLog(node) && !this.#disks.removedDamagedChunk(node)
-        if (damaged && node.inside !== undefined) {
+        if (this.#disks.hasDamagedLog(node) && node.inside !== undefined) {
           return this.#world.fail('safety', 'damaged-log', `${node.name} started although its metadata is damaged`)
         }
       } catch (error) {
