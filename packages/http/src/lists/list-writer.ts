@@ -1,6 +1,5 @@
 /**
- * Writes the rows of a list in CouchDB's format: `\r
- * ` between rows, and the same order of members in the head.
+ * Writes the rows of a list in CouchDB's format: `\r\n` between rows, and the same order of members in the head.
  */
 import type { SplicedDocument } from '@sectional/core'
 import type { JsonWriter } from '../messages/json-writer.ts'

@@ -15,6 +15,7 @@ import { ConfigurationFolder } from './configuration-folder.ts'
 import { StartError, UsageError, parseFlags } from './flags.ts'
 import { folderProblem } from './folder-problem.ts'
 import { packageVersion } from './package-files.ts'
+import { setV8Flags } from './v8-flags.ts'
 
 export const nodeUsage = `  sectional node           runs one node until SIGINT or SIGTERM
     --config PATH          folder (local.ini, local.d/*.ini) or INI file; may be repeated, the last counts most`
@@ -38,6 +39,7 @@ export function parseProcessOptions(settings: Settings): ProcessOptions {
 export async function runNode(
   words: readonly string[], env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
+  setV8Flags()
   const { config } = parseFlags(words, { config: { type: 'string', multiple: true } })
   if (config === undefined) throw new UsageError('--config is missing')
   const folder = new ConfigurationFolder(config)
