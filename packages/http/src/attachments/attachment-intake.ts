@@ -116,7 +116,8 @@ async function decodedLength(
   const { coordinator, runtime, options: { attachmentBytesMax } } = services
   let bytes = 0
   try {
-    for await (const chunk of runtime.compression.gunzip(coordinator.readBlob(request.database, id, record, null, request))) {
+    const stored = coordinator.readBlob(request.database, id, record, null, request)
+    for await (const chunk of runtime.compression.gunzip(stored)) {
       bytes += chunk.length
       if (bytes > attachmentBytesMax) {
         throw attachmentTooLarge(id, `${record.name}, decoded from gzip,`, bytes, attachmentBytesMax)

@@ -55,7 +55,8 @@ export function attachmentsMember(
 }
 
 function opening({ name, contentType, revpos, digest }: AttachmentRecord): string {
-  return `${JSON.stringify(name)}:{"content_type":${JSON.stringify(contentType)},"revpos":${revpos},"digest":"md5-${digest}"`
+  const digestText = `"digest":"md5-${digest}"`
+  return `${JSON.stringify(name)}:{"content_type":${JSON.stringify(contentType)},"revpos":${revpos},${digestText}`
 }
 
 function encodingOf({ encoding, storedLength }: AttachmentRecord): string {

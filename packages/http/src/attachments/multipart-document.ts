@@ -111,8 +111,13 @@ export function relatedPieces(
   ]
   for (const record of following) {
     const coding = record.encoding === 'gzip' ? 'Content-Encoding: gzip\r\n' : ''
-    pieces.push(Buffer.from(`\r\n--${boundary}\r\nContent-Disposition: attachment; filename="${quoted(record.name)}"\r\nContent-Type: ${headerType(record.contentType)}\r\n`
-      + `Content-Length: ${record.storedLength}\r\n${coding}\r\n`), record)
+    const head = [
+      '', `--${boundary}`,
+      `Content-Disposition: attachment; filename="${quoted(record.name)}"`,
+      `Content-Type: ${headerType(record.contentType)}`,
+      `Content-Length: ${record.storedLength}`,
+    ].join('\r\n')
+    pieces.push(Buffer.from(`${head}\r\n${coding}\r\n`), record)
   }
   pieces.push(Buffer.from(`\r\n--${boundary}--`))
   return pieces
@@ -128,7 +133,9 @@ export async function writePieces(
 ): Promise<void> {
   for (const piece of pieces) {
     if (piece instanceof Uint8Array) await write(piece)
-    else for await (const chunk of services.coordinator.readBlob(request.database, id, piece, null, request)) await write(chunk)
+    else for await (const chunk of services.coordinator.readBlob(request.database, id, piece, null, request)) {
+      await write(chunk)
+    }
   }
 }
 

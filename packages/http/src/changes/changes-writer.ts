@@ -28,7 +28,8 @@ export interface ShownChange {
 export const changesShape: FeedShape = {
   row: ({ sequence, id, leaves, deleted }) => {
     const revisions = leaves.length === 1 ? changeOf(leaves[0]!) : leaves.map(changeOf).join(',')
-    return `{"seq":${sequenceText(sequence)},"id":${JSON.stringify(id)},"changes":[${revisions}]${deleted ? ',"deleted":true' : ''}`
+    const end = deleted ? ',"deleted":true' : ''
+    return `{"seq":${sequenceText(sequence)},"id":${JSON.stringify(id)},"changes":[${revisions}]${end}`
   },
   pending: true,
 }

@@ -62,5 +62,8 @@ export class PatternBudget {
 }
 
 function tooSlow(limit: string): SelectorError {
-  return new SelectorError('bad_arg', `Bad argument for operator $regex: the patterns took more than ${limit}; use fewer patterns, or write them without repetitions within repetitions`)
+  const advice = 'use fewer patterns, or write them without repetitions within repetitions'
+  return new SelectorError(
+    'bad_arg', `Bad argument for operator $regex: the patterns took more than ${limit}; ${advice}`,
+  )
 }

@@ -65,7 +65,8 @@ export async function openBase(
     if (opened !== null && !opened.leaves[0]!.deleted) throw new ApiError('conflict')
     return nothing
   }
-  const [found] = await coordinator.openRevisions(request.database, id, { revisions: [parent], latest: false, r: everyReplica }, request) ?? []
+  const wanted = { revisions: [parent], latest: false, r: everyReplica }
+  const [found] = await coordinator.openRevisions(request.database, id, wanted, request) ?? []
   if (found?.kind !== 'found') throw new ApiError('missing_rev')
   const { body, deleted, attachments = [] } = found.revision
   return { body, deleted, attachments }

@@ -32,7 +32,8 @@ export class ListWriter {
     id: string, revision: string, deleted: boolean, doc: SplicedDocument | DocumentWriter | null | undefined,
   ): Promise<void> | undefined {
     const key = JSON.stringify(id)
-    const row = `${this.#begin()}{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${deleted ? ',"deleted":true}' : '}'}`
+    const end = deleted ? ',"deleted":true}' : '}'
+    const row = `${this.#begin()}{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${end}`
     this.#writer.text(doc === undefined ? row : `${row},"doc":`)
     if (typeof doc === 'function') return this.#writeDocument(doc)
     if (doc === null) this.#writer.text('null')

@@ -65,9 +65,8 @@ function toApiError(request: RequestContext, thrown: unknown): ApiError {
 function bodyTooSlow({ exchange, user }: RequestContext, cause: BodyTooSlowError): ApiError {
   const { graceMs, bytesPerSecond } = exchange.bodyPace!
   const allowed = `${graceMs / 1000} s and a second for each ${bytesPerSecond} bytes are allowed for the body`
-  return new ApiError('request_timeout', `The body came too slowly: ${allowed}.${user.name === null ? ' Clients that send credentials have more time.' : ''}`, {
-    cause,
-  })
+  const advice = user.name === null ? ' Clients that send credentials have more time.' : ''
+  return new ApiError('request_timeout', `The body came too slowly: ${allowed}.${advice}`, { cause })
 }
 
 /**

@@ -1,9 +1,12 @@
 /** `_bulk_get`: many revisions in one request, as JSON or multipart (docs/reference/bulk.md#post-db_bulk_get). */
 import {
-  ApiError, checkDocumentId, documentIdBytesLimit, formatRevision, isJsonObject, openedRevisionBytes, parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
+  ApiError, checkDocumentId, documentIdBytesLimit, formatRevision, isJsonObject, openedRevisionBytes, parseRevision,
+  readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
-import { readFlags, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision } from '../documents/document-reading.ts'
+import {
+  readFlags, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision,
+} from '../documents/document-reading.ts'
 import { documentIdRules } from '../documents/document-writing.ts'
 import { JsonWriter } from '../messages/json-writer.ts'
 import { acceptsType, MultipartWriter } from '../documents/multipart-writer.ts'
@@ -70,7 +73,9 @@ async function sendResults(docs: readonly unknown[], request: RequestContext, se
   await writer.end()
 }
 
-async function writeParts(writer: JsonWriter, parts: readonly ItemPart[], request: RequestContext, services: Services): Promise<void> {
+async function writeParts(
+  writer: JsonWriter, parts: readonly ItemPart[], request: RequestContext, services: Services,
+): Promise<void> {
   for (const [index, part] of parts.entries()) {
     writer.text(index === 0 ? '{' : ',{')
     if ('ok' in part) {
@@ -87,7 +92,9 @@ async function writeParts(writer: JsonWriter, parts: readonly ItemPart[], reques
   await writer.flushFull()
 }
 
-async function sendParts(docs: readonly unknown[], type: 'multipart/mixed' | 'multipart/related', request: RequestContext, services: Services): Promise<void> {
+async function sendParts(
+  docs: readonly unknown[], type: 'multipart/mixed' | 'multipart/related', request: RequestContext, services: Services,
+): Promise<void> {
   const writer = new MultipartWriter(request, services, type)
   await eachResult(docs, request, services, async ({ parts }) => {
     for (const part of parts) await ('ok' in part ? documentPart(writer, part.ok, part.flags) : errorPart(writer, part))
@@ -101,12 +108,19 @@ function errorPart(writer: MultipartWriter, { error: { id, ...rest }, ofRevision
 }
 
 function documentPart(writer: MultipartWriter, shown: ShownRevision, flags: ReadFlags): Promise<void> {
-  // Remove line breaks of ids, which would end the header.
-  const headers = `X-Doc-Id: ${shown.id.replace(/[\r\n]/g, ' ')}\r\nX-Rev-Id: ${shown.revision.replace(/[\r\n]/g, ' ')}\r\n`
+  const headers = `X-Doc-Id: ${headerText(shown.id)}\r\nX-Rev-Id: ${headerText(shown.revision)}\r\n`
   return writer.revisionPart(shown, flags, headers)
 }
 
-async function eachResult(docs: readonly unknown[], request: RequestContext, services: Services, take: (result: ItemResult) => Promise<void> | undefined): Promise<void> {
+/** Removes line breaks, which would end the header. */
+function headerText(text: string): string {
+  return text.replace(/[\r\n]/g, ' ')
+}
+
+async function eachResult(
+  docs: readonly unknown[], request: RequestContext, services: Services,
+  take: (result: ItemResult) => Promise<void> | undefined,
+): Promise<void> {
   const flags = readFlags(request.query)
   let window = firstWindow
   let begin = 0
@@ -138,7 +152,9 @@ interface OpenedItems { readonly results: readonly ItemResult[]; readonly bytes:
 interface WantedItem { readonly id: string; readonly rev: string | undefined; readonly flags: ReadFlags }
 
 function readItem(item: unknown, flags: ReadFlags, rules: DocumentIdRules): WantedItem | ItemResult {
-  if (!isJsonObject(item) || Object.keys(item).length === 0) return refuse(null, null, 'bad_request', 'document must be a JSON object')
+  if (!isJsonObject(item) || Object.keys(item).length === 0) {
+    return refuse(null, null, 'bad_request', 'document must be a JSON object')
+  }
   const { id, rev } = item
   if (id === undefined) return refuse(null, null, 'bad_request', 'document id missed')
   try {
@@ -152,10 +168,13 @@ function readItem(item: unknown, flags: ReadFlags, rules: DocumentIdRules): Want
   if (invalid !== null) return refuse(id, invalid.value, 'bad_request', invalid.reason)
   const since = item['atts_since'] as readonly string[] | undefined
   const isSince = since !== undefined && since.length > 0
-  return { id: id as string, rev: rev as string | undefined, flags: isSince ? { ...flags, attachments: true, attachmentsSince: since } : flags }
+  const itemFlags = isSince ? { ...flags, attachments: true, attachmentsSince: since } : flags
+  return { id: id as string, rev: rev as string | undefined, flags: itemFlags }
 }
 
-async function openItems(items: readonly (WantedItem | ItemResult)[], request: RequestContext, services: Services): Promise<OpenedItems> {
+async function openItems(
+  items: readonly (WantedItem | ItemResult)[], request: RequestContext, services: Services,
+): Promise<OpenedItems> {
   const r = request.query.quorum('r')
   const asked = items.flatMap(item => 'parts' in item ? [] : [item])
   const requests = asked.map(({ id, rev, flags: { latest } }) => ({
@@ -182,17 +201,26 @@ function showItem({ id, rev, flags }: WantedItem, opened: readonly OpenedRevisio
   return { id, parts: opened.map(item => part(id, item, flags)) }
 }
 
-function invalidMember({ rev, atts_since: attachmentsSince }: JsonObject): { readonly value: unknown; readonly reason: string } | null {
-  if (rev !== undefined && (typeof rev !== 'string' || readRevision(rev) === null)) return { value: rev, reason: 'Invalid rev format' }
+/** Returns the value that is not valid, and the reason. */
+function invalidMember(
+  { rev, atts_since: attachmentsSince }: JsonObject,
+): { readonly value: unknown; readonly reason: string } | null {
+  if (rev !== undefined && (typeof rev !== 'string' || readRevision(rev) === null)) {
+    return { value: rev, reason: 'Invalid rev format' }
+  }
   if (attachmentsSince === undefined) return null
-  if (!Array.isArray(attachmentsSince)) return { value: attachmentsSince, reason: 'att_since value must be array of revs.' }
+  if (!Array.isArray(attachmentsSince)) {
+    return { value: attachmentsSince, reason: 'att_since value must be array of revs.' }
+  }
   const invalid: unknown = attachmentsSince.find(since => typeof since !== 'string' || readRevision(since) === null)
   return invalid === undefined ? null : { value: invalid, reason: 'Invalid rev format' }
 }
 
 /** Returns one revision. Flags that concern the whole document, such as conflicts, have no effect. */
 function part(id: string, item: OpenedRevision, flags: ReadFlags): ItemPart {
-  if (item.kind === 'missing') return { error: { id, rev: item.revision, error: 'not_found', reason: 'missing' }, ofRevision: true }
+  if (item.kind === 'missing') {
+    return { error: { id, rev: item.revision, error: 'not_found', reason: 'missing' }, ofRevision: true }
+  }
   return { ok: shownRevision(item.revision), flags }
 }
 

@@ -67,7 +67,9 @@ export async function putAutoPurge(request: RequestContext, services: Services):
   if (!isJsonObject(autoPurge)) throw new ApiError('bad_request', 'malformed auto purge body')
   for (const [name, value] of Object.entries(autoPurge)) {
     if (name !== 'deleted_document_ttl') throw new ApiError('bad_request', 'invalid auto purge property')
-    if (parseTimeToLive(value) === null) throw new ApiError('bad_request', 'deleted_document_ttl must be a valid string')
+    if (parseTimeToLive(value) === null) {
+      throw new ApiError('bad_request', 'deleted_document_ttl must be a valid string')
+    }
   }
   await services.control.setDatabaseOption(request.database.name, { autoPurge })
   sendJson(request, services, 202, { ok: true })

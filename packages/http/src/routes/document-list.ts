@@ -34,19 +34,24 @@ function partitionScope(request: RequestContext): Scope {
   if (!request.database.partitioned) throw new ApiError('bad_request', 'database is not partitioned')
   checkPartition(partition)
   const inQuery = request.query.get('partition')
-  if (inQuery !== undefined && inQuery !== partition) throw new ApiError('bad_request', 'Conflicting value for `partition` in query string')
+  if (inQuery !== undefined && inQuery !== partition) {
+    throw new ApiError('bad_request', 'Conflicting value for `partition` in query string')
+  }
   return onePartition(partition)
 }
 
 function onePartition(partition: string): Scope {
-  return { range: { low: { id: `${partition}:`, inclusive: true }, high: { id: `${partition};`, inclusive: false } }, partition, countsRange: false }
+  const range = { low: { id: `${partition}:`, inclusive: true }, high: { id: `${partition};`, inclusive: false } }
+  return { range, partition, countsRange: false }
 }
 
 /** Returns the partition that the parameters name as the scope, or the given scope. */
 function placed(scope: Scope, { partition }: ListParameters, { database }: RequestContext): Scope {
   if (partition === undefined || scope.partition !== undefined) return scope
   checkPartition(partition)
-  if (!database.partitioned) throw new ApiError('query_parse_error', '`partition` parameter is not supported on this db')
+  if (!database.partitioned) {
+    throw new ApiError('query_parse_error', '`partition` parameter is not supported on this db')
+  }
   return scope === wholeDatabase ? onePartition(partition) : scope
 }
 
@@ -106,8 +111,11 @@ async function listBody(request: RequestContext, services: Services): Promise<Js
  * Returns the headers with an ETag of the database's state and the request's parameters. Returns null after a 304 was
  * sent because the client has the current version.
  */
-function taggedHeaders(fingerprint: string, asked: string, request: RequestContext, services: Services): ReturnType<typeof jsonHeaders> | null {
-  const etag = `"${hash('md5', `${request.database.incarnation}\n${request.segments.join('/')}\n${fingerprint}\n${asked}`, 'hex')}"`
+function taggedHeaders(
+  fingerprint: string, asked: string, request: RequestContext, services: Services,
+): ReturnType<typeof jsonHeaders> | null {
+  const state = [request.database.incarnation, request.segments.join('/'), fingerprint, asked].join('\n')
+  const etag = `"${hash('md5', state, 'hex')}"`
   if (matchesTag(request, etag)) {
     sendNotModified(request, services, etag)
     return null
@@ -115,7 +123,10 @@ function taggedHeaders(fingerprint: string, asked: string, request: RequestConte
   return { ...jsonHeaders(request, services), ETag: etag }
 }
 
-async function writeList(writer: JsonWriter, parameters: ListParameters, scope: Scope, updateSequence: DatabaseState['updateSequence'], request: RequestContext, services: Services): Promise<void> {
+async function writeList(
+  writer: JsonWriter, parameters: ListParameters, scope: Scope, updateSequence: DatabaseState['updateSequence'],
+  request: RequestContext, services: Services,
+): Promise<void> {
   if (parameters.keys !== null) return writeKeys(writer, parameters.keys, parameters, scope, request, services)
   const requested = requestedRange(parameters)
   const range = requested === null ? null : intersect(requested, scope.range)
@@ -127,13 +138,16 @@ async function writeList(writer: JsonWriter, parameters: ListParameters, scope: 
     limit: range === null ? 0 : parameters.limit,
     body: includeDocs, leaves: includeDocs && conflicts, partition: scope.partition,
   }, request)
-  const whole = scope.countsRange ? await countRange(scope.range, descending, request, services) : { total: documents.total, offset: 0 }
+  const whole = scope.countsRange
+    ? await countRange(scope.range, descending, request, services)
+    : { total: documents.total, offset: 0 }
   const rows = new ListWriter(writer, {
     total: whole.total, offset: Math.max(0, Math.min(documents.offset - whole.offset, whole.total)), ...reached,
   })
   for await (const page of documents.rows) {
     for (const document of page) {
-      const full = rows.row(document.id, document.revision, false, includeDocs ? shownDocument(document, parameters, request, services) : undefined)
+      const doc = includeDocs ? shownDocument(document, parameters, request, services) : undefined
+      const full = rows.row(document.id, document.revision, false, doc)
       if (full !== undefined) await full
     }
   }
@@ -141,7 +155,9 @@ async function writeList(writer: JsonWriter, parameters: ListParameters, scope: 
 }
 
 /** Counts the rows of a range, and returns the offset of the first. */
-async function countRange(range: IdRange, descending: boolean, request: RequestContext, services: Services): Promise<{ readonly total: number; readonly offset: number }> {
+async function countRange(
+  range: IdRange, descending: boolean, request: RequestContext, services: Services,
+): Promise<{ readonly total: number; readonly offset: number }> {
   const documents = await services.coordinator.listDocuments(request.database, {
     ...directed(range, descending), descending, skip: 0, limit: null, body: false, leaves: false,
   }, request)
@@ -150,58 +166,71 @@ async function countRange(range: IdRange, descending: boolean, request: RequestC
   return { total, offset: documents.offset }
 }
 
-async function writeKeys(writer: JsonWriter, keys: readonly unknown[], parameters: ListParameters, scope: Scope, request: RequestContext, services: Services): Promise<void> {
+async function writeKeys(
+  writer: JsonWriter, keys: readonly unknown[], parameters: ListParameters, scope: Scope,
+  request: RequestContext, services: Services,
+): Promise<void> {
   const { descending, skip, limit, includeDocs } = parameters
   const ordered = (descending ? keys.toReversed() : keys).slice(skip, limit === null ? undefined : skip + limit)
   const rows = new ListWriter(writer, {
-    total: await total(scope, request, services), offset: null, ...(parameters.updateSequence ? { updateSequence: null } : {}),
+    total: await total(scope, request, services), offset: null,
+    ...(parameters.updateSequence ? { updateSequence: null } : {}),
   })
   for (let begin = 0; begin < ordered.length; begin += keysPerLookup) {
     // Yield between pages: lookups of keys that are certainly absent never wait.
     await services.runtime.turns.pause()
     const page = ordered.slice(begin, begin + keysPerLookup)
     // `_design_docs` skips keys that are not design documents. In a partition, other keys are reported as unknown.
-    const window = scope.countsRange ? page.filter(key => typeof key === 'string' && rangeHolds(scope.range, key)) : page
     const isId = (key: unknown): key is string => typeof key === 'string' && rangeHolds(scope.range, key)
+    const window = scope.countsRange ? page.filter(isId) : page
     const ids = [...new Set(window.filter(isId))]
-    const opened = ids.length === 0 ? [] : await services.coordinator.openDocuments(request.database, ids, { body: includeDocs }, request)
+    const opened = ids.length === 0
+      ? []
+      : await services.coordinator.openDocuments(request.database, ids, { body: includeDocs }, request)
     const found = new Map(ids.map((id, index) => [id, opened[index] ?? null]))
     for (const key of window) {
       const document = typeof key === 'string' ? found.get(key) : undefined
-      await (document === undefined || document === null ? rows.unknownKey(key) : keyRow(rows, key as string, document, parameters, request, services))
+      await (document === undefined || document === null
+        ? rows.unknownKey(key)
+        : keyRow(rows, key as string, document, parameters, request, services))
     }
   }
   rows.end()
 }
 
 function keyRow(
-  rows: ListWriter, id: string, document: OpenedDocument, parameters: ListParameters, request: RequestContext, services: Services,
+  rows: ListWriter, id: string, document: OpenedDocument, parameters: ListParameters,
+  request: RequestContext, services: Services,
 ): Promise<void> | undefined {
   const { includeDocs, conflicts } = parameters
   const { revision, deleted } = document.leaves[0]!
   if (!includeDocs) return rows.row(id, revision, deleted, undefined)
   if (deleted) return rows.row(id, revision, deleted, null)
   const { body, attachments } = document
-  return rows.row(id, revision, deleted, shownDocument({ id, revision, body, attachments, leaves: conflicts ? document.leaves : undefined }, parameters, request, services))
+  const listed = { id, revision, body, attachments, leaves: conflicts ? document.leaves : undefined }
+  return rows.row(id, revision, deleted, shownDocument(listed, parameters, request, services))
 }
 
 async function total(scope: Scope, request: RequestContext, services: Services): Promise<number> {
   if (scope.countsRange) return (await countRange(scope.range, false, request, services)).total
   const { total } = await services.coordinator.listDocuments(request.database, {
-    ...directed(scope.range, false), descending: false, skip: 0, limit: 0, body: false, leaves: false, partition: scope.partition,
+    ...directed(scope.range, false), descending: false, skip: 0, limit: 0, body: false, leaves: false,
+    partition: scope.partition,
   }, request)
   return total
 }
 
 /** Returns null when the document's body is not available any more. */
 function shownDocument(
-  { id, revision, body, leaves, attachments }: ListedDocument, parameters: ListParameters, request: RequestContext, services: Services,
+  { id, revision, body, leaves, attachments }: ListedDocument, parameters: ListParameters,
+  request: RequestContext, services: Services,
 ): SplicedDocument | DocumentWriter | null {
   if (body === undefined) return null
   if (attachments === undefined) return { id, revision, body, extra: conflictsMember(leaves) }
   const shown = { id, revision, body, deleted: false, attachments, ...(leaves && { leaves }) }
-  const flags = { ...noFlags, conflicts: leaves !== undefined, attachments: parameters.attachments, encodingInfo: parameters.encodingInfo }
-  return flags.attachments ? writer => writeRevision(writer, shown, flags, request, services) : splicedRevision(shown, flags)
+  const { attachments: inline, encodingInfo } = parameters
+  const flags = { ...noFlags, conflicts: leaves !== undefined, attachments: inline, encodingInfo }
+  return inline ? writer => writeRevision(writer, shown, flags, request, services) : splicedRevision(shown, flags)
 }
 
 function conflictsMember(leaves: readonly Leaf[] | undefined): string {

@@ -45,9 +45,13 @@ export async function queryLocalDocuments(request: RequestContext, services: Ser
   await writer.end()
 }
 
-async function writeList(writer: JsonWriter, parameters: ListParameters, request: RequestContext, services: Services): Promise<void> {
+async function writeList(
+  writer: JsonWriter, parameters: ListParameters, request: RequestContext, services: Services,
+): Promise<void> {
   const { descending, skip, limit, includeDocs } = parameters
-  const rows = new ListWriter(writer, { total: null, offset: null, ...(parameters.updateSequence ? { updateSequence: null } : {}) })
+  const rows = new ListWriter(writer, {
+    total: null, offset: null, ...(parameters.updateSequence ? { updateSequence: null } : {}),
+  })
   const single = singleKey(parameters)
   if (parameters.keys !== null) {
     await writeKeys(rows, parameters.keys, parameters, request, services)
@@ -77,7 +81,9 @@ function singleKey({ start, end, inclusiveEnd }: ListParameters): string | null 
   return typeof start?.key === 'string' && start.key === end?.key && inclusiveEnd ? start.key : null
 }
 
-async function writeKeys(rows: ListWriter, keys: readonly unknown[], parameters: ListParameters, request: RequestContext, services: Services): Promise<void> {
+async function writeKeys(
+  rows: ListWriter, keys: readonly unknown[], parameters: ListParameters, request: RequestContext, services: Services,
+): Promise<void> {
   const { descending, skip, limit, includeDocs } = parameters
   const asked = (descending ? keys.toReversed() : keys).slice(skip, limit === null ? undefined : skip + limit)
   const ordered = asked.filter(key => typeof key === 'string' && key.startsWith(localPrefix))

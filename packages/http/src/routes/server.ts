@@ -22,7 +22,11 @@ export function getGreeting(request: RequestContext, services: Services): void {
 }
 
 /** A 16x16 one-bit icon: three stacked bars. */
-const icon = Buffer.from('AAABAAEAEBACAAEAAQCwAAAAFgAAACgAAAAQAAAAIAAAAAEAAQAAAAAAgAAAAAAAAAAAAAAAAgAAAAAAAAD///8AlEsmAAAAAAB//gAAf/4AAH/+AAB//gAAAAAAAH/+AAB//gAAf/4AAH/+AAAAAAAAf/4AAH/+AAB//gAAf/4AAAAAAAD//wAAgAEAAIABAACAAQAAgAEAAP//AACAAQAAgAEAAIABAACAAQAA//8AAIABAACAAQAAgAEAAIABAAD//wAA', 'base64')
+const icon = Buffer.from([
+  'AAABAAEAEBACAAEAAQCwAAAAFgAAACgAAAAQAAAAIAAAAAEAAQAAAAAAgAAAAAAAAAAAAAAAAgAAAAAAAAD///8A',
+  'lEsmAAAAAAB//gAAf/4AAH/+AAB//gAAAAAAAH/+AAB//gAAf/4AAH/+AAAAAAAAf/4AAH/+AAB//gAAf/4AAAAA',
+  'AAD//wAAgAEAAIABAACAAQAAgAEAAP//AACAAQAAgAEAAIABAACAAQAA//8AAIABAACAAQAAgAEAAIABAAD//wAA',
+].join(''), 'base64')
 
 export function getIcon(request: RequestContext, services: Services): void {
   send(request, services, 200, {

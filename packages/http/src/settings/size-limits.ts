@@ -7,9 +7,12 @@ const attachmentHeadsBytesMax = 1024 * 1024
 
 /** @throws ApiError `document_too_large` when the names and content types of the attachments are too long in total */
 export function checkAttachmentHeads(id: string, attachments: readonly AttachmentRecord[]): void {
-  const bytes = attachments.reduce((sum, { name, contentType }) => sum + Buffer.byteLength(name) + Buffer.byteLength(contentType), 0)
+  const bytes = attachments.reduce(
+    (sum, { name, contentType }) => sum + Buffer.byteLength(name) + Buffer.byteLength(contentType), 0,
+  )
   if (bytes <= attachmentHeadsBytesMax) return
-  throw new ApiError('document_too_large', `${id}: the names and types of its attachments have ${bytes} bytes, the limit is ${attachmentHeadsBytesMax}`)
+  const size = `${bytes} bytes, the limit is ${attachmentHeadsBytesMax}`
+  throw new ApiError('document_too_large', `${id}: the names and types of its attachments have ${size}`)
 }
 
 export function documentTooLarge(id: string, bytes: number, bytesMax: number): ApiError {
@@ -38,7 +41,10 @@ export function gzipTooLarge(bytes: number, ratioMax: number, freeBytes: number)
  * @param setting the name of the limit
  */
 export function tooMany(what: string, count: number, max: number, setting: string): ApiError {
-  return new ApiError('too_large', `the request entity is too large: ${count} ${what}, ${setting} is ${max}; send them in several requests`)
+  return new ApiError(
+    'too_large',
+    `the request entity is too large: ${count} ${what}, ${setting} is ${max}; send them in several requests`,
+  )
 }
 
 /**
@@ -62,5 +68,6 @@ export interface RequestLimit { readonly bytes: number; readonly setting: string
 /** @param bytes announced bytes, or bytes that were read; undefined when the size is unknown */
 export function requestTooLarge(bytes: number | undefined, limit: RequestLimit, cause?: unknown): ApiError {
   const size = bytes === undefined ? '' : `${bytes} bytes, `
-  return new ApiError('too_large', `the request entity is too large: ${size}${limit.setting} is ${limit.bytes}`, cause === undefined ? undefined : { cause })
+  const reason = `the request entity is too large: ${size}${limit.setting} is ${limit.bytes}`
+  return new ApiError('too_large', reason, cause === undefined ? undefined : { cause })
 }

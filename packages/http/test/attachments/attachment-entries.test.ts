@@ -27,7 +27,10 @@ describe('content of attachments in the JSON of a document', () => {
   })
 
   it('is refused where it is no Base64, in whichever slice', () => {
-    for (const broken of [`${text}=`, `${text}AA==`, `${text.slice(0, -4)}A===`, `${text.slice(0, 1000)}==${text.slice(1002)}`, `${text.slice(0, -1)}`, `${text}\n-AAA`, '====']) {
+    for (const broken of [
+      `${text}=`, `${text}AA==`, `${text.slice(0, -4)}A===`, `${text.slice(0, 1000)}==${text.slice(1002)}`,
+      `${text.slice(0, -1)}`, `${text}\n-AAA`, '====',
+    ]) {
       expect(() => decode(broken), broken.slice(-8)).to.throw(ApiError, 'Invalid attachment data for a')
     }
     expect(decode('').bytes).to.have.length(0)

@@ -20,7 +20,9 @@ describe('byte ranges', () => {
   })
 
   it('that cannot be read, are too many or ask for everything mean the whole', () => {
-    for (const header of [undefined, 'bytes=0-', 'lines=1-2', 'bytes=a-b', 'nonsense', 'bytes=-', `bytes=${'0-1,'.repeat(9)}2-3`]) {
+    for (const header of [
+      undefined, 'bytes=0-', 'lines=1-2', 'bytes=a-b', 'nonsense', 'bytes=-', `bytes=${'0-1,'.repeat(9)}2-3`,
+    ]) {
       expect(byteRanges(header, 10), header).to.equal(null)
     }
   })

@@ -29,12 +29,17 @@ describe('the security object', () => {
   })
 
   it('admits members and admins by name and role, and server administrators always', () => {
-    for (const security of [{ members: { names: ['anna'] } }, { members: { roles: ['team'] } }, { readers: { names: ['anna'] } }, { admins: { roles: ['team'] }, members: { names: ['x'] } }]) {
+    for (const security of [
+      { members: { names: ['anna'] } }, { members: { roles: ['team'] } }, { readers: { names: ['anna'] } },
+      { admins: { roles: ['team'] }, members: { names: ['x'] } },
+    ]) {
       expect([admits(security, nobody), admits(security, anna), admits(security, root)]).to.deep.equal([
         false, true, true,
       ])
     }
-    for (const security of [adminOnlySecurity, { members: { roles: ['TEAM'] } }, { readers: { names: ['anna'] }, members: { names: ['x'] } }]) {
+    for (const security of [
+      adminOnlySecurity, { members: { roles: ['TEAM'] } }, { readers: { names: ['anna'] }, members: { names: ['x'] } },
+    ]) {
       expect([admits(security, anna), admits(security, root)]).to.deep.equal([false, true])
     }
   })
@@ -67,7 +72,10 @@ describe('access', () => {
     expect((await node.get('/db/_security')).json).to.deep.equal({
       members: { roles: ['_admin'] }, admins: { roles: ['_admin'] },
     })
-    for (const [method, path] of [['GET', ''], ['GET', '/doc'], ['PUT', '/doc'], ['POST', '/_bulk_docs'], ['GET', '/_security'], ['GET', '/_design/d/_view/v'], ['COPY', '/doc'], ['GET', '/_shards']] as const) {
+    for (const [method, path] of [
+      ['GET', ''], ['GET', '/doc'], ['PUT', '/doc'], ['POST', '/_bulk_docs'], ['GET', '/_security'],
+      ['GET', '/_design/d/_view/v'], ['COPY', '/doc'], ['GET', '/_shards'],
+    ] as const) {
       const refused = await node.request(method, `/db${path}`, undefined, anonymous)
       expect([refused.status, refused.json]).to.deep.equal([
         401, { error: 'unauthorized', reason: 'You are not authorized to access this db.' },
@@ -115,7 +123,11 @@ describe('access', () => {
   })
 
   it('to server endpoints is for server administrators', async () => {
-    for (const path of ['/_all_dbs', '/_dbs_info', '/_active_tasks', '/_membership', '/_cluster_setup', '/_node/_local', '/_node/_local/_config', '/_db_updates', '/_scheduler/jobs', '/_users/_all_docs', '/_replicator/_changes', '/_global_changes/_all_docs']) {
+    for (const path of [
+      '/_all_dbs', '/_dbs_info', '/_active_tasks', '/_membership', '/_cluster_setup', '/_node/_local',
+      '/_node/_local/_config', '/_db_updates', '/_scheduler/jobs',
+      '/_users/_all_docs', '/_replicator/_changes', '/_global_changes/_all_docs',
+    ]) {
       expect((await node.get(path, anonymous)).json, path).to.deep.equal({
         error: 'unauthorized', reason: 'You are not a server admin.',
       })

@@ -166,9 +166,9 @@ describe('the changes feed', () => {
     expect(await post('filter=_design', {})).to.deep.equal(['_design/x'])
     expect(await post('filter=_selector', { selector: { n: { $gte: 2 } } })).to.deep.equal(['bb', 'ccc'])
     expect(await post('filter=_selector&limit=1', { selector: { n: { $gte: 2 } } })).to.deep.equal(['bb'])
-    const {
-      results, pending,
-    } = (await node.post('/db/_changes?filter=_selector&include_docs=true&limit=1', { selector: { n: 2 }, fields: ['n'] })).json
+    const { json: { results, pending } } = await node.post(
+      '/db/_changes?filter=_selector&include_docs=true&limit=1', { selector: { n: 2 }, fields: ['n'] },
+    )
     expect([results[0].doc, pending]).to.deep.equal([{ n: 2 }, 2])
     expect(await post('', { doc_ids: ['a'] })).to.have.length(4)
   })
@@ -186,8 +186,10 @@ describe('the changes feed', () => {
       n: 2, other: 1,
       _attachments: { a: { data: Buffer.from('content').toString('base64'), content_type: 'image/png' } },
     })
-    const doc = async (fields: readonly string[], query = ''): Promise<unknown> =>
-      (await node.post(`/db/_changes?filter=_selector&include_docs=true${query}`, { selector: { n: 2 }, fields })).json.results[0].doc
+    const doc = async (fields: readonly string[], query = ''): Promise<unknown> => {
+      const target = `/db/_changes?filter=_selector&include_docs=true${query}`
+      return (await node.post(target, { selector: { n: 2 }, fields })).json.results[0].doc
+    }
     const {
       _attachments: { a: stub },
     } = await doc(['_attachments']) as { readonly _attachments: { readonly a: object } }
@@ -203,9 +205,10 @@ describe('the changes feed', () => {
     await node.post('/db/_bulk_docs', {
       new_edits: false, docs: [{ _id: 'd', _rev: '1-aa', n: 1 }, { _id: 'd', _rev: '1-bb', n: 2 }],
     })
-    const changes = async (style: string): Promise<any> =>
-      (await node.post(`/db/_changes?filter=_selector&style=${style}`, { selector: { n: 1 } })).json.results.map((result: any) =>
-        result.changes)
+    const changes = async (style: string): Promise<any> => {
+      const answer = await node.post(`/db/_changes?filter=_selector&style=${style}`, { selector: { n: 1 } })
+      return answer.json.results.map((result: any) => result.changes)
+    }
     expect(await changes('main_only')).to.deep.equal([])
     expect(await changes('all_docs')).to.deep.equal([[{ rev: '1-aa' }]])
   })
@@ -224,7 +227,8 @@ describe('the changes feed', () => {
     const sequences = (await node.get('/db/_changes?seq_interval=2&limit=3')).json.results.map((result: any) =>
       result.seq === null)
     expect(sequences).to.deep.equal([true, false, true])
-    expect((await node.get('/db/_changes?limit=9007199254740991&seq_interval=9007199254740991')).json.results).to.have.length(3)
+    const { results } = (await node.get('/db/_changes?limit=9007199254740991&seq_interval=9007199254740991')).json
+    expect(results).to.have.length(3)
   })
 
   it('refuses what it cannot read', async () => {
@@ -259,7 +263,8 @@ describe('the changes feed', () => {
     for (const query of ['filter=f/odd', 'filter=_view&view=f/by']) {
       expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(501)
     }
-    expect((await node.post('/db/_changes?filter=_selector', { selector: { n: { $bigger: 1 } } })).json.reason).to.equal(
+    const unknownOperator = { selector: { n: { $bigger: 1 } } }
+    expect((await node.post('/db/_changes?filter=_selector', unknownOperator)).json.reason).to.equal(
       'Invalid operator: $bigger',
     )
     expect((await node.post('/db/_changes?filter=_selector', { selector: {}, fields: [1] })).json.reason).to.equal(
@@ -302,7 +307,9 @@ describe('parameters of the changes feed', () => {
     expect((await node.get('/db/_changes?since=%ff')).json.reason).to.equal(
       "Malformed sequence supplied in 'since' parameter.",
     )
-    expect((await node.get('/db/_changes?filter=_doc_ids&doc_ids=[%22%ff%22]')).json.reason).to.equal('invalid UTF-8 JSON')
+    expect((await node.get('/db/_changes?filter=_doc_ids&doc_ids=[%22%ff%22]')).json.reason).to.equal(
+      'invalid UTF-8 JSON',
+    )
     expect((await node.get('/db/_all_docs?key=%22%ff%22')).json.reason).to.equal('invalid UTF-8 JSON')
   })
 })

@@ -82,7 +82,8 @@ describe('_db_updates', () => {
     expect(await text('feed=continuous&limit=1')).to.equal(`${updated}\n{"last_seq":"S"}\n\n`)
     expect(await text('feed=eventsource&limit=1')).to.equal(`data: ${updated}\nid: "S"\n\n\n`)
     await settle()
-    expect(masked((await node.during(node.get('/_db_updates?since=now&feed=continuous&timeout=100'))).text)).to.equal('\n{"last_seq":"S"}\n\n')
+    const ended = await node.during(node.get('/_db_updates?since=now&feed=continuous&timeout=100'))
+    expect(masked(ended.text)).to.equal('\n{"last_seq":"S"}\n\n')
   })
 
   it('has a tag', async () => {

@@ -72,7 +72,8 @@ describe('_bulk_docs', () => {
   })
 
   it('refuses broken design documents in their own rows', async () => {
-    const rows = (await node.post('/db/_bulk_docs', { docs: [{ _id: '_design/bad', views: 5 }, { _id: '_design/good' }, { _id: 'fine' }] })).json
+    const docs = [{ _id: '_design/bad', views: 5 }, { _id: '_design/good' }, { _id: 'fine' }]
+    const rows = (await node.post('/db/_bulk_docs', { docs })).json
     expect(rows.map((row: any) => row.error ?? 'ok')).to.deep.equal(['invalid_design_doc', 'ok', 'ok'])
     const replicated = {
       new_edits: false, docs: [{ _id: '_design/bad', _rev: '1-a', views: 5 }, { _id: 'other', _rev: '1-a' }],
@@ -181,7 +182,9 @@ describe('_bulk_get', () => {
     const parts = await ask([{ id: 'one' }, { id: 'none' }], '', { accept: 'multipart/related' })
     expect(parts.headers['content-type']).to.match(/^multipart\/related; boundary="/)
     expect(parts.text).to.contain('Content-Type: application/json; error="true"')
-    for (const accept of ['multipart/mixed, application/json', 'application/*, multipart/mixed', 'multipart/mixed;q=0, */*']) {
+    for (const accept of [
+      'multipart/mixed, application/json', 'application/*, multipart/mixed', 'multipart/mixed;q=0, */*',
+    ]) {
       expect((await ask([{ id: 'one' }], '', { accept })).json.results, accept).to.have.length(1)
     }
     expect((await ask([], '', { accept: 'multipart/mixed, application/json;q=0' })).headers['content-type']).to.match(

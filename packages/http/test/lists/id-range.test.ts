@@ -33,7 +33,11 @@ describe('ranges of ids', () => {
   it('select the names of databases as a loop over all of them would', () => {
     const names = ['_users', 'a', 'b', 'b/c', 'c', 'z']
     const text = fc.constantFrom('', 'a', 'b', 'b0', 'zz')
-    fc.assert(fc.property(fc.option(text), fc.option(text), fc.boolean(), fc.boolean(), fc.nat(3), fc.nat(7), (start, end, descending, inclusive, skip, limit) => {
+    const parameters = fc.record({
+      start: fc.option(text), end: fc.option(text), descending: fc.boolean(), inclusive: fc.boolean(),
+      skip: fc.nat(3), limit: fc.nat(7),
+    })
+    fc.assert(fc.property(parameters, ({ start, end, descending, inclusive, skip, limit }) => {
       const query = new Query(new Map(Object.entries({
         ...(start === null ? {} : { startkey: JSON.stringify(start) }),
         ...(end === null ? {} : { endkey: JSON.stringify(end) }),

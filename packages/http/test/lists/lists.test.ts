@@ -47,7 +47,11 @@ describe('_all_docs', () => {
 
   it('selects what a loop over all ids would, with exact offsets', async () => {
     const key = fc.constantFrom('', '_design/b', 'b', 'bb', 'e', 'z', '￿')
-    await fc.assert(fc.asyncProperty(fc.option(key), fc.option(key), fc.boolean(), fc.boolean(), fc.nat(4), fc.option(fc.nat(5)), async (start, end, descending, inclusive, skip, limit) => {
+    const parameters = fc.record({
+      start: fc.option(key), end: fc.option(key), descending: fc.boolean(), inclusive: fc.boolean(),
+      skip: fc.nat(4), limit: fc.option(fc.nat(5)),
+    })
+    await fc.assert(fc.asyncProperty(parameters, async ({ start, end, descending, inclusive, skip, limit }) => {
       const query = new URLSearchParams({
         ...(start === null ? {} : { startkey: JSON.stringify(start) }),
         ...(end === null ? {} : { end_key: JSON.stringify(end) }),
@@ -144,7 +148,10 @@ describe('_all_docs', () => {
   })
 
   it('accepts very large limits, and ignores valid parameters of views', async () => {
-    for (const query of ['limit=9007199254740991&skip=1', `limit=${'9'.repeat(400)}&skip=1`, 'reduce=false&group=false&stable=true&update=lazy&skip=1']) {
+    for (const query of [
+      'limit=9007199254740991&skip=1', `limit=${'9'.repeat(400)}&skip=1`,
+      'reduce=false&group=false&stable=true&update=lazy&skip=1',
+    ]) {
       expect((await node.get(`/db/_all_docs?${query}`)).json.rows.map((row: any) => row.id)).to.include('a')
     }
   })
@@ -268,7 +275,8 @@ describe('_local documents', () => {
     expect(await list('startkey=%22_local/%22&limit=1')).to.deep.equal(['_local/a'])
     const picked = await node.post('/db/_local_docs', { keys: ['_local/d', '_local/none', 'plain'] })
     expect(picked.json.rows.map((row: any) => row.error ?? row.id)).to.deep.equal(['_local/d', 'not_found'])
-    expect((await node.post('/db/_local_docs/queries', { queries: [{ limit: 1 }] })).json.results[0].rows).to.have.length(1)
+    const { results } = (await node.post('/db/_local_docs/queries', { queries: [{ limit: 1 }] })).json
+    expect(results[0].rows).to.have.length(1)
   })
 })
 

@@ -70,7 +70,7 @@ describe('overload', () => {
     await node.stop()
   })
 
-  it('refuses bodies whose parsed form does not fit beside those of other requests, and frees the memory afterwards', async () => {
+  it('refuses bodies whose parsed form does not fit beside those of others, and frees memory afterwards', async () => {
     const door = gate()
     const node = new MemoryNode({
       http: { parsedBytesMax: 30_000 },
@@ -103,7 +103,10 @@ describe('overload', () => {
       ['_revs_diff', { a: [], b: [], c: [] }, '3 documents, couchdb/max_bulk_get_count is 2'],
       ['_missing_revs', { a: [], b: [], c: [] }, '3 documents, couchdb/max_bulk_get_count is 2'],
       ['_purge', { a: [], b: [], c: [] }, '3 documents, couchdb/max_bulk_get_count is 2'],
-      ['_all_docs', `{"keys":[${'1,'.repeat(1300)}${filler}]}`, 'more than 1200 values and names of members, which is limits/json_values'],
+      [
+        '_all_docs', `{"keys":[${'1,'.repeat(1300)}${filler}]}`,
+        'more than 1200 values and names of members, which is limits/json_values',
+      ],
       ['_changes?filter=_doc_ids', `{"doc_ids":[${'"a",'.repeat(1300)}${filler}]}`, 'limits/json_values'],
       ['_all_docs', `{"keys":${'['.repeat(100_000)}`, 'nested deeper than 1000 levels'],
     ] as const) {

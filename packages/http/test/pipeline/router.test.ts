@@ -3,7 +3,10 @@ import { Router } from '../../src/pipeline/router.ts'
 
 describe('router', () => {
   const router = new Router<string>()
-  for (const pattern of ['/', '/_node/{node}', '/_node/{node}/_stats/{path...}', '/{id}', '/{id}/{attachment...}', '/_design/{name}', '/_design/{name}/_view/{view}', '/_design/{name}/{attachment...}']) {
+  for (const pattern of [
+    '/', '/_node/{node}', '/_node/{node}/_stats/{path...}', '/{id}', '/{id}/{attachment...}',
+    '/_design/{name}', '/_design/{name}/_view/{view}', '/_design/{name}/{attachment...}',
+  ]) {
     router.add(pattern, pattern)
   }
   const match = (path: string) => router.match(path.split('/').filter(segment => segment !== ''), 0)

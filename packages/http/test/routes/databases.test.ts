@@ -28,7 +28,7 @@ describe('databases', () => {
     expect((await node.delete('/db')).status).to.equal(202)
   })
 
-  it('are 404 for a request that runs when they are deleted, and 500 for one whose shards cannot be opened', async () => {
+  it('are 404 for a request that runs when they are deleted, and 500 where shards cannot be opened', async () => {
     await node.put('/db')
     let deleted = false
     node.coordinator.openDocument = async () => {
@@ -111,7 +111,8 @@ describe('databases', () => {
   it('tell the range of a document id', async () => {
     await node.put('/db?q=8')
     const range = async (id: string) => (await node.get(`/db/_shards/${id}`)).json.range
-    expect([await range('doc-1'), await range('user:42'), await range('%C3%BC'), await range('_design%2Fx')]).to.deep.equal([
+    const ids = ['doc-1', 'user:42', '%C3%BC', '_design%2Fx']
+    expect(await Promise.all(ids.map(range))).to.deep.equal([
       'e0000000-ffffffff', '60000000-7fffffff', '60000000-7fffffff', '60000000-7fffffff',
     ])
     await node.put('/parts?q=8&partitioned=true')
@@ -133,7 +134,11 @@ describe('databases', () => {
       expect((await node.put(`/db/${name}`, '')).json.reason).to.equal('invalid UTF-8 JSON')
     }
     expect((await node.put('/db/_auto_purge', { deleted_document_ttl: '3_mon' })).status).to.equal(202)
-    for (const body of [{ deleted_document_ttl: 5 }, { deleted_document_ttl: '' }, { deleted_document_ttl: 'soon' }, { deleted_document_ttl: '-1_hour' }, { deleted_document_ttl: '3_monday' }, { deleted_document_ttl: '1_day', other: 1 }, [], 'text']) {
+    for (const body of [
+      { deleted_document_ttl: 5 }, { deleted_document_ttl: '' }, { deleted_document_ttl: 'soon' },
+      { deleted_document_ttl: '-1_hour' }, { deleted_document_ttl: '3_monday' },
+      { deleted_document_ttl: '1_day', other: 1 }, [], 'text',
+    ]) {
       expect((await node.put('/db/_auto_purge', JSON.stringify(body))).status).to.equal(400)
     }
     expect((await node.get('/db/_auto_purge')).json).to.deep.equal({ deleted_document_ttl: '3_mon' })

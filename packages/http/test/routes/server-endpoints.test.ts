@@ -112,7 +112,8 @@ describe('server endpoints', () => {
     expect(await state()).to.equal('cluster_finished')
     expect((await act({ action: 'finish_cluster' })).json.reason).to.equal('Cluster is already finished')
     expect((await act({ action: 'dance' })).json.reason).to.equal("Invalid Action'")
-    expect((await node.get('/_cluster_setup?ensure_dbs_exist=["_users","_global_changes"]')).json.state).to.equal('cluster_enabled')
+    const ensured = await node.get('/_cluster_setup?ensure_dbs_exist=["_users","_global_changes"]')
+    expect(ensured.json.state).to.equal('cluster_enabled')
   })
 
   it('let a single node be set up again and again', async () => {
