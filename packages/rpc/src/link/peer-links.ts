@@ -183,9 +183,8 @@ export class PeerLinks {
       onConnection: (connection, done) => { this.#dialed(address, connection, done) },
       onFailed: (error, nextAttemptMs) => {
         const reason = error instanceof Error ? error.message : String(error)
-        this.#refusals.warn(
-          `dial ${address}`, { address, reason, nextAttemptMs: Math.round(nextAttemptMs) }, 'a peer cannot be reached',
-        )
+        const fields = { address, reason, nextAttemptMs: Math.round(nextAttemptMs) }
+        this.#refusals.warn(`dial ${address}: ${reason}`, fields, 'a peer cannot be reached')
       },
     })
   }

@@ -35,6 +35,13 @@ export class RefusalLog {
     this.#log[level](fields, message)
   }
 
-  /** Call this after a success, so that the next failure is logged at its level again. */
-  forget(key: string): void { this.#warnedMs.delete(key) }
+  /**
+   * Call this after a success, so that the next failure is logged at its level again.
+   * @param subject a key, or the part of keys before `: `
+   */
+  forget(subject: string): void {
+    for (const key of this.#warnedMs.keys()) {
+      if (key === subject || key.startsWith(`${subject}: `)) this.#warnedMs.delete(key)
+    }
+  }
 }

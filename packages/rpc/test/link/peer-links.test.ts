@@ -73,6 +73,19 @@ describe('peer links', () => {
     assert.deepEqual(a.connected(), ['b'])
   })
 
+  it('log at once that an unreachable node cannot be reached for another reason', async () => {
+    const a = world.node('a')
+    const b = world.node('b')
+    await a.start([b])
+    await world.clock.advance(5000)
+    world.hub.partition([['a'], ['b']])
+    await world.clock.advance(20_000)
+    const reasons = logged(a, 'warn', /cannot be reached/).map(({ fields }) => String(fields.reason))
+    assert.equal(reasons.length, 2)
+    assert.match(reasons[0]!, /nobody listens/)
+    assert.match(reasons[1]!, /did not answer|cut off/)
+  })
+
   for (const [what, before] of [
     ['went away again and again', { clusterId: 'c1', lives: 12, lifeMs: 1500 }],
     ['belonged to another cluster', { clusterId: 'c2', lives: 1, lifeMs: 21_000 }],
