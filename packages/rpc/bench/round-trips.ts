@@ -72,7 +72,9 @@ async function run(): Promise<void> {
   const tookMs = performance.now() - before.ms
   const own = (cpuMicros() - before.own) / calls
   const far = ((await childCpu()).cpu - before.far) / calls
-  console.log(`${inFlight} in flight, ${bodyBytes} B bodies: ${Math.round(calls / tookMs * 1000)} calls/s; CPU per call: caller ${own.toFixed(1)} us, server ${far.toFixed(1)} us`)
+  const rate = Math.round(calls / tookMs * 1000)
+  const cpu = `caller ${own.toFixed(1)} us, server ${far.toFixed(1)} us`
+  console.log(`${inFlight} in flight, ${bodyBytes} B bodies: ${rate} calls/s; CPU per call: ${cpu}`)
   await network.stop()
   child.disconnect()
 }

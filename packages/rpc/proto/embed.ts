@@ -9,9 +9,13 @@ export function embedSchema(read: (file: string) => string): string {
   const files = ['link.proto', 'verbs.proto', 'raft.proto']
   const quoted = files.map(file =>
     `  ${JSON.stringify(file)}: ${'`'}${withoutComments(read(file)).replace(/[\\`$]/g, '\\$&')}${'`'},\n`)
-  return '/** The text of proto/*.proto without its comments: this copy exists because nothing outside `runtime` reads files.\n'
-    + ' * Made by proto/embed.ts; do not edit. */\n'
-    + `export const schemaText = {\n${quoted.join('')}} as const\n`
+  return [
+    '/**',
+    ' * The text of proto/*.proto without its comments, made by proto/embed.ts; do not edit. This copy exists because',
+    ' * nothing outside `runtime` reads files.',
+    ' */',
+    `export const schemaText = {\n${quoted.join('')}} as const\n`,
+  ].join('\n')
 }
 
 function withoutComments(text: string): string {

@@ -104,8 +104,10 @@ describe('the data folder of a local cluster', () => {
     const denied = Object.assign(new Error('EACCES: permission denied, mkdir'), {
       code: 'EACCES', path: '/srv/data/node1',
     })
-    expect(folderProblem(denied, '/srv/data cannot be prepared').message).to.equal('/srv/data cannot be prepared (/srv/data/node1): '
-      + 'permission denied; give the user that runs this command access to it, or name another folder')
+    expect(folderProblem(denied, '/srv/data cannot be prepared').message).to.equal(
+      '/srv/data cannot be prepared (/srv/data/node1): permission denied; '
+        + 'give the user that runs this command access to it, or name another folder',
+    )
     const unknown = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' })
     expect(folderProblem(unknown, '/srv/data cannot be read').message).to.equal(
       '/srv/data cannot be read: EIO: i/o error',

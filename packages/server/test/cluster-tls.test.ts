@@ -38,18 +38,23 @@ describe('certificates between nodes', () => {
 
   it('are read from the folder of the configuration, and are not required by default', async () => {
     expect(await read('')).to.equal(undefined)
-    expect(await read('tls_key_file = key.pem\ntls_cert_file = ./cert.pem\ntls_ca_file = ca.pem\n')).to.deep.equal(identity)
+    const files = 'tls_key_file = key.pem\ntls_cert_file = ./cert.pem\ntls_ca_file = ca.pem\n'
+    expect(await read(files)).to.deep.equal(identity)
   })
 
   it('are refused with the name of the option and the problem', async () => {
-    expect(await refusal('tls_key_file = key.pem\n')).to.equal('[cluster] tls_cert_file and tls_ca_file is empty: TLS between nodes needs tls_key_file, tls_cert_file, tls_ca_file; set all or none')
+    expect(await refusal('tls_key_file = key.pem\n')).to.equal(
+      '[cluster] tls_cert_file and tls_ca_file is empty: TLS between nodes needs '
+        + 'tls_key_file, tls_cert_file, tls_ca_file; set all or none',
+    )
     expect(await refusal('tls_key_file = key.pem\ntls_cert_file = absent.pem\ntls_ca_file = ca.pem\n')).to.match(
       /^\[cluster\] tls_cert_file = "absent.pem": .*no such file/,
     )
     expect(await refusal('tls_key_file = key.pem\ntls_cert_file = cert.pem\ntls_ca_file = text.pem\n')).to.match(
       /^\[cluster\] tls_ca_file = "text.pem": /,
     )
-    expect(await refusal('tls_key_file = other-key.pem\ntls_cert_file = cert.pem\ntls_ca_file = ca.pem\n'))
-      .to.equal('[cluster] tls_key_file = "other-key.pem" is not the key of the certificate in tls_cert_file = "cert.pem"')
+    expect(await refusal('tls_key_file = other-key.pem\ntls_cert_file = cert.pem\ntls_ca_file = ca.pem\n')).to.equal(
+      '[cluster] tls_key_file = "other-key.pem" is not the key of the certificate in tls_cert_file = "cert.pem"',
+    )
   })
 })

@@ -42,7 +42,12 @@ export class MemoryCluster {
   async make(number: number): Promise<Life> {
     const name = this.names[number - 1]!
     const seeds = this.names.map((_, index) => `host${index + 1}:9000`).join(',')
-    const ini = `[node]\nname = ${name}\n[cluster]\nport = 9000\nbind_address = host${number}\nadvertised_address = host${number}:9000\nseedlist = ${seeds}\nsecret = ${secret}\n[admins]\nadmin = ${passwordHash}\n`
+    const ini = [
+      '[node]', `name = ${name}`,
+      '[cluster]', 'port = 9000', `bind_address = host${number}`, `advertised_address = host${number}:9000`,
+      `seedlist = ${seeds}`, `secret = ${secret}`,
+      '[admins]', `admin = ${passwordHash}`, '',
+    ].join('\n')
     const configuration = await LiveConfiguration.load(
       { read: async () => [{ name: 'local.ini', text: ini }], write: async () => {} }, {},
     )

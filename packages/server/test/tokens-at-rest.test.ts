@@ -37,7 +37,9 @@ async function oneToken(cluster: MemoryCluster, numbers: readonly number[]): Pro
 describe('tokens of a database at rest', function () {
   this.timeout(60_000)
 
-  for (const [count, query] of [[1, 'q=1'], [1, 'q=4'], [3, 'q=1'], [3, 'q=4'], [3, 'q=2&n=2'], [4, 'q=4&n=3']] as const) {
+  for (const [count, query] of [
+    [1, 'q=1'], [1, 'q=4'], [3, 'q=1'], [3, 'q=4'], [3, 'q=2&n=2'], [4, 'q=4&n=3'],
+  ] as const) {
     it(`are the same in all answers of ${count} nodes, ${query}, and after restarts`, async () => {
       const numbers = Array.from({ length: count }, (_, index) => index + 1)
       const cluster = new MemoryCluster(count)

@@ -173,7 +173,8 @@ function parsedRest(text: string): unknown {
 }
 
 function tooManyDocuments({ documentsMax, setting }: BulkLimits): ApiError {
-  return new ApiError('too_large', `the request entity is too large: more than ${documentsMax} documents, which is ${setting}; send them in several requests`)
+  const count = `more than ${documentsMax} documents, which is ${setting}`
+  return new ApiError('too_large', `the request entity is too large: ${count}; send them in several requests`)
 }
 
 /** Whether the member's name, which may contain escapes, is `docs`. */

@@ -156,7 +156,9 @@ class ObjectScan {
           memberStart = at + 1
         }
         if (code !== commaByte && --depth === 0) return { bytes, start, end: at + 1, special, memberCount }
-      } else if (!sure && (isSpace(code) || (code === minusByte && bytes[at + 1] === zeroByte && bytes[at + 2] !== pointByte))) {
+      } else if (!sure && (
+        isSpace(code) || (code === minusByte && bytes[at + 1] === zeroByte && bytes[at + 2] !== pointByte)
+      )) {
         return null
       }
       at++

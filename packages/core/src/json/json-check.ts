@@ -172,5 +172,6 @@ export function* checkStructure(
 }
 
 function tooManyValues(valuesMax: number, setting: string): ApiError {
-  return new ApiError('too_large', `the request entity is too large: its JSON has more than ${valuesMax} values and names of members, which is ${setting}; send several smaller requests`)
+  const count = `its JSON has more than ${valuesMax} values and names of members, which is ${setting}`
+  return new ApiError('too_large', `the request entity is too large: ${count}; send several smaller requests`)
 }

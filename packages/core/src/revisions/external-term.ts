@@ -321,7 +321,9 @@ export class ExternalTermWriter {
         return this.#float(digitsAt > start ? -magnitude : magnitude)
       }
     }
-    while (code !== undefined && ((code >= 48 && code <= 57) || code === 0x65 || code === 0x45 || code === minusByte || code === plusByte)) {
+    while (code !== undefined && (
+      (code >= 48 && code <= 57) || code === 0x65 || code === 0x45 || code === minusByte || code === plusByte
+    )) {
       code = json[++at]
     }
     this.#at = at

@@ -23,7 +23,10 @@ export class Effort {
   spend(steps: number): void {
     this.#left -= steps
     if (this.#left < 0) {
-      throw new SelectorError('bad_arg', `${this.#what} takes more than ${selectorStepsMax} steps (conditions times the elements on which each is tested); use fewer or less nested conditions`)
+      const limit = `${selectorStepsMax} steps (conditions times the elements on which each is tested)`
+      throw new SelectorError(
+        'bad_arg', `${this.#what} takes more than ${limit}; use fewer or less nested conditions`,
+      )
     }
   }
 

@@ -45,14 +45,17 @@ export class TextPattern {
     effort.spendText(Math.min(steps, freeStepsMax))
     const fits = testInTime(this.#pattern, text, steps <= freeStepsMax ? Number.POSITIVE_INFINITY : matchMsMax)
     if (fits !== null) return fits
-    throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(this.#source)} took more than ${matchMsMax} ms on a text of ${text.length} characters; write it without repetitions within repetitions`)
+    throw badPattern(`${JSON.stringify(this.#source)} took more than ${matchMsMax} ms on a text of `
+      + `${text.length} characters; write it without repetitions within repetitions`)
   }
 }
 
 /** Reads a pattern of PCRE. A leading group of flags, such as `(?i)`, is converted; the rest must suit JavaScript. */
 function readPattern(source: string): RegExp {
   if (source.length > selectorRegexLengthMax) {
-    throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(`a pattern of ${source.length} characters; at most ${selectorRegexLengthMax}`)}`)
+    throw badPattern(
+      JSON.stringify(`a pattern of ${source.length} characters; at most ${selectorRegexLengthMax}`),
+    )
   }
   const flags = /^\(\?([ims]+)\)/.exec(source)
   const [body, options] = flags === null
@@ -66,6 +69,10 @@ function readPattern(source: string): RegExp {
   try {
     return new RegExp(body, options)
   } catch (error) {
-    throw new SelectorError('bad_arg', `Bad argument for operator $regex: ${JSON.stringify(source)}`, { cause: error })
+    throw badPattern(JSON.stringify(source), { cause: error })
   }
+}
+
+function badPattern(problem: string, options?: ErrorOptions): SelectorError {
+  return new SelectorError('bad_arg', `Bad argument for operator $regex: ${problem}`, options)
 }

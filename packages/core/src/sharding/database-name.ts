@@ -21,8 +21,8 @@ export function isDatabaseName(name: string): boolean {
  */
 export function checkDatabaseName(name: string): string {
   if (!isDatabaseName(name)) {
-    throw new ApiError('illegal_database_name', `Name: '${name}'. Only lowercase characters (a-z), digits (0-9), and any of the characters `
-      + '_, $, (, ), +, -, and / are allowed. Must begin with a letter.')
+    throw new ApiError('illegal_database_name', `Name: '${name}'. Only lowercase characters (a-z), digits (0-9), `
+      + 'and any of the characters _, $, (, ), +, -, and / are allowed. Must begin with a letter.')
   }
   if (name.split('/').some(segment => segment.length > nameSegmentLengthMax)) {
     throw new ApiError('database_name_too_long', `At least one path segment of \`${name}\` is too long.`)

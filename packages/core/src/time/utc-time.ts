@@ -35,7 +35,8 @@ function daysOf({ year, month, day }: CivilDate): number {
   const era = Math.floor(shiftedYear / 400)
   const yearOfEra = shiftedYear - era * 400
   const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1
-  return era * daysPerEra + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - epochDay
+  const leapDays = Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100)
+  return era * daysPerEra + yearOfEra * 365 + leapDays + dayOfYear - epochDay
 }
 
 function timeOfDay(ms: number): string {

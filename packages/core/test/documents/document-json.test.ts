@@ -40,7 +40,8 @@ describe('reading a document', () => {
   })
 
   it('ignores the members that the server computes and keeps those of the replicator', () => {
-    const text = '{"_revs_info":[],"_local_seq":5,"_conflicts":["1-a"],"_deleted_conflicts":[],"_replication_id":"x","_replication_state":"done","_access":[],"a":1,"_deleted":false}'
+    const text = '{"_revs_info":[],"_local_seq":5,"_conflicts":["1-a"],"_deleted_conflicts":[],'
+      + '"_replication_id":"x","_replication_state":"done","_access":[],"a":1,"_deleted":false}'
     expect(body(text)).to.equal('{"_replication_id":"x","_replication_state":"done","_access":[],"a":1}')
   })
 
@@ -78,7 +79,9 @@ describe('reading a document', () => {
     for (const text of ['42', 'null', '"text"', '[]', 'true']) {
       refused(text, 'bad_request', 'Document must be a JSON object')
     }
-    for (const text of ['', ' ', '{"a":', "{'a':1}", '{"a":1} {"b":2}', '{"a":01}', '{"a":1,}', '\ufeff{}', '{"a":"\n"}']) {
+    for (const text of [
+      '', ' ', '{"a":', "{'a':1}", '{"a":1} {"b":2}', '{"a":01}', '{"a":1,}', '\ufeff{}', '{"a":"\n"}',
+    ]) {
       refused(text, 'bad_request', 'invalid UTF-8 JSON')
     }
     refused(Uint8Array.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'bad_request', 'invalid UTF-8 JSON')
@@ -107,7 +110,8 @@ describe('reading a document', () => {
 
 describe('a document body', () => {
   it('keeps digits as they were written', () => {
-    const text = '{"a":9007199254740993,"b":123456789012345678901234567890,"c":[1.0,1e3,1.50,-0.0,0.0000001,2E+5],"d":-9223372036854775808,"e":0.1}'
+    const text = '{"a":9007199254740993,"b":123456789012345678901234567890,'
+      + '"c":[1.0,1e3,1.50,-0.0,0.0000001,2E+5],"d":-9223372036854775808,"e":0.1}'
     expect(body(text)).to.equal(text)
     expect(body('{"a":-0,"b":1.0}')).to.equal('{"a":0,"b":1.0}')
     expect(body('{"a":-0}')).to.equal('{"a":0}')
@@ -147,7 +151,9 @@ describe('a document body', () => {
   })
 
   it('refuses lone surrogates, and accepts surrogate pairs', () => {
-    for (const text of ['\\ud800', 'x\\uD800y', '\\udc00', '\\ud800\\u0041', '\\ud800\\ud800\\udc00', '\\udc00\\ud800', '\\\\\\ud83d']) {
+    for (const text of [
+      '\\ud800', 'x\\uD800y', '\\udc00', '\\ud800\\u0041', '\\ud800\\ud800\\udc00', '\\udc00\\ud800', '\\\\\\ud83d',
+    ]) {
       refused(`{"a":"${text}"}`, 'bad_request', 'invalid UTF-8 JSON')
       refused(`{"${text}":1}`, 'bad_request', 'invalid UTF-8 JSON')
       expect(() => parseBulkDocuments(`{"docs":[{"a":"${text}"}]}`), text).to.throw(ApiError, 'invalid UTF-8 JSON')
@@ -157,7 +163,8 @@ describe('a document body', () => {
   })
 
   it('equals the text of JSON.stringify when JavaScript values are exact', () => {
-    fc.assert(fc.property(fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue()), fc.constantFrom('', ' ', '\t'), (value, space) => {
+    const members = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue())
+    fc.assert(fc.property(members, fc.constantFrom('', ' ', '\t'), (value, space) => {
       const plain = Object.fromEntries(Object.entries(value).filter(([name]) => !name.startsWith('_')))
       expect(body(JSON.stringify(plain, null, space))).to.equal(JSON.stringify(plain))
     }), { numRuns: 300 })
@@ -180,8 +187,11 @@ describe('a document body', () => {
     const number = fc.tuple(fc.boolean(), digits, fc.option(digits), fc.option(
       fc.tuple(fc.constantFrom('e', 'E', 'e+', 'E-'), fc.nat(20)),
     ))
-      .map(([negative, whole, fraction, exponent]) => `${negative ? '-' : ''}${whole}${fraction === null ? '' : `.${fraction}`}${exponent === null ? '' : exponent.join('')}`)
-    fc.assert(fc.property(fc.array(number, { minLength: 1, maxLength: 6 }), fc.constantFrom('', ' ', '\n'), (numbers, space) => {
+      .map(([negative, whole, fraction, exponent]) => [
+        negative ? '-' : '', whole, fraction === null ? '' : `.${fraction}`, ...exponent ?? [],
+      ].join(''))
+    const list = fc.array(number, { minLength: 1, maxLength: 6 })
+    fc.assert(fc.property(list, fc.constantFrom('', ' ', '\n'), (numbers, space) => {
       const kept = numbers.map(token => token === '-0' ? '0' : token)
       expect(body(`{"n":[${numbers.join(`,${space}`)}],"m":${numbers[0]}${space}}`)).to.equal(
         `{"n":[${kept.join()}],"m":${kept[0]}}`,
@@ -192,7 +202,8 @@ describe('a document body', () => {
 
 describe('reading the body of _bulk_docs', () => {
   it('reads each document from its own bytes', () => {
-    const bulk = parseBulkDocuments('{"w":2,"docs":[{"_id":"a","v":1},{"_id":"b","v":1.0,"2":0},{ "v" : "1.0 , [" },{"v":{"docs":[1.0]}}],"new_edits":false}')
+    const bulk = parseBulkDocuments('{"w":2,"docs":[{"_id":"a","v":1},{"_id":"b","v":1.0,"2":0},'
+      + '{ "v" : "1.0 , [" },{"v":{"docs":[1.0]}}],"new_edits":false}')
     expect(bulk.newEdits).to.equal(false)
     expect(bulk.members.w).to.equal(2)
     expect(bulk.documents.map(document => document.id)).to.deep.equal(['a', 'b', null, null])
@@ -250,7 +261,9 @@ describe('reading the body of _bulk_docs', () => {
 
 describe('a body of _bulk_docs that is no JSON', () => {
   const filler = 'x'.repeat(100)
-  const sound = `{"w":1,"docs":[{"_id":"a","t":"${filler}","n":[1,{"m":true}]},\n {"_rev":"1-a","s":"\\n${filler}\\""},{}],"new_edits":true}`
+  const first = `{"_id":"a","t":"${filler}","n":[1,{"m":true}]}`
+  const second = `{"_rev":"1-a","s":"\\n${filler}\\""}`
+  const sound = `{"w":1,"docs":[${first},\n ${second},{}],"new_edits":true}`
 
   it('is refused when it is truncated at any position', () => {
     expect(parseBulkDocuments(sound).documents).to.have.length(3)

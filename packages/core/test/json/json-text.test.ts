@@ -30,7 +30,8 @@ describe('names of members with escapes', () => {
     const attachment = '{"data":""}'
     const text = (name: string): string => `{"_attachments":{"a":${attachment},"${name}":${attachment}}}`
     parseDocument(text('\\\\u00e9.tx'))
-    for (const document of [parseDocument(text('\\u00e9.txt')), parseBulkDocuments(`{"docs":[${text('\\u00e9.txt')}]}`).documents[0]!]) {
+    const ofBulk = parseBulkDocuments(`{"docs":[${text('\\u00e9.txt')}]}`).documents[0]!
+    for (const document of [parseDocument(text('\\u00e9.txt')), ofBulk]) {
       expect(Object.keys(document.attachments!)).to.deep.equal(['a', 'é.txt'])
     }
   })

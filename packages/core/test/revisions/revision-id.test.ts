@@ -22,7 +22,10 @@ describe('revision ids', () => {
   })
 
   it('are refused when malformed', () => {
-    for (const text of ['', '7', 'nonsense', '-', '-a', 'x-abc', '1.5-a', '+1-a', ' 1-a', '99999999999999999999-a', `1-${'a'.repeat(1025)}`, '1-\ud800', 5, null, undefined, {}]) {
+    for (const text of [
+      '', '7', 'nonsense', '-', '-a', 'x-abc', '1.5-a', '+1-a', ' 1-a', '99999999999999999999-a',
+      `1-${'a'.repeat(1025)}`, '1-\ud800', 5, null, undefined, {},
+    ]) {
       expect(() => parseRevision(text), String(text)).to.throw(ApiError).that.includes({
         status: 400, error: 'bad_request', reason: 'Invalid rev format',
       })

@@ -18,9 +18,11 @@ const hex = (letter: string): string => letter.repeat(32)
  * Histories with correct hashes, each of which covers its parent and so identifies it. An edit extends a known revision
  * or begins a new root, and is sent with all or some of its ancestors.
  */
-const histories: fc.Arbitrary<StoredEdit[]> = fc.array(fc.record({ parent: fc.nat(20), letter: fc.constantFrom('a', 'b', 'c'), deleted: fc.boolean(), sent: fc.integer({ min: 1, max: 6 }) }), {
-  minLength: 1, maxLength: 14,
+const step = fc.record({
+  parent: fc.nat(20), letter: fc.constantFrom('a', 'b', 'c'), deleted: fc.boolean(),
+  sent: fc.integer({ min: 1, max: 6 }),
 })
+const histories: fc.Arbitrary<StoredEdit[]> = fc.array(step, { minLength: 1, maxLength: 14 })
   .map(steps => {
     const whole: RevisionPath[] = []
     const edits = new Map<string, StoredEdit>()
@@ -105,12 +107,18 @@ describe('revision tree', () => {
   })
 
   it('is the same after encoding and decoding, with body keys and hashes of any text', () => {
-    fc.assert(fc.property(histories, fc.array(fc.option(fc.maxSafeNat()), { minLength: 14, maxLength: 14 }), fc.constantFrom((id: string) =>
-      id, (id: string) => Buffer.from(id.padEnd(16).slice(-16)).toString('hex'), (id: string) =>
-        `ü${id}`, (id: string) => id === 'a' ? '' : id), (edits, keys, rename) => {
+    const bodyKeys = fc.array(fc.option(fc.maxSafeNat()), { minLength: 14, maxLength: 14 })
+    const renames = fc.constantFrom(
+      (id: string) => id,
+      (id: string) => Buffer.from(id.padEnd(16).slice(-16)).toString('hex'),
+      (id: string) => `ü${id}`,
+      (id: string) => id === 'a' ? '' : id,
+    )
+    fc.assert(fc.property(histories, bodyKeys, renames, (edits, keys, rename) => {
       let tree = RevisionTree.empty
       edits.forEach((edit, i) => {
-        tree = tree.merge({ start: edit.path.start, ids: edit.path.ids.map(rename) }, { deleted: edit.deleted, bodyKey: keys[i] ?? null }).tree
+        const path = { start: edit.path.start, ids: edit.path.ids.map(rename) }
+        tree = tree.merge(path, { deleted: edit.deleted, bodyKey: keys[i] ?? null }).tree
         const decoded = RevisionTree.decode(tree.encode())
         expect(decoded.leaves()).to.deep.equal(tree.leaves())
         expect(decoded.nodes()).to.deep.equal(tree.nodes())

@@ -64,7 +64,8 @@ describe('since-tokens', () => {
 
   it('are decoded with and without quotes and number', () => {
     const token = encodeSinceToken(parts)
-    for (const form of [`"${token}"`, token.slice(token.indexOf('-') + 1), `"${token.slice(token.indexOf('-') + 1)}"`, token.replace(/^\d+/, '7')]) {
+    const vector = token.slice(token.indexOf('-') + 1)
+    for (const form of [`"${token}"`, vector, `"${vector}"`, token.replace(/^\d+/, '7')]) {
       expect(decodeSinceToken(form)).to.deep.equal({ kind: 'vector', parts })
     }
   })
@@ -84,7 +85,8 @@ describe('since-tokens', () => {
 
   it('are malformed when a character was changed, lost or added', () => {
     const token = encodeSinceToken(parts)
-    fc.assert(fc.property(fc.integer({ min: token.indexOf('A'), max: token.length - 1 }), fc.constantFrom('B', 'z', '_', ''), (at, letter) => {
+    const position = fc.integer({ min: token.indexOf('A'), max: token.length - 1 })
+    fc.assert(fc.property(position, fc.constantFrom('B', 'z', '_', ''), (at, letter) => {
       const broken = token.slice(0, at) + letter + token.slice(at + 1)
       const decoded = decodeSinceToken(broken)
       expect(decoded.kind === 'malformed'

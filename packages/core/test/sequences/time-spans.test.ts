@@ -7,7 +7,9 @@ describe('times of sequences', () => {
     let spans = withChange([], 5, 1)
     expect(spans).to.deep.equal([])
     const start = Math.ceil(timeSpanMin / timeSpanMs) * timeSpanMs
-    for (const [offset, sequence] of [[1, 1], [timeSpanMs - 1, 2], [timeSpanMs, 3], [5 * timeSpanMs + 7, 4], [timeSpanMs, 5]] as const) {
+    for (const [offset, sequence] of [
+      [1, 1], [timeSpanMs - 1, 2], [timeSpanMs, 3], [5 * timeSpanMs + 7, 4], [timeSpanMs, 5],
+    ] as const) {
       spans = withChange(spans, start + offset, sequence)
     }
     expect(spans.map(({ begin, sequence }) => [(begin - start) / timeSpanMs, sequence])).to.deep.equal([

@@ -56,17 +56,23 @@ describe('document ids', () => {
 
 describe('database names', () => {
   it('begin with a lower-case letter', () => {
-    for (const name of ['a', 'a_$()+-/b', 'db9', 'a/_users', '_users', '_replicator', 'x'.repeat(238), 'a/'.repeat(200)]) {
+    for (const name of [
+      'a', 'a_$()+-/b', 'db9', 'a/_users', '_users', '_replicator', 'x'.repeat(238), 'a/'.repeat(200),
+    ]) {
       expect(checkDatabaseName(name)).to.equal(name)
     }
-    for (const name of ['', 'Capital', '1digit', '_underscore', '$dollar', 'with space', 'dot.inside', 'smørrebrød', 'star*', 'name:colon', 'a\n', '_users/a']) {
+    for (const name of [
+      '', 'Capital', '1digit', '_underscore', '$dollar', 'with space', 'dot.inside', 'smørrebrød', 'star*',
+      'name:colon', 'a\n', '_users/a',
+    ]) {
       expect(isDatabaseName(name)).to.equal(false)
       expect(() => checkDatabaseName(name), name).to.throw(ApiError).that.includes({
         status: 400, error: 'illegal_database_name',
       })
     }
     expect(() => checkDatabaseName('Capital')).to.throw(
-      "Name: 'Capital'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, (, ), +, -, and / are allowed. Must begin with a letter.",
+      "Name: 'Capital'. Only lowercase characters (a-z), digits (0-9), and any of the characters "
+        + '_, $, (, ), +, -, and / are allowed. Must begin with a letter.',
     )
   })
 

@@ -22,7 +22,10 @@ describe('UTC times', () => {
   })
 
   it('are refused when the text is not a valid time', () => {
-    for (const text of ['', 'now', '2025-02-30T00:00:00Z', '2025-13-01T00:00:00Z', '2025-01-01T24:00:00Z', '2025-01-01T00:00:00', '2025-01-01', '2025-01-01T00:00:00.5Z']) {
+    for (const text of [
+      '', 'now', '2025-02-30T00:00:00Z', '2025-13-01T00:00:00Z', '2025-01-01T24:00:00Z', '2025-01-01T00:00:00',
+      '2025-01-01', '2025-01-01T00:00:00.5Z',
+    ]) {
       expect(parseIsoTime(text), text).to.equal(null)
     }
   })

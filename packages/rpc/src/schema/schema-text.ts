@@ -1,5 +1,7 @@
-/** The text of proto/*.proto without its comments: this copy exists because nothing outside `runtime` reads files.
- * Made by proto/embed.ts; do not edit. */
+/**
+ * The text of proto/*.proto without its comments, made by proto/embed.ts; do not edit. This copy exists because
+ * nothing outside `runtime` reads files.
+ */
 export const schemaText = {
   "link.proto": `syntax = "proto3";
 package sectional;

@@ -132,7 +132,9 @@ describe('calls over a link', () => {
     for (const call of held) assert.equal((await call).code, 'timeout')
   })
 
-  for (const [side, limits] of [['calling', { maxCallsOut: 1, maxWaitsOut: 2 }], ['serving', { maxCallsServed: 1, maxWaitsServed: 2 }]] as const) {
+  for (const [side, limits] of [
+    ['calling', { maxCallsOut: 1, maxWaitsOut: 2 }], ['serving', { maxCallsServed: 1, maxWaitsServed: 2 }],
+  ] as const) {
     it(`have a limit of their own on the ${side} side when they wait for changes`, async () => {
       const [, , remote] = await pairServing({ waitForChange: async (seen, served) => {
         if (seen.history !== '') {

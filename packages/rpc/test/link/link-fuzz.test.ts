@@ -89,7 +89,8 @@ const validHeaders: readonly object[] = [
   { heartbeat: {} }, { retire: {} }, { id: 9, end: {} }, { id: 9, failure: { code: 'no_such_code', reason: 'x' } },
 ]
 
-const mutatedHeader = fc.tuple(fc.nat(validHeaders.length - 1), fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }), fc.nat(60))
+const headerChanges = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 })
+const mutatedHeader = fc.tuple(fc.nat(validHeaders.length - 1), headerChanges, fc.nat(60))
   .map(([index, changes, cut]) => {
     const header = Buffer.from(messageHeaderType.encode(validHeaders[index] as object))
     for (const [at, value] of changes) header[at % header.length] = value

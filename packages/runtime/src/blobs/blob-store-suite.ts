@@ -160,7 +160,9 @@ function damage(
   }
 
   it('returns the sound chunks, and an error in place of the first damaged one', async () => {
-    for (const [at, sound] of [[0, 0], [blobChunkBytes - 1, 0], [blobChunkBytes, blobChunkBytes], [large.length - 1, 2 * blobChunkBytes]] as const) {
+    for (const [at, sound] of [
+      [0, 0], [blobChunkBytes - 1, 0], [blobChunkBytes, blobChunkBytes], [large.length - 1, 2 * blobChunkBytes],
+    ] as const) {
       const hash = await write(store(), [large])
       await change(hash, flip(at))
       assert.deepEqual(await given(hash), [sound, 'corrupt'])

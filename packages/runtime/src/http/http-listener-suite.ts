@@ -173,7 +173,9 @@ function responses(fixture: Fixture): void {
           ? 'grün'
           : Buffer.from('grün\u0000'.repeat(exchange.target === '/large' ? 10_000 : 1)),
       )
-    for (const [target, body] of [['/text', 'grün'], ['/bytes', 'grün\u0000'], ['/large', 'grün\u0000'.repeat(10_000)]] as const) {
+    for (const [target, body] of [
+      ['/text', 'grün'], ['/bytes', 'grün\u0000'], ['/large', 'grün\u0000'.repeat(10_000)],
+    ] as const) {
       const response = await fixture.request({ target })
       assert.equal(response.status, 201)
       assert.equal(response.body, body)

@@ -40,7 +40,8 @@ function certificate(
     der(tag.extensions, sequence(extension)),
   )
   const whole = sequence(body, algorithm, der(tag.bits, Buffer.from([0]), sign('sha256', body, issuerKey)))
-  return `-----BEGIN CERTIFICATE-----\n${whole.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+  const lines = whole.toString('base64').replace(/.{64}/g, '$&\n')
+  return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`
 }
 
 const made = new Map<string, { readonly identity: TlsIdentity }>()

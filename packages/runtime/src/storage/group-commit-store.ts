@@ -154,8 +154,10 @@ export abstract class GroupCommitStore implements Store {
   write(fill: (batch: WriteBatch) => void): Promise<void> {
     if (this.#closedBy !== undefined) return Promise.reject(this.#closedBy)
     if (this.#queuedOperations >= queuedOperationsMax || this.#queuedBytes >= queuedBytesMax) {
-      return Promise.reject(new StorageError('overloaded', `${this.#queuedOperations} operations (${this.#queuedBytes} bytes) wait to be written; ` +
-        `the limits are ${queuedOperationsMax} and ${queuedBytesMax}`))
+      const waiting = `${this.#queuedOperations} operations (${this.#queuedBytes} bytes) wait to be written`
+      return Promise.reject(new StorageError(
+        'overloaded', `${waiting}; the limits are ${queuedOperationsMax} and ${queuedBytesMax}`,
+      ))
     }
     const group = this.#openGroup()
     const length = group.keys.length

@@ -320,9 +320,9 @@ function damaged(findings: readonly string[]): StorageError {
 function openError(error: unknown, location: string): StorageError {
   const mapped = toStorageError(error)
   if (mapped.code === 'locked') {
-    return new StorageError('locked', `${location} is in use by another process (or opened twice): stop it, or give this node a data directory of its own`, {
-      cause: error,
-    })
+    const reason = `${location} is in use by another process (or opened twice): stop it, or give this node a data `
+      + 'directory of its own'
+    return new StorageError('locked', reason, { cause: error })
   }
   if (mapped.code === 'corrupt') {
     return new StorageError('corrupt', `${location} is damaged: ${mapped.message}. ` +

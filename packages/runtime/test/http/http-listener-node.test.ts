@@ -101,8 +101,8 @@ describe('NodeHttpListener', () => {
       if (exchange.method === 'GET') return exchange.send(200, {}, 'next')
       void exchange.body[Symbol.asyncIterator]().next().then(() => exchange.send(400, {}, 'refused'))
     })
-    const received = await exchangeBytes(server,
-      `PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    const large = `PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`
+    const received = await exchangeBytes(server, `${large}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
     expect(received).to.match(/^HTTP\/1.1 400 [^]*refusedHTTP\/1.1 200 [^]*next$/)
   })
 
@@ -314,8 +314,9 @@ describe('NodeHttpListener', () => {
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
       void exchange.readBody(10).then(body => exchange.send(200, { Connection: 'close' }, body))
     })
+    const head = 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n'
     let sent = false
-    const received = await exchangeBytes(server, 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n', (text, write) => {
+    const received = await exchangeBytes(server, head, (text, write) => {
       if (!sent && text.includes('100 Continue')) { sent = true; write('body') }
     })
     expect(received).to.match(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n[^]*\r\n\r\nbody$/)
@@ -347,7 +348,8 @@ describe('NodeHttpListener', () => {
   it('refuses malformed requests and endless headers', async () => {
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => exchange.send(200, {}, ''))
     expect(await exchangeBytes(server, 'nonsense\r\n\r\n')).to.match(/^HTTP\/1.1 400 /)
-    expect(await exchangeBytes(server, `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`)).to.match(/^HTTP\/1.1 431 /)
+    const endless = `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`
+    expect(await exchangeBytes(server, endless)).to.match(/^HTTP\/1.1 431 /)
   })
 
   it('sends the headers of a stream before its first chunk', async () => {

@@ -30,8 +30,11 @@ describe('PinoLog', () => {
   })
 
   it('redacts secrets, and writes errors with their stack', () => {
-    create()
-      .error({ password: 'pw', headers: { authorization: 'Basic x', accept: '*/*' }, request: { headers: { cookie: 'AuthSession=x' } }, error: new Error('broken') }, 'no')
+    const fields = {
+      password: 'pw', headers: { authorization: 'Basic x', accept: '*/*' },
+      request: { headers: { cookie: 'AuthSession=x' } }, error: new Error('broken'),
+    }
+    create().error(fields, 'no')
     const text = JSON.stringify(lines)
     for (const secret of ['pw', 'Basic x', 'AuthSession']) expect(text).to.not.include(`"${secret}`)
     expect(text).to.include('"accept":"*/*"')

@@ -13,7 +13,10 @@ describe('PrometheusMetrics', () => {
     gauge.add(-2)
     metrics.histogram('seconds', 'Time', [], [1, 2]).observe(1.5)
     const text = await metrics.render()
-    for (const line of ['# TYPE requests_total counter', 'requests_total{code="200"} 2', 'plain_total 1', 'open 3', 'seconds_bucket{le="2"} 1', 'seconds_sum 1.5']) {
+    for (const line of [
+      '# TYPE requests_total counter', 'requests_total{code="200"} 2', 'plain_total 1', 'open 3',
+      'seconds_bucket{le="2"} 1', 'seconds_sum 1.5',
+    ]) {
       expect(text).to.include(line)
     }
   })

@@ -9,7 +9,8 @@ import { StartError, UsageError, integerFlag, parseFlags } from './flags.ts'
 import { NodeProcess } from './node-process.ts'
 
 export const clusterUsage = `  sectional cluster        runs a cluster of nodes on this machine until Ctrl-C
-    --nodes 1|3|5          number of nodes (default: as many as the data has, else 3); more than before: the new ones join
+    --nodes 1|3|5          number of nodes (default: as many as the data has, else 3); with more than before, the
+                           new ones join
     --port PORT            HTTP port of the first node, the others follow (default: the last one, else 5984); the
                            ports between the nodes are 10000 above
     --admin NAME:PASSWORD  administrator instead of "admin" with a generated password
@@ -54,7 +55,8 @@ function parseAdministrator(text: string): Administrator {
   const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
   if (colon < 1 || password === '' || /[\s=;\]]/.test(name) || /[\r\n]|^\s|\s$|\s;/.test(password)
     || /^-(pbkdf2|hashed)/.test(password)) {
-    throw new UsageError('--admin: must be NAME:PASSWORD with a name without blanks, "=", ";" and "]", and a password without line breaks and without blanks at its ends')
+    throw new UsageError('--admin: must be NAME:PASSWORD with a name without blanks, "=", ";" and "]", '
+      + 'and a password without line breaks and without blanks at its ends')
   }
   return { name, password }
 }
@@ -107,7 +109,8 @@ async function announceWhenReady({ administrator, nodes }: ClusterPlan, stop: St
 
 function isUp(node: PlannedNode): Promise<boolean> {
   return new Promise(resolve => {
-    const request = get({ host: '127.0.0.1', port: node.httpPort, path: '/_up', timeout: requestMsMax, agent: false }, response => {
+    const target = { host: '127.0.0.1', port: node.httpPort, path: '/_up' }
+    const request = get({ ...target, timeout: requestMsMax, agent: false }, response => {
       response.resume()
       resolve(response.statusCode === 200)
     })

@@ -72,8 +72,9 @@ function parseRecord(path: string, text: string): ClusterRecord {
     // Records of earlier versions have no HTTP port.
     return { port, ...record } as ClusterRecord
   } catch (error) {
-    throw new StartError(`${path} is damaged: ${(error as Error).message}. Restore the file from a copy; without it the `
-      + 'nodes have no secret. To start over without a copy, stop all nodes that use this data and remove the folder')
+    throw new StartError(`${path} is damaged: ${(error as Error).message}. Restore the file from a copy; without it `
+      + 'the nodes have no secret. To start over without a copy, stop all nodes that use this data and remove the '
+      + 'folder')
   }
 }
 

@@ -52,7 +52,8 @@ export class NodeProcess {
     const ended = new Promise<void>(resolve => { this.#ended = resolve })
     child.kill('SIGTERM')
     const deadline = setTimeout(() => {
-      this.#report(`${this.plan.name} has not stopped after ${stopMsMax / 1000} s and is killed; acknowledged writes are on its disk`)
+      this.#report(`${this.plan.name} has not stopped after ${stopMsMax / 1000} s and is killed; `
+        + 'acknowledged writes are on its disk')
       child.kill('SIGKILL')
     }, stopMsMax)
     await ended
@@ -63,7 +64,8 @@ export class NodeProcess {
     this.#child = undefined
     if (this.#stopping) return this.#ended()
     if (performance.now() - this.#startedAt > steadyMs) this.#backoffMs = backoffMsMin
-    this.#report(`${this.plan.name} ended with ${signal ?? `status ${code}`}; it is started again in ${this.#backoffMs / 1000} s. Last lines of ${this.plan.logFile}:\n${this.#lastLogLines()}`)
+    this.#report(`${this.plan.name} ended with ${signal ?? `status ${code}`}; it is started again in `
+      + `${this.#backoffMs / 1000} s. Last lines of ${this.plan.logFile}:\n${this.#lastLogLines()}`)
     this.#restart = setTimeout(() => this.start(), this.#backoffMs)
     this.#backoffMs = Math.min(this.#backoffMs * 2, backoffMsMax)
   }

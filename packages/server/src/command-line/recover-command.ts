@@ -16,7 +16,8 @@ import { ConfigurationFolder } from './configuration-folder.ts'
 import { StartError, UsageError, parseFlags } from './flags.ts'
 import { dataDirectory, openRuntime, parseProcessOptions } from './node-command.ts'
 
-export const recoverUsage = `  sectional recover        forms a cluster anew from one stopped node, when a majority of the voters is lost for good
+export const recoverUsage = `  sectional recover        forms a cluster anew from one stopped node, when a majority of
+                           the voters is lost for good
     --config PATH          as for sectional node
     --yes                  do not ask: what may be lost is printed and accepted`
 
@@ -54,7 +55,8 @@ async function recover(runtime: RealRuntime, options: NodeOptions, yes: boolean)
   const recovery = await openRecovery(runtime, options.name)
   try {
     const { report } = recovery
-    console.log(`Asking the ${report.cutOff.length} other members of cluster ${report.clusterId} for up to ${answerMs / 1000} s ...`)
+    console.log(`Asking the ${report.cutOff.length} other members of cluster ${report.clusterId} for up to `
+      + `${answerMs / 1000} s ...`)
     const refusal = refusalWhile(await askOthers(runtime, report, options), options.name, report)
     if (refusal !== null) throw new StartError(`${refusal} Nothing was changed.`)
     console.log(describe(report, options.name).join('\n'))
@@ -63,8 +65,9 @@ async function recover(runtime: RealRuntime, options: NodeOptions, yes: boolean)
       return 1
     }
     const clusterId = await recovery.carryOut(runtime.random)
-    console.log(`\n${options.name} is the only member of the new cluster ${clusterId} now. Start it. Then empty the data directory of each other`
-      + '\nnode and start it under its name and address: it joins, and gets the replicas that databases lack.')
+    console.log(`\n${options.name} is the only member of the new cluster ${clusterId} now. Start it. Then empty the `
+      + 'data directory of each other\nnode and start it under its name and address: it joins, and gets the replicas '
+      + 'that databases lack.')
     return 0
   } finally {
     await recovery.close()
@@ -119,12 +122,12 @@ export function refusalWhile(
   }
   const follower = members.find(status => status.leader !== null && status.leader !== node)
   if (follower !== undefined) {
-    return `${follower.node} answers and follows a leader, ${follower.leader}. While that one leads, start this node, and the cluster `
-      + 'goes on. If it was lost just now, try again in some seconds.'
+    return `${follower.node} answers and follows a leader, ${follower.leader}. While that one leads, start this node, `
+      + 'and the cluster goes on. If it was lost just now, try again in some seconds.'
   }
   if (answering.length === 0) return null
-  return `Stop ${names} first: what clients write there would be lost. Choose the survivor with the most replicas for this `
-    + 'command; docs/operations.md says how documents that only another survivor has are brought over.'
+  return `Stop ${names} first: what clients write there would be lost. Choose the survivor with the most replicas for `
+    + 'this command; docs/operations.md says how documents that only another survivor has are brought over.'
 }
 
 function describe(report: RecoveryReport, node: string): string[] {
@@ -136,13 +139,15 @@ function describe(report: RecoveryReport, node: string): string[] {
       + (unsure === 0
         ? ', all of it known as committed.'
         : `. The last ${unsure} of its entries may not have been committed; they are kept.`),
-    '\nCut off. These members may come back only with an empty data directory; do not start them on their old one again:',
+    '\nCut off. These members may come back only with an empty data directory; '
+      + 'do not start them on their old one again:',
     ...cutOff.map(({ name, address }) => `  ${name} at ${address}`),
     '\nWhat may be lost:',
     '  Metadata: changes that had not reached this node when the others were lost.',
     ...shared === 0
       ? []
-      : [`  Documents of ${shared} shards: writes that only those members had on their disks (202, or 201 without this node).`],
+      : [`  Documents of ${shared} shards: writes that only those members had on their disks `
+        + '(202, or 201 without this node).'],
     ...listed(missing, 'ALL documents of these shards, which have no replica here and begin empty:'),
     ...listed(incomplete, 'Documents of these shards, whose replica here was still being filled:'),
   ]
@@ -150,9 +155,10 @@ function describe(report: RecoveryReport, node: string): string[] {
 
 function listed(shards: readonly EndangeredShard[], title: string): string[] {
   if (shards.length === 0) return []
-  const lines = shards.slice(0, listedShardsMax).map(({ database, range, otherReplicas }) => (
-    `    ${database} ${formatRange(range)}${otherReplicas.length === 0 ? '' : `, replicas on ${otherReplicas.join(', ')}`}`
-  ))
+  const lines = shards.slice(0, listedShardsMax).map(({ database, range, otherReplicas }) => {
+    const others = otherReplicas.length === 0 ? '' : `, replicas on ${otherReplicas.join(', ')}`
+    return `    ${database} ${formatRange(range)}${others}`
+  })
   return [
     `  ${title}`, ...lines,
     ...shards.length > listedShardsMax ? [`    and ${shards.length - listedShardsMax} more`] : [],

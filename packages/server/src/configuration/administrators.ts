@@ -20,7 +20,9 @@ export async function prepareAdministrators(
 ): Promise<readonly string[]> {
   const admins = [...configuration.settings().get(adminSection) ?? []].filter(([, password]) => password !== '')
   if (admins.length === 0) {
-    throw new ConfigurationError('No administrator is configured, so no client could use this node. Add a section [admins] with a line NAME = PASSWORD to local.ini (the password is replaced by its hash), or set SECTIONAL_ADMINS__NAME=PASSWORD.')
+    throw new ConfigurationError('No administrator is configured, so no client could use this node. Add a section '
+      + '[admins] with a line NAME = PASSWORD to local.ini (the password is replaced by its hash), or set '
+      + 'SECTIONAL_ADMINS__NAME=PASSWORD.')
   }
   for (const [name, password] of admins) {
     if (!isHash(password)) await configuration.replace(adminSection, name, await hash(name, password))

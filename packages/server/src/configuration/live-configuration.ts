@@ -68,7 +68,8 @@ export class LiveConfiguration implements Configuration {
     const problem = settingProblem(section, key, value)
     if (problem !== null) throw new ApiError('bad_request', `${section}/${key}: ${problem}`)
     if (!fitsIni(section, key, value)) {
-      throw new ApiError('bad_request', `${section}/${key} cannot be kept in a configuration file: it has a line break, a ";" after a blank, or a name that would be read back differently`)
+      throw new ApiError('bad_request', `${section}/${key} cannot be kept in a configuration file: it has a line `
+        + 'break, a ";" after a blank, or a name that would be read back differently')
     }
     if (options.persist) await this.#persist(section, key, value)
     this.#put(section, key, value)

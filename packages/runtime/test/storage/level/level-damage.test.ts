@@ -195,7 +195,8 @@ describe('a LevelDB store on a disk that changes what was written', () => {
       expect(await changed(log, bytes =>
         Buffer.concat([bytes, part.subarray(0, cut)])), `cut at ${cut}`).to.equal(sound)
     }
-    for (const [what, tail] of Object.entries({ zeros: Buffer.alloc(1000), 'an unwritten sector': Buffer.from(part).fill(0, 600, 1800) })) {
+    const tails = { zeros: Buffer.alloc(1000), 'an unwritten sector': Buffer.from(part).fill(0, 600, 1800) }
+    for (const [what, tail] of Object.entries(tails)) {
       expect(await changed(log, bytes => Buffer.concat([bytes, tail])), what).to.equal(sound)
     }
   })
