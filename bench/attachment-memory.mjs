@@ -25,7 +25,8 @@ function resident(pid) {
 
 function request(url, method, path, { headers = {}, send, receive } = {}) {
   return new Promise((resolve, reject) => {
-    const call = http.request(url + path, { method, headers: { authorization, accept: 'application/json', ...headers } }, response => {
+    const options = { method, headers: { authorization, accept: 'application/json', ...headers } }
+    const call = http.request(url + path, options, response => {
       const chunks = []
       response.on('data', chunk => receive === undefined ? chunks.push(chunk) : receive(chunk))
       response.on('end', () => resolve({ status: response.statusCode, body: Buffer.concat(chunks).toString() }))

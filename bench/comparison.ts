@@ -60,7 +60,8 @@ export class Bench {
       cpu: `${cpuText(pairs.map(pair => pair.sectional.cpuUs))} / ${cpuText(pairs.map(pair => pair.bare.cpuUs))} us`,
       memory: `${memoryText(pairs.map(pair => pair.sectional))} / ${memoryText(pairs.map(pair => pair.bare))}`,
     }
-    console.log(`${row.what}: ${row.sectional}, bare ${row.bare}, ratio ${row.ratio} ${row.target}, CPU ${row.cpu}, MiB ${row.memory}`)
+    const ratio = `ratio ${row.ratio} ${row.target}`
+    console.log(`${row.what}: ${row.sectional}, bare ${row.bare}, ${ratio}, CPU ${row.cpu}, MiB ${row.memory}`)
     return [row]
   }
 }
@@ -99,8 +100,7 @@ export function table(rows: readonly Row[]): string[] {
   return [
     '| What | Sectional | Bare | Ratio | Target | CPU each | MiB resident |',
     '|---|---|---|---|---|---|---|',
-    ...rows.map(
-      row => `| ${row.what} | ${row.sectional} | ${row.bare} | **${row.ratio}** | ${row.target} | ${row.cpu} | ${row.memory} |`,
-    ),
+    ...rows.map(({ what, sectional, bare, ratio, target, cpu, memory }) =>
+      `| ${what} | ${sectional} | ${bare} | **${ratio}** | ${target} | ${cpu} | ${memory} |`),
   ]
 }

@@ -33,7 +33,10 @@ function open(port: number, path: string): Promise<Reader> {
       reader.bytes += chunk.length
       resolve(reader)
     })
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: ${authorization}\r\nAccept: application/json\r\nUser-Agent: bench\r\n\r\n`)
+    socket.write([
+      `GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, `Authorization: ${authorization}`,
+      'Accept: application/json', 'User-Agent: bench', '', '',
+    ].join('\r\n'))
   })
 }
 
@@ -74,11 +77,13 @@ async function deliver(cluster: MeasuredCluster, opened: readonly Reader[]): Pro
     await pause(10)
   }
   const ms = performance.now() - startedAt
-  return `a change reaches all of them within ${ms.toFixed(0)} ms, ${((cpuUs(node!.processId) - cpuBefore) / readers).toFixed(0)} us CPU each`
+  const cpuUsEach = (cpuUs(node!.processId) - cpuBefore) / readers
+  return `a change reaches all of them within ${ms.toFixed(0)} ms, ${cpuUsEach.toFixed(0)} us CPU each`
 }
 
 function show(what: string, { kibEach, cpuPercent }: Cost): void {
-  console.log(`${what}: ${kibEach.toFixed(1)} KiB each, ${(kibEach * readers / 1024).toFixed(0)} MiB in all; ${cpuPercent.toFixed(2)} % CPU while idle`)
+  const memory = `${kibEach.toFixed(1)} KiB each, ${(kibEach * readers / 1024).toFixed(0)} MiB in all`
+  console.log(`${what}: ${memory}; ${cpuPercent.toFixed(2)} % CPU while idle`)
 }
 
 const bare = await startBareProgram('bare-open-responses.ts', [])

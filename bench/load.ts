@@ -39,6 +39,11 @@ let sequence = 0
 
 const head = `Host: bench\r\nAuthorization: ${authorization}\r\nAccept: application/json\r\n`
 
+/** Returns the headers of a request with this body. */
+function headOf(body: string): string {
+  return `${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+}
+
 /** Returns the function that creates the requests of one connection. */
 function requestMaker(): () => string | Buffer {
   switch (job.kind) {
@@ -47,7 +52,7 @@ function requestMaker(): () => string | Buffer {
     case 'put': return () => {
       const number = sequence++
       const body = documentBody(number, job.bodyBytes)
-      return `PUT /${job.database}/${documentId(job.tag, number, job.ids)} HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+      return `PUT /${job.database}/${documentId(job.tag, number, job.ids)} HTTP/1.1\r\n${headOf(body)}${body}`
     }
     case 'bulk': return bulkMaker()
   }
@@ -63,8 +68,7 @@ function bulkMaker(): () => Buffer {
     (_, number) => `{"_id":"${documentId(job.tag, number, job.ids)}",${documentBody(number, job.bodyBytes).slice(1)}`,
   )
   const body = `{"docs":[${docs.join(',')}]}`
-  const start = `POST /${job.database}/_bulk_docs HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
-  const request = Buffer.from(start + body)
+  const request = Buffer.from(`POST /${job.database}/_bulk_docs HTTP/1.1\r\n${headOf(body)}${body}`)
   const places: number[] = []
   for (let at = request.indexOf('{"_id":"'); at >= 0; at = request.indexOf('{"_id":"', at + 1)) {
     places.push(at + '{"_id":"'.length)

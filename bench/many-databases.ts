@@ -56,7 +56,9 @@ async function createUpTo(count: number): Promise<void> {
   const more = created - from
   if (more === 0) return
   const seconds = (performance.now() - startedAt) / 1000
-  console.log(`databases ${from} to ${created}: ${(more / seconds).toFixed(0)} creations a second, ${((cpu() - cpuBefore) / 1000 / more).toFixed(2)} ms CPU each on all nodes`)
+  const cpuMs = (cpu() - cpuBefore) / 1000 / more
+  console.log(`databases ${from} to ${created}: ${(more / seconds).toFixed(0)} creations a second, `
+    + `${cpuMs.toFixed(2)} ms CPU each on all nodes`)
 }
 
 async function passesLeft(): Promise<number> {
@@ -86,7 +88,8 @@ async function atRest(when: string): Promise<void> {
   const before = cpu()
   await pause(idleMs)
   const percent = (cpu() - before) / 10 / idleMs / nodes
-  console.log(`${when}: resident ${each(residentMiB)} MiB, open files ${each(openFiles)}, ${percent.toFixed(1)} % CPU a node; ${quiet}`)
+  const used = `resident ${each(residentMiB)} MiB, open files ${each(openFiles)}, ${percent.toFixed(1)} % CPU a node`
+  console.log(`${when}: ${used}; ${quiet}`)
 }
 
 async function listAll(query: string): Promise<void> {
@@ -100,7 +103,9 @@ async function listAll(query: string): Promise<void> {
     bytes = (await answer.arrayBuffer()).byteLength
     times.push(performance.now() - startedAt)
   }
-  console.log(`_all_dbs${query}: ${times.toSorted((a, b) => a - b)[listings / 2]!.toFixed(1)} ms, ${((cpuUs(node!.processId) - before) / 1000 / listings).toFixed(1)} ms CPU, ${bytes} bytes`)
+  const medianMs = times.toSorted((a, b) => a - b)[listings / 2]!
+  const cpuMs = (cpuUs(node!.processId) - before) / 1000 / listings
+  console.log(`_all_dbs${query}: ${medianMs.toFixed(1)} ms, ${cpuMs.toFixed(1)} ms CPU, ${bytes} bytes`)
 }
 
 console.log(`${nodes} node${nodes === 1 ? '' : 's'}, q = 1, n = ${nodes}`)

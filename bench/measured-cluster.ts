@@ -46,7 +46,13 @@ export class MeasuredCluster {
     for (let index = 0; index < count; index++) {
       const nodeFolder = join(top, `node${index + 1}`)
       mkdirSync(nodeFolder)
-      writeFileSync(join(nodeFolder, 'local.ini'), `[node]\nname = node${index + 1}@127.0.0.1\n[chttpd]\nport = ${ports[index]}\n[cluster]\nport = ${ports[count + index]}\nseedlist = ${seeds}\nsecret = ${'benchmark '.repeat(4)}secret\n[admins]\nadmin = benchmark\n`)
+      writeFileSync(join(nodeFolder, 'local.ini'), [
+        '[node]', `name = node${index + 1}@127.0.0.1`,
+        '[chttpd]', `port = ${ports[index]}`,
+        '[cluster]', `port = ${ports[count + index]}`, `seedlist = ${seeds}`,
+        `secret = ${'benchmark '.repeat(4)}secret`,
+        '[admins]', 'admin = benchmark', '',
+      ].join('\n'))
     }
     const cluster = new MeasuredCluster(ports, command, top)
     await cluster.#startNodes()

@@ -65,7 +65,8 @@ try {
     `${Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!)} ms`
   const answers = [...Map.groupBy(during, ({ status }) =>
     status)].map(([status, group]) => `${status}: ${group.length}`).join(', ')
-  console.log(`${during.length} writes in ${pauseSeconds} s: median ${at(0.5)}, p99 ${at(0.99)}, longest ${at(1)}; answers ${answers}`)
+  const latencies = `median ${at(0.5)}, p99 ${at(0.99)}, longest ${at(1)}`
+  console.log(`${during.length} writes in ${pauseSeconds} s: ${latencies}; answers ${answers}`)
 } finally {
   await cluster.stop()
 }

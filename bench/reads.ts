@@ -110,7 +110,8 @@ export async function measureReads(bench: Bench, folder: string | undefined): Pr
         transferred(bare, { method: 'PUT', path: '/files/{n}', uploadBytes: attachmentBytes }, megabytes, seconds),
     }))
     const content = Buffer.alloc(attachmentBytes, 'content of an attachment ')
-    for (const url of [`http://127.0.0.1:${node.port}/reads/down/content`, `http://127.0.0.1:${bare.port}/files/down`]) {
+    const targets = [`http://127.0.0.1:${node.port}/reads/down/content`, `http://127.0.0.1:${bare.port}/files/down`]
+    for (const url of targets) {
       await fetch(url, {
         method: 'PUT', headers: { ...headers, 'content-type': 'application/octet-stream' }, body: content,
       })

@@ -25,7 +25,9 @@ const { values: flags } = parseArgs({
   },
 })
 if (flags.help) {
-  console.log('scripts/bench [--seconds 4] of each measurement, [--rounds 5] of which the median counts, [--folder DIR] for the data, [--no-file]: print only, [--only TEXT]: the rows of one node whose name has the text, print only')
+  console.log('scripts/bench [--seconds 4] of each measurement, [--rounds 5] of which the median counts, '
+    + '[--folder DIR] for the data, [--no-file]: print only, '
+    + '[--only TEXT]: the rows of one node whose name has the text, print only')
   process.exit(0)
 }
 
@@ -114,9 +116,10 @@ async function measureManyDatabases(): Promise<string[]> {
     await pause(idleSeconds * 1000)
     const files = Math.max(...cluster.nodes.map(node => openFiles(node.processId)))
     const memory = Math.max(...cluster.nodes.map(node => residentMiB(node.processId)))
-    const lines = [`${idleDatabases} empty databases (q=2, n=3) on three nodes: ${files} open files and ${memory.toFixed(0)} MiB resident in the largest node; created in ${createSeconds.toFixed(1)} s`]
-    console.log(lines[0])
-    return lines
+    const line = `${idleDatabases} empty databases (q=2, n=3) on three nodes: ${files} open files and `
+      + `${memory.toFixed(0)} MiB resident in the largest node; created in ${createSeconds.toFixed(1)} s`
+    console.log(line)
+    return [line]
   } finally {
     await cluster.stop()
   }
@@ -136,8 +139,8 @@ function report(rows: readonly Row[], lines: readonly string[]): string {
     '  `node:http` response',
     '- attachments: `node:http`, which pipes to a file with fsync, and from a file',
     '',
-    '"CPU each" is the CPU time for one row, document, request or MB. "MiB resident" is the largest resident memory. Both',
-    'are given for Sectional\'s processes / the bare program.',
+    '"CPU each" is the CPU time for one row, document, request or MB. "MiB resident" is the largest resident memory.',
+    'Both are given for Sectional\'s processes / the bare program.',
     '',
     ...table(rows),
     '',
@@ -151,7 +154,8 @@ const reads = await measureReads(bench, flags.folder)
 if (flags.only !== '') process.exit(0)
 const three = await measureNodes(3, ['reported', 'reported', 'reported'])
 const lines = [
-  `Idle node: ${one.idleMiB.toFixed(0)} MiB resident (a cluster of one), ${three.idleMiB.toFixed(0)} MiB (the largest of three); the target is under 120.`,
+  `Idle node: ${one.idleMiB.toFixed(0)} MiB resident (a cluster of one), ${three.idleMiB.toFixed(0)} MiB (the largest `
+    + 'of three); the target is under 120.',
   ...await measureManyDatabases(),
 ]
 const text = report([...one.rows, ...reads, ...three.rows], lines)

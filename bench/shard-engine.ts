@@ -56,7 +56,9 @@ async function measured(label: string, count: number, run: () => Promise<void>):
   await run()
   const wall = (performance.now() - before) * 1000 / count
   const cpu = process.cpuUsage(cpuBefore)
-  console.log(`  ${label.padEnd(46)} wall ${wall.toFixed(1).padStart(6)} us  cpu ${((cpu.user + cpu.system) / count).toFixed(1).padStart(6)} us`)
+  const cpuUs = (cpu.user + cpu.system) / count
+  const [wallText, cpuText] = [wall, cpuUs].map(us => `${us.toFixed(1).padStart(6)} us`)
+  console.log(`  ${label.padEnd(46)} wall ${wallText}  cpu ${cpuText}`)
   return wall
 }
 

@@ -8,7 +8,8 @@ const checkout = fileURLToPath(new URL('..', import.meta.url))
 
 removeOrphans()
 const compiler = join(checkout, 'node_modules/typescript/bin/tsc')
-const { status } = spawnSync(process.execPath, [compiler, '-b', 'tsconfig.build.json', ...process.argv.slice(2)], { cwd: checkout, stdio: 'inherit' })
+const options = ['-b', 'tsconfig.build.json', ...process.argv.slice(2)]
+const { status } = spawnSync(process.execPath, [compiler, ...options], { cwd: checkout, stdio: 'inherit' })
 process.exit(status ?? 1)
 
 // A dist file whose source is gone would still be imported.

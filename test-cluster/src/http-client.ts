@@ -41,7 +41,8 @@ export class HttpClient {
     const auth = options.auth === undefined ? this.#auth : options.auth
     if (auth !== null) headers.authorization = `Basic ${Buffer.from(auth).toString('base64')}`
     return new Promise((resolve, reject) => {
-      const outgoing = request({ host: '127.0.0.1', port: this.port, method, path, headers, agent: this.#agent }, incoming => {
+      const target = { host: '127.0.0.1', port: this.port, method, path }
+      const outgoing = request({ ...target, headers, agent: this.#agent }, incoming => {
         const chunks: Buffer[] = []
         incoming.on('data', chunk => chunks.push(chunk))
         incoming.on('error', reject)

@@ -156,7 +156,8 @@ export class NanoUser {
     const found = this.#anyWithAttachment()
     if (found === undefined) return
     const [name, data] = [...found[1].attachments][0]!
-    expect((await this.#database.attachment.get(found[0], encodeURIComponent(name))).equals(data), `${found[0]} ${name}`).to.equal(true)
+    const read = await this.#database.attachment.get(found[0], encodeURIComponent(name))
+    expect(read.equals(data), `${found[0]} ${name}`).to.equal(true)
   }
 
   async #detach(): Promise<void> {

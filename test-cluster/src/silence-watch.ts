@@ -84,7 +84,10 @@ interface Sent {
 function send(port: number, method: string, path: string, { auth, body, headers }: Sent = {}): Promise<ShortAnswer> {
   return new Promise(resolve => {
     const failed = (error: NodeJS.ErrnoException): void => resolve({ status: 0, text: error.code ?? error.message })
-    const outgoing = request({ host: '127.0.0.1', port, method, path, ...(auth !== undefined && { auth }), headers: { accept: 'application/json', ...headers }, agent: false }, incoming => {
+    const outgoing = request({
+      host: '127.0.0.1', port, method, path, ...(auth !== undefined && { auth }),
+      headers: { accept: 'application/json', ...headers }, agent: false,
+    }, incoming => {
       let text = ''
       incoming.on('data', chunk => { if (text.length < textMax) text += String(chunk) })
       incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, text: text.slice(0, textMax).trim() }))

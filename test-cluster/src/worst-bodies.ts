@@ -25,6 +25,13 @@ function bulk(name: string, docs: () => string): WorstBody {
   return { name, method: 'POST', path: '/_bulk_docs', body: () => Buffer.from(`{"docs":[${docs()}]}`) }
 }
 
+/** Returns a document with its path of revisions. No two of the `documents` documents have a hash in common. */
+function withAncestors(document: number, documents: number, revisions: number): string {
+  const ids = numbered(revisions, revision =>
+    `"${(revision * documents + document).toString(16).padStart(32, '0')}"`)
+  return `{"_id":"r${document}","_revisions":{"start":${revisions},"ids":[${ids}]}}`
+}
+
 function compressed({ name, method, path, body }: WorstBody, packed: string): WorstBody {
   return {
     name: `${name}, gzip (${packed})`, method, path, body: () => gzipSync(body(), { level: 9 }),
@@ -58,8 +65,10 @@ export const acceptedBodies: readonly WorstBody[] = [
     '_bulk_docs, 14 documents of 2,600,000 objects',
     () => list(`{"a":[${list('{}', 7.9 * megabyte)}]}`, 112 * megabyte),
   ),
-  post('_bulk_docs, 5,000 documents of 100 revisions each', '/_bulk_docs', () => `{"new_edits":false,"docs":[${numbered(5000, id =>
-    `{"_id":"r${id}","_revisions":{"start":100,"ids":[${numbered(100, ancestor => `"${(ancestor * 5000 + id).toString(16).padStart(32, '0')}"`)}]}}`)}]}`),
+  post(
+    '_bulk_docs, 5,000 documents of 100 revisions each', '/_bulk_docs',
+    () => `{"new_edits":false,"docs":[${numbered(5000, document => withAncestors(document, 5000, 100))}]}`,
+  ),
   bulk(
     '_bulk_docs, 1,000 attachments',
     () => numbered(1000, id => `{"_id":"attached${id}","_attachments":{"a":{"data":"${'QUJD'.repeat(250)}"}}}`),

@@ -56,7 +56,12 @@ describe('sectional, the command', () => {
   }
 
   it('reports invalid flags', async () => {
-    for (const [words, message] of [[['cluster', '--nodes', '2'], '--nodes 2: only 1, 3 and 5 are allowed'], [['node', '--fast'], "Unknown option '--fast'"], [['node'], '--config is missing'], [['fly'], 'unknown command "fly"']] as const) {
+    for (const [words, message] of [
+      [['cluster', '--nodes', '2'], '--nodes 2: only 1, 3 and 5 are allowed'],
+      [['node', '--fast'], "Unknown option '--fast'"],
+      [['node'], '--config is missing'],
+      [['fly'], 'unknown command "fly"'],
+    ] as const) {
       const run = new CommandRun(words)
       expect(await run.ended()).to.equal(2)
       expect(run.output).to.contain(message)

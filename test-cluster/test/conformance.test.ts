@@ -20,7 +20,8 @@ const nodeParts = ['server']
 const listFile = fileURLToPath(new URL('../conformance-differences.txt', import.meta.url))
 /** Prefix of a listed step that agrees in some runs, because it depends on which replicas have answered by then. */
 const sometimes = '? '
-const listHead = `# Steps of the recorded scenarios (${[...documentParts, ...nodeParts].join(', ')}) whose answers still differ. May only shrink:
+const parts = [...documentParts, ...nodeParts].join(', ')
+const listHead = `# Steps of the recorded scenarios (${parts}) whose answers still differ. May only shrink:
 # UPDATE_DIFFERENCES=1 npm run test:cluster -- --grep conformance   writes it anew.
 # "? ": agrees on some runs.
 #

@@ -27,11 +27,13 @@ describe('a cluster of real processes', () => {
 
     expect((await cluster.node(2).http.send('PUT', '/places')).status).to.equal(201)
     for (const node of cluster.nodes) {
-      expect((await cluster.write(node.number, 'places', `from ${node.number}`, { at: node.name })).status).to.equal(201)
+      const written = await cluster.write(node.number, 'places', `from ${node.number}`, { at: node.name })
+      expect(written.status).to.equal(201)
     }
     for (const reader of cluster.nodes) {
       for (const writer of cluster.nodes) {
-        expect((await cluster.read(reader.number, 'places', `from ${writer.number}`, '?r=3')).body.at).to.equal(writer.name)
+        const { body } = await cluster.read(reader.number, 'places', `from ${writer.number}`, '?r=3')
+        expect(body.at).to.equal(writer.name)
       }
     }
   })
@@ -63,10 +65,12 @@ describe('a cluster of real processes', () => {
 
   it('uses TLS between nodes when it is configured, and refuses nodes without a certificate', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sectional-tls-'))
-    const tls = (name: string): Record<string, string> => Object.fromEntries(Object.entries(testAuthority(name).identity).map(([part, pem]) => {
-      writeFileSync(join(folder, `${name}-${part}.pem`), pem)
-      return [`cluster/tls_${part}_file`, join(folder, `${name}-${part}.pem`)]
-    }))
+    const tls = (name: string): Record<string, string> => Object.fromEntries(
+      Object.entries(testAuthority(name).identity).map(([part, pem]) => {
+        writeFileSync(join(folder, `${name}-${part}.pem`), pem)
+        return [`cluster/tls_${part}_file`, join(folder, `${name}-${part}.pem`)]
+      }),
+    )
     cluster = await TestCluster.start({ nodes: 3, settings: tls('cluster') })
     expect((await cluster.node(1).http.send('PUT', '/places')).status).to.equal(201)
     expect((await cluster.write(2, 'places', 'encrypted', { n: 1 })).status).to.equal(201)

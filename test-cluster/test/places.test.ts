@@ -80,7 +80,8 @@ describe('loading a real data set (135,000 places) through three nodes', functio
     let seen = 0
     let startkey: string | undefined
     for (;;) {
-      const query = `limit=${pageSize + 1}&include_docs=true&conflicts=true${startkey === undefined ? '' : `&startkey=${encodeURIComponent(JSON.stringify(startkey))}`}`
+      const start = startkey === undefined ? '' : `&startkey=${encodeURIComponent(JSON.stringify(startkey))}`
+      const query = `limit=${pageSize + 1}&include_docs=true&conflicts=true${start}`
       const { body } = await cluster.node(number).http.send('GET', `/${database}/_all_docs?${query}`, {
         timeoutMs: 60_000,
       })

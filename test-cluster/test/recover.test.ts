@@ -12,7 +12,8 @@ interface Run { readonly status: number; readonly output: string }
 /** Runs `sectional recover` on a node's folder, without a terminal. */
 function recover(node: TestNode, ...flags: readonly string[]): Promise<Run> {
   return new Promise(resolve => {
-    const child = execFile(process.execPath, [command, 'recover', '--config', dirname(node.logFile), ...flags], (error, stdout, stderr) => {
+    const words = [command, 'recover', '--config', dirname(node.logFile), ...flags]
+    const child = execFile(process.execPath, words, (error, stdout, stderr) => {
       resolve({ status: error === null ? 0 : Number(error.code), output: stdout + stderr })
     })
     child.stdin?.end()

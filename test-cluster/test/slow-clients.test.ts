@@ -42,7 +42,8 @@ describe('clients that send slowly or nothing', () => {
     const client = new HttpClient(cluster.node(1).http.port, administrator)
     expect((await client.send('GET', '/_up', { auth: null })).status, '/_up').to.equal(200)
     const id = `d${sockets.length}`
-    expect((await client.send('PUT', `/db/${id}?w=3`, { json: {} })).status, 'on the disks of three nodes').to.equal(201)
+    const written = await client.send('PUT', `/db/${id}?w=3`, { json: {} })
+    expect(written.status, 'on the disks of three nodes').to.equal(201)
     expect((await client.send('GET', `/db/${id}?r=3`)).status).to.equal(200)
     client.close()
   }

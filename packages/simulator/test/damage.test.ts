@@ -7,7 +7,7 @@ const documents = 8
 
 describe('damage on one disk of three', () => {
   for (const kind of ['i', 's', 'b', 'm', 'c'] as const) {
-    it(`in every record of kind ${kind}: reads stay correct through every node, and the replica is replaced`, async () => {
+    it(`in records of kind ${kind}: reads stay correct through every node, and the replica is replaced`, async () => {
       const world = new World({ seed: 5, nodes: 3, scrubPauseMs: 30_000 })
       await world.run(async () => {
         await world.start(1, 2, 3)

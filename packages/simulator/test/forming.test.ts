@@ -74,7 +74,7 @@ describe('a seed whose disk was emptied', function () {
   })
 
   for (const away of ['paused', 'cut off'] as const) {
-    it(`takes no writes any more once it meets its former cluster, which was ${away} while it formed a new one`, async () => {
+    it(`takes no writes after it reached its former cluster, which was ${away} when it formed a new one`, async () => {
       const world = new World({ seed: 52, nodes: 3, seeds: 1 })
       await world.run(async () => {
         await formed(world)

@@ -102,7 +102,8 @@ describe('a node whose disk is an older copy', function () {
     { seed: 7, nodes: 3, q: 2, n: 3, pick: follower, running: true },
   ]) {
     const { nodes, q, n, seed, running = false } = story
-    it(`loses nothing for a cluster of ${nodes}, q = ${q}, n = ${n}${running ? ', copied while it ran' : ''} (seed ${seed})`, async () => {
+    const copied = running ? ', copied while it ran' : ''
+    it(`loses nothing for a cluster of ${nodes}, q = ${q}, n = ${n}${copied} (seed ${seed})`, async () => {
       await tell(story)
     })
   }

@@ -37,7 +37,7 @@ describe('@cloudant/couchbackup', function () {
     await cluster.close(this.currentTest?.state === 'failed')
   })
 
-  it('copies 50,000 documents to another database through a file: every leaf with its ancestry and content', async () => {
+  it('copies 50,000 documents to another database through a file: every leaf, its ancestry and content', async () => {
     for (const database of ['original', 'copy']) expect((await http.send('PUT', `/${database}`)).status).to.equal(201)
     await fill('original')
     await cluster.converge('original')

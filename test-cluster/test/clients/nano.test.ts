@@ -27,7 +27,7 @@ describe('nano', function () {
     await cluster.close(this.currentTest?.state === 'failed')
   })
 
-  it('gets the expected answers, and its changes reader receives all changes, while a node is restarted in good order', async () => {
+  it('gets the expected answers, and its changes reader receives all changes, while a node is restarted', async () => {
     const server = nano(balancer.url)
     await server.db.create('traffic')
     const database = server.use<Note>('traffic')
@@ -87,7 +87,8 @@ describe('nano', function () {
 })
 
 async function setMaintenanceMode({ http }: TestNode, mode: string): Promise<void> {
-  expect((await http.send('PUT', '/_node/_local/_config/couchdb/maintenance_mode', { json: mode })).status).to.equal(200)
+  const option = '/_node/_local/_config/couchdb/maintenance_mode'
+  expect((await http.send('PUT', option, { json: mode })).status).to.equal(200)
 }
 
 /** Reads the whole feed in one request. */

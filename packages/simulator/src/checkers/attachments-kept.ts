@@ -3,7 +3,7 @@ import type { ContentName } from '../workload/attachment-content.ts'
 import { makesRevision } from '../workload/history.ts'
 import type { Operation } from '../workload/history.ts'
 import type { LeafContents } from './disk-contents.ts'
-import { describe, isOf } from './final-state.ts'
+import { allLeaves, describe, isOf } from './final-state.ts'
 import type { FinalState, Findings } from './final-state.ts'
 
 /** The attachments that a revision must have according to the requests that wrote it. */
@@ -23,13 +23,13 @@ const writersMax = 1000
  */
 export function attachmentsKept(state: FinalState): Findings {
   const expectations = new Expectations(state.operations)
-  const listed = [...state.databases].flatMap(([name, final]) => [...final.documents].flatMap(([id, { leaves }]) => leaves.flatMap(leaf => {
+  const listed = allLeaves(state).flatMap(({ name, final, id, leaf }) => {
     const expected = expectations.of(name, id, leaf.revision)
     return expected === undefined || !isOf(expected.writer, final)
       ? []
       : differences(expected, leaf)
         .map(text => `${name}/${id} ${leaf.revision}: ${text}, after ${describe(expected.writer)}`)
-  })))
+  })
   return [...listed, ...wrongReads(state.operations)]
 }
 

@@ -64,11 +64,13 @@ function missed(name: string, final: FinalDatabase, since: FeedPlace | null, row
   const seen = seenAt(since)
   for (const { id, leaves } of rows) seen.set(id, new Set([...seen.get(id) ?? [], ...leaves]))
   const token = partsOf(since)
-  return [...final.documents].flatMap(([id, { leaves: [winner] }]) => (
-    winner === undefined || seen.get(id)
-      ?.has(winner.revision) === true || namesLostLife(token, new Range(final, id)) ? []
-      : [`a reader of ${name} since ${since?.token ?? 0} has not received ${id} ${winner.revision}, but ${[...seen.get(id) ?? ['nothing']].join(', ')}`]
-  ))
+  return [...final.documents].flatMap(([id, { leaves: [winner] }]) => {
+    const received = seen.get(id)
+    if (winner === undefined || received?.has(winner.revision) === true) return []
+    if (namesLostLife(token, new Range(final, id))) return []
+    const reader = `a reader of ${name} since ${since?.token ?? 0}`
+    return [`${reader} has not received ${id} ${winner.revision}, but ${[...received ?? ['nothing']].join(', ')}`]
+  })
 }
 
 /**

@@ -39,10 +39,14 @@ export class DurableAcknowledgement {
     const wanted = Math.min(operation.w ?? majority(counted), counted)
     const disks = this.#world.nodes.filter(node => active.some(replica => replica.node === node.name))
       .map(node => openDisk(node.disk))
-    void this.#count(disks, { incarnation: record.incarnation, range: shard.range }, operation, revision).then(found => {
+    const { incarnation } = record
+    void this.#count(disks, { incarnation, range: shard.range }, operation, revision).then(found => {
       if (found >= wanted - this.#disks.lost || (operation.kind !== 'purge' && this.#isPurged(operation, revision))
         || this.#mayBeDropped(operation.database, record.incarnation)) return
-      this.#world.fail('safety', 'durable-acknowledgement', `#${operation.number} ${operation.database}/${operation.id} ${revision} was acknowledged with ${found} of ${wanted} disks`)
+      const written = `#${operation.number} ${operation.database}/${operation.id} ${revision}`
+      this.#world.fail(
+        'safety', 'durable-acknowledgement', `${written} was acknowledged with ${found} of ${wanted} disks`,
+      )
     })
   }
 

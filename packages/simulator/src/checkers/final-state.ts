@@ -1,6 +1,6 @@
 import type { DatabaseRecord } from '@sectional/server'
 import type { Operation } from '../workload/history.ts'
-import type { DocumentContents, ReplicaContents } from './disk-contents.ts'
+import type { DocumentContents, LeafContents, ReplicaContents } from './disk-contents.ts'
 
 /** One database after the cluster has come to rest. */
 export interface FinalDatabase {
@@ -19,6 +19,14 @@ export interface FinalState {
   readonly everCalm: boolean
 }
 
+/** A leaf with the name of its database and the id of its document. */
+export interface FoundLeaf {
+  readonly name: string
+  readonly final: FinalDatabase
+  readonly id: string
+  readonly leaf: LeafContents
+}
+
 /** Descriptions of violations; empty when there are none. */
 export type Findings = readonly string[]
 
@@ -35,6 +43,14 @@ export function isOf(operation: Operation, { record }: FinalDatabase): boolean {
   return operation.incarnationBefore === record.incarnation && operation.incarnationAfter === record.incarnation
 }
 
+/** Returns all leaves of all documents. */
+export function allLeaves({ databases }: FinalState): readonly FoundLeaf[] {
+  return [...databases].flatMap(([name, final]) => [...final.documents].flatMap(
+    ([id, { leaves }]) => leaves.map(leaf => ({ name, final, id, leaf })),
+  ))
+}
+
 export function describe({ number, client, kind, database, id, revision, outcome, node }: Operation): string {
-  return `#${number} (${kind} ${database}/${id} by ${client} through node ${node}: ${outcome}${revision === undefined ? '' : ` ${revision}`})`
+  const result = revision === undefined ? outcome : `${outcome} ${revision}`
+  return `#${number} (${kind} ${database}/${id} by ${client} through node ${node}: ${result})`
 }

@@ -12,7 +12,8 @@ export async function namedBlobs(host: ShardHost): Promise<Map<string, Naming>> 
   for (const shard of host.list()) {
     const replica = host.replica(shard)
     if (replica === undefined) continue
-    for await (const page of replica.scanChanges({ since: 0, descending: false, body: false, locals: false }, diskCall)) {
+    const everyChange = { since: 0, descending: false, body: false, locals: false }
+    for await (const page of replica.scanChanges(everyChange, diskCall)) {
       for (const { id } of page) for (const [hash, revision] of await blobsOf(replica, id)) {
         const naming = named.get(hash) ?? { who: `${id} ${revision}`, shards: new Set() }
         naming.shards.add(shardKey(shard))

@@ -17,9 +17,9 @@ export function oneBranch({ databases, everCalm, operations }: FinalState): Find
     operations.filter(({ kind }) => kind === 'graft').map(({ database, id }) => `${database}/${id}`),
   )
   const purges = new PurgeRecords(operations)
-  return [...databases].flatMap(([name, { documents }]) => [...documents].flatMap(([id, { branches }]) => (
-    branches.length === 1 || purges.ofDocument(name, id).length > 0 || grafted.has(`${name}/${id}`)
-      ? []
-      : [`${name}/${id} has ${branches.length} branches although nothing ever went wrong: ${branches.map(({ path }) => `${path.start}-${path.ids[0]}`).join(', ')}`]
-  )))
+  return [...databases].flatMap(([name, { documents }]) => [...documents].flatMap(([id, { branches }]) => {
+    if (branches.length === 1 || purges.ofDocument(name, id).length > 0 || grafted.has(`${name}/${id}`)) return []
+    const leaves = branches.map(({ path }) => `${path.start}-${path.ids[0]}`).join(', ')
+    return [`${name}/${id} has ${branches.length} branches although nothing ever went wrong: ${leaves}`]
+  }))
 }

@@ -33,9 +33,11 @@ function resurrected(
   { id, paths = [], removed = [], startMs }: Operation, { documents }: FinalDatabase, writings: readonly Operation[],
 ): string[] {
   const gone = paths.filter(({ start, ids }) => removed.includes(`${start}-${ids[0]}`))
-  const brought = (revision: string): boolean => writings.some(({ kind, paths: written = [], revision: made, endMs }) => kind === 'graft'
-    ? endMs > startMs - underwayMsMax && written.some(path => pathHas(path, revision))
-    : endMs > startMs && (made === revision || (made === undefined && kind === 'attach')))
+  const brought = (revision: string): boolean => writings.some(
+    ({ kind, paths: written = [], revision: made, endMs }) => kind === 'graft'
+      ? endMs > startMs - underwayMsMax && written.some(path => pathHas(path, revision))
+      : endMs > startMs && (made === revision || (made === undefined && kind === 'attach')),
+  )
   return (documents.get(id)?.leaves ?? []).map(({ revision }) => revision)
     .filter(revision => gone.some(path => pathHas(path, revision)) && !brought(revision))
 }

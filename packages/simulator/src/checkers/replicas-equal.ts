@@ -44,9 +44,10 @@ function textOf(contents: DocumentContents | undefined, stemmed: boolean): strin
   if (contents === undefined) return 'absent'
   const branches = contents.branches.map(({ path, deleted }) =>
     `${path.start}-${path.ids.slice(0, stemmed ? 1 : undefined).join(',')}${deleted ? ' deleted' : ''}`).sort()
-  const bodies = contents.leaves.map(
-    ({ revision, body, attachments }) => `${revision} ${body.length > 80 ? `${body.slice(0, 80)}... (${body.length})` : body}${attachments.map(({ name, digest }) => ` ${name} ${digest}`).join('')}`,
-  )
+  const bodies = contents.leaves.map(({ revision, body, attachments }) => {
+    const shown = body.length > 80 ? `${body.slice(0, 80)}... (${body.length})` : body
+    return [`${revision} ${shown}`, ...attachments.map(({ name, digest }) => `${name} ${digest}`)].join(' ')
+  })
   return JSON.stringify({ branches, bodies })
 }
 

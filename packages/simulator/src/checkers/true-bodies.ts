@@ -1,8 +1,9 @@
-import { describe } from './final-state.ts'
+import { allLeaves, describe } from './final-state.ts'
 import type { FinalState, Findings } from './final-state.ts'
 
 /** A revision always has the body with which it was written. */
-export function trueBodies({ operations, databases }: FinalState): Findings {
+export function trueBodies(state: FinalState): Findings {
+  const { operations } = state
   const values = new Map<string, Set<string>>()
   for (const { kind, database, id, revision, value } of operations) {
     if (!['write', 'graft'].includes(kind) || revision === undefined) continue
@@ -14,9 +15,9 @@ export function trueBodies({ operations, databases }: FinalState): Findings {
   const reads = operations.filter(({ kind, database, id, revision, readValue }) =>
     kind === 'read' && wrong(`${database}/${id} ${revision}`, readValue))
     .map(read => `${describe(read)} has the body of ${read.readValue}`)
-  const stored = [...databases].flatMap(([name, { documents }]) => [...documents].flatMap(([id, { leaves }]) => leaves.flatMap(({ revision, body }) => {
+  const stored = allLeaves(state).flatMap(({ name, id, leaf: { revision, body } }) => {
     const value = (JSON.parse(body) as { readonly v?: string }).v
     return wrong(`${name}/${id} ${revision}`, value) ? [`${name}/${id} ${revision} has the body of ${value}`] : []
-  })))
+  })
   return [...reads, ...stored]
 }

@@ -25,6 +25,7 @@ export async function printMinimised(seed: number, bug: string | undefined): Pro
   for (const line of recent) console.log(`    ${line}`)
   console.log(`seed ${seed}: ${failure.kind} (${failure.finder}): ${failure.message}`)
   console.log(`${steps.length} of ${stepsBefore} steps are left after ${runs} runs`)
-  console.log(`replay: scripts/simulate --seed ${seed}${bug === undefined ? '' : ` --plant ${bug}`} --only '${steps.join(',')}' --verbose`)
+  const planted = bug === undefined ? '' : ` --plant ${bug}`
+  console.log(`replay: scripts/simulate --seed ${seed}${planted} --only '${steps.join(',')}' --verbose`)
   return exitCodes[failure.kind]
 }

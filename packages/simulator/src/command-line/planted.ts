@@ -31,7 +31,9 @@ export async function findPlanted(
       console.log(`MISSED  ${bug.name}: ${bug.does}: not in ${seedsMax} seeds (${seconds} s)`)
     } else {
       const expected = bug.caughtBy.includes(caught.by) ? '' : ` [not among ${bug.caughtBy.join(', ')}]`
-      console.log(`caught  ${bug.name}: by ${caught.by}${expected} after ${caught.seeds} seed${caught.seeds === 1 ? '' : 's'} (${seconds} s): ${caught.message.replaceAll(/\s+/g, ' ').slice(0, 160)}`)
+      const seeds = `${caught.seeds} seed${caught.seeds === 1 ? '' : 's'} (${seconds} s)`
+      const message = caught.message.replaceAll(/\s+/g, ' ').slice(0, 160)
+      console.log(`caught  ${bug.name}: by ${caught.by}${expected} after ${seeds}: ${message}`)
     }
   }
   console.log(`${bugs.length - missed} caught, ${missed} missed`)

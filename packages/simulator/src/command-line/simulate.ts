@@ -58,7 +58,8 @@ async function one(seed: number, verbose: boolean, hooks: SwarmHooks): Promise<n
   guards.install()
   const result = await runSeed(seed, guards, verbose, hooks)
   if (!verbose) console.log(`seed ${seed}: ${JSON.stringify(result.options)}`)
-  console.log(`trace ${result.traceHash}: ${result.events} events, ${result.operations} operations, ${(result.simulatedMs / 1000).toFixed(1)} s of simulated time`)
+  const simulated = `${(result.simulatedMs / 1000).toFixed(1)} s of simulated time`
+  console.log(`trace ${result.traceHash}: ${result.events} events, ${result.operations} operations, ${simulated}`)
   if (result.failure !== undefined) printFailure(reportOf(result), verbose)
   console.log(result.failure === undefined ? '1 passed, 0 failed' : '0 passed, 1 failed')
   return result.failure === undefined ? 0 : exitCodes[result.failure.kind]
@@ -110,7 +111,9 @@ function campaign({ from, seedsMax, untilMs, workers, keepGoing, hashes }: Campa
   const finish = (): void => {
     const minutes = (performance.now() - startedMs) / 60_000
     const seeds = passed + failures.length
-    console.log(`${Math.round(seeds / minutes)} seeds a minute, ${(simulatedMs / 3_600_000 / minutes).toFixed(2)} simulated hours a minute, ${operations} operations`)
+    const hours = (simulatedMs / 3_600_000 / minutes).toFixed(2)
+    const rate = `${Math.round(seeds / minutes)} seeds a minute, ${hours} simulated hours a minute`
+    console.log(`${rate}, ${operations} operations`)
     console.log([...counts].sort(([a], [b]) => a < b ? -1 : 1).map(([key, count]) => `${key}: ${count}`).join(', '))
     console.log(`${passed} passed, ${failures.length} failed`)
     resolve(failures[0]?.failure === undefined ? 0 : exitCodes[failures[0].failure.kind])

@@ -207,6 +207,7 @@ export class Stage {
   }
 
   #path(id: string): string {
-    return `/${this.database}/${id.startsWith('_local/') ? `_local/${encodeURIComponent(id.slice(7))}` : encodeURIComponent(id)}`
+    const name = id.startsWith('_local/') ? `_local/${encodeURIComponent(id.slice(7))}` : encodeURIComponent(id)
+    return `/${this.database}/${name}`
   }
 }

@@ -106,7 +106,8 @@ export async function readChanges(
   world: World, { node, database, since, kind, limit, allLeaves = false, timeoutMs = 0, query = '' }: FeedRequest,
 ): Promise<{ readonly answer: FeedAnswer | null; readonly incarnation: string | undefined }> {
   const follow = kind === 'normal' ? '' : `&timeout=${timeoutMs}`
-  const target = `/${database}/_changes?feed=${kind}${follow}&since=${since?.token ?? 0}${limit === undefined ? '' : `&limit=${limit}`}${allLeaves ? '&style=all_docs' : ''}${query}`
+  const bounds = `${limit === undefined ? '' : `&limit=${limit}`}${allLeaves ? '&style=all_docs' : ''}`
+  const target = `/${database}/_changes?feed=${kind}${follow}&since=${since?.token ?? 0}${bounds}${query}`
   const incarnation = (): string | undefined => databaseRecord(world.node(node), database)?.incarnation
   let before: string | undefined
   let after: string | undefined
@@ -114,12 +115,14 @@ export async function readChanges(
     timeoutMs: requestMsMax, onDelivered: () => { before = incarnation() }, onAnswered: () => { after = incarnation() },
   })
   if (status === 400) {
-    world.fail('safety', 'changes-complete', `node ${node} refuses a token of ${database} that it or another node gave: ${JSON.stringify(body)} for ${since?.token}`)
+    world.fail('safety', 'changes-complete', `node ${node} refuses a token of ${database} that it or another node `
+      + `gave: ${JSON.stringify(body)} for ${since?.token}`)
   }
   const text = outcome === 'answered'
     ? (status === 200 ? body : undefined)
     : (rest as { readonly partial?: string }).partial
   const answer = text === undefined ? null : readFeed(text)
-  world.say(`feed ${kind} of ${database} through node ${node} since ${since?.token ?? 0}: ${status} ${answer?.rows.map(({ id }) => id).join(' ') ?? ''} ${answer?.lastToken ?? ''}`)
+  const received = `${answer?.rows.map(({ id }) => id).join(' ') ?? ''} ${answer?.lastToken ?? ''}`
+  world.say(`feed ${kind} of ${database} through node ${node} since ${since?.token ?? 0}: ${status} ${received}`)
   return { answer, incarnation: before === after ? before : undefined }
 }

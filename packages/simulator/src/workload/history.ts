@@ -106,7 +106,8 @@ export class History {
     operation.endMs = this.#world.nowMs
     operation.status = status
     operation.outcome = outcome
-    this.#world.say(`${operation.client} < #${operation.number} ${outcome} ${status} ${operation.revision ?? ''} ${operation.readValue ?? ''} ${said}`)
+    const read = `${operation.revision ?? ''} ${operation.readValue ?? ''}`
+    this.#world.say(`${operation.client} < #${operation.number} ${outcome} ${status} ${read} ${said}`)
   }
 }
 

@@ -14,7 +14,8 @@ const secret = 'what all simulated nodes know, long enough'
 const password = 'simulated'
 const salt = 'salt'
 /** Uses one round of PBKDF2 (RFC 8018), which is a single HMAC, so that password checks cost almost nothing. */
-const passwordHash = `-pbkdf2:sha256-${createHmac('sha256', password).update(salt).update(Uint8Array.of(0, 0, 0, 1)).digest('hex')},${salt},1`
+const derivedKey = createHmac('sha256', password).update(salt).update(Uint8Array.of(0, 0, 0, 1)).digest('hex')
+const passwordHash = `-pbkdf2:sha256-${derivedKey},${salt},1`
 
 export const clusterPort = 15984
 

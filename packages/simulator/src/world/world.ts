@@ -91,9 +91,9 @@ export class World {
     }
   }
 
-  #machines(
-    { nodes, seeds = nodes, settings = {}, nodeSettings = {}, clockDrift = 0, clockOffsetMs = 0, snapshots, scrubPauseMs, plant }: WorldOptions,
-  ): SimulatedNode[] {
+  #machines(options: WorldOptions): SimulatedNode[] {
+    const { nodes, seeds = nodes, settings = {}, nodeSettings = {}, snapshots, scrubPauseMs, plant } = options
+    const { clockDrift = 0, clockOffsetMs = 0 } = options
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1)
     const seedHosts = numbers.slice(0, seeds).map(number => `host${number}`)
     const clocks = this.dice.fork('clocks')

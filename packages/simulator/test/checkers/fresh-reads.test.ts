@@ -41,9 +41,11 @@ describe('the checker of fresh reads', () => {
 
   it('accepts that a deleted descendant hides a write, although the tree no longer shows it', () => {
     const left = ['1-a', '3-c']
-    expect(findings(left, [...edits, { kind: 'delete', parent: '2-b', revision: '3-c' }, { kind: 'read' }])).to.deep.equal([])
-    expect(findings(left, [...edits, { kind: 'delete', parent: '2-b', outcome: 'unknown' }, { kind: 'read' }])).to.deep.equal([])
-    expect(findings(left, [...edits, { kind: 'graft', tombstone: true, paths: [path('3-c', '2-b')], revision: '3-c' }, { kind: 'read' }])).to.deep.equal([])
+    for (const deletion of [
+      { kind: 'delete', parent: '2-b', revision: '3-c' },
+      { kind: 'delete', parent: '2-b', outcome: 'unknown' },
+      { kind: 'graft', tombstone: true, paths: [path('3-c', '2-b')], revision: '3-c' },
+    ] as const) expect(findings(left, [...edits, deletion, { kind: 'read' }])).to.deep.equal([])
   })
 
   it('learns the revision of a write without an answer from later reads', () => {
@@ -51,14 +53,17 @@ describe('the checker of fresh reads', () => {
       { kind: 'write', revision: '1-a' }, { kind: 'write', parent: '1-a', value: 'v', outcome: 'unknown' },
       { kind: 'read', revision: '2-b', readValue: 'v' },
     ]
-    expect(findings(['1-a', '3-c'], [...unsure, { kind: 'delete', parent: '2-b', revision: '3-c' }, { kind: 'read' }])).to.deep.equal([])
+    const deletion: Fields = { kind: 'delete', parent: '2-b', revision: '3-c' }
+    expect(findings(['1-a', '3-c'], [...unsure, deletion, { kind: 'read' }])).to.deep.equal([])
   })
 
   it('does not accept a deletion of another branch, or one that began later or failed', () => {
     const left = ['1-a', '1-z']
-    expect(findings(left, [...edits, { kind: 'delete', parent: '1-z', revision: '2-y' }, { kind: 'read' }])).to.have.length(1)
-    expect(findings(left, [...edits, { kind: 'read' }, { kind: 'delete', parent: '2-b', revision: '3-c' }])).to.have.length(1)
-    expect(findings(left, [...edits, { kind: 'delete', parent: '2-b', outcome: 'failed' }, { kind: 'read' }])).to.have.length(1)
-    expect(findings(left, [...edits, { kind: 'graft', paths: [path('3-c', '2-b')], revision: '3-c' }, { kind: 'read' }])).to.have.length(1)
+    for (const later of [
+      [{ kind: 'delete', parent: '1-z', revision: '2-y' }, { kind: 'read' }],
+      [{ kind: 'read' }, { kind: 'delete', parent: '2-b', revision: '3-c' }],
+      [{ kind: 'delete', parent: '2-b', outcome: 'failed' }, { kind: 'read' }],
+      [{ kind: 'graft', paths: [path('3-c', '2-b')], revision: '3-c' }, { kind: 'read' }],
+    ] as const) expect(findings(left, [...edits, ...later])).to.have.length(1)
   })
 })
