@@ -8,7 +8,7 @@ import { resolveImport } from './sources.mjs'
 export const folders = {
   core: {
     '.': [],
-    'contracts': [],
+    'contracts': ['encoding'],
     'encoding': [],
     'options': [],
     'time': [],
@@ -20,6 +20,8 @@ export const folders = {
     'sequences': ['.', 'contracts', 'encoding', 'sharding', 'time'],
     'replica-memory': ['.', 'contracts', 'revisions', 'sequences', 'sharding'],
     'replica-suite': ['.', 'contracts', 'revisions', 'sequences', 'sharding'],
+    'index-memory': ['contracts', 'encoding'],
+    'index-suite': ['contracts', 'index-memory', 'replica-memory', 'revisions'],
   },
   runtime: {
     'clock': [],

@@ -1,4 +1,5 @@
 export * from './contracts/shard-replica.ts'
+export * from './contracts/index-replica.ts'
 export { deriveVerbs, mapVerbs } from './contracts/verb-table.ts'
 export type { NamedVerb, Verb, VerbsOf, VerbTable } from './contracts/verb-table.ts'
 export * from './contracts/peer-network.ts'

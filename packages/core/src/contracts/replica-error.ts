@@ -3,7 +3,7 @@ export const replicaErrorCodes = [
   'unreachable', // no link to the node, or it broke during the call: the outcome of a write is unknown
   'timeout', // no answer within the deadline: the outcome of a write is unknown
   'cancelled', // the caller's signal aborted the call
-  'not_hosted', // that node has no such replica (not yet, or no longer)
+  'not_hosted', // that node has no such replica or index (not yet, or no longer), or the index is behind
   'other_history', // the replica has another history than the call named (`CallContext.history`): nothing was done
   'position_expired', // purges after the sequence from which the call reads are no longer recorded: read from 0
   'overloaded', // a bounded queue is full: nothing was done, try later

@@ -1,0 +1,160 @@
+/**
+ * The contract of the indexes of one replica of one shard, beside `ShardReplica`. An index holds the rows that the
+ * replica's live documents have under one definition. It consumes the replica's changes and purges in one order, and
+ * belongs to one history of the replica. Coordinators merge the rows of one replica of each range. Each implementation
+ * runs the conformance suite (`index-suite/index-replica-suite.ts`).
+ *
+ * Reading an index takes two steps. A coordinator scans with `through`; when that rejects with `not_hosted`, it sends
+ * the definition with `buildIndex`, and scans again with the sequence that the reply names. So a replica that does not
+ * know the definition receives it with the query, and a query whose index is up to date is one call.
+ */
+import type { IndexDefinition } from './index-replica/index-definition.ts'
+import type { GroupPlace, RowRange, ScannedPlace } from './index-replica/index-rows.ts'
+import type { ReplicaCheckpoint } from './shard-replica/change-verbs.ts'
+import { call, pages, type VerbsOf } from './verb-table.ts'
+
+export * from './index-replica/index-definition.ts'
+export * from './index-replica/index-rows.ts'
+
+/**
+ * The sequence up to which an index must hold the replica's changes. `newest`: the replica's sequence when the call
+ * arrives, which a greater number also means. 0: any state of the index suffices.
+ */
+export type RequiredSequence = number | 'newest'
+
+/** What an index contains at one moment. */
+export interface IndexState {
+  /**
+   * Invariant: each document has the rows of the state that it had in that history of the replica after that sequence,
+   * or of a later state. The sequence moves when a build has read the changes to their end, not in between: a document
+   * that changed twice is listed at its last change only, so a build that has passed the first one may lack both.
+   */
+  readonly position: ReplicaCheckpoint
+  /** The sequence up to which builds have read, for progress; at least `position.sequence`. */
+  readonly readSequence: number
+  /** States of one index with equal versions have equal rows. A change that alters no row keeps the version. */
+  readonly version: string
+  readonly rowCount: number
+}
+
+export interface BuildIndexRequest {
+  readonly definition: IndexDefinition
+  readonly through: RequiredSequence
+  /** Milliseconds after which the call answers although the index is behind; 0: it only begins the build. */
+  readonly waitMs: number
+}
+
+/** The index is up to date for the request when `position.sequence` has reached `through`. */
+export interface BuildIndexReply extends IndexState {
+  /** The sequence that the request asked for, as a number. */
+  readonly through: number
+}
+
+/** What to read of an index. `Place` is a place in the order of the answer. */
+export interface IndexRead<Place> {
+  /** The id of the index (`indexId`). */
+  readonly index: string
+  readonly through: RequiredSequence
+  /** Read one after the other, in this order in both directions. A row of two ranges is listed twice. */
+  readonly ranges: readonly RowRange[]
+  /** The direction within each range. */
+  readonly descending: boolean
+  /** Only rows strictly behind this place in the order of the answer: where another replica of the shard stopped. */
+  readonly after?: Place
+  /** Number of rows (of a reduction: groups) to leave out at the beginning, or behind `after`. */
+  readonly skip?: number
+  readonly limit?: number
+}
+
+export interface ScanIndexRequest extends IndexRead<ScannedPlace> {}
+
+export interface ReduceIndexRequest extends IndexRead<GroupPlace> {
+  /**
+   * Which rows of a range make a group: those whose keys agree in this many first elements (keys that are not arrays:
+   * in the whole key), or in the whole key (`exact`). 0: all.
+   */
+  readonly groupLevel: number | 'exact'
+}
+
+/** Comes before the rows of each answer, also when there are none. The answer is read from this state of the index. */
+export interface IndexHead extends IndexState {
+  readonly kind: 'head'
+  /** Number of rows of the index before the first range, in the direction of the scan. 0 for a reduction. */
+  readonly rowsBefore: number
+}
+
+export interface IndexRow extends ScannedPlace {
+  readonly kind: 'row'
+  /** The emitted key and value as the indexer encoded them. Replicas and links do not parse it. */
+  readonly value: Uint8Array
+}
+
+/** The rows of one range that form one group. A group without rows is not listed. */
+export interface ReducedGroup extends GroupPlace {
+  readonly kind: 'group'
+  /** The group's key and reduced value as the indexer encoded them, to be reduced with those of other shards. */
+  readonly value: Uint8Array
+}
+
+export interface IndexFailure { readonly id: string; readonly error: string }
+
+/** How many failing documents `IndexInfo` names. */
+export const indexFailuresMax = 10
+
+export interface IndexInfo extends IndexState {
+  readonly definition: IndexDefinition
+  /** True while a build runs. */
+  readonly building: boolean
+  /** Number of calls that wait for a build. */
+  readonly waiting: number
+  /** Number of documents that have no rows because the map function failed on their current revision. */
+  readonly failedCount: number
+  /** Some of them, at most `indexFailuresMax`. */
+  readonly failures: readonly IndexFailure[]
+  /** Bytes: `file` on disk (approximate), `active` rows as they are stored, `external` keys and values of the rows. */
+  readonly sizes: { readonly file: number; readonly active: number; readonly external: number }
+}
+
+/**
+ * Failures of all verbs: `other_history` when the replica has another history than `CallContext.history`; `not_hosted`
+ * when the replica has no such index in its current history, or one that has not reached `through`.
+ */
+export const indexVerbs = {
+  /**
+   * Creates the index unless it exists, builds it beside other calls, and answers when it has reached `through` or when
+   * `waitMs` have passed. The build continues after the answer. An index whose position the replica no longer knows
+   * (another history, or purges after it were trimmed) is built anew from the first change. A failing map function does
+   * not fail the build. Rejects with `other_history` when the replica was replaced during the call, and with the error
+   * by which the build ended.
+   */
+  buildIndex: call<BuildIndexRequest, BuildIndexReply>({ waits: ({ waitMs }) => waitMs > 0 }),
+  /** Lists rows; the head comes first (`withoutHead`). All pages are read from one state of the index. */
+  scanIndex: pages<ScanIndexRequest, IndexHead | IndexRow>(),
+  /**
+   * Reduces the groups of rows, where the rows are; the head comes first. All pages are read from one state. Rejects
+   * with `protocol` when the definition has no reduce function.
+   */
+  reduceIndex: pages<ReduceIndexRequest, IndexHead | ReducedGroup>(),
+  /** Returns information about the index with that id. */
+  indexInfo: call<string, IndexInfo>(),
+  /** Removes all indexes but those with the given ids. Their builds end; scans that have begun are completed. */
+  dropIndexes: call<{ readonly except: readonly string[] }, void>(),
+}
+
+export interface IndexReplica extends VerbsOf<typeof indexVerbs> {}
+
+/**
+ * Takes the head out of an answer, so that the remaining pages can be merged with those of other shards.
+ *
+ * @param onHead receives the head before the first page is returned
+ */
+export async function* withoutHead<Row extends { readonly kind: string }>(
+  answer: AsyncIterable<readonly (IndexHead | Row)[]>, onHead: (head: IndexHead) => void,
+): AsyncGenerator<readonly Row[]> {
+  for await (const page of answer) {
+    const [first] = page
+    if (first?.kind === 'head') onHead(first as IndexHead)
+    const rows = (first?.kind === 'head' ? page.slice(1) : page) as readonly Row[]
+    if (rows.length > 0) yield rows
+  }
+}
