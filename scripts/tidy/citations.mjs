@@ -1,10 +1,14 @@
 // Every path and heading that comments and pages of Markdown cite exists.
 import { posix } from 'node:path'
 
-/** A path below a top folder, or a name with an ending of the project's files; with the heading of a page. */
+/**
+ * A path below a top folder, a path that begins with `../`, or a name with an ending of the project's files; with the
+ * heading of a page.
+ */
 const citation = new RegExp([
   String.raw`(?<![\w./@:*<>{}$=-])`,
   String.raw`((?:packages|docs|scripts|bench|test-cluster|deploy)\/[\w.*/-]*`,
+  String.raw`|(?:\.\.\/)+[\w-][\w.*/-]*`,
   String.raw`|(?:\.{1,2}\/)*[\w-][\w.*-]*(?:\/[\w.*-]+)*\.(?:ts|mjs|md|proto)\b(?!\())`,
   String.raw`(#[\w-]+)?`,
 ].join(''), 'g')
@@ -13,8 +17,8 @@ const part = /`([a-z][a-z0-9-]*(?:\/[a-z0-9-]+)+\/?|[a-z][a-z0-9-]*\/)`/g
 const engineersPages = /^packages\/|^docs\/(architecture|hacking)\.md$|^docs\/decisions\//
 const mediaType = /^(application|image|multipart|text)\//
 const link = /\]\(([^)\s]+)\)/g
-/** What tools make, the recorded scenarios that lie beside a checkout, and pages of other projects (`host/path`). */
-const elsewhere = /(^|\/)(dist|node_modules)(\/|$)|^shared\/|^[\w-]+(\.[\w-]+)+\//
+/** What tools make, and pages of other projects (`host/path`). */
+const elsewhere = /(^|\/)(dist|node_modules)(\/|$)|^[\w-]+(\.[\w-]+)+\//
 
 /**
  * @param {string[]} paths of all files of the project

@@ -10,7 +10,7 @@ import { Balancer } from '../src/balancer.ts'
 import { TestCluster } from '../src/test-cluster.ts'
 
 const conformance = fileURLToPath(new URL('../conformance/', import.meta.url))
-/** Folder in which corrections of the scenarios arrive, if it exists beside the checkout. */
+/** The original of the scenarios. It is optional: without it, only the tests that compare both are skipped. */
 const origin = fileURLToPath(new URL('../../../shared/conformance/', import.meta.url))
 /** SHA-256 of the runner in that folder whose behaviour the runner in this repository has. */
 const originalRunner = '4c9a26d0003a94c567a88f73aeed2f5b7cbce40d473baeed0b5307f102131d63'
@@ -20,8 +20,8 @@ const nodeParts = ['server']
 const listFile = fileURLToPath(new URL('../conformance-differences.txt', import.meta.url))
 /** Prefix of a listed step that agrees in some runs, because it depends on which replicas have answered by then. */
 const sometimes = '? '
-const parts = [...documentParts, ...nodeParts].join(', ')
-const listHead = `# Steps of the recorded scenarios (${parts}) whose answers still differ. May only shrink:
+const listedParts = [...documentParts, ...nodeParts].join(', ')
+const listHead = `# Steps of the recorded scenarios (${listedParts}) whose answers still differ. May only shrink:
 # UPDATE_DIFFERENCES=1 npm run test:cluster -- --grep conformance   writes it anew.
 # "? ": agrees on some runs.
 #

@@ -209,6 +209,20 @@ describe('tidy', () => {
     ])
   })
 
+  it('refuses citations of folders beside the checkout', () => {
+    write({
+      'packages/core/src/a.ts': '/** As ../shared/rules says. */\nexport const origin = "../../../shared/rules"\n',
+      'docs/b.md': 'Copy ../shared/rules/ or ../../elsewhere.\n',
+      'packages/core/DESIGN.md': '`shared/rules` has them.\n',
+    })
+    expect(tidy(root)).to.deep.equal([
+      'packages/core/src/a.ts: cites ../shared/rules, which does not exist',
+      'docs/b.md: cites ../shared/rules/, which does not exist',
+      'docs/b.md: cites ../../elsewhere, which does not exist',
+      'packages/core/DESIGN.md: cites shared/rules, which does not exist',
+    ])
+  })
+
   it('finds cited paths that do not exist, in comments and pages', () => {
     write({
       'packages/core/src/json/a.ts': [
