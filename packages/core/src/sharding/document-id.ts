@@ -3,12 +3,12 @@ import { ApiError } from '../errors.ts'
 
 export interface DocumentIdRules {
   readonly partitioned: boolean
-  /** Longest id in bytes of UTF-8; more than 64 KiB are never taken. */
+  /** Maximum bytes of an id in UTF-8. Ids of more than 64 KiB are refused in any case. */
   readonly maxLength?: number
 }
 
-/** Most bytes of an id. With ids of this length pages of rows stay small, and every request has room for one. */
-export const documentIdBytesLimit = 64 * 1024
+/** Maximum bytes of an id in UTF-8. With it, pages of rows stay small, and every request has room for an id. */
+const idBytesMax = 64 * 1024
 
 export const designPrefix = '_design/'
 export const localPrefix = '_local/'
@@ -22,12 +22,23 @@ export function checkDocumentId(id: unknown, rules: DocumentIdRules): string {
   if (typeof id !== 'string') throw new ApiError('illegal_docid', 'Document id must be a string')
   if (id === '') throw new ApiError('illegal_docid', 'Document id must not be empty')
   if (!id.isWellFormed()) throw new ApiError('illegal_docid', 'Document id must be valid UTF-8')
-  if (Buffer.byteLength(id) > Math.min(rules.maxLength ?? documentIdBytesLimit, documentIdBytesLimit)) {
-    throw new ApiError('illegal_docid', 'Document id is too long')
-  }
+  if (Buffer.byteLength(id) > Math.min(rules.maxLength ?? idBytesMax, idBytesMax)) throw idTooLong()
   if (id.startsWith('_')) checkReservedId(id)
   else if (rules.partitioned) checkPartitionedId(id)
   return id
+}
+
+/**
+ * Checks only that an id is not longer than the ids of documents can be, whatever the configuration.
+ *
+ * @throws ApiError `illegal_docid`
+ */
+export function checkIdBytes(id: string): void {
+  if (Buffer.byteLength(id) > idBytesMax) throw idTooLong()
+}
+
+function idTooLong(): ApiError {
+  return new ApiError('illegal_docid', 'Document id is too long')
 }
 
 function checkReservedId(id: string): void {

@@ -1,6 +1,6 @@
 /** `_bulk_get`: many revisions in one request, as JSON or multipart (docs/reference/bulk.md#post-db_bulk_get). */
 import {
-  ApiError, checkDocumentId, documentIdBytesLimit, formatRevision, isJsonObject, openedRevisionBytes, parseRevision,
+  ApiError, checkDocumentId, checkIdBytes, formatRevision, isJsonObject, openedRevisionBytes, parseRevision,
   readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
@@ -161,7 +161,7 @@ function readItem(item: unknown, flags: ReadFlags, rules: DocumentIdRules): Want
     checkDocumentId(id, rules)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    if (typeof id === 'string' && id.length > documentIdBytesLimit) throw error
+    if (typeof id === 'string') checkIdBytes(id)
     return refuse(id, rev ?? null, error.error, error.reason)
   }
   const invalid = invalidMember(item)

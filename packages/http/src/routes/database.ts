@@ -1,12 +1,10 @@
 /** `/{db}`: creates, describes and deletes a database. POST of documents to it is in `document-update`. */
 import { ApiError, checkDatabaseName } from '@sectional/core'
+import { replicasPerShardMax, shardsPerDatabaseMax } from '@sectional/cluster'
 import { databaseInformation } from '../databases/database-information.ts'
 import { location, sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-
-const shardsMax = 256
-const replicasMax = 16
 
 export async function getDatabase(request: RequestContext, services: Services): Promise<void> {
   sendJson(request, services, 200, await databaseInformation(request.database, request, services))
@@ -15,8 +13,8 @@ export async function getDatabase(request: RequestContext, services: Services): 
 export async function putDatabase(request: RequestContext, services: Services): Promise<void> {
   const name = request.params[0]!
   const { control, options } = services
-  const q = positive(request, 'q', options.shardsPerDatabase, shardsMax)
-  const n = Math.min(positive(request, 'n', options.replicasPerShard), replicasMax)
+  const q = positive(request, 'q', options.shardsPerDatabase, shardsPerDatabaseMax)
+  const n = Math.min(positive(request, 'n', options.replicasPerShard), replicasPerShardMax)
   checkEngine(request)
   const partitioned = isPartitioned(request, name)
   checkPlacement(request)

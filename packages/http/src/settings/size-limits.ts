@@ -1,5 +1,5 @@
 /** Errors for requests that exceed a limit. Each names the thing, its size, and the setting that limits it. */
-import { ApiError, documentIdBytesLimit, type AttachmentRecord } from '@sectional/core'
+import { ApiError, checkIdBytes, type AttachmentRecord } from '@sectional/core'
 import { httpDeclarations, type HttpOptions } from './http-options.ts'
 
 /** Maximum bytes of all names and content types of a document's attachments. */
@@ -57,8 +57,7 @@ export function checkRevisionCount(
 ): void {
   if (asked.length > bulkGetMax) throw tooMany('documents', asked.length, bulkGetMax, httpDeclarations.bulkGetMax.name)
   const revisions = asked.reduce((sum, [, named]) => sum + (Array.isArray(named) ? named.length : 0), 0)
-  const isTooLong = asked.some(([id]) => id.length > documentIdBytesLimit)
-  if (isTooLong) throw new ApiError('illegal_docid', 'Document id is too long')
+  for (const [id] of asked) checkIdBytes(id)
   if (revisions > bulkGetMax) throw tooMany('revisions', revisions, bulkGetMax, httpDeclarations.bulkGetMax.name)
 }
 

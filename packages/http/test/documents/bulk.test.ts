@@ -231,12 +231,14 @@ describe('_revs_diff and _missing_revs', () => {
     expect((await node.post('/db/_missing_revs', { doc: ['2-b', '3-c'], unknown: ['1-x'] })).json).to.deep.equal({
       missing_revs: { doc: ['3-c'], unknown: ['1-x'] },
     })
-    const long = 'x'.repeat(70_000)
-    const named = { [long]: ['1-a'] }
-    const bodies = { _revs_diff: named, _purge: named, _bulk_get: { docs: [{ id: long }] } }
-    for (const [path, tooLong] of Object.entries(bodies)) {
-      const { json } = await node.post(`/db/${path}`, tooLong)
-      expect(json, path).to.include({ error: 'illegal_docid', reason: 'Document id is too long' })
+    for (const long of ['x'.repeat(65_537), 'é'.repeat(32_769)]) {
+      const named = { [long]: ['1-a'] }
+      const bodies = { _revs_diff: named, _missing_revs: named, _purge: named, _bulk_get: { docs: [{ id: long }] } }
+      for (const [path, tooLong] of Object.entries(bodies)) {
+        const { status, json } = await node.post(`/db/${path}`, tooLong)
+        expect(status, path).to.equal(400)
+        expect(json, path).to.include({ error: 'illegal_docid', reason: 'Document id is too long' })
+      }
     }
     expect((await node.post('/db/_revs_diff', {})).json).to.deep.equal({})
     expect((await node.post('/db/_revs_diff', { doc: 'x' })).status).to.equal(400)

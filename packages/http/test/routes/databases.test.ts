@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { replicasPerShardMax } from '@sectional/cluster'
 import { ApiError } from '@sectional/core'
 import { MemoryNode } from '../memory-node.ts'
 
@@ -68,6 +69,13 @@ describe('databases', () => {
       expect((await node.put(`/db${index}?n=${n}`)).status).to.equal(201)
       expect((await node.get(`/db${index}`)).json.cluster.n).to.equal(1)
     }
+  })
+
+  it('have at most as many replicas as cluster/n allows, however many nodes there are', async () => {
+    const large = new MemoryNode({ nodes: Array.from({ length: 40 }, (_, index) => `node${index + 1}@127.0.0.1`) })
+    expect((await large.put('/db?n=100')).status).to.equal(201)
+    expect((await large.get('/db')).json.cluster.n).to.equal(replicasPerShardMax)
+    await large.stop()
   })
 
   it('may be created with the name of the only storage engine', async () => {
