@@ -173,12 +173,17 @@ export function buildCases(fixture: IndexFixture): void {
       assert.equal((await fixture.scan({ ranges: [{ lower: late, upper: late }], through: sequence })).rows.length, 1)
     })
 
-    it('fails with the error of the replica, and can be tried again', async () => {
-      await writeMany('doc', 1)
+    it('fails with the error of the replica, and the next one continues where it ended', async () => {
+      await writeMany('doc', 150)
+      fixture.hold(1)
+      const building = assertFails(build(4000), 'storage')
+      await fixture.held
       fixture.failure = new ReplicaError('storage', 'the disk failed')
-      await assertFails(build(4000), 'storage')
+      fixture.release()
+      await building
       fixture.failure = undefined
-      assert.equal((await build(4000)).rowCount, 1)
+      assert.equal((await build(4000)).rowCount, 150)
+      assert.equal(fixture.mapped.length, 150)
     })
 
     it('fails when the replica is replaced, and does not keep rows of the old one', async () => {

@@ -95,11 +95,11 @@ export class IndexFixture {
 
   async* watch<Row>(scan: AsyncIterable<Row>): AsyncGenerator<Row> {
     for await (const page of scan) {
-      if (this.failure !== undefined) throw this.failure
       if (this.#pagesLeft-- <= 0) {
         this.#held.resolve()
         await this.#release.promise
       }
+      if (this.failure !== undefined) throw this.failure
       yield page
     }
   }
