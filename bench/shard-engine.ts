@@ -151,7 +151,9 @@ async function engine(directory: string, bareWall: number): Promise<void> {
   await measured('scan of documents', documents * 3, async () => {
     for await (const _ of replica.scanDocuments({ descending: false, body: false, leaves: false }, context)) continue
   })
-  await measured('digest of 256 buckets', documents * 3, async () => { await replica.digestDocuments(256, context) })
+  await measured('digest of 256 buckets', documents * 3, async () => {
+    await replica.upkeep.digestDocuments(256, context)
+  })
   await host.close()
 }
 
@@ -172,7 +174,7 @@ async function manyShards(directory: string): Promise<void> {
   })
   await host.close()
   await measured(`reopening a store of ${count} shards`, count, async () => { host = await open() })
-  for (const each of shards) await host.replica(each)!.replicaInfo(context)
+  for (const each of shards) await host.replica(each)!.upkeep.replicaInfo(context)
   global.gc?.()
   if (global.gc !== undefined) {
     console.log(`  memory of an open shard: ${((process.memoryUsage().heapUsed - before) / count).toFixed(0)} bytes`)

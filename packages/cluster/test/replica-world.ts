@@ -3,7 +3,7 @@
  * delay calls.
  */
 import { deriveVerbs, ReplicaError, revisionHash, shardKey, shardRanges, shardVerbs } from '@sectional/core'
-import type { CallContext, Leaf, ReplicaErrorCode, ShardId, ShardReplica } from '@sectional/core'
+import type { CallContext, Leaf, ReplicaErrorCode, ShardId, ShardReplica, VerbNames } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { ManualClock, SeededRandom, Turns } from '@sectional/runtime'
 import type { Log, Metrics, Runtime } from '@sectional/runtime'
@@ -15,7 +15,7 @@ import type { CoordinatorNode } from '../src/coordinator-node.ts'
 import type { CoordinatorOptions } from '../src/contracts/coordinator-options.ts'
 import type { DocumentWrite, OperationContext } from '../src/contracts/coordinator.ts'
 
-export type Verb = keyof ShardReplica
+export type Verb = VerbNames<typeof shardVerbs>
 
 /** The behaviour of a node towards its peers. */
 export type Fault =

@@ -1,7 +1,7 @@
 export * from './contracts/shard-replica.ts'
 export * from './contracts/index-replica.ts'
 export { deriveVerbs, mapVerbs } from './contracts/verb-table.ts'
-export type { NamedVerb, Verb, VerbsOf, VerbTable } from './contracts/verb-table.ts'
+export type { NamedVerb, Verb, VerbNames, VerbsOf, VerbTable } from './contracts/verb-table.ts'
 export * from './contracts/peer-network.ts'
 export * from './encoding/as-buffer.ts'
 export * from './encoding/text-order.ts'

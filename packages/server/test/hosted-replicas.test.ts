@@ -95,7 +95,7 @@ describe('the replicas of a node', () => {
     metadata.confirmedNow = false
     hosted.start(metadata)
     metadata.set(DatabaseMap.from([database('lost')]))
-    await hosted.planned({ incarnation: 'of lost', range: whole })!.replicaInfo({ timeoutMs: 1000 })
+    await hosted.planned({ incarnation: 'of lost', range: whole })!.upkeep.replicaInfo({ timeoutMs: 1000 })
     await clock.advance(0)
     expect(damaged).to.deep.equal(['of lost'])
     metadata.confirmedNow = true

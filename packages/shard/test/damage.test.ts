@@ -107,7 +107,7 @@ class DamageWorld {
   }
 
   async attach(id: string, content: string): Promise<DocumentEdit> {
-    const written = await this.replica.writeBlob((async function* () { yield Buffer.from(content) })(), context)
+    const written = await this.replica.blobs.writeBlob((async function* () { yield Buffer.from(content) })(), context)
     const record: AttachmentRecord = {
       name: 'n', contentType: 'text/plain', revpos: 1, digest: createHash('md5').update(content).digest('base64'),
       blob: written.hash,
@@ -196,9 +196,9 @@ describe('damage on the disk of a shard', () => {
   })
 
   it('gives the rebuilt replica a new history without checkpoints, and with its purges', async () => {
-    const before = await world.replica.replicaInfo(context)
+    const before = await world.replica.upkeep.replicaInfo(context)
     await world.host.rebuild(shardA)
-    const after = await world.host.replica(shardA)!.replicaInfo(context)
+    const after = await world.host.replica(shardA)!.upkeep.replicaInfo(context)
     expect(after.history).not.to.equal(before.history)
     expect([after.seen, after.purgesSeen, after.purgeSequence]).to.deep.equal([{}, {}, 1])
     expect((await collect(world.host.replica(shardA)!.scanPurges(0, context))).map(({ uuid }) =>
@@ -207,7 +207,7 @@ describe('damage on the disk of a shard', () => {
 
   it('makes a reader of changes and purges start again, and it then holds nothing that was purged', async () => {
     const request = { since: 0, descending: false, body: false, locals: false, purges: true }
-    const { history } = await world.replica.replicaInfo(context)
+    const { history } = await world.replica.upkeep.replicaInfo(context)
     const read = await collect(world.replica.scanChanges(request, { ...context, history }))
     expect(read.map(({ id }) => id)).to.include('a')
     await world.purge('a')
@@ -216,7 +216,7 @@ describe('damage on the disk of a shard', () => {
     const place = { ...request, since: read.at(-1)!.sequence }
     const refused = await collect(rebuilt.scanChanges(place, { ...context, history })).catch((error: unknown) => error)
     expect(refused).to.include({ code: 'other_history' })
-    const { history: next } = await rebuilt.replicaInfo(context)
+    const { history: next } = await rebuilt.upkeep.replicaInfo(context)
     const again = await collect(rebuilt.scanChanges(request, { ...context, history: next }))
     expect(again.map(({ id }) => id)).to.have.members(['b', 'c'])
   })

@@ -57,7 +57,7 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
   it('treats each of its replicas as damaged until the replica is rebuilt', async () => {
     const [a] = [await world.host.create(shardA), await world.host.create(shardB)]
     for (const id of ['one', 'two', 'three']) await write(a, id)
-    const before = (await a.replicaInfo(context)).history
+    const before = (await a.upkeep.replicaInfo(context)).history
     await world.lose(world.batches - 2, world.batches - 1)
     for (const seed of [2, 3]) {
       await world.open(seed)
@@ -66,7 +66,7 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
     }
     await world.host.rebuild(shardA)
     const rebuilt = world.host.replica(shardA)!
-    expect((await rebuilt.replicaInfo(context)).history).to.not.equal(before)
+    expect((await rebuilt.upkeep.replicaInfo(context)).history).to.not.equal(before)
     expect((await verifyShard(rebuilt.records)).problems).to.deep.equal([])
     expect(await ids(rebuilt)).to.deep.equal(['one', 'three'])
     await world.host.close()

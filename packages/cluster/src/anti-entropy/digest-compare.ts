@@ -37,11 +37,15 @@ const bucketsReadMax = 3
  */
 export async function compareDigests(comparison: DigestComparison): Promise<ComparisonResult> {
   const { buckets, call } = comparison
-  const [one, other] = await Promise.all([comparison.first.replicaInfo(call), comparison.second.replicaInfo(call)])
+  const [one, other] = await Promise.all([
+    comparison.first.upkeep.replicaInfo(call), comparison.second.upkeep.replicaInfo(call),
+  ])
   await exchangePurges({ replica: comparison.first, info: one }, { replica: comparison.second, info: other }, call)
   const first: Side = { replica: comparison.first, call: boundCall(call, one) }
   const second: Side = { replica: comparison.second, call: boundCall(call, other) }
-  const [left, right] = await Promise.all([first, second].map(side => side.replica.digestDocuments(buckets, side.call)))
+  const [left, right] = await Promise.all(
+    [first, second].map(side => side.replica.upkeep.digestDocuments(buckets, side.call)),
+  )
   const repaired = new Set<string>()
   const differing = left!.flatMap((digest, bucket) => digest === right![bucket] ? [] : [bucket])
   if (differing.length > bucketsReadMax) {
@@ -59,7 +63,8 @@ export async function compareDigests(comparison: DigestComparison): Promise<Comp
 /** Reads both replicas in the order of ids, a page at a time, and copies the documents that differ. */
 async function joinDocuments(comparison: DigestComparison, first: Side, second: Side, repaired: Set<string>): Promise<void> {
   const sides = [first, second] as const
-  const rows = sides.map(({ replica, call }) => eachRow(replica.scanDigestBucket({ bucketCount: 1, bucket: 0 }, call)))
+  const rows = sides.map(({ replica, call }) =>
+    eachRow(replica.upkeep.scanDigestBucket({ bucketCount: 1, bucket: 0 }, call)))
   const differing: [DocumentLeaves[], DocumentLeaves[]] = [[], []]
   const copy = async (): Promise<void> => {
     const [ofFirst, ofSecond] = [differing[0].splice(0), differing[1].splice(0)]
@@ -99,7 +104,7 @@ function compareIds(a: string, b: string): number {
 
 async function readBucket({ replica, call }: Side, buckets: number, bucket: number): Promise<Map<string, DocumentLeaves>> {
   const documents = new Map<string, DocumentLeaves>()
-  for await (const page of replica.scanDigestBucket({ bucketCount: buckets, bucket }, call)) {
+  for await (const page of replica.upkeep.scanDigestBucket({ bucketCount: buckets, bucket }, call)) {
     for (const document of page) documents.set(document.id, document)
   }
   return documents
@@ -124,7 +129,7 @@ async function copyMissing(
     for (const request of wanted) {
       const [opened] = await source.replica.openRevisions([request], source.call)
       const revisions = opened!.flatMap(each => each.kind === 'found' ? [each.revision] : [])
-      const complete = await bringBlobs(source.replica, target.replica, revisions, call)
+      const complete = await bringBlobs(source.replica.blobs, target.replica.blobs, revisions, call)
       if (complete.length === 0) continue
       await target.replica.storeRevisions({ revisions: complete, revsLimit }, target.call)
       repaired.add(request.id)

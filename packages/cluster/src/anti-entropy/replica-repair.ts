@@ -111,7 +111,7 @@ export class ReplicaRepair {
       for (const peer of own === undefined ? [] : current(shardKey(id))?.peers ?? []) {
         if (!replicas.isConnected(peer) || signal.aborted) continue
         try {
-          await copyBlob(replicas.replica(peer, id), own!, hash, call)
+          await copyBlob(replicas.replica(peer, id).blobs, own!.blobs, hash, call)
           return log.warn({ blob: hash, peer }, 'damaged attachment content was replaced by that of another replica')
         } catch (error) {
           log.debug({ blob: hash, peer, error: asReplicaError(error).message }, 'a replica could not send attachment content')

@@ -100,7 +100,7 @@ class ReplicaSync {
 
   async run(): Promise<SyncResult> {
     const { source, target, call, options, onBehind } = this.#pass
-    const [from, to] = await Promise.all([source.replicaInfo(call), target.replicaInfo(call)])
+    const [from, to] = await Promise.all([source.upkeep.replicaInfo(call), target.upkeep.replicaInfo(call)])
     this.#sourceCall = boundCall(call, from)
     this.#targetCall = boundCall(call, to)
     await exchangePurges({ replica: source, info: from }, { replica: target, info: to }, call)
@@ -212,7 +212,7 @@ class ReplicaSync {
   }
 
   async #store(revisions: readonly DocumentRevision[], locals: readonly LocalDocument[], record: boolean): Promise<void> {
-    const complete = await bringBlobs(this.#pass.source, this.#pass.target, revisions, this.#pass.call)
+    const complete = await bringBlobs(this.#pass.source.blobs, this.#pass.target.blobs, revisions, this.#pass.call)
     this.#incomplete ||= complete.length < revisions.length
     const checkpoint = record && !this.#incomplete ? { history: this.#history, sequence: this.#reached } : undefined
     await this.#pass.target.storeRevisions({ revisions: complete, locals, revsLimit: this.#pass.revsLimit, ...(checkpoint && { checkpoint }) }, this.#targetCall)

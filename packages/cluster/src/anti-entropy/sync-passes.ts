@@ -78,7 +78,7 @@ export class SyncPasses {
   async #check(job: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext): Promise<boolean> {
     const { clock } = this.#parts.runtime
     const pair = `${job.shard.key} ${job.peer}`
-    const [one, two] = await Promise.all([own.replicaInfo(call), other.replicaInfo(call)])
+    const [one, two] = await Promise.all([own.upkeep.replicaInfo(call), other.upkeep.replicaInfo(call)])
     const began = clock.monotonic()
     const standing = this.#doubts.standing(pair, one, two, began)
     if (standing !== 'doubtful') return standing === 'equal'

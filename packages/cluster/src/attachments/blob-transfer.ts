@@ -23,7 +23,7 @@ export async function provideBlobs(
   scope: CoordinatorScope, target: Peer, hashes: readonly string[], from: ShardPlace, requestId: string, { replace, isElsewhere }: ProvideOptions = {},
 ): Promise<void> {
   const call = writeCall(scope.options.storeTimeoutMs, { requestId })
-  const found = await target.replica.hasBlobs(hashes, call)
+  const found = await target.replica.blobs.hasBlobs(hashes, call)
   for (const [index, hash] of hashes.entries()) if (!found[index] || replace === true) await provideBlob(scope, target, hash, from, isElsewhere === true, call)
 }
 
@@ -34,7 +34,7 @@ async function provideBlob(
   for (const source of scope.access.peers(from)) {
     if ((source.node === target.node && !isElsewhere) || !scope.access.isReachable(source.node)) continue
     try {
-      return await copyBlob(source.replica, target.replica, hash, call)
+      return await copyBlob(source.replica.blobs, target.replica.blobs, hash, call)
     } catch (error) {
       const failure = asReplicaError(error)
       const { code, message } = failure

@@ -23,7 +23,7 @@ export async function* readBlob(
   let sent = 0
   for (const peer of scope.access.readers(place)) {
     try {
-      for await (const chunk of peer.replica.readBlob({ hash: blob, span: { start: start + sent, end } }, call)) {
+      for await (const chunk of peer.replica.blobs.readBlob({ hash: blob, span: { start: start + sent, end } }, call)) {
         sent += chunk.length
         yield chunk
       }

@@ -38,7 +38,7 @@ export async function writeBlob(
   const call = writeCall(scope.options.storeTimeoutMs, context)
   const branches = peers.map((peer): BlobBranch => {
     const branch = new ChunkBranch()
-    const upload = peer.replica.writeBlob(branch, call)
+    const upload = peer.replica.blobs.writeBlob(branch, call)
     let abandon = (): void => {}
     const silent = new Promise<never>((_, reject) => {
       abandon = () => {
@@ -125,7 +125,7 @@ export async function keepBlobs(
 ): Promise<void> {
   const call = writeCall(scope.options.storeTimeoutMs, context)
   const peers = scope.access.peers(scope.access.placeOf(db, id)).filter(peer => scope.access.isReachable(peer.node))
-  await Promise.allSettled(peers.map(peer => unlessSilent(scope, peer, peer.replica.hasBlobs(hashes, call))))
+  await Promise.allSettled(peers.map(peer => unlessSilent(scope, peer, peer.replica.blobs.hasBlobs(hashes, call))))
 }
 
 /**

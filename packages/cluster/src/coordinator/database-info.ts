@@ -14,7 +14,7 @@ export async function databaseInfo(
   const call = readCall(scope, context)
   const infos = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {
     const [{ replies }] = await Promise.all([
-      collectReplies(scope, place, 1, peer => peer.replica.replicaInfo(call)),
+      collectReplies(scope, place, 1, peer => peer.replica.upkeep.replicaInfo(call)),
       meetReplicas(scope, place, { requestId: context.requestId }),
     ])
     const { peer, value } = replies[0]!

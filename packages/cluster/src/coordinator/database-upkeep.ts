@@ -13,7 +13,8 @@ export function partitionInfo(
   scope: CoordinatorScope, db: DatabaseRecord, partition: string, context: OperationContext,
 ): Promise<PartitionInfo> {
   const call = readCall(scope, context)
-  return askOne(scope, scope.access.placeOf(db, `${partition}:`), peer => peer.replica.partitionInfo(partition, call))
+  const place = scope.access.placeOf(db, `${partition}:`)
+  return askOne(scope, place, peer => peer.replica.upkeep.partitionInfo(partition, call))
 }
 
 /**
@@ -25,7 +26,7 @@ export async function compactDatabase(
   scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext,
 ): Promise<void> {
   await onEveryReplica(
-    scope, db, (_range, peer) => peer.replica.compactShard(writeCall(scope.options.requestTimeoutMs, context)),
+    scope, db, (_range, peer) => peer.replica.upkeep.compactShard(writeCall(scope.options.requestTimeoutMs, context)),
   )
 }
 
@@ -36,7 +37,7 @@ export function timeSpans(
   const call = writeCall(scope.options.requestTimeoutMs, context)
   return onEveryReplica(scope, db, async (range, peer) => {
     const spans = await peer.replica.timeSpans({ clear }, call)
-    const { sequence } = await peer.replica.replicaInfo(call)
+    const { sequence } = await peer.replica.upkeep.replicaInfo(call)
     return { range, node: peer.node, spans: counted(spans, sequence) }
   })
 }

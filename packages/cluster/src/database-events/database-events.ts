@@ -307,7 +307,8 @@ export class DatabaseEvents {
     for (const shard of local.shards()) {
       const name = names.get(shard.incarnation)
       if (name === undefined || name === eventsDatabase || recording.pending.has(eventId({ kind: 'updated', name }))) continue
-      const info = await local.replica(shard)?.replicaInfo({ timeoutMs: this.#options.readTimeoutMs, signal: this.#abort.signal })
+      const call = { timeoutMs: this.#options.readTimeoutMs, signal: this.#abort.signal }
+      const info = await local.replica(shard)?.upkeep.replicaInfo(call)
       if (info !== undefined && info.documentCount + info.deletedCount > 0) recording.pending.set(eventId({ kind: 'updated', name }), shard.incarnation)
     }
     recording.incomplete = false

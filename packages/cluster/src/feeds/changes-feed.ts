@@ -334,7 +334,8 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
       const attached = await this.attach(shard)
       try {
         if (this.#options.descending) {
-          const { documentCount, deletedCount } = await attached.peer.replica.replicaInfo(this.#call(this.#scope.options.readTimeoutMs))
+          const call = this.#call(this.#scope.options.readTimeoutMs)
+          const { documentCount, deletedCount } = await attached.peer.replica.upkeep.replicaInfo(call)
           return Math.max(0, documentCount + deletedCount - shard.taken)
         }
         return await attached.peer.replica.countChanges(shard.position.sequence, this.#call(this.#scope.options.readTimeoutMs))

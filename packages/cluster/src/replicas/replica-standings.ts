@@ -182,7 +182,7 @@ export class ReplicaStandings {
     const key = keyOf(peer.node, place.id)
     const asking = this.#asking.get(key)
     if (asking !== undefined) return asking
-    const asked = peer.replica.replicaInfo({ timeoutMs })
+    const asked = peer.replica.upkeep.replicaInfo({ timeoutMs })
       .then(info => ({ standing: this.keep(peer, place, info), sequence: info.sequence })).finally(() => { this.#asking.delete(key) })
     this.#asking.set(key, asked)
     return asked

@@ -88,13 +88,13 @@ export class Upkeep {
    */
   async #trimPurges(db: DatabaseRecord, shard: ShardRecord, id: ShardId, replica: ShardReplica): Promise<void> {
     const { control, replicas } = this.#parts
-    const { history, purgeSequence, oldestPurge } = await replica.replicaInfo(this.#call())
+    const { history, purgeSequence, oldestPurge } = await replica.upkeep.replicaInfo(this.#call())
     let through = purgeSequence - db.purgedInfosLimit
     if (oldestPurge === 0 || through < oldestPurge) return
     for (const { node } of shard.replicas) {
       if (node === control.node) continue
       if (!replicas.isConnected(node)) return
-      const { purgesSeen } = await replicas.replica(node, id).replicaInfo(this.#call())
+      const { purgesSeen } = await replicas.replica(node, id).upkeep.replicaInfo(this.#call())
       through = Math.min(through, purgesSeen[history] ?? 0)
     }
     if (through >= oldestPurge) await replica.trimPurges(through, this.#call())
@@ -107,7 +107,7 @@ export class Upkeep {
 
   async #purgeTombstones(db: DatabaseRecord, replica: ShardReplica, ttlMs: number): Promise<void> {
     const { clock, log } = this.#parts.runtime
-    const { history, sequence } = await replica.replicaInfo(this.#call())
+    const { history, sequence } = await replica.upkeep.replicaInfo(this.#call())
     const through = sequenceBefore(await replica.timeSpans({ clear: false }, this.#call()), clock.now() - ttlMs, sequence)
     const since = this.#purgedUpTo.get(history) ?? 0
     if (through <= since) return

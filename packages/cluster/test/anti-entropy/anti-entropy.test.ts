@@ -190,7 +190,7 @@ describe('anti-entropy', () => {
     running.start('c')
     await running.world.clock.advance(5_000)
     for (const shard of [0, 1]) {
-      expect((await running.world.store('c', shard).replicaInfo(plainCall)).documentCount).to.equal(30)
+      expect((await running.world.store('c', shard).upkeep.replicaInfo(plainCall)).documentCount).to.equal(30)
     }
   })
 
@@ -374,7 +374,7 @@ describe('catching up', () => {
     }
     // The checkpoints of c cover changes that its disk has lost.
     for (const node of ['a', 'b']) {
-      const { history, sequence } = await running.world.store(node).replicaInfo(plainCall)
+      const { history, sequence } = await running.world.store(node).upkeep.replicaInfo(plainCall)
       await running.world.store('c')
         .storeRevisions({ revisions: [], revsLimit: 1000, checkpoint: { history, sequence } }, plainCall)
     }
@@ -446,7 +446,7 @@ describe('catching up', () => {
     running.world.faults.clear()
     await running.world.clock.advance(200_000)
     expect(running.world.filledReports).to.deep.equal(['one 0 c'])
-    expect((await running.world.store('c').replicaInfo(plainCall)).documentCount).to.equal(21)
+    expect((await running.world.store('c').upkeep.replicaInfo(plainCall)).documentCount).to.equal(21)
     expect(await running.metric('c', 'sectional_anti_entropy_passes_total', 'compare'), 'digests are compared before').to.be.greaterThan(1)
   })
 })

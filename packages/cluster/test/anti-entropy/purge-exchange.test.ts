@@ -77,7 +77,7 @@ describe('purges between replicas', () => {
     await first.purgeDocuments({ purges: [{ uuid: 'u', id: 'doc', paths: [all] }] }, plainCall)
     await first.trimPurges(1, plainCall)
     await pass(first, second)
-    expect((await second.replicaInfo(plainCall)).purgesSeen).to.deep.equal({ h0: 1 })
+    expect((await second.upkeep.replicaInfo(plainCall)).purgesSeen).to.deep.equal({ h0: 1 })
   })
 
   const operation = fc.record({

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { compareDigests } from '../../src/anti-entropy/digest-compare.ts'
 import { syncReplica } from '../../src/anti-entropy/replica-sync.ts'
 import { bytes, plainCall } from '../replica-world.ts'
+import { WatchedReplica } from '../watched-replica.ts'
 
 const options = { batchDocumentsMax: 3, batchBytesMax: 120, checkpointRows: 4 }
 const revsLimit = 1000
@@ -21,25 +22,11 @@ class ReplicaOfManyLives {
 
   constructor(life: MemoryShardReplica) {
     this.current = life
-    this.shown = new Proxy(life, {
-      get: (_, verb: keyof ShardReplica) => verb.startsWith('scan')
-        ? (...args: readonly unknown[]) => this.#scan(verb, args)
-        : async (...args: unknown[]) => {
-          await this.#reached()
-          return await (this.current[verb] as (...args: unknown[]) => Promise<unknown>)(...args)
-        },
-    })
+    this.shown = new WatchedReplica({ replica: () => this.current, onCall: () => this.#reached() })
   }
 
   async #reached(): Promise<void> {
     if (this.before?.call === ++this.calls) await this.before.run()
-  }
-
-  async* #scan(verb: keyof ShardReplica, args: readonly unknown[]): AsyncGenerator<unknown> {
-    await this.#reached()
-    yield* (this.current[verb] as unknown as (...args: unknown[]) => AsyncIterable<unknown>).apply(this.current, [
-      ...args,
-    ])
   }
 }
 

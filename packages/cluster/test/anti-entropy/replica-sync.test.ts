@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { compareDigests } from '../../src/anti-entropy/digest-compare.ts'
 import { syncReplica } from '../../src/anti-entropy/replica-sync.ts'
 import { bytes, edit, plainCall } from '../replica-world.ts'
+import { WatchedReplica } from '../watched-replica.ts'
 
 const options = { batchDocumentsMax: 3, batchBytesMax: 120, checkpointRows: 4 }
 const revsLimit = 1000
@@ -48,8 +49,8 @@ describe('one pass from a replica to another', () => {
     await source.updateLocalDocument({ id: 'l', revision: 1, body: bytes({ l: 1 }), mustExist: false }, plainCall)
     const result = await pass(source, target)
     expect(await contents(target)).to.deep.equal(await contents(source))
-    expect(result.sequence).to.equal((await source.replicaInfo(plainCall)).sequence)
-    expect((await target.replicaInfo(plainCall)).seen).to.deep.equal({ s: result.sequence })
+    expect(result.sequence).to.equal((await source.upkeep.replicaInfo(plainCall)).sequence)
+    expect((await target.upkeep.replicaInfo(plainCall)).seen).to.deep.equal({ s: result.sequence })
     expect(await pass(source, target)).to.deep.equal({ sequence: result.sequence, rows: 0, stored: 0 })
   })
 
@@ -73,12 +74,9 @@ describe('one pass from a replica to another', () => {
     }
     for (let i = 0; i < 4; i++) await store(source, 'conflict', [`r${i}`], large)
     const sizes: number[] = []
-    const sized = (replica: ShardReplica): ShardReplica => new Proxy(replica, { get: (object, name: keyof ShardReplica) => (...args: never[]) => {
-      const answer: unknown = (object[name] as (...given: never[]) => unknown).call(object, ...args)
-      sizes.push(JSON.stringify(args.slice(0, 1)).length)
-      if (answer instanceof Promise) answer.then(value => sizes.push(JSON.stringify(value ?? null).length), () => {})
-      return answer
-    } })
+    const record = (value: unknown): void => { sizes.push(JSON.stringify(value ?? null).length) }
+    const sized = (replica: ShardReplica): ShardReplica =>
+      new WatchedReplica({ replica: () => replica, onCall: (_verb, request) => record(request), onReply: record })
     // The bytes are written as numbers here.
     const textFactor = 10
     await pass(sized(source), sized(target))
@@ -90,12 +88,11 @@ describe('one pass from a replica to another', () => {
     const [source, target] = [new MemoryShardReplica({ history: 's' }), new MemoryShardReplica({ history: 't' })]
     for (let i = 0; i < 10; i++) for (const replica of [source, target]) await store(replica, `d${i}`, ['r'])
     let writes = 0
-    const counted = new Proxy(target, { get: (object, name: keyof ShardReplica) => (...args: never[]) => {
-      if (name === 'storeRevisions') writes++
-      return (object[name] as (...given: never[]) => unknown).call(object, ...args)
-    } })
+    const counted = new WatchedReplica({
+      replica: () => target, onCall: verb => { if (verb === 'storeRevisions') writes++ },
+    })
     expect(await pass(source, counted)).to.include({ rows: 10, stored: 0 })
-    expect((await target.replicaInfo(plainCall)).seen).to.deep.equal({ s: 10 })
+    expect((await target.upkeep.replicaInfo(plainCall)).seen).to.deep.equal({ s: 10 })
     expect(writes).to.equal(2)
   })
 
@@ -103,12 +100,12 @@ describe('one pass from a replica to another', () => {
     const [source, target] = [new MemoryShardReplica({ history: 's' }), new MemoryShardReplica({ history: 't' })]
     for (let i = 0; i < 9; i++) await store(source, `d${i}`, ['r'])
     let left = 2
-    const breaking = new Proxy(target, { get: (object, name: keyof ShardReplica) => (...args: never[]) => {
-      if (name === 'storeRevisions' && left-- === 0) throw new Error('broken')
-      return (object[name] as (...given: never[]) => unknown).call(object, ...args)
-    } })
+    const breaking = new WatchedReplica({
+      replica: () => target,
+      onCall: verb => { if (verb === 'storeRevisions' && left-- === 0) throw new Error('broken') },
+    })
     expect(await pass(source, breaking).then(() => null, (error: Error) => error.message)).to.equal('broken')
-    const { seen } = await target.replicaInfo(plainCall)
+    const { seen } = await target.upkeep.replicaInfo(plainCall)
     expect(seen.s).to.be.within(1, 8)
     expect((await pass(source, target)).rows).to.equal(9 - seen.s!)
   })
@@ -178,10 +175,9 @@ describe('comparison of digests', () => {
       if (i % 7 === 0) await store(other, `both${i}`, ['q', 'r'])
     }
     let scans = 0
-    const counted = new Proxy(one, { get: (target, verb: keyof ShardReplica) => {
-      if (verb === 'scanDigestBucket') scans++
-      return (target[verb] as (...args: unknown[]) => unknown).bind(target)
-    } })
+    const counted = new WatchedReplica({
+      replica: () => one, onCall: verb => { if (verb === 'scanDigestBucket') scans++ },
+    })
     const result = await compareDigests({ first: counted, second: other, revsLimit, buckets: 64, call: plainCall })
     expect(result.documents).to.equal(100 + 60 + 43)
     expect(scans).to.equal(1)

@@ -39,7 +39,7 @@ async function all(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
 
 async function holders(world: ReplicaWorld): Promise<string[]> {
   const found = await Promise.all(
-    world.nodes.map(async node => (await world.store(node).hasBlobs([hash], plainCall))[0] ? [node] : []),
+    world.nodes.map(async node => (await world.store(node).blobs.hasBlobs([hash], plainCall))[0] ? [node] : []),
   )
   return found.flat()
 }
@@ -121,7 +121,7 @@ describe('content of attachments', () => {
 
   it('is copied to the decider and to other replicas that lack it', async () => {
     const world = new ReplicaWorld()
-    await world.store('c').writeBlob(pieces(content), plainCall)
+    await world.store('c').blobs.writeBlob(pieces(content), plainCall)
     const coordinator = world.coordinator('a')
     const [outcome] = await coordinator.updateDocuments(world.db, [write('x')], { w: 3 }, request())
     expect(outcome).to.include({ kind: 'written', accepted: false })
@@ -145,7 +145,7 @@ describe('content of attachments', () => {
     ]
     for (const fault of faults) {
       const world = new ReplicaWorld()
-      await world.store('c').writeBlob(pieces(content), plainCall)
+      await world.store('c').blobs.writeBlob(pieces(content), plainCall)
       fault(world)
       const coordinator = world.coordinator('a')
       const refused = coordinator.updateDocuments(world.db, [write('x')], {}, request())
@@ -162,11 +162,12 @@ describe('content of attachments', () => {
       const world = new ReplicaWorld()
       const coordinator = world.coordinator('a')
       await coordinator.writeBlob(world.db, 'x', pieces(content), { w: 3 }, request())
-      world.store('a').damageBlob(hash, how)
+      world.store('a').blobs.damageBlob(hash, how)
       expect((await read(world, coordinator)).equals(content)).to.equal(true)
       await coordinator.stop()
       world.calls.length = 0
-      expect((await all(world.store('a').readBlob({ hash, span: null }, plainCall))).equals(content)).to.equal(true)
+      const stored = await all(world.store('a').blobs.readBlob({ hash, span: null }, plainCall))
+      expect(stored.equals(content)).to.equal(true)
     })
   }
 
@@ -175,11 +176,12 @@ describe('content of attachments', () => {
       const world = new ReplicaWorld()
       const coordinator = world.coordinator('a')
       await coordinator.writeBlob(world.db, 'x', pieces(content), { w: 3 }, request())
-      world.store('a').damageBlob(hash, 'changed', content.length >> 1)
+      world.store('a').blobs.damageBlob(hash, 'changed', content.length >> 1)
       const got = await all(coordinator.readBlob(world.db, 'x', record, span, request()))
       expect(got.equals(content.subarray(span?.start ?? 0, span?.end))).to.equal(true)
       await coordinator.stop()
-      expect((await all(world.store('a').readBlob({ hash, span: null }, plainCall))).equals(content)).to.equal(true)
+      const stored = await all(world.store('a').blobs.readBlob({ hash, span: null }, plainCall))
+      expect(stored.equals(content)).to.equal(true)
     })
   }
 
@@ -211,7 +213,7 @@ describe('anti-entropy of attachments', () => {
 
   async function source(): Promise<MemoryShardReplica> {
     const replica = new MemoryShardReplica({ history: 's' })
-    await replica.writeBlob(pieces(content), plainCall)
+    await replica.blobs.writeBlob(pieces(content), plainCall)
     for (const id of ['one', 'two']) await replica.updateDocuments({ edits: [write(id)], revsLimit: 10 }, plainCall)
     await replica.updateDocuments(
       { edits: [{ ...write('bare', []), attachments: undefined }], revsLimit: 10 } as never, plainCall,
@@ -225,18 +227,18 @@ describe('anti-entropy of attachments', () => {
     expect((await to.openDocument({ id: 'two', body: true, tree: false }, plainCall))?.attachments).to.deep.equal([
       record,
     ])
-    expect(await to.hasBlobs([hash], plainCall)).to.deep.equal([true])
+    expect(await to.blobs.hasBlobs([hash], plainCall)).to.deep.equal([true])
   })
 
   it('copies all other changes when content is lost at the source, and asks for the content again later', async () => {
     const [from, to] = [await source(), new MemoryShardReplica({ history: 't' })]
-    from.damageBlob(hash, 'lost')
+    from.blobs.damageBlob(hash, 'lost')
     const pass = (): Promise<unknown> =>
       syncReplica({ source: from, target: to, revsLimit: 10, options, call: plainCall })
     expect(await pass().then(() => 'done', (error: { code: string }) => error.code)).to.equal('missing_blob')
     expect(await to.openDocument({ id: 'bare', body: false, tree: false }, plainCall)).to.not.equal(null)
     expect(await to.openDocument({ id: 'one', body: false, tree: false }, plainCall)).to.equal(null)
-    await from.writeBlob(pieces(content), plainCall)
+    await from.blobs.writeBlob(pieces(content), plainCall)
     await pass()
     expect(await to.openDocument({ id: 'one', body: false, tree: false }, plainCall)).to.not.equal(null)
   })
@@ -246,6 +248,6 @@ describe('anti-entropy of attachments', () => {
     expect(await compareDigests({ first: from, second: to, revsLimit: 10, buckets: 4, call: plainCall })).to.include({
       documents: 3,
     })
-    expect(await to.hasBlobs([hash], plainCall)).to.deep.equal([true])
+    expect(await to.blobs.hasBlobs([hash], plainCall)).to.deep.equal([true])
   })
 })

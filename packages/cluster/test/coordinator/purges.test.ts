@@ -11,7 +11,7 @@ async function storeOn(
 }
 
 async function purgesOn(world: ReplicaWorld, node: string): Promise<number> {
-  return (await world.store(node).replicaInfo(plainCall)).purgeSequence
+  return (await world.store(node).upkeep.replicaInfo(plainCall)).purgeSequence
 }
 
 async function write(world: ReplicaWorld, id: string): Promise<string> {
@@ -136,7 +136,7 @@ describe('purging documents', () => {
     expect(failure).to.include({ status: 503 })
     await coordinator.stop()
     for (let shard = 0; shard < 4; shard++) {
-      expect((await world.store('c', shard).replicaInfo(plainCall)).purgeSequence).to.equal(0)
+      expect((await world.store('c', shard).upkeep.replicaInfo(plainCall)).purgeSequence).to.equal(0)
     }
   })
 

@@ -21,8 +21,8 @@ describe('upkeep', () => {
       { length: 5 }, (_, i) => ({ uuid: `u${i}`, id: `d${i}`, paths: [{ start: 1, ids: ['x'] }] }),
     )
     await world.store('a').purgeDocuments({ purges }, plainCall)
-    const oldest = async (): Promise<number> => (await world.store('a').replicaInfo(plainCall)).oldestPurge
-    const { history } = await world.store('a').replicaInfo(plainCall)
+    const oldest = async (): Promise<number> => (await world.store('a').upkeep.replicaInfo(plainCall)).oldestPurge
+    const { history } = await world.store('a').upkeep.replicaInfo(plainCall)
     await upkeep(world, 'a').run()
     expect(await oldest(), 'the other replica has none of them').to.equal(1)
     await world.store('b')

@@ -2,7 +2,8 @@
  * The contract where `shard`, `rpc` and `cluster` meet: one replica of one shard. The engine implements it on a store;
  * the remote stub implements it over the wire; the coordinator and anti-entropy use it without knowing which one they
  * hold. It is composed of smaller contracts, each of which declares its verbs in a table of its own; `ShardReplica`
- * declares no verb itself. Each implementation runs its conformance suite (`replica-suite/shard-replica-suite.ts`).
+ * declares no verb itself. The contracts of blobs and of upkeep lie beside it; a replica gives access to them as
+ * members. Each implementation runs the conformance suite (`replica-suite/shard-replica-suite.ts`).
  */
 import { blobVerbs, type BlobReplica } from './shard-replica/blob-verbs.ts'
 import { changeVerbs, type ChangeReplica } from './shard-replica/change-verbs.ts'
@@ -24,14 +25,19 @@ export * from './shard-replica/purge-verbs.ts'
 export * from './shard-replica/reply-size.ts'
 export * from './shard-replica/upkeep-verbs.ts'
 
-/** Every verb of `ShardReplica`. */
+/** The verbs of `ShardReplica` and the tables of its members. */
 export const shardVerbs = {
-  ...documentVerbs, ...changeVerbs, ...localDocumentVerbs, ...purgeVerbs, ...blobVerbs, ...upkeepVerbs,
+  ...documentVerbs, ...changeVerbs, ...localDocumentVerbs, ...purgeVerbs, blobs: blobVerbs, upkeep: upkeepVerbs,
 }
 
 /**
  * One replica of one shard. Every promise that confirms a write resolves only after the write is durable (fsync'ed).
- * Failures reject with `ReplicaError`; outcomes for single documents are values.
+ * Failures reject with `ReplicaError`; outcomes for single documents are values. Both statements hold for the members,
+ * too. Each member is one object for the lifetime of the replica's object.
  */
-export interface ShardReplica
-  extends DocumentReplica, ChangeReplica, LocalDocumentReplica, PurgeReplica, BlobReplica, UpkeepReplica {}
+export interface ShardReplica extends DocumentReplica, ChangeReplica, LocalDocumentReplica, PurgeReplica {
+  /** The contents of attachments on the replica's node. */
+  readonly blobs: BlobReplica
+  /** The replica's state and maintenance, for the cluster. */
+  readonly upkeep: UpkeepReplica
+}

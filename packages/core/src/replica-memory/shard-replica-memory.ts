@@ -2,25 +2,25 @@
  * A `ShardReplica` in memory, for tests of the layers above it and as the simple model with which engines are compared.
  * Nothing is durable. Each call answers from the state at that moment.
  */
-import { createHash } from 'node:crypto'
-import { documentHash } from '../sharding/hash-ring.ts'
 import { attachmentDigests, editedAttachments } from '../revisions/edited-attachments.ts'
 import { isPurged, purgesOf } from '../revisions/purge-record.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
 import { joinedToParent, parseRevision } from '../revisions/revision-id.ts'
-import { RevisionTree } from '../revisions/revision-tree.ts'
+import type { RevisionTree } from '../revisions/revision-tree.ts'
 import { extendTrail, followTrail } from '../sequences/sequence-trail.ts'
 import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
 import type {
-  AttachmentRecord, CallContext, ChangeRow, CountDocumentsRequest, DiffRevisionsRequest, DigestBuckets, DocumentEdit,
-  DocumentLeaves, DocumentRevision, DocumentRow, DocumentSnapshot, EditOutcome, IdBound, LocalDocument,
-  OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply,
-  PurgeDocumentsRequest, PurgeRow, ReadBlobRequest, ReplicaCheckpoint, ReplicaDiff, ReplicaErrorCode, ReplicaInfo,
-  ScanChangesRequest, ScanDigestBucketRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica,
-  StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, TrailPoint, UpdateDocumentsReply, UpdateDocumentsRequest,
-  UpdateLocalDocumentReply, UpdateLocalDocumentRequest, WrittenBlob,
+  CallContext, ChangeRow, CountDocumentsRequest, DiffRevisionsRequest, DocumentEdit, DocumentRevision, DocumentRow,
+  DocumentSnapshot, EditOutcome, IdBound, LocalDocument, OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision,
+  PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow, ReplicaCheckpoint, ReplicaDiff, ReplicaErrorCode,
+  ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardReplica, StoreRevisionsReply,
+  StoreRevisionsRequest, TimeSpan, TrailPoint, UpdateDocumentsReply, UpdateDocumentsRequest, UpdateLocalDocumentReply,
+  UpdateLocalDocumentRequest,
 } from '../contracts/shard-replica.ts'
 import { fittingFirst, openedBytes, ReplicaError } from '../contracts/shard-replica.ts'
+import { MemoryBlobs } from './blobs-memory.ts'
+import { compareBytes, MemoryState } from './state-memory.ts'
+import { MemoryUpkeep } from './upkeep-memory.ts'
 
 export interface MemoryShardReplicaOptions {
   /** Identifies this incarnation of the replica (`ReplicaInfo.history`). */
@@ -35,28 +35,16 @@ export interface MemoryShardReplicaOptions {
   readonly onMissed?: () => void
 }
 
-interface StoredDocument { readonly tree: RevisionTree; readonly sequence: number }
-interface StoredBody { readonly body: Uint8Array; readonly attachments?: readonly AttachmentRecord[] }
 interface StoredLocal { readonly document: LocalDocument; readonly sequence: number }
 
-const pageRows = 100
-const pageBytes = 64 * 1024
-
 export class MemoryShardReplica implements ShardReplica {
-  /** While true, `updateDocuments` declines unless it is forced. */
-  catchingUp = false
+  readonly blobs: MemoryBlobs
+  readonly upkeep: MemoryUpkeep
   readonly #options: MemoryShardReplicaOptions
-  readonly #documents = new Map<string, StoredDocument>()
-  readonly #bodies = new Map<number, StoredBody>()
-  readonly #blobs = new Map<string, Uint8Array>()
-  /** For each damaged blob, the offset of the wrong byte. */
-  readonly #damagedBlobs = new Map<string, number>()
+  readonly #state: MemoryState
   readonly #locals = new Map<string, StoredLocal>()
-  readonly #seen = new Map<string, number>()
   readonly #trails = new Map<string, readonly TrailPoint[]>()
   readonly #watchers = new Set<() => boolean>()
-  readonly #purgesSeen = new Map<string, number>()
-  #purges: readonly PurgeRow[] = []
   /** Documents that purges removed completely, in the order of the purges, with the sequence of the purge's change. */
   #purgedDocuments: readonly { readonly id: string; readonly sequence: number; readonly purgeSequence: number }[] = []
   /** Sequence of the newest change in `#purgedDocuments` that was trimmed; 0: none was. */
@@ -64,30 +52,35 @@ export class MemoryShardReplica implements ShardReplica {
   #timeSpans: readonly TimeSpan[] = []
   /** The attempts that made revisions, by `{document id}/{revision}`. */
   readonly #attempts = new Map<string, number>()
-  #purgeSequence = 0
-  #sequence = 0
   #bodyKey = 0
   #ticks = 0
 
   constructor(options: MemoryShardReplicaOptions) {
     this.#options = options
+    this.#state = new MemoryState(options.history)
+    this.blobs = new MemoryBlobs(this.#state)
+    this.upkeep = new MemoryUpkeep(this.#state, options.partitioned ?? false)
   }
 
+  /** While true, `updateDocuments` declines unless it is forced. */
+  get catchingUp(): boolean { return this.#state.catchingUp }
+  set catchingUp(catchingUp: boolean) { this.#state.catchingUp = catchingUp }
+
   async openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null> {
-    this.#check(context)
-    const stored = this.#documents.get(request.id)
+    this.#state.check(context)
+    const stored = this.#state.documents.get(request.id)
     if (stored === undefined) return null
     const { tree, sequence } = stored
-    const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
+    const body = request.body ? this.#state.body(tree.winner().bodyKey) : undefined
     return { leaves: tree.leaves(), sequence, ...body, ...(request.tree && { tree: tree.branches() }) }
   }
 
   async openRevisions(
     requests: readonly OpenRevisionsRequest[], context: CallContext,
   ): Promise<readonly (readonly OpenedRevision[])[]> {
-    this.#check(context)
+    this.#state.check(context)
     const answers = requests.map(({ id, revisions, latest }) => {
-      const tree = this.#tree(id)
+      const tree = this.#state.tree(id)
       const wanted = revisions === 'leaves' ? tree.leaves().map(leaf => leaf.revision)
         : latest ? [...new Set(revisions.flatMap(revision =>
           tree.has(revision) ? tree.latest(revision) : [revision]))] : revisions
@@ -97,27 +90,27 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
-    this.#check(context)
-    if (this.catchingUp && !request.force) return { kind: 'declined' }
-    this.#requireBlobs(request.edits)
+    this.#state.check(context)
+    if (this.#state.catchingUp && !request.force) return { kind: 'declined' }
+    this.blobs.require(request.edits)
     const outcomes = request.edits.map(edit => this.#edit(edit, request))
     if (outcomes.some(outcome => outcome.kind === 'updated')) this.#committed()
     return { kind: 'decided', outcomes }
   }
 
   async storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<StoreRevisionsReply> {
-    this.#check(context)
+    this.#state.check(context)
     if (request.missed) this.#options.onMissed?.()
-    this.#requireBlobs(request.revisions)
-    const before = this.#sequence
+    this.blobs.require(request.revisions)
+    const before = this.#state.sequence
     const rivals: number[] = []
     for (const [index, revision] of request.revisions.entries()) {
       const { id, path, purges, attempt } = revision
       const name = `${path.start}-${path.ids[0]}`
       if (!request.external && isPurged(this.#purgesOf(id), name, purges)) continue
       const stored = this.#attempts.get(`${id}/${name}`)
-      const known = this.#tree(id).isLeaf(name) && stored !== undefined && stored !== attempt
-      const { tree, result } = this.#tree(id).merge(path, { deleted: revision.deleted, bodyKey: null })
+      const known = this.#state.tree(id).isLeaf(name) && stored !== undefined && stored !== attempt
+      const { tree, result } = this.#state.tree(id).merge(path, { deleted: revision.deleted, bodyKey: null })
       this.#merge(revision, request.revsLimit)
       if (attempt !== undefined && result !== 'new-leaf' && (known || tree.hasSibling(path))) rivals.push(index)
     }
@@ -127,56 +120,56 @@ export class MemoryShardReplica implements ShardReplica {
     }
     const { checkpoint } = request
     if (checkpoint !== undefined) {
-      this.#seen.set(checkpoint.history, Math.max(checkpoint.sequence, this.#seen.get(checkpoint.history) ?? 0))
+      advance(this.#state.seen, checkpoint)
     }
     if (request.trail !== undefined) {
       const { history, base, points } = request.trail
       this.#trails.set(history, extendTrail(this.#trails.get(history) ?? [], base, points))
     }
-    if (this.#sequence > before) this.#committed()
+    if (this.#state.sequence > before) this.#committed()
     return { rivals }
   }
 
   async diffRevisions(
     requests: readonly DiffRevisionsRequest[], context: CallContext,
   ): Promise<readonly ReplicaDiff[]> {
-    this.#check(context)
+    this.#state.check(context)
     return requests.map(({ id, revisions }) => {
-      const tree = this.#tree(id)
+      const tree = this.#state.tree(id)
       const missing = tree.missing(revisions)
       return {
         id, missing, possibleAncestors: missing.length === 0 ? [] : tree.possibleAncestors(missing),
-        sequence: this.#documents.get(id)?.sequence ?? 0,
+        sequence: this.#state.documents.get(id)?.sequence ?? 0,
         otherLeaves: tree.leaves().some(leaf => !revisions.includes(leaf.revision)),
       }
     })
   }
 
   scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncIterable<readonly DocumentRow[]> {
-    const rows = this.#live().filter(([id]) => inSpan(id, request)).map(([id, { tree }]): DocumentRow => {
+    const rows = this.#state.live().filter(([id]) => inSpan(id, request)).map(([id, { tree }]): DocumentRow => {
       const leaves = tree.leaves()
-      const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
+      const body = request.body ? this.#state.body(tree.winner().bodyKey) : undefined
       return { id, revision: leaves[0]!.revision, ...body, ...(request.leaves && { leaves }) }
     })
-    return this.#pages(request.descending ? rows.reverse() : rows, request.limit, context)
+    return this.#state.pages(request.descending ? rows.reverse() : rows, request.limit, context)
   }
 
   async countDocuments(request: CountDocumentsRequest, context: CallContext): Promise<number> {
-    this.#check(context)
+    this.#state.check(context)
     const { before, descending } = request
-    if (before === undefined) return this.#live().length
-    return this.#live().filter(([id]) => !inSpan(id, { start: before, descending })).length
+    if (before === undefined) return this.#state.live().length
+    return this.#state.live().filter(([id]) => !inSpan(id, { start: before, descending })).length
   }
 
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncIterable<readonly ChangeRow[]> {
-    const { history = this.#options.history, since } = request
-    if (history !== this.#options.history) return failing('not_hosted', 'the replica has another history')
+    const { history = this.#state.history, since } = request
+    if (history !== this.#state.history) return failing('not_hosted', 'the replica has another history')
     if (request.purges && since > 0 && since < this.#purgesForgotten) {
       return failing('position_expired', `the purges up to sequence ${this.#purgesForgotten} were trimmed: read from 0`)
     }
     const rows: ChangeRow[] = []
-    for (const [id, { tree, sequence }] of this.#documents) {
-      const body = request.body ? this.#body(tree.winner().bodyKey) : undefined
+    for (const [id, { tree, sequence }] of this.#state.documents) {
+      const body = request.body ? this.#state.body(tree.winner().bodyKey) : undefined
       if (request.descending || sequence > request.since) rows.push({ sequence, id, leaves: tree.leaves(), ...body })
     }
     if (request.locals) {
@@ -190,21 +183,21 @@ export class MemoryShardReplica implements ShardReplica {
       }
     }
     rows.sort((a, b) => request.descending ? b.sequence - a.sequence : a.sequence - b.sequence)
-    return this.#pages(rows, request.limit, context)
+    return this.#state.pages(rows, request.limit, context)
   }
 
   async countChanges(since: number, context: CallContext): Promise<number> {
-    this.#check(context)
-    return [...this.#documents.values()].filter(({ sequence }) => sequence > since).length
+    this.#state.check(context)
+    return [...this.#state.documents.values()].filter(({ sequence }) => sequence > since).length
   }
 
   waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
     return new Promise((resolve, reject) => {
       const look = (): boolean => {
-        const { history } = this.#options
-        if (history === seen.history && this.#sequence <= seen.sequence) return false
+        const { history } = this.#state
+        if (history === seen.history && this.#state.sequence <= seen.sequence) return false
         settle()
-        resolve({ history, sequence: this.#sequence })
+        resolve({ history, sequence: this.#state.sequence })
         return true
       }
       const aborted = (): void => {
@@ -215,7 +208,7 @@ export class MemoryShardReplica implements ShardReplica {
         this.#watchers.delete(look)
         context.signal?.removeEventListener('abort', aborted)
       }
-      this.#check(context)
+      this.#state.check(context)
       if (look()) return
       this.#watchers.add(look)
       context.signal?.addEventListener('abort', aborted, { once: true })
@@ -223,7 +216,7 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number> {
-    this.#check(context)
+    this.#state.check(context)
     return Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#trails.get(history) ?? [], sequence)))
   }
 
@@ -233,14 +226,14 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
-    this.#check(context)
+    this.#state.check(context)
     return fittingFirst(ids.map(id => this.#locals.get(id)?.document ?? null), local => local?.body?.length ?? 0)
   }
 
   async updateLocalDocument(
     request: UpdateLocalDocumentRequest, context: CallContext,
   ): Promise<UpdateLocalDocumentReply> {
-    this.#check(context)
+    this.#state.check(context)
     const { id, revision, body, mustExist } = request
     const stored = this.#locals.get(id)?.document
     if (mustExist && (stored === undefined || stored.body === null)) return { kind: 'missing' }
@@ -257,187 +250,55 @@ export class MemoryShardReplica implements ShardReplica {
     const rows = [...this.#locals.values()].map(stored => stored.document)
       .filter(local => local.body !== null && inSpan(local.id, request))
     rows.sort((a, b) => request.descending ? compareBytes(b.id, a.id) : compareBytes(a.id, b.id))
-    return this.#pages(rows, request.limit, context)
+    return this.#state.pages(rows, request.limit, context)
   }
 
   async purgeDocuments(
     { purges, checkpoint }: PurgeDocumentsRequest, context: CallContext,
   ): Promise<PurgeDocumentsReply> {
-    this.#check(context)
-    const before = this.#sequence
+    this.#state.check(context)
+    const before = this.#state.sequence
     const reply = purges.map(purge => {
-      if (this.#purges.some(known => known.uuid === purge.uuid)) return []
-      this.#purges = [...this.#purges, { ...purge, sequence: ++this.#purgeSequence }]
-      this.#sequence++
-      const purged = this.#tree(purge.id).purge(purge.paths)
+      if (this.#state.purges.some(known => known.uuid === purge.uuid)) return []
+      this.#state.purges = [...this.#state.purges, { ...purge, sequence: ++this.#state.purgeSequence }]
+      this.#state.sequence++
+      const purged = this.#state.tree(purge.id).purge(purge.paths)
       if (purged === null) return []
       if (purged.tree.isEmpty) {
-        this.#documents.delete(purge.id)
-        const purgedDocument = { id: purge.id, sequence: this.#sequence, purgeSequence: this.#purgeSequence }
-        this.#purgedDocuments = [...this.#purgedDocuments, purgedDocument]
-      } else this.#documents.set(purge.id, { tree: purged.tree, sequence: this.#sequence })
+        this.#state.documents.delete(purge.id)
+        const { sequence, purgeSequence } = this.#state
+        this.#purgedDocuments = [...this.#purgedDocuments, { id: purge.id, sequence, purgeSequence }]
+      } else this.#state.documents.set(purge.id, { tree: purged.tree, sequence: this.#state.sequence })
       return purged.purged
     })
     if (checkpoint !== undefined) {
-      this.#purgesSeen.set(
-        checkpoint.history, Math.max(checkpoint.sequence, this.#purgesSeen.get(checkpoint.history) ?? 0),
-      )
+      advance(this.#state.purgesSeen, checkpoint)
     }
-    if (this.#sequence > before) this.#committed()
+    if (this.#state.sequence > before) this.#committed()
     return reply
   }
 
   scanPurges(since: number, context: CallContext): AsyncIterable<readonly PurgeRow[]> {
-    return this.#pages(this.#purges.filter(({ sequence }) => sequence > since), undefined, context)
+    return this.#state.pages(this.#state.purges.filter(({ sequence }) => sequence > since), undefined, context)
   }
 
   async trimPurges(through: number, context: CallContext): Promise<void> {
-    this.#check(context)
-    this.#purges = this.#purges.filter(({ sequence }) => sequence > through)
+    this.#state.check(context)
+    this.#state.purges = this.#state.purges.filter(({ sequence }) => sequence > through)
     const forgotten = this.#purgedDocuments.filter(({ purgeSequence }) => purgeSequence <= through)
     this.#purgesForgotten = forgotten.at(-1)?.sequence ?? this.#purgesForgotten
     this.#purgedDocuments = this.#purgedDocuments.slice(forgotten.length)
   }
 
-  async partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo> {
-    this.#check(context)
-    return this.#partition(partition)
-  }
-
-  #partition(partition: string): PartitionInfo {
-    const trees = [...this.#documents].filter(([id]) => id.startsWith(`${partition}:`)).map(([, { tree }]) => tree)
-    const external = trees.flatMap(tree => tree.leafNodes())
-      .reduce((sum, leaf) => sum + (this.#body(leaf.bodyKey)?.body.length ?? 0), 0)
-    const deletedCount = trees.filter(tree => tree.winner().deleted).length
-    return { documentCount: trees.length - deletedCount, deletedCount, sizes: { active: external, external } }
-  }
-
-  async compactShard(context: CallContext): Promise<void> {
-    this.#check(context)
-    for (const [id, { tree, sequence }] of this.#documents) {
-      const { tree: compacted, released } = tree.releaseInnerBodies()
-      for (const key of released) this.#bodies.delete(key)
-      this.#documents.set(id, { tree: compacted, sequence })
-    }
-  }
-
   async timeSpans({ clear }: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]> {
-    this.#check(context)
+    this.#state.check(context)
     if (clear) this.#timeSpans = []
     return this.#timeSpans
   }
 
-  async replicaInfo(context: CallContext): Promise<ReplicaInfo> {
-    this.#check(context)
-    const documentCount = this.#live().length
-    const bytes = [...this.#bodies.values()].reduce((sum, { body }) => sum + body.length, 0)
-    return {
-      history: this.#options.history, sequence: this.#sequence, documentCount,
-      deletedCount: this.#documents.size - documentCount,
-      purgeSequence: this.#purgeSequence, oldestPurge: this.#purges[0]?.sequence ?? 0,
-      purgesSeen: Object.fromEntries(this.#purgesSeen),
-      compacting: false, sizes: { file: bytes, active: bytes, external: bytes }, seen: Object.fromEntries(this.#seen),
-      catchingUp: this.catchingUp,
-    }
-  }
-
-  async digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets> {
-    this.#check(context)
-    return Array.from({ length: bucketCount }, (_, bucket) => {
-      const hash = createHash('md5')
-      for (const entry of this.#bucket(bucketCount, bucket)) hash.update(JSON.stringify(entry))
-      return hash.digest('hex')
-    })
-  }
-
-  scanDigestBucket(
-    { bucketCount, bucket }: ScanDigestBucketRequest, context: CallContext,
-  ): AsyncIterable<readonly DocumentLeaves[]> {
-    return this.#pages(this.#bucket(bucketCount, bucket), undefined, context)
-  }
-
-  async writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
-    this.#check(context)
-    const parts: Uint8Array[] = []
-    for await (const chunk of chunks) parts.push(new Uint8Array(chunk))
-    const blob = Buffer.concat(parts)
-    const hash = createHash('sha256').update(blob).digest('hex')
-    this.#blobs.set(hash, blob)
-    this.#damagedBlobs.delete(hash)
-    return { hash, length: blob.length }
-  }
-
-  async* readBlob({ hash, span }: ReadBlobRequest, context: CallContext): AsyncGenerator<Uint8Array> {
-    this.#check(context)
-    const blob = this.#blobs.get(hash)
-    if (blob === undefined) throw new ReplicaError('missing_blob', `there is no blob ${hash}`)
-    const { start, end } = span ?? { start: 0, end: blob.length }
-    const damagedAt = this.#damagedBlobs.get(hash) ?? Infinity
-    for (let at = start; at < Math.min(end, blob.length); at += pageBytes) {
-      if (at <= damagedAt && damagedAt < at + pageBytes) {
-        throw new ReplicaError('damaged_blob', `the blob ${hash} is damaged`)
-      }
-      yield blob.slice(at, Math.min(at + pageBytes, end))
-    }
-  }
-
-  async hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
-    this.#check(context)
-    return hashes.map(hash => this.#blobs.has(hash))
-  }
-
-  /** For tests: damages the byte at `at` of a blob, or removes the blob. */
-  damageBlob(hash: string, how: 'changed' | 'lost', at = 0): void {
-    if (how === 'lost') this.#blobs.delete(hash)
-    else this.#damagedBlobs.set(hash, at)
-  }
-
-  #check(context: CallContext): void {
-    if (context.signal?.aborted) throw new ReplicaError('cancelled', 'the caller has cancelled the call')
-    if (context.history === undefined || context.history === this.#options.history) return
-    throw new ReplicaError('other_history', 'the replica has another history')
-  }
-
-  async* #pages<Row>(
-    rows: readonly Row[], limit: number | undefined, context: CallContext,
-  ): AsyncGenerator<readonly Row[]> {
-    const end = Math.min(rows.length, limit ?? rows.length)
-    for (let at = 0; at === 0 || at < end; at += pageRows) {
-      this.#check(context)
-      if (at < end) yield rows.slice(at, Math.min(end, at + pageRows))
-    }
-  }
-
-  #requireBlobs(items: readonly { readonly attachments?: readonly AttachmentRecord[] }[]): void {
-    for (const { attachments = [] } of items) {
-      for (const { blob } of attachments) {
-        if (!this.#blobs.has(blob)) throw new ReplicaError('missing_blob', `there is no blob ${blob}`)
-      }
-    }
-  }
-
-  #bucket(bucketCount: number, bucket: number): DocumentLeaves[] {
-    return [...this.#documents].filter(([id]) =>
-      documentHash(id, this.#options.partitioned ?? false) % bucketCount === bucket)
-      .map(([id, { tree }]) => ({ id, leaves: tree.leaves() })).sort((a, b) => compareBytes(a.id, b.id))
-  }
-
-  #tree(id: string): RevisionTree {
-    return this.#documents.get(id)?.tree ?? RevisionTree.empty
-  }
-
-  #body(key: number | null): StoredBody | undefined {
-    return key === null ? undefined : this.#bodies.get(key)
-  }
-
-  /** Returns the live documents in the byte order of their ids. */
-  #live(): [string, StoredDocument][] {
-    return [...this.#documents].filter(([, { tree }]) => !tree.winner().deleted).sort(([a], [b]) => compareBytes(a, b))
-  }
-
   #open(id: string, tree: RevisionTree, revision: string): OpenedRevision {
     const node = tree.node(revision)
-    const body = node && this.#body(node.bodyKey)
+    const body = node && this.#state.body(node.bodyKey)
     if (node === undefined || body === undefined) return { kind: 'missing', revision }
     const purges = purgesOf(this.#purgesOf(id), revision)
     const attempt = tree.isLeaf(revision) ? this.#attempts.get(`${id}/${revision}`) : undefined
@@ -451,15 +312,15 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   #purgesOf(id: string): PurgeRow[] {
-    return this.#purges.filter(purge => purge.id === id)
+    return this.#state.purges.filter(purge => purge.id === id)
   }
 
   #edit(edit: DocumentEdit, { revsLimit, partitionBytesMax }: UpdateDocumentsRequest): EditOutcome {
-    const tree = this.#tree(edit.id)
+    const tree = this.#state.tree(edit.id)
     const decision = tree.decideEdit(edit.parent, edit.deleted)
     if (decision.kind === 'conflict') return this.#again(edit, tree) ?? decision
     if (partitionBytesMax !== undefined && !edit.deleted
-      && this.#partition(edit.id.split(':', 1)[0]!).sizes.external >= partitionBytesMax) {
+      && this.upkeep.partition(edit.id.split(':', 1)[0]!).sizes.external >= partitionBytesMax) {
       return { kind: 'partition_overflow' }
     }
     const { parent } = decision
@@ -494,23 +355,23 @@ export class MemoryShardReplica implements ShardReplica {
   }
 
   #merge({ id, path, deleted, body, attachments, attempt }: DocumentRevision, revsLimit: number): void {
-    const before = this.#tree(id)
+    const before = this.#state.tree(id)
     const bodyKey = ++this.#bodyKey
     const { tree, result } = before.merge(path, { deleted, bodyKey })
     if (tree === before) return
     const stemmed = tree.stem(revsLimit)
     // A known revision may add ancestors that stemming removes again at once; then nothing has changed.
     if (result === 'internal' && Buffer.compare(stemmed.encode(), before.encode()) === 0) return
-    if (result !== 'internal') this.#bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
+    if (result !== 'internal') this.#state.bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
     if (result !== 'internal' && attempt !== undefined) {
       this.#attempts.set(`${id}/${path.start}-${path.ids[0]}`, attempt)
     }
-    this.#documents.set(id, { tree: stemmed, sequence: ++this.#sequence })
-    this.#timeSpans = withChange(this.#timeSpans, this.#options.now?.() ?? timeSpanMin, this.#sequence)
+    this.#state.documents.set(id, { tree: stemmed, sequence: ++this.#state.sequence })
+    this.#timeSpans = withChange(this.#timeSpans, this.#options.now?.() ?? timeSpanMin, this.#state.sequence)
   }
 
   #putLocal(document: LocalDocument): void {
-    this.#locals.set(document.id, { document, sequence: ++this.#sequence })
+    this.#locals.set(document.id, { document, sequence: ++this.#state.sequence })
   }
 }
 
@@ -520,8 +381,9 @@ function compareLocals(a: LocalDocument, b: LocalDocument): number {
     || Buffer.compare(a.body ?? Buffer.alloc(0), b.body ?? Buffer.alloc(0))
 }
 
-function compareBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+/** Records a checkpoint; the recorded sequence of a history never decreases. */
+function advance(recorded: Map<string, number>, { history, sequence }: ReplicaCheckpoint): void {
+  recorded.set(history, Math.max(sequence, recorded.get(history) ?? 0))
 }
 
 function inSpan(

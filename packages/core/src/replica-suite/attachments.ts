@@ -16,7 +16,7 @@ export function blobCases(fixture: ReplicaFixture): void {
     it('is written in chunks and read back whole or in part', async () => {
       const chunks = Array.from({ length: 40 }, (_, index) => Buffer.alloc(50_000, `chunk ${index} `))
       const whole = Buffer.concat(chunks)
-      const written = await fixture.replica.writeBlob(stream(...chunks), context)
+      const written = await fixture.replica.blobs.writeBlob(stream(...chunks), context)
       assert.deepEqual(written, { hash: sha256(whole), length: whole.length })
       assert((await read(fixture.replica, written.hash)).equals(whole))
       assert((await read(fixture.replica, written.hash, 70_000, 1_500_001)).equals(whole.subarray(70_000, 1_500_001)))
@@ -25,7 +25,7 @@ export function blobCases(fixture: ReplicaFixture): void {
     })
 
     it('may be empty', async () => {
-      const { hash, length } = await fixture.replica.writeBlob(stream(), context)
+      const { hash, length } = await fixture.replica.blobs.writeBlob(stream(), context)
       assert.deepEqual({ hash, length }, { hash: sha256(Buffer.alloc(0)), length: 0 })
       assert.equal((await read(fixture.replica, hash)).length, 0)
     })
@@ -36,20 +36,20 @@ export function blobCases(fixture: ReplicaFixture): void {
         yield bytes('half of it')
         throw broken
       }
-      await assert.rejects(fixture.replica.writeBlob(failing(), context), error => error === broken)
-      assert.deepEqual(await fixture.replica.hasBlobs([sha256(bytes('half of it'))], context), [false])
+      await assert.rejects(fixture.replica.blobs.writeBlob(failing(), context), error => error === broken)
+      assert.deepEqual(await fixture.replica.blobs.hasBlobs([sha256(bytes('half of it'))], context), [false])
     })
 
     it('is found by its hash, and absent content is not', async () => {
-      const { hash } = await fixture.replica.writeBlob(stream(bytes('here')), context)
-      assert.deepEqual(await fixture.replica.hasBlobs([unknownBlob, hash], context), [false, true])
-      assert.deepEqual(await fixture.replica.hasBlobs([], context), [])
+      const { hash } = await fixture.replica.blobs.writeBlob(stream(bytes('here')), context)
+      assert.deepEqual(await fixture.replica.blobs.hasBlobs([unknownBlob, hash], context), [false, true])
+      assert.deepEqual(await fixture.replica.blobs.hasBlobs([], context), [])
       await assertFails(read(fixture.replica, unknownBlob), 'missing_blob')
     })
 
     it('can be read in part by a reader that stops early', async () => {
-      const { hash } = await fixture.replica.writeBlob(stream(Buffer.alloc(3_000_000, 'x')), context)
-      for await (const chunk of fixture.replica.readBlob({ hash, span: null }, context)) {
+      const { hash } = await fixture.replica.blobs.writeBlob(stream(Buffer.alloc(3_000_000, 'x')), context)
+      for await (const chunk of fixture.replica.blobs.readBlob({ hash, span: null }, context)) {
         assert(chunk.length > 0)
         break
       }
@@ -57,9 +57,8 @@ export function blobCases(fixture: ReplicaFixture): void {
     })
 
     it('is not written for a caller that has cancelled the call', async () => {
-      await assertFails(
-        fixture.replica.writeBlob(stream(bytes('x')), { timeoutMs: 5000, signal: AbortSignal.abort() }), 'cancelled',
-      )
+      const cancelled = { timeoutMs: 5000, signal: AbortSignal.abort() }
+      await assertFails(fixture.replica.blobs.writeBlob(stream(bytes('x')), cancelled), 'cancelled')
     })
   })
 }
@@ -114,7 +113,8 @@ export function attachmentCases(fixture: ReplicaFixture): void {
       const [opened] = await fixture.openRevisions('doc', 'leaves')
       assert(opened?.kind === 'found')
       const other = await fixture.another()
-      await other.writeBlob(fixture.replica.readBlob({ hash: attachment.blob, span: null }, context), context)
+      const content = fixture.replica.blobs.readBlob({ hash: attachment.blob, span: null }, context)
+      await other.blobs.writeBlob(content, context)
       await other.storeRevisions({ revisions: [opened.revision], revsLimit }, context)
       assert.deepEqual((await fixture.open('doc', other)).attachments, [{ ...attachment, revpos: 2 }])
       assert.equal((await read(other, attachment.blob)).toString(), 'content')
@@ -149,7 +149,7 @@ export function attachmentCases(fixture: ReplicaFixture): void {
 async function store(
   replica: ShardReplica, name: string, content: string, encoding: AttachmentRecord['encoding'] = 'identity',
 ): Promise<AttachmentRecord> {
-  const { hash, length } = await replica.writeBlob(stream(bytes(content)), context)
+  const { hash, length } = await replica.blobs.writeBlob(stream(bytes(content)), context)
   const digest = createHash('md5').update(content).digest('base64')
   return { name, contentType: 'text/x', revpos: 1, digest, blob: hash, length, encoding, storedLength: length }
 }
@@ -173,7 +173,7 @@ async function* stream(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
 async function read(replica: ShardReplica, hash: string, start?: number, end?: number): Promise<Buffer> {
   const span = start === undefined || end === undefined ? null : { start, end }
   const chunks: Uint8Array[] = []
-  for await (const chunk of replica.readBlob({ hash, span }, context)) chunks.push(chunk)
+  for await (const chunk of replica.blobs.readBlob({ hash, span }, context)) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
 

@@ -22,20 +22,20 @@ export function callCases(fixture: ReplicaFixture): void {
       await assertFails(
         replica.updateLocalDocument({ id: 'x', revision: 1, body: null, mustExist: false }, cancelled), 'cancelled',
       )
-      await assertFails(replica.replicaInfo(cancelled), 'cancelled')
-      await assertFails(replica.digestDocuments(1, cancelled), 'cancelled')
+      await assertFails(replica.upkeep.replicaInfo(cancelled), 'cancelled')
+      await assertFails(replica.upkeep.digestDocuments(1, cancelled), 'cancelled')
       assert.equal(await replica.openDocument({ id: 'doc', body: false, tree: false }, context), null)
     })
 
     it('that name another history of the replica are refused, and do nothing', async () => {
       const { replica } = fixture
       const first = await fixture.write('doc', { v: 1 })
-      const before = await replica.replicaInfo(context)
+      const before = await replica.upkeep.replicaInfo(context)
       const other = { ...context, history: 'another' }
       const leaves = [{ id: 'doc', revisions: [first] }]
       const purge = { uuid: 'p', id: 'doc', paths: [{ start: 1, ids: [first.slice(2)] }] }
       const at = { history: 'peer', sequence: 9 }
-      await assertFails(replica.replicaInfo(other), 'other_history')
+      await assertFails(replica.upkeep.replicaInfo(other), 'other_history')
       await assertFails(replica.openDocument({ id: 'doc', body: true, tree: true }, other), 'other_history')
       await assertFails(
         replica.openRevisions([{ id: 'doc', revisions: 'leaves', latest: false }], other), 'other_history',
@@ -43,13 +43,13 @@ export function callCases(fixture: ReplicaFixture): void {
       await assertFails(replica.diffRevisions(leaves, other), 'other_history')
       await assertFails(replica.openLocalDocuments(['x'], other), 'other_history')
       await assertFails(replica.waitForChange({ history: '', sequence: 0 }, other), 'other_history')
-      await assertFails(replica.digestDocuments(1, other), 'other_history')
+      await assertFails(replica.upkeep.digestDocuments(1, other), 'other_history')
       await assertFails(
         collect(replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, other)),
         'other_history',
       )
       await assertFails(collect(replica.scanPurges(0, other)), 'other_history')
-      await assertFails(collect(replica.scanDigestBucket({ bucketCount: 1, bucket: 0 }, other)), 'other_history')
+      await assertFails(collect(replica.upkeep.scanDigestBucket({ bucketCount: 1, bucket: 0 }, other)), 'other_history')
       await assertFails(
         replica.updateDocuments({ edits: [documentEdit('new', {})], revsLimit }, other), 'other_history',
       )
@@ -59,16 +59,16 @@ export function callCases(fixture: ReplicaFixture): void {
       )
       await assertFails(replica.storeRevisions({ revisions: [], revsLimit, checkpoint: at }, other), 'other_history')
       await assertFails(replica.purgeDocuments({ purges: [purge], checkpoint: at }, other), 'other_history')
-      assert.deepEqual(await replica.replicaInfo(context), before)
+      assert.deepEqual(await replica.upkeep.replicaInfo(context), before)
     })
 
     it('that name the current history of the replica are answered', async () => {
       const { replica } = fixture
-      const { history } = await replica.replicaInfo(context)
+      const { history } = await replica.upkeep.replicaInfo(context)
       const own = { ...context, history }
       const checkpoint = { history: 'peer', sequence: 9 }
       await replica.storeRevisions({ revisions: [revision('doc', 1, ['aa'])], revsLimit, checkpoint }, own)
-      assert.deepEqual((await replica.replicaInfo(own)).seen, { peer: 9 })
+      assert.deepEqual((await replica.upkeep.replicaInfo(own)).seen, { peer: 9 })
       assert.equal(
         (await collect(replica.scanChanges({ since: 0, descending: false, body: false, locals: true }, own))).length, 1,
       )
@@ -96,9 +96,9 @@ export function callCases(fixture: ReplicaFixture): void {
     })
 
     it('carry sizes that grow with what is stored', async () => {
-      const before = (await fixture.replica.replicaInfo(context)).sizes
+      const before = (await fixture.replica.upkeep.replicaInfo(context)).sizes
       await fixture.write('doc', { text: 'x'.repeat(10_000) })
-      const { sizes, purgeSequence, catchingUp } = await fixture.replica.replicaInfo(context)
+      const { sizes, purgeSequence, catchingUp } = await fixture.replica.upkeep.replicaInfo(context)
       assert(sizes.external >= before.external + 10_000)
       assert(sizes.active > before.active)
       assert(sizes.file >= 0)

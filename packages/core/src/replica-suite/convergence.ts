@@ -9,13 +9,13 @@ export function convergenceCases(fixture: ReplicaFixture): void {
     it('never lowers a checkpoint, and keeps one per history', async () => {
       const mark = (history: string, sequence: number): Promise<unknown> =>
         fixture.replica.storeRevisions({ revisions: [], revsLimit, checkpoint: { history, sequence } }, context)
-      assert.deepEqual((await fixture.replica.replicaInfo(context)).seen, {})
+      assert.deepEqual((await fixture.replica.upkeep.replicaInfo(context)).seen, {})
       await mark('north', 10)
       await mark('south', 3)
       await mark('north', 7)
-      assert.deepEqual((await fixture.replica.replicaInfo(context)).seen, { north: 10, south: 3 })
+      assert.deepEqual((await fixture.replica.upkeep.replicaInfo(context)).seen, { north: 10, south: 3 })
       await mark('north', 11)
-      assert.deepEqual((await fixture.replica.replicaInfo(context)).seen, { north: 11, south: 3 })
+      assert.deepEqual((await fixture.replica.upkeep.replicaInfo(context)).seen, { north: 11, south: 3 })
     })
 
     it('stores a checkpoint together with its batch', async () => {
@@ -23,16 +23,16 @@ export function convergenceCases(fixture: ReplicaFixture): void {
         { revisions: [revision('doc', 1, ['aa'])], revsLimit, checkpoint: { history: 'north', sequence: 4 } }, context,
       )
       assert.deepEqual(await fixture.leaves('doc'), ['1-aa'])
-      assert.deepEqual((await fixture.replica.replicaInfo(context)).seen, { north: 4 })
+      assert.deepEqual((await fixture.replica.upkeep.replicaInfo(context)).seen, { north: 4 })
     })
 
     it('sees no change when a revision adds only ancestors that stemming removes at once', async () => {
       const store = () =>
         fixture.replica.storeRevisions({ revisions: [revision('doc', 3, ['cc', 'bb', 'aa'])], revsLimit: 1 }, context)
       await store()
-      const before = await fixture.replica.replicaInfo(context)
+      const before = await fixture.replica.upkeep.replicaInfo(context)
       await store()
-      assert.deepEqual(await fixture.replica.replicaInfo(context), before)
+      assert.deepEqual(await fixture.replica.upkeep.replicaInfo(context), before)
     })
 
     it('keeps the trail of its changes in the changes of others, and translates checkpoints by it', async () => {
@@ -54,13 +54,13 @@ export function convergenceCases(fixture: ReplicaFixture): void {
         [await follow(['west', 100]), await follow(), await follow(['north', 10], ['south', 5], ['west', 1])],
         [0, 0, 5],
       )
-      const { sequence, seen } = await replica.replicaInfo(context)
+      const { sequence, seen } = await replica.upkeep.replicaInfo(context)
       assert.deepEqual([sequence, seen], [0, {}])
     })
 
     it('gives each store another history', async () => {
       const other = await fixture.another()
-      const history = async (replica: ShardReplica): Promise<string> => (await replica.replicaInfo(context)).history
+      const history = async ({ upkeep }: ShardReplica): Promise<string> => (await upkeep.replicaInfo(context)).history
       assert.notEqual(await history(fixture.replica), await history(other))
       assert.equal(await history(fixture.replica), await history(fixture.replica))
     })
@@ -75,22 +75,23 @@ export function convergenceCases(fixture: ReplicaFixture): void {
       await fixture.store(revision('doc4', 5, ['ee', 'dd']))
       await copyChanges(fixture.replica, other)
       assert.deepEqual(
-        await other.digestDocuments(bucketCount, context), await fixture.replica.digestDocuments(bucketCount, context),
+        await other.upkeep.digestDocuments(bucketCount, context),
+        await fixture.replica.upkeep.digestDocuments(bucketCount, context),
       )
       for (let i = 0; i < 30; i++) {
         const [mine, theirs] = [await fixture.open(`doc${i}`), await fixture.open(`doc${i}`, other)]
         assert.deepEqual(theirs.tree?.map(branch => branch.path), mine.tree?.map(branch => branch.path))
         assert.deepEqual(Buffer.from(theirs.body!), Buffer.from(mine.body!))
       }
-      const { history, sequence } = await fixture.replica.replicaInfo(context)
-      assert.deepEqual((await other.replicaInfo(context)).seen, { [history]: sequence })
+      const { history, sequence } = await fixture.replica.upkeep.replicaInfo(context)
+      assert.deepEqual((await other.upkeep.replicaInfo(context)).seen, { [history]: sequence })
     })
   })
 }
 
 /** The simplest form of anti-entropy. */
 async function copyChanges(source: ShardReplica, target: ShardReplica): Promise<void> {
-  const { history, sequence } = await source.replicaInfo(context)
+  const { history, sequence } = await source.upkeep.replicaInfo(context)
   const rows = await collect(source.scanChanges({ since: 0, descending: false, body: false, locals: false }, context))
   const diffs = await target.diffRevisions(
     rows.map(row => ({ id: row.id, revisions: row.leaves.map(leaf => leaf.revision) })), context,
@@ -113,7 +114,8 @@ export function digestCases(fixture: ReplicaFixture): void {
       await fixture.store(...revisions)
       await other.storeRevisions({ revisions: revisions.toReversed(), revsLimit }, context)
       assert.deepEqual(
-        await fixture.replica.digestDocuments(bucketCount, context), await other.digestDocuments(bucketCount, context),
+        await fixture.replica.upkeep.digestDocuments(bucketCount, context),
+        await other.upkeep.digestDocuments(bucketCount, context),
       )
     })
 
@@ -124,18 +126,19 @@ export function digestCases(fixture: ReplicaFixture): void {
         await replica.storeRevisions({ revisions: same, revsLimit }, context)
       }
       await fixture.store(revision('doc7', 1, ['bb']))
-      const mine = await fixture.replica.digestDocuments(bucketCount, context)
-      const theirs = await other.digestDocuments(bucketCount, context)
+      const mine = await fixture.replica.upkeep.digestDocuments(bucketCount, context)
+      const theirs = await other.upkeep.digestDocuments(bucketCount, context)
       const differing = mine.flatMap((digest, bucket) => digest === theirs[bucket] ? [] : [bucket])
       assert.equal(differing.length, 1)
-      const rows = await collect(fixture.replica.scanDigestBucket({ bucketCount, bucket: differing[0]! }, context))
+      const bucket = differing[0]!
+      const rows = await collect(fixture.replica.upkeep.scanDigestBucket({ bucketCount, bucket }, context))
       assert.deepEqual(rows.find(row => row.id === 'doc7')?.leaves.map(leaf => leaf.revision), ['1-bb', '1-aa'])
     })
 
     it('list their documents in the byte order of ids', async () => {
       const ids = ['a', 'Z', 'b0', 'b', 'é', '\u{1F600}', '\uFFFD', '~']
       await fixture.edits(ids.map(id => documentEdit(id, {})))
-      const rows = await collect(fixture.replica.scanDigestBucket({ bucketCount: 1, bucket: 0 }, context))
+      const rows = await collect(fixture.replica.upkeep.scanDigestBucket({ bucketCount: 1, bucket: 0 }, context))
       assert.deepEqual(
         rows.map(row => row.id), ids.toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other))),
       )
@@ -145,7 +148,9 @@ export function digestCases(fixture: ReplicaFixture): void {
       const other = await fixture.another()
       await fixture.store(revision('doc', 1, ['aa']))
       await other.storeRevisions({ revisions: [revision('doc', 1, ['aa'], { deleted: true })], revsLimit }, context)
-      assert.notDeepEqual(await fixture.replica.digestDocuments(1, context), await other.digestDocuments(1, context))
+      assert.notDeepEqual(
+        await fixture.replica.upkeep.digestDocuments(1, context), await other.upkeep.digestDocuments(1, context),
+      )
     })
 
     it('put every document, deleted or not, into exactly one bucket', async () => {
@@ -154,7 +159,7 @@ export function digestCases(fixture: ReplicaFixture): void {
       )
       const seen: string[] = []
       for (let bucket = 0; bucket < bucketCount; bucket++) {
-        for (const row of await collect(fixture.replica.scanDigestBucket({ bucketCount, bucket }, context))) {
+        for (const row of await collect(fixture.replica.upkeep.scanDigestBucket({ bucketCount, bucket }, context))) {
           seen.push(row.id)
           assert.deepEqual(row.leaves, (await fixture.open(row.id)).leaves)
         }

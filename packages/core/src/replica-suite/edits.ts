@@ -131,7 +131,7 @@ export function tombstoneCases(fixture: ReplicaFixture): void {
 
     it('moves the document from the live to the deleted count and back', async () => {
       const counts = async (): Promise<number[]> => {
-        const { documentCount, deletedCount } = await fixture.replica.replicaInfo(context)
+        const { documentCount, deletedCount } = await fixture.replica.upkeep.replicaInfo(context)
         return [documentCount, deletedCount]
       }
       const first = await fixture.write('doc', {})
@@ -165,11 +165,11 @@ export function replicatedCases(fixture: ReplicaFixture): void {
       const leaf = revision('doc', 3, ['c3', 'b2', 'a1'])
       await fixture.store(leaf)
       const before = await fixture.open('doc')
-      const { sequence } = await fixture.replica.replicaInfo(context)
+      const { sequence } = await fixture.replica.upkeep.replicaInfo(context)
       await fixture.store(leaf, leaf)
       await fixture.store(revision('doc', 2, ['b2', 'a1']), revision('doc', 1, ['a1']))
       assert.deepEqual(await fixture.open('doc'), before)
-      assert.equal((await fixture.replica.replicaInfo(context)).sequence, sequence)
+      assert.equal((await fixture.replica.upkeep.replicaInfo(context)).sequence, sequence)
     })
 
     it('joins a path at the deepest revision that it shares', async () => {

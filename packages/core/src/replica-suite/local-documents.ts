@@ -75,7 +75,7 @@ export function localDocumentCases(fixture: ReplicaFixture): void {
 
     it('are not listed or counted as documents', async () => {
       await put(fixture, 'mark', 1, '{}')
-      const { documentCount, deletedCount } = await fixture.replica.replicaInfo(context)
+      const { documentCount, deletedCount } = await fixture.replica.upkeep.replicaInfo(context)
       assert.deepEqual([documentCount, deletedCount], [0, 0])
       assert.deepEqual(
         await collect(fixture.replica.scanDocuments({ descending: false, body: false, leaves: false }, context)), [],
@@ -105,9 +105,9 @@ export function localMergeCases(fixture: ReplicaFixture): void {
     it('change nothing when they are stored again', async () => {
       const local: LocalDocument = { id: 'mark', revision: 5, stamp: 1000, body: bytes('{}') }
       await merge(fixture, local)
-      const { sequence } = await fixture.replica.replicaInfo(context)
+      const { sequence } = await fixture.replica.upkeep.replicaInfo(context)
       await merge(fixture, local, local)
-      assert.equal((await fixture.replica.replicaInfo(context)).sequence, sequence)
+      assert.equal((await fixture.replica.upkeep.replicaInfo(context)).sequence, sequence)
     })
   })
 }

@@ -26,7 +26,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
       )
       assert.equal(await isThere('doc'), false)
       assert.deepEqual(await changes(), ['other'])
-      const { documentCount, deletedCount, purgeSequence } = await fixture.replica.replicaInfo(context)
+      const { documentCount, deletedCount, purgeSequence } = await fixture.replica.upkeep.replicaInfo(context)
       assert.deepEqual([documentCount, deletedCount, purgeSequence], [1, 0, 1])
       assert.deepEqual(await fixture.openRevisions('doc', ['2-b']), [{ kind: 'missing', revision: '2-b' }])
     })
@@ -35,7 +35,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
       await fixture.store(
         revision('doc', 3, ['c', 'b', 'a']), revision('doc', 2, ['d', 'a']), revision('other', 1, ['x']),
       )
-      const { sequence } = await fixture.replica.replicaInfo(context)
+      const { sequence } = await fixture.replica.upkeep.replicaInfo(context)
       assert.deepEqual(await apply(purge('u1', 'doc', { start: 3, ids: ['c'] })), [['3-c']])
       const { tree, sequence: moved } = await fixture.open('doc')
       assert.deepEqual(tree!.map(branch => branch.path), [{ start: 2, ids: ['d', 'a'] }])
@@ -70,14 +70,14 @@ export function purgeCases(fixture: ReplicaFixture): void {
       )
       assert.deepEqual(await apply(once), [[]])
       assert.deepEqual(await fixture.leaves('doc'), ['1-a'])
-      assert.equal((await fixture.replica.replicaInfo(context)).purgeSequence, 1)
+      assert.equal((await fixture.replica.upkeep.replicaInfo(context)).purgeSequence, 1)
     })
 
     it('increase the sequence, so that cached answers become invalid', async () => {
       await fixture.store(revision('doc', 1, ['a']))
-      const { sequence } = await fixture.replica.replicaInfo(context)
+      const { sequence } = await fixture.replica.upkeep.replicaInfo(context)
       await apply(purge('u1', 'doc', { start: 1, ids: ['a'] }))
-      assert((await fixture.replica.replicaInfo(context)).sequence > sequence)
+      assert((await fixture.replica.upkeep.replicaInfo(context)).sequence > sequence)
     })
 
     it('are not undone by a sender that has not applied them', async () => {
@@ -106,11 +106,11 @@ export function purgeCases(fixture: ReplicaFixture): void {
         purge('u1', 'doc', { start: 1, ids: ['a'] }), purge('u2', 'doc', { start: 1, ids: ['b'] }),
         purge('u3', 'other', { start: 1, ids: ['a'] }),
       )
-      assert.equal((await fixture.replica.replicaInfo(context)).oldestPurge, 1)
+      assert.equal((await fixture.replica.upkeep.replicaInfo(context)).oldestPurge, 1)
       await fixture.replica.trimPurges(1, context)
       assert.deepEqual((await recorded()).map(({ uuid }) => uuid), ['u2', 'u3'])
       await fixture.replica.trimPurges(3, context)
-      const { oldestPurge, purgeSequence } = await fixture.replica.replicaInfo(context)
+      const { oldestPurge, purgeSequence } = await fixture.replica.upkeep.replicaInfo(context)
       assert.deepEqual([await recorded(), oldestPurge, purgeSequence], [[], 0, 3])
     })
 
@@ -120,7 +120,7 @@ export function purgeCases(fixture: ReplicaFixture): void {
       await mark('north', 5, purge('u1', 'doc', { start: 1, ids: ['a'] }))
       await mark('north', 3)
       await mark('south', 1)
-      const { purgesSeen, seen } = await fixture.replica.replicaInfo(context)
+      const { purgesSeen, seen } = await fixture.replica.upkeep.replicaInfo(context)
       assert.deepEqual([purgesSeen, seen], [{ north: 5, south: 1 }, {}])
     })
   })
@@ -140,7 +140,7 @@ class Mirror {
 
   /** @returns the ids of the rows; purged ones have a minus sign as prefix */
   async read(limit?: number): Promise<string[]> {
-    const { history } = await this.#fixture.replica.replicaInfo(context)
+    const { history } = await this.#fixture.replica.upkeep.replicaInfo(context)
     const request = { ...everyPurge, since: this.sequence, body: true, ...(limit !== undefined && { limit }) }
     const rows = await collect(this.#fixture.replica.scanChanges(request, { ...context, history }))
     for (const { id, sequence, leaves, purged, body } of rows) {
@@ -212,7 +212,7 @@ export function purgeOrderCases(fixture: ReplicaFixture): void {
       await apply('u1', 'gone', 'a')
       const before = await scanFrom(0)
       assert.deepEqual(before.map(({ id }) => id), ['doc', 'gone'])
-      await fixture.replica.compactShard(context)
+      await fixture.replica.upkeep.compactShard(context)
       assert.deepEqual(await scanFrom(0), before)
     })
 
@@ -220,7 +220,7 @@ export function purgeOrderCases(fixture: ReplicaFixture): void {
       await fixture.store(revision('early', 1, ['a']), revision('gone', 1, ['a']))
       const [place] = await scanFrom(0)
       await apply('u1', 'gone', 'a')
-      const { sequence } = await fixture.replica.replicaInfo(context)
+      const { sequence } = await fixture.replica.upkeep.replicaInfo(context)
       await fixture.store(revision('late', 1, ['a']))
       await fixture.replica.trimPurges(1, context)
       await assertFails(scanFrom(place!.sequence), 'position_expired')
@@ -244,11 +244,11 @@ export function upkeepCases(fixture: ReplicaFixture): void {
         revision('p:3', 1, ['a'], { deleted: true }),
         revision('q:1', 1, ['a']), revision('_design/p', 1, ['a']),
       )
-      const { documentCount, deletedCount, sizes } = await fixture.replica.partitionInfo('p', context)
+      const { documentCount, deletedCount, sizes } = await fixture.replica.upkeep.partitionInfo('p', context)
       assert.deepEqual([documentCount, deletedCount], [2, 1])
       assert(sizes.external >= 1000 && sizes.external < 1200)
       assert(sizes.active >= sizes.external)
-      assert.deepEqual(await fixture.replica.partitionInfo('none', context), {
+      assert.deepEqual(await fixture.replica.upkeep.partitionInfo('none', context), {
         documentCount: 0, deletedCount: 0, sizes: { active: 0, external: 0 },
       })
     })
@@ -256,8 +256,8 @@ export function upkeepCases(fixture: ReplicaFixture): void {
     it('accepts a compaction at any time, and keeps every leaf', async () => {
       const first = await fixture.write('doc', { n: 1 })
       const second = await fixture.write('doc', { n: 2 }, first)
-      await fixture.replica.compactShard(context)
-      await fixture.replica.compactShard(context)
+      await fixture.replica.upkeep.compactShard(context)
+      await fixture.replica.upkeep.compactShard(context)
       const [opened] = await fixture.openRevisions('doc', [second])
       assert.equal(opened!.kind, 'found')
     })

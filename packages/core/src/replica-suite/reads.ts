@@ -26,14 +26,14 @@ export function readCases(fixture: ReplicaFixture): void {
       const after = await fixture.open('doc')
       assert.equal(text(after.body), '{"v":2}')
       assert(after.sequence > before.sequence)
-      assert.equal((await fixture.replica.replicaInfo(context)).sequence, after.sequence)
+      assert.equal((await fixture.replica.upkeep.replicaInfo(context)).sequence, after.sequence)
     })
 
     it('accepts ids of every form', async () => {
       const ids = ['_design/app', 'a/b', 'a b', '100%', '"quoted"', 'été', '😀', 'a\u0000b', 'x'.repeat(2000)]
       for (const id of ids) await fixture.write(id, { id })
       for (const id of ids) assert.equal(text((await fixture.open(id)).body), JSON.stringify({ id }))
-      assert.equal((await fixture.replica.replicaInfo(context)).documentCount, ids.length)
+      assert.equal((await fixture.replica.upkeep.replicaInfo(context)).documentCount, ids.length)
     })
 
     it('accepts bodies of a megabyte', async () => {

@@ -105,7 +105,7 @@ export function changeScanCases(fixture: ReplicaFixture): void {
         assert.deepEqual([row.sequence, row.leaves], [sequence, leaves])
       }
       assert.deepEqual(rows.map(row => row.sequence), rows.map(row => row.sequence).toSorted((x, y) => x - y))
-      assert.equal(rows.at(-1)?.sequence, (await fixture.replica.replicaInfo(context)).sequence)
+      assert.equal(rows.at(-1)?.sequence, (await fixture.replica.upkeep.replicaInfo(context)).sequence)
     })
 
     it('resumes after a sequence', async () => {
@@ -146,7 +146,7 @@ export function changeScanCases(fixture: ReplicaFixture): void {
 export function changeWaitCases(fixture: ReplicaFixture): void {
   describe('waiting for changes', () => {
     const stand = async (): Promise<ReplicaCheckpoint> => {
-      const { history, sequence } = await fixture.replica.replicaInfo(context)
+      const { history, sequence } = await fixture.replica.upkeep.replicaInfo(context)
       return { history, sequence }
     }
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import {
-  blobVerbs, changeVerbs, deriveVerbs, documentVerbs, localDocumentVerbs, mapVerbs, purgeVerbs, shardVerbs, upkeepVerbs,
-  type CallContext,
+  changeVerbs, controlVerbs, deriveVerbs, indexVerbs, mapVerbs, shardVerbs, type CallContext, type VerbTable,
 } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { bareCall, call, download, pages, upload, type VerbsOf } from '../../src/contracts/verb-table.ts'
@@ -15,9 +14,17 @@ const shopVerbs = {
   list: pages<{ readonly from: string }, string>(),
   deliver: upload<number>(),
   fetch: download<string>(),
+  till: { total: bareCall<number>(), pay: call<number, boolean>() },
+}
+
+class Till implements VerbsOf<typeof shopVerbs.till> {
+  async total(given: CallContext): Promise<number> { return given === context ? 7 : 0 }
+  async pay(amount: number): Promise<boolean> { return amount >= 7 }
 }
 
 class Shop implements VerbsOf<typeof shopVerbs> {
+  readonly till = new Till()
+
   async price(article: string): Promise<number> { return article.length }
   async open(given: CallContext): Promise<boolean> { return given === context }
   async * list({ from }: { readonly from: string }): AsyncGenerator<readonly string[]> {
@@ -68,10 +75,24 @@ describe('a table of verbs', () => {
     expect(calls).to.deep.equal(['price', 'open', 'list', 'deliver', 'fetch'])
   })
 
-  it('makes the methods of a derived class once, for all its instances', () => {
+  it('gives a derived class a member for each inner table, with the methods of its verbs', async () => {
+    const calls: string[] = []
+    const routed = new RoutedShop({ shop: new Shop(), calls })
+    expect(await routed.till.total(context)).to.equal(7)
+    expect(await routed.till.pay(3, context)).to.equal(false)
+    expect(calls).to.deep.equal(['total', 'pay'])
+    expect(routed).not.to.have.property('total')
+    expect(routed.till).not.to.have.property('price')
+  })
+
+  it('makes the methods of a derived class once, for all its instances, and each member once for an instance', () => {
     const parts = { shop: new Shop(), calls: [] }
-    expect(new RoutedShop(parts).price).to.equal(new RoutedShop(parts).price)
-    expect(Object.keys(new RoutedShop(parts))).to.deep.equal([])
+    const [one, other] = [new RoutedShop(parts), new RoutedShop(parts)]
+    expect(one.price).to.equal(other.price)
+    expect(one.till.pay).to.equal(other.till.pay)
+    expect(one.till).to.equal(one.till)
+    expect(one.till).not.to.equal(other.till)
+    expect(Object.keys(one)).to.deep.equal([])
   })
 
   it('tells a derivation which calls may wait', () => {
@@ -80,23 +101,40 @@ describe('a table of verbs', () => {
     })
     expect([...waits]).to.deep.equal([
       ['price', true], ['open', false], ['list', false], ['deliver', false], ['fetch', false],
+      ['total', false], ['pay', false],
     ])
   })
 })
 
-describe('the contracts of a replica', () => {
-  const tables = { documentVerbs, changeVerbs, localDocumentVerbs, purgeVerbs, blobVerbs, upkeepVerbs }
+describe('the contracts between layers', () => {
+  const contracts: Readonly<Record<string, VerbTable>> = {
+    ShardReplica: shardVerbs, BlobReplica: shardVerbs.blobs, UpkeepReplica: shardVerbs.upkeep,
+    IndexReplica: indexVerbs, ControlPeer: controlVerbs,
+  }
 
-  it('have at most 20 verbs each, and share none', () => {
-    for (const [name, table] of Object.entries(tables)) expect(Object.keys(table).length, name).to.be.at.most(20)
-    const names = Object.values(tables).flatMap(table => Object.keys(table))
-    expect(new Set(names).size).to.equal(names.length)
-    expect(Object.keys(shardVerbs)).to.have.members(names)
+  /** Returns the names of a contract's own verbs, without those of its members. */
+  function verbsOf(table: VerbTable): string[] {
+    return Object.keys(table).filter(name => 'shape' in table[name]!)
+  }
+
+  it('have at most 20 verbs each', () => {
+    for (const [name, table] of Object.entries(contracts)) {
+      expect(verbsOf(table).length, name).to.be.within(1, 20)
+    }
   })
 
-  it('are those that the replica in maps implements', () => {
-    const methods = Object.getOwnPropertyNames(MemoryShardReplica.prototype)
-    expect(methods).to.include.members(Object.keys(shardVerbs))
+  it('of a replica and of its members share no name of a verb', () => {
+    const names = [shardVerbs, shardVerbs.blobs, shardVerbs.upkeep].flatMap(verbsOf)
+    expect(new Set(names).size).to.equal(names.length)
+  })
+
+  it('are those that the replica in memory implements', () => {
+    const replica = new MemoryShardReplica({ history: 'h' })
+    for (const [object, table] of [
+      [replica, shardVerbs], [replica.blobs, shardVerbs.blobs], [replica.upkeep, shardVerbs.upkeep],
+    ] as const) {
+      expect(Object.getOwnPropertyNames(Object.getPrototypeOf(object))).to.include.members(verbsOf(table))
+    }
   })
 
   it('let a call wait only when its reader names a history of the replica', () => {

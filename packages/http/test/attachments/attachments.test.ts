@@ -347,7 +347,7 @@ describe('attachments', () => {
   it('with damaged content result in an error, never in wrong bytes', async () => {
     await node.request('PUT', '/db/small/f', Buffer.from('content'), binary)
     for (const replica of node.replicas.values()) {
-      replica.damageBlob(createHash('sha256').update('content').digest('hex'), 'changed')
+      replica.blobs.damageBlob(createHash('sha256').update('content').digest('hex'), 'changed')
     }
     expect((await node.get('/db/small/f')).status).to.equal(500)
   })

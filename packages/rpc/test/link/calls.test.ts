@@ -101,7 +101,7 @@ describe('calls over a link', () => {
   it('fail with not_hosted for a shard that the node does not host', async () => {
     const [a] = await pairServing({})
     const elsewhere = a.peers.replica('b', { ...shard, incarnation: 'gone' })
-    assert.equal((await failure(elsewhere.replicaInfo(context))).code, 'not_hosted')
+    assert.equal((await failure(elsewhere.upkeep.replicaInfo(context))).code, 'not_hosted')
   })
 
   it('are bounded on the calling side', async () => {

@@ -386,7 +386,7 @@ describe('strangers', () => {
     })
     assert.equal((await failure(control.propose({}, context))).code, 'protocol')
     assert.equal((await failure(control.ask({ question: 'stats', argument: null }, context))).code, 'protocol')
-    assert.equal((await failure(guest.remote(member).replicaInfo(context))).code, 'protocol')
+    assert.equal((await failure(guest.remote(member).upkeep.replicaInfo(context))).code, 'protocol')
     control.sendRaft({ from: 'guest', to: 'member', term: 1, type: 'vote-reply', granted: true, preVote: false })
     await world.settle()
     assert.deepEqual(member.raft, [])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { ReplicaError } from '@sectional/core'
-import type { CallContext, ShardReplica, WrittenBlob } from '@sectional/core'
+import type { BlobReplica, CallContext, ShardReplica, WrittenBlob } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { context, failure, TestWorld } from '../test-node.ts'
 
@@ -11,9 +11,11 @@ describe('uploads over a link', () => {
   beforeEach(() => { world = new TestWorld() })
   afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
 
-  async function serving(writeBlob: ShardReplica['writeBlob'], limits = {}): Promise<ShardReplica> {
+  async function serving(writeBlob: BlobReplica['writeBlob'], limits = {}): Promise<ShardReplica> {
     const [a, b] = await world.pair({ limits })
-    b.replica = Object.assign(new MemoryShardReplica({ history: 'h1' }), { writeBlob })
+    const replica = new MemoryShardReplica({ history: 'h1' })
+    Object.assign(replica.blobs, { writeBlob })
+    b.replica = replica
     return a.remote(b)
   }
 
@@ -38,7 +40,7 @@ describe('uploads over a link', () => {
       return drain(chunks)
     }, { uploadBytes: 10_000 })
     const { chunks, given } = counted(1000, 100)
-    const written = remote.writeBlob(chunks, context)
+    const written = remote.blobs.writeBlob(chunks, context)
     for (let turn = 0; turn < 20; turn++) await world.settle()
     assert(given() <= 12, `${given()} chunks were taken from the source`)
     take()
@@ -56,7 +58,7 @@ describe('uploads over a link', () => {
       }
     }
     const remote = await serving(async () => { throw new ReplicaError('storage', 'the disk is full') })
-    const call = failure(remote.writeBlob(endless(), context))
+    const call = failure(remote.blobs.writeBlob(endless(), context))
     for (let turn = 0; turn < 20; turn++) await world.settle()
     assert.equal((await call).code, 'storage')
     assert.equal(left, true)
@@ -77,7 +79,7 @@ describe('uploads over a link', () => {
       yield Buffer.from('begun')
       throw broken
     }
-    await assert.rejects(remote.writeBlob(source(), context), error => error === broken)
+    await assert.rejects(remote.blobs.writeBlob(source(), context), error => error === broken)
     for (let turn = 0; turn < 5; turn++) await world.settle()
     assert.equal((seen as ReplicaError).code, 'cancelled')
   })
@@ -90,7 +92,7 @@ describe('uploads over a link', () => {
         serving.signal?.addEventListener('abort', () => reject(serving.signal?.reason))
       })
     }, { uploadBytes: 5000 })
-    const call = failure(remote.writeBlob(counted(1000, 100).chunks, { timeoutMs: 300 }))
+    const call = failure(remote.blobs.writeBlob(counted(1000, 100).chunks, { timeoutMs: 300 }))
     for (let turn = 0; turn < 5; turn++) await world.settle()
     await world.clock.advance(300)
     assert.equal((await call).code, 'timeout')
@@ -112,7 +114,7 @@ describe('uploads over a link', () => {
       yield Buffer.from('begun')
       await new Promise(() => {})
     }
-    const call = failure(remote.writeBlob(silent(), context))
+    const call = failure(remote.blobs.writeBlob(silent(), context))
     for (let turn = 0; turn < 5; turn++) await world.settle()
     for (let passed = 0; passed < 2000; passed += 500) await world.clock.advance(500)
     await world.settle()
@@ -126,7 +128,7 @@ describe('uploads over a link', () => {
       yield Buffer.from('begun')
       await new Promise(() => {})
     }
-    const call = failure(remote.writeBlob(silent(), context))
+    const call = failure(remote.blobs.writeBlob(silent(), context))
     await world.settle()
     await world.during(world.nodes[1]!.peers.stop())
     await world.settle()

@@ -132,8 +132,8 @@ async function describeReplicas(
   const shards = record?.shards.filter(shard => shard.replicas.some(replica => replica.node === control.node)) ?? []
   return Promise.all(shards.map(async ({ range, replicas }) => {
     const replica = hosted.replicaOrAbsent({ incarnation: record!.incarnation, range })
-    const info = await replica.replicaInfo({ timeoutMs: replicaTimeoutMs })
-    const [digest] = await replica.digestDocuments(1, { timeoutMs: replicaTimeoutMs })
+    const info = await replica.upkeep.replicaInfo({ timeoutMs: replicaTimeoutMs })
+    const [digest] = await replica.upkeep.digestDocuments(1, { timeoutMs: replicaTimeoutMs })
     return {
       node: control.node,
       range: formatRange(range),

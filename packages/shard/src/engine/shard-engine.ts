@@ -1,21 +1,15 @@
 import type {
-  AttachmentRecord, CallContext, ChangeRow, CountDocumentsRequest, DiffRevisionsRequest, DigestBuckets, DocumentLeaves,
-  DocumentRow,
-  DocumentSnapshot, LocalDocument,
-  OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PartitionInfo, PurgeDocumentsReply, PurgeDocumentsRequest,
-  PurgeRow,
-  ReadBlobRequest, ReplicaCheckpoint, ReplicaDiff, ReplicaInfo, ScanChangesRequest, ScanDigestBucketRequest,
-  ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
+  CallContext, ChangeRow, CountDocumentsRequest, DiffRevisionsRequest, DocumentRow, DocumentSnapshot, LocalDocument,
+  OpenDocumentRequest, OpenRevisionsRequest, OpenedRevision, PurgeDocumentsReply, PurgeDocumentsRequest, PurgeRow,
+  ReplicaCheckpoint, ReplicaDiff, ScanChangesRequest, ScanDocumentsRequest, ScanLocalDocumentsRequest, ShardId,
   ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest,
-  UpdateLocalDocumentReply,
-  UpdateLocalDocumentRequest, WrittenBlob,
+  UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
 } from '@sectional/core'
 import { followTrail, ReplicaError } from '@sectional/core'
 import type { Clock, Store, Turns } from '@sectional/runtime'
-import type { CompactedShard } from '../compaction/shard-compaction.ts'
 import type { Compactor } from '../compaction/compactor.ts'
-import { checkCall, damageIn, toReplicaError, withinDeadline } from '../calls/call-guard.ts'
 import { CommitWaiters } from '../calls/commit-waiters.ts'
+import { ReplicaCalls } from '../calls/replica-calls.ts'
 import type { NodeBlobs } from '../blobs/node-blobs.ts'
 import { ShardKeys } from '../records/key-layout.ts'
 import type { FilterBudget } from '../reading/id-filter.ts'
@@ -28,18 +22,17 @@ import { ShardWriter } from '../writing/shard-writer.ts'
 import type { WriteMetrics } from '../writing/shard-writer.ts'
 import { countChanges } from '../verbs/changes-count.ts'
 import { scanChanges } from '../verbs/changes-scan.ts'
-import { digestDocuments, scanDigestBucket } from '../verbs/digest.ts'
 import { openDocument } from '../verbs/document-open.ts'
 import { decidePurges, purgesUpTo, scanPurges } from '../verbs/documents-purge.ts'
 import { countDocuments } from '../verbs/documents-count.ts'
 import { scanDocuments } from '../verbs/documents-scan.ts'
 import { decideEdits } from '../verbs/documents-update.ts'
 import { decideLocalUpdate, openLocalDocuments, scanLocalDocuments } from '../verbs/local-documents.ts'
-import { partitionInfo } from '../verbs/partition-info.ts'
-import { replicaInfo } from '../verbs/replica-info.ts'
 import { diffRevisions } from '../verbs/revisions-diff.ts'
 import { openRevisions } from '../verbs/revisions-open.ts'
 import { decideRevisions } from '../verbs/revisions-store.ts'
+import { ShardBlobs } from './shard-blobs.ts'
+import { ShardUpkeep } from './shard-upkeep.ts'
 
 /** Resources that all engines of one node share. */
 export interface EngineResources {
@@ -67,64 +60,61 @@ export interface EngineResources {
 export class ShardEngine implements ShardReplica {
   readonly shard: ShardId
   readonly records: ShardRecords
-  readonly #history: string
-  readonly #blobs: NodeBlobs
+  readonly blobs: ShardBlobs
+  readonly upkeep: ShardUpkeep
   readonly #clock: Clock
+  readonly #calls: ReplicaCalls
   readonly #writer: ShardWriter
   readonly #waiters: CommitWaiters
-  readonly #compactor: Compactor
-  readonly #onDamage: (error: DamagedRecordError) => void
   readonly #onMissed: () => void
-  #catchingUp = false
-  #refusal: ReplicaError | undefined
 
-  constructor(
-    { store, blobs, clock, turns, metrics, compactor, filterBudget, keptBudget, onCommit, onDamage, onMissed }: EngineResources,
-    { shard, prefix, history, partitioned }: DirectoryEntry,
-  ) {
+  constructor(resources: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
+    const { store, blobs, clock, turns, metrics, compactor, filterBudget, keptBudget, onCommit } = resources
     this.shard = shard
-    this.#history = history
-    this.#blobs = blobs
     this.#clock = clock
     this.records = new ShardRecords(store, new ShardKeys(prefix), partitioned, new KeptDocuments(keptBudget))
     this.#waiters = new CommitWaiters(clock)
-    this.#compactor = compactor
-    this.#onDamage = error => onDamage(shard, error)
-    this.#onMissed = () => onMissed(shard)
-    this.#writer = new ShardWriter(this.records, clock, turns, metrics, filterBudget, () =>
-      this.#assertOpen(), documents => {
+    this.#calls = new ReplicaCalls(history, clock, error => resources.onDamage(shard, error))
+    this.#onMissed = () => resources.onMissed(shard)
+    const assertOpen = (): void => this.#calls.assertOpen()
+    this.#writer = new ShardWriter(this.records, clock, turns, metrics, filterBudget, assertOpen, documents => {
       this.#waiters.committed(this.#writer.committed().sequence)
-      compactor.written(shard, this.#compacted())
+      compactor.written(shard, compacted)
       onCommit(shard, documents)
     })
+    const compacted = { records: this.records, writer: this.#writer }
+    this.blobs = new ShardBlobs(this.#calls, blobs)
+    this.upkeep = new ShardUpkeep(this.#calls, shard, compacted, compactor)
   }
 
   /** While true, `updateDocuments` declines unless it is forced. */
   setCatchingUp(catchingUp: boolean): void {
-    this.#catchingUp = catchingUp
+    this.upkeep.catchingUp = catchingUp
   }
 
   /** After this, every call and the next page of every scan is rejected with `refusal`. */
   refuse(refusal: ReplicaError): void {
-    this.#refusal ??= refusal
+    this.#calls.refuse(refusal)
     this.#writer.close()
-    this.#waiters.refuse(this.#refusal)
+    this.#waiters.refuse(refusal)
   }
 
   openDocument(request: OpenDocumentRequest, context: CallContext): Promise<DocumentSnapshot | null> {
-    return this.#read(context, () => openDocument(this.records, request))
+    return this.#calls.read(context, () => openDocument(this.records, request))
   }
 
   openRevisions(
     requests: readonly OpenRevisionsRequest[], context: CallContext,
   ): Promise<readonly (readonly OpenedRevision[])[]> {
-    return this.#read(context, () => openRevisions(this.records, requests, this.#writer.committed().purgeSequence > 0))
+    return this.#calls.read(
+      context, () => openRevisions(this.records, requests, this.#writer.committed().purgeSequence > 0),
+    )
   }
 
   updateDocuments(request: UpdateDocumentsRequest, context: CallContext): Promise<UpdateDocumentsReply> {
-    return this.#answer<UpdateDocumentsReply>(context, () => {
-      if (this.#catchingUp && request.force !== true) return { kind: 'declined' }
-      return this.#holding(request.edits, () =>
+    return this.#calls.answer<UpdateDocumentsReply>(context, () => {
+      if (this.upkeep.catchingUp && request.force !== true) return { kind: 'declined' }
+      return this.blobs.holding(request.edits, () =>
         this.#orMissed(this.#writer.write(
           request.edits.map(edit => edit.id), draft => ({ kind: 'decided', outcomes: decideEdits(draft, request) }),
         )))
@@ -132,9 +122,9 @@ export class ShardEngine implements ShardReplica {
   }
 
   storeRevisions(request: StoreRevisionsRequest, context: CallContext): Promise<StoreRevisionsReply> {
-    return this.#answer(context, () => {
+    return this.#calls.answer(context, () => {
       if (request.missed) this.#onMissed()
-      const stored = this.#holding(request.revisions, () =>
+      const stored = this.blobs.holding(request.revisions, () =>
         this.#writer.write(request.revisions.map(revision => revision.id), draft => decideRevisions(draft, request)))
       return request.revisions.length > 0 ? this.#orMissed(stored) : stored
     })
@@ -149,42 +139,21 @@ export class ShardEngine implements ShardReplica {
     return write
   }
 
-  /**
-   * Protects the attachment content that the items name from removal while they are written. Items without attachments
-   * cost nothing.
-   */
-  #holding<T>(
-    items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>,
-  ): Promise<T> {
-    return items.some(item => item.attachments !== undefined) ? this.#holdAndWrite(items, write) : write()
-  }
-
-  async #holdAndWrite<T>(
-    items: readonly { readonly attachments?: readonly AttachmentRecord[] }[], write: () => Promise<T>,
-  ): Promise<T> {
-    const release = await this.#blobs.hold(items)
-    try {
-      return await write()
-    } finally {
-      release()
-    }
-  }
-
   diffRevisions(requests: readonly DiffRevisionsRequest[], context: CallContext): Promise<readonly ReplicaDiff[]> {
-    return this.#read(context, () => diffRevisions(this.records, requests))
+    return this.#calls.read(context, () => diffRevisions(this.records, requests))
   }
 
   scanDocuments(request: ScanDocumentsRequest, context: CallContext): AsyncGenerator<readonly DocumentRow[]> {
-    return this.#pages(context, () => scanDocuments(this.records, request))
+    return this.#calls.pages(context, () => scanDocuments(this.records, request))
   }
 
   countDocuments(request: CountDocumentsRequest, context: CallContext): Promise<number> {
-    return this.#read(context, () => countDocuments(this.records, this.#writer.committed(), request))
+    return this.#calls.read(context, () => countDocuments(this.records, this.#writer.committed(), request))
   }
 
   scanChanges(request: ScanChangesRequest, context: CallContext): AsyncGenerator<readonly ChangeRow[]> {
-    return this.#pages(context, () => {
-      if (request.history !== undefined && request.history !== this.#history) {
+    return this.#calls.pages(context, () => {
+      if (request.history !== undefined && request.history !== this.#calls.history) {
         throw new ReplicaError('not_hosted', 'the replica was rebuilt and has another history')
       }
       return scanChanges(this.records, request)
@@ -192,30 +161,31 @@ export class ShardEngine implements ShardReplica {
   }
 
   countChanges(since: number, context: CallContext): Promise<number> {
-    return this.#read(context, () => countChanges(this.records, this.#writer.committed(), since))
+    return this.#calls.read(context, () => countChanges(this.records, this.#writer.committed(), since))
   }
 
   /** A waiting call costs one entry in a set and the timer of its deadline. */
   async waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
-    this.#check(context)
+    this.#calls.check(context)
+    const { history } = this.#calls
     const { sequence } = this.#writer.committed()
-    if (seen.history !== this.#history || sequence > seen.sequence) return { history: this.#history, sequence }
-    return { history: this.#history, sequence: await this.#waiters.wait(seen.sequence, context) }
+    if (seen.history !== history || sequence > seen.sequence) return { history, sequence }
+    return { history, sequence: await this.#waiters.wait(seen.sequence, context) }
   }
 
   translateCheckpoints(read: readonly ReplicaCheckpoint[], context: CallContext): Promise<number> {
-    return this.#read(
+    return this.#calls.read(
       context,
       () => Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#writer.trail(history), sequence))),
     )
   }
 
   openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
-    return this.#read(context, () => openLocalDocuments(this.records, ids))
+    return this.#calls.read(context, () => openLocalDocuments(this.records, ids))
   }
 
   updateLocalDocument(request: UpdateLocalDocumentRequest, context: CallContext): Promise<UpdateLocalDocumentReply> {
-    return this.#answer(
+    return this.#calls.answer(
       context, () => this.#writer.write([], draft => decideLocalUpdate(draft, request, this.#clock.now())),
     )
   }
@@ -223,156 +193,32 @@ export class ShardEngine implements ShardReplica {
   scanLocalDocuments(
     request: ScanLocalDocumentsRequest, context: CallContext,
   ): AsyncGenerator<readonly LocalDocument[]> {
-    return this.#pages(context, () => scanLocalDocuments(this.records, request))
+    return this.#calls.pages(context, () => scanLocalDocuments(this.records, request))
   }
 
   purgeDocuments(request: PurgeDocumentsRequest, context: CallContext): Promise<PurgeDocumentsReply> {
-    return this.#answer(context, () => {
+    return this.#calls.answer(context, () => {
       const stored = this.#writer.write(request.purges.map(purge => purge.id), draft => decidePurges(draft, request))
       return request.purges.length > 0 ? this.#orMissed(stored) : stored
     })
   }
 
   scanPurges(since: number, context: CallContext): AsyncGenerator<readonly PurgeRow[]> {
-    return this.#pages(context, () => scanPurges(this.records, since))
+    return this.#calls.pages(context, () => scanPurges(this.records, since))
   }
 
   trimPurges(sequence: number, context: CallContext): Promise<void> {
-    return this.#answer(context, async () => {
+    return this.#calls.answer(context, async () => {
       for await (const page of purgesUpTo(this.records, sequence)) {
         await this.#writer.write([], draft => draft.trimPurges(page))
       }
     })
   }
 
-  partitionInfo(partition: string, context: CallContext): Promise<PartitionInfo> {
-    return this.#read(context, () => partitionInfo(this.records, partition))
-  }
-
-  compactShard(context: CallContext): Promise<void> {
-    return this.#answer(context, () => this.#compactor.request(this.shard, this.#compacted()))
-  }
-
   timeSpans({ clear }: { readonly clear: boolean }, context: CallContext): Promise<readonly TimeSpan[]> {
-    return this.#answer(context, async () => {
+    return this.#calls.answer(context, async () => {
       if (clear) await this.#writer.write([], draft => draft.clearTimeSpans())
       return this.records.timeSpans()
     })
   }
-
-  replicaInfo(context: CallContext): Promise<ReplicaInfo> {
-    return this.#read(context, () => {
-      const identity = {
-        history: this.#history, catchingUp: this.#catchingUp, compacting: this.#compactor.isCompacting(this.shard),
-      }
-      return replicaInfo(this.records, identity, () => this.#writer.committed())
-    })
-  }
-
-  digestDocuments(bucketCount: number, context: CallContext): Promise<DigestBuckets> {
-    return this.#read(context, () => digestDocuments(this.records, bucketCount))
-  }
-
-  scanDigestBucket(request: ScanDigestBucketRequest, context: CallContext): AsyncGenerator<readonly DocumentLeaves[]> {
-    return this.#pages(context, () => scanDigestBucket(this.records, request))
-  }
-
-  async writeBlob(chunks: AsyncIterable<Uint8Array>, context: CallContext): Promise<WrittenBlob> {
-    try {
-      this.#check(context)
-      return await this.#blobs.write(chunks)
-    } catch (error) {
-      throw this.#refusal ?? toReplicaError(error)
-    }
-  }
-
-  async *readBlob({ hash, span }: ReadBlobRequest, context: CallContext): AsyncGenerator<Uint8Array> {
-    for await (const [chunk] of this.#pages(context, () => inPages(this.#blobs.read(hash, span)))) {
-      if (chunk !== undefined) yield chunk
-    }
-  }
-
-  hasBlobs(hashes: readonly string[], context: CallContext): Promise<readonly boolean[]> {
-    return this.#read(context, () => this.#blobs.keep(hashes))
-  }
-
-  #compacted(): CompactedShard {
-    return { records: this.records, writer: this.#writer }
-  }
-
-  #assertOpen(): void {
-    if (this.#refusal !== undefined) throw this.#refusal
-  }
-
-  /**
-   * Refuses the call when its deadline passed, the engine is closed, or the call names another incarnation of the
-   * replica.
-   */
-  #check(context: CallContext): void {
-    checkCall(context)
-    this.#assertOpen()
-    if (context.history === undefined || context.history === this.#history) return
-    throw new ReplicaError('other_history', `the replica has history ${this.#history}, not ${context.history}`)
-  }
-
-  async #answer<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
-    try {
-      this.#check(context)
-      const answer = work()
-      return answer instanceof Promise ? await withinDeadline(this.#clock, context, answer) : answer
-    } catch (error) {
-      throw this.#failure(error)
-    }
-  }
-
-  #failure(error: unknown): unknown {
-    if (this.#refusal !== undefined) return this.#refusal
-    const damage = damageIn(error)
-    if (damage !== undefined) this.#onDamage(damage)
-    return toReplicaError(error)
-  }
-
-  /** Runs a read. A read that is answered synchronously needs no timer. */
-  async #read<T>(context: CallContext, work: () => T | Promise<T>): Promise<T> {
-    try {
-      this.#check(context)
-      const answer = work()
-      if (!(answer instanceof Promise)) return answer
-      const waitedFor = await withinDeadline(this.#clock, context, answer)
-      // The keys of a dropped shard can be removed during the read, so the result counts only if the engine is still
-      // open.
-      this.#assertOpen()
-      return waitedFor
-    } catch (error) {
-      throw this.#failure(error)
-    }
-  }
-
-  async *#pages<Row>(context: CallContext, scan: () => AsyncGenerator<readonly Row[]>): AsyncGenerator<readonly Row[]> {
-    let waiting = false
-    let pages: AsyncGenerator<readonly Row[]> | undefined
-    try {
-      pages = scan()
-      for (;;) {
-        this.#check(context)
-        waiting = true
-        const next = await withinDeadline(this.#clock, context, pages.next())
-        waiting = false
-        this.#assertOpen()
-        if (next.done) return
-        yield next.value
-      }
-    } catch (error) {
-      throw this.#failure(error)
-    } finally {
-      const closed = pages?.return(undefined)
-      // A read that outlived its deadline closes when it ends; the caller already received the timeout.
-      if (waiting) closed?.catch(() => {})
-      else await closed
-    }
-  }
-}
-
-async function* inPages<Item>(items: AsyncIterable<Item>): AsyncGenerator<readonly Item[]> {
-  for await (const item of items) yield [item]
 }

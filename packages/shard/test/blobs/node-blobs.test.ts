@@ -41,7 +41,7 @@ async function* once(content: string): AsyncGenerator<Uint8Array> {
 }
 
 async function upload(replica: ShardEngine, content: string): Promise<AttachmentRecord> {
-  const { hash, length } = await replica.writeBlob(once(content), context)
+  const { hash, length } = await replica.blobs.writeBlob(once(content), context)
   const digest = createHash('md5').update(content).digest('base64')
   return {
     name: content, contentType: 'x/y', revpos: 1, digest, blob: hash, length, encoding: 'identity',
@@ -108,7 +108,7 @@ describe('blobs of a node', () => {
     const attachment = await upload(replica, 'waiting')
     expect(await world.host.blobs.collect()).to.equal(0)
     await world.clock.advance(leaseMs - 1)
-    expect(await replica.hasBlobs([attachment.blob], context)).to.deep.equal([true])
+    expect(await replica.blobs.hasBlobs([attachment.blob], context)).to.deep.equal([true])
     await world.clock.advance(leaseMs - 1)
     expect(await world.host.blobs.collect()).to.equal(0)
     await world.passLeases()
@@ -154,7 +154,7 @@ describe('blobs of a node', () => {
       begun()
       await new Promise(() => {})
     }
-    replica.writeBlob(endless(), context).catch(() => {})
+    replica.blobs.writeBlob(endless(), context).catch(() => {})
     await started
     await world.crash()
     await world.passLeases()
@@ -168,7 +168,7 @@ describe('blobs of a node', () => {
     const { blob } = await upload(replica, 'fragile')
     const code = async (): Promise<string> => {
       try {
-        for await (const chunk of replica.readBlob({ hash: blob, span: null }, context)) void chunk
+        for await (const chunk of replica.blobs.readBlob({ hash: blob, span: null }, context)) void chunk
         return 'whole'
       } catch (error) {
         return (error as { code: string }).code

@@ -39,7 +39,7 @@ describe('compaction', () => {
   }
 
   async function isCompacting(): Promise<boolean> {
-    return (await engine.replicaInfo(context)).compacting
+    return (await engine.upkeep.replicaInfo(context)).compacting
   }
 
   async function finish(): Promise<void> {
@@ -56,13 +56,13 @@ describe('compaction', () => {
 
   it('drops the bodies of replaced revisions, which are readable until then, and nothing else', async () => {
     const first = await rewrite(40, 3)
-    const before = await engine.replicaInfo(context)
+    const before = await engine.upkeep.replicaInfo(context)
     expect(await readable(first)).to.equal(40)
-    await engine.compactShard(context)
+    await engine.upkeep.compactShard(context)
     expect(await isCompacting()).to.equal(true)
     await finish()
     expect(await readable(first)).to.equal(0)
-    const after = await engine.replicaInfo(context)
+    const after = await engine.upkeep.replicaInfo(context)
     expect([after.sequence, after.documentCount, after.sizes.external]).to.deep.equal([
       before.sequence, before.documentCount, before.sizes.external,
     ])
@@ -74,7 +74,7 @@ describe('compaction', () => {
 
   it('reports its progress', async () => {
     await rewrite(40, 2)
-    await engine.compactShard(context)
+    await engine.upkeep.compactShard(context)
     const seen: number[] = []
     while (await isCompacting()) {
       for (const { shard, changesDone, totalChanges } of host.compactions()) {
@@ -90,7 +90,7 @@ describe('compaction', () => {
 
   it('runs concurrently with writes', async () => {
     await rewrite(40, 2)
-    await engine.compactShard(context)
+    await engine.upkeep.compactShard(context)
     await engine.updateDocuments({ edits: [edit('new', null, { text })], revsLimit: 1000 }, context)
     await finish()
     expect((await verifyShard(engine.records)).problems).to.deep.equal([])
@@ -118,7 +118,7 @@ describe('compaction', () => {
 
   it('ends when the host is closed or the shard is dropped', async () => {
     await rewrite(40, 2)
-    await engine.compactShard(context)
+    await engine.upkeep.compactShard(context)
     await host.drop(shardA)
     await host.reclaimed()
     for (let turn = 0; turn < 100 && host.compactions().length > 0; turn++) await clock.advance(1)

@@ -76,7 +76,7 @@ describe('a shard engine', () => {
     const writing = outcome('a', null, { x: 1 })
     await clock.advance(syncDelayMs - 1)
     expect(await engine.openDocument({ id: 'a', body: true, tree: false }, context)).to.equal(null)
-    expect((await engine.replicaInfo(context)).sequence).to.equal(0)
+    expect((await engine.upkeep.replicaInfo(context)).sequence).to.equal(0)
     await clock.advance(1)
     await writing
     expect(await engine.openDocument({ id: 'a', body: true, tree: false }, context)).not.to.equal(null)
@@ -135,10 +135,10 @@ describe('a shard engine', () => {
     engine.setCatchingUp(true)
     const request = { edits: [edit('a', null, {})], revsLimit: 10 }
     expect(await engine.updateDocuments(request, context)).to.deep.equal({ kind: 'declined' })
-    expect((await engine.replicaInfo(context)).catchingUp).to.equal(true)
+    expect((await engine.upkeep.replicaInfo(context)).catchingUp).to.equal(true)
     expect((await engine.updateDocuments({ ...request, force: true }, context)).kind).to.equal('decided')
     engine.setCatchingUp(false)
-    expect((await engine.replicaInfo(context)).catchingUp).to.equal(false)
+    expect((await engine.upkeep.replicaInfo(context)).catchingUp).to.equal(false)
   })
 
   it('stores bodies of 8 MB, and drops all records of one with its revision', async () => {

@@ -136,7 +136,7 @@ async function portrait(replica: ShardReplica): Promise<unknown> {
   const documents = changes.filter(change => change.local === undefined)
   const byId = (a: { id: string }, b: { id: string }): number => a.id < b.id ? -1 : 1
   const bound = { id: 'b', inclusive: false }
-  const info = await replica.replicaInfo(context)
+  const info = await replica.upkeep.replicaInfo(context)
   return texts({
     rows,
     descending: await collect(
@@ -292,7 +292,7 @@ class CrashWorld {
       const [local] = await this.engine.openLocalDocuments([id], context)
       expect(local?.stamp).to.be.at.least(stamp)
     }
-    const { seen } = await this.engine.replicaInfo(context)
+    const { seen } = await this.engine.upkeep.replicaInfo(context)
     for (const [history, sequence] of this.#acknowledgedCheckpoints) expect(seen[history]).to.be.at.least(sequence)
   }
 

@@ -83,7 +83,7 @@ async function readReplica(host: ShardHost, node: string, shard: ShardId): Promi
   if (replica === undefined) return unread('it is not on the disk')
   try {
     await readContents(replica, documents, locals, sequences)
-    const { history, sequence } = await replica.replicaInfo(diskCall)
+    const { history, sequence } = await replica.upkeep.replicaInfo(diskCall)
     return {
       node, range, history, sequence, sequences, documents, locals,
       problems: (await verifyShard(replica.records)).problems,

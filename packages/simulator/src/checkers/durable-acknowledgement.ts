@@ -97,6 +97,6 @@ async function hasRevision(replica: ShardReplica, id: string, revision: string):
   }
   const [[opened] = []] = await replica.openRevisions([{ id, revisions: [revision], latest: false }], diskCall)
   if (opened?.kind !== 'found' || opened.revision.attachments === undefined) return true
-  const there = await replica.hasBlobs(opened.revision.attachments.map(({ blob }) => blob), diskCall)
+  const there = await replica.blobs.hasBlobs(opened.revision.attachments.map(({ blob }) => blob), diskCall)
   return there.every(Boolean)
 }

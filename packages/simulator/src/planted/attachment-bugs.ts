@@ -54,12 +54,14 @@ export const attachmentBugs: readonly PlantedBug[] = [
     const mistakes = everyNth(3)
     let before: string | undefined
     return {
-      readBlob: async function* ({ hash, span }, context) {
-        const other = before
-        before = hash
-        const [found] = other === undefined ? [false] : await replica.hasBlobs([other], context)
-        yield* replica.readBlob({ hash: found === true && mistakes() ? other! : hash, span }, context)
-      },
+      blobs: withChanges(replica.blobs, {
+        readBlob: async function* ({ hash, span }, context) {
+          const other = before
+          before = hash
+          const [found] = other === undefined ? [false] : await replica.blobs.hasBlobs([other], context)
+          yield* replica.blobs.readBlob({ hash: found === true && mistakes() ? other! : hash, span }, context)
+        },
+      }),
     }
   }),
   replicaBug({

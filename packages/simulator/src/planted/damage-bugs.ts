@@ -65,10 +65,10 @@ export const damageBugs: readonly PlantedBug[] = [
     scenario: 'a replica that is rebuilt during a slow pass gets back what its disk had lost',
     plant: () => () => {
       const lives = new Map<string, LifeSeen>()
-      return { seams: { replica: (shard, replica) => withChanges(replica, {
+      return { seams: { replica: (shard, replica) => withChanges(replica, { upkeep: withChanges(replica.upkeep, {
         replicaInfo: async context => {
           const key = shardKey(shard)
-          const info = await replica.replicaInfo(context)
+          const info = await replica.upkeep.replicaInfo(context)
           const before = lives.get(key)
           if (before === undefined || before.history === info.history) lives.set(key, info)
           const histories = Object.keys({ ...before?.seen, ...info.seen })
@@ -82,9 +82,9 @@ export const damageBugs: readonly PlantedBug[] = [
         // Reports of a replica ask for one bucket, so leave those intact.
         digestDocuments: (buckets, context) =>
           buckets === 1
-            ? replica.digestDocuments(buckets, context)
+            ? replica.upkeep.digestDocuments(buckets, context)
             : Promise.resolve(Array.from({ length: buckets }, () => '')),
-      }) } }
+      }) }) } }
     },
   },
 ]
