@@ -58,7 +58,9 @@ export interface CoordinatorNode extends Coordinator {
   readonly watchedReplicas: number
 }
 
-export function createCoordinator({ runtime, control, replicas, options, onMissed, onSynchronize }: CoordinatorParts): CoordinatorNode {
+export function createCoordinator(
+  { runtime, control, replicas, options, onMissed, onSynchronize }: CoordinatorParts,
+): CoordinatorNode {
   const bounds: CoordinatorOptions = { ...defaultCoordinatorOptions, ...options }
   const readHealth = new ReplicaHealth(runtime.clock, bounds.suspectMs)
   const decisionHealth = new ReplicaHealth(runtime.clock, bounds.suspectMs)
@@ -66,7 +68,9 @@ export function createCoordinator({ runtime, control, replicas, options, onMisse
   const scope: CoordinatorScope = {
     runtime,
     options: bounds,
-    access: new ReplicaAccess(control.node, replicas, { reads: readHealth, decisions: decisionHealth }, () => control.state?.()?.databases),
+    access: new ReplicaAccess(
+      control.node, replicas, { reads: readHealth, decisions: decisionHealth }, () => control.state?.()?.databases,
+    ),
     readHealth,
     decisionHealth,
     metrics: new CoordinatorMetrics(runtime.metrics),

@@ -16,14 +16,32 @@ export class AntiEntropyMetrics {
   readonly #found
 
   constructor(metrics: Metrics, gauges: AntiEntropyGauges) {
-    this.#passes = metrics.counter('sectional_anti_entropy_passes_total', 'Passes between two replicas by kind and result.', ['kind', 'result'])
-    this.#stored = metrics.counter('sectional_anti_entropy_stored_total', 'Revisions and local documents that a pass found missing and stored.', ['kind'])
-    this.#found = metrics.counter('sectional_digest_documents_found_total', 'Documents that differed between replicas although checkpoints said otherwise.')
+    this.#passes = metrics.counter(
+      'sectional_anti_entropy_passes_total', 'Passes between two replicas by kind and result.', ['kind', 'result'],
+    )
+    this.#stored = metrics.counter(
+      'sectional_anti_entropy_stored_total', 'Revisions and local documents that a pass found missing and stored.',
+      ['kind'],
+    )
+    this.#found = metrics.counter(
+      'sectional_digest_documents_found_total',
+      'Documents that differed between replicas although checkpoints said otherwise.',
+    )
     const jobs = metrics.gauge('sectional_anti_entropy_jobs', 'Passes that wait or run.')
-    const declining = metrics.gauge('sectional_replicas_catching_up', 'Replicas of this node that decline to decide edits until they have caught up.')
-    const filling = metrics.gauge('sectional_replicas_filling', 'Replicas of this node that are being filled and count towards no quorum yet.')
-    const refillLeft = metrics.gauge('sectional_refill_changes_left', 'Changes of peers that the running passes still have to process to fill replicas of this node.')
-    const lag = metrics.gauge('sectional_replication_lag_seconds', 'Age of the oldest change of this node that the peer has not confirmed.', ['peer'])
+    const declining = metrics.gauge(
+      'sectional_replicas_catching_up', 'Replicas of this node that decline to decide edits until they have caught up.',
+    )
+    const filling = metrics.gauge(
+      'sectional_replicas_filling', 'Replicas of this node that are being filled and count towards no quorum yet.',
+    )
+    const refillLeft = metrics.gauge(
+      'sectional_refill_changes_left',
+      'Changes of peers that the running passes still have to process to fill replicas of this node.',
+    )
+    const lag = metrics.gauge(
+      'sectional_replication_lag_seconds', 'Age of the oldest change of this node that the peer has not confirmed.',
+      ['peer'],
+    )
     metrics.onCollect(() => {
       jobs.set(gauges.jobs())
       declining.set(gauges.declining())

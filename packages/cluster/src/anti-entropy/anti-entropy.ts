@@ -76,10 +76,12 @@ export class AntiEntropy {
     this.#refills = new Refills({ clock: runtime.clock, log: runtime.log, filling })
     const metrics = new AntiEntropyMetrics(runtime.metrics, {
       filling, refillLeft: () => this.#refills.changesLeft,
-      jobs: () => this.jobs, declining: () => this.#catchUp.declining, lag: () => this.#schedule.lag(runtime.clock.monotonic()),
+      jobs: () => this.jobs, declining: () => this.#catchUp.declining,
+      lag: () => this.#schedule.lag(runtime.clock.monotonic()),
     })
     this.#passes = new SyncPasses({
-      runtime, replicas, local, metrics, refills: this.#refills, schedule: this.#schedule, options: this.#options, signal: this.#abort.signal,
+      runtime, replicas, local, metrics, refills: this.#refills, schedule: this.#schedule, options: this.#options,
+      signal: this.#abort.signal,
     })
     this.#queue = new SyncQueue(this.#options.passesMax, job => this.#passes.run(job))
     this.#catchUp = new CatchUp({
@@ -104,7 +106,9 @@ export class AntiEntropy {
       reportDamaged: ({ db, record }) => control.replicaDamaged(db.incarnation, record.range, control.node),
       onRebuilt: shard => this.#catchUp.rebuilt(shard),
     })
-    this.#notices = new MissedNotices({ replicas, timeoutMs: this.#options.callTimeoutMs, signal: this.#abort.signal, tryAgain: () => this.#armCatchUp() })
+    this.#notices = new MissedNotices({
+      replicas, timeoutMs: this.#options.callTimeoutMs, signal: this.#abort.signal, tryAgain: () => this.#armCatchUp(),
+    })
   }
 
   /**
@@ -175,7 +179,9 @@ export class AntiEntropy {
   /** Starts one pass from each local replica of the database to each of its peers (`_sync_shards`). */
   synchronize(db: DatabaseRecord): void {
     for (const shard of this.#shards.of(db)) {
-      for (const peer of shard.peers) if (this.#parts.replicas.isConnected(peer)) void this.#queue.add({ kind: 'push', shard, peer })
+      for (const peer of shard.peers) {
+        if (this.#parts.replicas.isConnected(peer)) void this.#queue.add({ kind: 'push', shard, peer })
+      }
     }
   }
 
@@ -245,7 +251,9 @@ export class AntiEntropy {
   #push(shard: HostedShard): void {
     for (const peer of shard.peers) {
       if (!this.#parts.replicas.isConnected(peer) || this.#schedule.isCovered(shard.key, peer)) continue
-      void this.#queue.add({ kind: 'push', shard, peer }).then(succeeded => { if (!succeeded) this.#pushFailed(shard, peer) })
+      void this.#queue.add({ kind: 'push', shard, peer }).then(succeeded => {
+        if (!succeeded) this.#pushFailed(shard, peer)
+      })
     }
   }
 
@@ -261,7 +269,9 @@ export class AntiEntropy {
       // A check finds the same differences from both sides, so only one side starts it. A shard without changes needs
       // none.
       if (kind === 'check' && (this.#parts.control.node > peer || start.commits === 0)) continue
-      void this.#queue.add({ kind, shard, peer }).then(succeeded => { if (succeeded) this.#schedule.compared(shard.key, peer, start) })
+      void this.#queue.add({ kind, shard, peer }).then(succeeded => {
+        if (succeeded) this.#schedule.compared(shard.key, peer, start)
+      })
     }
   }
 
@@ -282,7 +292,8 @@ export class AntiEntropy {
   }
 
   #arm(): void {
-    if (!this.#running || this.#tickTimer !== undefined || (!this.#schedule.anyWaiting && this.#awaited.size === 0)) return
+    if (!this.#running || this.#tickTimer !== undefined) return
+    if (!this.#schedule.anyWaiting && this.#awaited.size === 0) return
     this.#tickTimer = this.#parts.runtime.clock.setTimer(tickMs, () => {
       this.#tickTimer = undefined
       this.#openAwaited()
@@ -321,7 +332,8 @@ export class AntiEntropy {
     const { control: { node }, replicas } = this.#parts
     const shard = this.#nextForDigests()
     for (const peer of shard?.peers ?? []) {
-      if (this.#running && node < peer && replicas.isConnected(peer)) await this.#queue.add({ kind: 'compare', shard: shard!, peer })
+      if (!this.#running || node >= peer || !replicas.isConnected(peer)) continue
+      await this.#queue.add({ kind: 'compare', shard: shard!, peer })
     }
   }
 

@@ -147,7 +147,8 @@ export class CatchUp {
         return this.advance(shard)
       }
       if (decliningSince !== null && now - decliningSince >= this.#parts.options.catchUpMaxMs) {
-        this.#parts.log.warn({ db: shard.db.name, shard: key, waitedMs: now - decliningSince }, 'a replica decides edits again although it could not catch up')
+        const fields = { db: shard.db.name, shard: key, waitedMs: now - decliningSince }
+        this.#parts.log.warn(fields, 'a replica decides edits again although it could not catch up')
         this.#accept(shard)
       }
       this.advance(shard)
@@ -157,7 +158,8 @@ export class CatchUp {
   /** Starts the pulls that are still needed, or ends the catch-up. */
   advance(shard: HostedShard): void {
     const progress = this.#progress.get(shard.key)
-    if (progress === undefined || progress.pulled === null || (shard.filling && this.#parts.isDamaged(shard.key))) return
+    if (progress === undefined || progress.pulled === null) return
+    if (shard.filling && this.#parts.isDamaged(shard.key)) return
     const { pulled, bringing } = progress
     const reachable = shard.activePeers.filter(peer => this.#parts.isConnected(peer))
     const wanted = reachable.filter(peer => !pulled.has(peer))
@@ -191,7 +193,8 @@ export class CatchUp {
     this.#progress.delete(shard.key)
     if (!shard.filling) return
     this.#parts.reportFilled(shard).catch((error: unknown) => {
-      this.#parts.log.debug({ db: shard.db.name, shard: shard.key, error: String(error) }, 'the cluster could not be informed that a replica is filled; trying again')
+      const fields = { db: shard.db.name, shard: shard.key, error: String(error) }
+      this.#parts.log.debug(fields, 'the cluster could not be informed that a replica is filled; trying again')
       if (this.#parts.current(shard.key) !== undefined) this.#behind(shard)
       this.#parts.tryAgain()
     })
@@ -203,7 +206,8 @@ export class CatchUp {
 
   #decline(shard: HostedShard): void {
     const progress = this.#progress.get(shard.key)
-    if (progress === undefined || progress.pulled === null || progress.decliningSince !== null || shard.activePeers.length === 0) return
+    if (progress === undefined || progress.pulled === null || progress.decliningSince !== null) return
+    if (shard.activePeers.length === 0) return
     progress.decliningSince = this.#parts.clock.monotonic()
     this.#parts.local.setCatchingUp(shard.id, true)
   }

@@ -87,7 +87,8 @@ export class HostedShards {
     const others = record.replicas.filter(replica => replica.node !== this.#node)
     if (own === undefined || others.length === 0) return []
     const id = { incarnation: db.incarnation, range: record.range }
-    const activePeers = activeReplicas(record).filter(replica => replica.node !== this.#node).map(replica => replica.node)
-    return [{ key: shardKey(id), id, db, record, peers: others.map(replica => replica.node), activePeers, filling: own.filling }]
+    const peers = others.map(replica => replica.node)
+    const activePeers = activeReplicas(record).map(replica => replica.node).filter(node => node !== this.#node)
+    return [{ key: shardKey(id), id, db, record, peers, activePeers, filling: own.filling }]
   }
 }

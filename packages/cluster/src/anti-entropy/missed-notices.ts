@@ -67,7 +67,8 @@ export class MissedNotices {
   async #deliver({ node, shard }: Notice): Promise<boolean> {
     const { replicas, timeoutMs, signal } = this.#parts
     try {
-      await replicas.replica(node, shard).storeRevisions({ revisions: [], revsLimit: 1, missed: true }, { timeoutMs, signal, requestId: 'missed-notice' })
+      const notice = { revisions: [], revsLimit: 1, missed: true }
+      await replicas.replica(node, shard).storeRevisions(notice, { timeoutMs, signal, requestId: 'missed-notice' })
       return true
     } catch (error) {
       // A replica that no longer exists decides no edits, so the notice counts as delivered.

@@ -25,7 +25,9 @@ export function boundCall(call: CallContext, { history }: ReplicaInfo): CallCont
 const purgesTogether = 100
 
 /** @returns the number of purges that were copied */
-export async function exchangePurges(one: ExchangingReplica, other: ExchangingReplica, call: CallContext): Promise<number> {
+export async function exchangePurges(
+  one: ExchangingReplica, other: ExchangingReplica, call: CallContext,
+): Promise<number> {
   return await handOn(one, other, call) + await handOn(other, one, call)
 }
 

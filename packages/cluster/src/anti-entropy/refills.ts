@@ -55,7 +55,9 @@ export class Refills {
     const key = `${shard.key} ${source}`
     const now = this.#parts.clock.now()
     const startedOn = this.#tasks.get(key)?.startedOn ?? now
-    this.#tasks.set(key, { database: shard.db.name, shard: shard.id, source, changesDone, totalChanges, startedOn, updatedOn: now })
+    this.#tasks.set(key, {
+      database: shard.db.name, shard: shard.id, source, changesDone, totalChanges, startedOn, updatedOn: now,
+    })
     this.#tell()
   }
 
@@ -82,6 +84,8 @@ export class Refills {
     const now = this.#parts.clock.monotonic()
     if (this.#loggedAt !== undefined && now - this.#loggedAt < logPauseMs) return
     this.#loggedAt = now
-    this.#parts.log.info({ filling: this.#parts.filling(), filled: this.#filled, passes: this.#tasks.size, changesLeft: this.changesLeft }, 'replicas of this node are being filled')
+    this.#parts.log.info({
+      filling: this.#parts.filling(), filled: this.#filled, passes: this.#tasks.size, changesLeft: this.changesLeft,
+    }, 'replicas of this node are being filled')
   }
 }

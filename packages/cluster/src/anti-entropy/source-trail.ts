@@ -64,4 +64,6 @@ export class SourceTrail {
   }
 }
 
-const noDocument: Pick<ReplicaDiff, 'missing' | 'sequence' | 'otherLeaves'> = { missing: [], sequence: 0, otherLeaves: false }
+const noDocument: Pick<ReplicaDiff, 'missing' | 'sequence' | 'otherLeaves'> = {
+  missing: [], sequence: 0, otherLeaves: false,
+}

@@ -15,7 +15,12 @@ export interface SyncJob {
   readonly onBehind?: () => void
 }
 
-interface Entry { readonly key: string; readonly job: SyncJob; readonly done: Promise<boolean>; readonly settle: (succeeded: boolean) => void }
+interface Entry {
+  readonly key: string
+  readonly job: SyncJob
+  readonly done: Promise<boolean>
+  readonly settle: (succeeded: boolean) => void
+}
 
 /**
  * The waiting and running passes. For each pair of replicas, at most one pass of a kind runs at a time; the total is

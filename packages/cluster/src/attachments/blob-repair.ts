@@ -26,9 +26,11 @@ export class BlobRepair implements BlobRepairRequests {
     const { log } = this.#scope().runtime
     try {
       await provideBlobs(this.#scope(), peer, [hash], place, 'blob-repair', { replace: true })
-      log.warn({ peer: peer.node, blob: hash }, 'attachment content was missing or damaged on a replica and has been repaired')
+      const fields = { peer: peer.node, blob: hash }
+      log.warn(fields, 'attachment content was missing or damaged on a replica and has been repaired')
     } catch (error) {
-      log.warn({ peer: peer.node, blob: hash, error: asReplicaError(error).message }, 'attachment content is missing or damaged on a replica and could not be repaired')
+      const fields = { peer: peer.node, blob: hash, error: asReplicaError(error).message }
+      log.warn(fields, 'attachment content is missing or damaged on a replica and could not be repaired')
     } finally {
       this.#running.delete(key)
     }

@@ -158,7 +158,7 @@ export class LogReplication {
     const follower = this.#followers.get(node)
     const { options, log } = this.#host
     let sent = false
-    while (follower && !follower.paused && follower.state !== 'snapshot' && follower.next <= log.lastIndex && follower.inflight.length < options.maxAppendsInFlight) {
+    while (follower && mayAppend(follower, log.lastIndex, options.maxAppendsInFlight)) {
       const previousTerm = log.term(follower.next - 1)
       if (previousTerm === undefined) return this.#sendSnapshot(node, follower)
       const entries = log.page(follower.next, options.maxEntriesPerAppend, options.maxBytesPerAppend)
@@ -224,4 +224,9 @@ export class LogReplication {
     transfer.ticks += 1
     if (transfer.ticks >= this.#host.options.snapshotResendHeartbeats) this.#sendPiece(node, follower)
   }
+}
+
+/** Returns whether the follower lacks entries and its window has room for another message. */
+function mayAppend({ paused, state, next, inflight }: Progress, lastIndex: number, inflightMax: number): boolean {
+  return !paused && state !== 'snapshot' && next <= lastIndex && inflight.length < inflightMax
 }

@@ -363,8 +363,8 @@ export class RaftCore {
   #checkCommitted(leader: string, index: number, term: number): void {
     const own = index > this.commit ? undefined : this.log.term(index)
     if (own === undefined || own === term) return
-    throw new Error(`${leader} leads without entry ${index} of the metadata log, which was committed `
-      + `(term ${own} here, ${term} there): ${lostEntries} This node must not follow it. Stop the others, and ${wayOut}`)
+    throw new Error(`${leader} leads without entry ${index} of the metadata log, which was committed (term ${own} `
+      + `here, ${term} there): ${lostEntries} This node must not follow it. Stop the others, and ${wayOut}`)
   }
 
   #appendReceived(entries: readonly LogEntry[]): void {

@@ -61,8 +61,9 @@ export class RaftOutbox {
   }
 
   hasWork(commit: number): boolean {
-    return this.#messages.length > 0 || this.#promises.length > 0 || this.#reads.length > 0 || this.#hardStateChanged
-      || this.#restore !== null || this.#unstableFrom <= this.#log.lastIndex || this.#applied < Math.min(commit, this.#stable)
+    return this.#messages.length > 0 || this.#promises.length > 0 || this.#reads.length > 0
+      || this.#hardStateChanged || this.#restore !== null || this.#unstableFrom <= this.#log.lastIndex
+      || this.#applied < Math.min(commit, this.#stable)
   }
 
   take(hardState: HardState): RaftWork {

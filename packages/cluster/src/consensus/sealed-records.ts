@@ -9,9 +9,10 @@ export class DamagedControlStoreError extends Error {
 
   /** @param what the damage, as a clause */
   constructor(what: string, options?: { cause?: unknown }) {
-    super(`the metadata of the cluster on this disk is damaged: ${what}. This node does not start on it. `
-      + 'Where other nodes hold the data, empty this node\'s data directory and start it under its name and address: it is admitted anew '
-      + 'and filled from them. A cluster of one: restore a backup of the data directory (docs/operations.md).', options)
+    super(`the metadata of the cluster on this disk is damaged: ${what}. This node does not start on it. If other `
+      + 'nodes have replicas of the data, empty this node\'s data directory and start it under the same name and '
+      + 'address: the cluster admits it again, and the other nodes fill its replicas. If the cluster has no other '
+      + 'node, restore a backup of the data directory (docs/operations.md).', options)
   }
 }
 

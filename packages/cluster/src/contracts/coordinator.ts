@@ -3,7 +3,8 @@
  * The package `http` reaches documents only through this interface.
  */
 import type {
-  AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, Leaf, LocalDocument, OpenedRevision, OpenRevisionsRequest, PartitionInfo, RevisionsDiff, Since, WrittenBlob,
+  AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, Leaf, LocalDocument, OpenedRevision, OpenRevisionsRequest,
+  PartitionInfo, RevisionsDiff, Since, WrittenBlob,
 } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 
@@ -108,7 +109,11 @@ export interface DocumentList {
 export interface PurgeRequest { readonly id: string; readonly revisions: readonly string[] }
 
 /** `accepted`: the purge is recorded on at least one replica, but on fewer than w. */
-export interface PurgeOutcome { readonly kind: 'purged'; readonly revisions: readonly string[]; readonly accepted: boolean }
+export interface PurgeOutcome {
+  readonly kind: 'purged'
+  readonly revisions: readonly string[]
+  readonly accepted: boolean
+}
 
 /** A recorded purge. */
 export interface PurgedInfo { readonly id: string; readonly revisions: readonly string[] }
@@ -117,7 +122,11 @@ export interface PurgedInfo { readonly id: string; readonly revisions: readonly 
  * The changes of one replica, oldest first: `count` changes were recorded from `begin` (milliseconds since 1970) until
  * the begin of the next span.
  */
-export interface ReplicaTimes { readonly range: HashRange; readonly node: string; readonly spans: readonly { readonly begin: number; readonly count: number }[] }
+export interface ReplicaTimes {
+  readonly range: HashRange
+  readonly node: string
+  readonly spans: readonly { readonly begin: number; readonly count: number }[]
+}
 
 export interface DatabaseInfo {
   readonly updateSequence: string
@@ -199,44 +208,79 @@ export type LocalWriteOutcome =
  * - `internal_server_error` when they fail.
  */
 export interface Coordinator {
-  openDocument(db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: OperationContext): Promise<OpenedDocument | null>
+  openDocument(
+    db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: OperationContext,
+  ): Promise<OpenedDocument | null>
   /** Returns null for `revisions: 'leaves'` of an unknown document. */
-  openRevisions(db: DatabaseRecord, id: string, request: { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions, context: OperationContext): Promise<readonly OpenedRevision[] | null>
+  openRevisions(
+    db: DatabaseRecord, id: string,
+    request: { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions,
+    context: OperationContext,
+  ): Promise<readonly OpenedRevision[] | null>
   /**
    * Like `openRevisions` for many documents, in order, with few calls. Undefined elements must be requested again,
    * because the answer already has many bytes. The first element is never undefined.
    */
-  openManyRevisions(db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], options: ReadOptions, context: OperationContext): Promise<readonly (readonly OpenedRevision[] | null | undefined)[]>
+  openManyRevisions(
+    db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], options: ReadOptions, context: OperationContext,
+  ): Promise<readonly (readonly OpenedRevision[] | null | undefined)[]>
   /** Returns one outcome per write, in order. Two writes of the same id are processed in order. */
-  updateDocuments(db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: OperationContext): Promise<readonly WriteOutcome[]>
+  updateDocuments(
+    db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: OperationContext,
+  ): Promise<readonly WriteOutcome[]>
   /** Returns one outcome per revision, in order. */
-  storeRevisions(db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: OperationContext): Promise<readonly WriteOutcome[]>
-  diffRevisions(db: DatabaseRecord, requests: readonly { readonly id: string; readonly revisions: readonly string[] }[], context: OperationContext): Promise<readonly RevisionsDiff[]>
+  storeRevisions(
+    db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions, context: OperationContext,
+  ): Promise<readonly WriteOutcome[]>
+  diffRevisions(
+    db: DatabaseRecord, requests: readonly { readonly id: string; readonly revisions: readonly string[] }[],
+    context: OperationContext,
+  ): Promise<readonly RevisionsDiff[]>
   listDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: OperationContext): Promise<DocumentList>
   /**
    * Returns the leaves (and the winner's body) of each id, in order; null for unknown ids. Each document is read from
    * one replica.
    */
-  openDocuments(db: DatabaseRecord, ids: readonly string[], options: { readonly body: boolean }, context: OperationContext): Promise<readonly (OpenedDocument | null)[]>
+  openDocuments(
+    db: DatabaseRecord, ids: readonly string[], options: { readonly body: boolean }, context: OperationContext,
+  ): Promise<readonly (OpenedDocument | null)[]>
   /** `id` is without `_local/`. */
-  openLocalDocument(db: DatabaseRecord, id: string, options: ReadOptions, context: OperationContext): Promise<LocalDocument | null>
+  openLocalDocument(
+    db: DatabaseRecord, id: string, options: ReadOptions, context: OperationContext,
+  ): Promise<LocalDocument | null>
   /** The `revision` of the outcome is N of the new `0-N`. `body: null` deletes the document. */
-  updateLocalDocument(db: DatabaseRecord, write: { readonly id: string; readonly revision: number; readonly body: Uint8Array | null; readonly mustExist: boolean }, options: WriteOptions, context: OperationContext): Promise<LocalWriteOutcome>
-  listLocalDocuments(db: DatabaseRecord, options: ListDocumentsOptions, context: OperationContext): Promise<{ readonly rows: AsyncIterable<readonly LocalDocument[]> }>
+  updateLocalDocument(
+    db: DatabaseRecord,
+    write: {
+      readonly id: string; readonly revision: number; readonly body: Uint8Array | null; readonly mustExist: boolean
+    },
+    options: WriteOptions, context: OperationContext,
+  ): Promise<LocalWriteOutcome>
+  listLocalDocuments(
+    db: DatabaseRecord, options: ListDocumentsOptions, context: OperationContext,
+  ): Promise<{ readonly rows: AsyncIterable<readonly LocalDocument[]> }>
   /**
    * Streams content of an attachment to all replicas at the same time; the document that references it is written next.
    * The content is kept for at least ten minutes; content that no document references is removed afterwards. Rejects
    * with the error of `chunks`.
    */
-  writeBlob(db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, options: WriteOptions, context: OperationContext): Promise<WrittenBlob>
+  writeBlob(
+    db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, options: WriteOptions, context: OperationContext,
+  ): Promise<WrittenBlob>
   /** Returns the stored bytes of an attachment of the document; `span: null` means all of them. */
-  readBlob(db: DatabaseRecord, id: string, attachment: AttachmentRecord, span: BlobSpan | null, context: OperationContext): AsyncIterable<Uint8Array>
+  readBlob(
+    db: DatabaseRecord, id: string, attachment: AttachmentRecord, span: BlobSpan | null, context: OperationContext,
+  ): AsyncIterable<Uint8Array>
   /** Keeps content that was written for a document for another ten minutes. */
   keepBlobs(db: DatabaseRecord, id: string, hashes: readonly string[], context: OperationContext): Promise<void>
   /** Copies content of one document to the shard of another one, so that this one may reference it. */
-  shareBlobs(db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: OperationContext): Promise<void>
+  shareBlobs(
+    db: DatabaseRecord, fromId: string, toId: string, hashes: readonly string[], context: OperationContext,
+  ): Promise<void>
   /** Returns one outcome per request, in order. Each lists the revisions that were leaves and have been removed. */
-  purgeDocuments(db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions, context: OperationContext): Promise<readonly PurgeOutcome[]>
+  purgeDocuments(
+    db: DatabaseRecord, requests: readonly PurgeRequest[], options: WriteOptions, context: OperationContext,
+  ): Promise<readonly PurgeOutcome[]>
   /** Returns the purges that are still recorded, in no particular order. */
   purgedInfos(db: DatabaseRecord, context: OperationContext): Promise<readonly PurgedInfo[]>
   partitionInfo(db: DatabaseRecord, partition: string, context: OperationContext): Promise<PartitionInfo>

@@ -143,7 +143,8 @@ export class ClusterRecovery {
       throw new RecoveryError('the data directory belongs to no cluster: start the node, and it forms or joins one')
     }
     if (identity.node !== node) {
-      throw new RecoveryError(`the data directory belongs to node ${identity.node}, not to ${node}: correct the node's name or its data directory`)
+      throw new RecoveryError(`the data directory belongs to node ${identity.node}, not to ${node}: `
+        + 'correct the node\'s name or its data directory')
     }
     const storage = new RaftStorage(control.store)
     const stored = await storage.load()
@@ -151,7 +152,8 @@ export class ClusterRecovery {
     await machine.restore(stored.snapshot, stored.log.lastIndex, async () => {})
     for (const entry of stored.log.slice(stored.snapshot.index + 1, stored.log.lastIndex)) machine.apply(entry)
     if (!memberOf(machine.state, node)) {
-      throw new RecoveryError(`${node} is no member of its cluster by the metadata on its disk: recover another node, which has the databases`)
+      throw new RecoveryError(`${node} is no member of its cluster by the metadata on its disk: `
+        + 'recover another node, which has the databases')
     }
     return new ClusterRecovery(control, storage, identity, stored, machine.state, lastVoters(stored))
   }

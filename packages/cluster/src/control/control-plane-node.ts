@@ -120,7 +120,8 @@ export class ControlPlaneNode implements ControlPlane {
     this.#ownStart = await this.#recordStart(this.#store)
     const stored = this.#store.identity()
     if (stored && stored.node !== identity.node) {
-      throw new Error(`the data directory belongs to node ${stored.node}, not to ${identity.node}: correct the node's name or its data directory`)
+      throw new Error(`the data directory belongs to node ${stored.node}, not to ${identity.node}: `
+        + 'correct the node\'s name or its data directory')
     }
     this.#memberAtStart = stored !== null
     if (stored) await this.#openMember(stored.clusterId)
@@ -240,7 +241,9 @@ export class ControlPlaneNode implements ControlPlane {
     }
     if (!found && !confirmed && (this.leader() !== null || this.#diskTrouble() !== null)) {
       const cause = this.#diskTrouble() ?? 'it has not caught up with their leader'
-      throw new ApiError('service_unavailable', `This node's metadata may be old (${cause}), so it cannot tell whether the database exists. Ask another node, or try again.`, {
+      const reason = `This node's metadata may be old (${cause}), so it cannot tell whether the database exists. `
+        + 'Ask another node, or try again.'
+      throw new ApiError('service_unavailable', reason, {
         headers: { 'Retry-After': '5' },
       })
     }
@@ -383,8 +386,10 @@ export class ControlPlaneNode implements ControlPlane {
    */
   async #giveUp(): Promise<void> {
     if (!this.#member || this.#stopped || this.#givenUp) return
-    this.#log.warn({ clusterId: this.#member.clusterId, applied: this.#member.raft.applied }, 'the data directory of this node is an older copy of the one that it had: '
-      + 'the node gives up its vote and its metadata, gives its replicas new histories, and joins anew; the other nodes then fill its replicas')
+    const { clusterId, raft: { applied } } = this.#member
+    this.#log.warn({ clusterId, applied }, 'the data directory of this node is an older copy of the one that it had: '
+      + 'the node gives up its vote and its metadata, gives its replicas new histories, and joins anew; '
+      + 'the other nodes then fill its replicas')
     await this.#member.raft.stop()
     await this.#store?.giveUp()
     this.#givenUp = true

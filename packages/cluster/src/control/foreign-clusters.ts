@@ -76,7 +76,10 @@ export function isStray(
 
 function strayReason({ peer, claimed }: ForeignMeeting, node: string, ownCluster: string): string {
   const found = claimed
-    ? `${peer.node} at ${peer.address} belongs to cluster ${peer.clusterId}, which has ${node} as a member, but the data directory here belongs to cluster ${ownCluster}`
-    : `the seed list names ${peer.node} at ${peer.address}, which belongs to cluster ${peer.clusterId}, but this node formed cluster ${ownCluster}`
-  return `${found}. To join that cluster, save what was written to this node, stop it, empty its data directory and start it; otherwise correct the seed lists and restart both`
+    ? `${peer.node} at ${peer.address} belongs to cluster ${peer.clusterId}, which has ${node} as a member, `
+      + `but the data directory here belongs to cluster ${ownCluster}`
+    : `the seed list names ${peer.node} at ${peer.address}, which belongs to cluster ${peer.clusterId}, `
+      + `but this node formed cluster ${ownCluster}`
+  return `${found}. To join that cluster, save what was written to this node, stop it, empty its data directory and `
+    + 'start it; otherwise correct the seed lists and restart both'
 }

@@ -84,7 +84,8 @@ export class LeaderDuties {
     if (member.address !== command.address) {
       return {
         kind: 'refused',
-        reason: `${command.node} is a member at ${member.address}: give this node another name, or remove that member first if it is lost`,
+        reason: `${command.node} is a member at ${member.address}: give this node another name, `
+          + 'or remove that member first if it is lost',
       }
     }
     const links = network.connected().filter(peer => peer.node === command.node)
@@ -167,7 +168,8 @@ export class LeaderDuties {
     }
     for (const member of raft.wentBack()) {
       if (memberOf(state, member) === undefined || memberOf(state, member)?.start?.id === '') continue
-      this.#parts.log.warn({ member }, 'a member no longer has entries of the metadata log that it had acknowledged: its data directory is an older copy, and it is treated as lost')
+      this.#parts.log.warn({ member }, 'a member no longer has entries of the metadata log that it had acknowledged: '
+        + 'its data directory is an older copy, and it is treated as lost')
       await this.#propose({ type: 'forget-node', node: member, outdated: true })
     }
     this.#changeConfiguration()

@@ -67,7 +67,8 @@ export function decideFormation(
   }
   return {
     kind: 'wait',
-    reason: `${fresh.length} of ${all.length} seeds answer that they are fresh, ${majority(all.length)} are needed to form a cluster`,
+    reason: `${fresh.length} of ${all.length} seeds answer that they are fresh, `
+      + `${majority(all.length)} are needed to form a cluster`,
   }
 }
 

@@ -42,7 +42,9 @@ export class NotAppliedHereError extends ApiError {
   readonly result: CommandResult
 
   constructor(result: CommandResult, node: string, cause: string) {
-    super('service_unavailable', `The cluster has decided on this change, but ${node} does not show it yet: ${cause}. Ask another node, or try again later.`, {
+    const reason = `The cluster has decided on this change, but ${node} does not show it yet: ${cause}. `
+      + 'Ask another node, or try again later.'
+    super('service_unavailable', reason, {
       headers: { 'Retry-After': '5' },
     })
     this.result = result
@@ -127,13 +129,19 @@ export class Proposer {
   }
 
   #unavailable(): ApiError {
-    const log = this.#parts.log()
+    return new ApiError('service_unavailable', this.#unavailableReason(), { headers: { 'Retry-After': '5' } })
+  }
+
+  #unavailableReason(): string {
+    const { node } = this.#parts
     const trouble = this.#parts.diskTrouble()
-    const reason = trouble !== null ? `${this.#parts.node} cannot change the cluster's metadata now: ${trouble}. Ask another node, or try again later.`
-      : log === null
-      ? 'This node has not been admitted to a cluster yet.'
-      : `The cluster's metadata cannot be changed now: no majority of its voters (${log.voters.join(', ')}) answers ${this.#parts.node}. Documents can still be read and written. Try again later.`
-    return new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '5' } })
+    if (trouble !== null) {
+      return `${node} cannot change the cluster's metadata now: ${trouble}. Ask another node, or try again later.`
+    }
+    const log = this.#parts.log()
+    if (log === null) return 'This node has not been admitted to a cluster yet.'
+    return `The cluster's metadata cannot be changed now: no majority of its voters (${log.voters.join(', ')}) answers `
+      + `${node}. Documents can still be read and written. Try again later.`
   }
 }
 

@@ -91,7 +91,8 @@ export const conditions: readonly Condition[] = [
     unmet: ({ lacking }) =>
       lacking === 0
         ? null
-        : `this node's metadata lags: it lacks ${lacking} entries that the leader committed more than ${metadataLagMs / 1000} s ago`,
+        : `this node's metadata lags: it lacks ${lacking} entries that the leader committed more than `
+          + `${metadataLagMs / 1000} s ago`,
   },
 ]
 

@@ -153,7 +153,8 @@ function unknownOutcome(): ApiError {
 
 /** Two replicas decided at the same time, so that it is not certain which edit wins. */
 function rivalOutcome(): ApiError {
-  const reason = 'Another edit of the same revision was made at the same time on another node, and may win. Read the document before you try again.'
+  const reason = 'Another edit of the same revision was made at the same time on another node, and may win. '
+    + 'Read the document before you try again.'
   return new ApiError('service_unavailable', reason, comeBack)
 }
 

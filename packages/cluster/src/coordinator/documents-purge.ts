@@ -85,7 +85,8 @@ async function learnPurge(
 }
 
 function unknownToMinority(id: string, revision: string): ApiError {
-  const reason = `Nothing was purged: revision ${revision} of ${JSON.stringify(id)} is unknown to the replicas that answer, and most do not answer. Try again when they do.`
+  const reason = `Nothing was purged: revision ${revision} of ${JSON.stringify(id)} is unknown to the replicas that `
+    + 'answer, and most do not answer. Try again when they do.'
   return new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '5' } })
 }
 

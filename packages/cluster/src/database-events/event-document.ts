@@ -35,10 +35,13 @@ export function incarnationOf(body: Uint8Array | undefined): string | undefined 
  * Returns the write that records the event; null when the event happens only once per incarnation and is recorded
  * already.
  */
-export function eventWrite(event: DatabaseEvent, incarnation: string, recorded: OpenedDocument | null): DocumentWrite | null {
+export function eventWrite(
+  event: DatabaseEvent, incarnation: string, recorded: OpenedDocument | null,
+): DocumentWrite | null {
   const winner = recorded?.leaves[0]
   const parent = winner === undefined || winner.deleted ? null : winner.revision
   if (parent !== null && event.kind !== 'updated' && incarnationOf(recorded?.body) === incarnation) return null
   const body = Buffer.from(JSON.stringify({ incarnation }))
-  return { id: eventId(event), parent, deleted: false, body, revisionHash: revisionHash({ deleted: false, parent, body }) }
+  const edit = { parent, deleted: false, body }
+  return { id: eventId(event), ...edit, revisionHash: revisionHash(edit) }
 }

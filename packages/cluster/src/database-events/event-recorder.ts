@@ -9,7 +9,9 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
  *
  * @returns undefined when no node of the range is linked, or when the range is not a shard any more
  */
-export function eventRecorder({ shards }: DatabaseRecord, range: HashRange, linked: ReadonlySet<string>): string | undefined {
+export function eventRecorder(
+  { shards }: DatabaseRecord, range: HashRange, linked: ReadonlySet<string>,
+): string | undefined {
   const shard = shards.find(each => compareRanges(each.range, range) === 0)
   if (shard === undefined) return undefined
   const nodes = activeReplicas(shard).map(({ node }) => node).filter(node => linked.has(node))

@@ -52,7 +52,8 @@ async function findReplica(
   // that was read, nor be on this node.
   const local = readers.slice(0, readers[0]?.local && (position.isEmpty || position.isByNode) ? 1 : 0)
   const others = readers.slice(local.length)
-  const ordered = [...local, ...others.filter(peer => peer.node === position.node), ...others.filter(peer => peer.node !== position.node)]
+  const isNamed = (peer: Peer): boolean => peer.node === position.node
+  const ordered = [...local, ...others.filter(isNamed), ...others.filter(peer => !isNamed(peer))]
   const errors: ReplicaError[] = []
   let best: AttachedReplica | undefined
   /** This node's replica, when the position names it but another replica was read before. */
@@ -67,8 +68,11 @@ async function findReplica(
         unlessCancelled(scope.standings.now(peer, place), call),
         named !== undefined && peer.node === position.node && hasAllRead(peer, named, position, call),
       ])
-      if (position.isEmpty) first = await firstSequence(peer, reached.sequence, options.from, call)
-      else if (mayKnowMore(position, reached)) translated = await peer.replica.translateCheckpoints(position.checkpoints(), call)
+      if (position.isEmpty) {
+        first = await firstSequence(peer, reached.sequence, options.from, call)
+      } else if (mayKnowMore(position, reached)) {
+        translated = await peer.replica.translateCheckpoints(position.checkpoints(), call)
+      }
     } catch (error) {
       const failure = asReplicaError(error)
       if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
@@ -98,14 +102,18 @@ async function findReplica(
  * position names. Then no row after that sequence is repeated.
  */
 function hadAllRead({ source }: Standing, position: ShardPosition): boolean {
-  return source.sequence <= position.known(source.history)! && (source.seen[position.history!] ?? 0) >= position.sequence
+  return source.sequence <= position.known(source.history)!
+    && (source.seen[position.history!] ?? 0) >= position.sequence
 }
 
 /**
  * Answers the same question by asking the replica that was read. If that replica has begun a new history meanwhile,
  * rows may be repeated, but none is missed.
  */
-async function hasAllRead(read: Peer, { standing: { source: { history } }, since }: AttachedReplica, position: ShardPosition, call: CallContext): Promise<boolean> {
+async function hasAllRead(
+  read: Peer, { standing: { source: { history } }, since }: AttachedReplica, position: ShardPosition,
+  call: CallContext,
+): Promise<boolean> {
   return await read.replica.translateCheckpoints([{ history, sequence: since }], call) >= position.sequence
 }
 
@@ -113,11 +121,15 @@ async function hasAllRead(read: Peer, { standing: { source: { history } }, since
  * Returns true when the replica may be able to translate the reader's position to a later sequence than the position
  * names.
  */
-function mayKnowMore(position: ShardPosition, { standing: { source: { history } }, sequence }: ReachedStanding): boolean {
+function mayKnowMore(
+  position: ShardPosition, { standing: { source: { history } }, sequence }: ReachedStanding,
+): boolean {
   return position.history !== history && position.known(history) !== sequence
 }
 
-async function firstSequence({ replica }: Peer, sequence: number, from: FirstPlace, call: CallContext): Promise<number> {
+async function firstSequence(
+  { replica }: Peer, sequence: number, from: FirstPlace, call: CallContext,
+): Promise<number> {
   if (typeof from === 'string') return from === 'end' ? sequence : 0
   return sequenceBefore(await replica.timeSpans({ clear: false }, call), from.time, sequence)
 }

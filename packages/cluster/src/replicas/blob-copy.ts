@@ -8,7 +8,9 @@ type WithAttachments = { readonly attachments?: readonly AttachmentRecord[] }
 /** Returns the hashes of the blobs that revisions reference, each once. */
 export function namedBlobs(items: readonly WithAttachments[]): string[] {
   const hashes = new Set<string>()
-  for (const { attachments } of items) if (attachments !== undefined) for (const { blob } of attachments) hashes.add(blob)
+  for (const { attachments } of items) {
+    if (attachments !== undefined) for (const { blob } of attachments) hashes.add(blob)
+  }
   return [...hashes]
 }
 
@@ -45,5 +47,6 @@ export async function bringBlobs<Item extends WithAttachments>(
       lost.add(hash)
     }
   }
-  return lost.size === 0 ? items : items.filter(({ attachments = [] }) => !attachments.some(({ blob }) => lost.has(blob)))
+  if (lost.size === 0) return items
+  return items.filter(({ attachments = [] }) => !attachments.some(({ blob }) => lost.has(blob)))
 }

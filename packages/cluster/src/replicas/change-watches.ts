@@ -32,7 +32,8 @@ export interface Tail {
 }
 
 type WatchOptions = Pick<CoordinatorOptions,
-  'watchTimeoutMs' | 'watchesMax' | 'pollIntervalMs' | 'pollRoundMs' | 'pollsPerRound' | 'readTimeoutMs' | 'scanPageTimeoutMs' | 'tailRows' | 'tailBytes'>
+  'watchTimeoutMs' | 'watchesMax' | 'pollIntervalMs' | 'pollRoundMs' | 'pollsPerRound' | 'readTimeoutMs'
+  | 'scanPageTimeoutMs' | 'tailRows' | 'tailBytes'>
 
 /**
  * The waits for changes on this node. One call waits on each replica for all feeds that read it, and feeds that are
@@ -73,7 +74,7 @@ export class ChangeWatches {
     const watcher: Watcher = new Watcher(peer, seen, this.#options, this.#polls, () => {
       if (this.#watchers.get(key) === watcher) this.#watchers.delete(key)
     })
-    if (refused) watcher.refuse(new ReplicaError('overloaded', `changes feeds of this node wait on ${this.#options.watchesMax} replicas, which is the limit`))
+    if (refused) watcher.refuse(tooManyWatches(this.#options.watchesMax))
     else this.#watchers.set(key, watcher)
     if (this.#stopped) watcher.stop()
     return watcher
@@ -82,7 +83,8 @@ export class ChangeWatches {
   /** Reads the first rows after `since`: at most `tailRows`, and about `tailBytes`. */
   tail(peer: Peer, shard: ShardId, { history, since, target, body }: TailRequest): Promise<Tail> {
     // The target is part of the key, because a read for an earlier target may have begun too early.
-    return shared(this.#tails, `${replicaKey(peer, shard)} ${history} ${since} ${target} ${body}`, () => this.#read(peer, { history, since, body }))
+    const key = `${replicaKey(peer, shard)} ${history} ${since} ${target} ${body}`
+    return shared(this.#tails, key, () => this.#read(peer, { history, since, body }))
   }
 
   async #read(peer: Peer, request: Pick<TailRequest, 'history' | 'since' | 'body'>): Promise<Tail> {
@@ -132,7 +134,9 @@ class Watcher implements ChangeWatch {
 
   add(subscriber: ChangeSubscriber, after: number): void {
     const { sequence } = this.#reached
-    if (after < sequence) queueMicrotask(() => { if (this.#subscribers.delete(subscriber)) subscriber.changed(sequence) })
+    if (after < sequence) {
+      queueMicrotask(() => { if (this.#subscribers.delete(subscriber)) subscriber.changed(sequence) })
+    }
     this.#subscribers.set(subscriber, after)
   }
 
@@ -201,6 +205,12 @@ class Watcher implements ChangeWatch {
       subscriber.changed(sequence)
     }
   }
+}
+
+function tooManyWatches(watchesMax: number): ReplicaError {
+  return new ReplicaError(
+    'overloaded', `changes feeds of this node wait on ${watchesMax} replicas, which is the limit`,
+  )
 }
 
 function replicaKey(peer: Peer, shard: ShardId): string {

@@ -109,9 +109,11 @@ export class ShardPosition {
     const range = this.#range
     const { all, sequence: end } = this.#absorbed ?? {}
     if (all !== undefined && end === this.#sequence) {
-      return all.map(({ node, history, sequence }) => ({ range, node, history, sequence: Math.max(sequence, this.known(history) ?? 0) }))
+      return all.map(({ node, history, sequence }) =>
+        ({ range, node, history, sequence: Math.max(sequence, this.known(history) ?? 0) }))
     }
-    this.#otherParts ??= Array.from(this.#others ?? [], ([history, { node, sequence }]) => ({ range, node, history, sequence }))
+    this.#otherParts ??= Array.from(this.#others ?? [], ([history, { node, sequence }]) =>
+      ({ range, node, history, sequence }))
     const read = { range, node: this.#node, history: this.#history, sequence: this.#sequence }
     return this.#otherParts.length === 0 ? [read] : [read, ...this.#otherParts]
   }

@@ -39,7 +39,8 @@ export class ReplicaAccess {
    * cause conflicts, a second reader does no harm.
    */
   constructor(
-    node: string, directory: ReplicaDirectory, health: { readonly reads: ReplicaHealth; readonly decisions: ReplicaHealth },
+    node: string, directory: ReplicaDirectory,
+    health: { readonly reads: ReplicaHealth; readonly decisions: ReplicaHealth },
     databases: () => ReadonlyMap<string, DatabaseRecord> | undefined = () => undefined,
   ) {
     this.node = node
@@ -105,7 +106,8 @@ export class ReplicaAccess {
   /** Returns this node's replica when it is the only one of its shard, so that no quorum is needed. */
   loneLocal(place: ShardPlace): ShardReplica | undefined {
     const { replicas } = place.record
-    return replicas.length === 1 && replicas[0]!.node === this.node ? this.#directory.replica(this.node, place.id) : undefined
+    const isLone = replicas.length === 1 && replicas[0]!.node === this.node
+    return isLone ? this.#directory.replica(this.node, place.id) : undefined
   }
 
   /** Returns every replica, including filling and unreachable ones. */
@@ -144,7 +146,8 @@ export class ReplicaAccess {
 
   #peer(record: ReplicaRecord, place: ShardPlace): Peer {
     return {
-      node: record.node, local: record.node === this.node, active: !record.filling, replica: this.#directory.replica(record.node, place.id),
+      node: record.node, local: record.node === this.node, active: !record.filling,
+      replica: this.#directory.replica(record.node, place.id),
     }
   }
 }

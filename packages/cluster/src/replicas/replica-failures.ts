@@ -24,7 +24,9 @@ function lacksContent({ code }: ReplicaError): boolean {
 
 /** Returns the error for clients when this node's feeds wait on the largest allowed number of replicas. */
 export function feedsOverloaded(cause?: ReplicaError): ApiError {
-  return new ApiError('service_unavailable', 'The changes feeds of this node follow the largest allowed number of shards; use another node, or try again shortly.', { headers: comeBack, cause })
+  const reason = 'The changes feeds of this node follow the largest allowed number of shards; '
+    + 'use another node, or try again shortly.'
+  return new ApiError('service_unavailable', reason, { headers: comeBack, cause })
 }
 
 /** Returns the error for clients when no replica of a shard carried out the operation. */
@@ -34,17 +36,24 @@ export function shardFailure(errors: readonly ReplicaError[]): ApiError {
   const all = (code: ReplicaErrorCode) => answers.length > 0 && answers.every(error => error.code === code)
   if (all('overloaded')) return new ApiError('service_unavailable', undefined, { headers: comeBack, cause })
   if (answers.some(error => error.code === 'storage')) {
-    return new ApiError('insufficient_storage', 'No replica of the shard could use its disk; free space or look at the log of the nodes.', { cause })
+    const reason = 'No replica of the shard could use its disk; free space or look at the log of the nodes.'
+    return new ApiError('insufficient_storage', reason, { cause })
   }
   if (answers.some(lacksContent)) {
     // A replica that does not answer may have the content; this node knows of it from the list of errors or from a
     // cause.
     const lost = errors.every(error => lacksContent(error) && !(error.cause instanceof ReplicaError))
-    if (lost) return new ApiError('internal_server_error', 'No replica of the shard has the complete content of an attachment.', { cause })
-    return new ApiError('service_unavailable', 'No replica of the shard that answers has the complete content of an attachment. Try again.', { headers: comeBack, cause })
+    if (lost) {
+      const reason = 'No replica of the shard has the complete content of an attachment.'
+      return new ApiError('internal_server_error', reason, { cause })
+    }
+    const reason = 'No replica of the shard that answers has the complete content of an attachment. Try again.'
+    return new ApiError('service_unavailable', reason, { headers: comeBack, cause })
   }
   // This node is cut off from the replicas. Another node may answer, and this one may when its links are open again.
-  if (answers.length === 0) return new ApiError('service_unavailable', 'No DB shards could be opened.', { headers: comeBack, cause })
+  if (answers.length === 0) {
+    return new ApiError('service_unavailable', 'No DB shards could be opened.', { headers: comeBack, cause })
+  }
   if (all('timeout') || all('cancelled')) return new ApiError('timeout', undefined, { cause })
   return new ApiError('internal_server_error', 'No DB shards could be opened.', { cause })
 }

@@ -41,7 +41,8 @@ export async function* scanShard<Row, Position>(
     const peer = scope.access.readers(place).find(reader => !failed.has(reader.node))
     if (peer === undefined || context.signal.aborted) throw shardFailure(errors)
     try {
-      for await (const page of open(peer, { ...(from !== undefined && { start: from }), ...(left !== undefined && { limit: left }) }, call)) {
+      const range = { ...(from !== undefined && { start: from }), ...(left !== undefined && { limit: left }) }
+      for await (const page of open(peer, range, call)) {
         const last = page.at(-1)
         if (last === undefined) continue
         failed.clear()

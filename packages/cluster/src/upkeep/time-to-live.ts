@@ -7,8 +7,8 @@ const form = /^(\d{1,9})_(sec|second|min|minute|hour|day|week|mon|month|year)s?$
 const secondMs = 1000
 const dayMs = 86_400_000
 const unitsMs: Readonly<Record<string, number>> = {
-  sec: secondMs, second: secondMs, min: 60 * secondMs, minute: 60 * secondMs, hour: 3_600_000, day: dayMs, week: 7 * dayMs,
-  mon: 30 * dayMs, month: 30 * dayMs, year: 365 * dayMs,
+  sec: secondMs, second: secondMs, min: 60 * secondMs, minute: 60 * secondMs, hour: 3_600_000,
+  day: dayMs, week: 7 * dayMs, mon: 30 * dayMs, month: 30 * dayMs, year: 365 * dayMs,
 }
 
 /** Returns milliseconds; Infinity for `infinity`; null when the text is not a valid time. */

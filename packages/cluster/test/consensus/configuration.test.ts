@@ -32,10 +32,11 @@ describe('changes of the voting configuration', () => {
   })
 
   it('wait for learners to catch up, and never remove the last voter', () => {
-    expect(nextConfigurationChange({ voters: ['a'], learners: ['b'] }, { members: ['a', 'b'], leader: 'a', caughtUp: () =>
-      false })).to.equal(null)
-    expect(nextConfigurationChange({ voters: ['a'], learners: [] }, { members: [], leader: 'a', caughtUp: () =>
-      true })).to.equal(null)
+    const learning = { voters: ['a'], learners: ['b'] }
+    const behind = { members: ['a', 'b'], leader: 'a', caughtUp: () => false }
+    expect(nextConfigurationChange(learning, behind)).to.equal(null)
+    const left = { members: [], leader: 'a', caughtUp: () => true }
+    expect(nextConfigurationChange({ voters: ['a'], learners: [] }, left)).to.equal(null)
     expect(() =>
       changeConfiguration({ voters: ['a'], learners: [] }, { kind: 'remove', node: 'a' })).to.throw(/last voter/)
   })

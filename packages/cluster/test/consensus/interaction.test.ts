@@ -110,7 +110,11 @@ class Script {
     const lines = work.messages.map(message => `sent ${describeMessage(message)}`)
     if (work.persist) {
       const { hardState, entries, snapshot } = work.persist
-      lines.push(`disk term ${hardState.term} vote ${hardState.vote} commit ${hardState.commit}${snapshot ? ` snapshot ${snapshot.index}` : ''}${entries.map(entry => ` ${entry.index}=${describeEntry(entry)}`).join('')}`)
+      lines.push([
+        `disk term ${hardState.term} vote ${hardState.vote} commit ${hardState.commit}`,
+        ...snapshot ? [`snapshot ${snapshot.index}`] : [],
+        ...entries.map(entry => `${entry.index}=${describeEntry(entry)}`),
+      ].join(' '))
     }
     if (work.committed.length > 0) lines.push(`applied ${work.committed.map(entry => entry.index).join(' ')}`)
     for (const read of work.reads) lines.push(`read ${read.id} ${read.index === null ? 'refused' : `at ${read.index}`}`)
@@ -123,16 +127,22 @@ class Script {
       const { core, appliedIndex, reads } = this.#world.node(id)
       if (!core) return `${id} down`
       const { voters, learners } = core.configuration
-      const done = reads.splice(0)
-        .map(read => ` read ${read.id} ${read.index === null ? 'refused' : `at ${read.index}`}`).join('')
-      return `${id} ${core.role} term ${core.term} last ${core.log.lastIndex}/${core.log.lastTerm} commit ${core.commit} applied ${appliedIndex} voters ${voters.join(',') || '-'}${learners.length > 0 ? ` learners ${learners.join(',')}` : ''}${done}`
+      const { log } = core
+      return [
+        `${id} ${core.role} term ${core.term} last ${log.lastIndex}/${log.lastTerm} commit ${core.commit}`,
+        `applied ${appliedIndex} voters ${voters.join(',') || '-'}`,
+        ...learners.length > 0 ? [`learners ${learners.join(',')}`] : [],
+        ...reads.splice(0).map(read => `read ${read.id} ${read.index === null ? 'refused' : `at ${read.index}`}`),
+      ].join(' ')
     }).join('\n')
   }
 
   #logs(ids: readonly string[]): string {
     return ids.map(id => {
       const { log } = this.#world.core(id)
-      return `${id} ${log.slice(log.baseIndex + 1, log.lastIndex).map(entry => `${entry.index}=${entry.term}${entry.kind === 'command' ? `:${new TextDecoder().decode(entry.payload)}` : ''}`).join(' ')}`
+      const entries = log.slice(log.baseIndex + 1, log.lastIndex).map(({ index, term, kind, payload }) =>
+        `${index}=${term}${kind === 'command' ? `:${new TextDecoder().decode(payload)}` : ''}`)
+      return `${id} ${entries.join(' ')}`
     }).join('\n')
   }
 }
@@ -144,12 +154,18 @@ function describeMessage(message: RaftMessage): string {
   switch (message.type) {
     case 'vote-request': return `${head}${message.preVote ? ' pre' : ''} last ${message.lastIndex}/${message.lastTerm}`
     case 'vote-reply': return `${head}${message.preVote ? ' pre' : ''} ${message.granted ? 'granted' : 'refused'}`
-    case 'append':
-      return `${head} after ${message.previousIndex}/${message.previousTerm} commit ${message.commit}${message.entries.map(entry => ` ${entry.index}/${entry.term}`).join('')}`
-    case 'append-reply':
-      return `${head} ${message.success ? `has ${message.matchIndex}` : `refused ${message.matchIndex} try ${message.conflictIndex}`}`
-    case 'snapshot':
-      return `${head} at ${message.index}/${message.snapshotTerm}${message.state.length < message.totalBytes ? ` bytes ${message.offset}+${message.state.length} of ${message.totalBytes}` : ''}`
+    case 'append': return [
+      `${head} after ${message.previousIndex}/${message.previousTerm} commit ${message.commit}`,
+      ...message.entries.map(entry => `${entry.index}/${entry.term}`),
+    ].join(' ')
+    case 'append-reply': return message.success
+      ? `${head} has ${message.matchIndex}`
+      : `${head} refused ${message.matchIndex} try ${message.conflictIndex}`
+    case 'snapshot': {
+      const { offset, state: { length }, totalBytes } = message
+      const piece = length < totalBytes ? ` bytes ${offset}+${length} of ${totalBytes}` : ''
+      return `${head} at ${message.index}/${message.snapshotTerm}${piece}`
+    }
     case 'snapshot-reply': return `${head} at ${message.index} holds ${message.received}`
   }
 }

@@ -35,7 +35,8 @@ describe('majorities', () => {
   })
 
   it('win with doubtful votes only when every majority has a voter in common with the sound ones that agree', () => {
-    fc.assert(fc.property(voters, fc.dictionary(fc.constantFrom(...names), fc.boolean()), fc.subarray(names), (all, cast, doubtful) => {
+    const votes = fc.dictionary(fc.constantFrom(...names), fc.boolean())
+    fc.assert(fc.property(voters, votes, fc.subarray(names), (all, cast, doubtful) => {
       const sets = majorities(all)
       const sound = all.filter(voter => !doubtful.includes(voter))
       const wins = (agree: (voter: string) => boolean): boolean =>

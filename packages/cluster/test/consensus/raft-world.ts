@@ -252,7 +252,8 @@ export class RaftWorld {
           if (index <= core.log.baseIndex) continue
           const [held] = core.log.slice(index, index)
           if (describe(held) !== entry) {
-            throw new Error(`leader completeness: ${id} leads term ${core.term} with ${describe(held)} at ${index}, where ${entry} is decided`)
+            throw new Error(`leader completeness: ${id} leads term ${core.term} with ${describe(held)} at ${index}, `
+              + `where ${entry} is decided`)
           }
         }
       }

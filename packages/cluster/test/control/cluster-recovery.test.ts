@@ -67,8 +67,11 @@ describe('cluster recovery', () => {
     }
   })
 
-  for (const [founders, survivor] of [[['n1', 'n2', 'n3'], 'n2'], [['n1', 'n2'], 'n1'], [['n1', 'n2', 'n3', 'n4', 'n5'], 'n5']] as const) {
-    it(`forms a cluster of ${founders.length} anew from one survivor, which nodes with empty disks join and old members cannot`, async () => {
+  for (const [founders, survivor] of [
+    [['n1', 'n2', 'n3'], 'n2'], [['n1', 'n2'], 'n1'], [['n1', 'n2', 'n3', 'n4', 'n5'], 'n5'],
+  ] as const) {
+    const joined = 'which nodes with empty disks join and old members cannot'
+    it(`forms a cluster of ${founders.length} anew from one survivor, ${joined}`, async () => {
       const world = new ControlWorld({ seeds: founders })
       await world.form(founders)
       await world.during(world.plane('n1').createDatabase('db', options))
@@ -141,8 +144,9 @@ describe('cluster recovery', () => {
     const world = new ControlWorld()
     await world.form()
     await world.stopAll()
-    const refusal = (disk: string, node: string): Promise<string> => ClusterRecovery.open(new MemoryStorage(world.disk(disk)), node, new MemoryLog())
-      .then(() => 'accepted', (error: Error) => `${error.name}: ${error.message}`)
+    const refusal = (disk: string, node: string): Promise<string> =>
+      ClusterRecovery.open(new MemoryStorage(world.disk(disk)), node, new MemoryLog())
+        .then(() => 'accepted', (error: Error) => `${error.name}: ${error.message}`)
     expect(await refusal('n9', 'n9')).to.match(/RecoveryError: the data directory belongs to no cluster/)
     expect(await refusal('n1', 'n2')).to.match(/RecoveryError: the data directory belongs to node n1, not to n2/)
   })

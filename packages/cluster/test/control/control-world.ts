@@ -142,7 +142,9 @@ export class ControlWorld {
       if (condition()) return
       if (this.fatal[0]) throw this.fatal[0]
       if (this.clock.monotonic() >= end) {
-        throw new Error(`after ${limitMs} ms, not yet: ${what}\n${this.lines.slice(-30).map(line => `${line.node} ${line.message} ${JSON.stringify(line.fields)}`).join('\n')}`)
+        const last = this.lines.slice(-30).map(({ node, message, fields }) =>
+          `${node} ${message} ${JSON.stringify(fields)}`)
+        throw new Error(`after ${limitMs} ms, not yet: ${what}\n${last.join('\n')}`)
       }
       await this.clock.advance(5)
     }

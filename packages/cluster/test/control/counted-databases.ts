@@ -11,11 +11,10 @@ export class CountedDatabases {
   reads = 0
 
   constructor(nodes: readonly string[], count: number) {
-    this.state = nodes.reduce(
-      (state, node) =>
-        applyCommand(state, 1, { type: 'admit-node', id: node, node, address: `${node}:1`, zone: null, fresh: true }).state,
-      initialState('c'),
-    )
+    this.state = nodes.reduce((state, node) => {
+      const command = { type: 'admit-node', id: node, node, address: `${node}:1`, zone: null, fresh: true } as const
+      return applyCommand(state, 1, command).state
+    }, initialState('c'))
     for (let at = 0; at < count; at += 1) this.create(`db${at}`)
     const records = [...this.state.databases.values()].map(record =>
       new Proxy(record, { get: (target, name) => { this.reads += 1; return target[name as keyof DatabaseRecord] } }))

@@ -41,7 +41,7 @@ describe('the leader', () => {
     expect(proposed).to.deep.equal([])
   })
 
-  it('takes the disk of a member for lost when a link shows that it is empty, and not for a request that may be old', async () => {
+  it('takes the disk of a member for lost when a link shows that it is empty, not when a request says so', async () => {
     const request = {
       type: 'admit-node' as const, id: 'x', node: 'n2', address: addressOf('n2'), zone: null, fresh: true,
     }

@@ -98,7 +98,9 @@ describe('the metadata state machine', () => {
     let pauses = 0
     const pause = async (): Promise<void> => { pauses += 1 }
     const create = (name: string, at: number, state = initialState('c')) =>
-      applyCommand(state, at, { type: 'create-database', id: name, name, incarnation: `of ${name}`, q: 1, n: 1, partitioned: false, seed: 0 }).state
+      applyCommand(state, at, {
+        type: 'create-database', id: name, name, incarnation: `of ${name}`, q: 1, n: 1, partitioned: false, seed: 0,
+      }).state
     let state = run([{ type: 'admit-node', id: 'a', node: 'n1', address: 'n1:1', zone: null, fresh: true }])
     for (let at = 0; at < 2200; at += 1) state = create(`db${at}`, at + 2, state)
     const bytes = await encodeState(create('new', 5000, state), pause)
@@ -124,11 +126,10 @@ describe('the metadata state machine', () => {
       type: 'admit-node', node: one, address: `${one}:1`, zone: null, fresh: true,
     }))
     const whole = { begin: 0, end: 0xffffffff }
-    const before = run(
-      [...admitted, { type: 'create-database', name: 'db1', incarnation: 'i1', q: 1, n: 3, partitioned: false, seed: 0 } as const].map((body, at) => ({
-        ...body, id: `a${at}`,
-      })),
-    )
+    const create: CommandBody = {
+      type: 'create-database', name: 'db1', incarnation: 'i1', q: 1, n: 3, partitioned: false, seed: 0,
+    }
+    const before = run([...admitted, create].map((body, at) => ({ ...body, id: `a${at}` })))
     const damaged = (state: ControlState, one: string): ReturnType<typeof applyCommand> =>
       applyCommand(state, state.index + 1, {
         type: 'replica-damaged', incarnation: 'i1', range: whole, node: one, id: `d${state.index}`,
@@ -170,18 +171,18 @@ describe('the metadata state machine', () => {
   it('refuses malformed and unknown commands', () => {
     const good: Command = { type: 'delete-database', id: 'x', name: 'db', incarnation: 'i' }
     expect(decodeCommand(encodeCommand(good))).to.deep.equal(good)
-    const bad: unknown[] = [null, [], 'x', {}, { type: 'constructor', id: 'x' }, { type: 'toString', id: 'x' }, { type: 'drop-everything', id: 'x' }, { ...good, id: '' }, {
-      ...good, name: 7,
-    },
-      { ...good, more: 1 },
+    const bad: unknown[] = [
+      null, [], 'x', {}, { type: 'constructor', id: 'x' }, { type: 'toString', id: 'x' },
+      { type: 'drop-everything', id: 'x' }, { ...good, id: '' }, { ...good, name: 7 }, { ...good, more: 1 },
       { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { revsLimit: 0 } },
       { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { incarnation: 'j' } },
       { type: 'admit-node', id: 'x', node: 'n', address: 'no port', zone: null, fresh: true },
-      { type: 'create-database', id: 'x', name: 'db', incarnation: 'i', q: 1e9, n: 1, partitioned: false, seed: 0 }]
+      { type: 'create-database', id: 'x', name: 'db', incarnation: 'i', q: 1e9, n: 1, partitioned: false, seed: 0 },
+    ]
     for (const value of bad) expect(() => checkCommand(value), JSON.stringify(value)).to.throw(CommandError)
     fc.assert(fc.property(fc.jsonValue(), value => { expect(() => checkCommand(value)).to.throw(CommandError) }))
-    expect(() =>
-      encodeCommand({ type: 'set-setting', id: 'x', section: 'a', key: 'b', value: 'x'.repeat(2 ** 20) })).to.throw(/the limit is 1048576/)
+    const large: Command = { type: 'set-setting', id: 'x', section: 'a', key: 'b', value: 'x'.repeat(2 ** 20) }
+    expect(() => encodeCommand(large)).to.throw(/the limit is 1048576/)
   })
 })
 
@@ -195,7 +196,8 @@ describe('placement', () => {
   })
 
   it('gives every node the same number of replicas and of first places when it comes out even', () => {
-    fc.assert(fc.property(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 6 }), fc.nat(), (nodes, n, seed) => {
+    const upToSix = fc.integer({ min: 1, max: 6 })
+    fc.assert(fc.property(upToSix, upToSix, fc.nat(), (nodes, n, seed) => {
       const state = run([...admitted(Array<null>(nodes).fill(null)), created(nodes * 2, n, seed)])
       const shards = state.databases.get('db')?.shards ?? []
       for (const name of Object.keys(state.nodes)) {

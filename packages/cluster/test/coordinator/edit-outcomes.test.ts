@@ -43,7 +43,7 @@ describe('the outcome of an edit', () => {
     for (const leaves of Object.values(await world.leavesOf('x'))) expect(leaves).to.have.length(1)
   })
 
-  it('is success for one of two clients whose edits are equal, when the decider takes both and answers neither', async () => {
+  it('is success for one of two clients with equal edits, when the decider takes both without an answer', async () => {
     const { world, parent } = await worldWithDocument()
     world.faults.set('a', { kind: 'lose-reply', verbs: ['updateDocuments'] })
     const outcomes = await Promise.all(['b', 'c'].map(node => outcomeOf(
@@ -82,7 +82,8 @@ describe('the outcome of an edit', () => {
       const coordinator = world.coordinator('b')
       const first = await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 1 })], {}, request()))
       expect(first).to.include({ kind: 'written' })
-      expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 2 })], {}, request()))).to.deep.equal({
+      const second = edit('x', parent, { v: 2 })
+      expect(await outcomeOf(coordinator.updateDocuments(world.db, [second], {}, request()))).to.deep.equal({
         kind: 'conflict',
       })
     })
@@ -171,7 +172,8 @@ describe('the review of a conflict', () => {
     expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request()))).to.deep.equal({
       kind: 'conflict',
     })
-    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 3 })], {}, request()))).to.include({
+    const known = edit('x', parent, { v: 3 })
+    expect(await outcomeOf(coordinator.updateDocuments(world.db, [known], {}, request()))).to.include({
       kind: 'written', accepted: true,
     })
   })
@@ -189,7 +191,8 @@ describe('a silent node', () => {
     })
     expect(world.clock.monotonic() - startedMs).to.be.within(700, 1000)
     const nextMs = world.clock.monotonic()
-    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], {}, request())))).to.include({
+    const second = edit('x', revisionOf(first), { v: 2 })
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [second], {}, request())))).to.include({
       kind: 'written',
     })
     expect(world.clock.monotonic()).to.equal(nextMs)
@@ -202,7 +205,8 @@ describe('a silent node', () => {
     world.faults.set('a', { kind: 'hang', verbs: ['updateDocuments'] })
     const startedMs = world.clock.monotonic()
     const coordinator = world.coordinator('b')
-    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 1 })], {}, request())))).to.include({
+    const change = edit('x', parent, { v: 1 })
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [change], {}, request())))).to.include({
       kind: 'written',
     })
     expect(world.clock.monotonic() - startedMs).to.be.at.least(5000)

@@ -207,7 +207,8 @@ describe('reading revisions', () => {
     expect(opened!.map(each => each.kind === 'found' && text(each.revision.body))).to.deep.equal([
       '{"v":"b"}', '{"v":"a"}',
     ])
-    expect(await coordinator.openRevisions(world.db, 'none', { revisions: 'leaves', latest: false }, request())).to.equal(null)
+    const leaves = await coordinator.openRevisions(world.db, 'none', { revisions: 'leaves', latest: false }, request())
+    expect(leaves).to.equal(null)
   })
 
   it('opens the new leaves when the leaves that it read were replaced', async () => {
@@ -294,7 +295,7 @@ describe('reading revisions', () => {
     }
   })
 
-  it('opens many documents with one call to each replica that it asks, and each alone when they are too many for one', async () => {
+  it('opens many documents with one call to each replica, and each alone when they are too many for one', async () => {
     const world = new ReplicaWorld()
     const ids = Array.from({ length: 20 }, (_, index) => `x-${index}`)
     for (const id of ids) await put(world, ['a', 'b', 'c'], id, ['r1'], { id })

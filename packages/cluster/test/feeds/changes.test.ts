@@ -269,7 +269,8 @@ describe('changes of a database', () => {
       await write(world, 'a', numbered(5, 8))
       for (const token of tokens) {
         for (const node of world.nodes) {
-          expect(ids((await list(world.coordinator(node), world, { since: since(token) })).rows), `on ${node}`).to.deep.equal(numbered(5, 8))
+          const { rows } = await list(world.coordinator(node), world, { since: since(token) })
+          expect(ids(rows), `on ${node}`).to.deep.equal(numbered(5, 8))
         }
       }
     })
@@ -288,7 +289,8 @@ describe('changes of a database', () => {
     await write(world, 'b', numbered(0, 3))
     for (const node of world.nodes) {
       world.calls.length = 0
-      expect(ids((await list(world.coordinator(node), world, { since: since(tokens[0]!) })).rows)).to.deep.equal(numbered(0, 3))
+      const { rows } = await list(world.coordinator(node), world, { since: since(tokens[0]!) })
+      expect(ids(rows)).to.deep.equal(numbered(0, 3))
       expect(world.calls.filter(({ verb }) => verb === 'scanChanges').map(call => call.node)).to.deep.equal([node])
     }
   })
@@ -555,7 +557,8 @@ describe('following changes', () => {
       await settle(world)
       while (await advance('a', 1000) > 0);
       for (let index = 0; index < 2; index++) {
-        for await (const page of world.store('a', index).scanChanges({ since: 0, descending: false, body: false, locals: false }, plainCall)) {
+        const everyChange = { since: 0, descending: false, body: false, locals: false }
+        for await (const page of world.store('a', index).scanChanges(everyChange, plainCall)) {
           for (const { id, leaves } of page) {
             for (const { revision } of leaves) expect(seen.get(id), `${id} ${revision}`).to.include(revision)
           }

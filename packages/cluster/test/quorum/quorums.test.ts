@@ -58,9 +58,13 @@ describe('read quorum', () => {
   })
 
   it('agrees with a naive implementation of the rules', () => {
-    fc.assert(fc.property(fc.integer({ min: 1, max: 7 }), fc.nat(7), fc.option(fc.integer({ min: -2, max: 9 }), { nil: undefined }), fc.nat(7), replies(7), (active, out, r, cut, given) => {
+    const given = fc.record({
+      active: fc.integer({ min: 1, max: 7 }), out: fc.nat(7),
+      r: fc.option(fc.integer({ min: -2, max: 9 }), { nil: undefined }), cut: fc.nat(7), replies: replies(7),
+    })
+    fc.assert(fc.property(given, ({ active, out, r, cut, replies }) => {
       const reachable = Math.max(1, active - out)
-      const heard = given.slice(0, Math.min(cut, reachable))
+      const heard = replies.slice(0, Math.min(cut, reachable))
       const expected = dumbVerdict(active, reachable, r, heard)
       expect(readAfter(active, reachable, r, heard)).to.equal(expected === 'short' ? 'degraded' : expected)
     }))
@@ -109,7 +113,8 @@ describe('write quorum', () => {
   })
 
   it('agrees with a naive implementation of the rules', () => {
-    fc.assert(fc.property(fc.integer({ min: 1, max: 7 }), fc.option(fc.integer({ min: -2, max: 9 }), { nil: undefined }), replies(7), (active, w, given) => {
+    const quorum = fc.option(fc.integer({ min: -2, max: 9 }), { nil: undefined })
+    fc.assert(fc.property(fc.integer({ min: 1, max: 7 }), quorum, replies(7), (active, w, given) => {
       const heard = given.slice(0, active)
       const expected = dumbVerdict(active, active, w, heard)
       expect(writeAfter(active, w, heard)).to.equal(expected === 'short' ? 'accepted' : expected)
@@ -152,7 +157,8 @@ describe('decision', () => {
   })
 
   it('ends, and never asks a replica twice in the same way', () => {
-    fc.assert(fc.property(fc.array(fc.constantFrom('d', 'D', 'f', 'o'), { maxLength: 7 }), fc.boolean(), (behaviours, usual) => {
+    const behaviour = fc.constantFrom('d', 'D', 'f', 'o')
+    fc.assert(fc.property(fc.array(behaviour, { maxLength: 7 }), fc.boolean(), (behaviours, usual) => {
       const trace = asked(behaviours.join(''), usual).split(' ')
       expect(new Set(trace).size).to.equal(trace.length)
     }))

@@ -23,8 +23,8 @@ export interface DirectoryEntry {
 type StoredEntry = Pick<DirectoryEntry, 'prefix' | 'history' | 'suspect'> & { readonly partitioned?: boolean }
 
 const format = 4
-const wayOut = 'if other nodes hold the data, empty this node\'s data directory and start the node under the same name: '
-  + 'it is filled from the other nodes (docs/operations.md)'
+const wayOut = 'if other nodes have replicas of the data, empty this node\'s data directory and start the node under '
+  + 'the same name: it is filled from the other nodes (docs/operations.md)'
 const historyBytes = 16
 const pageEntries = 1000
 

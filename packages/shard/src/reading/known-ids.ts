@@ -68,7 +68,8 @@ export class KnownIds {
     try {
       const after = this.#readTo === '' ? undefined : { id: this.#readTo!, inclusive: false }
       let last: string | null = null
-      for await (const page of scanEntries(this.#records.store, this.#records.keys.ids('i', after, undefined), { values: false })) {
+      const range = this.#records.keys.ids('i', after, undefined)
+      for await (const page of scanEntries(this.#records.store, range, { values: false })) {
         for (const [key] of page) this.#filter.add(last = ShardKeys.text(key))
         break
       }

@@ -59,7 +59,8 @@ export function checkChangeLinks(records: ShardRecords, key: string, value: Uint
   const found = before && (local ? decodeLocal(id, before) : DocumentRecord.decode(id, before)).sequence
   if (found === sequence || store.getSync(key) === undefined) return
   if (isSame(store.getSync(named), before)) {
-    throw new DamagedRecordError(`the changes log has ${id} at sequence ${sequence}, and its record ${before === undefined ? 'is missing' : 'names another one'}`)
+    const problem = before === undefined ? 'is missing' : 'names another one'
+    throw new DamagedRecordError(`the changes log has ${id} at sequence ${sequence}, and its record ${problem}`)
   }
 }
 

@@ -26,7 +26,10 @@ export class StagedRecords {
   }
 
   clear(): void {
-    for (const records of [this.documents, this.locals, this.checkpoints, this.trails, this.largeBodies, this.purges, this.purgeCheckpoints, this.partitions]) {
+    for (const records of [
+      this.documents, this.locals, this.checkpoints, this.trails, this.largeBodies, this.purges, this.purgeCheckpoints,
+      this.partitions,
+    ]) {
       records.clear()
     }
   }

@@ -99,8 +99,9 @@ describe('reads while documents are purged', () => {
     for (const read of [
       () => replica.openDocument({ id: 'a', body: true, tree: false }, context),
       () => replica.openRevisions(ids.map(id => ({ id, revisions: 'leaves' as const, latest: false })), context),
-      () =>
-        collect(replica.scanDocuments({ start: undefined, end: undefined, descending: false, body: true, leaves: false }, context)),
+      () => collect(replica.scanDocuments(
+        { start: undefined, end: undefined, descending: false, body: true, leaves: false }, context,
+      )),
     ]) {
       damaged = []
       expect(await read().then(() => 'nothing', (error: ReplicaError) => error.code)).to.equal('storage')

@@ -137,7 +137,7 @@ describe('documents kept in memory', () => {
       expect(read.length).to.be.below(8)
     })
 
-    it('are none that were read after a failed batch, until the store has recovered: the batch may turn up after all', async () => {
+    it('are none read after a failed batch, until the store has recovered: the batch may take effect', async () => {
       const revision = await update(null, 0)
       storage.disk.setFaults({ failWrite: () => 'io', failRecovery: () => 'io' })
       expect(await update(revision, 1)

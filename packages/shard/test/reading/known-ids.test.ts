@@ -53,7 +53,7 @@ describe('new documents', () => {
     expect(await readsOf(names('bulk', 500))).to.be.below(50)
   })
 
-  it('of a shard that was opened again are looked up until its ids have been read, and never taken for missing', async () => {
+  it('of a shard that was opened again are looked up until its ids are read, and not taken for missing', async () => {
     await kinds(names('stored', stored))
     await host.close()
     await open()

@@ -75,7 +75,8 @@ describe('records', () => {
   })
 
   it('notice any flipped bit in a document', () => {
-    const tree = RevisionTree.empty.merge({ start: 2, ids: ['0123456789abcdef'.repeat(2), 'b'] }, { deleted: false, bodyKey: 9 }).tree
+    const path = { start: 2, ids: ['0123456789abcdef'.repeat(2), 'b'] }
+    const { tree } = RevisionTree.empty.merge(path, { deleted: false, bodyKey: 9 })
     const { bytes } = DocumentRecord.encode(
       new ByteWriter(sealBytes), new ByteWriter(sealBytes), 'a', 9,
       [{ revision: `2-${'0123456789abcdef'.repeat(2)}`, deleted: false, bodySequence: 9, bodyBytes: 3 }], tree,
