@@ -119,7 +119,8 @@ export class ReplicaWorld {
   }
 
   store(node: string, shardIndex = 0): MemoryShardReplica {
-    return this.#replicas.get(node)!.get(shardKey({ incarnation: this.db.incarnation, range: this.db.shards[shardIndex]!.range }))!
+    const { incarnation, shards } = this.db
+    return this.#replicas.get(node)!.get(shardKey({ incarnation, range: shards[shardIndex]!.range }))!
   }
 
   isConnected(from: string, to: string): boolean {
@@ -215,7 +216,8 @@ export class ReplicaWorld {
   runtime(node: string): Runtime {
     let metrics = this.metrics.get(node)
     if (metrics === undefined) this.metrics.set(node, metrics = new TestMetrics())
-    return { clock: this.clock, turns: new Turns(this.clock), random: this.#random, log: silentLog, metrics } as unknown as Runtime
+    const { clock } = this
+    return { clock, turns: new Turns(clock), random: this.#random, log: silentLog, metrics } as unknown as Runtime
   }
 
   async jitter(): Promise<void> {

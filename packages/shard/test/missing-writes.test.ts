@@ -42,8 +42,8 @@ async function write(replica: ShardEngine, id: string): Promise<void> {
 }
 
 async function ids(replica: ShardEngine): Promise<string[]> {
-  return (await collect(replica.scanDocuments({ descending: false, body: false, leaves: false }, context))).map(({ id }) =>
-    id)
+  const rows = await collect(replica.scanDocuments({ descending: false, body: false, leaves: false }, context))
+  return rows.map(({ id }) => id)
 }
 
 describe('a shard host whose disk lacks acknowledged writes', () => {

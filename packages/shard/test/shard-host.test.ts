@@ -75,7 +75,8 @@ describe('a shard host', () => {
     const b = await host.create(shardB)
     await a.updateDocuments({ edits: [edit('x', null, { in: 'a' })], revsLimit: 10 }, context)
     expect(await b.openDocument({ id: 'x', body: true, tree: false }, context)).to.equal(null)
-    expect(await collect(b.scanChanges({ since: 0, descending: false, body: false, locals: true }, context))).to.deep.equal([])
+    const everyChange = { since: 0, descending: false, body: false, locals: true }
+    expect(await collect(b.scanChanges(everyChange, context))).to.deep.equal([])
     await host.close()
   })
 
@@ -134,7 +135,8 @@ describe('a shard host', () => {
     const first = await ShardHost.open(shardRuntime(storage))
     const engine = await first.create(shardA)
     storage.disk.setFaults({ failWrite: () => 'io' })
-    expect(await rejection(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context))).to.equal('storage')
+    const failed = engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context)
+    expect(await rejection(failed)).to.equal('storage')
     storage.disk.setFaults({})
     await first.close()
     const second = await ShardHost.open(shardRuntime(storage))
@@ -171,7 +173,8 @@ describe('a shard host', () => {
     const heard = Promise.withResolvers<void>()
     host.onCommit(() => heard.resolve())
     disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
-    expect(await rejection(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context))).to.equal('storage')
+    const failed = engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context)
+    expect(await rejection(failed)).to.equal('storage')
     disk.setFaults({})
     await heard.promise
     expect((await engine.upkeep.replicaInfo(context)).sequence).to.equal(1)
@@ -186,7 +189,8 @@ describe('a shard host', () => {
     let told = false
     host.onCommit(() => { told = true })
     disk.setFaults({ failWrite: () => 'io', landFailed: () => true, failRecovery: () => 'io' })
-    expect(await rejection(engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context))).to.equal('storage')
+    const failed = engine.updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context)
+    expect(await rejection(failed)).to.equal('storage')
     await clock.advance(10_000)
     expect(told).to.equal(false)
     disk.setFaults({})
@@ -225,7 +229,7 @@ describe('a shard host', () => {
     await host.close()
   })
 
-  it('refuses calls and running scans of a dropped shard, and starts a re-created one empty under another history', async () => {
+  it('refuses calls and running scans of a dropped shard, and starts a re-created one with a new history', async () => {
     const storage = new MemoryStorage()
     const host = await ShardHost.open(shardRuntime(storage))
     const engine = await host.create(shardA)

@@ -53,7 +53,9 @@ export async function compareDigests(comparison: DigestComparison): Promise<Comp
     return { buckets: differing.length, documents: repaired.size }
   }
   for (const bucket of differing) {
-    const [ofFirst, ofSecond] = await Promise.all([readBucket(first, buckets, bucket), readBucket(second, buckets, bucket)])
+    const [ofFirst, ofSecond] = await Promise.all([
+      readBucket(first, buckets, bucket), readBucket(second, buckets, bucket),
+    ])
     await copyMissing(comparison, first, second, differences(ofFirst, ofSecond), repaired)
     await copyMissing(comparison, second, first, differences(ofSecond, ofFirst), repaired)
   }
@@ -61,7 +63,9 @@ export async function compareDigests(comparison: DigestComparison): Promise<Comp
 }
 
 /** Reads both replicas in the order of ids, a page at a time, and copies the documents that differ. */
-async function joinDocuments(comparison: DigestComparison, first: Side, second: Side, repaired: Set<string>): Promise<void> {
+async function joinDocuments(
+  comparison: DigestComparison, first: Side, second: Side, repaired: Set<string>,
+): Promise<void> {
   const sides = [first, second] as const
   const rows = sides.map(({ replica, call }) =>
     eachRow(replica.upkeep.scanDigestBucket({ bucketCount: 1, bucket: 0 }, call)))
@@ -102,7 +106,10 @@ function compareIds(a: string, b: string): number {
   return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
-async function readBucket({ replica, call }: Side, buckets: number, bucket: number): Promise<Map<string, DocumentLeaves>> {
+/** The documents of a bucket by id. */
+type Bucket = ReadonlyMap<string, DocumentLeaves>
+
+async function readBucket({ replica, call }: Side, buckets: number, bucket: number): Promise<Bucket> {
   const documents = new Map<string, DocumentLeaves>()
   for await (const page of replica.upkeep.scanDigestBucket({ bucketCount: buckets, bucket }, call)) {
     for (const document of page) documents.set(document.id, document)
@@ -111,7 +118,7 @@ async function readBucket({ replica, call }: Side, buckets: number, bucket: numb
 }
 
 /** Returns the documents of one replica with a leaf that is not a leaf on the other one. */
-function differences(of: ReadonlyMap<string, DocumentLeaves>, other: ReadonlyMap<string, DocumentLeaves>): DocumentLeaves[] {
+function differences(of: Bucket, other: Bucket): DocumentLeaves[] {
   return [...of.values()].filter(({ id, leaves }) => {
     const known = new Set(other.get(id)?.leaves.map(leaf => leaf.revision))
     return leaves.some(leaf => !known.has(leaf.revision))
@@ -119,12 +126,15 @@ function differences(of: ReadonlyMap<string, DocumentLeaves>, other: ReadonlyMap
 }
 
 async function copyMissing(
-  { revsLimit, call }: DigestComparison, source: Side, target: Side, documents: readonly DocumentLeaves[], repaired: Set<string>,
+  { revsLimit, call }: DigestComparison, source: Side, target: Side, documents: readonly DocumentLeaves[],
+  repaired: Set<string>,
 ): Promise<void> {
   for (let at = 0; at < documents.length; at += questionDocuments) {
-    const asked = documents.slice(at, at + questionDocuments).map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) }))
+    const asked = documents.slice(at, at + questionDocuments)
+      .map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) }))
     const diffs = await target.replica.diffRevisions(asked, target.call)
-    const wanted: OpenRevisionsRequest[] = diffs.filter(diff => diff.missing.length > 0).map(({ id, missing }) => ({ id, revisions: missing, latest: false }))
+    const wanted = diffs.filter(diff => diff.missing.length > 0)
+      .map(({ id, missing }): OpenRevisionsRequest => ({ id, revisions: missing, latest: false }))
     // Differences are rare, so documents are copied one at a time. This bounds memory although their sizes are unknown.
     for (const request of wanted) {
       const [opened] = await source.replica.openRevisions([request], source.call)

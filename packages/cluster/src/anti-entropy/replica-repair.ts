@@ -82,10 +82,12 @@ export class ReplicaRepair {
       try {
         await this.#repair(key, id)
       } catch (error) {
-        this.#parts.log.debug({ shard: key, error: String(error) }, 'a damaged replica could not be repaired yet; trying again')
+        const fields = { shard: key, error: String(error) }
+        this.#parts.log.debug(fields, 'a damaged replica could not be repaired yet; trying again')
       }
     }
-    if (this.#damaged.size > 0 && !this.#parts.signal.aborted) this.#timer = this.#parts.clock.setTimer(this.#parts.retryMs, () => this.advance())
+    if (this.#damaged.size === 0 || this.#parts.signal.aborted) return
+    this.#timer = this.#parts.clock.setTimer(this.#parts.retryMs, () => this.advance())
   }
 
   async #repair(key: string, id: ShardId): Promise<void> {
@@ -114,7 +116,8 @@ export class ReplicaRepair {
           await copyBlob(replicas.replica(peer, id).blobs, own!.blobs, hash, call)
           return log.warn({ blob: hash, peer }, 'damaged attachment content was replaced by that of another replica')
         } catch (error) {
-          log.debug({ blob: hash, peer, error: asReplicaError(error).message }, 'a replica could not send attachment content')
+          const { message } = asReplicaError(error)
+          log.debug({ blob: hash, peer, error: message }, 'a replica could not send attachment content')
         }
       }
     }

@@ -16,7 +16,9 @@
  * history thus never reaches the next one, which may lack changes that the checkpoint covers.
  */
 import { ReplicaError, revisionBytes } from '@sectional/core'
-import type { CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ReplicaDiff, ShardReplica } from '@sectional/core'
+import type {
+  CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ReplicaDiff, ShardReplica,
+} from '@sectional/core'
 import { bringBlobs } from '../replicas/blob-copy.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
 import { boundCall, exchangePurges } from './purge-exchange.ts'
@@ -112,14 +114,20 @@ class ReplicaSync {
     this.#until = from.sequence
     this.#progressed()
     this.#trail = new SourceTrail(to.history, { theirs: to.sequence, own: this.#reached })
-    for await (const page of source.scanChanges({ since: this.#reached, descending: false, body: false, locals: true }, this.#sourceCall)) {
-      for (let at = 0; at < page.length; at += options.batchDocumentsMax) await this.#copy(page.slice(at, at + options.batchDocumentsMax))
+    const changes = { since: this.#reached, descending: false, body: false, locals: true }
+    for await (const page of source.scanChanges(changes, this.#sourceCall)) {
+      for (let at = 0; at < page.length; at += options.batchDocumentsMax) {
+        await this.#copy(page.slice(at, at + options.batchDocumentsMax))
+      }
     }
     // The scan began after `from` was read, so it included every change up to `from.sequence`.
     this.#reached = Math.max(this.#reached, from.sequence)
     if (this.#reached > this.#recorded) await this.#store([], [], true)
     await this.#tellSource()
-    if (this.#incomplete) throw new ReplicaError('missing_blob', 'attachment content is missing on the source; all other changes were copied')
+    if (this.#incomplete) {
+      const reason = 'attachment content is missing on the source; all other changes were copied'
+      throw new ReplicaError('missing_blob', reason)
+    }
     return this.#result()
   }
 
@@ -128,10 +136,12 @@ class ReplicaSync {
   }
 
   async #copy(rows: readonly ChangeRow[]): Promise<void> {
+    const { checkpointRows, batchDocumentsMax, batchBytesMax } = this.#pass.options
     await this.#copyLocals(rows.filter(row => row.local).map(row => row.id))
     const diffs = await this.#diff(rows.filter(row => !row.local))
     // Each revision is requested alone, because all of one document may exceed the limit of a message.
-    const wanted = diffs.flatMap(({ id, missing }) => missing.map((revision): OpenRevisionsRequest => ({ id, revisions: [revision], latest: false })))
+    const wanted = diffs.flatMap(({ id, missing }) =>
+      missing.map((revision): OpenRevisionsRequest => ({ id, revisions: [revision], latest: false })))
     let batch: DocumentRevision[] = []
     let bytes = 0
     for (let at = 0; at < wanted.length;) {
@@ -139,7 +149,7 @@ class ReplicaSync {
       at += answered
       for (const revision of revisions) {
         const size = revisionBytes(revision)
-        if (batch.length > 0 && (batch.length >= this.#pass.options.batchDocumentsMax || bytes + size > this.#pass.options.batchBytesMax)) {
+        if (batch.length > 0 && (batch.length >= batchDocumentsMax || bytes + size > batchBytesMax)) {
           await this.#store(batch, [], false)
           batch = []
           bytes = 0
@@ -152,7 +162,7 @@ class ReplicaSync {
     this.#rows += rows.length
     this.#rowsSinceRecord += rows.length
     this.#progressed()
-    if (batch.length > 0 || this.#rowsSinceRecord >= this.#pass.options.checkpointRows) await this.#store(batch, [], true)
+    if (batch.length > 0 || this.#rowsSinceRecord >= checkpointRows) await this.#store(batch, [], true)
     await this.#learn(rows, diffs, wanted.length > 0)
   }
 
@@ -163,13 +173,16 @@ class ReplicaSync {
 
   async #diff(rows: readonly ChangeRow[]): Promise<readonly ReplicaDiff[]> {
     if (rows.length === 0) return []
-    return this.#pass.target.diffRevisions(rows.map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) })), this.#targetCall)
+    const asked = rows.map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) }))
+    return this.#pass.target.diffRevisions(asked, this.#targetCall)
   }
 
   async #learn(rows: readonly ChangeRow[], diffs: readonly ReplicaDiff[], stored: boolean): Promise<void> {
     if (this.#incomplete) this.#trail?.break()
     // A caller that knows no history of the target is answered at once with its checkpoint.
-    const stands = stored ? await this.#pass.target.waitForChange({ history: '', sequence: 0 }, this.#targetCall) : undefined
+    const stands = stored
+      ? await this.#pass.target.waitForChange({ history: '', sequence: 0 }, this.#targetCall)
+      : undefined
     this.#trail?.reached(rows, diffs, stands?.sequence)
     this.#rowsSinceTrail += rows.length
     if (this.#rowsSinceTrail >= this.#pass.options.checkpointRows) await this.#tellSource()
@@ -178,14 +191,20 @@ class ReplicaSync {
   async #tellSource(): Promise<void> {
     const trail = this.#trail?.take()
     this.#rowsSinceTrail = 0
-    if (trail !== undefined) await this.#pass.source.storeRevisions({ revisions: [], revsLimit: this.#pass.revsLimit, trail }, this.#sourceCall)
+    if (trail === undefined) return
+    const { source, revsLimit } = this.#pass
+    await source.storeRevisions({ revisions: [], revsLimit, trail }, this.#sourceCall)
   }
 
   /** Fetches the bodies of the next documents. Their size determines the number of documents in the next request. */
-  async #fetch(requests: readonly OpenRevisionsRequest[]): Promise<{ readonly revisions: readonly DocumentRevision[]; readonly answered: number }> {
+  async #fetch(
+    requests: readonly OpenRevisionsRequest[],
+  ): Promise<{ readonly revisions: readonly DocumentRevision[]; readonly answered: number }> {
     const answers = await this.#pass.source.openRevisions(requests, this.#sourceCall)
     const answered = answers.length
-    if (answered === 0) throw new ReplicaError('protocol', 'the source returned none of the documents that were requested')
+    if (answered === 0) {
+      throw new ReplicaError('protocol', 'the source returned none of the documents that were requested')
+    }
     // A revision that is missing now was replaced after its row was read. The replacement has a later row.
     const revisions = answers.flat().flatMap(each => each.kind === 'found' ? [each.revision] : [])
     const bytes = revisions.reduce((sum, revision) => sum + revisionBytes(revision), 0)
@@ -198,9 +217,13 @@ class ReplicaSync {
     const { source, target } = this.#pass
     for (let at = 0; at < ids.length;) {
       const asked = ids.slice(at)
-      const [from, to] = await Promise.all([source.openLocalDocuments(asked, this.#sourceCall), target.openLocalDocuments(asked, this.#targetCall)])
+      const [from, to] = await Promise.all([
+        source.openLocalDocuments(asked, this.#sourceCall), target.openLocalDocuments(asked, this.#targetCall),
+      ])
       const answered = Math.min(from.length, to.length)
-      if (answered === 0) throw new ReplicaError('protocol', 'a replica returned none of the local documents that were requested')
+      if (answered === 0) {
+        throw new ReplicaError('protocol', 'a replica returned none of the local documents that were requested')
+      }
       at += answered
       const missing = from.slice(0, answered).flatMap((local, i) => {
         const known = to[i] ?? null
@@ -211,11 +234,16 @@ class ReplicaSync {
     }
   }
 
-  async #store(revisions: readonly DocumentRevision[], locals: readonly LocalDocument[], record: boolean): Promise<void> {
-    const complete = await bringBlobs(this.#pass.source.blobs, this.#pass.target.blobs, revisions, this.#pass.call)
+  async #store(
+    revisions: readonly DocumentRevision[], locals: readonly LocalDocument[], record: boolean,
+  ): Promise<void> {
+    const { source, target, revsLimit, call } = this.#pass
+    const complete = await bringBlobs(source.blobs, target.blobs, revisions, call)
     this.#incomplete ||= complete.length < revisions.length
     const checkpoint = record && !this.#incomplete ? { history: this.#history, sequence: this.#reached } : undefined
-    await this.#pass.target.storeRevisions({ revisions: complete, locals, revsLimit: this.#pass.revsLimit, ...(checkpoint && { checkpoint }) }, this.#targetCall)
+    await target.storeRevisions(
+      { revisions: complete, locals, revsLimit, ...(checkpoint && { checkpoint }) }, this.#targetCall,
+    )
     this.#stored += complete.length + locals.length
     if (record) {
       this.#recorded = this.#reached

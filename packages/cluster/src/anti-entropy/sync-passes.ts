@@ -56,8 +56,11 @@ export class SyncPasses {
       metrics.passed(kind, 'failed')
       const { code, message } = asReplicaError(error)
       const fields = { kind, db: shard.db.name, shard: shard.key, peer, code, error: message }
-      if (code === 'protocol' || code === 'storage' || code === 'missing_blob') this.#repeated.warn(`${code} ${peer}`, fields, 'anti-entropy pass failed; it will be tried again')
-      else runtime.log.debug(fields, 'anti-entropy pass ended early; it will be tried again')
+      if (code === 'protocol' || code === 'storage' || code === 'missing_blob') {
+        this.#repeated.warn(`${code} ${peer}`, fields, 'anti-entropy pass failed; it will be tried again')
+      } else {
+        runtime.log.debug(fields, 'anti-entropy pass ended early; it will be tried again')
+      }
       return false
     }
   }
@@ -91,7 +94,8 @@ export class SyncPasses {
   async #compare({ shard, peer }: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext): Promise<void> {
     const { runtime, metrics, options } = this.#parts
     const { revsLimit } = shard.db
-    const { documents } = await compareDigests({ first: own, second: other, revsLimit, buckets: options.digestBuckets, call })
+    const comparison = { first: own, second: other, revsLimit, buckets: options.digestBuckets, call }
+    const { documents } = await compareDigests(comparison)
     metrics.found(documents)
     if (documents === 0) return
     const short = revsLimit < options.shortHistoryRevs
@@ -101,14 +105,19 @@ export class SyncPasses {
     runtime.log[short ? 'info' : 'warn']({ db: shard.db.name, shard: shard.key, peer, documents }, text)
   }
 
-  async #sync({ kind, shard, peer, onBehind }: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext): Promise<void> {
+  async #sync(
+    { kind, shard, peer, onBehind }: SyncJob, own: ShardReplica, other: ShardReplica, call: CallContext,
+  ): Promise<void> {
     const { runtime, metrics, schedule, options, refills } = this.#parts
     const [source, target] = kind === 'push' ? [own, other] : [other, own]
     const start = schedule.begin(shard.key, runtime.clock.monotonic())
-    const onProgress = kind === 'pull' && shard.filling ? (done: number, total: number) => refills.progressed(shard, peer, done, total) : undefined
+    const onProgress = kind === 'pull' && shard.filling
+      ? (done: number, total: number) => refills.progressed(shard, peer, done, total)
+      : undefined
     try {
       const { stored } = await syncReplica({
-        source, target, revsLimit: shard.db.revsLimit, options, call, ...(onBehind && { onBehind }), ...(onProgress && { onProgress }),
+        source, target, revsLimit: shard.db.revsLimit, options, call,
+        ...(onBehind && { onBehind }), ...(onProgress && { onProgress }),
       })
       metrics.stored(kind, stored)
     } finally {

@@ -20,11 +20,15 @@ export interface ProvideOptions {
  *   have it, that replica's error is the cause
  */
 export async function provideBlobs(
-  scope: CoordinatorScope, target: Peer, hashes: readonly string[], from: ShardPlace, requestId: string, { replace, isElsewhere }: ProvideOptions = {},
+  scope: CoordinatorScope, target: Peer, hashes: readonly string[], from: ShardPlace, requestId: string,
+  { replace, isElsewhere }: ProvideOptions = {},
 ): Promise<void> {
   const call = writeCall(scope.options.storeTimeoutMs, { requestId })
   const found = await target.replica.blobs.hasBlobs(hashes, call)
-  for (const [index, hash] of hashes.entries()) if (!found[index] || replace === true) await provideBlob(scope, target, hash, from, isElsewhere === true, call)
+  for (const [index, hash] of hashes.entries()) {
+    if (found[index] && replace !== true) continue
+    await provideBlob(scope, target, hash, from, isElsewhere === true, call)
+  }
 }
 
 async function provideBlob(
@@ -39,7 +43,8 @@ async function provideBlob(
       const failure = asReplicaError(error)
       const { code, message } = failure
       if (code !== 'missing_blob' && code !== 'damaged_blob') silent.push(failure)
-      scope.runtime.log.debug({ node: source.node, blob: hash, code, error: message, requestId: call.requestId }, 'a replica could not send attachment content')
+      const fields = { node: source.node, blob: hash, code, error: message, requestId: call.requestId }
+      scope.runtime.log.debug(fields, 'a replica could not send attachment content')
     }
   }
   throw new ReplicaError('missing_blob', `no replica that answers has the blob ${hash}`, { cause: silent[0] })

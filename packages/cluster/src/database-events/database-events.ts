@@ -24,7 +24,8 @@ import { eventRecorder } from './event-recorder.ts'
 
 export interface DatabaseEventsParts {
   readonly runtime: Pick<Runtime, 'clock' | 'log'>
-  readonly control: Pick<ControlPlane, 'node' | 'connectedNodes' | 'state' | 'onChange' | 'createDatabase' | 'confirmAbsent'>
+  readonly control: Pick<ControlPlane,
+    'node' | 'connectedNodes' | 'state' | 'onChange' | 'createDatabase' | 'confirmAbsent'>
   readonly local: Pick<LocalReplicas, 'shards' | 'replica' | 'onCommit'>
   readonly coordinator: Pick<Coordinator, 'openDocuments' | 'updateDocuments' | 'listDocuments'>
   /** Returns the option `global_changes/update_db`. */
@@ -137,7 +138,8 @@ export class DatabaseEvents {
 
   #begin(log: DatabaseRecord, databases: Databases): void {
     const recording: Recording = {
-      log, databases, names: new Map(), pending: new Map(), written: new Map(), entrusted: new Map(), incomplete: false, begun: Promise.resolve(),
+      log, databases, names: new Map(), pending: new Map(), written: new Map(), entrusted: new Map(),
+      incomplete: false, begun: Promise.resolve(),
     }
     for (const { name, incarnation } of databases.values()) recording.names.set(incarnation, name)
     this.#recording = recording
@@ -188,9 +190,10 @@ export class DatabaseEvents {
 
   /** Returns true when this node must record a write to one of the ranges. */
   #records(recording: Recording, id: string, ranges: Iterable<HashRange>, linked: ReadonlySet<string>): boolean {
-    const { control } = this.#parts
+    const { node } = this.#parts.control
     const database = recording.databases.get(parseEventId(id)!.name)
-    return database !== undefined && [...ranges].some(range => (eventRecorder(database, range, linked) ?? control.node) === control.node)
+    return database !== undefined
+      && [...ranges].some(range => (eventRecorder(database, range, linked) ?? node) === node)
   }
 
   /**
@@ -234,8 +237,11 @@ export class DatabaseEvents {
     this.#flushing = this.#flush().then(succeeded => {
       this.#flushing = undefined
       this.#flushedAt = this.#parts.runtime.clock.monotonic()
+      const { delayMs, retryMs } = this.#options
       const left = this.#recording
-      if (left !== undefined && (left.pending.size > 0 || left.incomplete)) this.#schedule(succeeded ? this.#options.delayMs : this.#options.retryMs)
+      if (left !== undefined && (left.pending.size > 0 || left.incomplete)) {
+        this.#schedule(succeeded ? delayMs : retryMs)
+      }
     })
   }
 
@@ -246,8 +252,11 @@ export class DatabaseEvents {
     try {
       if (recording.incomplete) await this.#readStanding(recording)
       this.#entrust(recording)
+      const { batchMax } = this.#options
       const events = [...recording.pending]
-      for (let at = 0; at < events.length; at += this.#options.batchMax) await this.#write(recording, events.slice(at, at + this.#options.batchMax))
+      for (let at = 0; at < events.length; at += batchMax) {
+        await this.#write(recording, events.slice(at, at + batchMax))
+      }
       return true
     } catch (error) {
       this.#parts.runtime.log.debug({ error: String(error) }, 'database events could not be recorded; trying again')
@@ -265,7 +274,8 @@ export class DatabaseEvents {
     let done = 0
     try {
       const recorded = await coordinator.openDocuments(log, batch.map(([id]) => id), { body: true }, this.#context())
-      const writes = batch.flatMap(([id, incarnation], index) => eventWrite(parseEventId(id)!, incarnation, recorded[index] ?? null) ?? [])
+      const writes = batch.flatMap(([id, incarnation], index) =>
+        eventWrite(parseEventId(id)!, incarnation, recorded[index] ?? null) ?? [])
       const outcomes = writes.length === 0 ? [] : await coordinator.updateDocuments(log, writes, {}, this.#context())
       const failed = new Set(writes.filter((_, index) => outcomes[index]!.kind !== 'written').map(({ id }) => id))
       for (const [id, incarnation] of batch) if (failed.has(id) && !pending.has(id)) pending.set(id, incarnation)
@@ -292,13 +302,16 @@ export class DatabaseEvents {
   async #readStanding(recording: Recording): Promise<void> {
     const { coordinator, local } = this.#parts
     const { log, names } = recording
-    const list = await coordinator.listDocuments(log, { descending: false, skip: 0, limit: null, body: true, leaves: false }, this.#context())
+    const everyEvent = { descending: false, skip: 0, limit: null, body: true, leaves: false }
+    const list = await coordinator.listDocuments(log, everyEvent, this.#context())
     const recorded = new Map<string, string | undefined>()
     for await (const page of list.rows) for (const { id, body } of page) recorded.set(id, incarnationOf(body))
     for (const [id, incarnation] of recorded) {
       const event = parseEventId(id)
-      if (event?.kind !== 'created' || incarnation === undefined || recording.databases.get(event.name)?.incarnation === incarnation) continue
-      if (recorded.get(eventId({ kind: 'deleted', name: event.name })) !== incarnation) recording.pending.set(eventId({ kind: 'deleted', name: event.name }), incarnation)
+      if (event?.kind !== 'created' || incarnation === undefined) continue
+      if (recording.databases.get(event.name)?.incarnation === incarnation) continue
+      const deletion = eventId({ kind: 'deleted', name: event.name })
+      if (recorded.get(deletion) !== incarnation) recording.pending.set(deletion, incarnation)
     }
     for (const { name, incarnation } of recording.databases.values()) {
       const id = eventId({ kind: 'created', name })
@@ -306,10 +319,14 @@ export class DatabaseEvents {
     }
     for (const shard of local.shards()) {
       const name = names.get(shard.incarnation)
-      if (name === undefined || name === eventsDatabase || recording.pending.has(eventId({ kind: 'updated', name }))) continue
+      if (name === undefined || name === eventsDatabase) continue
+      const update = eventId({ kind: 'updated', name })
+      if (recording.pending.has(update)) continue
       const call = { timeoutMs: this.#options.readTimeoutMs, signal: this.#abort.signal }
       const info = await local.replica(shard)?.upkeep.replicaInfo(call)
-      if (info !== undefined && info.documentCount + info.deletedCount > 0) recording.pending.set(eventId({ kind: 'updated', name }), shard.incarnation)
+      if (info !== undefined && info.documentCount + info.deletedCount > 0) {
+        recording.pending.set(update, shard.incarnation)
+      }
     }
     recording.incomplete = false
   }

@@ -53,14 +53,17 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
   /** Shards whose positions are not in the vector yet. */
   readonly #moved: FeedShard[] = []
 
-  constructor(scope: CoordinatorScope, places: readonly ShardPlace[], options: ChangesOptions, context: OperationContext) {
+  constructor(
+    scope: CoordinatorScope, places: readonly ShardPlace[], options: ChangesOptions, context: OperationContext,
+  ) {
     this.#scope = scope
     this.#options = options
     this.#follow = options.follow && !options.descending
     this.#context = context
     const { since } = options
     const parts = since.kind === 'vector' && !options.descending ? since.parts : []
-    this.shards = places.map((place, index) => new FeedShard(this, index, place, new ShardPosition(place.id.range, parts, scope.histories)))
+    this.shards = places.map((place, index) =>
+      new FeedShard(this, index, place, new ShardPosition(place.id.range, parts, scope.histories)))
     context.signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
@@ -73,7 +76,10 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     const { descending, since } = this.#options
     const from: FirstPlace = descending || since.kind === 'now' ? 'end' : since.kind === 'time' ? since : 'start'
     const options = { from, failed: shard.failures ??= new Set() }
-    const { standing, sequence, since: place } = await attachReplica(this.#scope, shard.place, shard.position, options, this.#call(this.#scope.options.readTimeoutMs))
+    const call = this.#call(this.#scope.options.readTimeoutMs)
+    const { standing, sequence, since: place } = await attachReplica(
+      this.#scope, shard.place, shard.position, options, call,
+    )
     // A descending reader has not read the changes up to this sequence, so its position must not include the `seen` of
     // the replica.
     shard.attached = descending ? { ...standing, source: { ...standing.source, seen: {} } } : standing
@@ -232,7 +238,9 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     const { runtime: { clock }, options: { followRefreshMs }, standings } = this.#scope
     if (!this.#follow || clock.monotonic() - attached.at < followRefreshMs) return attached
     const { standing, sequence } = await standings.recent(attached.peer, shard.place)
-    if (standing.source.history !== attached.source.history) throw new ReplicaError('not_hosted', `the replica on ${attached.peer.node} has begun a new history`)
+    if (standing.source.history !== attached.source.history) {
+      throw new ReplicaError('not_hosted', `the replica on ${attached.peer.node} has begun a new history`)
+    }
     shard.target = Math.max(shard.target, sequence)
     return shard.attached = standing
   }
@@ -245,12 +253,14 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     if (!descending && shard.position.sequence >= shard.target) return false
     if (shard.drained) {
       shard.drained = false
-      const { rows, complete } = await this.#scope.watches.tail(peer, shard.place.id, { history: source.history, since: shard.position.sequence, target: shard.target, body })
+      const tail = { history: source.history, since: shard.position.sequence, target: shard.target, body }
+      const { rows, complete } = await this.#scope.watches.tail(peer, shard.place.id, tail)
       if (rows.length > 0 && !await this.#offer(shard, rows)) return true
       if (complete) return false
     }
     const left = limit === null ? {} : { limit: limit - shard.offered }
-    const scan = { history: source.history, since: descending ? 0 : shard.position.sequence, descending, body, locals: false, ...left }
+    const since = descending ? 0 : shard.position.sequence
+    const scan = { history: source.history, since, descending, body, locals: false, ...left }
     for await (const rows of peer.replica.scanChanges(scan, this.#call(scanPageTimeoutMs))) {
       if (rows.length > 0 && !await this.#offer(shard, rows)) return true
     }
@@ -321,7 +331,8 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
     try {
       const { standing, sequence } = await this.#scope.standings.now(attached.peer, shard.place)
       if (standing.source.history === position.history && sequence === position.sequence) {
-        shard.attached = await completeStanding(this.#scope, standing, shard.place, { requestId: this.#context.requestId })
+        const { requestId } = this.#context
+        shard.attached = await completeStanding(this.#scope, standing, shard.place, { requestId })
         this.#reach(shard, sequence)
       }
     } catch { /* the position is also valid without the list of all replicas */ }
@@ -338,7 +349,8 @@ export class ShardsFeed implements ChangesFeed, FeedShardOwner {
           const { documentCount, deletedCount } = await attached.peer.replica.upkeep.replicaInfo(call)
           return Math.max(0, documentCount + deletedCount - shard.taken)
         }
-        return await attached.peer.replica.countChanges(shard.position.sequence, this.#call(this.#scope.options.readTimeoutMs))
+        const call = this.#call(this.#scope.options.readTimeoutMs)
+        return await attached.peer.replica.countChanges(shard.position.sequence, call)
       } catch (error) {
         this.#leave(shard, error)
       }

@@ -20,7 +20,8 @@ export interface ReachedStanding {
   readonly sequence: number
 }
 
-type StandingOptions = Pick<CoordinatorOptions, 'readTimeoutMs' | 'stateTimeoutMs' | 'followRefreshMs' | 'standingRefreshMs'>
+type StandingOptions = Pick<CoordinatorOptions,
+  'readTimeoutMs' | 'stateTimeoutMs' | 'followRefreshMs' | 'standingRefreshMs'>
 
 interface Life {
   readonly history: string
@@ -67,7 +68,8 @@ export class ReplicaStandings {
     const kept = this.#young(peer, place, this.#options.standingRefreshMs)
     if (kept === undefined) return this.#asked(peer, place)
     // A caller that knows no history of the replica is answered at once with its checkpoint.
-    const { history, sequence } = await peer.replica.waitForChange({ history: '', sequence: 0 }, { timeoutMs: this.#options.readTimeoutMs })
+    const call = { timeoutMs: this.#options.readTimeoutMs }
+    const { history, sequence } = await peer.replica.waitForChange({ history: '', sequence: 0 }, call)
     return history === kept.source.history ? { standing: kept, sequence } : this.#asked(peer, place)
   }
 
@@ -86,7 +88,8 @@ export class ReplicaStandings {
     const before = this.#lives.get(key)
     const known = seen ?? (before?.history === history ? before.seen : undefined)
     this.#lives.delete(key)
-    this.#lives.set(key, { history, sequence, at: this.#clock.monotonic(), ...(known === undefined ? {} : { seen: known }) })
+    const at = this.#clock.monotonic()
+    this.#lives.set(key, { history, sequence, at, ...(known === undefined ? {} : { seen: known }) })
     if (this.#lives.size > livesMax) this.#lives.delete(this.#lives.keys().next().value!)
   }
 
@@ -100,7 +103,8 @@ export class ReplicaStandings {
   keep(peer: Peer, place: ShardPlace, { history, sequence, seen }: ReplicaInfo): Standing {
     const key = keyOf(peer.node, place.id)
     this.meet(peer.node, place.id, { history, sequence, seen })
-    const standing = this.completed({ peer, source: { node: peer.node, history, sequence, seen }, at: this.#clock.monotonic() }, place)
+    const source = { node: peer.node, history, sequence, seen }
+    const standing = this.completed({ peer, source, at: this.#clock.monotonic() }, place)
     this.#kept.delete(key)
     this.#kept.set(key, standing)
     if (this.#kept.size > keptMax) this.#kept.delete(this.#kept.keys().next().value!)
@@ -183,7 +187,8 @@ export class ReplicaStandings {
     const asking = this.#asking.get(key)
     if (asking !== undefined) return asking
     const asked = peer.replica.upkeep.replicaInfo({ timeoutMs })
-      .then(info => ({ standing: this.keep(peer, place, info), sequence: info.sequence })).finally(() => { this.#asking.delete(key) })
+      .then(info => ({ standing: this.keep(peer, place, info), sequence: info.sequence }))
+      .finally(() => { this.#asking.delete(key) })
     this.#asking.set(key, asked)
     return asked
   }

@@ -67,7 +67,8 @@ export class Upkeep {
         try {
           await this.#tend(db, shard)
         } catch (error) {
-          runtime.log.debug({ db: db.name, range: shard.range, error: String(error) }, 'the upkeep of a shard failed; the next round tries again')
+          const fields = { db: db.name, range: shard.range, error: String(error) }
+          runtime.log.debug(fields, 'the upkeep of a shard failed; the next round tries again')
         }
       }
     }
@@ -101,19 +102,21 @@ export class Upkeep {
   }
 
   #isFirst(shard: ShardRecord): boolean {
-    const { control, replicas } = this.#parts
-    return activeReplicas(shard).find(({ node }) => node === control.node || replicas.isConnected(node))?.node === control.node
+    const { control: { node: own }, replicas } = this.#parts
+    return activeReplicas(shard).find(({ node }) => node === own || replicas.isConnected(node))?.node === own
   }
 
   async #purgeTombstones(db: DatabaseRecord, replica: ShardReplica, ttlMs: number): Promise<void> {
     const { clock, log } = this.#parts.runtime
     const { history, sequence } = await replica.upkeep.replicaInfo(this.#call())
-    const through = sequenceBefore(await replica.timeSpans({ clear: false }, this.#call()), clock.now() - ttlMs, sequence)
+    const spans = await replica.timeSpans({ clear: false }, this.#call())
+    const through = sequenceBefore(spans, clock.now() - ttlMs, sequence)
     const since = this.#purgedUpTo.get(history) ?? 0
     if (through <= since) return
     let purged = 0
     let batch: ChangeRow[] = []
-    for await (const page of replica.scanChanges({ since, descending: false, body: false, locals: false }, this.#call())) {
+    const changes = { since, descending: false, body: false, locals: false }
+    for await (const page of replica.scanChanges(changes, this.#call())) {
       for (const row of page) {
         if (row.sequence > through) break
         if (row.leaves[0]!.deleted) batch.push(row)
@@ -133,7 +136,8 @@ export class Upkeep {
   async #purge(db: DatabaseRecord, rows: readonly ChangeRow[]): Promise<number> {
     if (rows.length === 0) return 0
     const requests = rows.map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) }))
-    const outcomes = await this.#parts.coordinator.purgeDocuments(db, requests, {}, { requestId: 'auto-purge', signal: this.#abort.signal })
+    const context = { requestId: 'auto-purge', signal: this.#abort.signal }
+    const outcomes = await this.#parts.coordinator.purgeDocuments(db, requests, {}, context)
     return outcomes.filter(({ revisions }) => revisions.length > 0).length
   }
 

@@ -67,7 +67,8 @@ describe('content of attachments', () => {
     world.faults.set('b', { kind: 'hang' })
     const coordinator = world.coordinator('a')
     const large = Buffer.alloc(1_000_000, 'x')
-    expect((await world.during(coordinator.writeBlob(world.db, 'x', pieces(large), {}, request()))).length).to.equal(large.length)
+    const written = await world.during(coordinator.writeBlob(world.db, 'x', pieces(large), {}, request()))
+    expect(written.length).to.equal(large.length)
     await world.during(coordinator.keepBlobs(world.db, 'x', [hash], request()))
     expect(world.clock.monotonic()).to.be.below(1000)
     world.faults.clear()
@@ -171,8 +172,10 @@ describe('content of attachments', () => {
     })
   }
 
-  for (const [what, span] of [['all of it', null], ['a part of it', { start: 10, end: content.length - 10 }]] as const) {
-    it(`that is damaged in the middle comes from another disk from there on, and is repaired, when ${what} is read`, async () => {
+  for (const [what, span] of [
+    ['all of it', null], ['a part of it', { start: 10, end: content.length - 10 }],
+  ] as const) {
+    it(`that is damaged in the middle comes from another disk from there on, when ${what} is read`, async () => {
       const world = new ReplicaWorld()
       const coordinator = world.coordinator('a')
       await coordinator.writeBlob(world.db, 'x', pieces(content), { w: 3 }, request())
@@ -201,7 +204,8 @@ describe('content of attachments', () => {
     await coordinator.writeBlob(world.db, 'x', pieces(content), {}, request())
     for (const id of ['p', 'q', 'r', 's', 't']) {
       await coordinator.shareBlobs(world.db, 'x', id, [hash], request())
-      expect(await coordinator.updateDocuments(world.db, [write(id)], {}, request())).to.have.nested.property('[0].kind', 'written')
+      const outcomes = await coordinator.updateDocuments(world.db, [write(id)], {}, request())
+      expect(outcomes).to.have.nested.property('[0].kind', 'written')
       expect((await read(world, coordinator, id)).equals(content)).to.equal(true)
     }
     await coordinator.stop()

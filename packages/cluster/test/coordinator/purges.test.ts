@@ -40,7 +40,7 @@ describe('purging documents', () => {
     await coordinator.stop()
   })
 
-  it('is accepted by fewer than w, and reaches the others by anti-entropy before their documents come back', async () => {
+  it('is accepted by fewer than w, and reaches the others by anti-entropy before their documents return', async () => {
     const world = new ReplicaWorld()
     const x = await write(world, 'x')
     world.isolate('c')
@@ -97,7 +97,9 @@ describe('purging documents', () => {
     for (const node of ['a', 'b']) expect(leaves[node] ?? [], node).to.deep.equal([])
   })
 
-  for (const [what, ids, deleted] of [['an edit', ['b', 'a'], false], ['a deletion', ['d', 'a'], true], ['one branch of two', ['c', 'a'], false]] as const) {
+  for (const [what, ids, deleted] of [
+    ['an edit', ['b', 'a'], false], ['a deletion', ['d', 'a'], true], ['one branch of two', ['c', 'a'], false],
+  ] as const) {
     it(`is refused by a node that is cut off and has missed ${what}, and leaves nothing behind`, async () => {
       const world = new ReplicaWorld()
       await storeOn(world, ['a', 'b', 'c'], ['a'])
@@ -114,7 +116,8 @@ describe('purging documents', () => {
       expect(await purgesOn(world, 'c')).to.equal(0)
       world.heal()
       const healed = world.coordinator('c')
-      expect((await healed.purgeDocuments(world.db, [{ id: 'x', revisions: [missed] }], {}, request()))[0]?.revisions).to.deep.equal([
+      const purge = { id: 'x', revisions: [missed] }
+      expect((await healed.purgeDocuments(world.db, [purge], {}, request()))[0]?.revisions).to.deep.equal([
         missed,
       ])
       await healed.stop()

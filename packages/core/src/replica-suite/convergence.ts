@@ -37,10 +37,11 @@ export function convergenceCases(fixture: ReplicaFixture): void {
 
     it('keeps the trail of its changes in the changes of others, and translates checkpoints by it', async () => {
       const { replica } = fixture
-      const learn = (history: string, base: number, ...points: readonly (readonly [number, number])[]): Promise<unknown> => replica.storeRevisions({
-        revisions: [], revsLimit,
-        trail: { history, base: { theirs: base, own: base }, points: points.map(([theirs, own]) => ({ theirs, own })) },
-      }, context)
+      const learn = (history: string, base: number, ...pairs: readonly (readonly [number, number])[]) => {
+        const points = pairs.map(([theirs, own]) => ({ theirs, own }))
+        const trail = { history, base: { theirs: base, own: base }, points }
+        return replica.storeRevisions({ revisions: [], revsLimit, trail }, context)
+      }
       await learn('north', 0, [10, 3], [20, 8])
       await learn('south', 5, [9, 7])
       await learn('north', 8, [15, 12], [40, 13])

@@ -90,7 +90,10 @@ export function localMergeCases(fixture: ReplicaFixture): void {
     it('merge by stamp, then revision, then body, whatever the order', async () => {
       const base: LocalDocument = { id: 'mark', revision: 5, stamp: 1000, body: bytes('{"v":"m"}') }
       await merge(fixture, base)
-      for (const weaker of [{ ...base, stamp: 999, revision: 9 }, { ...base, revision: 4, body: bytes('{"v":"z"}') }, { ...base, body: bytes('{"v":"a"}') }, { ...base, body: null }]) {
+      for (const weaker of [
+        { ...base, stamp: 999, revision: 9 }, { ...base, revision: 4, body: bytes('{"v":"z"}') },
+        { ...base, body: bytes('{"v":"a"}') }, { ...base, body: null },
+      ]) {
         await merge(fixture, weaker)
         assert.equal(text((await open(fixture, 'mark'))?.body), '{"v":"m"}')
       }

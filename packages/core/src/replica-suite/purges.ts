@@ -9,9 +9,10 @@ function purge(uuid: string, id: string, ...paths: RevisionPath[]): Purge {
 export function purgeCases(fixture: ReplicaFixture): void {
   const apply = async (...purges: Purge[]): Promise<readonly (readonly string[])[]> =>
     fixture.replica.purgeDocuments({ purges }, context)
-  const changes = async (): Promise<string[]> =>
-    (await collect(fixture.replica.scanChanges({ since: 0, descending: false, body: false, locals: false }, context))).map(row =>
-      row.id)
+  const changes = async (): Promise<string[]> => {
+    const everyChange = { since: 0, descending: false, body: false, locals: false }
+    return (await collect(fixture.replica.scanChanges(everyChange, context))).map(row => row.id)
+  }
   const recorded = (since = 0): Promise<PurgeRow[]> => collect(fixture.replica.scanPurges(since, context))
   const isThere = async (id: string): Promise<boolean> =>
     await fixture.replica.openDocument({ id, body: false, tree: false }, context) !== null

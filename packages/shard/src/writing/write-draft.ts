@@ -138,7 +138,8 @@ export class WriteDraft {
 
   isEmpty(): boolean {
     return this.#documents.size === 0 && this.#locals.size === 0 && this.#purges.size === 0
-      && this.#checkpoint === undefined && this.#trail === undefined && this.#purgeCheckpoint === undefined && this.#timeSpans === undefined && !this.#dropsReplaced
+      && this.#checkpoint === undefined && this.#trail === undefined && this.#purgeCheckpoint === undefined
+      && this.#timeSpans === undefined && !this.#dropsReplaced
   }
 
   /** The number of documents that the draft writes, including local documents. */

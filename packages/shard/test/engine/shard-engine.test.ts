@@ -155,7 +155,9 @@ describe('a shard engine', () => {
   })
 
   it('stores bodies whose size is near a multiple of the chunk size', async () => {
-    for (const length of [bodyChunkBytes - 1, bodyChunkBytes, bodyChunkBytes + 1, 2 * bodyChunkBytes, 2 * bodyChunkBytes + 1]) {
+    for (const length of [
+      bodyChunkBytes - 1, bodyChunkBytes, bodyChunkBytes + 1, 2 * bodyChunkBytes, 2 * bodyChunkBytes + 1,
+    ]) {
       const id = `${length}`
       const body = Buffer.alloc(length, 'x')
       await engine.storeRevisions(
@@ -211,7 +213,8 @@ describe('a shard engine', () => {
     await clock.advance(1)
     canceller.abort()
     expect(await cancelled).to.equal('cancelled')
-    expect(await code(engine.openDocument({ id: 'a', body: false, tree: false }, { ...context, signal: canceller.signal }))).to.equal('cancelled')
+    const late = { ...context, signal: canceller.signal }
+    expect(await code(engine.openDocument({ id: 'a', body: false, tree: false }, late))).to.equal('cancelled')
     const scan = engine.scanDocuments({ descending: false, body: false, leaves: false }, {
       ...context, signal: canceller.signal,
     })
@@ -219,8 +222,10 @@ describe('a shard engine', () => {
   })
 
   it('refuses ids that cannot be encoded in UTF-8', async () => {
-    expect(await code(engine.updateDocuments({ edits: [edit('a\ud800', null, {})], revsLimit: 10 }, context))).to.equal('protocol')
-    expect(await code(engine.storeRevisions({ revisions: [], locals: [{ id: '\udc00', revision: 1, stamp: 1, body: null }], revsLimit: 10 }, context))).to.equal('protocol')
+    const edits = [edit('a\ud800', null, {})]
+    expect(await code(engine.updateDocuments({ edits, revsLimit: 10 }, context))).to.equal('protocol')
+    const locals = [{ id: '\udc00', revision: 1, stamp: 1, body: null }]
+    expect(await code(engine.storeRevisions({ revisions: [], locals, revsLimit: 10 }, context))).to.equal('protocol')
   })
 
   it('returns the parent of a decided revision even when the revision limit stems it at once', async () => {

@@ -28,7 +28,9 @@ const allIds = ['a', 'b', 'c', 'ä/b', '\u0000', '\u{10ffff}', '_design/x']
 const ids = fc.constantFrom(...allIds)
 const value = fc.integer({ min: 0, max: 3 })
 const seldom = fc.integer({ min: 0, max: 3 }).map(roll => roll === 0)
-const editPlan = fc.record({ id: ids, value, deleted: seldom, parent: fc.constantFrom('none', 'winner', 'winner', 'known', 'unknown') }) as fc.Arbitrary<EditPlan>
+const editPlan = fc.record({
+  id: ids, value, deleted: seldom, parent: fc.constantFrom('none', 'winner', 'winner', 'known', 'unknown'),
+}) as fc.Arbitrary<EditPlan>
 const revisionPlan = fc.record({
   id: ids, path: fc.array(fc.constantFrom('x', 'y', 'z'), { minLength: 1, maxLength: 4 }), deleted: seldom,
 })
@@ -75,7 +77,8 @@ function storeRequest({ revisions, checkpoint }: Extract<Step, { kind: 'store' }
 
 describe('a shard under random work', () => {
   it('gives the same answers as the replica in memory', async () => {
-    await fc.assert(fc.asyncProperty(fc.array(fc.oneof(...calls), { maxLength: 25 }), fc.integer({ min: 1, max: 6 }), async (steps, revsLimit) => {
+    const work = fc.array(fc.oneof(...calls), { maxLength: 25 })
+    await fc.assert(fc.asyncProperty(work, fc.integer({ min: 1, max: 6 }), async (steps, revsLimit) => {
       const clock = new ManualClock()
       const host = await ShardHost.open(shardRuntime(new MemoryStorage(), clock))
       const engine = await host.create(shardA)
