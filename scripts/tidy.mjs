@@ -1,7 +1,6 @@
 // Holds the house rules that a compiler does not: layers and folders, import cycles, effects outside `runtime`, names,
 // sizes, citations. Each is a file in scripts/tidy.
-//   node scripts/tidy.mjs           prints the findings, exit status 1 when there are any
-//   node scripts/tidy.mjs --shrink  lowers the entries of tidy-exceptions.json to what is true now
+//   node scripts/tidy.mjs   prints the findings, exit status 1 when there are any
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +10,7 @@ import { effectFindings } from './tidy/effects.mjs'
 import { folderFindings } from './tidy/folders.mjs'
 import { nameFindings } from './tidy/names.mjs'
 import { layerFindings } from './tidy/packages.mjs'
-import { ratchetFindings, shrinkExceptions } from './tidy/ratchet.mjs'
+import { sizeFindings } from './tidy/sizes.mjs'
 import { isSourcePath, projectFiles, readSource } from './tidy/sources.mjs'
 
 /**
@@ -20,11 +19,12 @@ import { isSourcePath, projectFiles, readSource } from './tidy/sources.mjs'
  */
 export function tidy(root) {
   const { paths, files, pages } = readProject(root)
-  const rules = [file => layerFindings(root, file), file => folderFindings(root, file), effectFindings, nameFindings]
+  const rules = [
+    file => layerFindings(root, file), file => folderFindings(root, file), effectFindings, nameFindings, sizeFindings,
+  ]
   return [
     ...files.flatMap(file => rules.flatMap(rule => rule(file))),
     ...cycleFindings(root, files),
-    ...ratchetFindings(root, files),
     ...citationFindings(paths, files, pages),
   ]
 }
@@ -39,7 +39,6 @@ function readProject(root) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const root = fileURLToPath(new URL('..', import.meta.url))
-  if (process.argv.includes('--shrink')) shrinkExceptions(root, readProject(root).files)
   const findings = tidy(root)
   for (const finding of findings) console.log(finding)
   process.exitCode = findings.length > 0 ? 1 : 0

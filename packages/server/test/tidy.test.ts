@@ -172,29 +172,19 @@ describe('tidy', () => {
     ])
   })
 
-  it('lets exceptions to the size limits only shrink', () => {
-    const lines = (count: number) => `export function long(): { a: number } {\n${'  f()\n'.repeat(count - 2)}}\n`
-    const exceptions = (count: number) => JSON.stringify({ functions: { 'packages/core/src/a.ts#long': count } })
-    write({ 'packages/core/src/a.ts': lines(80) })
-    expect(tidy(root)[0]).to.contain('80 lines, the limit is 70')
-    write({ 'packages/core/src/a.ts': lines(80), 'scripts/tidy-exceptions.json': exceptions(80) })
+  it('refuses files, functions and lines that are too long', () => {
+    const long = (lines: number): string => `export function long(): { a: number } {\n${'  f()\n'.repeat(lines - 2)}}\n`
+    const fits = `${long(70)}${'\n'.repeat(529)}// ${'x'.repeat(117)}\n`
+    write({ 'packages/core/src/a.ts': fits })
     expect(tidy(root)).to.deep.equal([])
-    write({ 'packages/core/src/a.ts': lines(81), 'scripts/tidy-exceptions.json': exceptions(80) })
-    expect(tidy(root)[0]).to.contain('grew from 80 to 81')
-    write({ 'packages/core/src/a.ts': lines(75), 'scripts/tidy-exceptions.json': exceptions(80) })
-    expect(tidy(root)[0]).to.contain('shrank from 80 to 75')
-  })
-
-  it('lets lines over 120 columns only become fewer', () => {
-    const long = (count: number) => `// ${'x'.repeat(118)}\n`.repeat(count) + `// ${'x'.repeat(117)}\n`
-    const exceptions = JSON.stringify({ columns: { 'packages/core/src/a.ts': 2 } })
-    write({ 'packages/core/src/a.ts': long(1) })
-    expect(tidy(root)).to.deep.equal(['packages/core/src/a.ts: 1 lines over 120 columns, the limit is 0; break them'])
-    write({ 'packages/core/src/a.ts': long(2), 'scripts/tidy-exceptions.json': exceptions })
-    expect(tidy(root)).to.deep.equal([])
-    write({ 'packages/core/src/a.ts': long(3), 'scripts/tidy-exceptions.json': exceptions })
+    write({ 'packages/core/src/a.ts': `${fits}\n` })
     expect(tidy(root)).to.deep.equal([
-      'packages/core/src/a.ts: grew from 2 to 3 lines over 120 columns; exceptions may only shrink',
+      'packages/core/src/a.ts: 601 lines, the limit is 600; find the better cut',
+    ])
+    write({ 'packages/core/src/a.ts': `${long(71)}// ${'x'.repeat(118)}\n` })
+    expect(tidy(root)).to.deep.equal([
+      'packages/core/src/a.ts#long: 71 lines, the limit is 70; find the better cut',
+      'packages/core/src/a.ts:72: 121 columns, the limit is 120; break the line',
     ])
   })
 
